@@ -15,6 +15,11 @@ export const PACKAGES = [
   "dashboard",
   "tools",
   "opentelemetry",
+  "text-generation",
+  "openai",
+  "trees",
+  "media",
+  "cloud",
   "cli",
 ] as const;
 

@@ -1,6 +1,7 @@
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 
 import type { BackendFactory } from "../instance/backend.js";
+import { importInstalled } from "../unbundled.js";
 import { javascriptBackend } from "./javascript/index.js";
 import { onnxRuntimeBackend } from "./onnxruntime/repository-model.js";
 import { pythonBackend } from "./python/repository-model.js";
@@ -20,6 +21,20 @@ const BUILT_IN: Readonly<Record<string, BackendFactory>> = {
   square: squareBackend,
 };
 
+/** Backends of packages that are loaded when the first model names them. */
+const PACKAGED: Readonly<Record<string, string>> = {
+  fil: "@tritonjs/trees",
+  image: "@tritonjs/media",
+  audio: "@tritonjs/media",
+  remote: "@tritonjs/client/remote",
+  text_generation: "@tritonjs/text-generation",
+};
+
+/** What a package of {@link PACKAGED} exports. */
+interface BackendPackage {
+  readonly repositoryBackends: Readonly<Record<string, BackendFactory>>;
+}
+
 /** Backend of a configuration that has only a platform. */
 const BY_PLATFORM: Readonly<Record<string, string>> = {
   onnxruntime_onnx: "onnxruntime",
@@ -37,7 +52,6 @@ const CONVERSIONS: Readonly<Record<string, string>> = {
   pytorch: "export the model with torch.onnx.export to model.onnx and use backend 'onnxruntime'",
   openvino: "convert the model to ONNX (model.onnx) and use backend 'onnxruntime'",
   dali: "do the pre-processing in a JavaScript callback and make it a step of an ensemble",
-  fil: "convert the model with hummingbird or onnxmltools to model.onnx and use backend 'onnxruntime'",
   vllm: "serve the model with vLLM and call it from a JavaScript callback",
   tensorrtllm: "serve the model with TensorRT-LLM and call it from a JavaScript callback",
 };
@@ -56,6 +70,8 @@ export function findBackend(
   const name = backend !== "" ? backend : (BY_PLATFORM[platform] ?? platform);
   const factory = own(users, name) ?? own(BUILT_IN, name);
   if (factory !== undefined) return factory;
+  const packageName = own(PACKAGED, name);
+  if (packageName !== undefined) return fromPackage(packageName, name);
   const conversion = own(CONVERSIONS, name);
   const hint = conversion === undefined ? "" : ` There is none for '${name}' here: ${conversion}.`;
   throw new TritonError(
@@ -63,6 +79,18 @@ export function findBackend(
     `unable to find backend library for backend '${name}', try specifying runtime on the model configuration.${hint}`,
     { reason: "INVALID_CONFIG" },
   );
+}
+
+function fromPackage(packageName: string, name: string): BackendFactory {
+  return async (source) => {
+    const found = await importInstalled<BackendPackage>(packageName);
+    if (found !== undefined) return found.repositoryBackends[name]!(source);
+    throw new TritonError(
+      "UNAVAILABLE",
+      `the backend '${name}' of model '${source.name}' needs a package: install ${packageName}`,
+      { reason: "PACKAGE_NOT_INSTALLED" },
+    );
+  };
 }
 
 function own<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {

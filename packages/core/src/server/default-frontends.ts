@@ -1,8 +1,6 @@
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { TritonError } from "@tritonjs/protocol";
 import type { DefaultFrontends, Frontend, ServeOptions, WebPages } from "../frontend/frontend.js";
-import { importUnbundled, unbundledRequire } from "../unbundled.js";
+import { importInstalled } from "../unbundled.js";
 
 /** Packages that `serve()` looks for, and the option that switches each off. */
 const PACKAGES = [
@@ -46,22 +44,4 @@ async function loadDashboard(): Promise<WebPages> {
   throw new TritonError("UNSUPPORTED", `the option dashboard needs a package: install ${DASHBOARD}`, {
     reason: "NO_FRONTEND",
   });
-}
-
-/** Imports a package as this package would resolve it, or else as the program would. */
-async function importInstalled<M>(name: string): Promise<M | undefined> {
-  const program = process.argv[1] === undefined ? [] : [pathToFileURL(process.argv[1]).href];
-  for (const from of [import.meta.url, ...program, pathToFileURL(join(process.cwd(), "package.json")).href]) {
-    const found = resolveFrom(from, name);
-    if (found !== undefined) return importUnbundled(pathToFileURL(found).href);
-  }
-  return undefined;
-}
-
-function resolveFrom(from: string, name: string): string | undefined {
-  try {
-    return unbundledRequire(from).resolve(name);
-  } catch {
-    return undefined;
-  }
 }
