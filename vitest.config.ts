@@ -43,6 +43,8 @@ const LONG = [
   "test/package/package-managers.test.ts",
   "test/package/typescript-versions.test.ts",
   "test/package/bundlers.test.ts",
+  // Schemas of Kubernetes from npm, and the Helm chart through Go.
+  "test/deploy/schemas.test.ts",
   // Commands against several servers, with TLS, streams of tokens and sequences.
   "packages/tools/test/perf/perf.targets.test.ts",
 ];

@@ -1,11 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { batch, Triton } from "@tritonjs/core";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { fakeNvidiaSmi } from "../support/fake-nvidia-smi.js";
 import { repositoryRoot } from "../support/repository.js";
+import { liveMetrics } from "./live-metrics.js";
 import { namesOfQuery } from "./promql.js";
 
 const rulesFile = join(repositoryRoot, "deploy", "prometheus", "alerts.yml");
@@ -35,31 +34,11 @@ const rules: readonly Rule[] = parse(readFileSync(rulesFile, "utf8")).groups.fla
 );
 const dashboard: Dashboard = JSON.parse(readFileSync(dashboardFile, "utf8"));
 
-/** Labels that Prometheus adds to each series of a server. */
-const OF_TARGET = ["job", "instance"];
-
 /** Labels of each series on the page of a running server, by its name. */
-const live = new Map<string, Set<string>>();
+let live: ReadonlyMap<string, ReadonlySet<string>>;
 
 beforeAll(async () => {
-  await using _driver = await fakeNvidiaSmi("echo '0, GPU-a, 50, 1024, 512, 100.0, 700.0'");
-  const triton = new Triton({ responseCache: { byteSize: 1024 * 1024 } });
-  const model = triton.bind({
-    modelName: "double",
-    inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
-    outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
-    inferFunc: batch(({ x }) => ({ y: x.data.map((value) => 2 * value) })),
-    config: { batcher: {}, responseCache: true },
-  });
-  await model.inferSample({ x: [1] });
-  const page = await triton.service.metrics();
-  await triton.close();
-  for (const [, name = "", labels = ""] of page.matchAll(/^([a-zA-Z_:]\w*)(?:\{(.*)\})? /gm)) {
-    const known = live.get(name) ?? new Set(OF_TARGET);
-    for (const [, label = ""] of labels.matchAll(/(\w+)="/g)) known.add(label);
-    live.set(name, known);
-  }
-  live.set("up", new Set(OF_TARGET));
+  live = await liveMetrics();
 });
 
 /** What a query, and the text about its result, name although the server does not have it. */

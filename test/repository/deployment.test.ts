@@ -12,7 +12,6 @@ function read(path: string): string {
 
 const dockerfile = read("deploy/Dockerfile");
 const unit = read("deploy/tritonjs.service");
-const kubernetes = read("deploy/kubernetes.yaml");
 const manifest = JSON.parse(read("packages/cli/package.json")) as { bin: Record<string, string> };
 
 /** The value of a directive: the last one counts, as for the readers of these files. */
@@ -21,12 +20,10 @@ function directive(text: string, name: string): string {
 }
 
 const docker = JSON.parse(directive(dockerfile, "CMD")) as string[];
-const kubernetesArgs = JSON.parse(directive(kubernetes, "args")) as string[];
 const [, program, ...unitArgs] = directive(unit, "ExecStart").split(" ");
 
 describe.each([
   ["Dockerfile", docker],
-  ["kubernetes.yaml", kubernetesArgs],
   ["tritonjs.service", unitArgs],
 ])("%s", (_, [command, ...args]) => {
   it("serves with options that exist and have an effect", () => {
@@ -67,12 +64,12 @@ describe("the Dockerfile", () => {
 });
 
 describe("a process manager that stops the server", () => {
-  it.each([
-    ["systemd", directive(unit, "TimeoutStopSec"), unitArgs],
-    ["Kubernetes", directive(kubernetes, "terminationGracePeriodSeconds"), kubernetesArgs],
-  ])("%s gives it more time than its requests have", (_, seconds, [, ...args]) => {
-    expect(Number(seconds)).toBeGreaterThan(readArguments(args, {}).values["exit-timeout-secs"]);
-  });
+  it.each([["systemd", directive(unit, "TimeoutStopSec"), unitArgs]])(
+    "%s gives it more time than its requests have",
+    (_, seconds, [, ...args]) => {
+      expect(Number(seconds)).toBeGreaterThan(readArguments(args, {}).values["exit-timeout-secs"]);
+    },
+  );
 
   it("sends a signal that it handles", () => {
     expect(directive(unit, "KillSignal")).toBe("SIGTERM");
@@ -81,13 +78,4 @@ describe("a process manager that stops the server", () => {
 
 it("the systemd unit runs the command by its name", () => {
   expect(Object.keys(manifest.bin)).toEqual([program]);
-});
-
-it("Kubernetes probes use the ports and paths of the protocol", () => {
-  expect(kubernetes.match(/containerPort: \d+/g)).toEqual(
-    [8000, 8001, 8002].map((port) => `containerPort: ${port}`),
-  );
-  expect(new Set(kubernetes.match(/path: \/v2\S*(?=, port: 8000)/g))).toEqual(
-    new Set(["path: /v2/health/ready", "path: /v2/health/live"]),
-  );
 });

@@ -1,0 +1,30 @@
+import { batch, Triton } from "@tritonjs/core";
+import { fakeNvidiaSmi } from "../support/fake-nvidia-smi.js";
+
+/** Labels that Prometheus adds to each series of a server. */
+const OF_TARGET = ["job", "instance"];
+
+/** The labels of each series on the metrics page of a running server, by its name. */
+export async function liveMetrics(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  await using _driver = await fakeNvidiaSmi("echo '0, GPU-a, 50, 1024, 512, 100.0, 700.0'");
+  const triton = new Triton({ responseCache: { byteSize: 1024 * 1024 } });
+  const model = triton.bind({
+    modelName: "double",
+    inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
+    outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+    inferFunc: batch(({ x }) => ({ y: x.data.map((value) => 2 * value) })),
+    config: { batcher: {}, responseCache: true },
+  });
+  await model.inferSample({ x: [1] });
+  const page = await triton.service.metrics();
+  await triton.close();
+  const live = new Map<string, Set<string>>();
+  for (const [, name = "", labels = ""] of page.matchAll(/^([a-zA-Z_:]\w*)(?:\{(.*)\})? /gm)) {
+    const known = live.get(name) ?? new Set(OF_TARGET);
+    for (const [, label = ""] of labels.matchAll(/(\w+)="/g)) known.add(label);
+    live.set(name, known);
+  }
+  // Prometheus itself makes this series for each target.
+  live.set("up", new Set(OF_TARGET));
+  return live;
+}
