@@ -46,7 +46,12 @@ export class Triton implements AsyncDisposable {
     this.#drainTimeoutMs = (options.exitTimeoutSecs ?? 30) * 1000;
     this.#parts = assembleServer(options);
     const serveOptions = { ...DEFAULT_SERVE_OPTIONS, ...options };
-    this.#lifetime = new ServerLifetime(this.#parts, serveOptions, this.#drainTimeoutMs);
+    this.#lifetime = new ServerLifetime(
+      this.#parts,
+      serveOptions,
+      this.#drainTimeoutMs,
+      (options.exitDelaySecs ?? 0) * 1000,
+    );
   }
 
   /**
@@ -202,7 +207,7 @@ export class Triton implements AsyncDisposable {
   }
 
   /**
-   * Drains and stops the server. It is no longer ready, and its frontends refuse new requests. Requests in flight
+   * Drains and stops the server, after `exitDelaySecs`. It is no longer ready, and its frontends refuse new requests. Requests in flight
    * finish, for at most `exitTimeoutSecs`. Then the instances are released. Calling it twice is harmless.
    */
   close(): Promise<void> {

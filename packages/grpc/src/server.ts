@@ -81,6 +81,10 @@ class GrpcFrontend implements Frontend {
     return { host: address, port: listening.port, url: `${host}:${listening.port}` };
   }
 
+  leave(): void {
+    this.#running?.transport.leave();
+  }
+
   stop(drainTimeoutMs = Number.POSITIVE_INFINITY): Promise<void> {
     if (this.#running === undefined) return Promise.resolve();
     this.#stopping ??= this.#stop(this.#running, Math.min(drainTimeoutMs, this.#options.stopGraceMs));

@@ -12,6 +12,11 @@ export const serverOptions = {
       "Seconds that requests in flight may take to finish after SIGTERM or SIGINT. After that the server exits with 1.",
       30,
     ),
+    "exit-delay-secs": integer(
+      "Seconds after SIGTERM or SIGINT in which the server still accepts requests, but reports that it is not ready. " +
+        "They come before --exit-timeout-secs.",
+      0,
+    ),
     config: list(
       "file",
       "JSON file with options, by their names without the dashes. The command line and the environment " +

@@ -69,7 +69,9 @@ export async function serve(
     return await fail(error, triton, say);
   }
   say("info", `Signal (${await stopRequested}) received.`);
-  return isServing ? stopServer(triton, values["exit-timeout-secs"]) : abandonServer(triton);
+  return isServing
+    ? stopServer(triton, values["exit-timeout-secs"], values["exit-delay-secs"])
+    : abandonServer(triton);
 }
 
 /** Writes a line for the user of the command. */

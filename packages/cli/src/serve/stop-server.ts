@@ -9,10 +9,16 @@ const LAST_WORDS_MS = 1000;
  *
  * @returns the exit code: 0, or 1 when requests were left at the time limit
  */
-export async function stopServer(triton: Triton, exitTimeoutSecs: number): Promise<number> {
+export async function stopServer(
+  triton: Triton,
+  exitTimeoutSecs: number,
+  exitDelaySecs: number,
+): Promise<number> {
   const { log } = triton.service;
-  log.info("Waiting for in-flight requests to complete.");
-  const timeoutMs = Math.min(Math.max(0, exitTimeoutSecs) * 1000, LONGEST_TIMEOUT_MS);
+  const delaySecs = Math.max(0, exitDelaySecs);
+  if (delaySecs > 0) log.info(`Accepting requests for ${delaySecs} more seconds.`);
+  else log.info("Waiting for in-flight requests to complete.");
+  const timeoutMs = Math.min((delaySecs + Math.max(0, exitTimeoutSecs)) * 1000, LONGEST_TIMEOUT_MS);
   const closed = triton.close();
   if (await settlesWithin(closed, timeoutMs)) return 0;
   log.error("Exit timeout expired. Exiting immediately.");

@@ -17,6 +17,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
   const cacheBytes = cacheSize(values);
   return {
     id: values.id,
+    exitDelaySecs: Math.max(0, values["exit-delay-secs"]),
     exitTimeoutSecs: Math.max(0, values["exit-timeout-secs"]),
     ...(values["log-file"] === "" ? { logger } : { logFile: values["log-file"] }),
     logVerbose: values["log-verbose"],

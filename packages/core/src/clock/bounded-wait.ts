@@ -15,3 +15,8 @@ export function settledWithin(clock: Clock, timeoutMs: number, promise: Promise<
       });
   });
 }
+
+/** Resolves when a time has passed. */
+export function elapsed(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.setTimer(ms, resolve));
+}

@@ -15,6 +15,11 @@ export interface Frontend {
   /** Starts to listen. If the port is taken, rejects with a `TritonError` that names the port and its option. */
   start(service: InferenceService): Promise<FrontendAddress>;
   /**
+   * Tells clients to leave, before {@link stop}: each connection ends after its next answer. The frontend still accepts
+   * connections and requests.
+   */
+  leave?(): void;
+  /**
    * Drains the frontend. It accepts no more connections, and ends connections without a request in flight. Resolves
    * when the requests in flight are answered. If `drainTimeoutMs` is given, it ends them after that time. Calling it
    * twice is harmless.

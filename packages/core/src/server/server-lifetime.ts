@@ -1,5 +1,5 @@
 import { TritonError } from "@tritonjs/protocol";
-import { settledWithin } from "../clock/bounded-wait.js";
+import { elapsed, settledWithin } from "../clock/bounded-wait.js";
 import type { Clock } from "../clock/clock.js";
 import type { Frontend, ServeOptions } from "../frontend/frontend.js";
 import type { ModelVersion } from "../model/model-version.js";
@@ -12,15 +12,20 @@ export class ServerLifetime {
   readonly #parts: ServerParts;
   readonly #options: ServeOptions;
   readonly #drainTimeoutMs: number;
+  readonly #exitDelayMs: number;
   #frontends: readonly Frontend[] = [];
   #serving: Promise<ServeResult> | undefined;
   #closing: Promise<void> | undefined;
 
-  /** @param options options of the default frontends */
-  constructor(parts: ServerParts, options: ServeOptions, drainTimeoutMs: number) {
+  /**
+   * @param options options of the default frontends
+   * @param exitDelayMs time before the drain, in which the server is not ready and still accepts requests
+   */
+  constructor(parts: ServerParts, options: ServeOptions, drainTimeoutMs: number, exitDelayMs: number) {
     this.#parts = parts;
     this.#options = options;
     this.#drainTimeoutMs = drainTimeoutMs;
+    this.#exitDelayMs = exitDelayMs;
   }
 
   /** @throws TritonError UNAVAILABLE after `close` */
@@ -67,6 +72,11 @@ export class ServerLifetime {
   async #close(): Promise<void> {
     await this.#serving?.catch(() => {});
     const { service, repository, registry, models, metrics, log } = this.#parts;
+    if (this.#exitDelayMs > 0) {
+      service.leave();
+      for (const frontend of this.#frontends) frontend.leave?.();
+      await elapsed(models.clock, this.#exitDelayMs);
+    }
     service.drain();
     await settledWithin(models.clock, this.#drainTimeoutMs, repository.close());
     await windDown(registry.models(), this.#frontends, models.clock, this.#drainTimeoutMs);

@@ -19,6 +19,12 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
   readonly id?: string;
   /** Time limit for requests in flight after `close()`, in seconds. @default 30 */
   readonly exitTimeoutSecs?: number;
+  /**
+   * Seconds between `close()` and the drain. In this time the server reports that it is not ready, and tells clients to
+   * leave their connections, but still accepts requests. So load balancers take it out before it refuses any.
+   * @default 0
+   */
+  readonly exitDelaySecs?: number;
   /** Clock for every wait and measurement. Tests pass a virtual one. @default the real clock */
   readonly clock?: Clock;
   /**
@@ -99,6 +105,7 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
 export const TRITON_OPTION_KEYS = keyList<TritonOptions>({
   id: true,
   exitTimeoutSecs: true,
+  exitDelaySecs: true,
   allowHttp: true,
   httpAddress: true,
   httpPort: true,

@@ -32,6 +32,8 @@ export interface ReadyModel {
 
 /** Routes or methods of this library in a server that the program opens and closes itself. */
 export interface MountedFrontend {
+  /** Called when the server will stop soon: tell clients to leave, and go on serving. */
+  leave?(): void;
   /** Called when the `Triton` is closing: refuse new requests, let requests in flight finish. */
   drain(): void;
   /**

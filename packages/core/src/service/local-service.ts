@@ -76,6 +76,7 @@ export class LocalService implements InferenceService {
     find: (name, version) => this.#find(name, version),
   };
   #stopping = false;
+  #leaving = false;
 
   constructor(parts: ServiceParts) {
     this.#parts = parts;
@@ -98,6 +99,13 @@ export class LocalService implements InferenceService {
   /** True after `drain` was called. */
   get stopping(): boolean {
     return this.#stopping;
+  }
+
+  /** Reports from now on that the server is not ready. It still accepts requests. */
+  leave(): void {
+    this.#leaving = true;
+    for (const frontend of this.#mounted) frontend.leave?.();
+    for (const listener of this.#listeners) listener();
   }
 
   /** Starts the shutdown: the server is no longer ready and refuses new requests. */
@@ -128,7 +136,7 @@ export class LocalService implements InferenceService {
 
   isReady(): boolean {
     const { startUp, strictReadiness, repository } = this.#parts;
-    if (this.#refusesAll || startUp.underWay) return false;
+    if (this.#refusesAll || this.#leaving || startUp.underWay) return false;
     if (!strictReadiness) return true;
     const settled = this.#registry
       .all()

@@ -81,6 +81,10 @@ export class ListeningFrontend implements Frontend {
     return at;
   }
 
+  leave(): void {
+    this.#connections?.keepNone();
+  }
+
   /**
    * Keeps listening while in-flight requests finish; the service answers new ones that it is stopping. Each connection
    * ends after its next answer.

@@ -61,6 +61,11 @@ export class Connection {
     this.#pings.pardon();
   }
 
+  /** Sends GOAWAY. Calls that the client has begun by then are still accepted. */
+  leave(): void {
+    if (!this.#session.destroyed) this.#session.goaway(constants.NGHTTP2_NO_ERROR, LAST_STREAM);
+  }
+
   /** Sends GOAWAY. Resolves when the calls in flight are over, or can no longer be answered. */
   close(): Promise<void> {
     const session = this.#session;

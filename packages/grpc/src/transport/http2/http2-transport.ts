@@ -66,6 +66,11 @@ export class Http2Transport {
     this.#server.emit("connection", socket);
   }
 
+  /** Sends GOAWAY to the present clients, which then connect again. */
+  leave(): void {
+    for (const connection of this.#connections.values()) connection.leave();
+  }
+
   /** Sends GOAWAY to the clients, and waits for the calls in flight. */
   async stop(): Promise<void> {
     for (const session of this.#silent) session.destroy();
