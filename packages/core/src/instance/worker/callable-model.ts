@@ -11,12 +11,14 @@ import { RequestView } from "../request-view.js";
 import { type Callable, runCallable } from "../run-callable.js";
 import { runDecoupled } from "../run-decoupled.js";
 import { type SignalSource, withSignal } from "../signal-source.js";
+import { logConsole } from "./log-console.js";
 import type { WorkerBatch, WorkerHost, WorkerModel, WorkerResult } from "./worker-model.js";
 
 /** Entry point of workers that run a user's module. */
 export async function load(data: unknown, info: InstanceInfo, host: WorkerHost): Promise<WorkerModel> {
   const options = data as ModuleOptions;
   resolveLibrary(options.module);
+  if (host.logsConsole) logConsole(info.modelName, (line) => host.log(line));
   const { callable, finalize } = await importCallable(options, info, host);
   const sequences = new SequencesOfSlots();
   return {
