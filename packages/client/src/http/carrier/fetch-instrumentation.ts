@@ -1,6 +1,6 @@
 /** The part of Node.js that tells who observes `fetch`. Browsers have none, and Node.js only from version 20.16. */
 interface NodeProcess {
-  getBuiltinModule?(name: "node:diagnostics_channel"): { hasSubscribers(channel: string): boolean };
+  getBuiltinModule?(name: "diagnostics_channel"): { hasSubscribers(channel: string): boolean };
 }
 
 /**
@@ -9,7 +9,5 @@ interface NodeProcess {
  */
 export function fetchIsInstrumented(): boolean {
   const { process } = globalThis as { readonly process?: NodeProcess };
-  return (
-    process?.getBuiltinModule?.("node:diagnostics_channel").hasSubscribers("undici:request:create") === true
-  );
+  return process?.getBuiltinModule?.("diagnostics_channel").hasSubscribers("undici:request:create") === true;
 }
