@@ -24,7 +24,7 @@ const LONG = [
   "test/core/process-instances.test.ts",
   "test/core/model-repository/javascript-{models,model-control}.test.ts",
   // A browser.
-  "test/dashboard/browser.test.ts",
+  "test/dashboard/browser{,-operations}.test.ts",
   // Frameworks and servers of others.
   "test/core/tensorflow.test.ts",
   "test/core/cloud-repository/s3-*.test.ts",

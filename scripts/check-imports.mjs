@@ -12,7 +12,7 @@ const root = process.argv[2] ?? repository;
 
 /** Folders of each package in their order, and the top-level files that folders may import. */
 const ORDER = {
-  protocol: ["errors", "async", "tensor", "model"],
+  protocol: ["errors", "async", "tensor", "model", "trace"],
   core: [
     "unbundled.ts",
     "clock",

@@ -12,6 +12,7 @@ const folders = {
   client: "client",
   "grpc-messages": "grpc-messages",
   tools: "tools",
+  dashboard: "dashboard",
 };
 
 /** Imports a built package of a revision whose root is `tree`: `importOf(tree, "grpc", "proto/codec")`. */

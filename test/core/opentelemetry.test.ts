@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { context, propagation, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
@@ -15,8 +16,9 @@ import {
 } from "@opentelemetry/sdk-trace";
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
-import { batch, sample, type TritonOptions } from "@tritonjs/core";
+import { batch, sample, Tensor, TritonError, type TritonOptions } from "@tritonjs/core";
 import { type OpenTelemetryOptions, openTelemetry, traceHeaders } from "@tritonjs/opentelemetry";
+import type { Parameters } from "@tritonjs/protocol";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openTriton, until } from "../e2e/support/open-triton.js";
 import { echo, echoInputs, echoOutputs } from "../support/echo-model.js";
@@ -134,7 +136,60 @@ describe("spans in the program's own tracer provider", () => {
     expect(response.status).toBe(400);
     await until(() => spans.getFinishedSpans().length > 1);
     expect(named("broken").status.code).toBe(SpanStatusCode.ERROR);
-    expect(named("InferRequest").status.code).toBe(SpanStatusCode.ERROR);
+    // By the conventions, mistakes of clients are not errors of the server.
+    expect(named("InferRequest").status.code).toBe(SpanStatusCode.UNSET);
+    expect(named("InferRequest").attributes["http.response.status_code"]).toBe(400);
+  });
+
+  it("have the attributes of HTTP and gRPC servers, with the status of the answer", async () => {
+    const triton = tracedTriton();
+    triton.bind({
+      ...model("attributed"),
+      config: { batching: false },
+      inferFunc: sample(({ x }) => {
+        if (x.data[0]! < 0) throw new Error("negative");
+        return { y: x };
+      }),
+    });
+    await triton.ready();
+    const { addresses } = await triton.serve();
+    const { port } = new URL(addresses.http!.url);
+    await using overHttp = new HttpClient(addresses.http!.url);
+    await using overGrpc = new GrpcClient(addresses.grpc!.url);
+    const span = async (client: HttpClient | GrpcClient, value: number) => {
+      spans.reset();
+      await client.infer("attributed", { inputs: { x: Int32Array.of(value) } }).catch(() => {});
+      await until(() => spans.getFinishedSpans().some(({ name }) => name === "InferRequest"));
+      return named("InferRequest");
+    };
+    const http = {
+      "network.protocol.name": "http",
+      "http.request.method": "POST",
+      "http.route": "/v2/models/{model}/infer",
+      "url.path": "/v2/models/attributed/infer",
+      "url.scheme": "http",
+      "server.address": "localhost",
+      "server.port": Number(port),
+      "user_agent.original": "node",
+    };
+    const succeeded = await span(overHttp, 1);
+    expect(succeeded.attributes).toMatchObject({ ...http, "http.response.status_code": 200 });
+    expect(succeeded.attributes["client.address"]).toMatch(/127\.0\.0\.1|::1/);
+    const failed = await span(overHttp, -1);
+    expect(failed.attributes).toMatchObject({ ...http, "http.response.status_code": 500 });
+    expect(failed.status.code).toBe(SpanStatusCode.ERROR);
+
+    const rpc = {
+      "network.protocol.name": "grpc",
+      "rpc.system.name": "grpc",
+      "rpc.method": "inference.GRPCInferenceService/ModelInfer",
+    };
+    const answered = await span(overGrpc, 1);
+    expect(answered.attributes).toMatchObject({ ...rpc, "rpc.response.status_code": "OK" });
+    expect(answered.status.code).toBe(SpanStatusCode.UNSET);
+    const broken = await span(overGrpc, -1);
+    expect(broken.attributes).toMatchObject({ ...rpc, "rpc.response.status_code": "INTERNAL" });
+    expect(broken.status.code).toBe(SpanStatusCode.ERROR);
   });
 
   it("continue the trace of a client over HTTP and gRPC, as far as a worker and Python see it", async () => {
@@ -146,10 +201,10 @@ describe("spans in the program's own tracer provider", () => {
     });
     await handle.ready();
     const { addresses } = await triton.serve();
-    const options = { headers: traceHeaders };
     for (const client of [
-      new HttpClient(addresses.http!.url, options),
-      new GrpcClient(addresses.grpc!.url, options),
+      new HttpClient(addresses.http!.url),
+      new GrpcClient(addresses.grpc!.url),
+      new GrpcClient(addresses.grpc!.url, { traceContext: false, headers: traceHeaders }),
     ]) {
       spans.reset();
       const result = await app.startActiveSpan("client", async (span) => {
@@ -167,6 +222,77 @@ describe("spans in the program's own tracer provider", () => {
       expect(traceOf("remote")).toBe(traceOf("client"));
       expect(result.parameters?.traceparent).toBe(`00-${traceOf("client")}-${idOf(named("remote"))}-01`);
     }
+  });
+
+  it("do not continue the trace of a client that keeps it to itself", async () => {
+    const triton = tracedTriton();
+    const handle = triton.bind({ ...model("private"), inferFunc: batch(({ x }) => ({ y: x })) });
+    await handle.ready();
+    const { addresses } = await triton.serve();
+    for (const client of [
+      new HttpClient(addresses.http!.url, { traceContext: false }),
+      new GrpcClient(addresses.grpc!.url, { traceContext: false }),
+      new HttpClient(addresses.http!.url, { headers: { traceparent: "none" } }),
+    ]) {
+      spans.reset();
+      await app.startActiveSpan("client", async (span) => {
+        await client.infer("private", { inputs: { x: { data: Int32Array.of(1), shape: [1, 1] } } as never });
+        span.end();
+      });
+      await client.close();
+      await until(() => spans.getFinishedSpans().some(({ name }) => name === "InferRequest"));
+      expect(parentOf("InferRequest")).toBeUndefined();
+    }
+  });
+
+  it("leave the headers of fetch to an instrumentation that observes it", async () => {
+    const seen: (string | null)[] = [];
+    const client = new HttpClient("http://localhost:1", {
+      fetch: async (_, init) => {
+        seen.push(new Headers(init?.headers).get("traceparent"));
+        return new Response(null, { status: 200 });
+      },
+    });
+    const ask = () => app.startActiveSpan("client", () => client.isServerLive());
+    await ask();
+    const observe = () => {};
+    subscribe("undici:request:create", observe);
+    await ask();
+    unsubscribe("undici:request:create", observe);
+    await client.close();
+    expect(seen).toEqual([expect.stringMatching(/^00-/), null]);
+  });
+
+  it("are parents of the spans that a worker starts, for its batch and for each request", async () => {
+    const triton = tracedTriton();
+    const handle = triton.bind({
+      ...model("working"),
+      config: {
+        maxBatchSize: 2,
+        batcher: { maxQueueDelayMicroseconds: 10_000_000, preferredBatchSize: [2] },
+      },
+      inferFunc: new URL("./fixtures/traces-in-a-worker.mjs", import.meta.url),
+    });
+    await handle.ready();
+    const requests = [1, 2].map((value) => {
+      const inputs = new Map([["x", Tensor.fromElements("INT32", [1, 1], Int32Array.of(value))]]);
+      const trace = triton.service.tracing?.sample("working");
+      return new Promise<Parameters | undefined>((resolve, reject) =>
+        triton.service.model("working", "").infer({ inputs, trace }, (answer) => {
+          trace?.release();
+          if (TritonError.is(answer)) reject(answer);
+          else resolve(answer?.parameters);
+        }),
+      );
+    });
+    const answers = await Promise.all(requests);
+    await until(() => spans.getFinishedSpans().filter(({ name }) => name === "working").length === 2);
+    const placeOf = (span: ReadableSpan) => `${span.spanContext().traceId} ${idOf(span)}`;
+    const [first, second] = spans.getFinishedSpans().filter(({ name }) => name === "working");
+    expect(answers).toEqual([
+      { batch: placeOf(first!), own: placeOf(first!) },
+      { batch: placeOf(first!), own: placeOf(second!) },
+    ]);
   });
 
   it("exist only for requests of other traces when the rate is 0", async () => {
@@ -193,26 +319,57 @@ describe("spans in the program's own tracer provider", () => {
       "gen_ai.request.temperature": 0.5,
     });
   });
+
+  it("count the tokens that a text generator tells, and the time to its first response", async () => {
+    const triton = tracedTriton({ textGenerators: { writer: {} } });
+    const handle = triton.bind({ ...writer, modelName: "writer" });
+    await handle.ready();
+    for await (const _ of handle.stream({ x: [1] }));
+    await until(() => spans.getFinishedSpans().some(({ name }) => name === "text_completion writer"));
+    const { attributes } = named("text_completion writer");
+    expect(attributes).toMatchObject({ "gen_ai.usage.input_tokens": 5, "gen_ai.usage.output_tokens": 7 });
+    expect(attributes["gen_ai.response.time_to_first_chunk"]).toBeGreaterThanOrEqual(0);
+    expect(attributes["gen_ai.response.time_to_first_chunk"]).toBeLessThan(60);
+  });
 });
+
+/** A model with three responses, which tell 5 input tokens and 7 output tokens. */
+const writer = {
+  inputs: echoInputs,
+  outputs: [
+    { name: "num_input_tokens", dtype: "UINT32", shape: [1] },
+    { name: "num_output_tokens", dtype: "UINT32", shape: [1] },
+  ],
+  async *inferFunc() {
+    for (const tokens of [1, 2, 4])
+      yield [{ num_input_tokens: Uint32Array.of(5), num_output_tokens: Uint32Array.of(tokens) }];
+  },
+  config: { batching: false, decoupled: true },
+} as const;
 
 it("meters count requests and batches of the program's meter provider", async () => {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
   const meters = new MeterProvider({ readers: [reader] });
-  const triton = tracedTriton({ meters, textGenerators: { metered: {} } });
+  const triton = tracedTriton({ meters, textGenerators: { metered: {}, writing: {} } });
   const handle = triton.bind({
     ...model("metered"),
     inferFunc: batch(({ x }) => ({ y: x })),
     config: { maxBatchSize: 4 },
   });
   await Promise.all([echo(handle, 1), echo(handle, 2)]);
+  const writing = triton.bind({ ...writer, modelName: "writing" });
+  await writing.ready();
+  for await (const _ of writing.stream({ x: [1] }));
   await meters.forceFlush();
+  const metrics = exporter
+    .getMetrics()
+    .flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics));
   const points = Object.fromEntries(
-    exporter
-      .getMetrics()
-      .flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics))
-      .map(({ descriptor, dataPoints }) => [descriptor.name, dataPoints[0]!]),
+    metrics.map(({ descriptor, dataPoints }) => [descriptor.name, dataPoints[0]!]),
   );
+  const all = (wanted: string) =>
+    metrics.find(({ descriptor }) => descriptor.name === wanted)?.dataPoints ?? [];
   expect(points["tritonjs.request.duration"]).toMatchObject({
     attributes: { "triton.model_name": "metered", "triton.model_version": "1" },
     value: { count: 2 },
@@ -227,5 +384,16 @@ it("meters count requests and batches of the program's meter provider", async ()
     attributes: { "gen_ai.operation.name": "text_completion" },
     value: { count: 2 },
   });
+  // Of both generators; only the second one has more than one response.
+  const counts = (name: string) =>
+    all(name).map(({ attributes, value }) => [
+      attributes["gen_ai.request.model"],
+      (value as { count: number }).count,
+    ]);
+  expect(counts("gen_ai.server.time_to_first_token")).toEqual([
+    ["metered", 2],
+    ["writing", 1],
+  ]);
+  expect(counts("gen_ai.server.time_per_output_token")).toEqual([["writing", 1]]);
   await meters.shutdown();
 });

@@ -13,6 +13,9 @@ const dashboardFile = join(repositoryRoot, "deploy", "grafana", "tritonjs.json")
 interface Rule {
   readonly alert: string;
   readonly expr: string;
+  /** How long the condition must hold. */
+  readonly for?: string;
+  readonly labels: { readonly severity: string };
   readonly annotations: Readonly<Record<string, string>>;
 }
 
@@ -66,6 +69,14 @@ describe("alert rules", () => {
       expect(Object.keys(annotations)).toEqual(["summary", "description"]);
     },
   );
+
+  it("are the alerts that the page about operations lists", () => {
+    const page = readFileSync(join(repositoryRoot, "docs", "operations.md"), "utf8");
+    const listed = [...page.matchAll(/^\| `(Triton\w+)` \| (\w+) \| ([^|]+) \|/gm)].map(
+      ([, ...cells]) => cells,
+    );
+    expect(listed).toEqual(rules.map((rule) => [rule.alert, rule.labels.severity, rule.for ?? "at once"]));
+  });
 
   const hasPromtool = spawnSync("promtool", ["--version"]).error === undefined;
   it.skipIf(!hasPromtool)("pass Prometheus' own check (needs promtool)", () => {

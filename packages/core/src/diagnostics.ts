@@ -12,6 +12,7 @@ export type {
   ModelStateMessage,
   RequestQueuedMessage,
   RequestRefusedMessage,
+  RequestResponseMessage,
   RequestSettledMessage,
   RequestStartMessage,
 } from "./observe/diagnostics/messages.js";

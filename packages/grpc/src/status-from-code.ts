@@ -31,6 +31,18 @@ export function statusFromCode(code: ErrorCode): number {
   return statusOfCode[code] ?? STATUS.UNKNOWN;
 }
 
+/** Names of all status codes of gRPC, by their numbers. */
+const NAMES = [
+  ...["OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS"],
+  ...["PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE"],
+  ...["UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED"],
+];
+
+/** Name of a gRPC status code; its number if there is no such code. */
+export function statusName(code: number): string {
+  return NAMES[code] ?? String(code);
+}
+
 /** How a call ends. */
 export interface CallStatus {
   readonly code: number;

@@ -72,7 +72,10 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): RequestTracer
           // An HTTP server that is instrumented has made the span of the server already.
           kind: isInner ? SpanKind.INTERNAL : SpanKind.SERVER,
           startTime: wallOffsetMs + arrival.startMs,
-          attributes: { "network.protocol.name": arrival.protocol === "grpc" ? "grpc" : "http" },
+          attributes: {
+            "network.protocol.name": arrival.protocol,
+            ...(!isInner && arrival.attributes?.()),
+          },
         },
         parent,
       );

@@ -117,3 +117,4 @@ export {
   wrappedElementCount,
 } from "./tensor/shape.js";
 export { Tensor } from "./tensor/tensor.js";
+export { activeTraceHeaders, withTraceparent } from "./trace/open-telemetry.js";

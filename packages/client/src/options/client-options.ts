@@ -1,12 +1,15 @@
-import { type InferOptions, TritonError } from "@tritonjs/protocol";
+import { activeTraceHeaders, type InferOptions, TritonError } from "@tritonjs/protocol";
 
 /** Options of the clients of both protocols, for all calls that do not override them. */
 export interface CommonClientOptions {
-  /**
-   * Headers of every call, or a function that returns them, which is called for each call: `traceHeaders` of
-   * `@tritonjs/opentelemetry` sends the active trace.
-   */
+  /** Headers of every call, or a function that returns them, which is called for each attempt. */
   readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>);
+  /**
+   * Whether calls carry the active trace of the program's OpenTelemetry, usually as the header `traceparent`. Nothing is
+   * sent without a propagator that is registered with `@opentelemetry/api`. The header of the same name in `headers`
+   * overrides it. @default true
+   */
+  readonly traceContext?: boolean;
   /** The access token of the server, sent as the header that the server expects. */
   readonly accessToken?: string;
   /**
@@ -44,15 +47,23 @@ export interface VersionOption {
 /** tritonclient's limit for a call. */
 export const DEFAULT_TIMEOUT_MS = 60_000;
 
-/** Makes the function that returns the headers that a client sends with a call. */
+/**
+ * Makes the function that returns the headers that a client sends with a call.
+ *
+ * @param carriesTrace true while the transport itself adds the active trace
+ */
 export function clientHeaders(
-  { headers, accessToken }: CommonClientOptions,
+  { headers, accessToken, traceContext = true }: CommonClientOptions,
   tokenHeader: string,
+  carriesTrace: () => boolean = () => false,
 ): () => Readonly<Record<string, string>> {
   const token = accessToken === undefined ? {} : { [tokenHeader]: accessToken };
-  if (typeof headers === "function") return () => ({ ...headers(), ...token });
-  const all = { ...headers, ...token };
-  return () => all;
+  const given = typeof headers === "function" ? headers : () => headers;
+  return () => ({
+    ...(traceContext && !carriesTrace() && activeTraceHeaders()),
+    ...given(),
+    ...token,
+  });
 }
 
 /** Makes the error of a header that cannot be sent. */

@@ -12,6 +12,7 @@ import { importCallable, type ModuleOptions } from "../instance/import-callable.
 import { InlineExecutor } from "../instance/inline-executor.js";
 import { serverHost } from "../instance/module/server-host.js";
 import { WorkerExecutor } from "../instance/worker/worker-executor.js";
+import { runningFields } from "../observe/log/request-fields.js";
 import type { AnyBindOptions } from "./bind-options.js";
 
 /** How the instances of a model are made. */
@@ -88,10 +89,15 @@ function planModule(url: URL, options: Omit<ModuleOptions, "module">): ExecutorP
     mixesInputs: () => false,
     problemsWith: () => [],
     create: (context) => {
-      const host = serverHost(context.info.modelName, context.log, context.metrics, context.control);
+      const host = serverHost(context.info, context.log, context.metrics, context.control);
       const warn = (message: string) => process.emitWarning(message, "TritonWarning");
       return context.hosting.isolation === "inline"
-        ? new InlineExecutor(() => importCallable(module, context.info, host))
+        ? new InlineExecutor((running) =>
+            importCallable(module, context.info, {
+              ...host,
+              log: (line) => host.log(line, runningFields(running)),
+            }),
+          )
         : new WorkerExecutor(program, { ...context, warn, host });
     },
   };

@@ -6,6 +6,7 @@ import type { InstanceInfo } from "../callable/infer-context.js";
 import { type AnyInferFunc, styleOf } from "../callable/infer-func.js";
 import { rememberOriginal } from "../callable/missing-wrapper.js";
 import { STEPWISE_IS_MISSING, STEPWISE_IS_TOLD } from "../callable/stepwise.js";
+import type { LogSubject } from "../observe/log/logger.js";
 import type { MetricChange } from "../observe/metric-change.js";
 import { OutputChecker } from "../response/check-outputs.js";
 import type { JsModel } from "./module/js-model.js";
@@ -29,7 +30,8 @@ export interface ModuleOptions {
 
 /** Receives the output of a model besides its answers. */
 export interface ModuleHost {
-  log(line: LogLine): void;
+  /** @param about further fields of the line: the requests that the model works on */
+  log(line: LogLine, about?: LogSubject): void;
   changeMetrics(changes: readonly MetricChange[]): void;
   /** Handles a model's request to the server's repository. */
   control(ask: ControlAsk): Promise<unknown>;

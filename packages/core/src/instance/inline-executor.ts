@@ -10,17 +10,21 @@ export class InlineExecutor implements Executor {
   readonly isolation = "inline";
   readonly mustFinish = false;
   readonly details = {};
-  readonly #load: () => Promise<ImportedModel>;
+  readonly #load: (running: Iterable<Execution>) => Promise<ImportedModel>;
+  /** Batches that the module works on; undefined for a callback, which has no logger. */
+  readonly #running: Set<Execution> | undefined;
   readonly #asyncContext = new AsyncResource("TritonInstance");
   #model: ImportedModel | undefined;
 
-  /** @param callable the callback, or a function that imports its module */
-  constructor(callable: Callable | (() => Promise<ImportedModel>)) {
-    this.#load = typeof callable === "function" ? callable : async () => ({ callable, finalize: undefined });
+  /** @param callable the callback, or a function that imports its module, given the batches that run at any time */
+  constructor(callable: Callable | ((running: Iterable<Execution>) => Promise<ImportedModel>)) {
+    const isModule = typeof callable === "function";
+    this.#load = isModule ? callable : async () => ({ callable, finalize: undefined });
+    this.#running = isModule ? new Set() : undefined;
   }
 
   async start(): Promise<void> {
-    this.#model = await this.#load();
+    this.#model = await this.#load(this.#running ?? []);
   }
 
   async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
@@ -40,8 +44,13 @@ export class InlineExecutor implements Executor {
 
   async #run(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
     const { callable } = this.#model!;
-    if (!execution.decoupled) return runCallable(callable, execution);
-    await runDecoupled(callable, execution);
-    return undefined;
+    this.#running?.add(execution);
+    try {
+      if (!execution.decoupled) return await runCallable(callable, execution);
+      await runDecoupled(callable, execution);
+      return undefined;
+    } finally {
+      this.#running?.delete(execution);
+    }
   }
 }

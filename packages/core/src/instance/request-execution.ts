@@ -176,6 +176,8 @@ export class RequestExecution implements Execution, CallOrigin, RequestRunner<Pe
       return;
     }
     if (error.cause !== undefined) rememberModel(error, this.owner.modelName);
+    // The end of the request notes a final error.
+    if (!final) this.owner.statistics.errors.record(error, this.owner.clock.wallNow());
     request.respondError(error, final);
     this.#responses?.failed(index, this.#computeStart, final);
   }

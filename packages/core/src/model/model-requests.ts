@@ -1,4 +1,4 @@
-import { queueFullError, TritonError, timeoutError } from "@tritonjs/protocol";
+import { queueFullError, type Tensor, TritonError, timeoutError } from "@tritonjs/protocol";
 import { CachedModel } from "../cache/cached-model.js";
 import type { ResponseCache } from "../cache/response-cache.js";
 import type { Clock } from "../clock/clock.js";
@@ -8,6 +8,7 @@ import type { InstanceGroup } from "../instance/instance-group.js";
 import {
   requestQueued,
   requestRefused,
+  requestResponse,
   requestSettled,
   requestStart,
 } from "../observe/diagnostics/channels.js";
@@ -136,6 +137,13 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     if (request.deadline !== undefined && !request.settled) {
       request.deadlineTimer = deadlines.add(request.deadline, () => request.cancel(timeoutError()));
     }
+  }
+
+  /** Called by the requests when the model has made outputs for one of them. */
+  outputs(request: PendingRequest, outputs: ReadonlyMap<string, Tensor>): void {
+    if (!requestResponse.hasSubscribers || request.settled) return;
+    const durationMs = this.#owner.clock.now() - request.queueStart;
+    requestResponse.publish({ request: this.#shown(request), outputs, durationMs });
   }
 
   /** Called by the requests when one of them is over. */

@@ -178,11 +178,18 @@ export class ModelVersion implements RegisteredVersion {
    * Changes to other instance groups while the version serves. Instances that fit stay, and missing ones are loaded
    * first. Surplus instances end when their work, and the sequences that they hold, are done.
    *
-   * @throws TritonError UNAVAILABLE unless the version is READY, and errors of loading an instance; then nothing has
-   * changed.
+   * @throws TritonError INVALID_ARG for an ensemble, UNAVAILABLE unless the version is READY, and errors of loading an
+   * instance; then nothing has changed.
    */
   async updateInstances(instanceGroup: readonly ModelInstanceGroup[]): Promise<InstanceUpdate> {
-    if (this.state !== "READY" || this.isEnsemble) {
+    if (this.isEnsemble) {
+      throw new TritonError(
+        "INVALID_ARG",
+        `cannot change the instances of model '${this.name}': it is an ensemble, whose steps have the instances`,
+        { reason: "INVALID_CONFIG" },
+      );
+    }
+    if (this.state !== "READY") {
       throw new TritonError(
         "UNAVAILABLE",
         `cannot change the instances of model '${this.name}': expected the state READY, got ${this.state}`,

@@ -59,7 +59,7 @@ class InferStream {
   constructor(stream: DuplexStream<RequestMessage, StreamMessage>, context: InferHandlerContext) {
     this.#stream = stream;
     this.#context = context;
-    this.#sampler = new GrpcSampler(context.service.tracing);
+    this.#sampler = new GrpcSampler(context.service.tracing, "ModelStreamInfer");
     const [errorMode] = stream.headers.get(ERROR_MODE_HEADER)?.split(",") ?? [];
     this.#endOnError = errorMode === "true";
   }
@@ -110,7 +110,7 @@ class InferStream {
   ): void {
     const { service, forwardHeaders } = this.#context;
     const regions = new RequestRegions(service.sharedMemory);
-    const trace = this.#sampler.sample(model.name, this.#stream.headers);
+    const trace = this.#sampler.sample(model.name, this.#stream);
     // Answers may come before `infer` returns.
     const entry = this.#open.add();
     try {

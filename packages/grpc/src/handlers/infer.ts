@@ -31,7 +31,7 @@ const MOST_KEPT_BYTES = 64 * 1024;
 
 /** `ModelInfer`. */
 export function inferMethods(context: InferHandlerContext): Method[] {
-  const sampler = new GrpcSampler(context.service.tracing);
+  const sampler = new GrpcSampler(context.service.tracing, "ModelInfer");
   return [
     unary(
       {
@@ -80,7 +80,7 @@ function inferOne(
   call: Call,
   sampler: GrpcSampler,
 ): Promise<InferMessage> {
-  const trace = sampler.sample(model.name, call.headers);
+  const trace = sampler.sample(model.name, call);
   if (trace !== undefined) call.onClose(() => trace.sent());
   return new Promise((resolve, reject) => {
     let first: InferenceResponse | TritonError | undefined;
@@ -89,6 +89,7 @@ function inferOne(
     let forget: (() => void) | undefined;
     const refuse = (error: unknown): void => {
       regions.release();
+      trace?.answered(error);
       trace?.sending();
       reject(error);
     };
@@ -105,6 +106,7 @@ function inferOne(
         forget?.();
         try {
           const response = encodeInferResponse(model, single(first, count), decoded.outputs);
+          trace?.answered();
           trace?.sending();
           resolve(response);
           regions.release();

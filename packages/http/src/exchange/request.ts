@@ -7,6 +7,8 @@ export interface V2Request {
   readonly path: string;
   /** Names and values in turn, as sent. */
   readonly rawHeaders: readonly string[];
+  /** How the client reached the server, as far as the server can tell. */
+  readonly scheme: "http" | "https";
   /** Address of the peer; undefined where the server does not report it. */
   readonly remoteAddress: string | undefined;
   /** True when the client has left. */

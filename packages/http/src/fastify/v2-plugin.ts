@@ -80,6 +80,10 @@ class FastifyV2Request extends NodeV2Request {
     this.#request = request;
   }
 
+  override get scheme(): "http" | "https" {
+    return this.#request.protocol;
+  }
+
   /** fastify knows the proxies that the application trusts. */
   override get remoteAddress(): string | undefined {
     return this.#request.ip;

@@ -20,6 +20,10 @@ export class NodeV2Request implements V2Request {
     this.rawHeaders = incoming.rawHeaders;
   }
 
+  get scheme(): "http" | "https" {
+    return "encrypted" in this.#incoming.socket ? "https" : "http";
+  }
+
   get remoteAddress(): string | undefined {
     return this.#incoming.socket.remoteAddress;
   }

@@ -1,8 +1,12 @@
 import type { InferenceService, RequestTrace, Tracing } from "@tritonjs/core/frontend";
 import { firstHeader, type V2Request } from "../exchange/request.js";
+import { httpAttributes } from "./http-attributes.js";
 
 /** The trace of an HTTP request: the part that this frontend adds. */
 export class HttpTrace {
+  /** Status of the answer; undefined while there is none, and when the client has left. */
+  status: number | undefined;
+
   constructor(
     readonly request: RequestTrace,
     private readonly tracing: Tracing,
@@ -18,7 +22,7 @@ export class HttpTrace {
     this.#mark("HTTP_SEND_START");
     sender.onSent(() => {
       this.#mark("HTTP_SEND_END");
-      this.request.release();
+      this.request.release(this.status);
     });
   }
 
@@ -49,6 +53,7 @@ export function traceReceived(exchange: TracedExchange, startMs: number | undefi
     protocol: "http",
     startMs,
     header: (name) => firstHeader(request, name),
+    attributes: () => httpAttributes(request),
   });
   if (trace === undefined) return;
   trace.mark("HTTP_RECV_START", startMs);

@@ -104,15 +104,25 @@ export function v2Handler(service: InferenceService, options: V2Options = {}): V
       trace: undefined,
     };
     try {
-      return await route.handle(exchange);
+      return answered(exchange, await route.handle(exchange));
     } catch (thrown) {
       if (thrown instanceof ClientGone) return undefined;
       const error = thrown instanceof InputTooLarge ? thrown.advising(limitName) : thrown;
-      if (!(thrown instanceof ConnectionFault)) return errorResponse(request, error, exchange.errorType);
-      return errorResponse(request, error, "application/json", { connection: "close" });
+      return answered(
+        exchange,
+        thrown instanceof ConnectionFault
+          ? errorResponse(request, error, "application/json", { connection: "close" })
+          : errorResponse(request, error, exchange.errorType),
+      );
     } finally {
       exchange.memory.release();
       exchange.trace?.send(request);
     }
   };
+}
+
+/** Notes the status of the answer for the trace of the request. */
+function answered(exchange: Exchange, response: V2Response): V2Response {
+  if (exchange.trace !== undefined) exchange.trace.status = response.status;
+  return response;
 }

@@ -27,6 +27,10 @@ export class WebV2Request implements V2Request {
     return this.#rawHeaders;
   }
 
+  get scheme(): "http" | "https" {
+    return this.#request.url.startsWith("https:") ? "https" : "http";
+  }
+
   get remoteAddress(): string | undefined {
     return peerAddresses.get(this.#request);
   }

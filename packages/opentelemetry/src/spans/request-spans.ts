@@ -9,7 +9,8 @@ import {
   trace,
 } from "@opentelemetry/api";
 import type { ExecutionTimes, RequestTrace, TracedBatch, TracedRequest } from "@tritonjs/core/diagnostics";
-import type { TritonError } from "@tritonjs/protocol";
+import type { Tensor, TritonError } from "@tritonjs/protocol";
+import { GeneratedAnswer } from "./generated-answer.js";
 import {
   generationAttributes,
   generatorAttributes,
@@ -49,6 +50,10 @@ export class RequestSpans implements RequestTrace {
   #span: Span | undefined;
   #begun = false;
   #ended = false;
+  #error: TritonError | undefined;
+  #startMs = 0;
+  /** What a text generator has answered so far. */
+  #answer: GeneratedAnswer | undefined;
 
   constructor(maker: SpanMaker, modelName: string, parent: Context, frontend?: Span) {
     this.#maker = maker;
@@ -83,6 +88,7 @@ export class RequestSpans implements RequestTrace {
   begin(modelName: string, modelVersion: number, request: TracedRequest, atMs: number): void {
     if (this.#begun || this.#ended) return;
     this.#begun = true;
+    this.#startMs = atMs;
     const generated = Object.hasOwn(this.#maker.generators, modelName);
     this.#model
       .setAttributes({
@@ -114,8 +120,12 @@ export class RequestSpans implements RequestTrace {
       .end(this.#time(end));
   }
 
-  /** Tensors are not recorded. */
-  outputs(): void {}
+  /** Records numbers of tokens. Other tensors are not recorded. */
+  outputs(tensors: ReadonlyMap<string, Tensor>): void {
+    if (!Object.hasOwn(this.#maker.generators, this.#modelName)) return;
+    this.#answer ??= new GeneratedAnswer(this.#maker.now() - this.#startMs);
+    this.#answer.take(tensors);
+  }
 
   end(atMs: number, error?: TritonError): void {
     if (this.#ended) return;
@@ -123,14 +133,18 @@ export class RequestSpans implements RequestTrace {
     const span = this.#model;
     if (this.#begun) span.addEvent("REQUEST_END", this.#time(atMs));
     if (error !== undefined) fail(span, error);
-    if (error !== undefined && this.#frontend !== undefined) fail(this.#frontend, error);
+    this.#error = error;
+    if (this.#answer !== undefined) span.setAttributes(this.#answer.attributes);
     span.end(this.#time(atMs));
   }
 
-  release(): void {
+  release(status?: number | string): void {
     // The frontend has refused the request itself, before any model got it.
     if (!this.#begun && this.#span !== undefined) this.end(this.#lastMarkMs);
-    this.#frontend?.end(this.#time(this.#lastMarkMs));
+    if (this.#frontend === undefined) return;
+    if (status !== undefined) answered(this.#frontend, status, this.#error);
+    else if (this.#error !== undefined) fail(this.#frontend, this.#error);
+    this.#frontend.end(this.#time(this.#lastMarkMs));
   }
 
   /** The span of the model, started when it is first needed. */
@@ -156,6 +170,29 @@ export class RequestSpans implements RequestTrace {
     return this.#maker.wallOffsetMs + atMs;
   }
 }
+
+/**
+ * Sets what a server's span says of the answer. By the semantic conventions, mistakes of the client are not errors of the
+ * server.
+ */
+function answered(span: Span, status: number | string, error: TritonError | undefined): void {
+  if (typeof status === "number") span.setAttribute("http.response.status_code", status);
+  else span.setAttribute("rpc.response.status_code", status);
+  const failed = typeof status === "number" ? status >= 500 : SERVER_ERRORS.has(status);
+  if (!failed) return;
+  if (error !== undefined) fail(span, error);
+  else span.setAttribute("error.type", String(status)).setStatus({ code: SpanStatusCode.ERROR });
+}
+
+/** Statuses of gRPC that are errors of the server. */
+const SERVER_ERRORS: ReadonlySet<string> = new Set([
+  "UNKNOWN",
+  "DEADLINE_EXCEEDED",
+  "UNIMPLEMENTED",
+  "INTERNAL",
+  "UNAVAILABLE",
+  "DATA_LOSS",
+]);
 
 function fail(span: Span, error: TritonError): void {
   span.setAttribute("error.type", error.reason ?? error.code);

@@ -114,6 +114,28 @@ describe("the summary of a trace", () => {
   });
 });
 
+/** Expects that `b` and `e` of each category and id are balanced like brackets, and that their times never go back. */
+function expectNestedPairs(events: readonly ChromeEvent[]): void {
+  const open = new Map<string, string[]>();
+  const last = new Map<string, number>();
+  let pairs = 0;
+  for (const { ph, cat, id, name, ts } of events) {
+    if (ph !== "b" && ph !== "e") continue;
+    const key = `${cat} ${id}`;
+    expect(ts!).toBeGreaterThanOrEqual(last.get(key) ?? 0);
+    last.set(key, ts!);
+    const stack = open.get(key) ?? [];
+    open.set(key, stack);
+    if (ph === "b") stack.push(name);
+    else {
+      expect(stack.pop()).toBe(name);
+      pairs++;
+    }
+  }
+  expect(pairs).toBeGreaterThan(0);
+  expect([...open.values()].flat()).toEqual([]);
+}
+
 describe("the export for browsers", () => {
   const named = (events: readonly ChromeEvent[], kind: string) =>
     events.filter(({ name }) => name === kind).map(({ pid, tid, args }) => [pid, tid, args?.name]);
@@ -172,6 +194,30 @@ describe("the export for browsers", () => {
       sorted.slice(1).forEach((span, i) => {
         expect(sorted[i]!.ts! + sorted[i]!.dur!).toBeLessThanOrEqual(span.ts! + 0.002);
       });
+    }
+  });
+
+  it("follows the rules of the Trace Event Format", async () => {
+    for (const trace of [file, written()]) {
+      const { traceEvents } = chromeTrace(await readTrace([trace]));
+      for (const event of traceEvents) {
+        expect(Object.keys(event)).toEqual(expect.arrayContaining(["name", "ph", "pid", "tid"]));
+        expect([event.pid, event.tid].every(Number.isInteger)).toBe(true);
+        if (event.ph === "M") {
+          expect(event.args?.name).toBeTypeOf("string");
+          continue;
+        }
+        expect(Number.isFinite(event.ts) && event.ts! >= 0).toBe(true);
+        if (event.ph === "X") expect(Number.isFinite(event.dur) && event.dur! > 0).toBe(true);
+        else expect([event.cat, event.id].every((value) => typeof value === "string")).toBe(true);
+      }
+      expectNestedPairs(traceEvents);
+      const arrows = traceEvents.filter(({ ph }) => ph === "s" || ph === "f");
+      for (const id of new Set(arrows.map((arrow) => arrow.id))) {
+        const ends = arrows.filter((arrow) => arrow.id === id);
+        expect(ends.map(({ ph }) => ph)).toEqual(["s", "f"]);
+        expect(ends[0]!.ts!).toBeLessThanOrEqual(ends[1]!.ts!);
+      }
     }
   });
 

@@ -4,6 +4,7 @@ import { clientHeaders, invalidHeader } from "../../options/client-options.js";
 import { ACCESS_TOKEN_HEADER, type CallOptions, type ClientOptions, type Fetch } from "../client-options.js";
 import { serverUrl } from "../paths.js";
 import { decoded } from "./compression.js";
+import { fetchIsInstrumented } from "./fetch-instrumentation.js";
 import { networkError, wasNeverSent } from "./network-error.js";
 import { retryAfterOf } from "./retry-after.js";
 
@@ -43,7 +44,7 @@ export class HttpCarrier implements Carrier<HttpRequest, HttpAnswer> {
 
   constructor(url: string, options: ClientOptions) {
     this.#url = serverUrl(url);
-    this.#headers = clientHeaders(options, ACCESS_TOKEN_HEADER);
+    this.#headers = clientHeaders(options, ACCESS_TOKEN_HEADER, fetchIsInstrumented);
     // In browsers, `fetch` fails when it is called as a method.
     this.#fetch = options.fetch ?? ((address, init) => globalThis.fetch(address, init));
   }

@@ -60,7 +60,7 @@ export const javascriptBackend: BackendFactory = async (source) => {
         ...context,
         hosting: { ...hosting, ...context.hosting },
         warn: (message) => log.warning(message),
-        host: serverHost(info.modelName, log, metrics, control),
+        host: serverHost(info, log, metrics, control),
       });
       if (!probe.stepwise) return executor;
       assertFitsSteps(info.modelConfig);

@@ -10,6 +10,11 @@ export class OpenBatches {
     this.#executions.set(batch, execution);
   }
 
+  /** Open batches, oldest first. */
+  get executions(): Iterable<Execution> {
+    return this.#executions.values();
+  }
+
   get(batch: number): Execution | undefined {
     return this.#executions.get(batch);
   }

@@ -4,6 +4,7 @@ import type { Timer } from "../../clock/clock.js";
 import type { ExecutorContext } from "../../instance/backend.js";
 import type { Execution, ExecutionResult, Executor } from "../../instance/executor.js";
 import { Restarts } from "../../instance/worker/restarts.js";
+import { runningFields } from "../../observe/log/request-fields.js";
 import { batchFrame } from "./batch-frame.js";
 import { type FromPython, loadMessage } from "./messages.js";
 
@@ -46,7 +47,6 @@ export class PythonExecutor implements Executor {
   #running: Running | undefined;
   #nextBatch = 0;
   #endedFor: string | undefined;
-  #stopping = false;
 
   /** @param directory of the model */
   constructor(settings: PythonSettings, directory: string, context: ExecutorContext) {
@@ -59,7 +59,9 @@ export class PythonExecutor implements Executor {
       (header, body) => this.#session?.send(header, body),
       (batch) => (this.#open.get(batch) ?? this.#runningAs(batch))?.models,
     );
-    this.#serverRequests = new PythonServerRequests(context, send);
+    this.#serverRequests = new PythonServerRequests(context, send, () =>
+      runningFields(this.#open.executions),
+    );
     this.#readiness = new PythonReadiness(context.placement.name, context.clock, () =>
       send({ type: "readiness" }),
     );
@@ -68,6 +70,7 @@ export class PythonExecutor implements Executor {
       () => this.start(),
       (healthy, reason) => this.onHealth?.(healthy, reason),
       context.info,
+      context.log,
     );
   }
 
@@ -142,7 +145,6 @@ export class PythonExecutor implements Executor {
   }
 
   async stop(): Promise<void> {
-    this.#stopping = true;
     this.restarts.stop();
     const session = this.#session;
     if (session === undefined) return;
@@ -215,12 +217,10 @@ export class PythonExecutor implements Executor {
   }
 
   #crashed(why: string): void {
-    const { log } = this.#context;
     const how = this.#endedFor ?? why;
     this.#endedFor = undefined;
     this.#session = undefined;
     const error = new TritonError("INTERNAL", `${this.#unhealthy} It ${how}.`, { reason: "WORKER_CRASHED" });
-    if (!this.#stopping) log.error(error.message);
     this.restarts.crashed(error);
     this.#running?.reject(error);
     this.#open.fail(error);

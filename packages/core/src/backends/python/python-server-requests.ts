@@ -1,5 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { ExecutorContext } from "../../instance/backend.js";
+import type { LogSubject } from "../../observe/log/logger.js";
 import { type FromPython, type WireAsk, writeError } from "./messages.js";
 import { ModelMetrics } from "./model-metrics.js";
 
@@ -12,6 +13,8 @@ export class PythonServerRequests {
   constructor(
     private readonly context: Pick<ExecutorContext, "control" | "log" | "metrics" | "info">,
     private readonly send: (header: object) => void,
+    /** Returns the fields of lines about the requests that run now. */
+    private readonly running: () => LogSubject,
   ) {
     this.#metrics = new ModelMetrics(context.metrics());
   }
@@ -31,7 +34,7 @@ export class PythonServerRequests {
 
   log({ level, message }: Extract<FromPython, { type: "log" }>): void {
     const { log, info } = this.context;
-    const about = { model: info.modelName, version: info.modelVersion };
+    const about = { model: info.modelName, version: info.modelVersion, ...this.running() };
     if (level === "ERROR") log.error(message, about);
     else if (level === "WARNING") log.warning(message, about);
     else if (level === "INFO") log.info(message, about);

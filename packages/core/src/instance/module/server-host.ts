@@ -1,5 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
+import type { InstanceInfo } from "../../callable/infer-context.js";
 import type { Log } from "../../observe/log/log.js";
 import { applyMetricChange } from "../../observe/metric-change.js";
 import type { ModelControl } from "../backend.js";
@@ -9,7 +10,7 @@ import { writeLine } from "./model-logger.js";
 
 /** Connects a model to the server's log, metrics and repository. */
 export function serverHost(
-  modelName: string,
+  { modelName, modelVersion }: Pick<InstanceInfo, "modelName" | "modelVersion">,
   log: Log,
   metrics: () => Registry,
   control: ModelControl | undefined,
@@ -25,7 +26,7 @@ export function serverHost(
         },
       );
     },
-    log: (line) => writeLine(log, line, { model: modelName }),
+    log: (line, about) => writeLine(log, line, { model: modelName, version: modelVersion, ...about }),
     changeMetrics: (changes) => {
       for (const change of changes) {
         try {

@@ -1,8 +1,10 @@
+import { withTraceparent } from "@tritonjs/protocol";
 import { BatchLayout } from "../../batch/batch-layout.js";
 import type { PaddingRules } from "../../batch/padding-rules.js";
 import { splitOutputs } from "../../batch/split-outputs.js";
 import type { InstanceInfo, RequestScope } from "../../callable/infer-context.js";
 import { realClock } from "../../clock/clock.js";
+import type { RequestInfo } from "../../request/request-info.js";
 import type { SequenceInfo } from "../../request/sequence-info.js";
 import type { CallbackExecution } from "../executor.js";
 import { importCallable, type ModuleOptions } from "../import-callable.js";
@@ -11,12 +13,14 @@ import { RequestView } from "../request-view.js";
 import { type Callable, runCallable } from "../run-callable.js";
 import { runDecoupled } from "../run-decoupled.js";
 import { type SignalSource, withSignal } from "../signal-source.js";
+import { logConsole } from "./log-console.js";
 import type { WorkerBatch, WorkerHost, WorkerModel, WorkerResult } from "./worker-model.js";
 
 /** Entry point of workers that run a user's module. */
 export async function load(data: unknown, info: InstanceInfo, host: WorkerHost): Promise<WorkerModel> {
   const options = data as ModuleOptions;
   resolveLibrary(options.module);
+  if (host.logsConsole) logConsole(info.modelName, (line) => host.log(line));
   const { callable, finalize } = await importCallable(options, info, host);
   const sequences = new SequencesOfSlots();
   return {
@@ -55,16 +59,19 @@ async function execute(
     reschedule: (index) => stream?.reschedule(index),
   };
   const execution: CallbackExecution = withSignal(members, new SignalOfAll(requests));
-  if (stream === undefined) return { separate: await runCallable(callable, execution) };
-  await runDecoupled(callable, execution);
-  return undefined;
+  const traced = requests.find(({ traceparent }) => traceparent !== undefined);
+  return withTraceparent(traced?.traceparent, async () => {
+    if (stream === undefined) return { separate: await runCallable(callable, execution) };
+    await runDecoupled(callable, execution);
+    return undefined;
+  });
 }
 
-/** Source of a worker's request: no asynchronous context crosses threads. */
+/** Source of a worker's request. No asynchronous context crosses threads, only the name of the request's span. */
 class RequestInWorker implements SignalSource, RequestScope {
-  readonly #request: SignalSource;
+  readonly #request: SignalSource & Pick<RequestInfo, "traceparent">;
 
-  constructor(request: SignalSource) {
+  constructor(request: SignalSource & Pick<RequestInfo, "traceparent">) {
     this.#request = request;
   }
 
@@ -73,7 +80,7 @@ class RequestInWorker implements SignalSource, RequestScope {
   }
 
   runInContext<T>(fn: () => T): T {
-    return fn();
+    return withTraceparent(this.#request.traceparent, fn);
   }
 }
 

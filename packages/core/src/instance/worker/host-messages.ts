@@ -1,5 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 import { keyList } from "../../config/schema/key-list.js";
+import type { LogSubject } from "../../observe/log/logger.js";
 import { type FromWorker, packError, type ToWorker } from "./messages.js";
 import type { WorkerContext } from "./worker-context.js";
 
@@ -14,14 +15,19 @@ export function isHostMessage(message: FromWorker): message is HostMessage {
   return KINDS.has(message.type);
 }
 
-/** Forwards the messages of a model besides its answers. */
+/**
+ * Forwards the messages of a model besides its answers.
+ *
+ * @param running returns the fields of lines about the requests that the worker has now
+ */
 export function tellHost(
   message: HostMessage,
   { info, warn, host }: WorkerContext,
   post: (message: ToWorker) => void,
+  running: () => LogSubject,
 ): void {
   if (message.type === "warning") warn(`model '${info.modelName}': ${message.message}`);
-  else if (message.type === "log") host?.log(message.line);
+  else if (message.type === "log") host?.log(message.line, running());
   else if (message.type === "metrics") host?.changeMetrics(message.changes);
   else {
     const { number, ask } = message;

@@ -79,6 +79,8 @@ export interface WorkerInit {
   readonly info: InstanceInfo;
   /** True if the worker reports its memory in use after each batch. */
   readonly reportMemory: boolean;
+  /** True if the lines that a module prints with `console` go to the server's log. */
+  readonly logsConsole: boolean;
 }
 
 export type ToWorker =

@@ -11,6 +11,11 @@ export class OpenStreams {
     this.#executions.set(batch, execution);
   }
 
+  /** Batches with unanswered requests, oldest first. */
+  get executions(): Iterable<Execution> {
+    return this.#executions.values();
+  }
+
   get(batch: number): Execution | undefined {
     return this.#executions.get(batch);
   }

@@ -3,6 +3,8 @@ import type { InstanceInfo } from "../../callable/infer-context.js";
 import type { Clock, Timer } from "../../clock/clock.js";
 import { instanceRestart } from "../../observe/diagnostics/channels.js";
 import type { InstanceRestartMessage } from "../../observe/diagnostics/messages.js";
+import type { Log } from "../../observe/log/log.js";
+import type { LogSubject } from "../../observe/log/logger.js";
 
 const FIRST_PAUSE_MS = 100;
 const LAST_PAUSE_MS = 30_000;
@@ -10,7 +12,7 @@ const LAST_PAUSE_MS = 30_000;
 /** The instance of the worker, as its context describes it. */
 export type RestartedInstance = Pick<InstanceInfo, "modelName" | "modelVersion" | "instanceName">;
 
-/** Restarts a worker that has died, after a pause that doubles with each failure. */
+/** Restarts a worker that has died, after a pause that doubles with each failure. The log says so. */
 export class Restarts {
   #timer: Timer | undefined;
   #pauseMs = FIRST_PAUSE_MS;
@@ -22,6 +24,8 @@ export class Restarts {
     private readonly start: () => Promise<void>,
     private readonly onHealth: (healthy: boolean, reason?: TritonError) => void,
     private readonly instance: RestartedInstance,
+    /** Undefined for a worker without a server. */
+    private readonly log: Log | undefined,
   ) {}
 
   /** True once the worker must not be restarted. */
@@ -53,12 +57,17 @@ export class Restarts {
     );
     const pauseMs = this.#pauseMs;
     this.#pauseMs = Math.min(pauseMs * 2, LAST_PAUSE_MS);
+    const text = `${this.#name} restarts in ${pauseMs} ms`;
+    // The instance group has logged why a restart failed.
+    if (restartFailed) this.log?.info(text, this.#about);
+    else this.log?.error(`${text}: ${error.message}`, this.#about);
     this.#report("restarting", error, pauseMs);
     this.#timer = this.clock.setTimer(pauseMs, () => {
       this.start().then(
         () => {
           this.#count++;
           this.onHealth(true);
+          this.log?.info(`${this.#name} has restarted`, this.#about);
           this.#report("restarted", undefined, 0);
         },
         (failure) => this.crashed(TritonError.from(failure), true),
@@ -70,6 +79,17 @@ export class Restarts {
     if (!instanceRestart.hasSubscribers) return;
     const { modelName: model, modelVersion, instanceName: instance } = this.instance;
     instanceRestart.publish({ model, version: String(modelVersion), instance, phase, error, pauseMs });
+  }
+
+  get #name(): string {
+    const { modelName, modelVersion, instanceName } = this.instance;
+    return `instance '${instanceName}' of model '${modelName}' version ${modelVersion}`;
+  }
+
+  /** Fields of lines about the instance. */
+  get #about(): LogSubject {
+    const { modelName: model, modelVersion: version, instanceName: instance } = this.instance;
+    return { model, version, instance };
   }
 
   /** Ends all restarts. */

@@ -72,7 +72,7 @@ class ModelPlace {
 
   async #open(entry: string, data: unknown): Promise<void> {
     const { open } = (await import(entry)) as WorkerEntry;
-    this.#opened = await open!(data, this.#host);
+    this.#opened = await open!(data, this.#host(false));
     this.port.post({ type: "opened", description: this.#opened.description }, []);
   }
 
@@ -80,7 +80,8 @@ class ModelPlace {
     if (this.#failed) return;
     const { entry, data, info } = init;
     const model =
-      this.#opened?.load(info) ?? (await ((await import(entry)) as WorkerEntry).load(data, info, this.#host));
+      this.#opened?.load(info) ??
+      (await ((await import(entry)) as WorkerEntry).load(data, info, this.#host(init.logsConsole)));
     this.#served = new ServedModel(
       model,
       init,
@@ -96,8 +97,9 @@ class ModelPlace {
     return new CallsToModels((message, transfer) => this.port.post(message, transfer));
   }
 
-  get #host(): WorkerHost {
+  #host(logsConsole: boolean): WorkerHost {
     return {
+      logsConsole,
       warn: (message) => this.port.post({ type: "warning", message }, []),
       log: (line) => this.port.post({ type: "log", line }, []),
       changeMetrics: (changes) => this.port.post({ type: "metrics", changes }, []),

@@ -1,5 +1,6 @@
 import type { InstanceInfo } from "../../callable/infer-context.js";
 import type { Clock } from "../../clock/clock.js";
+import type { Log } from "../../observe/log/log.js";
 import type { OutputChecker } from "../../response/check-outputs.js";
 import type { ModuleHost } from "../import-callable.js";
 import type { OpenedWorker } from "./opened-worker.js";
@@ -12,6 +13,8 @@ export interface WorkerContext extends WorkerPlace {
   readonly clock: Clock;
   /** Shows a warning of the worker. */
   readonly warn: (message: string) => void;
+  /** The server's log; undefined for a worker without a server. */
+  readonly log?: Log;
   /** Receives a module's lines for the log, and changes of its metrics. */
   readonly host?: ModuleHost;
   /** A worker that already has the model open, for the first start. */

@@ -1,5 +1,7 @@
 import { type Isolation, TritonError } from "@tritonjs/protocol";
 import type { Timer } from "../../clock/clock.js";
+import type { LogSubject } from "../../observe/log/logger.js";
+import { runningFields } from "../../observe/log/request-fields.js";
 import type { Execution, ExecutionResult, Executor } from "../executor.js";
 import type { Channel, ChannelListener } from "./channel.js";
 import { executeMessage } from "./execute-message.js";
@@ -63,6 +65,7 @@ export class WorkerExecutor implements Executor {
         this.onHealth?.(healthy, reason);
       },
       context.info,
+      context.log,
     );
   }
 
@@ -74,6 +77,7 @@ export class WorkerExecutor implements Executor {
         data: this.#program.data,
         info,
         reportMemory: hosting?.recycle?.aboveMemoryMb !== undefined,
+        logsConsole: this.#context.log?.hasDestination === true,
       };
       this.#ready = false;
       let failure: TritonError | undefined;
@@ -88,7 +92,12 @@ export class WorkerExecutor implements Executor {
             this.#batches.begin();
             resolve();
           } else if (isHostMessage(message)) {
-            tellHost(message, this.#context, (answer) => channel.post(answer, []));
+            tellHost(
+              message,
+              this.#context,
+              (answer) => channel.post(answer, []),
+              () => this.#aboutRunning,
+            );
           } else if (message.type === "failed") {
             failure = unpackError(message.error);
             // The module may have left a timer or a socket open, which would keep the worker alive.
@@ -228,6 +237,12 @@ export class WorkerExecutor implements Executor {
       });
       this.#channel?.kill();
     });
+  }
+
+  /** Fields of a line that the model writes now. */
+  get #aboutRunning(): LogSubject {
+    const running = this.#batches.running?.execution;
+    return runningFields(new Set([...this.#streams.executions, ...(running === undefined ? [] : [running])]));
   }
 
   get #name(): string {

@@ -48,6 +48,8 @@ export interface WorkerModel {
 
 /** Services of the worker for the model. */
 export interface WorkerHost extends ModuleHost {
+  /** True if the lines that a module prints with `console` go to the server's log. */
+  readonly logsConsole: boolean;
   /** Shows a warning on the main thread. */
   warn(this: void, message: string): void;
 }

@@ -15,6 +15,7 @@ function typed<Name extends keyof DiagnosticMessages>(name: Name): TypedChannel<
 export const requestStart = typed("tritonjs:request:start");
 export const requestQueued = typed("tritonjs:request:queued");
 export const requestRefused = typed("tritonjs:request:refused");
+export const requestResponse = typed("tritonjs:request:response");
 export const requestSettled = typed("tritonjs:request:settled");
 export const batchFormed = typed("tritonjs:batch:formed");
 export const modelState = typed("tritonjs:model:state");

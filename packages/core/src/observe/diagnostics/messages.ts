@@ -1,4 +1,4 @@
-import type { Parameters, TritonError } from "@tritonjs/protocol";
+import type { Parameters, Tensor, TritonError } from "@tritonjs/protocol";
 import type { CutReason } from "../cut-log.js";
 
 /** A request, in all messages about it: always the same object, so that it can be the key of a `WeakMap`. */
@@ -40,6 +40,15 @@ export interface RequestRefusedMessage {
   readonly id: string;
   /** The error with which the request is answered. */
   readonly error: unknown;
+}
+
+/** A model has made a response to a request: one of many if it is decoupled. */
+export interface RequestResponseMessage {
+  readonly request: DiagnosedRequest;
+  /** All outputs of the model by name, also those that the request does not want. They must not be changed. */
+  readonly outputs: ReadonlyMap<string, Tensor>;
+  /** Time since the acceptance of the request, in milliseconds. */
+  readonly durationMs: number;
 }
 
 /** A request is over. */
@@ -91,6 +100,7 @@ export interface DiagnosticMessages {
   "tritonjs:request:start": RequestStartMessage;
   "tritonjs:request:queued": RequestQueuedMessage;
   "tritonjs:request:refused": RequestRefusedMessage;
+  "tritonjs:request:response": RequestResponseMessage;
   "tritonjs:request:settled": RequestSettledMessage;
   "tritonjs:batch:formed": BatchMessage;
   "tritonjs:model:state": ModelStateMessage;

@@ -46,7 +46,8 @@ export function createLog(options: LogOptions): OpenLog {
     format: options.logFormat ?? DEFAULT_LOG_SETTINGS.format,
   };
   if (settings.file === "") {
-    return { log: new Log(options.logger ?? processWarnings, settings), close: () => {} };
+    const { logger } = options;
+    return { log: new Log(logger ?? processWarnings, settings, logger !== undefined), close: () => {} };
   }
   if (options.logger !== undefined) {
     throw new TritonError("INVALID_ARG", "logFile and logger are both given: leave one of them out", {

@@ -50,8 +50,11 @@ export class Log {
   #settings: LogSettings;
   readonly #logger: SubjectLogger;
   readonly #tail = new LogTail();
+  /** False if nobody has chosen where messages go, so that informational ones are not shown. */
+  readonly hasDestination: boolean;
 
-  constructor(logger: Logger, settings: Partial<LogSettings> = {}) {
+  constructor(logger: Logger, settings: Partial<LogSettings> = {}, hasDestination = true) {
+    this.hasDestination = hasDestination;
     this.#logger = subjectLogger(logger);
     this.#settings = { ...DEFAULT_LOG_SETTINGS, ...settings };
   }

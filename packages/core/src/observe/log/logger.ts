@@ -15,6 +15,8 @@ export interface LogSubject {
   readonly version?: string | number;
   /** Id that the client gave the request. */
   readonly request_id?: string;
+  /** Ids of the requests of a batch, in lines that a model itself writes. */
+  readonly request_ids?: readonly string[];
   /** Trace of the request, 32 hexadecimal digits. */
   readonly trace_id?: string;
   /** Further fields of the line. */

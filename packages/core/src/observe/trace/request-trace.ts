@@ -56,6 +56,11 @@ export interface RequestTrace {
   outputs(tensors: ReadonlyMap<string, Tensor>): void;
   /** Records the end of the request, or that the model refused it. The first call counts. */
   end(atMs: number, error?: TritonError): void;
-  /** Releases the trace for its sampler, which adds nothing more. Must be called once. */
-  release(): void;
+  /**
+   * Releases the trace for its sampler, which adds nothing more. Must be called once.
+   *
+   * @param status with which the frontend has answered: the number of HTTP, or the name of gRPC; undefined if the request
+   * has no status of its own, such as one of a stream
+   */
+  release(status?: number | string): void;
 }

@@ -7,6 +7,8 @@ export interface RequestArrival {
   readonly startMs: number;
   /** Reads a header of the request, or gRPC metadata; undefined for a missing one. */
   header(name: string): string | undefined;
+  /** Makes attributes of a server's span, by OpenTelemetry's semantic conventions: `http.*`, `url.*` or `rpc.*`. */
+  attributes?(): Readonly<Record<string, string | number | undefined>>;
 }
 
 /** What a tracer is told of a request that is about to be sent to a model. */

@@ -38,7 +38,10 @@ export class ServerInspector {
     return this.#server.registry.all().map((version) => {
       const { name, namespace, state, reason, isEnsemble } = version;
       const model = version instanceof ModelVersion ? version : undefined;
-      if (model !== undefined && this.#watches > 0) model.statistics.watch ??= new LatencyWatch();
+      if (model !== undefined && this.#watches > 0) {
+        model.statistics.watch ??= new LatencyWatch();
+        model.statistics.watch.looked();
+      }
       return {
         name,
         namespace,

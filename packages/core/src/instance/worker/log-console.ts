@@ -1,0 +1,25 @@
+import { Console } from "node:console";
+import { Writable } from "node:stream";
+import { format } from "node:util";
+import type { LogLine } from "../module/model-logger.js";
+
+/**
+ * Makes lines of the log of all that this worker prints with `console`, where only the module of one model runs. Output
+ * to `process.stdout` itself stays there.
+ */
+export function logConsole(modelName: string, write: (line: LogLine) => void): void {
+  const log = (level: LogLine["level"], text: string) =>
+    write({ level, message: `model '${modelName}': ${text.replace(/\n$/, "")}` });
+  const linesOf = (level: LogLine["level"]) =>
+    new Writable({
+      decodeStrings: false,
+      write(text, _encoding, done) {
+        log(level, String(text));
+        done();
+      },
+    });
+  const logged = new Console({ stdout: linesOf("info"), stderr: linesOf("error"), colorMode: false });
+  logged.warn = (...values) => log("warning", format(...values));
+  logged.debug = (...values) => log("verbose", format(...values));
+  Object.assign(console, logged);
+}
