@@ -45,6 +45,8 @@ const LONG = [
   "test/package/bundlers.test.ts",
   // Commands against several servers, with TLS, streams of tokens and sequences.
   "packages/tools/test/perf/perf.targets.test.ts",
+  // Commands that are interrupted.
+  "packages/tools/test/lifetime/interrupted-commands.test.ts",
 ];
 
 export default defineConfig({

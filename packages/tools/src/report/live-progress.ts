@@ -4,7 +4,7 @@ import type { MeasureObserver } from "../measure/measure-session.js";
 import { duration, sixDigits } from "./number-texts.js";
 
 /** Clears the line of a terminal and goes to its start. */
-const CLEAR = "\r\x1b[2K";
+export const CLEAR_LINE = "\r\x1b[2K";
 
 /** Where progress is written. */
 export interface ProgressOutput {
@@ -36,7 +36,7 @@ export class LiveProgress implements MeasureObserver {
 
   onMoment(level: LoadLevel, summary: WindowSummary): void {
     const text = `${name(level)}, window ${this.#trial + 1}: ${figures(summary, this.#queueMs)}`;
-    if (this.#output.isInteractive) this.#output.writeError(CLEAR + text);
+    if (this.#output.isInteractive) this.#output.writeError(CLEAR_LINE + text);
     else if (Number.isNaN(this.#lineAt)) this.#lineAt = summary.start;
     else if (summary.end - this.#lineAt > LINE_MS) {
       this.#output.writeError(`${text}\n`);
@@ -58,7 +58,7 @@ export class LiveProgress implements MeasureObserver {
 
   /** Removes the line, before something else is written. */
   clear(): void {
-    if (this.#output.isInteractive) this.#output.writeError(CLEAR);
+    if (this.#output.isInteractive) this.#output.writeError(CLEAR_LINE);
   }
 }
 
