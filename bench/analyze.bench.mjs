@@ -56,7 +56,7 @@ async function search(model, mode, space) {
 async function measureAgain(name) {
   const json = join(folder, "pair.json");
   const terminal = { write() {}, writeError() {}, stopRequested: () => new Promise(() => {}) };
-  const args = ["-m", name, "--service-kind", "triton_c_api", "--model-repository", variants];
+  const args = ["-m", name, "--service-kind", "triton_c_api", "--model-repository", join(variants, name)];
   args.push("--concurrency-range", "32", "--warmup-request-count", "200", "-p", String(INTERVAL_MS));
   // Three windows; whether they agree does not matter.
   const code = await perf([...args, "-r", "3", "-s", "9999", "--json", json], terminal);
@@ -68,8 +68,10 @@ async function measureAgain(name) {
 function keepVariant(model, analysis, role) {
   const [{ names }] = analysis.results;
   const name = `${model}_${role}`;
-  cpSync(join(analysis.models_folder, names[0]), join(variants, name), { recursive: true });
-  const config = join(variants, name, "config.pbtxt");
+  // A repository of its own, because the command loads all models of a repository.
+  const target = join(variants, name, name);
+  cpSync(join(analysis.models_folder, names[0]), target, { recursive: true });
+  const config = join(target, "config.pbtxt");
   writeFileSync(config, readFileSync(config, "utf8").replace(names[0], name));
   return name;
 }

@@ -9,7 +9,7 @@ import type { InferInit } from "@tritonjs/core/frontend";
 import { type ModelConfig, Tensor, TritonError } from "@tritonjs/protocol";
 import { cleanUpAtExit } from "../lifetime/exit-cleanups.js";
 import { type BatchTimes, type SimulatedBatch, simulatedBackend } from "./simulated-backend.js";
-import { SIMULATED_INPUT, simulatedConfig } from "./simulated-config.js";
+import { SIMULATED_INPUT, simulatedConfig, takesAhead } from "./simulated-config.js";
 import { SimulationClock } from "./simulation-clock.js";
 
 /** A request of a simulation. */
@@ -83,7 +83,9 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     clock,
     modelRepository: repository,
     gpus: [],
-    backends: { simulated: () => simulatedBackend(clock, times, (batch) => batches.push(batch)) },
+    backends: {
+      simulated: () => simulatedBackend(clock, times, takesAhead(config), (batch) => batches.push(batch)),
+    },
   });
   try {
     await triton.ready();

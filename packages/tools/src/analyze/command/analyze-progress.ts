@@ -1,4 +1,4 @@
-import { CLEAR_LINE } from "../../report/live-progress.js";
+import { CLEAR_LINE, fitted } from "../../report/live-progress.js";
 import { duration } from "../../report/number-texts.js";
 import type { Analysis } from "../analysis.js";
 import type { AnalysisObserver } from "../analysis-parts.js";
@@ -12,6 +12,7 @@ import type { Candidate } from "../variant-parameters.js";
 export interface AnalyzeOutput {
   writeError(text: string): void;
   readonly isInteractive?: boolean;
+  readonly columns?: number | undefined;
 }
 
 /** Shows each measurement, and how long the rest of the search will take. */
@@ -62,7 +63,8 @@ export class AnalyzeProgress implements AnalysisObserver {
     this.#beganMs = this.#now();
     if (!this.#output.isInteractive) return;
     const load = levels.map(({ value }) => shortNumber(value)).join(", ");
-    this.#output.writeError(`${CLEAR_LINE}${candidateText({ candidate })} at load ${load}${this.#left()}`);
+    const text = `${candidateText({ candidate })} at load ${load}${this.#left()}`;
+    this.#output.writeError(CLEAR_LINE + fitted(text, this.#output.columns));
   }
 
   onResult(result: CandidateResult): void {
