@@ -47,6 +47,8 @@ const LONG = [
   "test/deploy/schemas.test.ts",
   // Commands against several servers, with TLS, streams of tokens and sequences.
   "packages/tools/test/perf/perf.targets.test.ts",
+  // Commands that are interrupted.
+  "packages/tools/test/lifetime/interrupted-commands.test.ts",
 ];
 
 export default defineConfig({

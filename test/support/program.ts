@@ -65,6 +65,10 @@ export class Program {
     return written();
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   signal(name: NodeJS.Signals): void {
     this.#child.kill(name);
   }

@@ -3,7 +3,7 @@ import type { Terminal } from "./terminal.js";
 /** Signals that ask a process to stop, with their numbers. */
 const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
 
-/** The terminal of this process. The second request to stop ends the process at once, with exit code 1. */
+/** The terminal of this process. */
 export const processTerminal: Terminal = {
   environment: process.env,
   get columns() {
@@ -12,12 +12,12 @@ export const processTerminal: Terminal = {
   write: (text) => void process.stdout.write(text),
   writeError: (text) => void process.stderr.write(text),
   isInteractive: process.stderr.isTTY === true,
-  stopRequested: () =>
+  stopRequested: (secondExitCode = 1) =>
     new Promise((resolve) => {
       let asked = false;
       for (const [name, number] of Object.entries(SIGNALS)) {
         process.on(name, () => {
-          if (asked) process.exit(1);
+          if (asked) process.exit(secondExitCode);
           asked = true;
           resolve(String(number));
         });

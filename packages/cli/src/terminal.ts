@@ -7,6 +7,11 @@ export interface Terminal {
   writeError(text: string): void;
   /** Errors go to a terminal, whose line can be written over. @default false */
   readonly isInteractive?: boolean;
-  /** Resolves when the process is asked to stop, with the number of the signal. */
-  stopRequested(): Promise<string>;
+  /**
+   * Resolves when the process is asked to stop, with the number of the signal. The second request ends the process at
+   * once.
+   *
+   * @param secondExitCode exit code after the second request; 1 unless given
+   */
+  stopRequested(secondExitCode?: number): Promise<string>;
 }

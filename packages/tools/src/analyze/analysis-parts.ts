@@ -12,6 +12,8 @@ export interface AnalysisObserver {
   onBegin?(candidate: Candidate, levels: readonly AnalyzeLevel[]): void;
   onResult?(result: CandidateResult): void;
   onPhase?(text: string): void;
+  /** Called when the first of several writes of the checkpoint fails. */
+  onCheckpointFault?(text: string): void;
 }
 
 /** Parts of an analysis. */

@@ -4,8 +4,10 @@ import type { CandidateResult, Prediction } from "./candidate-result.js";
 import { measurementCount } from "./candidate-result.js";
 import type { AnalyzeLevel, LevelRun } from "./figures.js";
 import { bestRun, compareRuns, failurePercent, type SearchGoal } from "./goal.js";
+import { allLevels, type LevelWalk, runAt } from "./level-walk.js";
 import { type AnalyzeLoad, type Capacity, levelsOf } from "./load.js";
 import type { AnalyzeMachine } from "./machine.js";
+import { meanRun } from "./repeated-run.js";
 import { type Candidate, candidateKey, isDefault, variantConfig } from "./variant-parameters.js";
 
 /** Number of first candidates that may all fail before the search gives up. */
@@ -93,32 +95,85 @@ export class Analysis {
   }
 
   /**
-   * Measures a candidate at all levels of the load, unless that is done. A candidate that cannot be loaded is reported
-   * and skipped.
+   * Measures a candidate, unless that is done. A candidate that cannot be loaded is reported and skipped.
    *
+   * @param walk levels; all of the load unless given
    * @throws SearchEnd after an interruption, and over the budget
    * @throws TritonError if none of the first candidates works
    */
-  async measure(candidate: Candidate): Promise<CandidateResult> {
+  async measure(
+    candidate: Candidate,
+    walk: LevelWalk = allLevels(this.levelsOf(candidate)),
+  ): Promise<CandidateResult> {
     const key = keyOf(candidate);
     const known = this.#results.get(key);
     if (known !== undefined) return known;
     const earlier = this.#earlier.get(key);
-    if (earlier !== undefined) return this.#keep(key, earlier);
+    if (earlier !== undefined && !earlier.isPartial) return this.#keep(key, earlier);
     this.#checkEnd();
-    const levels = this.levelsOf(candidate);
-    this.observer.onBegin?.(candidate, levels);
-    const { runs, fault } = await this.#run(candidate, levels);
-    if (this.signal.aborted && runs.length < levels.length) throw new SearchEnd("interrupted");
-    const number = Object.values(candidate).every(isDefault) ? undefined : this.#nextNumber();
+    this.observer.onBegin?.(candidate, this.levelsOf(candidate));
+    const before = earlier?.runs ?? [];
+    const { runs, fault, isPartial } = await this.#run(candidate, walk, before);
+    if (isPartial && runs.length === 0) throw new SearchEnd("interrupted");
+    const isOfDefaults = Object.values(candidate).every(isDefault);
+    const number = isOfDefaults ? undefined : (earlier?.number ?? this.#nextNumber());
     const result = this.#keep(key, {
       ...(number !== undefined && { number }),
       candidate,
       runs,
       ...(fault !== undefined && { fault }),
+      ...(isPartial && { isPartial }),
     });
     await this.#write();
     this.#checkHope(result);
+    if (isPartial) throw new SearchEnd("interrupted");
+    return result;
+  }
+
+  /**
+   * Measures further levels of a measured candidate.
+   *
+   * @throws SearchEnd after an interruption, and over the budget
+   */
+  async extend(candidate: Candidate, walk: LevelWalk): Promise<CandidateResult> {
+    const known = this.#results.get(keyOf(candidate))!;
+    const next = walk(known.runs);
+    if (next === undefined) return known;
+    this.#checkEnd();
+    this.observer.onBegin?.(candidate, [next]);
+    // The walk may count its calls, so its first answer is used.
+    let first: AnalyzeLevel | undefined = next;
+    const rest: LevelWalk = (runs) => {
+      const level = first ?? (this.#parts.isOverBudget?.() ? undefined : walk(runs));
+      first = undefined;
+      return level;
+    };
+    const { runs, isPartial } = await this.#run(candidate, rest, known.runs);
+    return this.#update(known, runs, isPartial);
+  }
+
+  /**
+   * Measures a measured candidate once more at its levels. Its figures become the means.
+   *
+   * @throws SearchEnd after an interruption, and over the budget
+   */
+  async repeat(candidate: Candidate): Promise<CandidateResult> {
+    const known = this.#results.get(keyOf(candidate))!;
+    const levels = this.levelsOf(candidate);
+    this.#checkEnd();
+    this.observer.onBegin?.(candidate, levels);
+    const { runs, isPartial } = await this.#run(candidate, allLevels(levels), []);
+    const means = known.runs.map((run) => {
+      const again = runAt(runs, run.level);
+      return again === undefined ? run : meanRun(run, again);
+    });
+    return this.#update(known, means, isPartial);
+  }
+
+  async #update(known: CandidateResult, runs: LevelRun[], isPartial: boolean): Promise<CandidateResult> {
+    const result = this.#keep(keyOf(known.candidate), { ...known, runs });
+    await this.#write();
+    if (isPartial) throw new SearchEnd("interrupted");
     return result;
   }
 
@@ -134,7 +189,7 @@ export class Analysis {
     if (result !== undefined) return result;
     this.#checkEnd();
     this.observer.onBegin?.(candidate, [level]);
-    const { runs, fault } = await this.#run(candidate, [level]);
+    const { runs, fault } = await this.#run(candidate, allLevels([level]), []);
     if (this.signal.aborted && runs.length === 0) throw new SearchEnd("interrupted");
     result = { candidate, runs, isCalibration: true, ...(fault !== undefined && { fault }) };
     this.#calibrations.set(key, result);
@@ -146,30 +201,41 @@ export class Analysis {
   }
 
   async #write(): Promise<void> {
-    await this.#parts.checkpoint?.write([...this.results, ...this.#calibrations.values()]);
+    const { checkpoint } = this.#parts;
+    if (checkpoint === undefined) return;
+    const before = checkpoint.fault;
+    await checkpoint.write([...this.results, ...this.#calibrations.values()]);
+    if (before === undefined && checkpoint.fault !== undefined)
+      this.observer.onCheckpointFault?.(checkpoint.fault);
   }
 
   async #run(
     candidate: Candidate,
-    levels: readonly AnalyzeLevel[],
-  ): Promise<{ runs: LevelRun[]; fault?: string }> {
-    const runs: LevelRun[] = [];
+    walk: LevelWalk,
+    before: readonly LevelRun[],
+  ): Promise<{ runs: LevelRun[]; fault?: string; isPartial: boolean }> {
+    const runs = [...before];
+    let isPartial = false;
     try {
       const opened = await this.machine.open(candidate);
       try {
-        for (const level of levels) {
+        for (let level = walk(runs); level !== undefined; level = walk(runs)) {
+          isPartial = this.signal.aborted;
+          if (isPartial) break;
           const run = await opened.measure(level, this.signal);
-          if (this.signal.aborted) break;
+          isPartial = this.signal.aborted;
+          if (isPartial) break;
           runs.push(run);
         }
       } finally {
         await opened.close();
       }
     } catch (error) {
+      if (this.signal.aborted) return { runs, isPartial: true };
       if (!TritonError.is(error)) throw error;
-      return { runs, fault: error.message };
+      return { runs, fault: error.message, isPartial };
     }
-    return { runs };
+    return { runs, isPartial };
   }
 
   #keep(key: string, result: CandidateResult): CandidateResult {

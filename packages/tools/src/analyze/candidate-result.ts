@@ -11,6 +11,8 @@ export interface CandidateResult {
   readonly fault?: string;
   /** The level is not one of the search: the run shows how long batches take. */
   readonly isCalibration?: boolean;
+  /** An interruption came before its last level. */
+  readonly isPartial?: boolean;
 }
 
 /** What the simulation foretold for a candidate. */
@@ -26,5 +28,8 @@ export function variantName(model: string, number: number | undefined): string {
 
 /** Number of measured levels, which is the effort of a search. */
 export function measurementCount(results: readonly CandidateResult[]): number {
-  return results.reduce((sum, { runs }) => sum + runs.length, 0);
+  return results.reduce(
+    (sum, { runs }) => sum + runs.reduce((count, run) => count + (run.measurements ?? 1), 0),
+    0,
+  );
 }

@@ -1,6 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { invalidOption } from "../data/invalid-option.js";
+import { reportFault } from "../report/write-report.js";
 import type { CandidateResult } from "./candidate-result.js";
 
 /** Version of the file; others are refused. */
@@ -15,6 +16,8 @@ interface CheckpointFile {
 /** File of everything that was measured, so that an interrupted search can go on. */
 export class Checkpoint {
   readonly path: string;
+  /** Text of the fault of the last write; undefined after a write that succeeded. */
+  fault: string | undefined;
   readonly #folder: string;
   readonly #fingerprint: string;
 
@@ -60,13 +63,21 @@ export class Checkpoint {
     return file.results;
   }
 
-  /** Writes the file, so that a crash leaves the old one or the new one. */
+  /**
+   * Writes the file, so that a crash leaves the old one or the new one. It does not throw, because a full disk must not
+   * end the search: see `fault`.
+   */
   async write(results: readonly CandidateResult[]): Promise<void> {
     const file: CheckpointFile = { format: FORMAT, fingerprint: this.#fingerprint, results };
     const text = JSON.stringify(file, (_, value) => (Number.isNaN(value) ? NO_NUMBER : value), 1);
-    await mkdir(this.#folder, { recursive: true });
-    await writeFile(`${this.path}.new`, text);
-    await rename(`${this.path}.new`, this.path);
+    try {
+      await mkdir(this.#folder, { recursive: true });
+      await writeFile(`${this.path}.new`, text);
+      await rename(`${this.path}.new`, this.path);
+      this.fault = undefined;
+    } catch (error) {
+      this.fault = reportFault(this.path, error);
+    }
   }
 }
 

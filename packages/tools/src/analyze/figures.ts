@@ -50,4 +50,6 @@ export interface LevelRun {
   readonly level: AnalyzeLevel;
   /** By loaded model. */
   readonly models: Readonly<Record<string, ModelRun>>;
+  /** Number of measurements of which the figures are the mean. @default 1 */
+  readonly measurements?: number;
 }

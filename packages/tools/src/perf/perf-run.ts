@@ -8,7 +8,7 @@ import { MetricsWatch } from "../measure/server/metrics-watch.js";
 import { ServerWatch } from "../measure/server/server-watch.js";
 import type { TokenOptions } from "../measure/tokens/token-options.js";
 import { levelText, settingsText, summaryText } from "../report/console-report.js";
-import { LiveProgress } from "../report/live-progress.js";
+import { CLEAR_LINE, LiveProgress } from "../report/live-progress.js";
 import { ProfileExport } from "../report/profile-export.js";
 import type { RunDescription } from "../report/run-description.js";
 import { reportFault } from "../report/write-report.js";
@@ -39,7 +39,13 @@ export class PerfRun {
 
   /** @returns the exit code */
   async run(): Promise<number> {
-    const stopped = this.#terminal.stopRequested().then(() => this.#stop.abort());
+    const stopped = this.#terminal.stopRequested(EXIT.interrupted).then(() => {
+      this.#terminal.writeError(
+        `${this.#terminal.isInteractive ? CLEAR_LINE : ""}Interrupted: requests in flight finish. ` +
+          "A second Ctrl-C ends the command at once.\n",
+      );
+      this.#stop.abort();
+    });
     const target = await Promise.race([this.#parts.openTarget(this.#settings.target), stopped]);
     if (target === undefined) return EXIT.interrupted;
     try {

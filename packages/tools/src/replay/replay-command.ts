@@ -11,7 +11,16 @@ import { replayText } from "./replay-report.js";
 export interface ReplayTerminal {
   write(text: string): void;
   writeError(text: string): void;
+  /**
+   * Resolves when the process is asked to stop. The second request ends the process at once.
+   *
+   * @param secondExitCode exit code after the second request
+   */
+  stopRequested?(secondExitCode?: number): Promise<unknown>;
 }
+
+/** Exit code after an interruption: that of `tritonjs perf`. */
+const INTERRUPTED = 130;
 
 interface Options {
   readonly config: readonly string[];
@@ -35,7 +44,8 @@ Examples:
  * Runs the command `tritonjs replay`: predicts what other configurations would have made of a recorded trace.
  *
  * @param args arguments after the name of the command
- * @returns the exit code: 0 for a prediction, 1 for a fault, which was written to the terminal
+ * @returns the exit code: 0 for a prediction, 130 if it was interrupted, 1 for a fault, which was written to
+ * the terminal
  */
 export async function replayTrace(args: readonly string[], terminal: ReplayTerminal): Promise<number> {
   try {
@@ -46,8 +56,14 @@ export async function replayTrace(args: readonly string[], terminal: ReplayTermi
         writeErr: (text) => terminal.writeError(text),
       })
       .parse(args, { from: "user" });
-    await predict(command.args, command.opts<Options>(), terminal);
-    return 0;
+    const stop = new AbortController();
+    void terminal.stopRequested?.(INTERRUPTED).then(() => {
+      terminal.writeError(
+        "Interrupted: the finished configurations are reported. A second Ctrl-C ends the command at once.\n",
+      );
+      stop.abort();
+    });
+    return await predict(command.args, command.opts<Options>(), terminal, stop.signal);
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode;
     if (!TritonError.is(error)) throw error;
@@ -71,16 +87,30 @@ async function predict(
   paths: readonly string[],
   { config: files, model, speed, json }: Options,
   terminal: ReplayTerminal,
-): Promise<void> {
+  signal: AbortSignal,
+): Promise<number> {
   const configs = await Promise.all(files.map(readConfig));
-  const result = await replay(recordingOf(await readTrace(paths), model), configs, { speed });
+  const result = await replay(recordingOf(await readTrace(paths), model), configs, {
+    speed,
+    signal,
+    onConfig: (name, index) => {
+      if (configs.length > 1)
+        terminal.writeError(`replaying with ${name} (${index + 1} of ${configs.length})\n`);
+    },
+  });
   terminal.write(replayText(result));
-  if (json === undefined) return;
-  try {
-    await writeFile(json, `${JSON.stringify(result, undefined, 2)}\n`);
-  } catch (error) {
-    throw new TritonError("INTERNAL", `cannot write the figures: ${(error as Error).message}`);
+  if (result.interrupted) {
+    const { length } = result.predictions;
+    terminal.writeError(`interrupted: ${length} of ${configs.length} configurations were replayed\n`);
   }
+  if (json !== undefined) {
+    try {
+      await writeFile(json, `${JSON.stringify(result, undefined, 2)}\n`);
+    } catch (error) {
+      throw new TritonError("INTERNAL", `cannot write the figures: ${(error as Error).message}`);
+    }
+  }
+  return result.interrupted ? INTERRUPTED : 0;
 }
 
 async function readConfig(path: string): Promise<ReplayConfig> {

@@ -15,7 +15,10 @@ export interface ReplayConfig {
 export interface ReplayOptions {
   /** Divides the gaps between arrivals: 2 for twice the load. @default 1 */
   readonly speed?: number;
+  /** Ends the replay early. The result has the configurations that were finished before. */
   readonly signal?: AbortSignal;
+  /** Called before a configuration is played. */
+  onConfig?(name: string, index: number): void;
 }
 
 /** What was recorded, and what each configuration would have made of it. */
@@ -34,6 +37,8 @@ export interface ReplayResult {
     /** Largest batch of the replay. */
     readonly largestBatch: number;
   }[];
+  /** The replay was interrupted before all configurations were played. */
+  readonly interrupted?: boolean;
 }
 
 /**
@@ -52,7 +57,7 @@ export interface ReplayResult {
 export async function replay(
   recording: Recording,
   configs: readonly ReplayConfig[],
-  { speed = 1, signal }: ReplayOptions = {},
+  { speed = 1, signal, onConfig }: ReplayOptions = {},
 ): Promise<ReplayResult> {
   const { batches, instances, respondMs, gapMs, wakeMs } = recording;
   const requests = recording.requests.map((one) => ({ ...one, atMs: one.atMs / speed }));
@@ -63,9 +68,15 @@ export async function replay(
     wakeMs,
   };
   const predictions = [];
-  for (const { name, config } of configs) {
+  for (const [index, { name, config }] of configs.entries()) {
+    if (signal?.aborted) break;
+    onConfig?.(name, index);
     const options = { config, instances, requests, times, ...(signal === undefined ? {} : { signal }) };
-    const result = await simulate(options);
+    const result = await simulate(options).catch((error: unknown) => {
+      if (signal?.aborted) return undefined;
+      throw error;
+    });
+    if (result === undefined) break;
     const largestBatch = result.batches.reduce((most, { rows }) => Math.max(most, rows), 0);
     predictions.push({ name, figures: predictedFigures(result, respondMs), largestBatch });
   }
@@ -76,5 +87,6 @@ export async function replay(
     duration: durations.line,
     largestRecordedBatch: batches.reduce((most, { rows }) => Math.max(most, rows), 0),
     predictions,
+    ...(signal?.aborted && predictions.length < configs.length && { interrupted: true }),
   };
 }

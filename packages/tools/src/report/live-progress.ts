@@ -4,13 +4,15 @@ import type { MeasureObserver } from "../measure/measure-session.js";
 import { duration, sixDigits } from "./number-texts.js";
 
 /** Clears the line of a terminal and goes to its start. */
-const CLEAR = "\r\x1b[2K";
+export const CLEAR_LINE = "\r\x1b[2K";
 
 /** Where progress is written. */
 export interface ProgressOutput {
   writeError(text: string): void;
   /** The output is a terminal, whose line can be written over. */
   readonly isInteractive?: boolean;
+  /** Width of the terminal in characters. */
+  readonly columns?: number | undefined;
 }
 
 /** Time after which a window that still runs gets a line, where lines are not written over. */
@@ -36,7 +38,7 @@ export class LiveProgress implements MeasureObserver {
 
   onMoment(level: LoadLevel, summary: WindowSummary): void {
     const text = `${name(level)}, window ${this.#trial + 1}: ${figures(summary, this.#queueMs)}`;
-    if (this.#output.isInteractive) this.#output.writeError(CLEAR + text);
+    if (this.#output.isInteractive) this.#output.writeError(CLEAR_LINE + fitted(text, this.#output.columns));
     else if (Number.isNaN(this.#lineAt)) this.#lineAt = summary.start;
     else if (summary.end - this.#lineAt > LINE_MS) {
       this.#output.writeError(`${text}\n`);
@@ -58,8 +60,13 @@ export class LiveProgress implements MeasureObserver {
 
   /** Removes the line, before something else is written. */
   clear(): void {
-    if (this.#output.isInteractive) this.#output.writeError(CLEAR);
+    if (this.#output.isInteractive) this.#output.writeError(CLEAR_LINE);
   }
+}
+
+/** A text that does not wrap: a wrapped line could not be written over. The last column stays free. */
+export function fitted(text: string, columns = Number.POSITIVE_INFINITY): string {
+  return text.slice(0, Math.max(0, columns - 1));
 }
 
 function name(level: LoadLevel): string {

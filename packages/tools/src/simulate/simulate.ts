@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,8 +7,9 @@ import { Triton } from "@tritonjs/core";
 import { writePrototxt } from "@tritonjs/core/config";
 import type { InferInit } from "@tritonjs/core/frontend";
 import { type ModelConfig, Tensor, TritonError } from "@tritonjs/protocol";
+import { cleanUpAtExit } from "../lifetime/exit-cleanups.js";
 import { type BatchTimes, type SimulatedBatch, simulatedBackend } from "./simulated-backend.js";
-import { SIMULATED_INPUT, simulatedConfig } from "./simulated-config.js";
+import { SIMULATED_INPUT, simulatedConfig, takesAhead } from "./simulated-config.js";
 import { SimulationClock } from "./simulation-clock.js";
 
 /** A request of a simulation. */
@@ -76,11 +78,14 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const batches: SimulatedBatch[] = [];
   const name = config.name === "" ? "model" : config.name;
   const repository = await writeRepository(simulatedConfig(config, name, instances), name);
+  const forget = cleanUpAtExit(() => rmSync(repository, { recursive: true, force: true }));
   const triton = new Triton({
     clock,
     modelRepository: repository,
     gpus: [],
-    backends: { simulated: () => simulatedBackend(clock, times, (batch) => batches.push(batch)) },
+    backends: {
+      simulated: () => simulatedBackend(clock, times, takesAhead(config), (batch) => batches.push(batch)),
+    },
   });
   try {
     await triton.ready();
@@ -118,6 +123,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
     await clock.drain();
     await closed;
     await rm(repository, { recursive: true, force: true });
+    forget();
   }
 }
 

@@ -28,12 +28,21 @@ const SAME_MOMENT_MS = 1e-6;
 class SimulatedExecutor implements Executor {
   readonly details = {};
   readonly mustFinish = false;
+  readonly takesAhead: boolean;
   readonly #clock: Clock;
   readonly #times: BatchTimes;
   readonly #onBatch: (batch: SimulatedBatch) => void;
   #lastEnd = Number.NEGATIVE_INFINITY;
+  /** End of the batch that runs. */
+  #busyUntil = Number.NEGATIVE_INFINITY;
 
-  constructor(clock: Clock, times: BatchTimes, onBatch: (batch: SimulatedBatch) => void) {
+  constructor(
+    clock: Clock,
+    times: BatchTimes,
+    takesAhead: boolean,
+    onBatch: (batch: SimulatedBatch) => void,
+  ) {
+    this.takesAhead = takesAhead;
     this.#clock = clock;
     this.#times = times;
     this.#onBatch = onBatch;
@@ -48,8 +57,11 @@ class SimulatedExecutor implements Executor {
     for (const request of requests) rows += request.rows;
     const now = this.#clock.now();
     const waited = now - this.#lastEnd < SAME_MOMENT_MS;
-    const startMs = now + (waited ? this.#times.gapMs : this.#times.wakeMs);
+    const gapMs = waited ? this.#times.gapMs : this.#times.wakeMs;
+    // A batch that the instance has got ahead starts directly after the one that runs.
+    const startMs = this.#busyUntil > now + SAME_MOMENT_MS ? this.#busyUntil : now + gapMs;
     const endMs = startMs + this.#times.duration(rows, startMs);
+    this.#busyUntil = endMs;
     const results = requests.map(({ batchSize }) => outputsOf(batchSize));
     return new Promise((resolve) => {
       this.#clock.setTimer(endMs - now, () => {
@@ -61,17 +73,22 @@ class SimulatedExecutor implements Executor {
   }
 }
 
-/** Makes a backend whose instances take the given times and compute nothing. */
+/**
+ * Makes a backend whose instances take the given times and compute nothing.
+ *
+ * @param takesAhead whether an instance gets its next batch while it runs one
+ */
 export function simulatedBackend(
   clock: Clock,
   times: BatchTimes,
+  takesAhead: boolean,
   onBatch: (batch: SimulatedBatch) => void,
 ): Backend {
   return {
     backendName: "simulated",
     platform: "",
     describe: () => undefined,
-    createExecutor: () => new SimulatedExecutor(clock, times, onBatch),
+    createExecutor: () => new SimulatedExecutor(clock, times, takesAhead, onBatch),
   };
 }
 

@@ -37,6 +37,11 @@ export function simulatedConfig(config: ModelConfig, name: string, instances: nu
   return { ...EMPTY, ...simulated } as ModelConfig;
 }
 
+/** Whether instances of the real model get their next batch while they run one: workers of ONNX Runtime do. */
+export function takesAhead({ backend, platform }: ModelConfig): boolean {
+  return backend === "onnxruntime" || platform === "onnxruntime_onnx";
+}
+
 const EMPTY: Partial<ModelConfig> = {
   platform: "",
   runtime: "",

@@ -1,3 +1,4 @@
+import type { Compression } from "@tritonjs/client/http";
 import type { ResponseHandling } from "./carrier.js";
 import type { Endpoint } from "./endpoint.js";
 import type { ExpectedOutputs } from "./expected-outputs.js";
@@ -26,6 +27,8 @@ export interface GrpcPlan extends RemotePlan {
   readonly expected?: ExpectedOutputs;
   readonly streaming: boolean;
   readonly decoupled: boolean;
+  /** Compression of each message when it is sent; absent where the prepared messages are compressed. */
+  readonly compression?: Compression;
   /** Headers of every call. */
   readonly headers: readonly (readonly [name: string, value: string])[];
 }

@@ -1,7 +1,7 @@
 import type { EndListener, LoadCarrier } from "./carrier.js";
 import type { GrpcPlan, RemoteCarrierPlan } from "./carrier-plan.js";
 import { GrpcLoadCarrier } from "./grpc/grpc-load-carrier.js";
-import { PROTOBUF_STAMPS } from "./grpc/grpc-templates.js";
+import { compressedMessage, PROTOBUF_STAMPS } from "./grpc/grpc-templates.js";
 import { SessionPool } from "./grpc/session-pool.js";
 import { StreamLoadCarrier } from "./grpc/stream-load-carrier.js";
 import { HttpLoadCarrier } from "./http/http-load-carrier.js";
@@ -24,10 +24,26 @@ export function openCarrier(plan: RemoteCarrierPlan, seed: number, onEnd: EndLis
 }
 
 function grpcCarrier(plan: GrpcPlan, seed: number, onEnd: EndListener): LoadCarrier {
-  const { endpoint, templates, handling, expected, maxConnections, headers, streaming, decoupled } = plan;
+  const {
+    endpoint,
+    templates,
+    handling,
+    expected,
+    maxConnections,
+    headers,
+    streaming,
+    decoupled,
+    compression,
+  } = plan;
   const parts = {
     sessions: new SessionPool(endpoint, headerBlocks(headers), maxConnections),
-    requests: new StampedRequests(templates, PROTOBUF_STAMPS, seed),
+    requests: new StampedRequests(
+      templates,
+      compression === undefined
+        ? PROTOBUF_STAMPS
+        : { ...PROTOBUF_STAMPS, pack: compressedMessage(compression) },
+      seed,
+    ),
     expected,
     handling,
   };

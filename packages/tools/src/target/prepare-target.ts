@@ -5,7 +5,7 @@ import type { EndListener, LoadCarrier, ResponseHandling } from "./carrier.js";
 import type { RemoteCarrierPlan } from "./carrier-plan.js";
 import { authorityOf } from "./endpoint.js";
 import type { ExpectedOutputs } from "./expected-outputs.js";
-import { grpcInferTemplates } from "./grpc/grpc-templates.js";
+import { grpcInferTemplates, isStamped } from "./grpc/grpc-templates.js";
 import { httpInferTemplates } from "./http/http-templates.js";
 import { InProcessCarrier } from "./in-process/in-process-carrier.js";
 import { openCarrier } from "./open-carrier.js";
@@ -142,6 +142,7 @@ function grpcPlan(
     expected: expectedOf(data, shared),
     streaming,
     decoupled: model.decoupled,
+    ...(compression !== undefined && isStamped({ streaming, model }) && { compression }),
     headers: [
       [":method", "POST"],
       [":scheme", endpoint.tls === undefined ? "http" : "https"],

@@ -159,6 +159,7 @@ describe("a load generator", () => {
       { ...http, inputTensorFormat: "json", outputTensorFormat: "json" },
       { ...http, requestCompression: "gzip", responseCompression: "gzip" },
       { ...grpc, compression: "deflate" },
+      { ...grpc, compression: "gzip", streaming: true },
     ] as const;
     for (const target of variants) {
       const inputData = [
@@ -171,7 +172,20 @@ describe("a load generator", () => {
       const { records } = await generator.run({ mode: "concurrency", value: 2 }, 8);
       expect(records.errors).toEqual([]);
     }
-    expect(models.successes("text")).toBe(24);
+    expect(models.successes("text")).toBe(32);
+  });
+
+  it("compresses the requests of sequences, each with its own id", async () => {
+    const models = await serveModels();
+    for (const streaming of [false, true]) {
+      const target = { ...targetOf(models, "grpc", "sum"), compression: "gzip", streaming } as const;
+      const generator = await generatorFor(target, { load: { sequences: { length: 3 } } });
+      const { records } = await generator.run({ mode: "concurrency", value: 2 }, 12);
+      expect(records.errors).toEqual([]);
+      expect(new Set(records.sequence).size).toBeGreaterThan(2);
+    }
+    expect([models.successes("sum"), models.failures("sum")]).toEqual([24, 0]);
+    expect(new Set(models.seenSteps.map(({ id }) => id)).size).toBeGreaterThan(2);
   });
 
   it("plays a fixed schedule once, each payload at its time", async () => {

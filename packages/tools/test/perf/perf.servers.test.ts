@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 let folder: string;
 let triton: Triton;
+let unstick: () => void;
 const ports: Record<"http" | "grpc" | "metrics", number> = { http: 0, grpc: 0, metrics: 0 };
 
 beforeAll(async () => {
@@ -30,6 +31,19 @@ beforeAll(async () => {
       for (const i of [1, 2, 3]) yield requests.map(() => ({ i: Int32Array.of(i) }));
     },
     config: { batching: false, decoupled: true },
+  });
+  const stuck = new Promise<void>((resolve) => {
+    unstick = resolve;
+  });
+  triton.bind({
+    modelName: "stuck",
+    inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
+    outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+    inferFunc: async (requests) => {
+      await stuck;
+      return requests.map(({ inputs }) => ({ y: inputs.x }));
+    },
+    config: { batching: false },
   });
   const frontends = [http({ port: 0 }), grpc({ port: 0 }), metrics({ port: 0 })];
   const { addresses } = await triton.serve({ frontends });
@@ -111,6 +125,61 @@ describe("tritonjs perf and real servers", () => {
     expect(experiments[0].requests.length).toBe(10);
     expect(experiments[0].requests[0].response_outputs).toEqual([{ i: 1 }, { i: 2 }, { i: 3 }]);
     expect(experiments[0].requests[0].response_timestamps.length).toBe(3);
+  });
+
+  it("measure the models of a module that exports a Triton", async () => {
+    const module = join(folder, "program.mjs");
+    const core = import.meta.resolve("@tritonjs/core");
+    await writeFile(
+      module,
+      `import { Triton } from ${JSON.stringify(core)};
+      export const triton = new Triton();
+      const tensor = { dtype: "INT32", shape: [1] };
+      triton.bind({
+        modelName: "same",
+        inputs: [{ name: "x", ...tensor }],
+        outputs: [{ name: "y", ...tensor }],
+        inferFunc: (requests) => requests.map(({ inputs }) => ({ y: inputs.x })),
+      });`,
+    );
+    const args = [
+      "-m",
+      "same",
+      "--service-kind",
+      "triton_c_api",
+      "--module",
+      module,
+      "--request-count",
+      "20",
+    ];
+    const { code, output, errors } = await run(...args);
+    expect({ code, errors: code === 0 ? "" : errors }).toEqual({ code: 0, errors: "" });
+    expect(output).toContain("Request count: 20\n");
+    expect(output).toContain("Successful request count: 20\n");
+    await writeFile(join(folder, "empty.mjs"), "export const other = 1;");
+    expect(await run(...args.slice(0, 5), join(folder, "empty.mjs"))).toMatchObject({
+      code: 99,
+      errors: expect.stringContaining("to export a Triton as 'triton' or as default, got other"),
+    });
+  });
+
+  it("end with exit code 3 when no request ends within a window", async () => {
+    const url = `localhost:${ports.http}`;
+    const { code, output } = await run("-m", "stuck", "-u", url, "-p", "50", "--max-threads", "1");
+    unstick();
+    expect(code).toBe(3);
+    expect(output).toContain("[ERROR] No valid requests recorded within time interval.");
+  });
+
+  it("warn that the generator is the bottleneck when the rate is higher than it can send", async () => {
+    const { code, output } = await run(
+      ...["-m", "echo", "-u", `localhost:${ports.http}`, "--max-threads", "1", "--request-count", "2000"],
+      ...["--request-rate-range", "1000000"],
+    );
+    expect(code).toBe(0);
+    expect(output).toContain(
+      "[WARNING] Perf Analyzer was not able to keep up with the desired request rate.",
+    );
   });
 
   it("tell which mistake was made", async () => {

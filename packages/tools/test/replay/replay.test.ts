@@ -146,7 +146,12 @@ describe("the command replay", () => {
     writeFileSync(path, 'name: "timed" backend: "x" max_batch_size: 16 dynamic_batching { }');
     const json = join(dirname(file), "figures.json");
     const { code, out, err } = await run(file, "--config", path, "--config", path, "--json", json);
-    expect([code, err]).toEqual([0, ""]);
+    expect(code).toBe(0);
+    expect(err.split("\n")).toEqual([
+      expect.stringMatching(/^replaying with .* \(1 of 2\)$/),
+      expect.stringMatching(/^replaying with .* \(2 of 2\)$/),
+      "",
+    ]);
     expect(out).toContain("recorded");
     expect(out).toContain("…");
     const table = out.split("\n\n")[1]!;

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { axisScale } from "../../src/report/html/axis-scale.js";
 import { htmlReport } from "../../src/report/html/html-report.js";
+import { REPORT_STYLE } from "../../src/report/html/report-style.js";
 import { concurrency, levelOf, RUN, requests, serverOf } from "../support/report-run.js";
 
 const results = [1, 2].map((value) =>
@@ -21,6 +22,22 @@ describe("the HTML report", () => {
     const hash = createHash("sha256").update(style).digest("base64");
     expect(page).toContain(`style-src &#39;sha256-${hash}&#39;`);
     expect(page).toContain("default-src &#39;none&#39;");
+  });
+
+  it("can be read in light and in dark mode: text and lines contrast with what is behind them", () => {
+    const [light = "", dark = ""] = [...REPORT_STYLE.matchAll(/:root \{[^}]*\}/g)].map(([rule]) => rule);
+    for (const rule of [light, dark]) {
+      const colors = new Map(
+        [...rule.matchAll(/--(\w+): (#\w+)/g)].map(([, name, color]) => [name!, color!]),
+      );
+      for (const name of ["text", "quiet", "s1", "s2", "s3", "s4", "s5", "s6", "s7"]) {
+        for (const behind of ["ground", "panel"]) {
+          const contrast = contrastOf(colors.get(name)!, colors.get(behind)!);
+          const least = name === "text" || name === "quiet" || name === "s2" ? 4.5 : 3;
+          expect(contrast, `${name} on ${behind}`).toBeGreaterThan(least);
+        }
+      }
+    }
   });
 
   it("escapes every text that comes from outside", () => {
@@ -73,3 +90,19 @@ describe("an axis", () => {
     expect(axisScale([10], 200, 0).positionOf(5)).toBe(100);
   });
 });
+
+/** Contrast of two colours by the rule of WCAG 2, from 1 to 21. */
+function contrastOf(a: string, b: string): number {
+  const [dark, light] = [luminanceOf(a), luminanceOf(b)].toSorted((one, other) => one - other);
+  return (light! + 0.05) / (dark! + 0.05);
+}
+
+function luminanceOf(color: string): number {
+  const digits =
+    color.length === 4 ? [...color.slice(1)].map((digit) => digit + digit) : color.slice(1).match(/../g)!;
+  const [red, green, blue] = digits.map((pair) => {
+    const share = Number.parseInt(pair, 16) / 255;
+    return share <= 0.040_45 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red! + 0.7152 * green! + 0.0722 * blue!;
+}

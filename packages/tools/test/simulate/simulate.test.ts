@@ -35,6 +35,25 @@ describe("simulate", () => {
     expect(mean(latenciesMs) / expected).toBeCloseTo(1, 1);
   });
 
+  it("gives a single worker of ONNX Runtime its next full batch ahead, so that it waits for nothing", async () => {
+    const endOf = async (backend: string, instances = 1) => {
+      const { batches } = await simulate({
+        config: readPrototxt(
+          `name: "m" backend: "${backend}" max_batch_size: 2 dynamic_batching { } instance_group { count: ${instances} }`,
+        ),
+        requests: Array.from({ length: 4 }, () => ({ atMs: 0, rows: 2 })),
+        times: { ...fixed(10), gapMs: 3 },
+      });
+      expect(batches.map(({ rows }) => rows)).toEqual([2, 2, 2, 2]);
+      return batches.at(-1)!.endMs;
+    };
+    // Four batches, with a gap before each but the first.
+    expect(await endOf("x")).toBe(4 * 10 + 3 * 3);
+    expect(await endOf("onnxruntime")).toBe(4 * 10);
+    // With a second instance no batch is given ahead.
+    expect(await endOf("onnxruntime", 2)).toBe(2 * 10 + 3);
+  });
+
   it("forms batches by the rules of the dynamic batcher", async () => {
     const { latenciesMs, batches, cuts } = await simulate({
       config: readPrototxt(`

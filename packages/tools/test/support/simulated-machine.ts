@@ -30,6 +30,8 @@ export class SimulatedMachine implements AnalyzeMachine {
   readonly #duration: DurationRule;
   /** Called before each measurement, with its number. */
   onMeasure: (count: number) => void = () => {};
+  /** Factor of the throughput of a measurement; latencies are divided by it. */
+  noise: (candidate: Candidate) => number = () => 1;
   /** Error of a candidate that cannot be loaded. */
   faultOf: (candidate: Candidate) => string | undefined = () => undefined;
 
@@ -56,6 +58,7 @@ export class SimulatedMachine implements AnalyzeMachine {
 
   async #measure(candidate: Candidate, level: AnalyzeLevel, signal: AbortSignal): Promise<LevelRun> {
     this.onMeasure(++this.measured);
+    const factor = this.noise(candidate);
     const models: Record<string, LevelRun["models"][string]> = {};
     for (const model of this.loaded) {
       const parameters = candidate[model] ?? {};
@@ -66,9 +69,20 @@ export class SimulatedMachine implements AnalyzeMachine {
         duration: (rows) => this.#duration(rows, parameters),
         signal,
       });
-      const batchesPerSecond = run.figures.perf_throughput / run.meanRows!;
-      const memory = 100 + 50 * (parameters.instances ?? 1);
-      models[model] = { ...run, batchesPerSecond, figures: { ...run.figures, cpu_used_ram: memory } };
+      const { figures } = run;
+      const perf_throughput = figures.perf_throughput * factor;
+      models[model] = {
+        ...run,
+        batchesPerSecond: perf_throughput / run.meanRows!,
+        figures: {
+          perf_throughput,
+          perf_latency_avg: figures.perf_latency_avg / factor,
+          perf_latency_p90: figures.perf_latency_p90 / factor,
+          perf_latency_p95: figures.perf_latency_p95 / factor,
+          perf_latency_p99: figures.perf_latency_p99 / factor,
+          cpu_used_ram: 100 + 50 * (parameters.instances ?? 1),
+        },
+      };
     }
     return { level, models };
   }

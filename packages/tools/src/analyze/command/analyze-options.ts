@@ -23,7 +23,11 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
   ],
   "Search:": [
     ["--search <mode>", "model, quick or brute", "model"],
-    ["--verify <n>", "simulated configurations to verify by real runs", "3"],
+    ["--verify <n>", "real runs that verify the best simulated configurations; the leaders run twice", "4"],
+    [
+      "--early-exit-enable",
+      "brute: end given lists of loads and batches where the throughput no longer rises",
+    ],
     ["--budget <time>", "time for the search, for instance 10m"],
     ["--resume", "continue with the measurements of the last run"],
   ],

@@ -1,3 +1,4 @@
+import { CLEAR_LINE, fitted } from "../../report/live-progress.js";
 import { duration } from "../../report/number-texts.js";
 import type { Analysis } from "../analysis.js";
 import type { AnalysisObserver } from "../analysis-parts.js";
@@ -7,13 +8,11 @@ import { totalsOf } from "../outcome.js";
 import { candidateText, shortNumber } from "../report/result-cells.js";
 import type { Candidate } from "../variant-parameters.js";
 
-/** Clears the line of a terminal and goes to its start. */
-const CLEAR = "\r\x1b[2K";
-
 /** Where progress is written. */
 export interface AnalyzeOutput {
   writeError(text: string): void;
   readonly isInteractive?: boolean;
+  readonly columns?: number | undefined;
 }
 
 /** Shows each measurement, and how long the rest of the search will take. */
@@ -56,11 +55,16 @@ export class AnalyzeProgress implements AnalysisObserver {
     this.#line(text);
   }
 
+  onCheckpointFault(text: string): void {
+    this.#line(`error: ${text}; the search goes on`);
+  }
+
   onBegin(candidate: Candidate, levels: readonly AnalyzeLevel[]): void {
     this.#beganMs = this.#now();
     if (!this.#output.isInteractive) return;
     const load = levels.map(({ value }) => shortNumber(value)).join(", ");
-    this.#output.writeError(`${CLEAR}${candidateText({ candidate })} at load ${load}${this.#left()}`);
+    const text = `${candidateText({ candidate })} at load ${load}${this.#left()}`;
+    this.#output.writeError(CLEAR_LINE + fitted(text, this.#output.columns));
   }
 
   onResult(result: CandidateResult): void {
@@ -91,6 +95,6 @@ export class AnalyzeProgress implements AnalysisObserver {
   }
 
   #line(text: string): void {
-    this.#output.writeError(`${this.#output.isInteractive ? CLEAR : ""}${text}\n`);
+    this.#output.writeError(`${this.#output.isInteractive ? CLEAR_LINE : ""}${text}\n`);
   }
 }

@@ -2,6 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { VERSION } from "@tritonjs/core/frontend";
+import { CLEAR_LINE } from "../../report/live-progress.js";
 import { reportFault, writeReport } from "../../report/write-report.js";
 import { Analysis } from "../analysis.js";
 import { SearchEnd } from "../analysis-parts.js";
@@ -25,8 +26,14 @@ export interface AnalyzeTerminal {
   writeError(text: string): void;
   /** Standard error is a terminal, whose line can be written over. @default false */
   readonly isInteractive?: boolean;
-  /** Resolves when the process is asked to stop. */
-  stopRequested(): Promise<unknown>;
+  /** Width of the terminal in characters. */
+  readonly columns?: number | undefined;
+  /**
+   * Resolves when the process is asked to stop. The second request ends the process at once.
+   *
+   * @param secondExitCode exit code after the second request
+   */
+  stopRequested(secondExitCode?: number): Promise<unknown>;
 }
 
 /** What the command opens. Tests replace it. */
@@ -49,7 +56,13 @@ export async function runSearch(
   parts: AnalyzeParts,
 ): Promise<number> {
   const stop = new AbortController();
-  const stopped = terminal.stopRequested().then(() => stop.abort());
+  const stopped = terminal.stopRequested(ANALYZE_EXIT.interrupted).then(() => {
+    terminal.writeError(
+      `${terminal.isInteractive ? CLEAR_LINE : ""}Interrupted: the reports are written after the measurement ` +
+        "that runs. A second Ctrl-C ends the command at once.\n",
+    );
+    stop.abort();
+  });
   const machine = await Promise.race([parts.openMachine(settings), stopped]);
   if (machine === undefined) return ANALYZE_EXIT.interrupted;
   try {
@@ -75,7 +88,7 @@ export async function runSearch(
       toolVersion: VERSION,
       command: settings.command,
     });
-    return await report(outcome, settings, machine, terminal);
+    return await report(outcome, settings, machine, terminal, checkpoint);
   } finally {
     await machine.close();
   }
@@ -106,8 +119,13 @@ async function searchUntilEnd(
 ): Promise<"interrupted" | "budget" | undefined> {
   const space = spaceOf(analysis.machine, settings);
   try {
-    if (mode === "brute") await bruteSearch(analysis, space);
-    else if (mode === "quick") await quickSearch(analysis, space);
+    if (mode === "brute") {
+      const { endsListsEarly, space: given } = settings;
+      await bruteSearch(analysis, space, {
+        endsLoadsEarly: endsListsEarly,
+        endsSizesEarly: endsListsEarly || given.maxBatchSize === undefined,
+      });
+    } else if (mode === "quick") await quickSearch(analysis, space);
     else {
       const [model] = Object.keys(analysis.machine.configs);
       await modelSearch(analysis, model!, space[model!]!, { verify: settings.verify });
@@ -151,17 +169,17 @@ async function report(
   settings: AnalyzeSettings,
   machine: AnalyzeMachine,
   terminal: AnalyzeTerminal,
+  checkpoint: Checkpoint,
 ): Promise<number> {
   terminal.write(consoleTable(outcome, settings.top));
   const faults = await writeAll(outcome, settings, machine);
   for (const fault of faults) terminal.writeError(`error: ${fault}\n`);
   if (outcome.endedBy === "interrupted") {
-    terminal.writeError(
-      `Continue with --resume: ${join(settings.exportPath, "checkpoint.json")} has the measurements.\n`,
-    );
+    if (checkpoint.fault === undefined)
+      terminal.writeError(`Continue with --resume: ${checkpoint.path} has the measurements.\n`);
     return ANALYZE_EXIT.interrupted;
   }
-  if (faults.length > 0) return ANALYZE_EXIT.error;
+  if (faults.length > 0 || checkpoint.fault !== undefined) return ANALYZE_EXIT.error;
   return isMet(outcome) ? ANALYZE_EXIT.ok : ANALYZE_EXIT.notMet;
 }
 

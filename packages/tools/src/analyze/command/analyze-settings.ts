@@ -26,6 +26,8 @@ export interface AnalyzeSettings {
   readonly goal: SearchGoal;
   readonly search: SearchMode;
   readonly verify: number;
+  /** Ends lists that the user gave where the throughput no longer rises. */
+  readonly endsListsEarly: boolean;
   readonly budgetMs?: number;
   readonly resume: boolean;
   readonly space: ModelSpace;
@@ -63,6 +65,7 @@ export function readAnalyzeSettings(given: PerfOptions, command: string): Analyz
     goal: readGoal(options, models),
     search: options.word("search", ["model", "quick", "brute"]),
     verify: options.whole("verify", 1)!,
+    endsListsEarly: options.has("earlyExitEnable"),
     ...(budget !== undefined && { budgetMs: readDuration("--budget", budget) }),
     resume: options.has("resume"),
     space: readSpace(options),

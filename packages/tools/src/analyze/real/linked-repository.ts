@@ -1,8 +1,10 @@
+import { rmSync } from "node:fs";
 import { copyFile, link, mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { writePrototxt } from "@tritonjs/core/config";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { cleanUpAtExit } from "../../lifetime/exit-cleanups.js";
 
 const CONFIG_FILE = "config.pbtxt";
 
@@ -11,23 +13,28 @@ const CONFIG_FILE = "config.pbtxt";
  * system allows it, so that large models are not copied.
  *
  * @param configs configurations of the models that differ, by name
- * @returns the folder; remove it after use
+ * @returns the folder, and a function that removes it
  */
 export async function linkRepository(
   repository: string,
   configs: Readonly<Record<string, ModelConfig>>,
-): Promise<string> {
+): Promise<{ readonly folder: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), "tritonjs-analyze-"));
+  const forget = cleanUpAtExit(() => rmSync(folder, { recursive: true, force: true }));
+  const remove = async () => {
+    await rm(folder, { recursive: true, force: true });
+    forget();
+  };
   try {
     for (const entry of await readdir(repository)) {
       const path = join(repository, entry);
       if ((await stat(path)).isDirectory()) await linkModel(path, join(folder, entry), configs[entry]);
     }
   } catch (error) {
-    await rm(folder, { recursive: true, force: true });
+    await remove();
     throw error;
   }
-  return folder;
+  return { folder, remove };
 }
 
 /** Makes a model folder with the files of another one, and a configuration of its own if there is one. */

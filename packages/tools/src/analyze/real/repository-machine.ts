@@ -72,8 +72,7 @@ export class RepositoryMachine implements AnalyzeMachine {
         .filter(([, parameters]) => !isDefault(parameters))
         .map(([model, parameters]) => [model, variantConfig(this.configs[model]!, parameters)]),
     );
-    const folder = await linkRepository(this.#repository, changed);
-    const remove = () => rm(folder, { recursive: true, force: true });
+    const { folder, remove } = await linkRepository(this.#repository, changed);
     try {
       const triton = await loadModels(folder, this.loaded);
       return {

@@ -1,4 +1,4 @@
-import type { AnalyzeLoad } from "../load.js";
+import { type AnalyzeLoad, fullConcurrency } from "../load.js";
 import type { ModelSpace } from "../search-space.js";
 import { canonical, type VariantParameters } from "../variant-parameters.js";
 
@@ -11,11 +11,11 @@ export function calibrationVariants(
   load: AnalyzeLoad,
   batchSize: number,
 ): VariantParameters[] {
-  const sizes = endsAndMiddle(usefulSizes(space, load, batchSize));
   const variants: VariantParameters[] = [];
   for (const isolation of orKept(space.isolation)) {
     for (const threads of orKept(space.threads)) {
       for (const instances of orKept(endsAndMiddle(space.instances ?? []))) {
+        const sizes = endsAndMiddle(usefulSizes(space, load, batchSize, instances));
         // The first setting gives the shape of the curve.
         const chosen = variants.length === 0 ? sizes : [...new Set([sizes[0], sizes.at(-1)])];
         for (const maxBatchSize of orKept(chosen.filter((size) => size !== undefined))) {
@@ -37,12 +37,22 @@ export function calibrationVariants(
   return variants;
 }
 
-/** Sizes of the space, without those that are larger than the batches that the load can fill. */
-function usefulSizes({ maxBatchSize = [] }: ModelSpace, load: AnalyzeLoad, batchSize: number): number[] {
+/**
+ * Sizes of the space with which the load keeps all instances busy, so that the run is a measurement of the candidate
+ * too. Only the smallest size may be larger.
+ */
+function usefulSizes(
+  { maxBatchSize = [] }: ModelSpace,
+  load: AnalyzeLoad,
+  batchSize: number,
+  instances = 1,
+): number[] {
   const sizes = maxBatchSize.toSorted((a, b) => a - b);
   if (load.kind !== "levels" || load.levels.some(({ mode }) => mode !== "concurrency")) return sizes;
-  const limit = Math.max(...load.levels.map(({ value }) => value)) * batchSize;
-  return sizes.filter((size, i) => i === 0 || size <= limit || sizes[i - 1]! < limit);
+  const most = Math.max(...load.levels.map(({ value }) => value));
+  return sizes.filter(
+    (maxBatchSize, i) => i === 0 || fullConcurrency({ maxBatchSize, instances }, batchSize) <= most,
+  );
 }
 
 /** The first, the middle and the last value. */

@@ -1,6 +1,5 @@
 import type { ModelConfig, ModelInstanceGroup } from "@tritonjs/protocol";
 import type { Analysis } from "../analysis.js";
-import { compareResults } from "../analysis.js";
 import type { CandidateResult, Prediction } from "../candidate-result.js";
 import type { AnalyzeLevel, LevelRun, ModelRun } from "../figures.js";
 import { fullConcurrency } from "../load.js";
@@ -8,7 +7,6 @@ import { candidatesOf, type ModelSpace } from "../search-space.js";
 import {
   type Candidate,
   candidateKey,
-  PARAMETER_NAMES,
   type VariantParameters,
   variantConfig,
 } from "../variant-parameters.js";
@@ -16,23 +14,21 @@ import { calibrationVariants } from "./calibration-variants.js";
 import { DurationModel, type MachineSetting } from "./duration-model.js";
 import { PredictionCorrections, settingKey } from "./prediction-corrections.js";
 import { simulateLoad } from "./simulated-candidate.js";
-
-/** Candidates whose predictions differ less than this behave alike, so that one of them is verified. */
-const ALIKE = 0.005;
+import { nextToVerify } from "./verification-choice.js";
 
 /** Share by which the middle of three durations may be off their line before one more size is measured. */
 const BEND = 0.15;
 
 /** How much of the search is measured. */
 export interface ModelSearchOptions {
-  /** Number of simulated candidates that are verified by real runs. */
+  /** Number of real runs after the simulation. A further size for a bend of the durations is one of them. */
   readonly verify: number;
 }
 
 /**
  * Searches with a model of the machine. It measures a few batch sizes for each number of instances, threads and
- * isolation, simulates all candidates with the project's own scheduler, and verifies the best ones by real runs. Each
- * real run corrects the predictions of its setting.
+ * isolation, simulates all candidates with the project's own scheduler, and verifies the best ones by real runs, some of
+ * them twice. Each real run corrects the predictions of its setting.
  */
 export async function modelSearch(
   analysis: Analysis,
@@ -86,12 +82,22 @@ class ModelSearch {
       if (runsOf !== undefined) raw.push({ candidate, runs: runsOf });
     }
     this.#keepPredictions(raw);
-    analysis.observer.onPhase?.(`verifying the best ${Math.min(verify, raw.length)} by real runs`);
-    for (let i = 0; i < verify; i++) {
-      const next = this.#nextToVerify(raw);
+    analysis.observer.onPhase?.(`verifying the best by real runs`);
+    // A resumed search has some of the repetitions.
+    const repeated = analysis.results.filter(({ runs }) => (runs[0]?.measurements ?? 1) > 1).length;
+    const done = (between === undefined ? 0 : 1) + repeated;
+    for (let left = Math.max(1, verify - done); left > 0; left--) {
+      const next = nextToVerify({
+        analysis,
+        predictions: raw,
+        correct: (prediction) => this.#correct(prediction),
+        settingOf: ({ candidate }) => settingKey(this.#settingOf(candidate[this.#model]!)),
+        isLast: left === 1,
+      });
       if (next === undefined) break;
-      const result = await analysis.measure(next.candidate);
-      for (const [index, run] of result.runs.entries()) {
+      const isKnown = analysis.resultOf(next.candidate) !== undefined;
+      const { runs } = await (isKnown ? analysis.repeat(next.candidate) : analysis.measure(next.candidate));
+      for (const [index, run] of runs.entries()) {
         const simulated = next.runs[index]!.models[this.#model]!;
         const setting = this.#settingOf(next.candidate[this.#model]!);
         this.#corrections.add(setting, run.models[this.#model]!, simulated);
@@ -171,25 +177,6 @@ class ModelSearch {
     });
   }
 
-  /** The best prediction that is not measured yet, and differs from those that are. */
-  #nextToVerify(raw: readonly Prediction[]): Prediction | undefined {
-    const corrected = raw.map((prediction) => ({ prediction, seen: this.#correct(prediction) }));
-    const done = corrected.filter(({ prediction }) => this.#analysis.resultOf(prediction.candidate));
-    const open = corrected.filter(
-      (one) =>
-        !done.includes(one) &&
-        !done.some(
-          (other) =>
-            // A configuration that behaves like a measured one teaches nothing.
-            settingKey(this.#settingOf(other.seen.candidate[this.#model]!)) ===
-              settingKey(this.#settingOf(one.seen.candidate[this.#model]!)) &&
-            areAlike(other.seen.runs, one.seen.runs, this.#model),
-        ),
-    );
-    open.sort((a, b) => compareResults(b.seen, a.seen, this.#analysis.goal) || weightOf(a) - weightOf(b));
-    return open[0]?.prediction;
-  }
-
   /** A prediction with the corrections of the real runs of its setting. */
   #correct({ candidate, runs }: Prediction): Prediction {
     const setting = this.#settingOf(candidate[this.#model]!);
@@ -223,26 +210,3 @@ const PLAIN_GROUP: ModelInstanceGroup = {
   passive: false,
   hostPolicy: "",
 };
-
-function areAlike(a: readonly LevelRun[], b: readonly LevelRun[], model: string): boolean {
-  return a.every((run, i) => {
-    const [one, other] = [run.models[model]!.figures, b[i]?.models[model]?.figures];
-    if (other === undefined) return false;
-    return (["perf_throughput", "perf_latency_p99"] as const).every(
-      (tag) => Math.abs(one[tag] - other[tag]) <= ALIKE * Math.abs(other[tag]),
-    );
-  });
-}
-
-/** Number of parameters with an effect: of equal predictions, the plainer configuration goes first. */
-function weightOf({ prediction }: { readonly prediction: Prediction }): number {
-  return Object.values(prediction.candidate).reduce(
-    (sum, parameters) =>
-      sum +
-      PARAMETER_NAMES.filter((name) => {
-        const value = parameters[name];
-        return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== 0;
-      }).length,
-    0,
-  );
-}

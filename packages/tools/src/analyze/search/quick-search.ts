@@ -1,8 +1,9 @@
 import type { Analysis } from "../analysis.js";
-import type { CandidateResult } from "../candidate-result.js";
 import type { LevelRun } from "../figures.js";
 import { bestRun, compareRuns, failurePercent, type SearchGoal, scoreOf } from "../goal.js";
+import { runAt } from "../level-walk.js";
 import type { SearchSpace } from "../search-space.js";
+import { sweepLoads } from "./load-sweep.js";
 import {
   type Coordinate,
   candidateAt,
@@ -31,6 +32,7 @@ export async function quickSearch(analysis: Analysis, space: SearchSpace): Promi
   const dimensions = quickDimensions(analysis.machine.configs, space);
   if (dimensions.length === 0) return;
   await new HillClimb(analysis, dimensions).run();
+  await sweepLoads(analysis);
 }
 
 class HillClimb {
@@ -180,8 +182,11 @@ class HillClimb {
 
   async #measure(coordinate: Coordinate): Promise<void> {
     if (this.#measured.has(coordinateKey(coordinate))) return;
-    const result: CandidateResult = await this.#analysis.measure(candidateAt(this.#dimensions, coordinate));
-    this.#measured.set(coordinateKey(coordinate), { coordinate, run: bestRun(result.runs, this.#goal) });
+    const candidate = candidateAt(this.#dimensions, coordinate);
+    const { runs } = await this.#analysis.measure(candidate);
+    // An interrupted search may have swept the load of the candidate already.
+    const own = this.#analysis.levelsOf(candidate).flatMap((level) => runAt(runs, level) ?? []);
+    this.#measured.set(coordinateKey(coordinate), { coordinate, run: bestRun(own, this.#goal) });
   }
 }
 

@@ -2,7 +2,6 @@ import type { Compression } from "@tritonjs/client/http";
 import { encodeMessage, encodeParameter, inference } from "@tritonjs/grpc-messages";
 import type { ParameterValue } from "@tritonjs/protocol";
 import type { TensorDataSet, TensorPayload } from "../../data/data-set.js";
-import { invalidOption } from "../../data/invalid-option.js";
 import type { TestedModel } from "../../data/tested-model.js";
 import { compressBytes } from "../compression.js";
 import type { RegionPart, SharedPayload } from "../shared-memory/shared-payloads.js";
@@ -50,15 +49,10 @@ export const PROTOBUF_STAMPS: StampFormat = {
 };
 
 /**
- * Prepares the messages of a data set, with gRPC's framing.
- *
- * @throws TritonError INVALID_ARG for options that do not fit together.
+ * Prepares the messages of a data set, with gRPC's framing. Messages that differ from request to request, on streams
+ * and of sequences, are compressed when they are sent.
  */
 export function grpcInferTemplates(data: TensorDataSet, requests: GrpcInferRequests): WireTemplates {
-  if (requests.compression !== undefined && (requests.streaming || requests.model.isSequenceModel))
-    throw invalidOption(
-      "gRPC compression: requests on streams and of sequences are not compressed, as each has an id of its own",
-    );
   return shareRequests(data.payloads.map((payload, i) => prepare(payload, requests, requests.shared?.[i])));
 }
 
@@ -68,7 +62,7 @@ function prepare(
   shared: SharedPayload | undefined,
 ): PreparedRequest {
   const message = encode(payload, requests, shared);
-  const { compression } = requests;
+  const compression = isStamped(requests) ? undefined : requests.compression;
   const sent = compression === undefined ? message : compressBytes(message, compression);
   const head = Buffer.alloc(MESSAGE_HEAD_BYTES);
   head[0] = compression === undefined ? 0 : 1;
@@ -76,6 +70,21 @@ function prepare(
   const places = compression === undefined ? placesOf(payload, message, requests, shared) : {};
   return { parts: [head, sent], places, prefixEnd: prefixEndOf(places) };
 }
+
+/** Compresses a message with its head, and gives it another head. */
+export const compressedMessage =
+  (compression: Compression) =>
+  (prefix: Buffer, rest: Buffer): Buffer => {
+    const bytes = compressBytes(Buffer.concat([prefix, rest]).subarray(MESSAGE_HEAD_BYTES), compression);
+    const head = Buffer.alloc(MESSAGE_HEAD_BYTES);
+    head[0] = 1;
+    head.writeUInt32BE(bytes.length, 1);
+    return Buffer.concat([head, bytes]);
+  };
+
+/** Each request has an id of its own. */
+export const isStamped = ({ streaming, model }: Pick<GrpcInferRequests, "streaming" | "model">): boolean =>
+  streaming || model.isSequenceModel;
 
 function encode(
   { inputs }: TensorPayload,

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { SharedMemoryRegion } from "@tritonjs/core/shared-memory";
 import type { TensorDataSet } from "../../data/data-set.js";
 import type { TestedModel } from "../../data/tested-model.js";
+import { cleanUpAtExit } from "../../lifetime/exit-cleanups.js";
 import type { RegionPart, SharedPayload } from "./shared-payloads.js";
 
 /** The calls of a client that shared memory needs. */
@@ -36,12 +37,16 @@ export async function placeInRegions(
 ): Promise<SharedData> {
   const prefix = `tritonjs_perf_${process.pid}_${randomBytes(4).toString("hex")}`;
   const regions: { readonly name: string; readonly region: SharedMemoryRegion; isRegistered: boolean }[] = [];
+  const forget = cleanUpAtExit(() => {
+    for (const { region } of regions) region.destroy();
+  });
   const release = async (): Promise<void> => {
-    for (const { name, region, isRegistered } of regions.splice(0)) {
+    for (const { name, region, isRegistered } of regions) {
       // The server may be gone.
       if (isRegistered) await client.unregisterSystemSharedMemory(name).catch(() => {});
       region.destroy();
     }
+    forget();
   };
   const create = async (name: string, byteSize: number): Promise<SharedMemoryRegion> => {
     const region = await SharedMemoryRegion.create(`/${name}`, Math.max(1, byteSize), { createOnly: true });

@@ -6,7 +6,11 @@ import type { WireTemplate, WireTemplates } from "./wire-template.js";
 export interface StampFormat {
   writeSequenceId(into: Buffer, at: number, id: number): void;
   writeFlag(into: Buffer, at: number, value: boolean): void;
+  /** Makes the bytes that are sent out of a stamped prefix and the rest; they are sent as they are unless given. */
+  readonly pack?: (prefix: Buffer, rest: Buffer) => Buffer;
 }
+
+const NOTHING = Buffer.alloc(0);
 
 /** Makes the bytes of requests from their templates. */
 export class StampedRequests {
@@ -48,6 +52,9 @@ export class StampedRequests {
     if (requestId !== undefined) writeDigits(prefix, requestId, request.number, REQUEST_ID_DIGITS);
     this.prefix = prefix;
     this.rest = this.#rests[request.payload]!;
+    if (this.#format.pack === undefined) return;
+    this.prefix = this.#format.pack(prefix, this.rest);
+    this.rest = NOTHING;
   }
 }
 

@@ -1,4 +1,5 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { runAnalyze, temporaryFolder } from "../../support/analyze-command.js";
@@ -91,6 +92,50 @@ describe("tritonjs analyze", () => {
     expect(output).toContain("5 measurements in");
     expect(second.measured).toBe(5 - kept.length);
   });
+
+  it("keeps the levels that were measured when a configuration is interrupted, and continues with the next", async () => {
+    const folder = await temporaryFolder();
+    let interrupt = () => {};
+    const stop = new Promise<void>((resolve) => {
+      interrupt = resolve;
+    });
+    const args = ["-m", "m", "--search", "brute", "--concurrency-range", "1:4", ...space, "-e", folder];
+    const first = new SimulatedMachine();
+    // The third level of the second configuration.
+    first.onMeasure = (count) => {
+      if (count === 7) interrupt();
+    };
+    expect((await runAnalyze(args, first, { stop })).code).toBe(130);
+    const rows = (await readFile(join(folder, "metrics-model-inference.csv"), "utf8")).trim().split("\n");
+    expect(rows.length - 1).toBe(6);
+    const second = new SimulatedMachine();
+    expect((await runAnalyze([...args, "--resume"], second)).code).toBe(0);
+    expect(second.measured).toBe(5 * 4 - 6);
+  });
+
+  it.skipIf(!existsSync("/dev/full"))("tells of a full disk, and shows what was measured", async () => {
+    const folder = await temporaryFolder();
+    await symlink("/dev/full", join(folder, "report.html"));
+    const { code, output, errors } = await runAnalyze([...brute, "-e", folder], new SimulatedMachine());
+    expect(code).toBe(99);
+    expect(output).toMatch(/The best configuration is/);
+    expect(errors).toMatch(/^error: cannot write .*report\.html: ENOSPC/m);
+    expect(existsSync(join(folder, "summary.md"))).toBe(true);
+  });
+
+  it.skipIf(!existsSync("/dev/full"))(
+    "goes on without a checkpoint on a full disk, and says so once",
+    async () => {
+      const folder = await temporaryFolder();
+      await symlink("/dev/full", join(folder, "checkpoint.json.new"));
+      const machine = new SimulatedMachine();
+      const { code, output, errors } = await runAnalyze([...brute, "-e", folder], machine);
+      expect([code, machine.measured]).toEqual([99, 5]);
+      expect(output).toMatch(/The best configuration is/);
+      expect(errors.match(/cannot write .*checkpoint\.json: ENOSPC/g)?.length).toBe(1);
+      expect(existsSync(join(folder, "report.html"))).toBe(true);
+    },
+  );
 
   it("does not continue another search", async () => {
     const folder = await temporaryFolder();

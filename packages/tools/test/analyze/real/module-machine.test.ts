@@ -10,7 +10,7 @@ import { DEFAULT_MEASURE_OPTIONS } from "../../support/measure-session.js";
 const path = fileURLToPath(new URL("../../support/bound-doubles.mjs", import.meta.url));
 
 const measuring: RealMeasuring = {
-  options: { ...DEFAULT_MEASURE_OPTIONS, intervalMs: 40, maxTrials: 1 },
+  options: { ...DEFAULT_MEASURE_OPTIONS, mode: "count_windows", windowRequestCount: 20, maxTrials: 1 },
   data: { inputData: "random" },
   seed: 0,
 };

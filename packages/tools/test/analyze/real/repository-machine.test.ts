@@ -11,6 +11,7 @@ const TENSORS = `
 
 const CONFIGS = {
   twin: `backend: "identity" max_batch_size: 2 instance_group { kind: KIND_CPU } ${TENSORS}`,
+  other: `backend: "identity" max_batch_size: 2 instance_group { kind: KIND_CPU } ${TENSORS}`,
   pair: `platform: "ensemble" max_batch_size: 2 ${TENSORS} ensemble_scheduling { step {
     model_name: "twin" model_version: -1
     input_map { key: "INPUT0" value: "INPUT0" } output_map { key: "OUTPUT0" value: "OUTPUT0" } } }`,
@@ -81,10 +82,59 @@ describe("the analysis of a repository", () => {
     expect(ensembleScheduling!.step[0]!.modelName).toBe("twin_config_default");
   });
 
+  it("tunes several models that share the machine: each gets its load at the same time", async () => {
+    const { code, errors, folder } = await runAnalyze([
+      ...[
+        "-m",
+        "twin,other",
+        "--search",
+        "brute",
+        "--max-batch-sizes",
+        "4",
+        "--model-weights",
+        "twin:3,other:1",
+      ],
+    ]);
+    expect({ code, errors: code === 0 ? "" : errors }).toEqual({ code: 0, errors: "" });
+    const { results, measurements } = JSON.parse(await readFile(join(folder, "analysis.json"), "utf8"));
+    expect(measurements).toBe(2);
+    for (const { best, parameters } of results) {
+      expect([Object.keys(best.models), Object.keys(parameters)]).toEqual([
+        ["twin", "other"],
+        ["twin", "other"],
+      ]);
+      for (const model of ["twin", "other"])
+        expect(best.models[model].figures.perf_throughput).toBeGreaterThan(0);
+    }
+    const triton = await serve(join(folder, "models"));
+    for (const model of ["twin", "other"]) {
+      expect(triton.service.modelConfig(`${model}_config_0`, "").maxBatchSize).toBe(4);
+    }
+  });
+
+  it("tunes an ensemble and a model together", async () => {
+    const { code, folder } = await runAnalyze([
+      "-m",
+      "pair,other",
+      "--search",
+      "brute",
+      "--max-batch-sizes",
+      "4",
+    ]);
+    expect(code).toBe(0);
+    const { results } = JSON.parse(await readFile(join(folder, "analysis.json"), "utf8"));
+    for (const { best, parameters } of results) {
+      expect([Object.keys(best.models), Object.keys(parameters)]).toEqual([
+        ["pair", "other"],
+        ["twin", "other"],
+      ]);
+    }
+  });
+
   it("names a model that the repository does not have", async () => {
     const { code, errors } = await runAnalyze(["-m", "absent"]);
     expect(code).toBe(99);
     expect(errors).toContain("'absent'");
-    expect(errors).toContain("pair, twin");
+    expect(errors).toContain("other, pair, twin");
   });
 });

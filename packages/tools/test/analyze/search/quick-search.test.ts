@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { LevelRun } from "../../../src/analyze/figures.js";
+import { failurePercent } from "../../../src/analyze/goal.js";
 import { neighbourhood } from "../../../src/analyze/search/quick-coordinates.js";
 import { quickSearch } from "../../../src/analyze/search/quick-search.js";
 import { analysisOf, SimulatedMachine } from "../../support/simulated-machine.js";
@@ -34,7 +36,7 @@ describe("the quick search", () => {
       { maxBatchSize: 8, instances: 1 },
     ]);
     expect(analysis.best!.candidate.m!.maxBatchSize).toBeGreaterThanOrEqual(8);
-    expect(analysis.measurements).toBeLessThan(5 * 3);
+    expect(analysis.results.length).toBeLessThan(5 * 3);
   });
 
   it("gives each candidate two batches in flight for each instance", async () => {
@@ -45,6 +47,40 @@ describe("the quick search", () => {
       const { maxBatchSize, instances } = candidate.m!;
       expect(runs[0]!.level.value).toBe(Math.min(50, Math.max(4, 2 * maxBatchSize! * instances!)));
     }
+  });
+
+  it("measures the best three and the default under rising load, until the throughput no longer rises", async () => {
+    const analysis = analysisOf(new SimulatedMachine(), { load: { kind: "automatic", min: 1, max: 256 } });
+    await quickSearch(analysis, { m: space });
+    const swept = analysis.results.filter(({ runs }) => runs.length > 1);
+    expect(swept.length).toBe(4);
+    expect(swept.some(({ number }) => number === undefined)).toBe(true);
+    for (const { runs } of swept) {
+      const values = runs.slice(1).map(({ level }) => level.value);
+      // The first level was measured before.
+      const own = runs[0]!.level.value;
+      const doubled = values.map((_, i) => 2 ** i).filter((value) => value !== own);
+      expect(values.slice(0, 3)).toEqual(doubled.slice(0, 3));
+      const last = runs.toSorted((a, b) => a.level.value - b.level.value).slice(-4);
+      const rates = last.map(({ models }) => models.m!.figures.perf_throughput);
+      expect(Math.max(...rates) / rates[0]! <= 1.05 || values.at(-1) === 256).toBe(true);
+    }
+  });
+
+  it("finds the highest load within a limit on the latency, in at most five steps after the sweep", async () => {
+    const goal = { objectives: { perf_throughput: 1 }, constraints: { perf_latency_p99: { max: 40 } } };
+    const analysis = analysisOf(new SimulatedMachine(), {
+      goal,
+      load: { kind: "automatic", min: 1, max: 256 },
+    });
+    await quickSearch(analysis, { m: { maxBatchSize: [16], instances: [1] } });
+    const [, { runs }] = analysis.results as [unknown, { runs: readonly LevelRun[] }];
+    const met = runs.filter((run) => failurePercent(run, goal) === 0).map(({ level }) => level.value);
+    const missed = runs.filter((run) => failurePercent(run, goal) > 0).map(({ level }) => level.value);
+    // A batch of 16 takes 20 ms, so 32 requests in flight take 40 ms.
+    expect(Math.max(...met)).toBe(32);
+    expect(Math.min(...missed)).toBeLessThan(36);
+    expect(runs.filter(({ level }) => Math.log2(level.value) % 1 !== 0).length).toBeLessThanOrEqual(5);
   });
 
   it("finds a configuration within a limit on the latency", async () => {

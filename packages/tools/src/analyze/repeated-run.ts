@@ -1,0 +1,46 @@
+import type { AnalyzeFigures, LevelRun, MetricTag, ModelRun } from "./figures.js";
+
+/**
+ * The mean of two measurements of one level, weighted by how many measurements each stands for. The memory is the
+ * larger one.
+ */
+export function meanRun(a: LevelRun, b: LevelRun): LevelRun {
+  const [countA, countB] = [a.measurements ?? 1, b.measurements ?? 1];
+  const mean = (one: number, other: number) => (countA * one + countB * other) / (countA + countB);
+  const models = Object.entries(a.models).map(([name, run]): [string, ModelRun] => {
+    const other = b.models[name];
+    if (other === undefined) return [name, run];
+    const metric = (tag: MetricTag) => mean(run.figures[tag], other.figures[tag]);
+    const figures: AnalyzeFigures = {
+      perf_throughput: metric("perf_throughput"),
+      perf_latency_avg: metric("perf_latency_avg"),
+      perf_latency_p90: metric("perf_latency_p90"),
+      perf_latency_p95: metric("perf_latency_p95"),
+      perf_latency_p99: metric("perf_latency_p99"),
+      cpu_used_ram: Math.max(run.figures.cpu_used_ram, other.figures.cpu_used_ram),
+    };
+    const failureText = run.failureText ?? other.failureText;
+    return [
+      name,
+      {
+        figures,
+        ...meanOf("meanRows", run, other, mean),
+        ...meanOf("batchesPerSecond", run, other, mean),
+        failures: run.failures + other.failures,
+        ...(failureText !== undefined && { failureText }),
+      },
+    ];
+  });
+  return { level: a.level, models: Object.fromEntries(models), measurements: countA + countB };
+}
+
+function meanOf(
+  name: "meanRows" | "batchesPerSecond",
+  a: ModelRun,
+  b: ModelRun,
+  mean: (one: number, other: number) => number,
+): Partial<ModelRun> {
+  const [one, other] = [a[name], b[name]];
+  if (one === undefined || other === undefined) return {};
+  return { [name]: mean(one, other) };
+}
