@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 const LONG = [
   // Replays of recordings.
   "test/golden/**/*.test.ts",
-  "test/conformance/onnx-operators.test.ts",
+  "test/conformance/onnx-{operators,data}.test.ts",
   // Random, hostile and large loads.
   "test/simulation/*-load.test.ts",
   "packages/tools/test/analyze/search/*.exhaustive.test.ts",
@@ -19,8 +19,8 @@ const LONG = [
   "test/core/instance-faults.test.ts",
   "test/core/worker-crashes.test.ts",
   "test/core/process-lifetime.test.ts",
-  "test/core/python-models/python-{faults,process-lifetime,model-calls,readiness,interface}.test.ts",
-  "test/core/python-models/{bound-python-models,execution-environments}.test.ts",
+  "test/core/python-models/python-{backends,faults,process-lifetime,model-calls,readiness,interface}.test.ts",
+  "test/core/python-models/{bound-python-models,execution-environments,torch-models}.test.ts",
   "test/core/process-instances.test.ts",
   "test/core/model-repository/javascript-{models,model-control}.test.ts",
   // A browser.

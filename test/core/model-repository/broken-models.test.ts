@@ -74,7 +74,7 @@ const broken: readonly (readonly [
   [
     "of a platform that the library does not run",
     { "m/config.pbtxt": 'platform: "tensorrt_plan"', "m/1/model.plan": "" },
-    /export the model .* to ONNX/,
+    /put the ONNX file that it was built from \(trtexec --onnx=<file>\) into the version directory/,
   ],
   [
     "that is an ensemble of itself",

@@ -17,12 +17,17 @@ interface Options {
   readonly load?: true;
   readonly modelConfigName?: string;
   readonly disableAutoCompleteConfig?: true;
+  readonly backendDirectory?: string;
 }
 
 const CONFIG_NAME = ["--model-config-name <name>", "use configs/<name>.pbtxt where there is one"] as const;
 const NO_AUTO_COMPLETE = [
   "--disable-auto-complete-config",
   "do not complete configurations from the model files",
+] as const;
+const BACKENDS = [
+  "--backend-directory <directory>",
+  "directory of backends that models share: <backend>/model.py, or <backend>/backend.js",
 ] as const;
 
 /** `tritonjs config`: checks and shows configurations without serving models. */
@@ -41,6 +46,7 @@ function checkCommand({ terminal, extensions, finish }: CommandContext): Command
     .option("--load", "also load the models, which runs them")
     .option(...CONFIG_NAME)
     .option(...NO_AUTO_COMPLETE)
+    .option(...BACKENDS)
     .action(async (paths: string[], { json, load, ...options }: Options) => {
       const settings = { ...options, ...extensions };
       let found = await inspectPaths(paths, settings);
@@ -58,6 +64,7 @@ function showCommand({ terminal, extensions, finish }: CommandContext): Command 
     .option("--json", "print Triton's JSON instead of config.pbtxt")
     .option(...CONFIG_NAME)
     .option(...NO_AUTO_COMPLETE)
+    .option(...BACKENDS)
     .action(async (path: string, { json, ...options }: Options) => {
       const model = await inspectOne(path, { ...options, ...extensions });
       if (model.config === undefined) {

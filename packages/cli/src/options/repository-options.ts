@@ -55,9 +55,12 @@ export const repositoryOptions = {
     }),
   },
   Backend: {
-    "backend-directory": text("Directory of shared libraries of backends.", "", {
-      noEffect: "backends are JavaScript modules, not shared libraries",
-    }),
+    "backend-directory": text(
+      "Directory of backends that models share: <backend>/model.py, or <backend>/backend.js. Shared libraries in it are " +
+        "not loaded.",
+      "/opt/tritonserver/backends",
+      { completes: "directory" },
+    ),
   },
   "Repository Agent": {
     "repoagent-directory": text("Directory of shared libraries of repository agents.", "", {

@@ -39,6 +39,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     exitOnError: values["exit-on-error"],
     strictReadiness: values["strict-readiness"],
     backendConfig: backendSettings(values),
+    ...(values["backend-directory"] === "" ? {} : { backendDirectory: values["backend-directory"] }),
     rateLimit: values["rate-limit"],
     ...(values["rate-limit-resource"].length === 0
       ? {}

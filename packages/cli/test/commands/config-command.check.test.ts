@@ -95,7 +95,9 @@ it("config check reports all problems of all models at once, each with a fix, an
     ["warning", "create the directory '2', or remove that version from 'version_policy'"],
     ["error", "create a version directory '1' with the model's file, or change 'version_policy'"],
   ]);
-  expect(of("plan")).toMatchObject([{ message: expect.stringContaining("export the model") }]);
+  expect(of("plan")).toMatchObject([
+    { message: expect.stringContaining("the ONNX file that it was built from") },
+  ]);
   expect(of("misnamed")).toMatchObject([
     { severity: "warning", fix: "rename it to 'config.pbtxt'" },
     { severity: "warning", message: expect.stringContaining("autofilled max_batch_size to 4") },

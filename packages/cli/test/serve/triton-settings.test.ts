@@ -21,6 +21,7 @@ describe("server settings from the command line", () => {
       logFormat: "default",
       modelRepository: ["models"],
       modelControlMode: "none",
+      backendDirectory: "/opt/tritonserver/backends",
       repositoryPollSecs: 15,
       loadModel: [],
       disableAutoCompleteConfig: false,

@@ -52,7 +52,7 @@ class Stub:
                 return
             self._load(init)
         except BaseException as error:
-            self._channel.send({"type": "failed", "error": text_of(error)})
+            self._channel.send({"type": "failed", "error": text_of(error), **_lacks(error)})
             return
         self._channel.send({"type": "ready", "canTellReadiness": hasattr(self._model, "is_ready")})
         while self._run_next():
@@ -82,7 +82,7 @@ class Stub:
         from .model_config import ModelConfig
 
         config = ModelConfig(init["config"])
-        model = model_file.load(init["path"]).TritonPythonModel
+        model = model_file.load(init["path"], init.get("modelDirectory")).TritonPythonModel
         if hasattr(model, "auto_complete_config"):
             config = model.auto_complete_config(config)
         if not isinstance(config, ModelConfig):
@@ -101,7 +101,7 @@ class Stub:
         self._outputs = set(init["outputs"])
         self._states = set(init["states"])
         self._reports_memory = init["reportMemory"]
-        self._model = model_file.load(init["path"]).TritonPythonModel()
+        self._model = model_file.load(init["path"], init.get("modelDirectory")).TritonPythonModel()
         if hasattr(self._model, "initialize"):
             self._model.initialize(init["arguments"])
 
@@ -252,6 +252,14 @@ class Stub:
 
         future.add_done_callback(done)
         return None
+
+
+def _lacks(error):
+    """The module that is not installed, if that is the error."""
+    if not isinstance(error, ModuleNotFoundError) or error.name is None:
+        return {}
+    python = sys.executable + " (Python " + sys.version.split()[0] + ")"
+    return {"lacks": {"module": error.name, "python": python}}
 
 
 def _check(requests, responses):

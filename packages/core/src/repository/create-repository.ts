@@ -30,6 +30,7 @@ export function createRepository(
     gpus,
     createModel,
     backends: options.backends ?? {},
+    backendDirectory: options.backendDirectory,
     backendConfig: options.backendConfig ?? {},
     autoComplete: !(options.disableAutoCompleteConfig ?? false),
     memberLabels: (config) => memberLabels(config, registry),

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { type ModelConfig, type Tensor, TritonError } from "@tritonjs/protocol";
-import { findBackend } from "../backends/backend-table.js";
+import { findBackend } from "../backends/find-backend.js";
 import { AutoCompleteConfig } from "../config/complete/auto-complete-config.js";
 import { completeConfig } from "../config/complete/complete-config.js";
 import { completeInstanceGroups } from "../config/complete/instance-groups.js";
@@ -38,6 +38,8 @@ export type RepositoryVersionInit = Pick<
 /** The context for creating a version. */
 export interface CreateContext {
   readonly backends: Readonly<Record<string, BackendFactory>>;
+  /** Directory of backends that are programs; undefined for none. */
+  readonly backendDirectory: string | undefined;
   readonly backendConfig: BackendConfig;
   readonly autoComplete: boolean;
   readonly log: Log;
@@ -146,12 +148,17 @@ async function fromBackend(
   context: PlanContext,
   open: OpenModel | undefined,
 ): Promise<{ config: ModelConfig; createExecutor: ExecutorFactory }> {
-  const { id, directory, config } = polled;
-  const factory = findBackend(config, context.backends);
+  const { id, directory } = polled;
+  const { factory, config, inherits } = await findBackend(
+    { config: polled.config, directory, version },
+    context,
+  );
   const versionDirectory = join(directory, String(version));
   await assertInside(directory, versionDirectory);
   const warn = (message: string) => context.log.warning(message);
-  const settings = context.backendConfig[config.backend] ?? {};
+  const { backendConfig } = context;
+  const inherited = inherits === undefined ? {} : backendConfig[inherits];
+  const settings = { ...inherited, ...backendConfig[config.backend] };
   const { autoComplete } = context;
   const source = {
     name: id.name,
@@ -167,7 +174,7 @@ async function fromBackend(
   backend.checkConfig?.(config);
   const said = await whatItSays(backend, config, context, open);
   return {
-    config: finish(polled, said, context),
+    config: finish({ ...polled, config }, said, context),
     createExecutor: (executor) => backend.createExecutor(executor),
   };
 }

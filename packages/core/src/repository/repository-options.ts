@@ -41,6 +41,11 @@ export interface RepositoryOptions {
   readonly strictReadiness?: boolean;
   /** Settings of backends: `{ onnxruntime: { ... }, "": { "default-max-batch-size": "4" } }`. */
   readonly backendConfig?: BackendConfig;
+  /**
+   * Directory of backends that models share, in Triton's layout: `<backend>/model.py` with a class `TritonPythonModel`,
+   * or `<backend>/backend.js`. `backend` of a configuration names one of them. @default none
+   */
+  readonly backendDirectory?: string;
   /** Your own backends, by their names in configurations. */
   readonly backends?: Readonly<Record<string, BackendFactory>>;
   /** Your own repository agents, by their names in configurations. `checksum` is built in. */

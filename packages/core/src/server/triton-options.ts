@@ -138,6 +138,7 @@ export const TRITON_OPTION_KEYS = keyList<TritonOptions>({
   strictReadiness: true,
   backendConfig: true,
   backends: true,
+  backendDirectory: true,
   repositoryAgents: true,
   responseCache: true,
   requestMemory: true,

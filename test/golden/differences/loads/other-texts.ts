@@ -76,16 +76,22 @@ const repositoryAgents: LoadDifference = {
 const MISSING_BACKEND =
   /^(Invalid argument: unable to find backend library for backend '(\w+)', try specifying runtime on the model configuration\.)$/;
 
-/** Formats of other frameworks: our text says what to do with them. */
+/** Formats of other frameworks: there is a backend, or our text says what to do with them. */
 const missingBackends: LoadDifference = {
   rule: "missing-backends",
   applies: (recorded) =>
     /'(tensorrt|openvino|pytorch)'/.test(MISSING_BACKEND.exec(reasonOf(recorded) ?? "")?.[0] ?? ""),
   amend(draft, got) {
+    const { model } = draft;
     const [text = "", , name] = MISSING_BACKEND.exec(reasonOf(draft) as string) ?? [];
-    const start = `${text} There is none for '${name}' here: `;
-    const reason = takenReason(got, /\(model\.onnx\)|model\.onnx/);
-    if (!reason.startsWith(start)) throw new Error(`the reason is "${reason}"`);
+    const form: Readonly<Record<string, RegExp>> = {
+      tensorrt: /There is none for 'tensorrt' here: .*model\.onnx/,
+      openvino: /^Unsupported: model 'm': '<REPO>\/m\/1\/model\.xml' runs only in OpenVINO.*model\.onnx/,
+      pytorch: /^Unavailable: unable to find '<REPO>\/\w+\/1\/model\.pt' for model instance/,
+    };
+    const reason = takenReason(got, form[name!]!);
+    if (name === "tensorrt" && !reason.startsWith(text))
+      throw new Error(`the reason of '${model}' is "${reason}"`);
     refuse(draft, reason);
   },
 };
@@ -102,20 +108,6 @@ const enumNumbers: LoadDifference = {
       `^Invalid argument: .*(data_?type|kind).*(?<![\\w-])(${numbers.join("|")})(?!\\w)`,
     );
     refuse(draft, takenReason(got, form));
-  },
-};
-
-const RUNTIME =
-  /unable to find (?:Python backend based )?backend library '([^']+)' for model '[^']*', searched/;
-
-const runtimeLibraries: LoadDifference = {
-  rule: "runtime-libraries",
-  applies: (recorded) => RUNTIME.test(reasonOf(recorded) ?? ""),
-  amend(draft) {
-    const [, library] = RUNTIME.exec(reasonOf(draft) as string) as RegExpExecArray;
-    const { model } = draft;
-    const text = `unable to find backend library '${library}' for model '${model}'; backends are part of the library: remove 'runtime'`;
-    refuse(draft, `Invalid argument: model '${model}': 'runtime' is '${library}': ${text}`);
   },
 };
 
@@ -183,7 +175,6 @@ export const otherTexts: readonly LoadDifference[] = [
   repositoryAgents,
   missingBackends,
   enumNumbers,
-  runtimeLibraries,
   tensorflow,
   onnxFiles,
   onnxTypes,

@@ -10,6 +10,9 @@ import { repositoryOptions } from "../repository-options.js";
 import { ensembleMembers } from "./ensemble-members.js";
 import type { LoadAnswer, LoadCase, PlayedLoad } from "./load-case.js";
 
+/** A backend directory without any backend. */
+const BACKENDS = "/nowhere/backends";
+
 /** Loads a recorded model from a repository, and reads everything that the recording has about it. */
 export async function playLoad(recorded: LoadCase): Promise<PlayedLoad> {
   const files = Object.fromEntries(
@@ -23,6 +26,7 @@ export async function playLoad(recorded: LoadCase): Promise<PlayedLoad> {
     ...rateLimitOf(flags),
     responseCache: cacheOf(flags),
     backendConfig: backendConfigOf(flags),
+    backendDirectory: BACKENDS,
     modelControlMode: "explicit",
     modelRepository: folder.path,
     logger: quietLogger,
@@ -54,8 +58,12 @@ function asker(handle: (request: Request) => Promise<Response>, repository: stri
   const headers = { "triton-access-token": ACCESS_TOKEN };
   return async (method: string, path: string): Promise<{ status: number; text: string }> => {
     const response = await handle(new Request(`http://localhost/${path}`, { method, headers }));
-    return { status: response.status, text: (await response.text()).replaceAll(repository, "<REPO>") };
+    return { status: response.status, text: masked(await response.text(), repository) };
   };
+}
+
+function masked(text: string, repository: string): string {
+  return text.replaceAll(repository, "<REPO>").replaceAll(BACKENDS, "<BACKENDS>");
 }
 
 function parsed(text: string): unknown {

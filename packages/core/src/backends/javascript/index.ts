@@ -8,7 +8,7 @@ import {
 } from "@tritonjs/protocol";
 import { type AutoCompleteConfig, completeBy } from "../../config/complete/auto-complete-config.js";
 
-import type { BackendFactory, ExecutorContext, ModelSource } from "../../instance/backend.js";
+import type { Backend, BackendFactory, ExecutorContext, ModelSource } from "../../instance/backend.js";
 import type { Executor } from "../../instance/executor.js";
 import type { ModuleOptions } from "../../instance/import-callable.js";
 import { serverHost } from "../../instance/module/server-host.js";
@@ -31,11 +31,27 @@ const LOAD_TIMEOUT_SECONDS = 120;
  */
 export const javascriptBackend: BackendFactory = async (source) => {
   const { path } = await findModelFile(source, ["model.js", "model.mjs", "model.ts"]);
+  return moduleBackend(source, { path, directory: source.directory, backendName: "javascript" });
+};
+
+/** A module, and what its models are told about themselves. */
+export interface BackendModule {
+  readonly path: string;
+  /** `modelDirectory` of the models. */
+  readonly directory: string;
+  readonly backendName: string;
+}
+
+/** The backend that runs a model with a module: that of the model, or the one that models of a backend share. */
+export async function moduleBackend(
+  source: ModelSource,
+  { path, directory, backendName }: BackendModule,
+): Promise<Backend> {
   const module = pathToFileURL(path).href;
   const hosting = hostingOf(source, ISOLATIONS, false);
   const timeoutMs = loadTimeoutMs(source, LOAD_TIMEOUT_SECONDS);
   const probe = await probeModule(module, source, hosting, timeoutMs);
-  const options: ModuleOptions = { module, directory: source.directory, stepwise: probe.stepwise };
+  const options: ModuleOptions = { module, directory, stepwise: probe.stepwise };
   const program = {
     entry: new URL("../../instance/worker/callable-model.js", import.meta.url),
     data: options,
@@ -44,7 +60,7 @@ export const javascriptBackend: BackendFactory = async (source) => {
     loadTimeoutMs: timeoutMs,
   };
   return {
-    backendName: "javascript",
+    backendName,
     platform: "",
     isolations: ISOLATIONS,
     describe: () => undefined,
@@ -67,7 +83,7 @@ export const javascriptBackend: BackendFactory = async (source) => {
       return new StepwiseExecutor(executor, info.modelConfig.maxBatchSize);
     },
   };
-};
+}
 
 function replay(steps: readonly CompletionStep[], config: AutoCompleteConfig): void {
   for (const [method, argument] of steps) completeBy(config, method, argument);

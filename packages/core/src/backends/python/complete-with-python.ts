@@ -39,7 +39,13 @@ export async function completeWithPython(
     name,
     clock,
     log,
-    init: { type: "complete", path: settings.path, model: name, config: configJsonOf(config) },
+    init: {
+      type: "complete",
+      path: settings.path,
+      ...(settings.backend && { modelDirectory: settings.backend.modelDirectory }),
+      model: name,
+      config: configJsonOf(config),
+    },
     message: (message) => change(session, config, message),
     crashed: () => {},
   });

@@ -57,12 +57,19 @@ export interface WireAsk {
   readonly files: readonly { readonly name: string; readonly offset: number; readonly size: number }[];
 }
 
+/** A module that a model imports and that is not installed. */
+export interface MissingModule {
+  readonly module: string;
+  /** Path and version of the Python that lacks it. */
+  readonly python: string;
+}
+
 /** A message from a process. */
 export type FromPython =
   | { readonly type: "started"; readonly python: string }
   | { readonly type: "ready"; readonly canTellReadiness?: boolean }
   | { readonly type: "readiness"; readonly ready?: boolean; readonly error?: string }
-  | { readonly type: "failed"; readonly error: string }
+  | { readonly type: "failed"; readonly error: string; readonly lacks?: MissingModule }
   | {
       readonly type: "executed";
       readonly batch: number;
@@ -149,12 +156,20 @@ function parameterJson(value: ParameterValue): string {
 }
 
 /** The message that describes a model and its instance to the process that loads it. */
-export function loadMessage(path: string, directory: string, context: ExecutorContext) {
+export function loadMessage(
+  {
+    path,
+    backend,
+  }: { readonly path: string; readonly backend?: { readonly modelDirectory: string } | undefined },
+  directory: string,
+  context: ExecutorContext,
+) {
   const { info, placement, hosting } = context;
   const { modelName, modelVersion, modelConfig } = info;
   return {
     type: "load",
     path,
+    ...(backend && { modelDirectory: backend.modelDirectory }),
     model: modelName,
     instance: placement.name,
     decoupled: isDecoupled(modelConfig),

@@ -83,7 +83,7 @@ export class PythonExecutor implements Executor {
       nice,
       clock,
       log,
-      init: loadMessage(this.settings.path, this.#directory, this.#context),
+      init: loadMessage(this.settings, this.#directory, this.#context),
       message: (message, body) => this.#take(message, body),
       crashed: (why) => this.#crashed(why),
     });

@@ -2,15 +2,17 @@ import { TritonError } from "@tritonjs/protocol";
 import type { Clock, Timer } from "../../clock/clock.js";
 import type { Log } from "../../observe/log/log.js";
 import type { FrameBody } from "./frames.js";
-import type { FromPython } from "./messages.js";
+import type { FromPython, MissingModule } from "./messages.js";
 import { PythonProcess } from "./python-process.js";
 
 /** The Python that runs a model, and its limits. */
 export interface PythonSettings {
   /** The program: a path, or a name to look up in PATH. */
   readonly python: string;
-  /** The file of the model. */
+  /** The file of the model, or that of its backend. */
   readonly path: string;
+  /** The backend whose models share the file, and the directory of the model's version. */
+  readonly backend?: { readonly name: string; readonly modelDirectory: string } | undefined;
   /** Environment variables in addition to those of this process. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** How long Python may take to start, and a model to finalize. */
@@ -49,6 +51,8 @@ export class PythonSession {
   #hasStarted = false;
   #isReady = false;
   #failure: string | undefined;
+  /** A module that cannot be imported, and the Python that lacks it. */
+  #lacks: MissingModule | undefined;
   #timer: Timer | undefined;
   #resolve = () => {};
   #reject: (error: TritonError) => void = () => {};
@@ -119,6 +123,7 @@ export class PythonSession {
         break;
       case "failed":
         this.#failure = message.error;
+        this.#lacks = message.lacks;
         this.kill();
         break;
       default:
@@ -144,7 +149,24 @@ export class PythonSession {
     const death = this.#hasStarted
       ? `Stub process '${name}' is not healthy. It ${why} while the model loaded.`
       : `cannot start model '${modelName}' with '${settings.python}': it ${why}${HINT}`;
-    this.#reject(new TritonError("INTERNAL", this.#failure ?? death, { reason: "WORKER_CRASHED" }));
+    this.#reject(
+      this.#missingModule() ??
+        new TritonError("INTERNAL", this.#failure ?? death, { reason: "WORKER_CRASHED" }),
+    );
+  }
+
+  /** The error of a backend whose program imports a module that is not installed. */
+  #missingModule(): TritonError | undefined {
+    const { backend } = this.#init.settings;
+    if (this.#lacks === undefined || backend === undefined) return undefined;
+    const { module, python } = this.#lacks;
+    return new TritonError(
+      "UNAVAILABLE",
+      `the backend '${backend.name}' of model '${this.#init.modelName}' needs the Python module '${module}', which ` +
+        `${python} cannot import: install it there, or name another Python by the parameter EXECUTION_ENV_PATH of the ` +
+        `model, by the setting 'executable' of the backend, or by TRITONJS_PYTHON. ${this.#failure ?? ""}`,
+      { reason: "PACKAGE_NOT_INSTALLED" },
+    );
   }
 }
 

@@ -1,13 +1,14 @@
 import { type Isolation, TritonError } from "@tritonjs/protocol";
 import { realClock } from "../../clock/clock.js";
 
-import type { BackendFactory, ExecutorContext, ModelSource } from "../../instance/backend.js";
+import type { Backend, BackendFactory, ModelSource } from "../../instance/backend.js";
 import { Log } from "../../observe/log/log.js";
 import { hostingOf, loadTimeoutMs } from "../hosting-parameters.js";
 import { findModelFile } from "../model-file.js";
 import { completeWithPython } from "./complete-with-python.js";
 import { type FoundPython, findPython } from "./find-python.js";
-import { PythonExecutor } from "./python-executor.js";
+import { FoundPythonExecutor } from "./found-python-executor.js";
+import { MergedBatchExecutor } from "./merged-batch-executor.js";
 import type { PythonSettings } from "./python-session.js";
 import { assertPythonCanRun, LOAD_TIMEOUT_SECONDS, STUB_TIMEOUT_SECONDS } from "./settings.js";
 
@@ -22,11 +23,32 @@ const SHELL_CHARACTERS = /[;|&$`<>()[\]{}\\"'*?~#!]/;
  */
 export const pythonBackend: BackendFactory = async (source) => {
   assertPythonCanRun();
-  if (SHELL_CHARACTERS.test(source.name)) {
-    throw new TritonError("INVALID_ARG", "Invalid stub name: contains invalid characters", {
-      reason: "INVALID_CONFIG",
-    });
-  }
+  assertStubName(source.name);
+  return pythonModel(source, { path: await modelFile(source), backendName: "python" });
+};
+
+/** A program that runs models, and the backend that it is part of. */
+export interface PythonProgram {
+  /** The file with `TritonPythonModel`. */
+  readonly path: string;
+  readonly backendName: string;
+  /** True if models of the backend share the program, so that it is outside of their directories. */
+  readonly isShared?: boolean;
+  /** True if it gets the requests of a batch as one. */
+  readonly takesBatches?: boolean;
+}
+
+/**
+ * The backend that runs a model with a Python program: that of the model, or the one that models of a backend share.
+ *
+ * @throws TritonError INVALID_ARG for settings and parameters of the model that Python cannot have
+ */
+export async function pythonModel(
+  source: ModelSource,
+  { path, backendName, isShared = false, takesBatches = false }: PythonProgram,
+): Promise<Backend> {
+  assertPythonCanRun();
+  assertStubName(source.name);
   const withinMs = loadTimeoutMs(source, LOAD_TIMEOUT_SECONDS);
   const hosting = hostingOf(source, ISOLATIONS, false);
   if (hosting.heapLimitMb !== undefined) {
@@ -36,7 +58,6 @@ export const pythonBackend: BackendFactory = async (source) => {
       { reason: "INVALID_CONFIG" },
     );
   }
-  const path = await modelFile(source);
   const stubTimeoutMs = 1000 * stubTimeoutSeconds(source);
   const first = await findPython(source, withinMs);
   // The first instance uses the Python that completed the configuration.
@@ -46,9 +67,15 @@ export const pythonBackend: BackendFactory = async (source) => {
     spare = undefined;
     return found ?? findPython(source, withinMs);
   };
-  const settings: PythonSettings = { python: first.program, path, stubTimeoutMs, loadTimeoutMs: withinMs };
+  const settings: PythonSettings = {
+    python: first.program,
+    path,
+    stubTimeoutMs,
+    loadTimeoutMs: withinMs,
+    ...(isShared && { backend: { name: backendName, modelDirectory: source.versionDirectory } }),
+  };
   return {
-    backendName: "python",
+    backendName,
     platform: "",
     isolations: ISOLATIONS,
     describe: () => undefined,
@@ -62,10 +89,18 @@ export const pythonBackend: BackendFactory = async (source) => {
     },
     createExecutor: (context) => {
       const told = { ...context, hosting: { ...hosting, ...context.hosting } };
-      return new FoundPythonExecutor(settings, source.directory, told, find);
+      const Kind = takesBatches ? MergedBatchExecutor : FoundPythonExecutor;
+      return new Kind(settings, source.directory, told, find);
     },
   };
-};
+}
+
+function assertStubName(name: string): void {
+  if (!SHELL_CHARACTERS.test(name)) return;
+  throw new TritonError("INVALID_ARG", "Invalid stub name: contains invalid characters", {
+    reason: "INVALID_CONFIG",
+  });
+}
 
 /** Logs the lines that a model prints while it completes its configuration. */
 function logOf({ warn }: ModelSource): Log {
@@ -98,41 +133,4 @@ async function modelFile(source: ModelSource): Promise<string> {
   const { path, isDirectory } = await findModelFile(source, ["model.py"], missing);
   if (isDirectory) throw missing(path);
   return path;
-}
-
-/** Runs an instance with the Python that is found for it. An unpacked environment lives as long as the instance. */
-class FoundPythonExecutor extends PythonExecutor {
-  #python: FoundPython | undefined;
-  #stopped = false;
-
-  /** @param find finds the Python, and unpacks its environment if necessary */
-  constructor(
-    settings: PythonSettings,
-    directory: string,
-    context: ExecutorContext,
-    private readonly find: () => Promise<FoundPython>,
-  ) {
-    super(settings, directory, context);
-  }
-
-  override async start(): Promise<void> {
-    if (this.#python === undefined) {
-      const found = await this.find();
-      if (this.#stopped) {
-        await found.release();
-        throw new TritonError("UNAVAILABLE", "the model was stopped while it was loading", {
-          reason: "MODEL_STOPPED",
-        });
-      }
-      this.#python = found;
-      this.settings = { ...this.settings, python: found.program };
-    }
-    await super.start();
-  }
-
-  override async stop(): Promise<void> {
-    this.#stopped = true;
-    await super.stop();
-    await this.#python?.release();
-  }
 }

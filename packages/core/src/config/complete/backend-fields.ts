@@ -10,6 +10,8 @@ interface FileKind {
   readonly platform: string;
   readonly filename: string;
   readonly only?: "file" | "directory";
+  /** True for the kind of a backend with several, when nothing tells which. */
+  readonly usual?: true;
 }
 
 /** The kinds in Triton's order. The first one that matches decides. */
@@ -24,7 +26,9 @@ const FILE_KINDS: readonly FileKind[] = [
   { backend: "tensorrt", platform: "tensorrt_plan", filename: "model.plan", only: "file" },
   { backend: "onnxruntime", platform: "onnxruntime_onnx", filename: "model.onnx" },
   { backend: "openvino", platform: "", filename: "model.xml" },
-  { backend: "pytorch", platform: "pytorch_libtorch", filename: "model.pt", only: "file" },
+  { backend: "pytorch", platform: "pytorch_libtorch", filename: "model.pt", only: "file", usual: true },
+  { backend: "pytorch", platform: "libtorch", filename: "model.pt", only: "file" },
+  { backend: "pytorch", platform: "torch_aoti", filename: "model.pt2", only: "file" },
   { backend: "python", platform: "", filename: "model.py" },
   // Kinds of this library, which Triton does not have.
   { backend: "tensorflow", platform: "tensorflow_tfjs", filename: "model.json", only: "file" },
@@ -48,11 +52,13 @@ export function fillBackendFields(config: ModelConfig, files: readonly string[])
       ? FILE_KINDS.find((candidate) => tells(candidate, config, files))
       : kindOfBackend(config, files);
   if (kind !== undefined) {
+    // The program of a backend decides which of a model's files it reads.
+    const filename = config.runtime.endsWith(".py") ? "" : kind.filename;
     return {
       ...config,
       backend: kind.backend,
       platform: platform || kind.platform,
-      defaultModelFilename: defaultModelFilename || kind.filename,
+      defaultModelFilename: defaultModelFilename || filename,
     };
   }
   if (!isNothingSaid) return config;
@@ -79,7 +85,8 @@ function tells(kind: FileKind, config: ModelConfig, files: readonly string[]): b
 function kindOfBackend(config: ModelConfig, files: readonly string[]): FileKind | undefined {
   const kinds = FILE_KINDS.filter(({ backend }) => backend === config.backend);
   // Only some backends have more than one kind of file.
-  return kinds.length < 2 ? kinds[0] : kinds.find((kind) => tells(kind, config, files));
+  if (kinds.length < 2) return kinds[0];
+  return kinds.find((kind) => tells(kind, config, files)) ?? kinds.find(({ usual }) => usual);
 }
 
 function isThere({ filename, only }: FileKind, files: readonly string[]): boolean {

@@ -23,15 +23,10 @@ export const FIELD_SUPPORT: Readonly<Record<string, FieldSupport>> = {
   name: honoured("name of the model; it equals the name of its directory"),
   platform: honoured("selects the backend by its old name: `onnxruntime_onnx`, `ensemble`"),
   backend: honoured("the backend that runs the model"),
-  runtime: {
-    noEffect: "backends are part of the library, so there is no shared library to choose",
-    refusedWhen: "for any value but `libtriton_<backend>.so`",
-    refused: ({ runtime, backend, name }) =>
-      runtime === `libtriton_${backend}.so`
-        ? undefined
-        : `is '${runtime}': unable to find backend library '${runtime}' for model '${name}'; backends are part of the ` +
-          "library: remove 'runtime'",
-  },
+  runtime: honoured(
+    "the program of a backend in the backend directory: `model.py`, `backend.js`; `libtriton_<backend>.so` of a backend " +
+      "that the library has is accepted without an effect",
+  ),
   version_policy: honoured("the versions to serve; the latest one when absent"),
   max_batch_size: honoured("largest number of rows in a batch; with 0, dims are complete shapes"),
   input: honoured("the inputs"),

@@ -43,7 +43,7 @@ class ModelPlace {
   constructor(private readonly port: WorkerPort) {}
 
   take(message: Exclude<ToWorker, { type: "stop" }>): void {
-    if (message.type === "prepare") void prepare(message.entry);
+    if (message.type === "prepare") this.#starts = this.#starts.then(() => prepare(message.entry));
     else if (message.type === "open") this.#start(() => this.#open(message.entry, message.data));
     else if (message.type === "load") this.#start(() => this.#load(message.init));
     else if (message.type === "answered") this.#asks.answered(message);

@@ -11,7 +11,8 @@ const KEPT_FOR_MS = 10_000;
 
 /** Methods of a thread that {@link SpareThreads} needs. */
 export interface SpareThread {
-  kill(): void;
+  /** Ends the thread once nothing is loading in it. */
+  retire(): void;
 }
 
 /**
@@ -60,7 +61,7 @@ export class SpareThreads<Thread extends SpareThread> {
   /** Keeps a thread that has closed a model; ends the oldest one if there are enough. */
   keep(thread: Thread): void {
     this.#threads.push(thread);
-    if (this.#threads.length > MOST_SPARE_THREADS) this.#threads.shift()!.kill();
+    if (this.#threads.length > MOST_SPARE_THREADS) this.#threads.shift()!.retire();
     this.#endLater();
   }
 
@@ -78,7 +79,7 @@ export class SpareThreads<Thread extends SpareThread> {
   #endLater(): void {
     this.#timer?.cancel();
     this.#timer = this.clock.setTimer(KEPT_FOR_MS, () => {
-      for (const thread of this.#threads.splice(0)) thread.kill();
+      for (const thread of this.#threads.splice(0)) thread.retire();
     });
   }
 }

@@ -6,6 +6,9 @@ import { MOST_SPARE_THREADS, SpareThreads } from "./spare-threads.js";
 
 const spares = new SpareThreads<WorkerThread>();
 
+/** Milliseconds in which a spare thread ends by itself. Its imports take seconds on a busy machine. */
+const RETIRES_WITHIN_MS = 60_000;
+
 const NOBODY: ChannelListener = { message() {}, gone() {} };
 
 /** Starts a worker thread. It shares the memory of this process, so buffers are transferred without a copy. */
@@ -88,6 +91,15 @@ class WorkerThread implements Channel {
 
   kill(): void {
     void this.#worker.terminate();
+  }
+
+  /**
+   * Lets the thread end by itself. A thread that is terminated while it loads ONNX Runtime ends the whole process:
+   * onnxruntime-node throws an error there that nothing catches.
+   */
+  retire(): void {
+    this.post({ type: "stop" }, []);
+    this.#patience = setTimeout(() => this.kill(), RETIRES_WITHIN_MS).unref();
   }
 
   /** Makes the thread wait for another model, without keeping the process alive. */

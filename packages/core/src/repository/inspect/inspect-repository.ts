@@ -22,6 +22,7 @@ export interface InspectOptions {
   readonly disableAutoCompleteConfig?: boolean;
   readonly backendConfig?: BackendConfig;
   readonly backends?: Readonly<Record<string, BackendFactory>>;
+  readonly backendDirectory?: string;
 }
 
 /** The result of inspecting one model. */
@@ -117,6 +118,7 @@ function contextOf(options: InspectOptions): InspectContext {
     modelConfigName: options.modelConfigName,
     autoComplete: !(options.disableAutoCompleteConfig ?? false),
     backends: options.backends ?? {},
+    backendDirectory: options.backendDirectory,
     backendConfig: options.backendConfig ?? {},
     gpus: new MachineGpus(),
     memberLabels: () => new Map(),

@@ -2,11 +2,11 @@ import { expect, it } from "vitest";
 import { VirtualClock } from "../../../src/clock/virtual-clock.js";
 import { SpareThreads } from "../../../src/instance/worker/spare-threads.js";
 
-const killed: string[] = [];
-const thread = (name: string) => ({ name, kill: () => void killed.push(name) });
+const retired: string[] = [];
+const thread = (name: string) => ({ name, retire: () => void retired.push(name) });
 
 function spareThreads() {
-  killed.length = 0;
+  retired.length = 0;
   const clock = new VirtualClock();
   return { clock, spares: new SpareThreads<ReturnType<typeof thread>>(clock) };
 }
@@ -21,7 +21,7 @@ it("the thread of the model closed last is taken first, and one started ahead la
 it("the oldest spare threads end when there are too many", () => {
   const { spares } = spareThreads();
   for (const name of ["a", "b", "c", "d", "e", "f"]) spares.keep(thread(name));
-  expect([spares.count, killed]).toEqual([4, ["a", "b"]]);
+  expect([spares.count, retired]).toEqual([4, ["a", "b"]]);
 });
 
 it("a spare thread ends when no model takes it within ten seconds", async () => {
@@ -30,9 +30,9 @@ it("a spare thread ends when no model takes it within ten seconds", async () => 
   await clock.advance(9_000);
   spares.keep(thread("b"));
   await clock.advance(9_000);
-  expect(killed).toEqual([]);
+  expect(retired).toEqual([]);
   await clock.advance(1_000);
-  expect([spares.count, killed]).toEqual([0, ["a", "b"]]);
+  expect([spares.count, retired]).toEqual([0, ["a", "b"]]);
 });
 
 it("a forgotten thread is not taken", () => {
