@@ -8,6 +8,9 @@ import type { ForestData } from "./forest-model.js";
 import { InlineForestExecutor } from "./inline-executor.js";
 import { sharedForest } from "./shared-forest.js";
 
+/** Largest batch, unless the configuration has another: that of the examples of Triton's documentation. */
+const MAX_BATCH_SIZE = 32_768;
+
 /** The backend `fil` for a model that has been read. */
 export function forestBackend(forest: Forest, plan: AnswerPlan, shapes: OutputShapes): Backend {
   // Reports a model that cannot be explained before it is loaded.
@@ -18,6 +21,7 @@ export function forestBackend(forest: Forest, plan: AnswerPlan, shapes: OutputSh
     platform: "",
     isolations: ["inline", "worker"],
     describe: () => ({
+      maxBatchSize: MAX_BATCH_SIZE,
       inputs: [fp32(INPUT, forest.features)],
       outputs: [
         fp32(OUTPUT, plan.columns),

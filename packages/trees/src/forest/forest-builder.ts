@@ -10,9 +10,6 @@ const MAX_NODES = 2 ** 29 - 1;
 /** Categories are exact in 32-bit floats up to here. */
 const MAX_CATEGORY = 2 ** 24;
 
-/** Groups without trees that a model may have: what a file claims must not decide on the memory. */
-const MAX_EMPTY_GROUPS = 4096;
-
 /**
  * Puts trees into the flat form of a {@link Forest}, and checks them: children exist, no node has two parents, features
  * exist, and thresholds and leaves are numbers. Memory is bounded by the size of the trees.
@@ -32,11 +29,9 @@ export class ForestBuilder {
 
   /** @throws TritonError INVALID_ARG for counts that no model can have */
   constructor(private readonly head: ForestHead) {
-    const { features, groups } = head;
+    const { features } = head;
     if (!Number.isInteger(features) || features < 1)
       throw invalidModel(`number of features: expected at least 1, got ${features}`);
-    if (!Number.isInteger(groups) || groups < 1)
-      throw invalidModel(`number of classes: expected at least 1, got ${groups}`);
     for (const score of head.base) {
       if (!Number.isFinite(score)) throw invalidModel(`base score: expected a finite number, got ${score}`);
     }
@@ -97,12 +92,9 @@ export class ForestBuilder {
     this.#treeGroups.push(group);
   }
 
-  /** @throws TritonError INVALID_ARG for more classes than the trees can have */
+  /** @throws TritonError INVALID_ARG for a class without trees whose leaves would be averaged */
   build(): Forest {
-    const { groups, leafWidth, averages } = this.head;
-    if (groups > Math.max(MAX_EMPTY_GROUPS, this.#roots.length, leafWidth)) {
-      throw invalidModel(`number of classes: expected one for each tree at most, got ${groups}`);
-    }
+    const { groups, averages } = this.head;
     const treeGroups = this.#treeGroups.toArray();
     const treesOfGroup = new Int32Array(groups);
     for (const group of treeGroups) {

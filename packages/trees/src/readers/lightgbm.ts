@@ -1,5 +1,6 @@
 import type { Forest } from "../forest/forest.js";
 import { ForestBuilder } from "../forest/forest-builder.js";
+import { assertGroupCount } from "../forest/group-count.js";
 import { invalidModel, notSupported } from "../forest/invalid-model.js";
 import { LineFields } from "../formats/line-fields.js";
 import { lightgbmObjective } from "./lightgbm-objective.js";
@@ -17,8 +18,7 @@ export function readLightgbm(bytes: Uint8Array, options: TreeFileOptions): Fores
   const [head, ...trees] = sections(new TextDecoder().decode(bytes));
   const classes = head!.integer("num_class");
   const perRound = head!.has("num_tree_per_iteration") ? head!.integer("num_tree_per_iteration") : classes;
-  if (!(classes >= 1 && classes <= 2 ** 24))
-    throw invalidModel(`LightGBM: num_class: expected at least 1, got ${classes}`);
+  assertGroupCount(classes, trees.length, 1);
   if (perRound !== classes)
     throw invalidModel(
       `LightGBM: num_tree_per_iteration: expected ${classes}, the number of classes, got ${perRound}`,

@@ -1,5 +1,6 @@
 import type { Forest, ForestHead, LinkName, Task } from "../forest/forest.js";
 import { ForestBuilder } from "../forest/forest-builder.js";
+import { assertGroupCount } from "../forest/group-count.js";
 import { invalidModel, notSupported } from "../forest/invalid-model.js";
 import type { Comparison, SourceTree } from "../forest/source-tree.js";
 import { ByteReader } from "../formats/byte-reader.js";
@@ -84,6 +85,7 @@ function readHead(reader: ByteReader, single: boolean, count: number): Head {
   if (targets !== 1 || classes.length !== 1)
     throw notSupported(`Multi-target model not supported: expected 1 target, got ${targets}`);
   const groups = classes[0]!;
+  assertGroupCount(groups, count, (shape[0] ?? 0) * (shape[1] ?? 0));
   const leafWidth = (shape[0] ?? 0) * (shape[1] ?? 0);
   if (shape.length !== 2 || (leafWidth !== 1 && leafWidth !== groups))
     throw invalidModel(`${FORMAT}: leaf_vector_shape: expected [1,1] or [1,${groups}], got [${shape}]`);

@@ -1,5 +1,6 @@
 import type { Forest } from "../forest/forest.js";
 import { ForestBuilder } from "../forest/forest-builder.js";
+import { assertGroupCount } from "../forest/group-count.js";
 import { invalidModel, notSupported } from "../forest/invalid-model.js";
 import { DocumentFields } from "../formats/document-fields.js";
 import { assertKnownFields } from "./known-fields.js";
@@ -38,6 +39,7 @@ export function readXgboostDocument(document: unknown, options: TreeFileOptions)
   const groupsOfTrees = model.numbers("tree_info", trees.length);
   const weights = weightsOf(outer, gbtree, trees.length);
   const width = trees.length === 0 ? 1 : leafWidthOf(trees[0], classes);
+  assertGroupCount(classes, trees.length, width);
   const builder = new ForestBuilder({
     features: parameters.integer("num_feature"),
     groups: classes,
@@ -83,7 +85,6 @@ function baseOf(parameters: DocumentFields, classes: number, toSum: (score: numb
     throw invalidModel(`base_score: expected a number, got ${JSON.stringify(text)}`);
   if (scores.length !== 1 && scores.length !== classes)
     throw invalidModel(`base_score: expected 1 or ${classes} numbers, got ${scores.length}`);
-  if (classes > 2 ** 24) throw invalidModel(`num_class: expected at most ${2 ** 24}, got ${classes}`);
   return Float64Array.from({ length: classes }, (_, i) => toSum(scores[scores.length === 1 ? 0 : i]!));
 }
 

@@ -1,5 +1,6 @@
 import type { Forest } from "../forest/forest.js";
 import { ForestBuilder } from "../forest/forest-builder.js";
+import { assertGroupCount } from "../forest/group-count.js";
 import { invalidModel, notSupported } from "../forest/invalid-model.js";
 import type { SourceTree } from "../forest/source-tree.js";
 import { ByteReader } from "../formats/byte-reader.js";
@@ -38,7 +39,6 @@ export function readXgboostLegacy(bytes: Uint8Array, options: TreeFileOptions): 
     );
   }
   if (targets > 1) throw notSupported(`Multi-target model not supported: num_target is ${targets}`);
-  if (classes > 2 ** 24) throw invalidModel(`${FORMAT}: expected at most ${2 ** 24} classes, got ${classes}`);
   const count = reader.int32();
   // Since XGBoost 1.6, the number of parallel trees is where the number of roots was.
   const roots = reader.int32();
@@ -49,6 +49,8 @@ export function readXgboostLegacy(bytes: Uint8Array, options: TreeFileOptions): 
   for (let i = 0; i < count; i++) trees.push(readTree(reader, major));
   const groups = Array.from({ length: count }, () => reader.int32());
   const weights = booster === "dart" ? readWeights(reader, count) : undefined;
+  const best = hasAttributes ? readBestRound(reader) : undefined;
+  assertGroupCount(classes, count, 1);
   const objective = xgboostObjective(objectiveName, classes);
   if (Number.isNaN(score)) throw invalidModel(`${FORMAT}: base score: expected a number, got NaN`);
   const builder = new ForestBuilder({
@@ -61,8 +63,7 @@ export function readXgboostLegacy(bytes: Uint8Array, options: TreeFileOptions): 
     single: true,
     leafWidth: 1,
   });
-  const best = () => (hasAttributes ? bestRound(reader) : undefined);
-  const used = roundCount(count, classes * parallel, options.rounds, best);
+  const used = roundCount(count, classes * parallel, options.rounds, () => best);
   for (let i = 0; i < used; i++) {
     const { leaf, ...tree } = trees[i]!;
     const weight = weights?.[i] ?? 1;
@@ -127,14 +128,15 @@ function readWeights(reader: ByteReader, count: number): Float32Array {
 }
 
 /** Attributes are pairs of strings. */
-function bestRound(reader: ByteReader): number | undefined {
+function readBestRound(reader: ByteReader): number | undefined {
   const count = reader.uint64();
+  let best: number | undefined;
   for (let i = 0; i < count; i++) {
     const key = reader.text(reader.uint64());
     const value = reader.text(reader.uint64());
-    if (key === "best_iteration") return Number(value) + 1;
+    if (key === "best_iteration") best = Number(value) + 1;
   }
-  return undefined;
+  return best;
 }
 
 function startsWith(bytes: Uint8Array, text: string): boolean {

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { openForest } from "../src/backend/trees.js";
-import { MarginComputer } from "../src/forest/margins.js";
-import { TreeModel } from "../src/index.js";
+import { openForest } from "../../src/backend/trees.js";
+import { MarginComputer } from "../../src/forest/margins.js";
+import { TreeModel } from "../../src/index.js";
 
 /** What python/make_fixtures.py wrote. */
 interface Case {
@@ -17,7 +17,7 @@ interface Case {
   readonly contributions?: readonly number[];
 }
 
-const folder = new URL("./fixtures/", import.meta.url);
+const folder = new URL("../fixtures/", import.meta.url);
 const cases: readonly Case[] = JSON.parse(readFileSync(new URL("expected.json", folder), "utf8"));
 const everyFile = cases.flatMap((one) =>
   one.files.map((file) => ({ ...one, file, model: new URL(file, folder) })),
