@@ -44,7 +44,7 @@ async function compare() {
     0,
   );
   if (worst > 1e-6) throw new Error(`expected XGBoost's scores, got a difference of ${worst}`);
-  await using triton = new Triton();
+  const triton = new Triton();
   const bound = triton.bind({
     modelName: "bound",
     inferFunc: trees({ model }),
@@ -74,6 +74,7 @@ async function compare() {
       ...ratio,
     };
   }
+  await triton.close();
   xgboost.stdin.end();
   rmSync(folder, { recursive: true });
   report("trees", { rows: table, note: "100 trees of depth 6, 30 features.", document: "trees.md" });
