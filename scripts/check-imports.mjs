@@ -72,7 +72,7 @@ const ORDER = {
   opentelemetry: ["spans", "meters", "open-telemetry.ts", "trace-headers.ts"],
   "text-generation": ["tensors", "sampling", "chat", "tokenizer", "generator", "decoder"],
   openai: [],
-  trees: [],
+  trees: ["forest", "formats", "readers", "scoring", "backend"],
   media: [],
   cloud: [],
   cli: [

@@ -5,7 +5,7 @@ import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
 describe("the serving example", () => {
-  it.each(["decorators", "response-cache", "rate-limiter", "priorities"])(
+  it.each(["decorators", "tree-ensemble", "response-cache", "rate-limiter", "priorities"])(
     "%s runs to its end and prints what its README promises",
     async (name) => {
       const module = join(exampleFolder(name), "dist", "main.js");

@@ -82,6 +82,7 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
     const data = {
       dashboard: /^page\/[\w-]+\.(html|css|js)$/,
       core: /^python\/.*\.py$/,
+      trees: /^python\/.*\.py$/,
       "grpc-messages": /^(proto\/\w+\.proto|src\/generated\/\w+\.(js|d\.ts))$/,
     };
     const expected = (data as Partial<Record<PackageName, RegExp>>)[name];

@@ -1,0 +1,62 @@
+import type { ExecutableRequest, Execution, ExecutionResult, Executor } from "@tritonjs/core/backend";
+import { TritonError } from "@tritonjs/protocol";
+import { EXPLANATION, type OutputShapes, scoreTensors } from "../scoring/score-tensors.js";
+import type { Scorer } from "../scoring/scorer.js";
+
+/**
+ * Scores requests on this thread. Between slices of about a millisecond, the event loop takes its turn. The inputs are
+ * read where they are: requests are not joined.
+ */
+export class InlineForestExecutor implements Executor {
+  readonly isolation = "inline";
+  readonly mustFinish = false;
+  readonly takesAnyBatchSize = true;
+  readonly details = {};
+
+  constructor(
+    private readonly scorer: Scorer,
+    private readonly shapes: OutputShapes,
+  ) {}
+
+  async start(): Promise<void> {}
+
+  async execute(execution: Execution): Promise<readonly ExecutionResult[]> {
+    execution.inputsReady();
+    const { requests } = execution;
+    const results: ExecutionResult[] = [];
+    let rowsInSlice = 0;
+    for (const [index, request] of requests.entries()) {
+      if (rowsInSlice > 0 && rowsInSlice + request.rows > this.scorer.rowsPerSlice) {
+        await nextTurn();
+        rowsInSlice = 0;
+      }
+      rowsInSlice += request.rows;
+      results.push(execution.isOpen(index) ? await this.#score(request) : new Map());
+    }
+    execution.outputsReady();
+    return results;
+  }
+
+  async stop(): Promise<void> {}
+
+  async #score({ inputs, rows, requestedOutputs }: ExecutableRequest): Promise<ExecutionResult> {
+    const wanted = requestedOutputs.length === 0 || requestedOutputs.includes(EXPLANATION);
+    try {
+      return await scoreTensors(
+        this.scorer,
+        inputs,
+        rows,
+        this.shapes,
+        wanted && this.scorer.plan.explains,
+        nextTurn,
+      );
+    } catch (error) {
+      return TritonError.from(error);
+    }
+  }
+}
+
+/** Resolves after the event loop has handled what is waiting. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,0 +1,232 @@
+import { keyAtMost, keyBelow, SMALLEST_KEY } from "./float-key.js";
+import type { Forest, ForestHead } from "./forest.js";
+import { GrowingIntegers, GrowingNumbers } from "./growing-array.js";
+import { invalidModel, notSupported } from "./invalid-model.js";
+import type { Comparison, SourceTree } from "./source-tree.js";
+
+/** Places of nodes are 31-bit integers, and a node takes four. */
+const MAX_NODES = 2 ** 29 - 1;
+
+/** Categories are exact in 32-bit floats up to here. */
+const MAX_CATEGORY = 2 ** 24;
+
+/**
+ * Puts trees into the flat form of a {@link Forest}, and checks them: children exist, no node has two parents, features
+ * exist, and thresholds and leaves are numbers. Memory is bounded by the size of the trees.
+ */
+export class ForestBuilder {
+  readonly #nodes = new GrowingIntegers();
+  readonly #roots = new GrowingIntegers();
+  readonly #usualSteps = new GrowingIntegers();
+  readonly #depths = new GrowingIntegers();
+  readonly #treeGroups = new GrowingIntegers();
+  readonly #leaves = new GrowingNumbers();
+  readonly #categoryNodes = new GrowingIntegers();
+  readonly #categories = new GrowingIntegers();
+  readonly #covers = new GrowingNumbers();
+  readonly #slots = new Map<number, number>();
+  #hasCovers = true;
+
+  /** @throws TritonError INVALID_ARG for counts that no model can have */
+  constructor(private readonly head: ForestHead) {
+    const { features } = head;
+    if (!Number.isInteger(features) || features < 1)
+      throw invalidModel(`number of features: expected at least 1, got ${features}`);
+    for (const score of head.base) {
+      if (!Number.isFinite(score)) throw invalidModel(`base score: expected a finite number, got ${score}`);
+    }
+  }
+
+  /** @throws TritonError INVALID_ARG for a tree that is not one, UNSUPPORTED for too many nodes */
+  add(tree: SourceTree): void {
+    const number = this.#roots.length;
+    const problem = (node: number, text: string) => invalidModel(`tree ${number}, node ${node}: ${text}`);
+    const { size, group } = tree;
+    const isVector = this.head.leafWidth > 1;
+    if (!Number.isInteger(group) || group < (isVector ? -1 : 0) || group >= this.head.groups) {
+      throw invalidModel(`tree ${number}: expected a class from 0 to ${this.head.groups - 1}, got ${group}`);
+    }
+    if (!Number.isInteger(size) || size < 1)
+      throw invalidModel(`tree ${number}: expected at least one node, got ${size}`);
+    if (this.#nodes.length / 4 + size > MAX_NODES)
+      throw notSupported(`the model has more than ${MAX_NODES} nodes`);
+    const seen = new Uint8Array(size);
+    const first = this.#nodes.length;
+    // Breadth first: `order` has the nodes of the file in the order of the places here.
+    const order = new GrowingIntegers();
+    const levels = new GrowingIntegers();
+    const enter = (node: number, level: number, parent: number) => {
+      if (!Number.isInteger(node) || node < 0 || node >= size)
+        throw problem(parent, `expected a child from 0 to ${size - 1}, got ${node}`);
+      if (seen[node] === 1)
+        throw problem(parent, `its child ${node} has another parent, so this is not a tree`);
+      seen[node] = 1;
+      order.push(node);
+      levels.push(level);
+      for (let i = 0; i < 4; i++) this.#nodes.push(0);
+    };
+    enter(0, 0, 0);
+    let leafCount = 0;
+    let leafLevels = 0;
+    let depth = 0;
+    for (let i = 0; i < order.length; i++) {
+      const node = order.get(i);
+      const level = levels.get(i);
+      const place = first + 4 * i;
+      this.#addCover(tree, node, problem);
+      if (tree.left[node] === -1) {
+        this.#setLeaf(place, tree, node, problem);
+        leafCount++;
+        leafLevels += level;
+        depth = Math.max(depth, level);
+        continue;
+      }
+      const children = first + 4 * order.length;
+      const [one, other] = this.#setSplit(place, children, tree, node, problem);
+      enter(one, level + 1, node);
+      enter(other, level + 1, node);
+    }
+    this.#roots.push(first);
+    this.#usualSteps.push(Math.ceil(leafLevels / leafCount));
+    this.#depths.push(depth);
+    this.#treeGroups.push(group);
+  }
+
+  /** @throws TritonError INVALID_ARG for a class without trees whose leaves would be averaged */
+  build(): Forest {
+    const { groups, averages } = this.head;
+    const treeGroups = this.#treeGroups.toArray();
+    const treesOfGroup = new Int32Array(groups);
+    for (const group of treeGroups) {
+      if (group >= 0) treesOfGroup[group]!++;
+      else for (let i = 0; i < groups; i++) treesOfGroup[i]!++;
+    }
+    if (averages && treesOfGroup.includes(0))
+      throw invalidModel(
+        "expected at least one tree for each class of a model that averages its trees, got none",
+      );
+    return {
+      ...this.head,
+      nodes: this.#nodes.toArray(),
+      roots: this.#roots.toArray(),
+      usualSteps: this.#usualSteps.toArray(),
+      depths: this.#depths.toArray(),
+      treeGroups,
+      leaves: this.#leaves.toArray(),
+      usedFeatures: Int32Array.from(this.#slots.keys()),
+      categoryNodes: this.#categoryNodes.toArray(),
+      categories: this.#categories.toArray(),
+      treesOfGroup,
+      covers: this.#hasCovers ? this.#covers.toArray() : new Float64Array(),
+    };
+  }
+
+  #addCover(tree: SourceTree, node: number, problem: Problem): void {
+    if (tree.cover === undefined || !this.#hasCovers) {
+      this.#hasCovers = false;
+      return;
+    }
+    const cover = tree.cover(node);
+    if (!(cover >= 0 && cover < Number.POSITIVE_INFINITY))
+      throw problem(node, `weight of its rows: expected a number from 0, got ${cover}`);
+    this.#covers.push(cover);
+  }
+
+  #setLeaf(place: number, tree: SourceTree, node: number, problem: Problem): void {
+    const { leafWidth } = this.head;
+    this.#setNode(place, 0, SMALLEST_KEY, place - 4, this.#leaves.length / leafWidth);
+    for (let i = 0; i < leafWidth; i++) {
+      const value = tree.leaf(node, i);
+      if (typeof value !== "number" || Number.isNaN(value))
+        throw problem(node, `leaf: expected a number, got ${value}`);
+      this.#leaves.push(value);
+    }
+  }
+
+  /** @returns the children in the order of their places */
+  #setSplit(
+    place: number,
+    children: number,
+    tree: SourceTree,
+    node: number,
+    problem: Problem,
+  ): readonly [number, number] {
+    const feature = tree.feature[node]!;
+    if (!Number.isInteger(feature) || feature < 0 || feature >= this.head.features)
+      throw problem(node, `expected a feature from 0 to ${this.head.features - 1}, got ${feature}`);
+    const [left, right] = [tree.left[node]!, tree.right[node]!];
+    const missing = tree.missingGoLeft(node) ? left : right;
+    const split = tree.categorical?.(node);
+    if (split !== undefined) {
+      const [match, other] = split.matchesGoRight ? [right, left] : [left, right];
+      const index = this.#addCategories(feature, split.categories, missing === match, (text) =>
+        problem(node, text),
+      );
+      this.#setNode(place, -1 - index, 0, children, -1);
+      return [match, other];
+    }
+    const threshold = tree.threshold[node]!;
+    if (typeof threshold !== "number" || Number.isNaN(threshold))
+      throw problem(node, `threshold: expected a number, got ${threshold}`);
+    const comparison = typeof tree.comparison === "string" ? tree.comparison : tree.comparison(node);
+    const { key, smallerGoLeft } = limitOf(comparison, threshold);
+    const [smaller, larger] = smallerGoLeft ? [left, right] : [right, left];
+    const position = 2 * this.#slotOf(feature);
+    if (missing === larger) {
+      this.#setNode(place, position, key, children, -1);
+      return [smaller, larger];
+    }
+    // x >= limit exactly if -x < the key after that of -limit.
+    this.#setNode(place, position + 1, 1 - key, children, -1);
+    return [larger, smaller];
+  }
+
+  #setNode(place: number, position: number, key: number, child: number, leaf: number): void {
+    this.#nodes.set(place, position);
+    this.#nodes.set(place + 1, key);
+    this.#nodes.set(place + 2, child);
+    this.#nodes.set(place + 3, leaf);
+  }
+
+  #addCategories(
+    feature: number,
+    given: ArrayLike<number>,
+    missingMatch: boolean,
+    problem: (text: string) => Error,
+  ): number {
+    const begin = this.#categories.length;
+    for (let i = 0; i < given.length; i++) {
+      const category = given[i]!;
+      if (!Number.isInteger(category) || category < 0 || category > MAX_CATEGORY)
+        throw problem(`expected categories from 0 to ${MAX_CATEGORY}, got ${category}`);
+    }
+    for (const category of new Set(Int32Array.from(given).sort())) this.#categories.push(category);
+    const index = this.#categoryNodes.length / 4;
+    for (const value of [feature, begin, this.#categories.length, missingMatch ? 1 : 0])
+      this.#categoryNodes.push(value);
+    return index;
+  }
+
+  #slotOf(feature: number): number {
+    const found = this.#slots.get(feature);
+    if (found !== undefined) return found;
+    this.#slots.set(feature, this.#slots.size);
+    return this.#slots.size - 1;
+  }
+}
+
+type Problem = (node: number, text: string) => Error;
+
+/** The key that the keys of smaller values are below. */
+function limitOf(comparison: Comparison, threshold: number): { key: number; smallerGoLeft: boolean } {
+  switch (comparison) {
+    case "<":
+      return { key: keyBelow(threshold), smallerGoLeft: true };
+    case "<=":
+      return { key: keyAtMost(threshold), smallerGoLeft: true };
+    case ">":
+      return { key: keyAtMost(threshold), smallerGoLeft: false };
+    case ">=":
+      return { key: keyBelow(threshold), smallerGoLeft: false };
+  }
+}

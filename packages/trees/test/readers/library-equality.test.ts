@@ -1,0 +1,86 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { openForest } from "../../src/backend/trees.js";
+import { MarginComputer } from "../../src/forest/margins.js";
+import { TreeModel } from "../../src/index.js";
+
+/** What python/make_fixtures.py wrote. */
+interface Case {
+  readonly files: readonly string[];
+  readonly objective: string;
+  readonly features: number;
+  readonly groups: number;
+  readonly rows: readonly (number | null)[];
+  readonly margins?: readonly number[];
+  readonly scores: readonly number[];
+  readonly firstThreeRounds?: readonly number[];
+  readonly contributions?: readonly number[];
+}
+
+const folder = new URL("../fixtures/", import.meta.url);
+const cases: readonly Case[] = JSON.parse(readFileSync(new URL("expected.json", folder), "utf8"));
+const everyFile = cases.flatMap((one) =>
+  one.files.map((file) => ({ ...one, file, model: new URL(file, folder) })),
+);
+const rowsOf = ({ rows }: Case) => Float32Array.from(rows, (value) => value ?? Number.NaN);
+
+/** Largest difference, relative to numbers above 1. */
+function difference(got: ArrayLike<number>, expected: readonly number[]): number {
+  expect(got.length).toBe(expected.length);
+  return expected.reduce(
+    (most, value, i) => Math.max(most, Math.abs(got[i]! - value) / Math.max(1, Math.abs(value))),
+    0,
+  );
+}
+
+describe.each(everyFile)("the model $file ($objective)", (one) => {
+  test("scores rows as its library does", () => {
+    const model = new TreeModel({ model: one.model });
+    expect(model.features).toBe(one.features);
+    expect(model.columns).toBe(one.groups);
+    expect(difference(model.predict(rowsOf(one)), one.scores)).toBeLessThan(1e-6);
+  });
+
+  test("scores single rows as it scores them together", () => {
+    const model = new TreeModel({ model: one.model });
+    const rows = rowsOf(one);
+    const together = model.predict(rows);
+    for (let row = 0; row < rows.length / one.features; row++) {
+      const alone = model.predict(rows.subarray(row * one.features, (row + 1) * one.features));
+      expect([...alone]).toEqual([...together.subarray(row * one.groups, (row + 1) * one.groups)]);
+    }
+  });
+
+  test.runIf(one.margins !== undefined)("has exactly the library's sums of leaves", () => {
+    const margins = (rounds: number | undefined) => {
+      const forest = openForest({ model: one.model, ...(rounds === undefined ? {} : { rounds }) });
+      const rows = rowsOf(one);
+      return new MarginComputer(forest).compute(rows, one.features, 0, rows.length / one.features);
+    };
+    if (one.file.startsWith("dart")) {
+      // XGBoost adds the trees of DART through an intermediate sum.
+      expect(difference(margins(undefined), one.margins!)).toBeLessThan(1e-6);
+      expect(difference(margins(3), one.firstThreeRounds!)).toBeLessThan(1e-6);
+    } else if (!one.objective.startsWith("multi:") && one.objective !== "binary:hinge") {
+      expect([...margins(undefined)]).toEqual(one.margins!.map(Math.fround));
+      expect([...margins(3)]).toEqual(one.firstThreeRounds!.map(Math.fround));
+    }
+  });
+
+  test.runIf(one.contributions !== undefined)("explains rows as its library does", () => {
+    const model = new TreeModel({ model: one.model, treeShap: true });
+    const explained = model.explain(rowsOf(one));
+    expect(difference(explained, one.contributions!)).toBeLessThan(2e-5);
+  });
+});
+
+test("explanations of a forest that averages its trees add up to its scores", () => {
+  const one = cases.find(({ files }) => files.includes("random-forest.tl"))!;
+  const model = new TreeModel({ model: new URL("random-forest.tl", folder), treeShap: true });
+  const explained = model.explain(rowsOf(one));
+  const width = one.features + 1;
+  const sums = one.scores.map((_, i) =>
+    explained.subarray(i * width, (i + 1) * width).reduce((a, b) => a + b, 0),
+  );
+  expect(difference(sums, one.scores)).toBeLessThan(1e-6);
+});
