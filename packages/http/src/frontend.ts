@@ -3,7 +3,6 @@
  * and the places where a handler can run: a port of its own, fastify, and the web platform.
  */
 
-export type { CorsOptions } from "./v2/cors.js";
 export { ClientGone, ConnectionFault } from "./exchange/body-buffer.js";
 export { BodyStream, type BodyStreamListener } from "./exchange/body-stream.js";
 export { InputTooLarge } from "./exchange/input-too-large.js";
@@ -15,6 +14,7 @@ export { metricsResponse } from "./routes/metrics.js";
 export type { ClientErrorBody } from "./server/client-error.js";
 export { HTTP_LIMIT_KEYS, type HttpLimits } from "./server/http-limits.js";
 export { ListeningFrontend, type ListenOptions } from "./server/listening-frontend.js";
+export type { CorsOptions } from "./v2/cors.js";
 export { withCors } from "./v2/cors.js";
 export type { V2Handler } from "./v2/v2-handler.js";
 export { type FetchHandler, webHandler } from "./web/fetch-handler.js";

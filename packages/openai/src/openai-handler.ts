@@ -12,7 +12,6 @@ import {
 import { TritonError } from "@tritonjs/protocol";
 import { OpenAiAccess, type OpenAiAccessOptions } from "./access/openai-access.js";
 import { ServiceAccess } from "./access/service-access.js";
-import { ChatTemplates, type ChatTemplateSettings } from "./chat/chat-templates.js";
 import { describeError, errorResponse } from "./errors/error-answer.js";
 import { OpenAiError } from "./errors/openai-error.js";
 import { FieldWarnings } from "./fields/field-warnings.js";
@@ -21,6 +20,7 @@ import type { ServerContext } from "./generation/exchange.js";
 import { newId, unixSeconds } from "./generation/ids.js";
 import { routes } from "./routes/index.js";
 import type { Route } from "./routes/route.js";
+import { type ChatTemplateSettings, ChatTemplates } from "./templates/chat-templates.js";
 
 /** Options of the OpenAI endpoints, wherever they are mounted. */
 export interface OpenAiEndpointOptions extends OpenAiAccessOptions, ChatTemplateSettings {
@@ -123,7 +123,8 @@ function findRoute({ method, path }: V2Request): { readonly route: Route; readon
     if (route.method === method) return { route, model: decodedName(match.groups?.model ?? "") };
     allowed.push(route.method);
   }
-  if (allowed.length === 0) throw new OpenAiError(404, `Invalid URL (${method} ${path})`, { code: "unknown_url" });
+  if (allowed.length === 0)
+    throw new OpenAiError(404, `Invalid URL (${method} ${path})`, { code: "unknown_url" });
   const allow = [...new Set(allowed)].join(", ");
   throw new OpenAiError(405, `Not allowed to ${method} on ${path}: expected ${allow}`, {
     code: "method_not_allowed",
@@ -141,7 +142,11 @@ function decodedName(name: string): string {
 
 function checkCount(name: string, value: number, most: number): void {
   if (Number.isInteger(value) && value >= 1 && value <= most) return;
-  throw new TritonError("INVALID_ARG", `openai ${name}: expected an integer from 1 to ${most}, got ${value}`, {
-    reason: "INVALID_OPTION",
-  });
+  throw new TritonError(
+    "INVALID_ARG",
+    `openai ${name}: expected an integer from 1 to ${most}, got ${value}`,
+    {
+      reason: "INVALID_OPTION",
+    },
+  );
 }

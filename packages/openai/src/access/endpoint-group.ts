@@ -17,8 +17,12 @@ export type OpenAiGroup = (typeof OPENAI_GROUPS)[number];
 export function checkOpenAiGroups(names: readonly string[], option: string): void {
   for (const name of names) {
     if (OPENAI_GROUPS.some((group) => group === name)) continue;
-    throw new TritonError("INVALID_ARG", `${option}: expected one of ${OPENAI_GROUPS.join(", ")}, got '${name}'`, {
-      reason: "INVALID_OPTION",
-    });
+    throw new TritonError(
+      "INVALID_ARG",
+      `${option}: expected one of ${OPENAI_GROUPS.join(", ")}, got '${name}'`,
+      {
+        reason: "INVALID_OPTION",
+      },
+    );
   }
 }

@@ -1,4 +1,4 @@
-import { type V2Request, firstHeader } from "@tritonjs/http/frontend";
+import { firstHeader, type V2Request } from "@tritonjs/http/frontend";
 import { TritonError } from "@tritonjs/protocol";
 import { OpenAiError } from "../errors/openai-error.js";
 import { checkOpenAiGroups, OPENAI_GROUPS, type OpenAiGroup } from "./endpoint-group.js";
@@ -79,7 +79,9 @@ export class OpenAiAccess {
     const found = this.#keys.filter(({ secret }) => secret.isEqual(sent));
     if (found.length === 0) throw unauthorized("incorrect API key provided");
     if (found.some(({ groups }) => groups.has(group))) return;
-    throw new OpenAiError(403, `the API key is not for the endpoints of ${group}`, { code: "insufficient_permissions" });
+    throw new OpenAiError(403, `the API key is not for the endpoints of ${group}`, {
+      code: "insufficient_permissions",
+    });
   }
 }
 

@@ -1,8 +1,8 @@
 import { AccessGate, type InferenceService } from "@tritonjs/core/frontend";
 import type { AccessGroup } from "@tritonjs/core/types";
 import { firstHeader, headersOf, type V2Request } from "@tritonjs/http/frontend";
-import { OpenAiError } from "../errors/openai-error.js";
 import { describeError } from "../errors/error-answer.js";
+import { OpenAiError } from "../errors/openai-error.js";
 import { bearerOf } from "./openai-access.js";
 
 /** Applies the `security` of the `Triton` to a request, as all frontends do. */
@@ -36,8 +36,13 @@ export class ServiceAccess {
         });
       }
     }
-    const missing = this.#gate.missingHeader(group, (name) => firstHeader(request, name) ?? bearerOf(request));
+    const missing = this.#gate.missingHeader(
+      group,
+      (name) => firstHeader(request, name) ?? bearerOf(request),
+    );
     if (missing === undefined) return;
-    throw new OpenAiError(403, `This API is restricted, expecting header '${missing}'`, { code: "access_restricted" });
+    throw new OpenAiError(403, `This API is restricted, expecting header '${missing}'`, {
+      code: "access_restricted",
+    });
   }
 }

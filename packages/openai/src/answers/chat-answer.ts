@@ -1,7 +1,7 @@
 import type { WholeAnswer } from "../generation/collect.js";
-import type { EventWriter } from "../generation/stream-events.js";
-import { dataEvent, DONE_EVENT } from "../generation/stream-events.js";
 import { newId, unixSeconds } from "../generation/ids.js";
+import type { EventWriter } from "../generation/stream-events.js";
+import { DONE_EVENT, dataEvent } from "../generation/stream-events.js";
 import type { RankedToken, TokenLogprob } from "../model/token-logprobs.js";
 
 /** What an answer repeats of its request. */
@@ -14,7 +14,10 @@ export interface ChatAnswerOptions {
 }
 
 /** Makes the answer to a chat. */
-export function chatAnswer({ choices, usage }: WholeAnswer, { model, topLogprobs }: ChatAnswerOptions): object {
+export function chatAnswer(
+  { choices, usage }: WholeAnswer,
+  { model, topLogprobs }: ChatAnswerOptions,
+): object {
   return {
     id: newId("chatcmpl-"),
     object: "chat.completion",

@@ -1,6 +1,6 @@
 import type { WholeAnswer } from "../generation/collect.js";
 import { newId, unixSeconds } from "../generation/ids.js";
-import { dataEvent, DONE_EVENT, type EventWriter } from "../generation/stream-events.js";
+import { DONE_EVENT, dataEvent, type EventWriter } from "../generation/stream-events.js";
 import type { RankedToken } from "../model/token-logprobs.js";
 
 /** What an answer repeats of its request. */

@@ -1,6 +1,6 @@
-import { InputTooLarge, firstHeader } from "@tritonjs/http/frontend";
 import type { RequestShare } from "@tritonjs/core/frontend";
 import type { V2Request } from "@tritonjs/http/frontend";
+import { firstHeader, InputTooLarge } from "@tritonjs/http/frontend";
 import { OpenAiError } from "../errors/openai-error.js";
 
 /**

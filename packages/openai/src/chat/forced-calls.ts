@@ -1,5 +1,5 @@
-import type { ToolCallPiece, ToolCallText } from "../generation/text-choice.js";
 import { newId } from "../generation/ids.js";
+import type { ToolCallPiece, ToolCallText } from "../generation/text-choice.js";
 import type { Tool, ToolUse } from "./tools.js";
 
 /** Schema of a function without parameters. */

@@ -41,7 +41,11 @@ function checkMessage(message: Fields): void {
   const calls = message.array("tool_calls");
   if (role === "tool" && message.string("tool_call_id") === undefined) {
     const path = message.path("tool_call_id");
-    throw invalidField(path, `'${path}': expected the id of the call that the message answers, got none`, "missing_required_parameter");
+    throw invalidField(
+      path,
+      `'${path}': expected the id of the call that the message answers, got none`,
+      "missing_required_parameter",
+    );
   }
   calls?.forEach((call, index) => {
     const fields = fieldsOf(call, message.path(`tool_calls[${index}]`));
@@ -60,10 +64,15 @@ function checkContent(message: Fields, role: string): void {
     const hasCalls = message.any("tool_calls") !== undefined || message.any("function_call") !== undefined;
     // An assistant that refused has its words elsewhere.
     if (role === "assistant" && (hasCalls || message.any("refusal") !== undefined)) return;
-    throw invalidField(path, `you must provide '${path}': expected a string or an array of parts`, "missing_required_parameter");
+    throw invalidField(
+      path,
+      `you must provide '${path}': expected a string or an array of parts`,
+      "missing_required_parameter",
+    );
   }
   if (!Array.isArray(content)) throw wrongType(path, "a string or an array of parts", content);
-  if (content.length === 0) throw invalidField(path, `'${path}': expected at least one part, got none`, "empty_array");
+  if (content.length === 0)
+    throw invalidField(path, `'${path}': expected at least one part, got none`, "empty_array");
   content.forEach((part, index) => {
     const fields = fieldsOf(part, `${path}[${index}]`);
     const type = fields.requiredString("type");
@@ -85,7 +94,11 @@ export function textMessages(messages: readonly Message[], model: string): reado
       for (const [part, { type }] of (content as { type: string }[]).entries()) {
         if (type === "text") continue;
         const path = `messages[${index}].content[${part}]`;
-        throw invalidField(path, `'${path}': expected text, got ${type}: model '${model}' takes only text`, "unsupported_content");
+        throw invalidField(
+          path,
+          `'${path}': expected text, got ${type}: model '${model}' takes only text`,
+          "unsupported_content",
+        );
       }
     }
     return role === "developer" ? { ...message, role: "system" } : message;

@@ -77,7 +77,11 @@ function callWithPrompt(
   if (toolUse === undefined || tools === undefined) return { prompt, sampling };
   const format = forcedFormat(toolUse);
   if (format !== undefined) {
-    return { prompt, sampling: { ...sampling, response_format: format }, toolCalls: () => forcedCallText(toolUse) };
+    return {
+      prompt,
+      sampling: { ...sampling, response_format: format },
+      toolCalls: () => forcedCallText(toolUse),
+    };
   }
   if (templates.readerOf(model.name, template, tools) === undefined) throw writesUnknownCalls(model);
   // Calls may begin with special tokens, which models leave out of their text otherwise.

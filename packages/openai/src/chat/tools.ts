@@ -36,12 +36,20 @@ export function readToolUse(fields: Fields): ToolUse | undefined {
   const given = fields.array("tools") ?? [];
   const parallel = fields.boolean("parallel_tool_calls") ?? true;
   if (given.length > MOST_TOOLS) {
-    throw invalidField("tools", `'tools': expected at most ${MOST_TOOLS} tools, got ${given.length}`, "array_above_max_length");
+    throw invalidField(
+      "tools",
+      `'tools': expected at most ${MOST_TOOLS} tools, got ${given.length}`,
+      "array_above_max_length",
+    );
   }
   const tools = given.map((tool, index) => readTool(fieldsOf(tool, `tools[${index}]`), tool));
   const choice = readToolChoice(fields.any("tool_choice"), tools);
   if (choice === "none" || tools.length === 0) return undefined;
-  return { tools: typeof choice === "object" ? tools.filter((tool) => isNamed(tool, choice)) : tools, choice, parallel };
+  return {
+    tools: typeof choice === "object" ? tools.filter((tool) => isNamed(tool, choice)) : tools,
+    choice,
+    parallel,
+  };
 }
 
 function readTool(fields: Fields, tool: unknown): Tool {
@@ -51,7 +59,10 @@ function readTool(fields: Fields, tool: unknown): Tool {
   const name = described.requiredString("name");
   if (!NAME.test(name)) {
     const path = described.path("name");
-    throw invalidField(path, `'${path}': expected 1 to 64 letters, digits, '_', '.' or '-', got ${shown(name)}`);
+    throw invalidField(
+      path,
+      `'${path}': expected 1 to 64 letters, digits, '_', '.' or '-', got ${shown(name)}`,
+    );
   }
   described.string("description");
   described.object("parameters");
@@ -69,7 +80,10 @@ function readToolChoice(value: unknown, tools: readonly Tool[]): ToolChoice {
   fields.choice("type", ["function"]);
   const name = (fields.object("function") ?? fields).requiredString("name");
   if (!tools.some((tool) => isNamed(tool, { name }))) {
-    throw invalidField("tool_choice", `'tool_choice': expected the name of one of the tools, got ${shown(name)}`);
+    throw invalidField(
+      "tool_choice",
+      `'tool_choice': expected the name of one of the tools, got ${shown(name)}`,
+    );
   }
   return { name };
 }

@@ -1,8 +1,8 @@
+import type { RequestLimits } from "../chat/chat-request.js";
 import { invalidField, OpenAiError, wrongType } from "../errors/openai-error.js";
 import type { Fields } from "../fields/fields.js";
 import { MOST_TOKENS, readSampling, type Sampling } from "../fields/sampling-fields.js";
 import { readStreamOptions, type StreamOptions } from "../fields/stream-options.js";
-import type { RequestLimits } from "../chat/chat-request.js";
 
 /** Prompts that a model continues. */
 export interface Completion {
@@ -59,10 +59,15 @@ export function readCompletionRequest(
 function readPrompts(fields: Fields): readonly string[] {
   const given = fields.any("prompt");
   if (given === undefined) {
-    throw invalidField("prompt", "you must provide 'prompt': expected a string or an array of strings", "missing_required_parameter");
+    throw invalidField(
+      "prompt",
+      "you must provide 'prompt': expected a string or an array of strings",
+      "missing_required_parameter",
+    );
   }
   const prompts = Array.isArray(given) ? (given as readonly unknown[]) : [given];
-  if (prompts.length === 0) throw invalidField("prompt", "'prompt': expected at least one prompt, got none", "empty_array");
+  if (prompts.length === 0)
+    throw invalidField("prompt", "'prompt': expected at least one prompt, got none", "empty_array");
   return prompts.map((prompt) => {
     if (typeof prompt === "number" || Array.isArray(prompt)) {
       const text = "'prompt': expected text, got tokens: models take their prompt as text";

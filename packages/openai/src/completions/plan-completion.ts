@@ -22,5 +22,10 @@ export function planCompletion(
     throw new OpenAiError(400, text, { param: "model", code: "model_not_supported" });
   }
   const shared = { sampling, choices, stream: stream.stream, logprobs: topLogprobs !== undefined };
-  return planGeneration(exchange, pinned, model, prompts.map((prompt) => ({ ...shared, prompt })));
+  return planGeneration(
+    exchange,
+    pinned,
+    model,
+    prompts.map((prompt) => ({ ...shared, prompt })),
+  );
 }

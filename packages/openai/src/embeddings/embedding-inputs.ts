@@ -16,9 +16,13 @@ export interface EmbeddingCall {
  *
  * @throws OpenAiError 400 for tokens that the model cannot take, and for texts to a model that takes tokens
  */
-export function embeddingCalls(model: EmbeddingModel, { inputs, dimensions }: EmbeddingRequest): EmbeddingCall[] {
+export function embeddingCalls(
+  model: EmbeddingModel,
+  { inputs, dimensions }: EmbeddingRequest,
+): EmbeddingCall[] {
   const { maxBatchSize, requestInput } = model;
-  if (requestInput !== undefined) return inputs.map((input) => jsonCall(model, requestInput, input, dimensions));
+  if (requestInput !== undefined)
+    return inputs.map((input) => jsonCall(model, requestInput, input, dimensions));
   const batches: EmbeddingCall[] = [];
   const texts: string[] = [];
   const flush = () => {
@@ -54,7 +58,10 @@ function jsonCall(
   return { inputs, rows: 1 };
 }
 
-function textCall({ name, textInput, maxBatchSize }: EmbeddingModel, texts: readonly string[]): EmbeddingCall {
+function textCall(
+  { name, textInput, maxBatchSize }: EmbeddingModel,
+  texts: readonly string[],
+): EmbeddingCall {
   if (textInput === undefined) {
     const text = `model '${name}' takes only tokens: expected arrays of integers, got text`;
     throw new OpenAiError(400, text, { param: "input", code: "unsupported_value" });
@@ -65,11 +72,18 @@ function textCall({ name, textInput, maxBatchSize }: EmbeddingModel, texts: read
   }
   const row = fitted(name, textInput, first!).shape.slice(1);
   const shape: Shape = [texts.length, ...row];
-  const tensor = Tensor.fromElements("BYTES", shape, texts.map((text) => Buffer.from(text)));
+  const tensor = Tensor.fromElements(
+    "BYTES",
+    shape,
+    texts.map((text) => Buffer.from(text)),
+  );
   return { inputs: new Map([[textInput.name, tensor]]), rows: texts.length };
 }
 
-function tokenCall({ name, tokenInput, tokenMasks }: EmbeddingModel, tokens: readonly number[]): EmbeddingCall {
+function tokenCall(
+  { name, tokenInput, tokenMasks }: EmbeddingModel,
+  tokens: readonly number[],
+): EmbeddingCall {
   if (tokenInput === undefined) {
     const text = `model '${name}' takes only text: expected strings, got tokens`;
     throw new OpenAiError(400, text, { param: "input", code: "unsupported_value" });
@@ -77,7 +91,14 @@ function tokenCall({ name, tokenInput, tokenMasks }: EmbeddingModel, tokens: rea
   const inputs = new Map([[tokenInput.name, fitted(name, tokenInput, tokens)]]);
   for (const mask of tokenMasks) {
     const value = MASK_VALUES[mask.name]!;
-    inputs.set(mask.name, fitted(name, mask, tokens.map(() => value)));
+    inputs.set(
+      mask.name,
+      fitted(
+        name,
+        mask,
+        tokens.map(() => value),
+      ),
+    );
   }
   return { inputs, rows: 1 };
 }

@@ -56,7 +56,14 @@ export function embeddingModelOf({ name, input, output, maxBatchSize }: ModelCon
     const tokens = slots.filter((slot) => INTEGERS.has(slot.datatype) && !masks.includes(slot));
     const [tokenInput] = tokens;
     if (tokens.length === 1 && required.every((slot) => slot === tokenInput || masks.includes(slot))) {
-      return { ...described, tokenMasks: masks, requestInput, textInput: undefined, tokenInput, output: vector.name };
+      return {
+        ...described,
+        tokenMasks: masks,
+        requestInput,
+        textInput: undefined,
+        tokenInput,
+        output: vector.name,
+      };
     }
   }
   const text =

@@ -67,14 +67,20 @@ export function toBase64(vector: Vector): string {
 function fromJson(bytes: Uint8Array | undefined): Vector | undefined {
   try {
     const value = JSON.parse(Buffer.from(bytes ?? []).toString()) as unknown;
-    return Array.isArray(value) && value.every((one) => typeof one === "number") ? Float32Array.from(value) : undefined;
+    return Array.isArray(value) && value.every((one) => typeof one === "number")
+      ? Float32Array.from(value)
+      : undefined;
   } catch {
     return undefined;
   }
 }
 
 function invalidOutput(model: string, output: string, expected: string, got: string): TritonError {
-  return new TritonError("INTERNAL", `model '${model}', output '${output}': expected ${expected}, got ${got}`, {
-    reason: "INVALID_OUTPUT",
-  });
+  return new TritonError(
+    "INTERNAL",
+    `model '${model}', output '${output}': expected ${expected}, got ${got}`,
+    {
+      reason: "INVALID_OUTPUT",
+    },
+  );
 }

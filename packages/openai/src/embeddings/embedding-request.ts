@@ -33,11 +33,16 @@ export function readEmbeddingRequest(fields: Fields): EmbeddingRequest {
 function readInputs(fields: Fields): readonly EmbeddingInput[] {
   const given = fields.any("input");
   if (given === undefined) {
-    throw invalidField("input", `you must provide 'input': expected ${EXPECTED}`, "missing_required_parameter");
+    throw invalidField(
+      "input",
+      `you must provide 'input': expected ${EXPECTED}`,
+      "missing_required_parameter",
+    );
   }
   if (typeof given === "string") return [checkedText(given)];
   if (!Array.isArray(given)) throw wrongType("input", EXPECTED, given);
-  if (given.length === 0) throw invalidField("input", "'input': expected at least one input, got none", "empty_array");
+  if (given.length === 0)
+    throw invalidField("input", "'input': expected at least one input, got none", "empty_array");
   if (typeof given[0] === "number") return [checkedTokens(given)];
   if (given.length > MOST_INPUTS) {
     const text = `'input': expected at most ${MOST_INPUTS} inputs, got ${given.length}`;
@@ -56,7 +61,8 @@ function checkedText(text: string): string {
 }
 
 function checkedTokens(tokens: readonly unknown[]): readonly number[] {
-  if (tokens.length === 0) throw invalidField("input", "'input': expected at least one token, got none", "empty_array");
+  if (tokens.length === 0)
+    throw invalidField("input", "'input': expected at least one token, got none", "empty_array");
   if (isIntegers(tokens)) return tokens;
   throw wrongType("input", EXPECTED, tokens);
 }

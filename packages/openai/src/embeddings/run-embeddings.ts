@@ -3,7 +3,7 @@ import { ClientGone } from "@tritonjs/http/frontend";
 import { TritonError } from "@tritonjs/protocol";
 import type { Exchange } from "../generation/exchange.js";
 import type { EmbeddingCall } from "./embedding-inputs.js";
-import { type EmbeddingModel } from "./embedding-model.js";
+import type { EmbeddingModel } from "./embedding-model.js";
 import { countedTokens, readVectors, type Vector } from "./embedding-output.js";
 
 /** Requests of one client that a model works on at a time, so that one long list does not fill its queue. */
@@ -80,7 +80,8 @@ function runCall(
       if (!final) return;
       running.delete(handle);
       if (answer !== undefined) resolve(answer);
-      else reject(new TritonError("INTERNAL", `model '${pinned.name}': expected an embedding, got no response`));
+      else
+        reject(new TritonError("INTERNAL", `model '${pinned.name}': expected an embedding, got no response`));
     });
     if (!sent.settled) running.add(sent);
   });

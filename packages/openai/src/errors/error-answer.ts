@@ -1,5 +1,5 @@
-import { httpStatusOf, type ErrorReason, TritonError } from "@tritonjs/protocol";
 import type { V2Request, V2Response } from "@tritonjs/http/frontend";
+import { type ErrorReason, httpStatusOf, TritonError } from "@tritonjs/protocol";
 import { OpenAiError, typeOfStatus } from "./openai-error.js";
 
 /** The body of an error. All four members are always present. */

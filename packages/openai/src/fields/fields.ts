@@ -33,7 +33,11 @@ export class Fields {
     const value = this.string(name);
     if (value === undefined || value === "") {
       const path = this.path(name);
-      throw invalidField(path, `you must provide '${path}': expected a string that is not empty`, "missing_required_parameter");
+      throw invalidField(
+        path,
+        `you must provide '${path}': expected a string that is not empty`,
+        "missing_required_parameter",
+      );
     }
     return value;
   }

@@ -54,7 +54,11 @@ function readStop(fields: Fields): string[] | undefined {
   if (value === undefined) return undefined;
   const stops = Array.isArray(value) ? value : [value];
   if (stops.length > MOST_STOPS) {
-    throw invalidField("stop", `'stop': expected at most ${MOST_STOPS} strings, got ${stops.length}`, "array_above_max_length");
+    throw invalidField(
+      "stop",
+      `'stop': expected at most ${MOST_STOPS} strings, got ${stops.length}`,
+      "array_above_max_length",
+    );
   }
   for (const stop of stops) {
     if (typeof stop !== "string") throw wrongType("stop", "a string or an array of strings", stop);
@@ -94,7 +98,10 @@ function readResponseFormat(fields: Fields): unknown {
   if (format === undefined) return undefined;
   const type = format.choice("type", ["text", "json_object", "json_schema"]);
   if (type === undefined) {
-    throw invalidField("response_format.type", "'response_format.type': expected text, json_object or json_schema");
+    throw invalidField(
+      "response_format.type",
+      "'response_format.type': expected text, json_object or json_schema",
+    );
   }
   if (type === "text") return undefined;
   if (type === "json_object") return { type };

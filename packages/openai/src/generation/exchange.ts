@@ -1,7 +1,7 @@
 import type { InferenceService, RequestShare } from "@tritonjs/core/frontend";
 import type { V2Request } from "@tritonjs/http/frontend";
 import type { FieldWarnings } from "../fields/field-warnings.js";
-import type { ChatTemplates } from "../chat/chat-templates.js";
+import type { ChatTemplates } from "../templates/chat-templates.js";
 
 /** Settings that all requests share. */
 export interface ServerContext {

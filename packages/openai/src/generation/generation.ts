@@ -1,9 +1,9 @@
-import type { InferInit, InferenceResponse, PinnedModel, RequestHandle } from "@tritonjs/core/frontend";
+import type { InferenceResponse, InferInit, PinnedModel, RequestHandle } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
 import type { TextModel } from "../model/text-model.js";
 import type { FinishReason } from "../model/text-piece.js";
-import { type ChoiceDelta, type ChoiceFilters, TextChoice } from "./text-choice.js";
 import type { Exchange } from "./exchange.js";
+import { type ChoiceDelta, type ChoiceFilters, TextChoice } from "./text-choice.js";
 
 /** Numbers of tokens, as OpenAI names them. */
 export interface Usage {
@@ -121,12 +121,7 @@ export class Generation {
     if (final) this.#settle();
   }
 
-  #advance(
-    index: number,
-    choice: TextChoice,
-    response: InferenceResponse | undefined,
-    final: boolean,
-  ): void {
+  #advance(index: number, choice: TextChoice, response: InferenceResponse | undefined, final: boolean): void {
     if (!this.#begun) {
       this.#begun = true;
       this.#listener.onBegin();

@@ -58,7 +58,8 @@ export class TextChoice {
   }
 
   take(response: InferenceResponse): ChoiceDelta {
-    const { text, finishReason, logprobs, inputTokens, outputTokens, toolCalls } = this.#pieces.read(response);
+    const { text, finishReason, logprobs, inputTokens, outputTokens, toolCalls } =
+      this.#pieces.read(response);
     this.inputTokens = inputTokens ?? this.inputTokens;
     if (outputTokens !== undefined) this.outputTokens = (this.outputTokens ?? 0) + outputTokens;
     this.#reason = finishReason ?? this.#reason;

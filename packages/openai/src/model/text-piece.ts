@@ -1,7 +1,7 @@
 import type { InferenceResponse } from "@tritonjs/core/frontend";
 import type { Tensor } from "@tritonjs/protocol";
-import { type RankedToken, readLogprobs } from "./token-logprobs.js";
 import type { TextModel } from "./text-model.js";
+import { type RankedToken, readLogprobs } from "./token-logprobs.js";
 import { readToolCalls, type ToolCallDelta } from "./tool-call-delta.js";
 
 /** Why a choice ended. */

@@ -1,4 +1,4 @@
-import { readMessages, type Message } from "../chat/messages.js";
+import { type Message, readMessages } from "../chat/messages.js";
 import { invalidField, OpenAiError, shown } from "../errors/openai-error.js";
 import { Fields, fieldsOf } from "../fields/fields.js";
 
@@ -63,7 +63,12 @@ function contentOf(item: Fields): string {
   const content = item.any("content");
   if (typeof content === "string") return content;
   const path = item.path("content");
-  if (!Array.isArray(content)) throw invalidField(path, `'${path}': expected a string or an array, got ${shown(content)}`, "invalid_type");
+  if (!Array.isArray(content))
+    throw invalidField(
+      path,
+      `'${path}': expected a string or an array, got ${shown(content)}`,
+      "invalid_type",
+    );
   return content.map((part, index) => textOf(fieldsOf(part, `${path}[${index}]`))).join("\n");
 }
 
@@ -79,5 +84,8 @@ function textOf(part: Fields): string {
   if (TEXT_PARTS.has(type)) return part.string("text") ?? "";
   if (type === "refusal") return part.string("refusal") ?? "";
   const path = part.path("type");
-  throw new OpenAiError(400, `'${path}': expected text, got ${type}`, { param: path, code: "unsupported_content" });
+  throw new OpenAiError(400, `'${path}': expected text, got ${type}`, {
+    param: path,
+    code: "unsupported_content",
+  });
 }

@@ -44,7 +44,8 @@ export class ResponseEvents implements EventWriter {
       item.text += text;
       item.logprobs.push(...tokens);
       const place = { item_id: item.id, output_index: this.#output.length, content_index: 0 };
-      events += opening + this.#event("response.output_text.delta", { ...place, delta: text, logprobs: tokens });
+      events +=
+        opening + this.#event("response.output_text.delta", { ...place, delta: text, logprobs: tokens });
     }
     for (const call of toolCalls) events += this.#callDelta(call);
     return events;
@@ -73,7 +74,14 @@ export class ResponseEvents implements EventWriter {
     let item = this.#item;
     if (item?.kind !== "call" || item.index !== index) {
       events += this.#closeItem();
-      item = { kind: "call", id: newId("fc_"), index, callId: id ?? newId("call_"), name: part?.name ?? "", text: "" };
+      item = {
+        kind: "call",
+        id: newId("fc_"),
+        index,
+        callId: id ?? newId("call_"),
+        name: part?.name ?? "",
+        text: "",
+      };
       this.#item = item;
       const added = callItem(item.id, toolCallOf(item), "in_progress");
       events += this.#event("response.output_item.added", { output_index: this.#output.length, item: added });

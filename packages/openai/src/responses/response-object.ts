@@ -92,7 +92,10 @@ export function callItem(id: string, call: ToolCall, status: string): object {
 /** Logprobs as the Responses API has them. */
 export function responseLogprobs(tokens: readonly RankedToken[], top: number | undefined): object[] {
   if (top === undefined) return [];
-  return tokens.map((token) => ({ ...withBytes(token), top_logprobs: token.top.slice(0, top).map(withBytes) }));
+  return tokens.map((token) => ({
+    ...withBytes(token),
+    top_logprobs: token.top.slice(0, top).map(withBytes),
+  }));
 }
 
 function withBytes({ token, logprob }: TokenLogprob): object {

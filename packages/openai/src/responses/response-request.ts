@@ -43,9 +43,7 @@ export function readResponseRequest(fields: Fields, { defaultMaxTokens }: Reques
   const tools = readTools(fields);
   const toolChoice = fields.any("tool_choice");
   const parallel = fields.boolean("parallel_tool_calls");
-  const toolUse = readToolUse(
-    new Fields({ tools, tool_choice: toolChoice, parallel_tool_calls: parallel }),
-  );
+  const toolUse = readToolUse(new Fields({ tools, tool_choice: toolChoice, parallel_tool_calls: parallel }));
   const metadata = fields.object("metadata") === undefined ? {} : fields.any("metadata");
   return {
     chat: {
@@ -86,7 +84,8 @@ function refuseUnsupported(fields: Fields): void {
     const text = "'background': expected false, because responses are not stored";
     throw new OpenAiError(400, text, { param: "background", code: "unsupported_parameter" });
   }
-  for (const name of ["truncation", "include", "reasoning", "max_tool_calls", "stream_options"]) fields.any(name);
+  for (const name of ["truncation", "include", "reasoning", "max_tool_calls", "stream_options"])
+    fields.any(name);
 }
 
 function readTopLogprobs(fields: Fields): number | undefined {
@@ -104,7 +103,11 @@ function readTextFormat(fields: Fields): unknown {
   if (type === "json_object") return { type };
   const name = format.requiredString("name");
   if (format.object("schema") === undefined) {
-    throw invalidField("text.format.schema", "'text.format.schema': expected a JSON schema, got none", "missing_required_parameter");
+    throw invalidField(
+      "text.format.schema",
+      "'text.format.schema': expected a JSON schema, got none",
+      "missing_required_parameter",
+    );
   }
   return { type, json_schema: { name, schema: format.any("schema"), strict: format.any("strict") ?? null } };
 }

@@ -26,7 +26,10 @@ export const modelRoutes: readonly Route[] = [
       checkControl(exchange);
       const { service } = exchange;
       if (service.isModelReady(model, "")) {
-        throw new OpenAiError(400, `model '${model}' is already loaded`, { param: "model", code: "already_loaded" });
+        throw new OpenAiError(400, `model '${model}' is already loaded`, {
+          param: "model",
+          code: "already_loaded",
+        });
       }
       await asBadRequest(() => service.loadModel(model, {}));
       return jsonAnswer(modelObject(exchange, model));

@@ -1,13 +1,13 @@
+import type { ReadyModel } from "@tritonjs/core/frontend";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import {
   ChatTemplate,
   createToolCallReader,
   TOOL_CALL_FAMILIES,
   type ToolCallFamily,
+  type ToolCallReader,
+  type ToolCallReaderOptions,
 } from "@tritonjs/text-generation";
-import type { ReadyModel } from "@tritonjs/core/frontend";
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
-import type { ToolCallText } from "../generation/text-choice.js";
-import type { Tool } from "./tools.js";
 
 /** Options of templates, by the name of the model. */
 export interface ChatTemplateSettings {
@@ -56,7 +56,11 @@ export class ChatTemplates {
   }
 
   /** Makes a reader of the calls in a model's text; undefined if their form is unknown. */
-  readerOf(model: string, template: ChatTemplate | undefined, tools: readonly Tool[]): ToolCallText | undefined {
+  readerOf(
+    model: string,
+    template: ChatTemplate | undefined,
+    tools: ToolCallReaderOptions["tools"],
+  ): ToolCallReader | undefined {
     const family = Object.hasOwn(this.#families, model) ? this.#families[model] : template?.toolCallFamily;
     return family && createToolCallReader(family, { tools });
   }
@@ -73,7 +77,11 @@ async function openIfPresent(directory: string): Promise<ChatTemplate | undefine
 
 /** The value of a key, made once. A failure is not kept, so that a repaired file is read. */
 function kept<K extends object | string, V>(
-  values: Pick<Map<K, Promise<V>>, "get" | "set" | "delete">,
+  values: {
+    get(key: K): Promise<V> | undefined;
+    set(key: K, value: Promise<V>): unknown;
+    delete(key: K): unknown;
+  },
   key: K,
   make: () => Promise<V>,
 ): Promise<V> {
