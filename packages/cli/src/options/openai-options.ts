@@ -1,12 +1,10 @@
+import type { OpenAiGroup } from "@tritonjs/openai";
 import { integer, list, text, value } from "./option.js";
 import { OptionError } from "./option-error.js";
 import { readInteger } from "./read-value.js";
 
 /** Groups of endpoints, with the names of Triton's OpenAI frontend. */
-const GROUPS = ["inference", "model-repository", "metrics", "health"] as const;
-
-/** A group of endpoints of the OpenAI frontend. */
-export type OpenAiGroup = (typeof GROUPS)[number];
+const GROUPS: readonly OpenAiGroup[] = ["inference", "model-repository", "metrics", "health"];
 
 /** Groups of endpoints that need a header. */
 export interface OpenAiRestriction {
