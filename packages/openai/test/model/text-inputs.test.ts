@@ -71,6 +71,31 @@ describe("a model with the inputs of TensorRT-LLM, with batches and one response
   });
 });
 
+describe("a model that takes only messages", () => {
+  it("answers chats, and refuses completions", async () => {
+    const triton = newTriton();
+    triton.bind({
+      modelName: "chatty",
+      inputs: [{ name: "messages", dtype: "BYTES", shape: [1] }],
+      outputs: OUTPUTS,
+      config: { batching: false },
+      inferFunc: sample(({ messages }) => ({
+        text_output: [messages.json<{ content: string }[]>(0)[0]!.content],
+      })),
+    });
+    const url = await serveOpenAi(triton);
+    const messages = [{ role: "user", content: "Hello" }];
+    expect(
+      await (await post(`${url}/v1/chat/completions`, { model: "chatty", messages })).json(),
+    ).toMatchObject({
+      choices: [{ message: { content: "Hello" } }],
+    });
+    const refused = await post(`${url}/v1/completions`, { model: "chatty", prompt: "Hello" });
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({ error: { param: "model", code: "model_not_supported" } });
+  });
+});
+
 describe("a model of one text in and one text out", () => {
   it("answers completions and streams, whatever its tensors are called", async () => {
     const triton = newTriton();
