@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { ModelConfig } from "@tritonjs/protocol";
 import type { ModelVersion } from "../model/model-version.js";
 import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
@@ -42,7 +43,8 @@ export class PinnedVersion implements PinnedModel {
   }
 
   get directory(): string | undefined {
-    return this.#model.directory;
+    const { directory, version } = this.#model;
+    return directory && join(directory, String(version));
   }
 
   inService(): PinnedVersion {
