@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { ModelConfig } from "@tritonjs/protocol";
 import type { ModelVersion } from "../model/model-version.js";
 import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
@@ -39,6 +40,11 @@ export class PinnedVersion implements PinnedModel {
 
   get labels(): ReadonlyMap<string, readonly string[]> {
     return this.#model.labels;
+  }
+
+  get directory(): string | undefined {
+    const { directory, version } = this.#model;
+    return directory && join(directory, String(version));
   }
 
   inService(): PinnedVersion {
