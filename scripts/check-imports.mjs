@@ -77,7 +77,7 @@ const ORDER = {
   ],
   trees: [],
   media: [],
-  cloud: [],
+  cloud: ["rewrite", "vertex-ai", "sagemaker"],
   cli: [
     "descriptor-fault.ts",
     "extensions.ts",

@@ -13,6 +13,8 @@ export const SERVICE_NAMES: Readonly<Record<string, string>> = {
   http: "HTTPService",
   grpc: "GRPCInferenceService",
   metrics: "Metrics Service",
+  sagemaker: "Sagemaker HTTPService",
+  "vertex-ai": "Vertex AI HTTPService",
 };
 
 /** The error of a frontend that could not be opened. */
@@ -33,7 +35,7 @@ export class StartError extends Error {
  * @param pages the dashboard, if the command line requests it
  * @throws OptionError for an invalid pattern, or a file that cannot be read.
  */
-export function openChosenFrontends(values: OptionValues, pages?: WebPages): Frontend[] {
+export async function openChosenFrontends(values: OptionValues, pages?: WebPages): Promise<Frontend[]> {
   const frontends: Frontend[] = [];
   if (values["allow-grpc"]) {
     const socket = `${values["grpc-address"]}:${values["grpc-port"]}`;
@@ -48,6 +50,46 @@ export function openChosenFrontends(values: OptionValues, pages?: WebPages): Fro
     const port = values["metrics-port"];
     const frontend = metrics({ address, port, ...(pages && { pages }) });
     frontends.push(orSayWhy(frontend, "Metrics service", `${address}:${port}`, "--metrics-port"));
+  }
+  if (values["allow-sagemaker"] || values["allow-vertex-ai"])
+    frontends.push(...(await cloudFrontends(values)));
+  return frontends;
+}
+
+async function cloudFrontends(values: OptionValues): Promise<Frontend[]> {
+  const { sageMaker, vertexAi } = await import("@tritonjs/cloud");
+  const address = values["http-address"];
+  const maxInputSize = values["http-max-input-size"];
+  const restrictions = httpRestrictions(values);
+  const frontends: Frontend[] = [];
+  if (values["allow-sagemaker"]) {
+    const port = values["sagemaker-port"];
+    const frontend = sageMaker({
+      address,
+      port,
+      maxInputSize,
+      restrictions,
+      inferenceType: values["sagemaker-inference-type"],
+      pingMode: values["sagemaker-ping-mode"],
+      multiModel: values["sagemaker-multi-model"],
+      ...(values["sagemaker-default-model"] !== "" && {
+        defaultModelName: values["sagemaker-default-model"],
+      }),
+    });
+    frontends.push(orSayWhy(frontend, "Sagemaker service", `${address}:${port}`, "--sagemaker-port"));
+  }
+  if (values["allow-vertex-ai"]) {
+    const port = values["vertex-ai-port"];
+    const frontend = vertexAi({
+      address,
+      port,
+      maxInputSize,
+      restrictions,
+      defaultModel: values["vertex-ai-default-model"],
+      predictRoute: values["vertex-ai-predict-route"],
+      healthRoute: values["vertex-ai-health-route"],
+    });
+    frontends.push(orSayWhy(frontend, "Vertex AI service", `${address}:${port}`, "--vertex-ai-port"));
   }
   return frontends;
 }
