@@ -89,7 +89,7 @@ const ORDER = {
   ],
   trees: ["forest", "formats", "readers", "scoring", "backend"],
   media: [],
-  cloud: [],
+  cloud: ["rewrite", "vertex-ai", "sagemaker"],
   cli: [
     "descriptor-fault.ts",
     "extensions.ts",

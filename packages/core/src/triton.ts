@@ -183,6 +183,34 @@ export class Triton implements AsyncDisposable {
   }
 
   /**
+   * Adds a directory of models, which load on request: `loadModel`, or a client's.
+   *
+   * @param modelNames other names for its models, by the names of their directories. The names in their configurations
+   * do not count then
+   * @throws TritonError UNAVAILABLE unless `modelControlMode` is "explicit", INVALID_ARG for a directory that does not
+   * exist, ALREADY_EXISTS for one that is registered.
+   * @example `await triton.registerModelRepository("/uploads/7", { model: "resnet-7" })`
+   */
+  async registerModelRepository(
+    path: string,
+    modelNames: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
+    this.#lifetime.assertOpen();
+    await this.#parts.repository.register(path, modelNames);
+  }
+
+  /**
+   * Removes a directory that `registerModelRepository` added. Its models that are in service stay so until they are
+   * unloaded.
+   *
+   * @throws TritonError UNAVAILABLE unless `modelControlMode` is "explicit", INVALID_ARG if it is not registered.
+   */
+  unregisterModelRepository(path: string): void {
+    this.#lifetime.assertOpen();
+    this.#parts.repository.unregister(path);
+  }
+
+  /**
    * Resolves when all bound models, and all models that the repository loads at the start, are in service.
    *
    * @throws TritonError that names each model that failed to load, and the reason. Without `exitOnError`, it leaves out

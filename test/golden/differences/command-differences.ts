@@ -72,7 +72,7 @@ const newerOptions: CommandDifference = {
     } else if (option.startsWith("trace-") && option !== "trace-config") {
       const text = `Warning: '--${option}' has been deprecated and will be removed in future releases. Please use '--trace-config`;
       serve(draft, [pattern(text)]);
-    } else if (/sagemaker|vertex/.test(option))
+    } else if (/thread-count$/.test(option))
       serve(draft, [pattern(`Warning: '--${option}' has no effect: `)]);
     else serve(draft, []);
   },

@@ -59,9 +59,30 @@ function checkPorts(values: OptionValues): void {
       address: values["openai-address"],
       port: values["openai-port"] ?? 0,
     },
+    {
+      name: "SageMaker",
+      on: values["allow-sagemaker"],
+      address: values["http-address"],
+      port: values["sagemaker-port"],
+    },
+    {
+      name: "Vertex AI",
+      on: values["allow-vertex-ai"],
+      address: values["http-address"],
+      port: values["vertex-ai-port"],
+    },
   ].filter(({ on }) => on);
   for (const { name, port } of services) {
     if (port < 0 || port > 65535) throw new OptionError(`port for ${name}: expected 0 to 65535, got ${port}`);
+  }
+  const range = values["sagemaker-safe-port-range"];
+  if (values["allow-sagemaker"] && range !== undefined) {
+    for (const { name, port } of services) {
+      if (name === "SageMaker" || (port >= range.from && port <= range.to)) continue;
+      throw new OptionError(
+        `The server cannot listen to ${name} requests at port ${port}, allowed port range is [${range.from}, ${range.to}]`,
+      );
+    }
   }
   services.forEach((one, index) => {
     const other = services.slice(index + 1).find(({ address, port }) => {

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { closestName } from "@tritonjs/protocol";
 import { checkOptions } from "./check-options.js";
+import { cloudEnvironment } from "./cloud-environment.js";
 import { expandNames } from "./expand-names.js";
 import { OptionError } from "./option-error.js";
 import { findOption, type GivenOptions, type ReadOptions, readOptions } from "./option-values.js";
@@ -17,9 +18,21 @@ export function readArguments(args: readonly string[], environment: NodeJS.Proce
   const given = expandNames(args, Object.keys(allOptions), needsValue).map(splitArgument);
   const variables = readEnvironment(environment);
   const files = given.some(isConfig) ? given.filter(isConfig) : variables.filter(isConfig);
-  const read = readOptions([...files.map(([, path]) => readConfigFile(path)), variables, given]);
+  const sources = [...files.map(([, path]) => readConfigFile(path)), variables, given];
+  const hasRepository = sources
+    .flat()
+    .some(([name]) => name === "model-repository" || name === "model-store");
+  const platform = cloudEnvironment(environment, hasRepository).map(known);
+  const read = readOptions([platform, ...sources]);
   checkOptions(read);
   return read;
+}
+
+/** @throws OptionError for an option that does not exist. */
+function known(option: GivenOptions[number]): GivenOptions[number] {
+  const [name] = option;
+  if (findOption(name) !== undefined) return option;
+  throw new OptionError(`SAGEMAKER_TRITON_ADDITIONAL_ARGS: unrecognized option '--${name}'`, "alone");
 }
 
 function splitArgument(argument: string): GivenOptions[number] {

@@ -14,6 +14,8 @@ export const SERVICE_NAMES: Readonly<Record<string, string>> = {
   grpc: "GRPCInferenceService",
   metrics: "Metrics Service",
   openai: "OpenAI frontend",
+  sagemaker: "Sagemaker HTTPService",
+  "vertex-ai": "Vertex AI HTTPService",
 };
 
 /** The error of a frontend that could not be opened. */
@@ -35,7 +37,11 @@ export class StartError extends Error {
  * @param openAi the OpenAI frontend, if the command line requests it
  * @throws OptionError for an invalid pattern, or a file that cannot be read.
  */
-export function openChosenFrontends(values: OptionValues, pages?: WebPages, openAi?: Frontend): Frontend[] {
+export async function openChosenFrontends(
+  values: OptionValues,
+  pages?: WebPages,
+  openAi?: Frontend,
+): Promise<Frontend[]> {
   const frontends: Frontend[] = [];
   if (values["allow-grpc"]) {
     const socket = `${values["grpc-address"]}:${values["grpc-port"]}`;
@@ -55,6 +61,46 @@ export function openChosenFrontends(values: OptionValues, pages?: WebPages, open
     const socket = `${values["openai-address"]}:${values["openai-port"]}`;
     frontends.push(orSayWhy(openAi, "OpenAI frontend", socket, "--openai-port"));
   }
+  if (values["allow-sagemaker"] || values["allow-vertex-ai"])
+    frontends.push(...(await cloudFrontends(values)));
+  return frontends;
+}
+
+async function cloudFrontends(values: OptionValues): Promise<Frontend[]> {
+  const { sageMaker, vertexAi } = await import("@tritonjs/cloud");
+  const address = values["http-address"];
+  const maxInputSize = values["http-max-input-size"];
+  const restrictions = httpRestrictions(values);
+  const frontends: Frontend[] = [];
+  if (values["allow-sagemaker"]) {
+    const port = values["sagemaker-port"];
+    const frontend = sageMaker({
+      address,
+      port,
+      maxInputSize,
+      restrictions,
+      inferenceType: values["sagemaker-inference-type"],
+      pingMode: values["sagemaker-ping-mode"],
+      multiModel: values["sagemaker-multi-model"],
+      ...(values["sagemaker-default-model"] !== "" && {
+        defaultModelName: values["sagemaker-default-model"],
+      }),
+    });
+    frontends.push(orSayWhy(frontend, "Sagemaker service", `${address}:${port}`, "--sagemaker-port"));
+  }
+  if (values["allow-vertex-ai"]) {
+    const port = values["vertex-ai-port"];
+    const frontend = vertexAi({
+      address,
+      port,
+      maxInputSize,
+      restrictions,
+      defaultModel: values["vertex-ai-default-model"],
+      predictRoute: values["vertex-ai-predict-route"],
+      healthRoute: values["vertex-ai-health-route"],
+    });
+    frontends.push(orSayWhy(frontend, "Vertex AI service", `${address}:${port}`, "--vertex-ai-port"));
+  }
   return frontends;
 }
 
@@ -62,6 +108,7 @@ export function openChosenFrontends(values: OptionValues, pages?: WebPages, open
 function orSayWhy(frontend: Frontend, service: string, socket: string, option: string): Frontend {
   return {
     name: frontend.name,
+    leave: () => frontend.leave?.(),
     stop: (drainTimeoutMs) => frontend.stop(drainTimeoutMs),
     start: async (inference) => {
       try {

@@ -47,7 +47,7 @@ export async function serve(
   let isServing = false;
   try {
     const pages = values.dashboard ? await openDashboard(values) : undefined;
-    const frontends = openChosenFrontends(values, pages, await openOpenAi(values));
+    const frontends = await openChosenFrontends(values, pages, await openOpenAi(values));
     const tracer =
       traces.spans && (await loadSpanTracer(traces.spans, (message) => triton?.service.log.error(message)));
     triton = new Triton({

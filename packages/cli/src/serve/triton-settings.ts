@@ -11,7 +11,8 @@ import { metricsSettings } from "./metrics-settings.js";
  */
 export function tritonSettings(values: OptionValues, logger: Logger): TritonOptions {
   const repositories = repositoryPaths(values);
-  if (repositories.length === 0) {
+  // The models of a multi-model endpoint are registered when the platform loads them.
+  if (repositories.length === 0 && !values["sagemaker-multi-model"]) {
     throw creating("Invalid argument - --model-repository must be specified");
   }
   const cacheBytes = cacheSize(values);

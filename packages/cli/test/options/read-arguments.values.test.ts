@@ -173,10 +173,10 @@ describe("option names", () => {
 
 describe("warnings", () => {
   it("name each option without effect once, and each renamed option with its new name", () => {
-    const args = ["--sagemaker-port=1", "--sagemaker-port=2", "--strict-model-config=true"];
+    const args = ["--sagemaker-thread-count=1", "--sagemaker-thread-count=2", "--strict-model-config=true"];
     expect(readArguments(args, {}).warnings).toEqual([
       "Warning: '--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead.",
-      "Warning: '--sagemaker-port' has no effect: there is no frontend for SageMaker.",
+      "Warning: '--sagemaker-thread-count' has no effect: Node.js serves all connections from its event loop.",
     ]);
   });
 });

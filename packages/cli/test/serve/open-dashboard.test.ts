@@ -17,7 +17,7 @@ const read = (...args: string[]) => readArguments([...free, ...args], {}).values
 it("--dashboard serves the page on the metrics port, behind the headers of --http-restricted-api", async () => {
   await using triton = new Triton();
   const values = read("--http-restricted-api=statistics:key=hidden");
-  const frontends = openChosenFrontends(values, await openDashboard(values));
+  const frontends = await openChosenFrontends(values, await openDashboard(values));
   const { addresses } = await triton.serve({ frontends });
   const root = `${addresses.metrics!.url}/dashboard`;
   expect((await fetch(`${root}/`)).status).toBe(200);
@@ -33,7 +33,7 @@ it("--dashboard serves the page on the metrics port, behind the headers of --htt
 
 it("without --dashboard, the root of the HTTP port answers as before", async () => {
   await using triton = new Triton();
-  const { addresses } = await triton.serve({ frontends: openChosenFrontends(read()) });
+  const { addresses } = await triton.serve({ frontends: await openChosenFrontends(read()) });
   const answer = await fetch(`${addresses.http!.url}/`);
   expect([answer.status, await answer.text()]).toEqual([404, '{"error":"Not Found"}']);
 });

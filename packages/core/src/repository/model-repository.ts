@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { type ModelIndexEntry, statusText, TritonError } from "@tritonjs/protocol";
 import type { Clock, Timer } from "../clock/clock.js";
 
@@ -13,6 +14,7 @@ import { type RepositoryOptions, startupModels } from "./repository-options.js";
 import { RepositoryPoller } from "./repository-poller.js";
 import { RepositoryPresence } from "./repository-presence.js";
 import { RepositoryState } from "./repository-state.js";
+import { MappedSource } from "./sources/mapped-source.js";
 import { openSources } from "./sources/open-sources.js";
 import type { RepositorySource } from "./sources/repository-source.js";
 
@@ -28,7 +30,8 @@ export interface RepositoryContext extends Omit<LoaderContext, "loadThreadCount"
  */
 export class ModelRepository {
   readonly #context: RepositoryContext;
-  readonly #repositories: readonly RepositorySource[];
+  /** Changes when repositories are registered; the poller and the index read it each time. */
+  readonly #repositories: RepositorySource[];
   readonly #state: RepositoryState;
   readonly #loader: ModelLoader;
   readonly #poller: RepositoryPoller;
@@ -151,6 +154,52 @@ export class ModelRepository {
       },
     );
     return { ended };
+  }
+
+  /**
+   * Adds a directory of models, whose models load on request.
+   *
+   * @param modelNames other names for its models, by the names of their directories
+   * @throws TritonError UNAVAILABLE unless the mode is `explicit`, INVALID_ARG for a directory that does not exist or a
+   * bad name, ALREADY_EXISTS if the directory is registered.
+   */
+  async register(path: string, modelNames: Readonly<Record<string, string>> = {}): Promise<void> {
+    this.#assertExplicit();
+    const directories = new Map(Object.entries(modelNames).map(([directory, name]) => [name, directory]));
+    for (const [name, directory] of directories) {
+      checkModelName(name);
+      checkModelName(directory);
+    }
+    const source = new MappedSource(resolve(path), directories);
+    await source.check().catch((cause) => {
+      throw new TritonError("INVALID_ARG", `failed to register '${path}', repository not found`, {
+        reason: "INVALID_REPOSITORY",
+        cause,
+      });
+    });
+    if (this.#repositories.some((one) => one.path === source.path)) {
+      throw new TritonError("ALREADY_EXISTS", `model repository '${path}' has already been registered`);
+    }
+    this.#repositories.push(source);
+    this.#repositories.sort((a, b) => (a.path < b.path ? -1 : 1));
+  }
+
+  /**
+   * Removes a registered directory. Its models that are in service stay so until they are unloaded.
+   *
+   * @throws TritonError UNAVAILABLE unless the mode is `explicit`, INVALID_ARG if the directory is not registered.
+   */
+  unregister(path: string): void {
+    this.#assertExplicit();
+    const at = this.#repositories.findIndex(
+      (one) => one instanceof MappedSource && one.path === resolve(path),
+    );
+    if (at < 0) {
+      throw new TritonError("INVALID_ARG", `failed to unregister '${path}', repository not found`, {
+        reason: "INVALID_REPOSITORY",
+      });
+    }
+    this.#repositories.splice(at, 1);
   }
 
   /** The repository index. */

@@ -59,6 +59,8 @@ export interface PollTarget {
   readonly config?: string | undefined;
   readonly override?: OverrideDirectory | undefined;
   readonly copy?: ModelCopy | undefined;
+  /** Whether the model has another name than its directory. */
+  readonly isRenamed?: boolean;
 }
 
 /** The context of a poll. */
@@ -84,10 +86,11 @@ export async function pollModel(target: PollTarget, context: PollContext): Promi
   if (previous?.times !== undefined && target.config === undefined && !isModified(previous.times, times)) {
     return previous;
   }
-  const written =
+  const read =
     target.config === undefined
       ? await readConfig(configPath, target.root, context.autoComplete)
       : overrideOf(target.config);
+  const written = target.isRenamed && read !== undefined ? { ...read, name: id.name } : read;
   const agents = written && (await loadAgents(target, written, context));
   const location = agents?.location ?? directory;
   const config = await prepareAt(location, target, written, context).catch(async (error) => {

@@ -123,6 +123,15 @@ export interface InferenceService {
   /** Takes a model of the repository out of service. Resolves when it accepts no more requests. */
   unloadModel(name: string, parameters: UnloadParameters): Promise<void>;
   /**
+   * Adds a directory of models, which load on request. Throws UNAVAILABLE unless models are loaded explicitly,
+   * INVALID_ARG for a directory that does not exist, ALREADY_EXISTS for one that is registered.
+   *
+   * @param modelNames other names for its models, by the names of their directories
+   */
+  registerModelRepository?(path: string, modelNames?: Readonly<Record<string, string>>): Promise<void>;
+  /** Removes a registered directory. Its models that are in service stay so until they are unloaded. */
+  unregisterModelRepository?(path: string): void;
+  /**
    * Calls `listener` whenever the readiness of the server or of a model may have changed. Returns a function that
    * removes it.
    */

@@ -216,6 +216,16 @@ export class LocalService implements InferenceService {
     await this.#parts.repository.unloadModel(name, parameters);
   }
 
+  async registerModelRepository(path: string, modelNames?: Readonly<Record<string, string>>): Promise<void> {
+    this.#assertOpen();
+    await this.#parts.repository.register(path, modelNames);
+  }
+
+  unregisterModelRepository(path: string): void {
+    this.#assertOpen();
+    this.#parts.repository.unregister(path);
+  }
+
   refusalTurn(): Promise<void> | undefined {
     return this.#pins.refusals.turn();
   }

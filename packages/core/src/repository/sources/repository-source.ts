@@ -8,6 +8,8 @@ export interface ModelPlace {
   readonly directory: string;
   /** Set when the directory is a copy of a remote model. */
   readonly copy?: ModelCopy | undefined;
+  /** Whether the model has another name than its directory. The name in its configuration does not count then. */
+  readonly isRenamed?: boolean;
 }
 
 /** One model repository: a directory, or a remote store that is copied into directories. */

@@ -1,0 +1,62 @@
+import { firstHeader, type V2Request, type V2Response } from "@tritonjs/http/frontend";
+import { TritonError } from "@tritonjs/protocol";
+
+const LENGTH_HEADER = "inference-header-content-length";
+
+/**
+ * The form of binary tensors behind a platform that passes on no headers but the content type: the length of the JSON
+ * is a parameter of the content type, in requests and in answers.
+ */
+export class BinaryContentType {
+  readonly #prefix: string;
+
+  /** @param type media type, such as `application/vnd.sagemaker-triton.binary+json` */
+  constructor(type: string) {
+    this.#prefix = `${type};json-header-size=`;
+  }
+
+  /**
+   * The headers of a request as the v2 routes know them. The answer is not compressed, as in Triton.
+   *
+   * @throws TritonError INVALID_ARG for a content type whose size cannot be read.
+   */
+  headersOf(request: V2Request): readonly string[] {
+    const contentType = firstHeader(request, "content-type") ?? "";
+    const headers: string[] = [];
+    for (let i = 0; i < request.rawHeaders.length; i += 2) {
+      const name = request.rawHeaders[i]!;
+      if (!/^(accept-encoding|inference-header-content-length)$/i.test(name)) {
+        headers.push(name, request.rawHeaders[i + 1]!);
+      }
+    }
+    const at = contentType.indexOf(this.#prefix);
+    if (at < 0) return headers;
+    return [...headers, "Inference-Header-Content-Length", this.#sizeIn(contentType, at)];
+  }
+
+  /** The answer with the length of its JSON in the content type. */
+  typed(response: V2Response): V2Response {
+    const { [LENGTH_HEADER]: length, ...headers } = response.headers;
+    if (length === undefined) return response;
+    return { ...response, headers: { ...headers, "content-type": `${this.#prefix}${length}` } };
+  }
+
+  #sizeIn(contentType: string, at: number): string {
+    if (at > 0) {
+      throw badSize(`expect MIME type for binary data starts with '${this.#prefix}', got: ${contentType}`);
+    }
+    const text = contentType.slice(this.#prefix.length);
+    const [, digits] = /^\s*([+-]?\d+)/.exec(text) ?? [];
+    if (digits === undefined) throw badSize(`Unable to parse inference header size, got: ${text}`);
+    const size = Number(digits);
+    if (size > 2 ** 31 - 1) {
+      throw badSize(`Unable to parse inference header size, value is out of range, got: ${text}`);
+    }
+    if (size < 0) throw badSize(`inference header size should be in range (0, body size), got: ${text}`);
+    return String(size);
+  }
+}
+
+function badSize(text: string): TritonError {
+  return new TritonError("INVALID_ARG", text);
+}
