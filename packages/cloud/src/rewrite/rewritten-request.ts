@@ -23,6 +23,10 @@ export class RewrittenRequest implements V2Request {
     this.rawHeaders = rawHeaders;
   }
 
+  get scheme(): V2Request["scheme"] {
+    return this.#original.scheme;
+  }
+
   get remoteAddress(): string | undefined {
     return this.#original.remoteAddress;
   }

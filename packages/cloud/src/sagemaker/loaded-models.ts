@@ -3,7 +3,7 @@ import { TritonError } from "@tritonjs/protocol";
 import { placeOf } from "./model-url.js";
 
 /** A model that the platform has loaded. */
-export interface LoadedModel {
+export interface EndpointModel {
   /** Name of the model in this server. */
   readonly name: string;
   /** Directory that is registered as its repository. */
@@ -15,7 +15,7 @@ export class LoadedModels {
   readonly #service: InferenceService;
   readonly #root: string;
   readonly #unloadTimeoutMs: number;
-  readonly #models = new Map<string, LoadedModel>();
+  readonly #models = new Map<string, EndpointModel>();
   /** Names whose load is in flight. */
   readonly #loading = new Set<string>();
 
@@ -30,12 +30,12 @@ export class LoadedModels {
   }
 
   /** The models in service, by the platform's names. */
-  inService(): readonly (readonly [key: string, model: LoadedModel])[] {
+  inService(): readonly (readonly [key: string, model: EndpointModel])[] {
     return [...this.#models].filter(([, { name }]) => this.#service.isModelReady(name, ""));
   }
 
   /** The model of a name that the platform gave. */
-  find(key: string): LoadedModel | undefined {
+  find(key: string): EndpointModel | undefined {
     return this.#models.get(key);
   }
 

@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { TritonError } from "@tritonjs/protocol";
 
 /** Where the model of a load request is. */
-export interface ModelPlace {
+export interface ArchivePlace {
   /** Directory to register as a repository. */
   readonly repository: string;
   /** Directory of the model in it. */
@@ -22,7 +22,7 @@ const SYSTEM = /^\/(dev|proc|sys)(\/|$)/;
  * @throws TritonError INVALID_ARG for any other directory, and for one without a model, NOT_FOUND for one that does not
  * exist.
  */
-export async function placeOf(url: string, root: string): Promise<ModelPlace> {
+export async function placeOf(url: string, root: string): Promise<ArchivePlace> {
   const path = resolve(url);
   const parts = new RegExp(`^${escaped(resolve(root))}/[0-9A-Za-z._]+/model(/[^/]+)?$`).exec(path);
   if (SYSTEM.test(path) || parts === null)
