@@ -1,6 +1,6 @@
-import { createToolCallReader } from "@tritonjs/text-generation";
+import { createToolCallReader, type ToolCallPiece } from "@tritonjs/text-generation";
 import { newId } from "../generation/ids.js";
-import type { ToolCallPiece, ToolCallText } from "../generation/text-choice.js";
+import type { ToolCallText } from "../generation/text-choice.js";
 import type { Tool, ToolUse } from "./tools.js";
 
 /** Schema of a function without parameters. */
