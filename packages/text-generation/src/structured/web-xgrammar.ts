@@ -85,9 +85,7 @@ export function openXgrammar(): XgrammarInstance {
     },
   };
   const module = { exports: {} as WebXgrammar };
-  const names = ["exports", "module", "document", "process", "console"];
-  const run = new Function(...names, `${source(file)}\n//# sourceURL=${pathToFileURL(file).href}`);
-  run(module.exports, module, { baseURI: pathToFileURL(file).href }, undefined, console);
+  scriptOf(file)(module.exports, module, { baseURI: pathToFileURL(file).href }, undefined, console);
   return {
     library: module.exports,
     takeReport() {
@@ -98,15 +96,18 @@ export function openXgrammar(): XgrammarInstance {
   };
 }
 
-const sources = new Map<string, string>();
+const scripts = new Map<string, (...values: unknown[]) => void>();
 
-function source(file: string): string {
-  let text = sources.get(file);
-  if (text === undefined) {
-    text = readFileSync(file, "utf8");
-    sources.set(file, text);
+/** The script of the library as a function, which is a megabyte to compile: once is enough. */
+function scriptOf(file: string): (...values: unknown[]) => void {
+  let script = scripts.get(file);
+  if (script === undefined) {
+    const names = ["exports", "module", "document", "process", "console"];
+    const source = `${readFileSync(file, "utf8")}\n//# sourceURL=${pathToFileURL(file).href}`;
+    script = new Function(...names, source) as (...values: unknown[]) => void;
+    scripts.set(file, script);
   }
-  return text;
+  return script;
 }
 
 /** Finds the package from here, or else from the program or its directory. */
