@@ -33,6 +33,7 @@ const LONG = [
   "test/e2e/nest-routes.test.ts",
   "test/examples/mounted-servers.test.ts",
   "test/docs/getting-started.test.ts",
+  "test/openai/ai-sdk.test.ts",
   // Runs of the compiler.
   "test/types/forgotten-wrapper.test.ts",
   // The codec, generated again.

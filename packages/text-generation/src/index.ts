@@ -11,4 +11,8 @@ export {
   type ToolCallReader,
   type ToolCallReaderOptions,
 } from "./chat/tool-calls/tool-call-reader.js";
+export { readConstraintVocabulary } from "./structured/constraint-vocabulary.js";
+export type { StructuredFields } from "./structured/response-format.js";
+export { StructuredOutput } from "./structured/structured-output.js";
+export type { ConstraintVocabulary, TokenConstraint } from "./structured/token-constraint.js";
 export { TEXT_INPUTS, TEXT_OUTPUTS } from "./tensors/text-model-tensors.js";

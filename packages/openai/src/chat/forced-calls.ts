@@ -1,4 +1,4 @@
-import type { ToolCallPiece } from "@tritonjs/text-generation";
+import { createToolCallReader, type ToolCallPiece } from "@tritonjs/text-generation";
 import { newId } from "../generation/ids.js";
 import type { ToolCallText } from "../generation/text-choice.js";
 import type { Tool, ToolUse } from "./tools.js";
@@ -29,9 +29,11 @@ export function forcedFormat({ tools, choice, parallel }: ToolUse): object | und
 }
 
 /** Reads the text of a model that was forced to call a tool. */
-export function forcedCallText({ choice }: ToolUse): ToolCallText | undefined {
+export function forcedCallText({ tools, choice }: ToolUse): ToolCallText | undefined {
   if (choice === "auto") return undefined;
-  return typeof choice === "object" ? new NamedCallText(choice.name) : new CallArrayText();
+  return typeof choice === "object"
+    ? new NamedCallText(choice.name)
+    : createToolCallReader("json", { tools });
 }
 
 function jsonSchema(name: string, schema: object): object {
@@ -64,30 +66,6 @@ class NamedCallText implements ToolCallText {
 
   end(): readonly ToolCallPiece[] {
     return [];
-  }
-}
-
-/** The text is a JSON array of calls, which is read at its end. Text that was cut off is content. */
-class CallArrayText implements ToolCallText {
-  #text = "";
-
-  push(text: string): readonly ToolCallPiece[] {
-    this.#text += text;
-    return [];
-  }
-
-  end(): readonly ToolCallPiece[] {
-    try {
-      const calls = JSON.parse(this.#text) as { name: string; arguments?: unknown }[];
-      return calls.map(({ name, arguments: given }, index) => ({
-        index,
-        id: newId("call_"),
-        type: "function",
-        function: { name, arguments: JSON.stringify(given ?? {}) },
-      }));
-    } catch {
-      return this.#text === "" ? [] : [{ content: this.#text }];
-    }
   }
 }
 

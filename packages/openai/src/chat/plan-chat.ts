@@ -34,7 +34,9 @@ export function planChat(
       : callWithPrompt(exchange, model, template, chat);
   const { choices, stream, topLogprobs } = chat;
   const logprobs = topLogprobs !== undefined;
-  return planGeneration(exchange, pinned, model, [{ ...call, choices, logprobs, stream: stream.stream }]);
+  const isCallNamed = typeof chat.toolUse?.choice === "object";
+  const prompt = { ...call, choices, logprobs, stream: stream.stream, isCallNamed };
+  return planGeneration(exchange, pinned, model, [prompt]);
 }
 
 /** What the two ways of a chat decide. */

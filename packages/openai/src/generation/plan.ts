@@ -13,6 +13,8 @@ export interface PromptCall extends TextCall {
   readonly choices: number;
   /** Makes a reader of the calls in the text of a choice, if the server has to read them. */
   readonly toolCalls?: (() => ToolCallText | undefined) | undefined;
+  /** True if the request names the tool to call. */
+  readonly isCallNamed?: boolean | undefined;
 }
 
 /** Plans a request to the model for each choice of each prompt. Choices of one prompt have seeds in a row. */
@@ -28,7 +30,8 @@ export function planGeneration(
     for (let choice = 0; choice < call.choices; choice++) {
       const sampling = seeded(call.sampling, choice);
       const tensors = textInputs(model, { ...call, sampling }, withoutEffect);
-      const filters = { stops: stopsFor(model, sampling), toolCalls: call.toolCalls?.() };
+      const { isCallNamed } = call;
+      const filters = { stops: stopsFor(model, sampling), toolCalls: call.toolCalls?.(), isCallNamed };
       choices.push({ ...tensors, prompt, filters });
     }
   }

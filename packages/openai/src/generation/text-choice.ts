@@ -25,6 +25,8 @@ export interface ChoiceFilters {
   readonly stops?: StopStrings | undefined;
   /** Set if the server has to look for calls of tools. */
   readonly toolCalls?: ToolCallText | undefined;
+  /** True if the request names the tool to call: then a call ends with `stop`, as OpenAI has it. */
+  readonly isCallNamed?: boolean | undefined;
 }
 
 /** Turns the responses to one request into the parts of a choice. */
@@ -52,7 +54,8 @@ export class TextChoice {
   /** Why the choice ended. */
   get finishReason(): FinishReason {
     const reason = this.#stopped ? "stop" : (this.#reason ?? "stop");
-    return this.#calls && reason === "stop" ? "tool_calls" : reason;
+    if (reason === "stop") return this.#calls && !this.#filters.isCallNamed ? "tool_calls" : "stop";
+    return reason === "tool_calls" && this.#filters.isCallNamed ? "stop" : reason;
   }
 
   take(response: InferenceResponse): ChoiceDelta {

@@ -1,3 +1,4 @@
+import type { InferenceService } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
 import { OpenAiError } from "../errors/openai-error.js";
 import type { OpenAiExchange } from "../generation/exchange.js";
@@ -18,40 +19,47 @@ export const modelRoutes: readonly OpenAiRoute[] = [
     },
   },
   {
-    path: /^\/v1\/models\/(?<model>.+)\/load$/,
+    path: /^\/v1\/models\/(?<model>[^/]+)\/load$/,
     method: "POST",
     group: "model-repository",
     access: "model-repository",
-    async handle(exchange, model) {
+    handle(exchange, model) {
       checkControl(exchange);
       const { service } = exchange;
-      if (service.isModelReady(model, "")) {
-        throw new OpenAiError(400, `model '${model}' is already loaded`, {
-          param: "model",
-          code: "already_loaded",
-        });
-      }
-      await asBadRequest(() => service.loadModel(model, {}));
-      return jsonResult(modelObject(exchange, model));
+      return inTurn(service, async () => {
+        if (service.isModelReady(model, "")) {
+          throw new OpenAiError(400, `model '${model}' is already loaded`, {
+            param: "model",
+            code: "already_loaded",
+          });
+        }
+        await asBadRequest(() => service.loadModel(model, {}));
+        return jsonResult(modelObject(exchange, model));
+      });
     },
   },
   {
-    path: /^\/v1\/models\/(?<model>.+)\/unload$/,
+    path: /^\/v1\/models\/(?<model>[^/]+)\/unload$/,
     method: "POST",
     group: "model-repository",
     access: "model-repository",
-    async handle(exchange, model) {
+    handle(exchange, model) {
       checkControl(exchange);
       const { service } = exchange;
-      if (!service.isModelReady(model, "")) {
-        throw new OpenAiError(400, `model '${model}' is not loaded`, { param: "model", code: "not_loaded" });
-      }
-      await asBadRequest(() => service.unloadModel(model, {}));
-      return jsonResult({ status: "success", model });
+      return inTurn(service, async () => {
+        if (!service.isModelReady(model, "")) {
+          // The words of Triton's OpenAI frontend.
+          const text = `Unknown model: ${model}`;
+          throw new OpenAiError(400, text, { param: "model", code: "not_loaded" });
+        }
+        await asBadRequest(() => service.unloadModel(model, {}));
+        return jsonResult({ status: "success", model });
+      });
     },
   },
   {
-    path: /^\/v1\/models\/(?<model>.+)$/,
+    // Not what looks like the paths above with a name of several segments.
+    path: /^\/v1\/models\/(?!.*\/(?:load|unload)$)(?<model>.+)$/,
     method: "GET",
     group: "model-repository",
     access: "metadata",
@@ -61,6 +69,19 @@ export const modelRoutes: readonly OpenAiRoute[] = [
     },
   },
 ];
+
+/** The last change of each service. */
+const changes = new WeakMap<InferenceService, Promise<unknown>>();
+
+/** Makes one change at a time: of clients that load the same model at once, one loads it, and the others are told. */
+function inTurn<T>(service: InferenceService, change: () => Promise<T>): Promise<T> {
+  const turn = (changes.get(service) ?? Promise.resolve()).then(change);
+  changes.set(
+    service,
+    turn.catch(() => {}),
+  );
+  return turn;
+}
 
 function modelObject({ startedAt }: OpenAiExchange, id: string): object {
   // The owner is that of Triton's own frontend, because clients compare it.

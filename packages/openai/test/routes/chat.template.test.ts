@@ -110,7 +110,7 @@ describe("a chat with a model that takes a prompt", () => {
             content: null,
             tool_calls: [{ function: { name: "time", arguments: '{"city": "Ulm"}' } }],
           },
-          finish_reason: "tool_calls",
+          finish_reason: "stop",
         },
       ],
     });
@@ -128,9 +128,9 @@ describe("a chat with a model that takes a prompt", () => {
       parallel_tool_calls: false,
     };
     const events = await eventsOf(await chat({ ...body, stream: true }));
-    expect(events[1].choices[0].delta).toMatchObject({
-      tool_calls: [{ index: 0, type: "function", function: { name: "time", arguments: '{"city":"Ulm"}' } }],
-    });
+    const calls = events.flatMap((event) => event.choices?.[0]?.delta.tool_calls ?? []);
+    expect(calls[0]).toMatchObject({ index: 0, type: "function", function: { name: "time" } });
+    expect(calls.map((call) => call.function.arguments).join("")).toBe('{"city":"Ulm"}');
     expect(asked[0]!.sampling.response_format).toMatchObject({
       json_schema: { schema: { type: "array", minItems: 1, maxItems: 1, items: { anyOf: [{}, {}] } } },
     });
