@@ -7,6 +7,7 @@ export type {
   ExecutorContext,
   ModelDescription,
   ModelSource,
+  TypedBackend,
 } from "./instance/backend.js";
 export { callbackExecutor } from "./instance/callback-executor.js";
 export type {

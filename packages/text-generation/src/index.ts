@@ -1,3 +1,17 @@
+export type { ChatContentPart, ChatMessage, ChatTool, ChatToolCall } from "./chat/chat-message.js";
+export type { TextGenerationContext } from "./generator/generation-context.js";
+export type { TextCallback, TextPieces } from "./generator/text-callback.js";
+export { type PromptTemplate, type TextGeneratorOptions, textGenerator } from "./generator/text-generator.js";
+export type {
+  FinishReason,
+  TextPiece,
+  TextPieceParts,
+  TokenLogprob,
+  TokenProbability,
+  TokenUsage,
+  ToolCallPiece,
+} from "./generator/text-piece.js";
+export type { TextRequest } from "./generator/text-request.js";
 export { readSamplingParameters, type SamplingSource } from "./sampling/read-sampling-parameters.js";
 export type { ResponseFormat, SamplingParameters } from "./sampling/sampling-parameters.js";
 export { TEXT_INPUTS, TEXT_OUTPUTS } from "./tensors/text-model-tensors.js";

@@ -83,7 +83,9 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
   const sequences = options.sequence && sequenceBatching(options.sequence);
   if (sequences !== undefined) config.sequenceBatching = sequences;
   const scheduled = sequences ?? source.overrides?.sequenceBatching;
-  if (batching && options.batcher !== false && scheduled === undefined) {
+  // A model without a batch axis gets a batcher's queue when its options are given: priorities, time and size limits.
+  const queues = options.batcher !== false && (batching || options.batcher !== undefined);
+  if (queues && scheduled === undefined) {
     config.dynamicBatching = dynamicBatching(options.batcher ?? {});
   }
   const target = options.batcher === false ? undefined : options.batcher?.targetLatencyMs;
