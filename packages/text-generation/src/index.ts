@@ -1,4 +1,5 @@
 export type { ChatContentPart, ChatMessage, ChatTool, ChatToolCall } from "./chat/chat-message.js";
+export { type EmbeddingCallback, textEmbedder, type Vector } from "./embedding/text-embedder.js";
 export type { TextGenerationContext } from "./generator/generation-context.js";
 export type { TextCallback, TextPieces } from "./generator/text-callback.js";
 export { type PromptTemplate, type TextGeneratorOptions, textGenerator } from "./generator/text-generator.js";

@@ -124,8 +124,8 @@ export interface ModelOptions {
   /** Largest number of rows in one batch, and in one request. @default 4, as in PyTriton */
   readonly maxBatchSize?: number;
   /**
-   * Options of the dynamic batcher; `false` runs each request as its own batch. For a model without a batch axis, they
-   * set the queue alone: priorities, time limits and size limits.
+   * Options of the dynamic batcher; `false` runs each request as its own batch. For a decoupled model without a
+   * batch axis, they set the queue alone: priorities, time limits and size limits.
    * @default {}
    */
   readonly batcher?: BatcherOptions | false;

@@ -33,9 +33,12 @@ describe("a resolved configuration", () => {
     expect(modelConfig({ options: { maxBatchSize: 8, batcher } }).dynamicBatching).toMatchObject(batcher);
   });
 
-  it("has a queue with priorities when a model without a batch axis is given batcher options", () => {
+  it("has a queue with priorities when a decoupled model without a batch axis is given batcher options", () => {
     const batcher = { priorityLevels: 2, defaultPriorityLevel: 1 };
-    const { maxBatchSize, dynamicBatching } = modelConfig({ batching: false, options: { batcher } });
+    const { maxBatchSize, dynamicBatching } = modelConfig({
+      batching: false,
+      options: { batcher, decoupled: true },
+    });
     expect(maxBatchSize).toBe(0);
     expect(dynamicBatching).toMatchObject({ ...batcher, preferredBatchSize: [] });
   });
