@@ -1,4 +1,16 @@
 export type { ChatContentPart, ChatMessage, ChatTool, ChatToolCall } from "./chat/chat-message.js";
+export { ChatTemplate, type ChatTemplateInput, type ChatTemplateOptions } from "./chat/chat-template.js";
+export {
+  TOOL_CALL_FAMILIES,
+  TOOL_CALL_TOKENS,
+  type ToolCallFamily,
+} from "./chat/tool-calls/tool-call-family.js";
+export type { ToolCallDelta, ToolCallPiece } from "./chat/tool-calls/tool-call-piece.js";
+export {
+  createToolCallReader,
+  type ToolCallReader,
+  type ToolCallReaderOptions,
+} from "./chat/tool-calls/tool-call-reader.js";
 export { type EmbeddingCallback, textEmbedder, type Vector } from "./embedding/text-embedder.js";
 export type { TextGenerationContext } from "./generator/generation-context.js";
 export type { TextCallback, TextPieces } from "./generator/text-callback.js";
@@ -10,7 +22,7 @@ export type {
   TokenLogprob,
   TokenProbability,
   TokenUsage,
-  ToolCallPiece,
+  YieldedToolCall,
 } from "./generator/text-piece.js";
 export type { TextRequest } from "./generator/text-request.js";
 export { readSamplingParameters, type SamplingSource } from "./sampling/read-sampling-parameters.js";

@@ -1,4 +1,6 @@
 import { Tensor } from "@tritonjs/protocol";
+import type { ToolCallPiece } from "../chat/tool-calls/tool-call-piece.js";
+import { createToolCallReader, type ToolCallReader } from "../chat/tool-calls/tool-call-reader.js";
 import { logprobsJson } from "./logprobs-json.js";
 import { StopTexts } from "./stop-texts.js";
 import type { FinishReason, TextPieceParts, TokenLogprob, TokenUsage } from "./text-piece.js";
@@ -18,6 +20,8 @@ export class TextAnswer {
   readonly #request: ReadTextRequest;
   readonly #stops: StopTexts;
   readonly #toolCalls: ToolCallDeltas;
+  /** Finds calls of tools in the text, for a template whose family is known. */
+  readonly #reader: ToolCallReader | undefined;
   /** Tokens of all pieces. */
   #tokens = 0;
   #finishReason: FinishReason | undefined;
@@ -34,6 +38,8 @@ export class TextAnswer {
     const { stop = [], includeStopStrInOutput } = request.sampling;
     this.#stops = new StopTexts(stop, includeStopStrInOutput);
     this.#toolCalls = new ToolCallDeltas(modelName);
+    const { tools, toolCallFamily: family } = request;
+    this.#reader = family && tools && createToolCallReader(family, { tools });
     this.#text = request.prefix;
   }
 
@@ -51,7 +57,7 @@ export class TextAnswer {
     if (logprobs !== undefined) this.#logprobs.push(...logprobs);
     this.#finishReason = finishReason ?? this.#finishReason;
     const { text: certain, stopped } = this.#stops.take(text ?? "");
-    this.#text += certain;
+    this.#add(certain);
     if (stopped) this.#finishReason = "stop";
     return stopped;
   }
@@ -64,15 +70,35 @@ export class TextAnswer {
 
   /** The outputs of the last response. Undefined for a stream that needs no further response. */
   last(): Outputs | undefined {
-    this.#text += this.#stops.rest();
+    this.#add(this.#stops.rest());
+    if (this.#reader !== undefined) this.#addFound(this.#reader.end());
     const { wanted, stream, sampling } = this.#request;
     const tokens = Math.max(0, (this.#usage.completionTokens ?? this.#tokens) - this.#counted);
     const full = this.#tokens >= (sampling.maxTokens ?? Number.POSITIVE_INFINITY);
-    const reason = this.#finishReason ?? (this.#toolCalls.any ? "tool_calls" : full ? "length" : "stop");
+    const reason = this.#reasonOr(this.#toolCalls.any ? "tool_calls" : full ? "length" : "stop");
     const tells = wanted.finishReason || (wanted.outputTokens && tokens > 0) || wanted.inputTokens;
     const rest = this.#text !== "" || this.#toolCalls.waiting || this.#logprobs.length > 0;
     if (stream && this.#responses > 0 && !rest && !tells) return undefined;
     return this.#outputs(tokens, reason);
+  }
+
+  /** An engine that does not know of calls in its text says that it stopped. */
+  #reasonOr(other: FinishReason): FinishReason {
+    return this.#finishReason === "stop" && this.#reader?.hasCalls
+      ? "tool_calls"
+      : (this.#finishReason ?? other);
+  }
+
+  #add(text: string): void {
+    if (this.#reader === undefined) this.#text += text;
+    else if (text !== "") this.#addFound(this.#reader.push(text));
+  }
+
+  #addFound(pieces: readonly ToolCallPiece[]): void {
+    for (const piece of pieces) {
+      if ("content" in piece) this.#text += piece.content;
+      else this.#toolCalls.addDelta(piece);
+    }
   }
 
   #outputs(tokens: number, finishReason: string): Outputs {

@@ -1,20 +1,23 @@
 import type { ExecutableRequest, TypedBackend } from "@tritonjs/core/backend";
 import { TritonError } from "@tritonjs/protocol";
 import type { ChatMessage, ChatTool } from "../chat/chat-message.js";
+import type { ToolCallFamily } from "../chat/tool-calls/tool-call-family.js";
 import { TEXT_INPUTS, TEXT_OUTPUTS } from "../tensors/text-model-tensors.js";
 import { GeneratorExecutor } from "./generator-executor.js";
 import { readTextRequest } from "./read-text-request.js";
 import type { TextCallback } from "./text-callback.js";
 import type { ReadTextRequest } from "./text-request.js";
 
-/** A template that makes a prompt of a chat. A `ChatTemplate` is one. */
+/** A template that makes a prompt of a chat. A {@link ChatTemplate} is one. */
 export interface PromptTemplate {
-  /** @param chat `addGenerationPrompt`: whether the prompt ends with the beginning of an answer */
+  /** @param chat `addGenerationPrompt`: true to end the prompt with the beginning of the answer */
   render(chat: {
     readonly messages: readonly ChatMessage[];
     readonly tools?: readonly ChatTool[] | undefined;
     readonly addGenerationPrompt: boolean;
   }): string;
+  /** Form in which the model writes calls of tools. With it, calls in the text are found. */
+  readonly toolCallFamily?: ToolCallFamily | undefined;
 }
 
 /** Options of {@link textGenerator}. */
@@ -25,7 +28,8 @@ export interface TextGeneratorOptions {
    */
   readonly concurrency?: number;
   /**
-   * Makes the prompt of a chat. The callback then always gets a `prompt`, and for a chat also its `messages`.
+   * Makes the prompt of a chat. The callback then always gets a `prompt`, and for a chat also its `messages`. Calls of
+   * tools in the text are found if the template's `toolCallFamily` is known.
    * @default none: the callback gets `messages` or a `prompt`
    */
   readonly chatTemplate?: PromptTemplate;
@@ -111,6 +115,7 @@ function readWithTemplate(template: PromptTemplate) {
     const read = readTextRequest(request, modelName);
     const { messages, tools } = read;
     if (messages === undefined) return read;
-    return { ...read, prompt: template.render({ messages, tools, addGenerationPrompt: true }) };
+    const prompt = template.render({ messages, tools, addGenerationPrompt: true });
+    return { ...read, prompt, toolCallFamily: template.toolCallFamily };
   };
 }

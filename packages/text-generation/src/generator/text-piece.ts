@@ -23,7 +23,7 @@ export interface TokenLogprob extends TokenProbability {
 }
 
 /** A call of a tool by the model, whole or in parts. */
-export interface ToolCallPiece {
+export interface YieldedToolCall {
   /** Name of the tool. A piece with a name begins a call. A piece without a name continues the call before it. */
   readonly name?: string;
   /** The arguments, as an object or as JSON text. In parts: the next piece of the JSON text. */
@@ -52,7 +52,7 @@ export interface TextPieceParts {
    * @default `tool_calls` after a call of a tool, `length` once `max_tokens` tokens were yielded, else `stop`
    */
   readonly finishReason?: FinishReason;
-  readonly toolCall?: ToolCallPiece;
+  readonly toolCall?: YieldedToolCall;
   readonly usage?: TokenUsage;
 }
 
@@ -117,7 +117,7 @@ function isLogprob(value: unknown): boolean {
 }
 
 function isToolCall(value: unknown): boolean {
-  const { name, arguments: given, id, index } = Object(value) as ToolCallPiece;
+  const { name, arguments: given, id, index } = Object(value) as YieldedToolCall;
   if (name === undefined && given === undefined) return false;
   if (given !== undefined && typeof given !== "string" && (typeof given !== "object" || given === null))
     return false;

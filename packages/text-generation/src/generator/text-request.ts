@@ -1,4 +1,5 @@
 import type { ChatMessage, ChatTool } from "../chat/chat-message.js";
+import type { ToolCallFamily } from "../chat/tool-calls/tool-call-family.js";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 
 /** What a callback of {@link textGenerator} gets: a prompt, or the messages of a chat. */
@@ -30,4 +31,6 @@ export interface ReadTextRequest extends TextRequest {
   /** Text that the single response begins with. */
   readonly prefix: string;
   readonly wanted: WantedOutputs;
+  /** Form in which the text has calls of tools; undefined if the callback yields calls by itself. */
+  readonly toolCallFamily?: ToolCallFamily | undefined;
 }

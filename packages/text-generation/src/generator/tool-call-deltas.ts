@@ -1,14 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { TritonError } from "@tritonjs/protocol";
-import type { ToolCallPiece } from "./text-piece.js";
-
-/** A change of one call of a tool, as chunks of OpenAI have it. */
-export interface ToolCallDelta {
-  readonly index: number;
-  readonly id?: string;
-  readonly type?: "function";
-  readonly function: { readonly name?: string; readonly arguments?: string };
-}
+import type { ToolCallDelta } from "../chat/tool-calls/tool-call-piece.js";
+import type { YieldedToolCall } from "./text-piece.js";
 
 /** Numbers the calls of tools in one answer, and collects their changes until a response takes them. */
 export class ToolCallDeltas {
@@ -33,7 +26,7 @@ export class ToolCallDeltas {
   }
 
   /** @throws TritonError INTERNAL for a piece that continues a call which has not begun. */
-  add(piece: ToolCallPiece): void {
+  add(piece: YieldedToolCall): void {
     const { name, index = name === undefined ? this.#last : this.#next() } = piece;
     const given = piece.arguments;
     const text = given === undefined || typeof given === "string" ? given : JSON.stringify(given);
@@ -53,6 +46,12 @@ export class ToolCallDeltas {
     this.#begun.add(index);
     const id = piece.id ?? `call_${randomUUID().replaceAll("-", "")}`;
     this.#pending.push({ index, id, type: "function", function: { name, arguments: text ?? "" } });
+  }
+
+  /** Adds a change that was found in the text. */
+  addDelta(delta: ToolCallDelta): void {
+    this.#begun.add(delta.index);
+    this.#pending.push(delta);
   }
 
   /** The changes since the last call, with consecutive changes of one call joined. */

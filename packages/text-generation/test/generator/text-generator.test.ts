@@ -2,6 +2,7 @@ import { type InferOptions, Triton, TritonError } from "@tritonjs/core";
 import { afterEach, describe, expect, it } from "vitest";
 import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";
 import {
+  ChatTemplate,
   type TextCallback,
   type TextGeneratorOptions,
   type TextRequest,
@@ -191,6 +192,43 @@ describe("a text generator", () => {
     const { inputs, outputs } = bind(words).metadata();
     expect(inputs.map(({ name }) => name)).toContain("text_input");
     expect(outputs.map(({ name }) => name)).toContain("text_output");
+  });
+});
+
+describe("a text generator with a chat template", () => {
+  const template =
+    "{% for tool in tools %}{{ tool.function.name }} {% endfor %}<tool_call>" +
+    "{% for message in messages %}|{{ message.content }}{% endfor %}";
+  const messages = ['[{"role":"user","content":"What time is it?"}]'];
+  const tools = ['[{"type":"function","function":{"name":"clock"}}]'];
+
+  it("finds calls of tools in the text, in the form of the template's models", async () => {
+    const prompts: unknown[] = [];
+    const handle = bind(
+      async function* ({ prompt }) {
+        prompts.push(prompt);
+        yield "Let me see. <tool_";
+        yield 'call>{"name": "clock", "arguments": {"zone": "UTC"}}</tool_call>';
+        yield { finishReason: "stop" };
+      },
+      { chatTemplate: ChatTemplate.from(template) },
+    );
+    const [answer] = await responses(handle, { messages, tools, return_finish_reason: [true] });
+    expect(prompts).toEqual(["clock <tool_call>|What time is it?"]);
+    expect(answer).toMatchObject({ text_output: "Let me see. ", finish_reason: "tool_calls" });
+    const [call] = JSON.parse(answer!.tool_calls as string);
+    expect(call.function).toEqual({ name: "clock", arguments: '{"zone": "UTC"}' });
+    const [plain] = await responses(handle, { messages, return_finish_reason: [true] });
+    expect(plain).toMatchObject({ finish_reason: "stop" });
+    expect(plain!.text_output).toContain("<tool_call>");
+  });
+
+  it("refuses messages that the template rejects", async () => {
+    const rejecting = "{{ raise_exception('only one message, please') }}";
+    const handle = bind(words, { chatTemplate: ChatTemplate.from(rejecting) });
+    expect(await outcomeOf(responses(handle, { messages }))).toBe(
+      "INVALID_ARG the chat template rejects the messages: only one message, please",
+    );
   });
 });
 
