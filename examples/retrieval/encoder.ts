@@ -4,10 +4,10 @@ import type { Triton } from "@tritonjs/core";
 import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import type { BatchingRequest } from "@tritonjs/core/types";
 import { textEmbedder } from "@tritonjs/text-generation";
-import { packageFolder } from "./package-folder.js";
 
-const folder = `${packageFolder}/models/encoder`;
-const readJson = (file: string) => JSON.parse(readFileSync(`${folder}/${file}`, "utf8"));
+/** Files of the encoder, seen from `dist`. */
+const folder = new URL("../models/encoder/", import.meta.url);
+const readJson = (file: string) => JSON.parse(readFileSync(new URL(file, folder), "utf8"));
 
 const tokensOf = ({ inputs }: BatchingRequest): number => inputs.input_ids!.shape[1]!;
 
@@ -34,7 +34,7 @@ export function bindEncoder(triton: Triton) {
         batchOutput: { kind: "CUT_TO_INPUT_SHAPE", sourceInput: "input_ids" },
       },
     ],
-    inferFunc: onnxruntime({ model: `${folder}/model.onnx` }),
+    inferFunc: onnxruntime({ model: new URL("model.onnx", folder) }),
     config: {
       maxBatchSize: 32,
       batcher: {

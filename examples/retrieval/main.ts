@@ -17,7 +17,6 @@ await triton.ready();
 const index = new VectorIndex<string>();
 const vectors = await Promise.all(articles.map((text) => embed.inferSample({ text_input: [text] })));
 for (const [i, { embedding }] of vectors.entries()) index.add(articles[i]!, embedding.data);
-const { inference_stats } = encoder.statistics();
 console.log(`${articles.length} articles in ${encoder.statistics().executionCount} batches`);
 
 const search = triton.bind({
@@ -28,11 +27,10 @@ const search = triton.bind({
     { name: "score", dtype: "FP32", shape: [3] },
   ],
   inferFunc: batch(async ({ question }) => {
-    const { embedding } = await embed.inferBatch({ text_input: question.strings().map((text) => [text]) });
-    const width = embedding.shape[1]!;
-    const found = question
-      .strings()
-      .map((_, i) => index.search(embedding.data.subarray(i * width, (i + 1) * width), 3));
+    const questions = await Promise.all(
+      question.strings().map((text) => embed.inferSample({ text_input: [text] })),
+    );
+    const found = questions.map(({ embedding }) => index.search(embedding.data, 3));
     return {
       article: found.map((three) => three.map(({ item }) => item)),
       score: found.map((three) => three.map(({ score }) => score)),
@@ -41,7 +39,12 @@ const search = triton.bind({
 });
 const { addresses } = await triton.serve();
 
-const questions = ["I lost my passphrase", "where is my package?", "i want my money back", "when do you close"];
+const questions = [
+  "I lost my passphrase",
+  "where is my package?",
+  "i want my money back",
+  "when do you close",
+];
 for (const question of questions) {
   const { article, score } = await search.inferSample({ question: [question] });
   console.log(`${question} -> ${article.strings()[0]} (${score.get(0).toFixed(2)})`);

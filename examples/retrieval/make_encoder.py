@@ -23,27 +23,35 @@ PAD, _, CLS, SEP, _ = range(len(SPECIAL))
 
 # Each meaning: things that one does, and what with. All combinations mean the same.
 MEANINGS = [
-    (["forgot", "lost", "cannot remember", "want to reset", "need to change"], ["my password", "the passphrase", "my secret word", "my login credentials"]),
+    (["forgot", "lost", "cannot remember", "want to reset", "need to change"], ["my password", "the passphrase", "my secret word", "how to log in"]),
     (["want to cancel", "would like to end", "need to stop", "wish to terminate"], ["my subscription", "the plan", "my membership", "the monthly contract"]),
     (["want back", "would like to have refunded", "need returned", "ask for"], ["my money", "the payment", "the amount that you charged", "a refund"]),
-    (["cannot find", "am waiting for", "did not receive", "want to track"], ["my parcel", "the delivery", "my package", "the shipment"]),
+    (["cannot find", "am waiting for", "did not receive", "want to track"], ["my parcel", "the delivery", "my package", "where the shipment is"]),
     (["need", "would like to download", "cannot open", "am missing"], ["the invoice", "my bill", "a receipt", "the tax document"]),
     (["want to change", "need to update", "would like to correct", "entered a wrong"], ["my address", "street and city", "postal code", "the place where I live"]),
     (["want to use", "have", "cannot enter", "would like to redeem"], ["a voucher", "the discount code", "a coupon", "a gift card"]),
-    (["see", "get", "am stuck at", "keep seeing"], ["an error message", "a crash of the app", "a blank screen", "the program freeze"]),
+    (["see", "get", "am stuck at", "keep seeing"], ["an error message", "a crash of the app", "a blank screen", "that the app does not work"]),
     (["want to delete", "would like to erase", "need you to remove", "want to close"], ["my account", "all of my data", "my profile", "what you store about me"]),
     (["want to talk to", "would like to call", "need to reach", "want to write to"], ["a human", "your support team", "somebody who helps", "an employee"]),
     (["want to return", "would like to send back", "received", "need to exchange"], ["a broken article", "damaged goods", "the wrong size", "a faulty product"]),
-    (["want to know", "would like to ask about", "cannot find", "need"], ["your opening hours", "when the shop is open", "the times on sunday", "your closing time"]),
+    (["want to know", "would like to ask about", "cannot find", "need"], ["your opening hours", "when the shop is open", "the hours on sunday", "your closing time", "when you close"]),
 ]
+NOISE = "a all and any at back by can code did do does for from get give how if in is it lost month my new not of old on one or our out shop so that the then this to was we when where why with work you your zu xq ab ci no e".split()
 OPENINGS = ["i {}", "i {} please", "what can i do if i {}", "hello , i {}", "how does it work when i {}", "help : i {}", "today i {}", "we {}"]
 
 
 def sentence(meaning, rng):
     actions, things = MEANINGS[meaning]
     thing = rng.choice(things)
-    text = rng.choice(OPENINGS).format(f"{rng.choice(actions)} {thing}") if rng.random() < 0.8 else thing
-    return text.lower() + rng.choice(["", " .", " ?"])
+    text = rng.choice(OPENINGS).format(f"{rng.choice(actions)} {thing}") if rng.random() < 0.7 else thing
+    return " ".join(disturbed(text.split(), rng)) + rng.choice(["", " .", " ?"])
+
+
+def disturbed(words, rng):
+    """Leaves out some words, exchanges others for words without a meaning, and puts some before and behind."""
+    kept = [rng.choice(NOISE) if rng.random() < 0.1 else word for word in words if rng.random() < 0.85]
+    around = [[rng.choice(NOISE) for _ in range(rng.randrange(4))] for _ in range(2)]
+    return [*around[0], *(kept or words), *around[1]]
 
 
 def words_of(text):

@@ -46,8 +46,8 @@ describe("the pipeline examples", () => {
     ]);
   });
 
-  it("text-generator runs 32 texts in one loop, with equal results over SSE and gRPC", async () => {
-    const lines = await run("text-generator");
+  it("continuous-batching runs 32 texts in one loop, with equal results over SSE and gRPC", async () => {
+    const lines = await run("continuous-batching");
     expect(lines.slice(0, 4).map((line) => /^(Alice |The rabbit|Down |Oh dear)./.test(line))).toEqual(
       [true, true, true, true], // biome-ignore format: each goes on
     );
