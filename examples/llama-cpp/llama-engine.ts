@@ -14,6 +14,7 @@ import {
   LlamaChatSession,
   LlamaCompletion,
   type LlamaContextSequence,
+  LlamaLogLevel,
 } from "node-llama-cpp";
 
 /** Options of {@link openLlama}. */
@@ -22,6 +23,11 @@ export interface LlamaOptions {
   readonly modelPath: string;
   /** Texts at a time: llama.cpp computes a token of each in one pass. @default 4 */
   readonly sequences?: number;
+  /**
+   * Threads of llama.cpp. They wait for each other in a loop, so on a busy machine more threads than free cores make
+   * everything slow. @default 1
+   */
+  readonly threads?: number;
 }
 
 /**
@@ -29,11 +35,17 @@ export interface LlamaOptions {
  *
  * llama.cpp works on threads of its own, so the event loop stays free.
  */
-export async function openLlama({ modelPath, sequences = 4 }: LlamaOptions) {
-  const llama = await getLlama({ gpu: false, build: "never", skipDownload: true, logLevel: llamaErrors });
+export async function openLlama({ modelPath, sequences = 4, threads = 1 }: LlamaOptions) {
+  const llama = await getLlama({
+    gpu: false,
+    build: "never",
+    skipDownload: true,
+    logLevel: LlamaLogLevel.error,
+    maxThreads: threads,
+  });
   const model = await llama.loadModel({ modelPath });
-  const context = await model.createContext({ sequences });
-  const embedding = await model.createEmbeddingContext();
+  const context = await model.createContext({ sequences, threads });
+  const embedding = await model.createEmbeddingContext({ threads });
 
   const generate: TextCallback = async function* (request, { signal }) {
     const sequence = context.getSequence();
@@ -54,9 +66,6 @@ export async function openLlama({ modelPath, sequences = 4 }: LlamaOptions) {
     close: () => llama.dispose(),
   };
 }
-
-/** llama.cpp warns about the tiny model of this example. */
-const llamaErrors = "error" as Parameters<typeof getLlama>[0] extends { logLevel?: infer L } ? L : never;
 
 interface Handlers {
   readonly signal: AbortSignal;
