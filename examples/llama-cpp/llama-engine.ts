@@ -47,14 +47,25 @@ export async function openLlama({ modelPath, sequences = 4, threads = 1 }: Llama
   const context = await model.createContext({ sequences, threads });
   const embedding = await model.createEmbeddingContext({ threads });
 
+  const free = Array.from({ length: sequences }, () => context.getSequence());
+
   const generate: TextCallback = async function* (request, { signal }) {
-    const sequence = context.getSequence();
+    const sequence = free.pop()!;
+    const before = sequence.tokenMeter.getState();
+    // Also ends the generation when no more pieces are wanted: after a stop text, for example.
+    const stop = new AbortController();
+    const running = new PieceStream((onTextChunk) =>
+      answer(sequence, request, { signal: AbortSignal.any([signal, stop.signal]), onTextChunk }),
+    );
     try {
-      yield* pieces((onTextChunk) => answer(sequence, request, { signal, onTextChunk }));
-      const { usedInputTokens, usedOutputTokens } = sequence.tokenMeter;
-      yield { usage: { promptTokens: usedInputTokens, completionTokens: usedOutputTokens } };
+      yield* running.pieces;
+      const used = sequence.tokenMeter.diff(before);
+      yield { usage: { promptTokens: used.usedInputTokens, completionTokens: used.usedOutputTokens } };
     } finally {
-      sequence.dispose();
+      stop.abort();
+      await running.settled;
+      await sequence.clearHistory();
+      free.push(sequence);
     }
   };
   const embed: EmbeddingCallback = (texts) =>
@@ -82,6 +93,7 @@ async function answer(
   if (messages === undefined) {
     const completion = new LlamaCompletion({ contextSequence });
     const { metadata } = await completion.generateCompletionWithMeta(prompt!, options);
+    completion.dispose({ disposeSequence: false });
     return reasonOf(metadata.stopReason);
   }
   const history = messages.map(historyItem);
@@ -89,6 +101,7 @@ async function answer(
   session.setChatHistory(history.slice(0, -1));
   const last = history.at(-1)!;
   const { stopReason } = await session.promptWithMeta(last.type === "user" ? last.text : "", options);
+  session.dispose({ disposeSequence: false });
   return reasonOf(stopReason);
 }
 
@@ -121,16 +134,31 @@ function reasonOf(reason: string): FinishReason {
 }
 
 /** Turns calls of a listener into pieces. */
-function pieces(run: (push: (text: string) => void) => Promise<FinishReason>): ReadableStream<TextPiece> {
-  return new ReadableStream({
-    start(controller) {
-      run((text) => controller.enqueue(text)).then(
-        (finishReason) => {
-          controller.enqueue({ finishReason });
-          controller.close();
-        },
-        (error) => controller.error(error),
-      );
-    },
-  });
+class PieceStream {
+  readonly pieces: ReadableStream<TextPiece>;
+  /** Resolves when the engine is done with the text, whatever the outcome. */
+  readonly settled: Promise<void>;
+
+  constructor(run: (push: (text: string) => void) => Promise<FinishReason>) {
+    let settle: () => void;
+    this.settled = new Promise((resolve) => {
+      settle = resolve;
+    });
+    let open = true;
+    this.pieces = new ReadableStream({
+      start: async (controller) => {
+        const push = (piece: TextPiece) => open && controller.enqueue(piece);
+        run(push)
+          .then((finishReason) => {
+            push({ finishReason });
+            if (open) controller.close();
+          })
+          .catch((error: unknown) => controller.error(error))
+          .finally(settle);
+      },
+      cancel: () => {
+        open = false;
+      },
+    });
+  }
 }
