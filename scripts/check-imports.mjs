@@ -58,7 +58,7 @@ const ORDER = {
   dashboard: ["page", "sample", "snapshot", "stream", "routes"],
   tools: ["data", "target", "load", "measure", "simulate", "report", "perf", "replay", "trace", "analyze"],
   opentelemetry: ["spans", "meters", "open-telemetry.ts", "trace-headers.ts"],
-  "text-generation": ["tensors", "sampling", "chat", "tokenizer", "generator", "decoder"],
+  "text-generation": ["tensors", "sampling", "chat", "structured", "tokenizer", "generator", "decoder"],
   openai: [],
   trees: [],
   media: [],

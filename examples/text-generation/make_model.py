@@ -254,7 +254,7 @@ class Decoder(nn.Module):
         columns = torch.arange(total)
         rows = columns[total - input_ids.shape[1] :]
         visible = (columns.unsqueeze(0) <= rows.unsqueeze(1)).unsqueeze(0) & (attention_mask.unsqueeze(1) > 0)
-        hidden = torch.where(visible, 0.0, -1e9).unsqueeze(1)
+        hidden = (1.0 - visible.float()).unsqueeze(1) * -1e9
         x = self.embed(input_ids)
         present = []
         for i, layer in enumerate(self.layers):
@@ -319,7 +319,7 @@ def write_json(path, value):
 
 def main():
     folder = sys.argv[1]
-    steps = int(sys.argv[2]) if len(sys.argv) > 2 else 600
+    steps = int(sys.argv[2]) if len(sys.argv) > 2 else 400
     os.makedirs(folder, exist_ok=True)
     rng = random.Random(SEED)
     torch.manual_seed(SEED)

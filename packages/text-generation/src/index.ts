@@ -1,3 +1,24 @@
+import { textGenerationBackend } from "./decoder/repository-model.js";
+
+export type { ChatContentPart, ChatMessage, ChatTool, ChatToolCall } from "./chat/chat-message.js";
+export { ChatTemplate, type ChatTemplateInput, type ChatTemplateOptions } from "./chat/chat-template.js";
+export {
+  TOOL_CALL_FAMILIES,
+  TOOL_CALL_TOKENS,
+  type ToolCallFamily,
+} from "./chat/tool-calls/tool-call-family.js";
+export type { ToolCallDelta, ToolCallPiece } from "./chat/tool-calls/tool-call-piece.js";
+export {
+  createToolCallReader,
+  type ToolCallReader,
+  type ToolCallReaderOptions,
+} from "./chat/tool-calls/tool-call-reader.js";
+export type { DecoderLimits, TextGenerationOptions } from "./decoder/decoder-options.js";
+export { textGeneration } from "./decoder/text-generation.js";
 export { readSamplingParameters, type SamplingSource } from "./sampling/read-sampling-parameters.js";
 export type { ResponseFormat, SamplingParameters } from "./sampling/sampling-parameters.js";
+
 export { TEXT_INPUTS, TEXT_OUTPUTS } from "./tensors/text-model-tensors.js";
+
+/** Backends of models of a repository, by the name in their configuration. */
+export const repositoryBackends = { text_generation: textGenerationBackend };

@@ -17,7 +17,13 @@ export interface DecoderGraph {
 
 const PAST = /^past_key_values\.(\d+)\.(key|value)$/;
 
-const KNOWN = new Set(["input_ids", "attention_mask", "position_ids", "use_cache_branch", "num_logits_to_keep"]);
+const KNOWN = new Set([
+  "input_ids",
+  "attention_mask",
+  "position_ids",
+  "use_cache_branch",
+  "num_logits_to_keep",
+]);
 
 /**
  * Reads how a session wants its tokens, keys and values.
@@ -35,7 +41,10 @@ export function readDecoderGraph(session: OnnxSession, file: string, config: Dec
     if (!inputs.has(name)) throw fail(`the input '${name}'`, list(inputs.keys()));
   }
   if (past.length === 0) {
-    throw fail("inputs 'past_key_values.0.key' and so on: export it with Optimum's task text-generation-with-past", list(inputs.keys()));
+    throw fail(
+      "inputs 'past_key_values.0.key' and so on: export it with Optimum's task text-generation-with-past",
+      list(inputs.keys()),
+    );
   }
   if (!outputs.has("logits")) throw fail("the output 'logits'", list(outputs.keys()));
   const layers = past.map((input) => layerOf(input, outputs, config, fail));
@@ -65,7 +74,10 @@ function layerOf(
   const heads = shape[1]! > 0 ? shape[1]! : config.kvHeads;
   const size = shape[3]! > 0 ? shape[3]! : config.headSize;
   if (heads === undefined || size === undefined || !Number.isInteger(size)) {
-    throw fail("'num_attention_heads' and 'hidden_size' in config.json, because the graph leaves the sizes open", "none");
+    throw fail(
+      "'num_attention_heads' and 'hidden_size' in config.json, because the graph leaves the sizes open",
+      "none",
+    );
   }
   return { input: name, output, heads, size };
 }

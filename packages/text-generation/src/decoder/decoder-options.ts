@@ -18,9 +18,7 @@ export interface DecoderLimits {
 }
 
 /** Options of {@link textGeneration}: the model, its limits, and those of its ONNX session. */
-export interface TextGenerationOptions
-  extends DecoderLimits,
-    Omit<OnnxRuntimeOptions, "model"> {
+export interface TextGenerationOptions extends DecoderLimits, Omit<OnnxRuntimeOptions, "model"> {
   /** Directory of the model, as Hugging Face Optimum exports it. */
   readonly directory: string | URL;
 }

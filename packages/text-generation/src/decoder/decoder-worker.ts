@@ -8,8 +8,8 @@ import { openConstraint } from "./open-constraint.js";
 import { type DecoderData, type OpenDecoder, openDecoder } from "./open-decoder.js";
 import { PrefixCache } from "./prefix-cache.js";
 import { encodePrompt, textLength } from "./request-prompt.js";
-import { TextResponses } from "./text-responses.js";
 import { readTextRequest } from "./text-request.js";
+import { TextResponses } from "./text-responses.js";
 
 /** Entry of the workers of decoders. */
 export async function load(

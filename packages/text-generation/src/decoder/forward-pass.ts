@@ -96,7 +96,7 @@ function passInputs(
   return inputs;
 }
 
-function integers(graph: DecoderGraph, shape: readonly number[], values: BigInt64Array): Tensor {
+function integers(graph: DecoderGraph, shape: readonly number[], values: BigInt64Array<ArrayBuffer>): Tensor {
   if (graph.integers === "INT64") return Tensor.fromElements("INT64", shape, values);
   return Tensor.fromElements("INT32", shape, Int32Array.from(values, Number));
 }
@@ -106,6 +106,7 @@ function scoresOf(logits: Tensor, row: number, tokens: number, columns: number):
   const [, kept, size] = logits.shape as [number, number, number];
   const column = kept === columns ? tokens - 1 : kept - 1;
   const from = (row * kept + column) * size;
-  if (logits.datatype === "FP16") return float16ToFloat32((logits.elements as Uint16Array).subarray(from, from + size));
+  if (logits.datatype === "FP16")
+    return float16ToFloat32((logits.elements as Uint16Array).subarray(from, from + size));
   return (logits.elements as Float32Array).subarray(from, from + size);
 }

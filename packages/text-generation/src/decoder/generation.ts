@@ -1,7 +1,7 @@
-import type { TokenConstraint } from "../structured/token-constraint.js";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import { tokenLogprobs } from "../sampling/token-logprobs.js";
 import { TokenSampler } from "../sampling/token-sampler.js";
+import type { TokenConstraint } from "../structured/token-constraint.js";
 import { StopStrings } from "../tokenizer/stop-strings.js";
 import { openTextStream, type TextStream } from "../tokenizer/text-stream.js";
 import type { TextTokenizer } from "../tokenizer/text-tokenizer.js";
@@ -86,7 +86,8 @@ export class Generation {
     const mask = await this.#constraint?.allowed();
     const { logprobs } = this.#sampling;
     const count = logprobs ?? (this.responses.wantsLogprobs ? 0 : undefined);
-    const raw = count !== undefined && (this.#sampler.changesScores || mask !== undefined) ? scores.slice() : scores;
+    const raw =
+      count !== undefined && (this.#sampler.changesScores || mask !== undefined) ? scores.slice() : scores;
     const token = this.#sampler.next(scores, mask);
     this.tokens.push(token);
     this.responses.addToken(count === undefined ? undefined : tokenLogprobs(raw, token, count));

@@ -1,8 +1,8 @@
 import { createReadStream } from "node:fs";
 import { totalmem } from "node:os";
-import { type OnnxSession, openSession } from "@tritonjs/core/onnxruntime";
-import type { WorkerHost } from "@tritonjs/core/backend";
 import type { InferContext } from "@tritonjs/core";
+import type { WorkerHost } from "@tritonjs/core/backend";
+import { type OnnxSession, openSession } from "@tritonjs/core/onnxruntime";
 import { TritonError } from "@tritonjs/protocol";
 import { ChatTemplate } from "../chat/chat-template.js";
 import { TextTokenizer } from "../tokenizer/text-tokenizer.js";
@@ -14,7 +14,9 @@ import { KvBudget } from "./kv-budget.js";
 import { readModelDirectory } from "./model-directory.js";
 
 /** Options that cross to the worker. */
-export type DecoderData = Omit<TextGenerationOptions, "directory" | "onWarning"> & { readonly directory: string };
+export type DecoderData = Omit<TextGenerationOptions, "directory" | "onWarning"> & {
+  readonly directory: string;
+};
 
 /** A decoder with everything that its directory holds. */
 export interface OpenDecoder {

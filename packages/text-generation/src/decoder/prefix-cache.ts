@@ -70,7 +70,8 @@ export class PrefixCache {
     for (const entry of this.#entries) {
       if (commonLength(entry.tokens, prompt) === entry.tokens.length) this.#remove(entry);
     }
-    while (this.#tokens + prompt.length > this.maxTokens || this.#entries.length >= MOST_ENTRIES) this.#evict();
+    while (this.#tokens + prompt.length > this.maxTokens || this.#entries.length >= MOST_ENTRIES)
+      this.#evict();
     const tokens = [...prompt];
     this.#entries.push({ tokens, past: detached({ ...past, length: tokens.length }, this.layout) });
     this.#tokens += tokens.length;

@@ -23,15 +23,20 @@ export function encodePrompt(
   const { tokenizer } = decoder;
   // Encoding would take long. No token is longer than the longest of the vocabulary.
   const atLeast = Math.ceil(promptBytes / tokenizer.longestTokenBytes);
-  if ("text" in prompt && atLeast >= longest(decoder)) throw tooLong(modelName, decoder, `at least ${atLeast}`);
+  if ("text" in prompt && atLeast >= longest(decoder))
+    throw tooLong(modelName, decoder, `at least ${atLeast}`);
   const isChat = "messages" in prompt;
   const text = isChat ? render(prompt.messages, prompt.tools, modelName, decoder) : prompt.text;
   const tokens = tokenizer.encode(text, !isChat);
   if (tokens.length >= longest(decoder)) throw tooLong(modelName, decoder, String(tokens.length));
   if (tokens.length > 0) return { text, tokens };
-  throw new TritonError("INVALID_ARG", `prompt of model '${modelName}': expected at least 1 token, got none`, {
-    reason: "INVALID_INPUT",
-  });
+  throw new TritonError(
+    "INVALID_ARG",
+    `prompt of model '${modelName}': expected at least 1 token, got none`,
+    {
+      reason: "INVALID_INPUT",
+    },
+  );
 }
 
 /**
@@ -67,9 +72,13 @@ function render(messages: unknown, tools: unknown, modelName: string, { template
   }
   const list = messages as readonly ChatMessage[];
   if (list.length === 0) {
-    throw new TritonError("INVALID_ARG", `messages to model '${modelName}': expected at least one, got none`, {
-      reason: "INVALID_INPUT",
-    });
+    throw new TritonError(
+      "INVALID_ARG",
+      `messages to model '${modelName}': expected at least one, got none`,
+      {
+        reason: "INVALID_INPUT",
+      },
+    );
   }
   return template.render({
     messages: list,

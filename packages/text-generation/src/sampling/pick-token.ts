@@ -30,7 +30,14 @@ export function pickToken(
   if (topK === 0 && topP >= 1) return drawn(scores, candidates, candidates.length, top, temperature, share);
   candidates.sort((a, b) => scores[b]! - scores[a]! || a - b);
   const kept = topK > 0 ? Math.min(topK, candidates.length) : candidates.length;
-  return drawn(scores, candidates, nucleus(scores, candidates, kept, topP, temperature), top, temperature, share);
+  return drawn(
+    scores,
+    candidates,
+    nucleus(scores, candidates, kept, topP, temperature),
+    top,
+    temperature,
+    share,
+  );
 }
 
 function highest(scores: Float32Array): number {

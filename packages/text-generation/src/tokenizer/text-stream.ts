@@ -1,3 +1,4 @@
+import { TextDecoder } from "node:util";
 import type { TextTokenizer } from "./text-tokenizer.js";
 
 /** Turns the tokens of one text into pieces of text. A piece never ends inside a character. */
