@@ -49,6 +49,8 @@ export class GenerationEngine {
   /** In the order of their admission. */
   #running: Generation[] = [];
   #loop: Promise<void> | undefined;
+  /** True if something has happened since the last step began. */
+  #woken = false;
   #taken = 0;
   #steps = 0;
   #reported = "";
@@ -95,21 +97,25 @@ export class GenerationEngine {
   }
 
   #wake(): void {
-    this.#loop ??= this.#run().finally(() => {
-      this.#loop = undefined;
-    });
+    this.#woken = true;
+    this.#loop ??= this.#run();
   }
 
   async #run(): Promise<void> {
     // Requests that arrive in one turn start together.
     await new Promise((resolve) => setImmediate(resolve));
-    for (;;) {
-      this.#dropClosed();
-      this.#admit();
-      const worked = await this.#step();
+    for (let worked = true; worked || this.#woken; ) {
+      this.#woken = false;
+      try {
+        this.#dropClosed();
+        this.#admit();
+        worked = await this.#step();
+      } catch (error) {
+        for (const text of [...this.#running, ...this.#waiting]) this.#fail(text, error);
+      }
       this.report();
-      if (!worked) return;
     }
+    this.#loop = undefined;
   }
 
   async #step(): Promise<boolean> {

@@ -12,21 +12,35 @@ const PROMPTS = [
 ];
 
 let oracle: UncachedDecoder;
+/** A model with the default options. */
+let shared: StoryTeller;
 beforeAll(async () => {
   oracle = await UncachedDecoder.open(STORIES);
+  shared = new StoryTeller();
 });
-afterAll(() => oracle.release());
+afterAll(async () => {
+  await oracle.release();
+  await shared.close();
+});
 
-let teller: StoryTeller;
-afterEach(() => teller.close());
+/** The model of one test. */
+let teller: StoryTeller | undefined;
+afterEach(async () => {
+  await teller?.close();
+  teller = undefined;
+});
+
+function open(...options: ConstructorParameters<typeof StoryTeller>): StoryTeller {
+  teller = new StoryTeller(...options);
+  return teller;
+}
 
 const wish = (prompt: string, max_tokens: number): Wish => ({ prompt, sampling: { max_tokens } });
 
 describe("greedy text", () => {
   it("of concurrent requests is what a loop without cache and batches writes", async () => {
-    teller = new StoryTeller();
     const lengths = [40, 7, 60, 25, 33];
-    const texts = await Promise.all(PROMPTS.map((prompt, i) => teller.text(wish(prompt, lengths[i]!))));
+    const texts = await Promise.all(PROMPTS.map((prompt, i) => shared.text(wish(prompt, lengths[i]!))));
     for (const [i, prompt] of PROMPTS.entries()) {
       expect(texts[i]).toBe(await oracle.text(prompt, lengths[i]!));
     }
@@ -38,14 +52,14 @@ describe("greedy text", () => {
     ["only two may run together", { maxRunningRequests: 2 }],
     ["prefixes are not cached", { prefixCache: false }],
   ])("stays the same when %s", async (_, options) => {
-    teller = new StoryTeller(options);
+    const teller = open(options);
     const wishes = [...PROMPTS, ...PROMPTS].map((prompt) => wish(prompt, 30));
     const texts = await Promise.all(wishes.map((one) => teller.text(one)));
     for (const [i, { prompt }] of wishes.entries()) expect(texts[i]).toBe(await oracle.text(prompt!, 30));
   });
 
   it("of prompts that begin alike stays the same when they take over what others computed", async () => {
-    teller = new StoryTeller({ prefillTokens: 16 });
+    const teller = open({ prefillTokens: 16 });
     const start = "Once there was a yellow bear. The bear was called Tom and lived in the village. One day";
     const prompts = [" Tom lost", " Tom found a cake.", "", " Tom found"].map((rest) => start + rest);
     await teller.text(wish(start, 3));
@@ -56,14 +70,13 @@ describe("greedy text", () => {
 
 describe("a text", () => {
   it("is the same in pieces and as a whole, which begins with the prompt unless it is excluded", async () => {
-    teller = new StoryTeller();
     const [prompt] = PROMPTS as [string];
     const request = { prompt, sampling: { max_tokens: 50 } };
-    const pieces = await teller.all(request);
+    const pieces = await shared.all(request);
     const text = pieces.map((piece) => piece.text).join("");
     expect(pieces.length).toBeGreaterThan(10);
     expect(pieces.slice(0, -1).every(({ finish }) => finish === "null")).toBe(true);
-    const [whole, ...none] = await teller.all({
+    const [whole, ...none] = await shared.all({
       ...request,
       stream: false,
       inputs: { exclude_input_in_output: [false] },
@@ -76,20 +89,18 @@ describe("a text", () => {
   });
 
   it("is the same for the same seed, whatever runs beside it", async () => {
-    teller = new StoryTeller();
     const sampling = { max_tokens: 30, temperature: 1.5, top_p: 0.95 };
     const seeded = (seed: number) => ({ prompt: "Once there was", sampling: { ...sampling, seed } });
-    const alone = await teller.text(seeded(5));
-    const others = PROMPTS.map((prompt, seed) => teller.text({ prompt, sampling: { ...sampling, seed } }));
-    const [again, other] = await Promise.all([teller.text(seeded(5)), teller.text(seeded(6)), ...others]);
+    const alone = await shared.text(seeded(5));
+    const others = PROMPTS.map((prompt, seed) => shared.text({ prompt, sampling: { ...sampling, seed } }));
+    const [again, other] = await Promise.all([shared.text(seeded(5)), shared.text(seeded(6)), ...others]);
     expect(again).toBe(alone);
     expect(other).not.toBe(alone);
   });
 
   it("ends at a stop string, at its length, and where the model ends it", async () => {
-    teller = new StoryTeller();
     const end = async (sampling: Wish["sampling"]) => {
-      const all = await teller.all({ prompt: PROMPTS[0]!, sampling: { max_tokens: 200, ...sampling } });
+      const all = await shared.all({ prompt: PROMPTS[0]!, sampling: { max_tokens: 200, ...sampling } });
       return [all.map(({ text }) => text).join(""), all.at(-1)!.finish] as const;
     };
     const [whole] = await end({});
@@ -109,9 +120,8 @@ describe("a text", () => {
   });
 
   it("of a chat follows the messages, in the model's template", async () => {
-    teller = new StoryTeller();
     const content = "Tell me a story about a blue fox.";
-    const [answer] = await teller.all({
+    const [answer] = await shared.all({
       messages: [{ role: "user", content }],
       stream: false,
       sampling: { max_tokens: 40 },
@@ -125,8 +135,7 @@ describe("a text", () => {
   });
 
   it("comes with the probabilities of its tokens, the chosen one first", async () => {
-    teller = new StoryTeller();
-    const [piece] = await teller.all({
+    const [piece] = await shared.all({
       prompt: "Once there",
       stream: false,
       sampling: { max_tokens: 3, logprobs: 2 },
@@ -148,7 +157,7 @@ describe("a text", () => {
 
 describe("a model", () => {
   it("goes on with other texts when a client leaves, and shows its load on the metrics page", async () => {
-    teller = new StoryTeller({ maxRunningRequests: 2 });
+    const teller = open({ maxRunningRequests: 2 });
     const long = { prompt: "Once", sampling: { max_tokens: 500, ignore_eos: true } };
     const leaving = new AbortController();
     const stays = teller.pieces(long)[Symbol.asyncIterator]();
@@ -158,7 +167,10 @@ describe("a model", () => {
     const waits = teller.text(wish(PROMPTS[0]!, 10));
     await expect.poll(() => teller.metric("tritonjs_generation_running")).toBe(2);
     leaving.abort();
-    await expect(leaves.next().then(() => leaves.next())).rejects.toThrow();
+    const rest = async () => {
+      for (let next = await leaves.next(); !next.done; next = await leaves.next());
+    };
+    await expect(rest()).rejects.toThrow();
     expect(await waits).toBe(await oracle.text(PROMPTS[0]!, 10));
     expect(await teller.metric("tritonjs_generation_kv_cache_usage")).toBeGreaterThan(0);
     await stays.return?.(undefined);
@@ -167,7 +179,7 @@ describe("a model", () => {
   });
 
   it("keeps requests in its queue while it has no room, so that limits and priorities of the queue hold", async () => {
-    teller = new StoryTeller(
+    const teller = open(
       { maxRunningRequests: 1 },
       { batcher: { priorityLevels: 2, defaultPriorityLevel: 2 } },
     );

@@ -8,6 +8,9 @@ import { InferenceSession, Tensor } from "onnxruntime-node";
  * library.
  */
 export class UncachedDecoder {
+  /** Tokens that were generated, by prompt. */
+  readonly #known = new Map<string, number[]>();
+
   private constructor(
     private readonly session: InferenceSession,
     readonly tokenizer: Tokenizer,
@@ -29,12 +32,17 @@ export class UncachedDecoder {
 
   /** The tokens that follow a prompt, the end token included. */
   async generate(prompt: readonly number[], count: number): Promise<number[]> {
-    const tokens = [...prompt];
+    const key = `${prompt}`;
+    const known = this.#known.get(key) ?? [];
+    const isOver = known.length > 0 && this.end.has(known.at(-1)!);
+    if (known.length >= count || isOver) return known.slice(0, count);
+    const tokens = [...prompt, ...known];
     while (tokens.length - prompt.length < count) {
       const next = await this.#next(tokens);
       tokens.push(next);
       if (this.end.has(next)) break;
     }
+    this.#known.set(key, tokens.slice(prompt.length));
     return tokens.slice(prompt.length);
   }
 
