@@ -80,6 +80,16 @@ function render(messages: unknown, tools: unknown, modelName: string, { template
       },
     );
   }
+  const invalid = list.findIndex(
+    (message: unknown) => typeof (message as ChatMessage | null)?.role !== "string",
+  );
+  if (invalid >= 0) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `messages[${invalid}] to model '${modelName}': expected an object with a role, got ${JSON.stringify(list[invalid]).slice(0, 80)}`,
+      { reason: "INVALID_INPUT" },
+    );
+  }
   return template.render({
     messages: list,
     tools: (tools ?? undefined) as readonly ChatTool[] | undefined,

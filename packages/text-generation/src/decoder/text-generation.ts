@@ -10,6 +10,9 @@ import { LoadGauges } from "./load-gauges.js";
 import { findGraph } from "./model-directory.js";
 import type { DecoderData } from "./open-decoder.js";
 
+/** Calls of tools are part of the text. */
+const OUTPUTS = TEXT_OUTPUTS.filter(({ name }) => name !== "tool_calls");
+
 /**
  * A backend that generates text with a decoder on ONNX Runtime, each instance in a worker thread. It loads the layout
  * that Hugging Face Optimum exports for `text-generation-with-past`: `model.onnx` (or `onnx/model.onnx`),
@@ -44,11 +47,20 @@ export function textGeneration(options: TextGenerationOptions): Backend {
       findGraph(directory);
       return {
         inputs: TEXT_INPUTS,
-        outputs: TEXT_OUTPUTS.filter(({ name }) => name !== "tool_calls"),
+        outputs: OUTPUTS,
         maxBatchSize: 0,
         decoupled: true,
         asInConfig: true,
       };
+    },
+    completeConfig: (config) => {
+      findGraph(directory);
+      for (const { name, dtype: dataType, shape: dims, optional } of TEXT_INPUTS) {
+        config.addInput({ name, dataType, dims, optional });
+      }
+      for (const { name, dtype: dataType, shape: dims } of OUTPUTS)
+        config.addOutput({ name, dataType, dims });
+      config.setModelTransactionPolicy({ decoupled: true });
     },
     createExecutor: (context) => createDecoderExecutor({ ...rest, directory }, context, warn),
   };

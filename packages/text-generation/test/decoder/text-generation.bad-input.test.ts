@@ -26,7 +26,7 @@ describe("a request", () => {
     [
       "with a prompt longer than its space for keys and values",
       { prompt: "cat ".repeat(200) },
-      "expected at most 99 tokens, because kvCacheBytes of 102400 has room for 100 tokens, got 4",
+      "expected at most 99 tokens, because kvCacheBytes of 102400 has room for 100 tokens, got 204",
     ],
     ["with a prompt of 10 MB", { prompt: "a".repeat(10_000_000) }, "got at least"],
     [
@@ -43,7 +43,11 @@ describe("a request", () => {
       { messages: {} },
       "expected a JSON array in 'messages', got object",
     ],
-    ["with a message that is not an object", { messages: ["hello"] }, "message"],
+    [
+      "with a message that is not an object",
+      { messages: ["hello"] },
+      "messages[0] to model 'stories': expected an object with a role, got \"hello\"",
+    ],
     [
       "that streams with its prompt",
       { prompt: "Once", inputs: { exclude_input_in_output: [false] } },
