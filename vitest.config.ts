@@ -14,6 +14,7 @@ const LONG = [
   "packages/grpc/test/server.bad-input.test.ts",
   "packages/client/test/http/inference-server-client.data-types.test.ts",
   "test/core/request-settlement.test.ts",
+  "packages/text-generation/test/decoder/text-generation.mixed-load.test.ts",
   "packages/grpc/test/handlers/stream-infer.back-pressure.test.ts",
   // Models in processes of their own; processes and threads that crash, hang or are killed.
   "test/core/instance-faults.test.ts",

@@ -17,3 +17,16 @@ export type {
   ExecutionWatcher,
   Executor,
 } from "./instance/executor.js";
+export {
+  type ChangeGauge,
+  type ContinuousWorkerOptions,
+  continuousWorker,
+  gaugesOf,
+} from "./instance/stepwise/continuous-worker.js";
+export type {
+  WorkerBatch,
+  WorkerEntry,
+  WorkerHost,
+  WorkerModel,
+  WorkerResponseStream,
+} from "./instance/worker/worker-model.js";

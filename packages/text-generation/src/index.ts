@@ -1,3 +1,5 @@
+import { textGenerationBackend } from "./decoder/repository-model.js";
+
 export type { ChatContentPart, ChatMessage, ChatTool, ChatToolCall } from "./chat/chat-message.js";
 export { ChatTemplate, type ChatTemplateInput, type ChatTemplateOptions } from "./chat/chat-template.js";
 export {
@@ -11,6 +13,8 @@ export {
   type ToolCallReader,
   type ToolCallReaderOptions,
 } from "./chat/tool-calls/tool-call-reader.js";
+export type { DecoderLimits, TextGenerationOptions } from "./decoder/decoder-options.js";
+export { textGeneration } from "./decoder/text-generation.js";
 export { type EmbeddingCallback, textEmbedder, type Vector } from "./embedding/text-embedder.js";
 export type { TextGenerationContext } from "./generator/generation-context.js";
 export type { TextCallback, TextPieces } from "./generator/text-callback.js";
@@ -28,3 +32,6 @@ export type { TextRequest } from "./generator/text-request.js";
 export { readSamplingParameters, type SamplingSource } from "./sampling/read-sampling-parameters.js";
 export type { ResponseFormat, SamplingParameters } from "./sampling/sampling-parameters.js";
 export { TEXT_INPUTS, TEXT_OUTPUTS } from "./tensors/text-model-tensors.js";
+
+/** Backends of models of a repository, by the name in their configuration. */
+export const repositoryBackends = { text_generation: textGenerationBackend };

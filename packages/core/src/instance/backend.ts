@@ -61,6 +61,8 @@ export interface ExecutorContext {
   readonly hosting: InstanceHosting;
   /** Priority of a process, from the host policy. */
   readonly nice?: number | undefined;
+  /** Number of requests of the model that wait in its queue. */
+  readonly queuedRequests: () => number;
   /** The server's log. */
   readonly log: Log;
   /** Registry of further metrics besides those of the library: `triton.metrics`. */

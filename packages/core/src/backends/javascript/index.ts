@@ -64,7 +64,7 @@ export const javascriptBackend: BackendFactory = async (source) => {
       });
       if (!probe.stepwise) return executor;
       assertFitsSteps(info.modelConfig);
-      return new StepwiseExecutor(executor, info.modelConfig.maxBatchSize);
+      return new StepwiseExecutor(executor, () => info.modelConfig.maxBatchSize);
     },
   };
 };

@@ -3,11 +3,20 @@ import { keyList } from "../../config/schema/key-list.js";
 import { type FromWorker, packError, type ToWorker } from "./messages.js";
 import type { WorkerContext } from "./worker-context.js";
 
-/** Messages of a model besides its answers: warnings, lines for the log, changes of metrics, requests to the server. */
-export type HostMessage = Extract<FromWorker, { type: "warning" | "log" | "metrics" | "ask" }>;
+/**
+ * Messages of a model besides its answers: warnings, reports to its backend, lines for the log, changes of metrics,
+ * requests to the server.
+ */
+export type HostMessage = Extract<FromWorker, { type: "warning" | "report" | "log" | "metrics" | "ask" }>;
 
 const KINDS: ReadonlySet<FromWorker["type"]> = new Set(
-  keyList<Record<HostMessage["type"], unknown>>({ warning: true, log: true, metrics: true, ask: true }),
+  keyList<Record<HostMessage["type"], unknown>>({
+    warning: true,
+    report: true,
+    log: true,
+    metrics: true,
+    ask: true,
+  }),
 );
 
 export function isHostMessage(message: FromWorker): message is HostMessage {
@@ -17,10 +26,11 @@ export function isHostMessage(message: FromWorker): message is HostMessage {
 /** Forwards the messages of a model besides its answers. */
 export function tellHost(
   message: HostMessage,
-  { info, warn, host }: WorkerContext,
+  { info, warn, host, onReport }: WorkerContext,
   post: (message: ToWorker) => void,
 ): void {
   if (message.type === "warning") warn(`model '${info.modelName}': ${message.message}`);
+  else if (message.type === "report") onReport?.(message.value);
   else if (message.type === "log") host?.log(message.line);
   else if (message.type === "metrics") host?.changeMetrics(message.changes);
   else {
