@@ -26,12 +26,14 @@ const LONG = [
   "test/core/model-repository/javascript-{models,model-control}.test.ts",
   // A browser.
   "test/dashboard/browser.test.ts",
+  "test/examples/chat-page.browser.test.ts",
   // Frameworks and servers of others.
   "test/core/tensorflow.test.ts",
   "test/core/cloud-repository/s3-*.test.ts",
   "packages/core/test/repository/cloud/cloud-source.google-and-azure.test.ts",
   "test/e2e/nest-routes.test.ts",
   "test/examples/mounted-servers.test.ts",
+  "test/examples/text-engines.test.ts",
   "test/docs/getting-started.test.ts",
   // Runs of the compiler.
   "test/types/forgotten-wrapper.test.ts",
