@@ -12,14 +12,14 @@ import {
 import { TritonError } from "@tritonjs/protocol";
 import { OpenAiAccess, type OpenAiAccessOptions } from "./access/openai-access.js";
 import { ServiceAccess } from "./access/service-access.js";
-import { describeError, errorResponse } from "./errors/error-answer.js";
+import { describeError, refusalResponse } from "./errors/error-answer.js";
 import { OpenAiError } from "./errors/openai-error.js";
 import { FieldWarnings } from "./fields/field-warnings.js";
 import { MOST_TOKENS } from "./fields/sampling-fields.js";
 import type { ServerContext } from "./generation/exchange.js";
 import { newId, unixSeconds } from "./generation/ids.js";
-import { routes } from "./routes/index.js";
-import type { Route } from "./routes/route.js";
+import { openAiRoutes } from "./routes/index.js";
+import type { OpenAiRoute } from "./routes/route.js";
 import { type ChatTemplateSettings, ChatTemplates } from "./templates/chat-templates.js";
 
 /** Options of the OpenAI endpoints, wherever they are mounted. */
@@ -102,7 +102,7 @@ export function openAiHandler(service: InferenceService, options: OpenAiEndpoint
       return identified(await answer(request, requestId), requestId);
     } catch (thrown) {
       if (thrown instanceof ClientGone) return undefined;
-      const refusal = identified(errorResponse(describeError(request, thrown)), requestId);
+      const refusal = identified(refusalResponse(describeError(request, thrown)), requestId);
       if (!(thrown instanceof ConnectionFault)) return refusal;
       return { ...refusal, headers: { ...refusal.headers, connection: "close" } };
     }
@@ -115,9 +115,9 @@ function identified(response: V2Response, requestId: string): V2Response {
 }
 
 /** @throws OpenAiError 404 for an unknown path, 405 for another method */
-function findRoute({ method, path }: V2Request): { readonly route: Route; readonly model: string } {
+function findRoute({ method, path }: V2Request): { readonly route: OpenAiRoute; readonly model: string } {
   const allowed: string[] = [];
-  for (const route of routes) {
+  for (const route of openAiRoutes) {
     const match = route.path.exec(path);
     if (match === null) continue;
     if (route.method === method) return { route, model: decodedName(match.groups?.model ?? "") };

@@ -53,6 +53,12 @@ function checkPorts(values: OptionValues): void {
       address: metricsAddress(values),
       port: values["metrics-port"],
     },
+    {
+      name: "OpenAI",
+      on: values["openai-port"] !== undefined,
+      address: values["openai-address"],
+      port: values["openai-port"] ?? 0,
+    },
   ].filter(({ on }) => on);
   for (const { name, port } of services) {
     if (port < 0 || port > 65535) throw new OptionError(`port for ${name}: expected 0 to 65535, got ${port}`);

@@ -1,4 +1,5 @@
 import type { GrpcOptions } from "@tritonjs/grpc";
+import { openAiOptions, readOrigin } from "./openai-options.js";
 import { boolean, flag, integer, list, text, value } from "./option.js";
 import { OptionError } from "./option-error.js";
 import { type RestrictionArgument, readRestriction } from "./read-restriction.js";
@@ -136,6 +137,7 @@ export const frontendOptions = {
     ),
     "grpc-reflection": flag("Serve gRPC reflection, which lists the services and messages of the protocol."),
   },
+  OpenAI: openAiOptions,
   Metrics: {
     "allow-metrics": boolean("Serve metrics.", true),
     "allow-gpu-metrics": boolean("Serve metrics of GPUs, as nvidia-smi reports them.", true),
@@ -160,11 +162,6 @@ export const frontendOptions = {
 function canReusePorts(): boolean {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   return major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
-}
-
-function readOrigin(origin: string): string {
-  if (origin === "*" || (URL.canParse(origin) && new URL(origin).origin === origin)) return origin;
-  throw new OptionError(`expected * or an origin such as https://app.example.com, got ${origin}`);
 }
 
 function readInputSize(size: string): number {

@@ -6,6 +6,8 @@ import { httpRestrictions } from "./open-frontends.js";
 const SECRET: ReadonlySet<string> = new Set([
   "http-restricted-api",
   "grpc-restricted-protocol",
+  "openai-api-key",
+  "openai-restricted-api",
   "cache-config",
 ]);
 

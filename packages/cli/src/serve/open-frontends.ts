@@ -13,6 +13,7 @@ export const SERVICE_NAMES: Readonly<Record<string, string>> = {
   http: "HTTPService",
   grpc: "GRPCInferenceService",
   metrics: "Metrics Service",
+  openai: "OpenAI frontend",
 };
 
 /** The error of a frontend that could not be opened. */
@@ -31,9 +32,10 @@ export class StartError extends Error {
  * Creates the frontends that the command line requests.
  *
  * @param pages the dashboard, if the command line requests it
+ * @param openAi the OpenAI frontend, if the command line requests it
  * @throws OptionError for an invalid pattern, or a file that cannot be read.
  */
-export function openChosenFrontends(values: OptionValues, pages?: WebPages): Frontend[] {
+export function openChosenFrontends(values: OptionValues, pages?: WebPages, openAi?: Frontend): Frontend[] {
   const frontends: Frontend[] = [];
   if (values["allow-grpc"]) {
     const socket = `${values["grpc-address"]}:${values["grpc-port"]}`;
@@ -48,6 +50,10 @@ export function openChosenFrontends(values: OptionValues, pages?: WebPages): Fro
     const port = values["metrics-port"];
     const frontend = metrics({ address, port, ...(pages && { pages }) });
     frontends.push(orSayWhy(frontend, "Metrics service", `${address}:${port}`, "--metrics-port"));
+  }
+  if (openAi !== undefined) {
+    const socket = `${values["openai-address"]}:${values["openai-port"]}`;
+    frontends.push(orSayWhy(openAi, "OpenAI frontend", socket, "--openai-port"));
   }
   return frontends;
 }

@@ -14,20 +14,38 @@ export function openManagementWarning(values: OptionValues): string | undefined 
   const open = new Set<EndpointGroup>();
   const places: string[] = [];
   const fixes: string[] = [];
-  const frontends = [
-    { name: "http", title: "HTTP", restricted: values["http-restricted-api"], option: "http-restricted-api" },
+  const frontends: readonly ManagedFrontend[] = [
+    {
+      name: "http",
+      title: "HTTP",
+      listens: values["allow-http"],
+      restricted: values["http-restricted-api"],
+      option: "http-restricted-api",
+      offered: MANAGEMENT,
+    },
     {
       name: "grpc",
       title: "gRPC",
+      listens: values["allow-grpc"],
       restricted: values["grpc-restricted-protocol"],
       option: "grpc-restricted-protocol",
+      offered: MANAGEMENT,
     },
-  ] as const;
-  for (const { name, title, restricted, option } of frontends) {
+    {
+      name: "openai",
+      title: "OpenAI's endpoints",
+      listens: values["openai-port"] !== undefined && !hasKeys(values),
+      restricted: values["openai-restricted-api"],
+      option: "openai-restricted-api",
+      // They load and unload models only if clients control which models are loaded.
+      offered: values["model-control-mode"] === "explicit" ? ["model-repository"] : [],
+    },
+  ];
+  for (const { name, title, listens, restricted, option, offered } of frontends) {
     const address = values[`${name}-address`];
-    if (!values[`allow-${name}`] || isLoopback(address)) continue;
-    const closed = new Set(restricted.flatMap(({ groups }) => groups));
-    const groups = MANAGEMENT.filter((group) => !closed.has(group));
+    if (!listens || isLoopback(address)) continue;
+    const closed = new Set<string>(restricted.flatMap(({ groups }) => groups));
+    const groups = offered.filter((group) => !closed.has(group));
     if (groups.length === 0) continue;
     for (const group of groups) open.add(group);
     places.push(`${title} on ${address}`);
@@ -36,6 +54,20 @@ export function openManagementWarning(values: OptionValues): string | undefined 
   if (open.size === 0) return undefined;
   const groups = MANAGEMENT.filter((group) => open.has(group)).join(", ");
   return `other machines can use ${groups} over ${places.join(" and ")}; to close them: ${fixes.join("; ")}`;
+}
+
+/** A frontend with operations that change the server. */
+interface ManagedFrontend {
+  readonly name: "http" | "grpc" | "openai";
+  readonly title: string;
+  readonly listens: boolean;
+  readonly restricted: readonly { readonly groups: readonly string[] }[];
+  readonly option: string;
+  readonly offered: readonly EndpointGroup[];
+}
+
+function hasKeys(values: OptionValues): boolean {
+  return values["openai-api-key"].length > 0 || values["openai-api-key-file"] !== "";
 }
 
 function isLoopback(address: string): boolean {

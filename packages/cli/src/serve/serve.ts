@@ -11,6 +11,7 @@ import { metricsComplaints } from "./metrics-settings.js";
 import { openDashboard } from "./open-dashboard.js";
 import { openChosenFrontends, SERVICE_NAMES, StartError } from "./open-frontends.js";
 import { openManagementWarning } from "./open-management.js";
+import { openOpenAi } from "./open-openai.js";
 import { loadSpanTracer } from "./span-tracer.js";
 import { logStart } from "./start-tables.js";
 import { abandonServer, stopServer } from "./stop-server.js";
@@ -46,7 +47,7 @@ export async function serve(
   let isServing = false;
   try {
     const pages = values.dashboard ? await openDashboard(values) : undefined;
-    const frontends = openChosenFrontends(values, pages);
+    const frontends = openChosenFrontends(values, pages, await openOpenAi(values));
     const tracer =
       traces.spans && (await loadSpanTracer(traces.spans, (message) => triton?.service.log.error(message)));
     triton = new Triton({

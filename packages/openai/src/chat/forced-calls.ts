@@ -1,5 +1,6 @@
+import type { ToolCallPiece } from "@tritonjs/text-generation";
 import { newId } from "../generation/ids.js";
-import type { ToolCallPiece, ToolCallText } from "../generation/text-choice.js";
+import type { ToolCallText } from "../generation/text-choice.js";
 import type { Tool, ToolUse } from "./tools.js";
 
 /** Schema of a function without parameters. */

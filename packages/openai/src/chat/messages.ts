@@ -1,5 +1,5 @@
 import { invalidField, wrongType } from "../errors/openai-error.js";
-import { type Fields, fieldsOf } from "../fields/fields.js";
+import { type Fields, objectFields } from "../fields/fields.js";
 
 /** A message of a chat, as the request has it. */
 export interface Message {
@@ -25,7 +25,7 @@ export function readMessages(fields: Fields): readonly Message[] {
     throw invalidField("messages", "'messages': expected at least one message, got none", "empty_array");
   }
   given.forEach((message, index) => {
-    checkMessage(fieldsOf(message, `messages[${index}]`));
+    checkMessage(objectFields(message, `messages[${index}]`));
   });
   return given as readonly Message[];
 }
@@ -48,7 +48,7 @@ function checkMessage(message: Fields): void {
     );
   }
   calls?.forEach((call, index) => {
-    const fields = fieldsOf(call, message.path(`tool_calls[${index}]`));
+    const fields = objectFields(call, message.path(`tool_calls[${index}]`));
     const called = fields.object("function");
     if (called === undefined) throw wrongType(fields.path("function"), "an object", undefined);
     called.requiredString("name");
@@ -74,7 +74,7 @@ function checkContent(message: Fields, role: string): void {
   if (content.length === 0)
     throw invalidField(path, `'${path}': expected at least one part, got none`, "empty_array");
   content.forEach((part, index) => {
-    const fields = fieldsOf(part, `${path}[${index}]`);
+    const fields = objectFields(part, `${path}[${index}]`);
     const type = fields.requiredString("type");
     if (type !== "text") return;
     if (fields.string("text") === undefined) throw wrongType(fields.path("text"), "a string", undefined);

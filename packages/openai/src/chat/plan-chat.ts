@@ -2,7 +2,7 @@ import type { PinnedModel } from "@tritonjs/core/frontend";
 import type { ChatTemplate } from "@tritonjs/text-generation";
 import { OpenAiError } from "../errors/openai-error.js";
 import type { Sampling } from "../fields/sampling-fields.js";
-import type { Exchange } from "../generation/exchange.js";
+import type { OpenAiExchange } from "../generation/exchange.js";
 import type { GenerationPlan } from "../generation/generation.js";
 import { type PromptCall, planGeneration } from "../generation/plan.js";
 import type { ToolCallText } from "../generation/text-choice.js";
@@ -20,7 +20,7 @@ import type { ToolUse } from "./tools.js";
  * @throws OpenAiError 400 for a model that cannot take the chat; TritonError INVALID_ARG if the template rejects it
  */
 export function planChat(
-  exchange: Exchange,
+  exchange: OpenAiExchange,
   pinned: PinnedModel,
   template: ChatTemplate | undefined,
   chat: Chat,
@@ -41,7 +41,7 @@ export function planChat(
 type ChatCall = Pick<TextCall, "prompt" | "messages" | "tools" | "sampling"> & Pick<PromptCall, "toolCalls">;
 
 function callWithMessages(
-  { templates }: Exchange,
+  { templates }: OpenAiExchange,
   model: TextModel,
   template: ChatTemplate | undefined,
   { messages, toolUse, sampling }: Chat,
@@ -61,7 +61,7 @@ function callWithMessages(
 }
 
 function callWithPrompt(
-  { templates }: Exchange,
+  { templates }: OpenAiExchange,
   model: TextModel,
   template: ChatTemplate | undefined,
   { messages, toolUse, sampling, variables, addGenerationPrompt }: Chat,

@@ -1,5 +1,5 @@
 import { invalidField, shown, wrongType } from "../errors/openai-error.js";
-import { type Fields, fieldsOf } from "../fields/fields.js";
+import { type Fields, objectFields } from "../fields/fields.js";
 
 /** A function that the model may call. */
 export interface Tool {
@@ -42,7 +42,7 @@ export function readToolUse(fields: Fields): ToolUse | undefined {
       "array_above_max_length",
     );
   }
-  const tools = given.map((tool, index) => readTool(fieldsOf(tool, `tools[${index}]`), tool));
+  const tools = given.map((tool, index) => readTool(objectFields(tool, `tools[${index}]`), tool));
   const choice = readToolChoice(fields.any("tool_choice"), tools);
   if (choice === "none" || tools.length === 0) return undefined;
   return {
@@ -76,7 +76,7 @@ function readToolChoice(value: unknown, tools: readonly Tool[]): ToolChoice {
     if (tools.length > 0 || value === "auto") return value;
     throw invalidField("tool_choice", "'tool_choice': expected 'tools' beside it, got none");
   }
-  const fields = fieldsOf(value, "tool_choice");
+  const fields = objectFields(value, "tool_choice");
   fields.choice("type", ["function"]);
   const name = (fields.object("function") ?? fields).requiredString("name");
   if (!tools.some((tool) => isNamed(tool, { name }))) {

@@ -1,6 +1,6 @@
 import type { PinnedModel } from "@tritonjs/core/frontend";
 import { OpenAiError } from "../errors/openai-error.js";
-import type { Exchange } from "../generation/exchange.js";
+import type { OpenAiExchange } from "../generation/exchange.js";
 import type { GenerationPlan } from "../generation/generation.js";
 import { planGeneration } from "../generation/plan.js";
 import { textModelOf } from "../model/text-model.js";
@@ -12,7 +12,7 @@ import type { Completion } from "./completion-request.js";
  * @throws OpenAiError 400 for a model that takes only messages
  */
 export function planCompletion(
-  exchange: Exchange,
+  exchange: OpenAiExchange,
   pinned: PinnedModel,
   { prompts, choices, sampling, topLogprobs, stream }: Completion,
 ): GenerationPlan {

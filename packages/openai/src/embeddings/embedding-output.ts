@@ -58,7 +58,7 @@ export function cutVector(vector: Vector, dimensions: number): Vector {
 }
 
 /** An embedding as base64 of its FP32 numbers in little-endian order. */
-export function toBase64(vector: Vector): string {
+export function vectorBase64(vector: Vector): string {
   const bytes = Buffer.alloc(vector.length * 4);
   for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * 4);
   return bytes.toString("base64");

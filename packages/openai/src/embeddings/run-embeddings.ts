@@ -1,7 +1,7 @@
 import type { InferenceResponse, PinnedModel, RequestHandle } from "@tritonjs/core/frontend";
 import { ClientGone } from "@tritonjs/http/frontend";
 import { TritonError } from "@tritonjs/protocol";
-import type { Exchange } from "../generation/exchange.js";
+import type { OpenAiExchange } from "../generation/exchange.js";
 import type { EmbeddingCall } from "./embedding-inputs.js";
 import type { EmbeddingModel } from "./embedding-model.js";
 import { countedTokens, readVectors, type Vector } from "./embedding-output.js";
@@ -22,7 +22,7 @@ export interface Embeddings {
  * @throws the first error of the model; ClientGone when the client leaves
  */
 export async function runEmbeddings(
-  exchange: Exchange,
+  exchange: OpenAiExchange,
   pinned: PinnedModel,
   model: EmbeddingModel,
   calls: readonly EmbeddingCall[],
@@ -63,7 +63,7 @@ export async function runEmbeddings(
 }
 
 function runCall(
-  { requestId }: Exchange,
+  { requestId }: OpenAiExchange,
   pinned: PinnedModel,
   { output, countsTokens }: EmbeddingModel,
   { inputs }: EmbeddingCall,

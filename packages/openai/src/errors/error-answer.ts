@@ -76,7 +76,7 @@ function retryHeaders({ retryAfterMs }: TritonError, status: number): Record<str
 }
 
 /** Makes the answer to an error. */
-export function errorResponse({ status, body, headers }: ErrorAnswer): V2Response {
+export function refusalResponse({ status, body, headers }: ErrorAnswer): V2Response {
   return {
     status,
     headers: { "content-type": "application/json", ...headers },

@@ -86,7 +86,7 @@ export class Fields {
 
   object(name: string): Fields | undefined {
     const value = this.any(name);
-    return value === undefined ? undefined : fieldsOf(value, this.path(name));
+    return value === undefined ? undefined : objectFields(value, this.path(name));
   }
 
   /** Names of the fields that nothing has read. */
@@ -96,7 +96,7 @@ export class Fields {
 }
 
 /** The fields of a value that has to be an object. */
-export function fieldsOf(value: unknown, path: string): Fields {
+export function objectFields(value: unknown, path: string): Fields {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
     return new Fields(value as Record<string, unknown>, path);
   }
@@ -109,7 +109,7 @@ export function isIntegers(values: readonly unknown[]): values is readonly numbe
 }
 
 /** JSON text of a part of a request. */
-export function jsonOf(value: unknown, path: string): string {
+export function requestJson(value: unknown, path: string): string {
   try {
     return JSON.stringify(value);
   } catch {

@@ -1,5 +1,5 @@
 import { invalidField, wrongType } from "../errors/openai-error.js";
-import { type Fields, fieldsOf, isIntegers } from "./fields.js";
+import { type Fields, isIntegers, objectFields } from "./fields.js";
 
 /** Settings of the sampling with the field names of OpenAI and vLLM, as models get them in `sampling_parameters`. */
 export type Sampling = Record<string, unknown>;
@@ -82,7 +82,7 @@ function readStrings(fields: Fields, name: string): readonly unknown[] | undefin
 function readLogitBias(fields: Fields): unknown {
   const given = fields.any("logit_bias");
   if (given === undefined) return undefined;
-  fieldsOf(given, "logit_bias");
+  objectFields(given, "logit_bias");
   const entries = Object.entries(given as object);
   for (const [token, bias] of entries) {
     const isToken = /^\d+$/.test(token);

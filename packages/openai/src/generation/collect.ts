@@ -1,9 +1,10 @@
 import { ClientGone } from "@tritonjs/http/frontend";
 import { TritonError } from "@tritonjs/protocol";
+import type { ToolCallDelta } from "@tritonjs/text-generation";
 import type { FinishReason } from "../model/text-piece.js";
 import type { RankedToken } from "../model/token-logprobs.js";
-import { joinToolCalls, type ToolCall, type ToolCallDelta } from "../model/tool-call-delta.js";
-import type { Exchange } from "./exchange.js";
+import { joinToolCalls, type ToolCall } from "../model/tool-call-delta.js";
+import type { OpenAiExchange } from "./exchange.js";
 import { Generation, type GenerationPlan, type Usage } from "./generation.js";
 
 /** A choice as a whole. */
@@ -25,7 +26,7 @@ export interface WholeAnswer {
  *
  * @throws the first error of the model; ClientGone when the client leaves
  */
-export async function collectAnswer(exchange: Exchange, plan: GenerationPlan): Promise<WholeAnswer> {
+export async function collectAnswer(exchange: OpenAiExchange, plan: GenerationPlan): Promise<WholeAnswer> {
   try {
     return await collect(exchange, plan);
   } catch (error) {
@@ -35,7 +36,7 @@ export async function collectAnswer(exchange: Exchange, plan: GenerationPlan): P
   }
 }
 
-function collect(exchange: Exchange, plan: GenerationPlan): Promise<WholeAnswer> {
+function collect(exchange: OpenAiExchange, plan: GenerationPlan): Promise<WholeAnswer> {
   const parts = plan.choices.map(() => ({
     text: "",
     toolCalls: [] as ToolCallDelta[],

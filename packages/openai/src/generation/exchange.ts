@@ -19,7 +19,7 @@ export interface ServerContext {
 }
 
 /** One request on its way through a route. */
-export interface Exchange extends ServerContext {
+export interface OpenAiExchange extends ServerContext {
   readonly request: V2Request;
   /** Id of the request, which the answer, the log and traces have. */
   readonly requestId: string;

@@ -2,7 +2,7 @@ import type { InferenceResponse, InferInit, PinnedModel, RequestHandle } from "@
 import { TritonError } from "@tritonjs/protocol";
 import type { TextModel } from "../model/text-model.js";
 import type { FinishReason } from "../model/text-piece.js";
-import type { Exchange } from "./exchange.js";
+import type { OpenAiExchange } from "./exchange.js";
 import { type ChoiceDelta, type ChoiceFilters, TextChoice } from "./text-choice.js";
 
 /** Numbers of tokens, as OpenAI names them. */
@@ -44,7 +44,7 @@ export interface GenerationListener {
  * cancelled at once.
  */
 export class Generation {
-  readonly #exchange: Exchange;
+  readonly #exchange: OpenAiExchange;
   readonly #plan: GenerationPlan;
   readonly #listener: GenerationListener;
   readonly #choices: readonly TextChoice[];
@@ -57,7 +57,7 @@ export class Generation {
   #over = false;
   #stopWatching: () => void = () => {};
 
-  constructor(exchange: Exchange, plan: GenerationPlan, listener: GenerationListener) {
+  constructor(exchange: OpenAiExchange, plan: GenerationPlan, listener: GenerationListener) {
     this.#exchange = exchange;
     this.#plan = plan;
     this.#listener = listener;

@@ -2,7 +2,7 @@ import type { PinnedModel } from "@tritonjs/core/frontend";
 import type { Sampling } from "../fields/sampling-fields.js";
 import { type TextCall, textInputs } from "../model/text-inputs.js";
 import type { TextModel } from "../model/text-model.js";
-import type { Exchange } from "./exchange.js";
+import type { OpenAiExchange } from "./exchange.js";
 import type { ChoiceRequest, GenerationPlan } from "./generation.js";
 import { StopStrings } from "./stop-strings.js";
 import type { ToolCallText } from "./text-choice.js";
@@ -17,7 +17,7 @@ export interface PromptCall extends TextCall {
 
 /** Plans a request to the model for each choice of each prompt. Choices of one prompt have seeds in a row. */
 export function planGeneration(
-  exchange: Exchange,
+  exchange: OpenAiExchange,
   pinned: PinnedModel,
   model: TextModel,
   calls: readonly PromptCall[],

@@ -2,7 +2,7 @@ import { BodyStream, ClientGone, type V2Response } from "@tritonjs/http/frontend
 import { TritonError } from "@tritonjs/protocol";
 import { describeError, type ErrorAnswer } from "../errors/error-answer.js";
 import type { FinishReason } from "../model/text-piece.js";
-import type { Exchange } from "./exchange.js";
+import type { OpenAiExchange } from "./exchange.js";
 import { Generation, type GenerationPlan, type Usage } from "./generation.js";
 import type { ChoiceDelta } from "./text-choice.js";
 
@@ -31,7 +31,7 @@ const HEADERS: V2Response["headers"] = {
  * @throws the error of the model if it comes first; ClientGone when the client leaves before
  */
 export async function streamAnswer(
-  exchange: Exchange,
+  exchange: OpenAiExchange,
   plan: GenerationPlan,
   writer: EventWriter,
 ): Promise<V2Response> {
@@ -47,7 +47,7 @@ export async function streamAnswer(
 }
 
 function streamEvents(
-  exchange: Exchange,
+  exchange: OpenAiExchange,
   plan: GenerationPlan,
   writer: EventWriter,
   onSettled: () => void,

@@ -1,8 +1,9 @@
 import type { InferenceResponse } from "@tritonjs/core/frontend";
+import type { ToolCallDelta, ToolCallPiece } from "@tritonjs/text-generation";
 import type { TextModel } from "../model/text-model.js";
 import { type FinishReason, TextPieces } from "../model/text-piece.js";
 import type { RankedToken } from "../model/token-logprobs.js";
-import type { ToolCallDelta } from "../model/tool-call-delta.js";
+
 import type { StopStrings } from "./stop-strings.js";
 
 /** A part of a choice. */
@@ -17,9 +18,6 @@ export interface ToolCallText {
   push(text: string): readonly ToolCallPiece[];
   end(): readonly ToolCallPiece[];
 }
-
-/** Plain text, or a part of a call. */
-export type ToolCallPiece = { readonly content: string } | ToolCallDelta;
 
 /** What happens to the text of a choice on its way to the client. */
 export interface ChoiceFilters {

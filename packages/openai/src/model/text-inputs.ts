@@ -1,7 +1,7 @@
 import type { InferInit } from "@tritonjs/core/frontend";
 import type { Tensor } from "@tritonjs/protocol";
 import { invalidField, OpenAiError } from "../errors/openai-error.js";
-import { jsonOf } from "../fields/fields.js";
+import { requestJson } from "../fields/fields.js";
 import type { Sampling } from "../fields/sampling-fields.js";
 import { type SlotValue, tensorOf } from "./input-tensor.js";
 import type { TextModel } from "./text-model.js";
@@ -50,12 +50,12 @@ export function textInputs(
   const { prompt, messages, tools, stream, sampling, logprobs } = call;
   if (prompt !== undefined && !put(model.promptInput!, prompt)) throw notOnePrompt(model);
   if (messages !== undefined) {
-    put("messages", jsonOf(messages, "messages"));
+    put("messages", requestJson(messages, "messages"));
     // A model may require its prompt all the same.
     const { promptInput } = model;
     if (promptInput !== undefined && !model.inputs.get(promptInput)!.optional) put(promptInput, "");
   }
-  if (tools !== undefined) put("tools", jsonOf(tools, "tools"));
+  if (tools !== undefined) put("tools", requestJson(tools, "tools"));
   put("stream", stream);
   put("exclude_input_in_output", true);
   put("sampling_param_exclude_input_from_output", true);
@@ -64,7 +64,7 @@ export function textInputs(
   put("return_num_output_tokens", true);
   if (logprobs && !put("return_logprobs", true)) withoutEffect("logprobs");
   if (model.inputs.has("sampling_parameters")) {
-    put("sampling_parameters", jsonOf(sampling, "sampling_parameters"));
+    put("sampling_parameters", requestJson(sampling, "sampling_parameters"));
   } else {
     putSampling(model, sampling, put, withoutEffect);
   }
@@ -98,7 +98,7 @@ function putResponseFormat(
   const isPut =
     type === "json_schema"
       ? put("guided_decoding_guide_type", type) &&
-        put("guided_decoding_guide", jsonOf(json_schema?.schema, "response_format.json_schema.schema"))
+        put("guided_decoding_guide", requestJson(json_schema?.schema, "response_format.json_schema.schema"))
       : put("guided_decoding_guide_type", "json");
   if (isPut) return;
   const text =

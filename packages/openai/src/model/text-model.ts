@@ -13,6 +13,9 @@ export interface TextModel {
   readonly textOutput: string;
 }
 
+/** Inputs of BYTES that are not a prompt. */
+const OTHER_TEXTS = new Set(["messages", "tools", "sampling_parameters", "embedding_request", "image"]);
+
 const described = new WeakMap<ModelConfig, TextModel>();
 
 /**
@@ -46,8 +49,8 @@ function describe({ name, input, output, maxBatchSize }: ModelConfig): TextModel
   return { name, inputs, outputs: new Set(output.map((one) => one.name)), promptInput, textOutput };
 }
 
-function isRequiredText({ datatype, optional }: InputSlot): boolean {
-  return datatype === "BYTES" && !optional;
+function isRequiredText({ name, datatype, optional }: InputSlot): boolean {
+  return datatype === "BYTES" && !optional && !OTHER_TEXTS.has(name);
 }
 
 function onlyOne<T>(values: readonly T[]): T | undefined {

@@ -1,8 +1,9 @@
 import type { InferenceResponse } from "@tritonjs/core/frontend";
 import type { Tensor } from "@tritonjs/protocol";
+import type { ToolCallDelta } from "@tritonjs/text-generation";
 import type { TextModel } from "./text-model.js";
 import { type RankedToken, readLogprobs } from "./token-logprobs.js";
-import { readToolCalls, type ToolCallDelta } from "./tool-call-delta.js";
+import { readToolCalls } from "./tool-call-delta.js";
 
 /** Why a choice ended. */
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";

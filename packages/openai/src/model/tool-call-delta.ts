@@ -1,10 +1,4 @@
-/** A part of a call of a tool, as chunks of OpenAI have it. The first part of a call has its id and name. */
-export interface ToolCallDelta {
-  readonly index: number;
-  readonly id?: string;
-  readonly type?: "function";
-  readonly function?: { readonly name?: string; readonly arguments?: string };
-}
+import type { ToolCallDelta } from "@tritonjs/text-generation";
 
 /** A whole call of a tool. */
 export interface ToolCall {

@@ -1,6 +1,6 @@
 import { type Message, readMessages } from "../chat/messages.js";
 import { invalidField, OpenAiError, shown } from "../errors/openai-error.js";
-import { Fields, fieldsOf } from "../fields/fields.js";
+import { Fields, objectFields } from "../fields/fields.js";
 
 /** Kinds of text in the content of an item. */
 const TEXT_PARTS = new Set(["input_text", "output_text", "text"]);
@@ -18,7 +18,7 @@ export function readInputItems(fields: Fields): readonly Message[] {
     throw invalidField("input", text, input === undefined ? "missing_required_parameter" : "invalid_type");
   }
   const messages: Message[] = [];
-  for (const [index, item] of input.entries()) addItem(messages, fieldsOf(item, `input[${index}]`));
+  for (const [index, item] of input.entries()) addItem(messages, objectFields(item, `input[${index}]`));
   return readMessages(new Fields({ messages }));
 }
 
@@ -69,13 +69,13 @@ function contentOf(item: Fields): string {
       `'${path}': expected a string or an array, got ${shown(content)}`,
       "invalid_type",
     );
-  return content.map((part, index) => textOf(fieldsOf(part, `${path}[${index}]`))).join("\n");
+  return content.map((part, index) => textOf(objectFields(part, `${path}[${index}]`))).join("\n");
 }
 
 function outputOf(item: Fields): string {
   const output = item.any("output");
   return Array.isArray(output)
-    ? output.map((part, index) => textOf(fieldsOf(part, item.path(`output[${index}]`)))).join("\n")
+    ? output.map((part, index) => textOf(objectFields(part, item.path(`output[${index}]`)))).join("\n")
     : item.requiredString("output");
 }
 

@@ -1,10 +1,11 @@
+import type { ToolCallDelta } from "@tritonjs/text-generation";
 import type { ErrorAnswer } from "../errors/error-answer.js";
 import type { Usage } from "../generation/generation.js";
 import { newId } from "../generation/ids.js";
 import type { EventWriter } from "../generation/stream-events.js";
 import type { ChoiceDelta } from "../generation/text-choice.js";
 import type { FinishReason } from "../model/text-piece.js";
-import type { ToolCall, ToolCallDelta } from "../model/tool-call-delta.js";
+import type { ToolCall } from "../model/tool-call-delta.js";
 import {
   callItem,
   endState,

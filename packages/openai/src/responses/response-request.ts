@@ -1,7 +1,7 @@
 import type { Chat, RequestLimits } from "../chat/chat-request.js";
 import { readToolUse } from "../chat/tools.js";
 import { invalidField, OpenAiError } from "../errors/openai-error.js";
-import { Fields, fieldsOf } from "../fields/fields.js";
+import { Fields, objectFields } from "../fields/fields.js";
 import { MOST_TOKENS, readSampling } from "../fields/sampling-fields.js";
 import { readInputItems } from "./input-items.js";
 
@@ -115,7 +115,7 @@ function readTextFormat(fields: Fields): unknown {
 /** Tools as chats have them. */
 function readTools(fields: Fields): unknown[] {
   return (fields.array("tools") ?? []).map((tool, index) => {
-    const given = fieldsOf(tool, `tools[${index}]`);
+    const given = objectFields(tool, `tools[${index}]`);
     const type = given.requiredString("type");
     if (type !== "function") {
       const text = `'tools[${index}].type': expected function, got ${type}: tools of OpenAI itself do not run here`;

@@ -4,10 +4,10 @@ import { completionsRoute } from "./completions.js";
 import { embeddingsRoute } from "./embeddings.js";
 import { modelRoutes } from "./models.js";
 import { responsesRoute } from "./responses.js";
-import type { Route } from "./route.js";
+import type { OpenAiRoute } from "./route.js";
 
 /** All endpoints, in the order in which they are tried. */
-export const routes: readonly Route[] = [
+export const openAiRoutes: readonly OpenAiRoute[] = [
   chatRoute,
   completionsRoute,
   responsesRoute,

@@ -1,11 +1,11 @@
 import { TritonError } from "@tritonjs/protocol";
 import { OpenAiError } from "../errors/openai-error.js";
-import type { Exchange } from "../generation/exchange.js";
-import { unknownModel } from "./open-model.js";
-import { jsonAnswer, type Route } from "./route.js";
+import type { OpenAiExchange } from "../generation/exchange.js";
+import { unknownModel } from "./read-request.js";
+import { jsonResult, type OpenAiRoute } from "./route.js";
 
 /** The models that are ready, and Triton's additions: loading and unloading. */
-export const modelRoutes: readonly Route[] = [
+export const modelRoutes: readonly OpenAiRoute[] = [
   {
     path: /^\/v1\/models$/,
     method: "GET",
@@ -14,7 +14,7 @@ export const modelRoutes: readonly Route[] = [
     async handle(exchange) {
       const index = await exchange.service.repositoryIndex(true);
       const names = [...new Set(index.filter(({ state }) => state === "READY").map(({ name }) => name))];
-      return jsonAnswer({ object: "list", data: names.map((name) => modelObject(exchange, name)) });
+      return jsonResult({ object: "list", data: names.map((name) => modelObject(exchange, name)) });
     },
   },
   {
@@ -32,7 +32,7 @@ export const modelRoutes: readonly Route[] = [
         });
       }
       await asBadRequest(() => service.loadModel(model, {}));
-      return jsonAnswer(modelObject(exchange, model));
+      return jsonResult(modelObject(exchange, model));
     },
   },
   {
@@ -47,7 +47,7 @@ export const modelRoutes: readonly Route[] = [
         throw new OpenAiError(400, `model '${model}' is not loaded`, { param: "model", code: "not_loaded" });
       }
       await asBadRequest(() => service.unloadModel(model, {}));
-      return jsonAnswer({ status: "success", model });
+      return jsonResult({ status: "success", model });
     },
   },
   {
@@ -57,18 +57,18 @@ export const modelRoutes: readonly Route[] = [
     access: "metadata",
     handle(exchange, model) {
       if (!exchange.service.isModelReady(model, "")) throw unknownModel(model);
-      return jsonAnswer(modelObject(exchange, model));
+      return jsonResult(modelObject(exchange, model));
     },
   },
 ];
 
-function modelObject({ startedAt }: Exchange, id: string): object {
+function modelObject({ startedAt }: OpenAiExchange, id: string): object {
   // The owner is that of Triton's own frontend, because clients compare it.
   return { id, object: "model", created: startedAt, owned_by: "Triton Inference Server" };
 }
 
 /** @throws OpenAiError 400 unless clients control which models are loaded */
-function checkControl({ service }: Exchange): void {
+function checkControl({ service }: OpenAiExchange): void {
   if (service.inspector?.modelControlMode === "explicit") return;
   // The words of Triton's OpenAI frontend.
   const text = "Model load/unload requires --model-control-mode=explicit";

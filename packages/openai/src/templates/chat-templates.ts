@@ -44,12 +44,12 @@ export class ChatTemplates {
   /**
    * The template of a model; undefined if it has none.
    *
-   * @throws TritonError INVALID_ARG for a template that cannot be read, NOT_FOUND if the directory in the options has none
+   * @throws TritonError INVALID_ARG for a template that cannot be read, INTERNAL if the directory in the options has none
    */
   find({ name, config, directory }: ReadyModel): Promise<ChatTemplate | undefined> {
     if (this.isChosen(name)) {
       const chosen = this.#directories[name]!;
-      return kept(this.#ofOptions, name, () => ChatTemplate.open(chosen));
+      return kept(this.#ofOptions, name, () => openChosen(chosen, name));
     }
     if (directory === undefined) return Promise.resolve(undefined);
     return kept(this.#ofModels, config, () => openIfPresent(directory));
@@ -64,6 +64,14 @@ export class ChatTemplates {
     const family = Object.hasOwn(this.#families, model) ? this.#families[model] : template?.toolCallFamily;
     return family && createToolCallReader(family, { tools });
   }
+}
+
+/** @throws TritonError INTERNAL without a template: the client is not at fault */
+async function openChosen(directory: string, model: string): Promise<ChatTemplate> {
+  const found = await openIfPresent(directory);
+  if (found !== undefined) return found;
+  const text = `chatTemplates of model '${model}': expected tokenizer_config.json with a chat_template in ${directory}, got none`;
+  throw new TritonError("INTERNAL", text);
 }
 
 async function openIfPresent(directory: string): Promise<ChatTemplate | undefined> {

@@ -1,4 +1,4 @@
-import { type InputSpec, type OutputSpec, sample, Triton, type TritonOptions } from "@tritonjs/core";
+import { sample, type TensorSpec, Triton, type TritonOptions } from "@tritonjs/core";
 import { afterEach } from "vitest";
 import { type OpenAiOptions, openai } from "../../src/index.js";
 
@@ -45,7 +45,7 @@ export interface Said {
   readonly output?: number;
 }
 
-const INPUTS: InputSpec[] = [
+const INPUTS: TensorSpec[] = [
   { name: "text_input", ...TEXT, optional: true },
   { name: "messages", ...TEXT, optional: true },
   { name: "tools", ...TEXT, optional: true },
@@ -55,7 +55,7 @@ const INPUTS: InputSpec[] = [
   { name: "return_logprobs", ...FLAG },
   { name: "return_num_input_tokens", ...FLAG },
 ];
-const OUTPUTS: OutputSpec[] = [
+const OUTPUTS: TensorSpec[] = [
   { name: "text_output", ...TEXT },
   { name: "finish_reason", ...TEXT },
   { name: "logprobs", ...TEXT },

@@ -4,7 +4,7 @@ import { readJsonObject } from "../body/read-body.js";
 import { OpenAiError } from "../errors/openai-error.js";
 import { Fields } from "../fields/fields.js";
 import { acceptCommonFields } from "../fields/known-fields.js";
-import type { Exchange } from "../generation/exchange.js";
+import type { OpenAiExchange } from "../generation/exchange.js";
 
 /**
  * Reads the body of a request, and warns of fields that nobody knows.
@@ -13,7 +13,7 @@ import type { Exchange } from "../generation/exchange.js";
  * @throws OpenAiError for the first field at fault
  */
 export async function readRequest<T>(
-  { request, memory, maxBodySize, warnings }: Exchange,
+  { request, memory, maxBodySize, warnings }: OpenAiExchange,
   read: (fields: Fields) => T,
 ): Promise<T> {
   const fields = new Fields(await readJsonObject(request, memory, maxBodySize));
@@ -28,7 +28,10 @@ export async function readRequest<T>(
  *
  * @throws OpenAiError 404 for an unknown model; TritonError UNAVAILABLE for one that is not ready, or whose queue is full
  */
-export async function openModel({ service, requestId }: Exchange, name: string): Promise<PinnedModel> {
+export async function lookUpModel(
+  { service, requestId }: OpenAiExchange,
+  name: string,
+): Promise<PinnedModel> {
   let pinned: PinnedModel;
   try {
     pinned = service.model(name, "");
