@@ -28,6 +28,8 @@ export interface ReadyModel {
   readonly config: ModelConfig;
   /** Class names by output, for classification. */
   readonly labels: ReadonlyMap<string, readonly string[]>;
+  /** Directory of the version in the model repository; undefined for a bound model. */
+  readonly directory?: string | undefined;
 }
 
 /** Routes or methods of this library in a server that the program opens and closes itself. */

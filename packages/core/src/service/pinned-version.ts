@@ -41,6 +41,10 @@ export class PinnedVersion implements PinnedModel {
     return this.#model.labels;
   }
 
+  get directory(): string | undefined {
+    return this.#model.directory;
+  }
+
   inService(): PinnedVersion {
     if (this.#model.state === "READY") return this;
     const found = this.#owner.find(this.name, this.#requested);

@@ -41,3 +41,10 @@ export function firstHeader({ rawHeaders }: V2Request, name: string): string | u
   }
   return undefined;
 }
+
+/** All headers of a request, as an object of the web platform. */
+export function headersOf({ rawHeaders }: V2Request): Headers {
+  const headers = new Headers();
+  for (let i = 0; i < rawHeaders.length; i += 2) headers.append(rawHeaders[i]!, rawHeaders[i + 1]!);
+  return headers;
+}

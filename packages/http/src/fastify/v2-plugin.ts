@@ -39,15 +39,20 @@ export const v2Plugin: FastifyPluginCallback<V2PluginOptions> = (app, options, d
   checkOptionNames("v2Plugin", options, PLUGIN_OPTION_KEYS);
   const service = options.service ?? options.triton.service;
   const handler = v2Handler(service, { maxInputSizeName: "v2Plugin's option maxInputSize", ...options });
-  mountV2(app, fastifyHandler(handler, app.prefix), options.metrics ? ["/metrics"] : []);
+  mountHandler(app, handler, ["/v2", "/v2/*", ...(options.metrics ? ["/metrics"] : [])]);
   done();
 };
 
-/** Adds the routes to an application, which from then on reads no request bodies. */
-function mountV2(app: FastifyInstance, handler: FastifyHandler, further: readonly string[]): void {
+/**
+ * Adds a handler to an application, which from then on reads no request bodies.
+ *
+ * @param urls patterns of the handler's paths, below the prefix of the application
+ */
+export function mountHandler(app: FastifyInstance, handler: V2Handler, urls: readonly string[]): void {
   leaveBodies(app);
-  for (const url of ["/v2", "/v2/*", ...further]) {
-    app.route({ method: app.supportedMethods, url, exposeHeadRoute: false, handler });
+  const answer = fastifyHandler(handler, app.prefix);
+  for (const url of urls) {
+    app.route({ method: app.supportedMethods, url, exposeHeadRoute: false, handler: answer });
   }
 }
 

@@ -1,6 +1,6 @@
 import type { InferenceService, WebPages } from "@tritonjs/core/frontend";
 import { ClientGone } from "../exchange/body-buffer.js";
-import type { V2Request } from "../exchange/request.js";
+import { headersOf, type V2Request } from "../exchange/request.js";
 import { errorResponse, type V2Response } from "../exchange/response.js";
 import { DEFAULT_MAX_INPUT_SIZE } from "../limits.js";
 import type { V2Handler } from "../v2/v2-handler.js";
@@ -36,9 +36,8 @@ export function withPages(handler: V2Handler, service: InferenceService, pages: 
 }
 
 function toWeb(request: V2Request, body: Uint8Array | undefined, signal: AbortSignal): Request {
-  const headers = new Headers();
-  const { rawHeaders, method } = request;
-  for (let i = 0; i < rawHeaders.length; i += 2) headers.append(rawHeaders[i]!, rawHeaders[i + 1]!);
+  const headers = headersOf(request);
+  const { method } = request;
   const url = `http://localhost${request.path}`;
   if (body === undefined) return new Request(url, { method, headers, signal });
   return new Request(url, { method, headers, signal, body: body as Uint8Array<ArrayBuffer> });

@@ -17,7 +17,7 @@ import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import type { FastifyServerOptions } from "../fastify/fastify.js";
 import { answerDirectly } from "../node/direct-listener.js";
 import type { V2Handler } from "../v2/v2-handler.js";
-import { answerClientError } from "./client-error.js";
+import { answerClientError, type ClientErrorBody } from "./client-error.js";
 import { type HttpLimits, limitOptions } from "./http-limits.js";
 import { OpenConnections } from "./open-connections.js";
 
@@ -33,6 +33,8 @@ export interface ListenOptions {
   readonly tls?: TlsOptions;
   readonly limits?: Partial<HttpLimits>;
   readonly logger?: FastifyServerOptions["logger"];
+  /** Body of the answer to a request that could not be parsed; Triton's form unless given. */
+  readonly clientErrorBody?: ClientErrorBody;
 }
 
 /** A frontend on a port of its own. */
@@ -59,14 +61,14 @@ export class ListeningFrontend implements Frontend {
   }
 
   async start(service: InferenceService): Promise<FrontendAddress> {
-    const { address, reusePort = false, tls, limits, logger = false } = this.#options;
+    const { address, reusePort = false, tls, limits, logger = false, clientErrorBody } = this.#options;
     const listener = await listenerOf(this.#handlerOf(service), logger);
     const resolved = tls && resolveTls(tls, createSecureContext);
     let connections: OpenConnections | undefined;
     // The first server gets the connections of all addresses, and can end all of them when it stops.
     const { port, servers } = await listenOnAll<Server>({ ...this.#options, reusePort, lookup }, (first) => {
       if (first !== undefined) return createSocketServer({ noDelay: true }, handOver(first));
-      const server = openServer(limits, resolved, listener);
+      const server = openServer(limits, resolved, listener, clientErrorBody);
       connections = new OpenConnections(server, tls !== undefined);
       return server;
     });
@@ -114,11 +116,12 @@ function openServer(
   limits: ListenOptions["limits"],
   tls: ResolvedTlsOptions | undefined,
   listener: RequestListener,
+  clientErrorBody: ClientErrorBody | undefined,
 ): HttpServer {
   const options = limitOptions(limits);
   const server =
     tls === undefined ? createServer(options, listener) : createTlsServer({ ...options, ...tls }, listener);
-  server.on("clientError", answerClientError);
+  server.on("clientError", (error, socket) => answerClientError(error, socket as Socket, clientErrorBody));
   return server;
 }
 

@@ -1,6 +1,6 @@
 import type { Authentication } from "@tritonjs/core/frontend";
 import type { AccessGroup } from "@tritonjs/core/types";
-import type { V2Request } from "../exchange/request.js";
+import { headersOf, type V2Request } from "../exchange/request.js";
 import { type ContentType, errorResponse, type V2Response } from "../exchange/response.js";
 
 /**
@@ -26,10 +26,4 @@ export async function authenticate(
     if (refusal.status !== 401) return refusal;
     return { ...refusal, headers: { ...refusal.headers, "www-authenticate": authentication.challenge } };
   }
-}
-
-function headersOf({ rawHeaders }: V2Request): Headers {
-  const headers = new Headers();
-  for (let i = 0; i < rawHeaders.length; i += 2) headers.append(rawHeaders[i]!, rawHeaders[i + 1]!);
-  return headers;
 }

@@ -1,7 +1,7 @@
 import { checkOptionNames, type InferenceService, keyList } from "@tritonjs/core/frontend";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
 import { type CorsOptions, withCors } from "../v2/cors.js";
-import { V2_OPTION_KEYS, type V2Options, v2Handler } from "../v2/v2-handler.js";
+import { V2_OPTION_KEYS, type V2Handler, type V2Options, v2Handler } from "../v2/v2-handler.js";
 import { WebV2Request } from "./web-request.js";
 
 /** Answers one request of the web platform. */
@@ -44,7 +44,20 @@ export function fetchHandler(
     maxInputSizeName: "fetchHandler(triton, { maxInputSize })",
     ...options,
   });
-  const handler = withCors(routes, options.cors);
+  return webHandler(withCors(routes, options.cors), prefix, onError);
+}
+
+/**
+ * Puts a handler on the web platform's `Request` and `Response`.
+ *
+ * @param prefix prefix of all paths
+ * @param onError receives internal errors, which clients do not see
+ */
+export function webHandler(
+  handler: V2Handler,
+  prefix: string,
+  onError: (error: unknown) => void,
+): FetchHandler {
   return async (request) => toWebResponse(await handler(new WebV2Request(request, prefix, onError)));
 }
 

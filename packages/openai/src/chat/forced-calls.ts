@@ -1,0 +1,112 @@
+import { newId } from "../generation/ids.js";
+import type { ToolCallPiece, ToolCallText } from "../generation/text-choice.js";
+import type { Tool, ToolUse } from "./tools.js";
+
+/** Schema of a function without parameters. */
+const NO_PARAMETERS = { type: "object", properties: {} };
+
+/**
+ * The response format that forces a model to call a tool: the arguments of a named tool, or an array of calls.
+ *
+ * @returns undefined if the model may answer with text
+ */
+export function forcedFormat({ tools, choice, parallel }: ToolUse): object | undefined {
+  if (choice === "auto") return undefined;
+  if (choice !== "required") return jsonSchema("tool_arguments", parametersOf(tools[0]!));
+  const calls = tools.map((tool) => ({
+    type: "object",
+    properties: { name: { const: tool.function.name }, arguments: parametersOf(tool) },
+    required: ["name", "arguments"],
+    additionalProperties: false,
+  }));
+  return jsonSchema("tool_calls", {
+    type: "array",
+    minItems: 1,
+    ...(!parallel && { maxItems: 1 }),
+    items: calls.length === 1 ? calls[0] : { anyOf: calls },
+  });
+}
+
+/** Reads the text of a model that was forced to call a tool. */
+export function forcedCallText({ choice }: ToolUse): ToolCallText | undefined {
+  if (choice === "auto") return undefined;
+  return typeof choice === "object" ? new NamedCallText(choice.name) : new CallArrayText();
+}
+
+function jsonSchema(name: string, schema: object): object {
+  return { type: "json_schema", json_schema: { name, schema, strict: true } };
+}
+
+function parametersOf(tool: Tool): object {
+  return tool.function.parameters ?? NO_PARAMETERS;
+}
+
+/** All text is the arguments of one call. */
+class NamedCallText implements ToolCallText {
+  readonly #name: string;
+  #begun = false;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  push(text: string): readonly ToolCallPiece[] {
+    const pieces: ToolCallPiece[] = [];
+    if (!this.#begun) {
+      const named = { name: this.#name, arguments: "" };
+      pieces.push({ index: 0, id: newId("call_"), type: "function", function: named });
+      this.#begun = true;
+    }
+    pieces.push({ index: 0, function: { arguments: text } });
+    return pieces;
+  }
+
+  end(): readonly ToolCallPiece[] {
+    return [];
+  }
+}
+
+/** The text is a JSON array of calls, which is read at its end. Text that was cut off is content. */
+class CallArrayText implements ToolCallText {
+  #text = "";
+
+  push(text: string): readonly ToolCallPiece[] {
+    this.#text += text;
+    return [];
+  }
+
+  end(): readonly ToolCallPiece[] {
+    try {
+      const calls = JSON.parse(this.#text) as { name: string; arguments?: unknown }[];
+      return calls.map(({ name, arguments: given }, index) => ({
+        index,
+        id: newId("call_"),
+        type: "function",
+        function: { name, arguments: JSON.stringify(given ?? {}) },
+      }));
+    } catch {
+      return this.#text === "" ? [] : [{ content: this.#text }];
+    }
+  }
+}
+
+/** Leaves out all calls but the first, for `parallel_tool_calls: false`. */
+export class FirstCallText implements ToolCallText {
+  readonly #reader: ToolCallText;
+
+  constructor(reader: ToolCallText) {
+    this.#reader = reader;
+  }
+
+  push(text: string): readonly ToolCallPiece[] {
+    return this.#reader.push(text).filter(isFirst);
+  }
+
+  end(): readonly ToolCallPiece[] {
+    return this.#reader.end().filter(isFirst);
+  }
+}
+
+function isFirst(piece: ToolCallPiece): boolean {
+  return "content" in piece || piece.index === 0;
+}

@@ -1,0 +1,85 @@
+import type { V2Request, V2Response } from "@tritonjs/http/frontend";
+import { type ErrorReason, httpStatusOf, TritonError } from "@tritonjs/protocol";
+import { OpenAiError, typeOfStatus } from "./openai-error.js";
+
+/** The body of an error. All four members are always present. */
+export interface ErrorBody {
+  readonly error: {
+    readonly message: string;
+    readonly type: string;
+    readonly param: string | null;
+    readonly code: string | null;
+  };
+}
+
+/** An error, ready to be answered or to be sent in a stream. */
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly body: ErrorBody;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Reasons for which a client should slow down: OpenAI answers them with 429. */
+const OVERLOAD: ReadonlySet<ErrorReason> = new Set(["QUEUE_FULL", "DEADLINE_TOO_CLOSE", "MODEL_BUSY"]);
+
+/** Status of a request whose client, or whose caller, no longer waits. */
+const CLIENT_CLOSED_REQUEST = 499;
+
+/**
+ * Describes any error as OpenAI does. An error that is neither an `OpenAiError` nor a `TritonError` is reported to the host
+ * and not shown to the client.
+ */
+export function describeError(request: Pick<V2Request, "report">, thrown: unknown): ErrorAnswer {
+  if (thrown instanceof OpenAiError) {
+    const { status, message, type, param, code, headers } = thrown;
+    return { status, headers, body: { error: { message, type, param, code } } };
+  }
+  if (TritonError.is(thrown)) return describeTritonError(thrown);
+  request.report(thrown);
+  return {
+    status: 500,
+    headers: {},
+    body: { error: { message: "internal error", type: "server_error", param: null, code: "internal" } },
+  };
+}
+
+function describeTritonError(error: TritonError): ErrorAnswer {
+  const status = statusOf(error);
+  const code = status === 429 ? "rate_limit_exceeded" : error.reason.toLowerCase();
+  const body = { error: { message: error.message, type: typeOfStatus(status), param: null, code } };
+  return { status, headers: retryHeaders(error, status), body };
+}
+
+/** Statuses decide whether clients retry: they do for 408, 409, 429, and from 500 on. */
+function statusOf({ code, reason }: TritonError): number {
+  if (OVERLOAD.has(reason)) return 429;
+  switch (code) {
+    case "CANCELLED":
+      return CLIENT_CLOSED_REQUEST;
+    case "UNKNOWN":
+      return 500;
+    case "UNSUPPORTED":
+      return 400;
+    default:
+      return httpStatusOf(code, reason);
+  }
+}
+
+function retryHeaders({ retryAfterMs }: TritonError, status: number): Record<string, string> {
+  if (retryAfterMs !== undefined) {
+    return {
+      "retry-after": String(Math.ceil(retryAfterMs / 1000)),
+      "retry-after-ms": String(Math.ceil(retryAfterMs)),
+    };
+  }
+  return status === 429 || status === 503 ? { "retry-after": "1" } : {};
+}
+
+/** Makes the answer to an error. */
+export function errorResponse({ status, body, headers }: ErrorAnswer): V2Response {
+  return {
+    status,
+    headers: { "content-type": "application/json", ...headers },
+    body: Buffer.from(JSON.stringify(body)),
+  };
+}

@@ -1,0 +1,17 @@
+import type { Fields } from "./fields.js";
+
+/** Fields of OpenAI's clients that ask for nothing of a model. They are accepted without a warning. */
+const WITHOUT_EFFECT = [
+  "user",
+  "metadata",
+  "store",
+  "service_tier",
+  "safety_identifier",
+  "prompt_cache_key",
+  "prompt_cache_retention",
+] as const;
+
+/** Marks the fields that are accepted without effect as read. */
+export function acceptCommonFields(fields: Fields): void {
+  for (const name of WITHOUT_EFFECT) fields.any(name);
+}

@@ -1,0 +1,47 @@
+import type { PinnedModel } from "@tritonjs/core/frontend";
+import type { Sampling } from "../fields/sampling-fields.js";
+import { type TextCall, textInputs } from "../model/text-inputs.js";
+import type { TextModel } from "../model/text-model.js";
+import type { Exchange } from "./exchange.js";
+import type { ChoiceRequest, GenerationPlan } from "./generation.js";
+import { StopStrings } from "./stop-strings.js";
+import type { ToolCallText } from "./text-choice.js";
+
+/** What one prompt, or one chat, asks of a model. */
+export interface PromptCall extends TextCall {
+  /** Number of choices for it. */
+  readonly choices: number;
+  /** Makes a reader of the calls in the text of a choice, if the server has to read them. */
+  readonly toolCalls?: (() => ToolCallText | undefined) | undefined;
+}
+
+/** Plans a request to the model for each choice of each prompt. Choices of one prompt have seeds in a row. */
+export function planGeneration(
+  exchange: Exchange,
+  pinned: PinnedModel,
+  model: TextModel,
+  calls: readonly PromptCall[],
+): GenerationPlan {
+  const withoutEffect = (field: string) => exchange.warnings.withoutEffect(model.name, field);
+  const choices: ChoiceRequest[] = [];
+  for (const [prompt, call] of calls.entries()) {
+    for (let choice = 0; choice < call.choices; choice++) {
+      const sampling = seeded(call.sampling, choice);
+      const tensors = textInputs(model, { ...call, sampling }, withoutEffect);
+      const filters = { stops: stopsFor(model, sampling), toolCalls: call.toolCalls?.() };
+      choices.push({ ...tensors, prompt, filters });
+    }
+  }
+  return { pinned, model, choices };
+}
+
+function seeded(sampling: Sampling, choice: number): Sampling {
+  if (choice === 0 || typeof sampling.seed !== "number") return sampling;
+  return { ...sampling, seed: sampling.seed + choice };
+}
+
+/** Models with `sampling_parameters` look for stop strings themselves. */
+function stopsFor(model: TextModel, { stop, include_stop_str_in_output }: Sampling): StopStrings | undefined {
+  if (stop === undefined || model.inputs.has("sampling_parameters")) return undefined;
+  return new StopStrings(stop as readonly string[], include_stop_str_in_output === true);
+}

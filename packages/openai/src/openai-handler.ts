@@ -1,0 +1,152 @@
+import { type InferenceService, keyList } from "@tritonjs/core/frontend";
+import {
+  ClientGone,
+  ConnectionFault,
+  type CorsOptions,
+  firstHeader,
+  type V2Handler,
+  type V2Request,
+  type V2Response,
+  withCors,
+} from "@tritonjs/http/frontend";
+import { TritonError } from "@tritonjs/protocol";
+import { OpenAiAccess, type OpenAiAccessOptions } from "./access/openai-access.js";
+import { ServiceAccess } from "./access/service-access.js";
+import { describeError, errorResponse } from "./errors/error-answer.js";
+import { OpenAiError } from "./errors/openai-error.js";
+import { FieldWarnings } from "./fields/field-warnings.js";
+import { MOST_TOKENS } from "./fields/sampling-fields.js";
+import type { ServerContext } from "./generation/exchange.js";
+import { newId, unixSeconds } from "./generation/ids.js";
+import { routes } from "./routes/index.js";
+import type { Route } from "./routes/route.js";
+import { type ChatTemplateSettings, ChatTemplates } from "./templates/chat-templates.js";
+
+/** Options of the OpenAI endpoints, wherever they are mounted. */
+export interface OpenAiEndpointOptions extends OpenAiAccessOptions, ChatTemplateSettings {
+  /** `max_tokens` of requests without one; unless given, 16 for completions as OpenAI has it, and the model's own for chats. */
+  readonly defaultMaxTokens?: number;
+  /** Largest body of a request in bytes; 8 MiB unless given. */
+  readonly maxBodySize?: number;
+  /** Most choices of a request, which are requests to the model; 128 unless given. */
+  readonly maxChoices?: number;
+  /** Lets pages of other origins use the endpoints; none unless given. */
+  readonly cors?: CorsOptions;
+}
+
+/** The names of the options of the endpoints. */
+export const OPENAI_OPTION_KEYS = keyList<OpenAiEndpointOptions>({
+  apiKeys: true,
+  publicGroups: true,
+  restrictions: true,
+  chatTemplates: true,
+  toolCallFamilies: true,
+  defaultMaxTokens: true,
+  maxBodySize: true,
+  maxChoices: true,
+  cors: true,
+});
+
+/** Longer than any prompt that a model reads, and short enough to be parsed at once on the event loop. */
+const MAX_BODY_SIZE = 8 * 1024 * 1024;
+/** As OpenAI has it. */
+const MAX_CHOICES = 128;
+
+/** Headers of answers that OpenAI's clients read. */
+const EXPOSED_HEADERS = ["x-request-id", "retry-after", "retry-after-ms"];
+
+/** An id that a client or a proxy may give a request. */
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
+
+/**
+ * Makes a handler of all endpoints over a service, for any kind of server.
+ *
+ * @throws TritonError INVALID_ARG for an option that cannot have its value
+ */
+export function openAiHandler(service: InferenceService, options: OpenAiEndpointOptions): V2Handler {
+  const { defaultMaxTokens, maxBodySize = MAX_BODY_SIZE, maxChoices = MAX_CHOICES, cors } = options;
+  checkCount("maxBodySize", maxBodySize, Number.MAX_SAFE_INTEGER);
+  checkCount("maxChoices", maxChoices, MOST_TOKENS);
+  if (defaultMaxTokens !== undefined) checkCount("defaultMaxTokens", defaultMaxTokens, MOST_TOKENS);
+  const access = new OpenAiAccess(options);
+  const serviceAccess = new ServiceAccess(service);
+  const context: ServerContext = {
+    service,
+    warnings: new FieldWarnings(service.log),
+    templates: new ChatTemplates(options),
+    maxBodySize,
+    maxChoices,
+    defaultMaxTokens,
+    startedAt: unixSeconds(),
+  };
+
+  const answer = async (request: V2Request, requestId: string): Promise<V2Response> => {
+    const { route, model } = findRoute(request);
+    access.check(request, route.group);
+    await serviceAccess.check(request, route.access);
+    if (request.gone) throw new ClientGone();
+    const memory = service.requestMemory.share();
+    try {
+      return await route.handle({ ...context, request, requestId, memory }, model);
+    } finally {
+      memory.release();
+    }
+  };
+
+  const handler: V2Handler = async (request) => {
+    const given = firstHeader(request, "x-request-id");
+    const requestId = given !== undefined && REQUEST_ID.test(given) ? given : newId("req_");
+    const { log } = service;
+    if (log.settings.verboseLevel > 0) log.verbose(1, `OpenAI request: ${request.method} ${request.path}`);
+    try {
+      return identified(await answer(request, requestId), requestId);
+    } catch (thrown) {
+      if (thrown instanceof ClientGone) return undefined;
+      const refusal = identified(errorResponse(describeError(request, thrown)), requestId);
+      if (!(thrown instanceof ConnectionFault)) return refusal;
+      return { ...refusal, headers: { ...refusal.headers, connection: "close" } };
+    }
+  };
+  return withCors(handler, cors && { exposedHeaders: EXPOSED_HEADERS, ...cors });
+}
+
+function identified(response: V2Response, requestId: string): V2Response {
+  return { ...response, headers: { ...response.headers, "x-request-id": requestId } };
+}
+
+/** @throws OpenAiError 404 for an unknown path, 405 for another method */
+function findRoute({ method, path }: V2Request): { readonly route: Route; readonly model: string } {
+  const allowed: string[] = [];
+  for (const route of routes) {
+    const match = route.path.exec(path);
+    if (match === null) continue;
+    if (route.method === method) return { route, model: decodedName(match.groups?.model ?? "") };
+    allowed.push(route.method);
+  }
+  if (allowed.length === 0)
+    throw new OpenAiError(404, `Invalid URL (${method} ${path})`, { code: "unknown_url" });
+  const allow = [...new Set(allowed)].join(", ");
+  throw new OpenAiError(405, `Not allowed to ${method} on ${path}: expected ${allow}`, {
+    code: "method_not_allowed",
+    headers: { allow },
+  });
+}
+
+function decodedName(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
+function checkCount(name: string, value: number, most: number): void {
+  if (Number.isInteger(value) && value >= 1 && value <= most) return;
+  throw new TritonError(
+    "INVALID_ARG",
+    `openai ${name}: expected an integer from 1 to ${most}, got ${value}`,
+    {
+      reason: "INVALID_OPTION",
+    },
+  );
+}

@@ -1,0 +1,164 @@
+import type { ErrorAnswer } from "../errors/error-answer.js";
+import type { Usage } from "../generation/generation.js";
+import { newId } from "../generation/ids.js";
+import type { EventWriter } from "../generation/stream-events.js";
+import type { ChoiceDelta } from "../generation/text-choice.js";
+import type { FinishReason } from "../model/text-piece.js";
+import type { ToolCall, ToolCallDelta } from "../model/tool-call-delta.js";
+import {
+  callItem,
+  endState,
+  messageItem,
+  type ResponseFrame,
+  type ResponseState,
+  responseLogprobs,
+  responseObject,
+  textPart,
+} from "./response-object.js";
+
+/** Writes the events of a streamed response: items open, grow and close one after the other. */
+export class ResponseEvents implements EventWriter {
+  readonly #frame: ResponseFrame;
+  readonly #topLogprobs: number | undefined;
+  /** Items that are closed. */
+  readonly #output: object[] = [];
+  #item: OpenMessage | OpenCall | undefined;
+  #sequence = 0;
+  #reason: FinishReason = "stop";
+
+  constructor(frame: ResponseFrame, topLogprobs: number | undefined) {
+    this.#frame = frame;
+    this.#topLogprobs = topLogprobs;
+  }
+
+  begin(): string {
+    const response = this.#response({ status: "in_progress", output: [] });
+    return this.#event("response.created", { response }) + this.#event("response.in_progress", { response });
+  }
+
+  delta(_choice: number, { text, toolCalls, logprobs }: ChoiceDelta): string {
+    let events = "";
+    if (text !== "" || logprobs.length > 0) {
+      const tokens = responseLogprobs(logprobs, this.#topLogprobs);
+      const { item, opening } = this.#message();
+      item.text += text;
+      item.logprobs.push(...tokens);
+      const place = { item_id: item.id, output_index: this.#output.length, content_index: 0 };
+      events +=
+        opening + this.#event("response.output_text.delta", { ...place, delta: text, logprobs: tokens });
+    }
+    for (const call of toolCalls) events += this.#callDelta(call);
+    return events;
+  }
+
+  choiceEnd(_choice: number, reason: FinishReason): string {
+    this.#reason = reason;
+    if (this.#item !== undefined) return this.#closeItem();
+    // A text without characters is an item all the same.
+    return this.#output.length > 0 ? "" : this.#message().opening + this.#closeItem();
+  }
+
+  end(usage: Usage | undefined): string {
+    const state = endState(this.#reason);
+    const response = this.#response({ ...state, output: this.#output, usage });
+    return this.#event(`response.${state.status}`, { response });
+  }
+
+  error({ body: { error } }: ErrorAnswer): string {
+    const { code, message, param } = error;
+    return this.#event("error", { code, message, param, error });
+  }
+
+  #callDelta({ index, id, function: part }: ToolCallDelta): string {
+    let events = "";
+    let item = this.#item;
+    if (item?.kind !== "call" || item.index !== index) {
+      events += this.#closeItem();
+      item = {
+        kind: "call",
+        id: newId("fc_"),
+        index,
+        callId: id ?? newId("call_"),
+        name: part?.name ?? "",
+        text: "",
+      };
+      this.#item = item;
+      const added = callItem(item.id, toolCallOf(item), "in_progress");
+      events += this.#event("response.output_item.added", { output_index: this.#output.length, item: added });
+    }
+    const text = part?.arguments ?? "";
+    if (text === "") return events;
+    item.text += text;
+    const place = { item_id: item.id, output_index: this.#output.length };
+    return events + this.#event("response.function_call_arguments.delta", { ...place, delta: text });
+  }
+
+  /** The message that is open, and the events that opened it if it was not. */
+  #message(): { item: OpenMessage; opening: string } {
+    if (this.#item?.kind === "message") return { item: this.#item, opening: "" };
+    const closing = this.#closeItem();
+    const item: OpenMessage = { kind: "message", id: newId("msg_"), text: "", logprobs: [] };
+    this.#item = item;
+    const place = { output_index: this.#output.length };
+    const added = messageItem(item.id, "in_progress", []);
+    const part = { item_id: item.id, ...place, content_index: 0, part: textPart("", []) };
+    const opening =
+      this.#event("response.output_item.added", { ...place, item: added }) +
+      this.#event("response.content_part.added", part);
+    return { item, opening: closing + opening };
+  }
+
+  #closeItem(): string {
+    const item = this.#item;
+    if (item === undefined) return "";
+    this.#item = undefined;
+    const place = { item_id: item.id, output_index: this.#output.length };
+    let events = "";
+    let closed: object;
+    if (item.kind === "call") {
+      closed = callItem(item.id, toolCallOf(item), "completed");
+      const done = { ...place, name: item.name, arguments: item.text };
+      events += this.#event("response.function_call_arguments.done", done);
+    } else {
+      const { text, logprobs } = item;
+      const part = textPart(text, logprobs);
+      closed = messageItem(item.id, endState(this.#reason).status, [part]);
+      events += this.#event("response.output_text.done", { ...place, content_index: 0, text, logprobs });
+      events += this.#event("response.content_part.done", { ...place, content_index: 0, part });
+    }
+    events += this.#event("response.output_item.done", { output_index: place.output_index, item: closed });
+    this.#output.push(closed);
+    return events;
+  }
+
+  #response(state: ResponseState): object {
+    return responseObject(this.#frame, state);
+  }
+
+  #event(type: string, members: object): string {
+    const data = JSON.stringify({ type, sequence_number: this.#sequence++, ...members });
+    return `event: ${type}\ndata: ${data}\n\n`;
+  }
+}
+
+/** A message that grows. */
+interface OpenMessage {
+  readonly kind: "message";
+  readonly id: string;
+  text: string;
+  readonly logprobs: object[];
+}
+
+/** A call that grows. */
+interface OpenCall {
+  readonly kind: "call";
+  readonly id: string;
+  readonly index: number;
+  readonly callId: string;
+  readonly name: string;
+  text: string;
+}
+
+function toolCallOf({ callId, name, text }: OpenCall): ToolCall {
+  return { id: callId, type: "function", function: { name, arguments: text } };
+}

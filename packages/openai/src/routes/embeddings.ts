@@ -1,0 +1,37 @@
+import { cutsItself, embeddingCalls } from "../embeddings/embedding-inputs.js";
+import { embeddingModelOf } from "../embeddings/embedding-model.js";
+import { cutVector, toBase64 } from "../embeddings/embedding-output.js";
+import { readEmbeddingRequest } from "../embeddings/embedding-request.js";
+import { runEmbeddings } from "../embeddings/run-embeddings.js";
+import { openModel, readRequest } from "./open-model.js";
+import { jsonAnswer, type Route } from "./route.js";
+
+/** Embeddings of texts. */
+export const embeddingsRoute: Route = {
+  path: /^\/v1\/embeddings$/,
+  method: "POST",
+  group: "inference",
+  access: "inference",
+  async handle(exchange) {
+    const wanted = await readRequest(exchange, readEmbeddingRequest);
+    const found = (await openModel(exchange, wanted.model)).inService();
+    const model = embeddingModelOf(found.config);
+    const calls = embeddingCalls(model, wanted);
+    const { vectors, tokens } = await runEmbeddings(exchange, found, model, calls);
+    const { dimensions, encoding } = wanted;
+    const cut =
+      dimensions === undefined || cutsItself(model)
+        ? vectors
+        : vectors.map((vector) => cutVector(vector, dimensions));
+    return jsonAnswer({
+      object: "list",
+      data: cut.map((vector, index) => ({
+        object: "embedding",
+        index,
+        embedding: encoding === "base64" ? toBase64(vector) : Array.from(vector),
+      })),
+      model: wanted.model,
+      usage: tokens === undefined ? null : { prompt_tokens: tokens, total_tokens: tokens },
+    });
+  },
+};

@@ -1,0 +1,86 @@
+import { TritonError } from "@tritonjs/protocol";
+import { OpenAiError } from "../errors/openai-error.js";
+import type { Exchange } from "../generation/exchange.js";
+import { unknownModel } from "./open-model.js";
+import { jsonAnswer, type Route } from "./route.js";
+
+/** The models that are ready, and Triton's additions: loading and unloading. */
+export const modelRoutes: readonly Route[] = [
+  {
+    path: /^\/v1\/models$/,
+    method: "GET",
+    group: "model-repository",
+    access: "metadata",
+    async handle(exchange) {
+      const index = await exchange.service.repositoryIndex(true);
+      const names = [...new Set(index.filter(({ state }) => state === "READY").map(({ name }) => name))];
+      return jsonAnswer({ object: "list", data: names.map((name) => modelObject(exchange, name)) });
+    },
+  },
+  {
+    path: /^\/v1\/models\/(?<model>.+)\/load$/,
+    method: "POST",
+    group: "model-repository",
+    access: "model-repository",
+    async handle(exchange, model) {
+      checkControl(exchange);
+      const { service } = exchange;
+      if (service.isModelReady(model, "")) {
+        throw new OpenAiError(400, `model '${model}' is already loaded`, {
+          param: "model",
+          code: "already_loaded",
+        });
+      }
+      await asBadRequest(() => service.loadModel(model, {}));
+      return jsonAnswer(modelObject(exchange, model));
+    },
+  },
+  {
+    path: /^\/v1\/models\/(?<model>.+)\/unload$/,
+    method: "POST",
+    group: "model-repository",
+    access: "model-repository",
+    async handle(exchange, model) {
+      checkControl(exchange);
+      const { service } = exchange;
+      if (!service.isModelReady(model, "")) {
+        throw new OpenAiError(400, `model '${model}' is not loaded`, { param: "model", code: "not_loaded" });
+      }
+      await asBadRequest(() => service.unloadModel(model, {}));
+      return jsonAnswer({ status: "success", model });
+    },
+  },
+  {
+    path: /^\/v1\/models\/(?<model>.+)$/,
+    method: "GET",
+    group: "model-repository",
+    access: "metadata",
+    handle(exchange, model) {
+      if (!exchange.service.isModelReady(model, "")) throw unknownModel(model);
+      return jsonAnswer(modelObject(exchange, model));
+    },
+  },
+];
+
+function modelObject({ startedAt }: Exchange, id: string): object {
+  // The owner is that of Triton's own frontend, because clients compare it.
+  return { id, object: "model", created: startedAt, owned_by: "Triton Inference Server" };
+}
+
+/** @throws OpenAiError 400 unless clients control which models are loaded */
+function checkControl({ service }: Exchange): void {
+  if (service.inspector?.modelControlMode === "explicit") return;
+  // The words of Triton's OpenAI frontend.
+  const text = "Model load/unload requires --model-control-mode=explicit";
+  throw new OpenAiError(400, text, { code: "model_control_disabled" });
+}
+
+/** A model that cannot be loaded is the fault of the request, as in Triton's OpenAI frontend: a retry would not help. */
+async function asBadRequest(change: () => Promise<void>): Promise<void> {
+  try {
+    await change();
+  } catch (error) {
+    const { message, reason } = TritonError.from(error);
+    throw new OpenAiError(400, message, { param: "model", code: reason.toLowerCase() });
+  }
+}

@@ -1,0 +1,48 @@
+import type { PinnedModel } from "@tritonjs/core/frontend";
+import { TritonError } from "@tritonjs/protocol";
+import { readJsonObject } from "../body/read-body.js";
+import { OpenAiError } from "../errors/openai-error.js";
+import { Fields } from "../fields/fields.js";
+import { acceptCommonFields } from "../fields/known-fields.js";
+import type { Exchange } from "../generation/exchange.js";
+
+/**
+ * Reads the body of a request, and warns of fields that nobody knows.
+ *
+ * @param read reads all fields of the endpoint
+ * @throws OpenAiError for the first field at fault
+ */
+export async function readRequest<T>(
+  { request, memory, maxBodySize, warnings }: Exchange,
+  read: (fields: Fields) => T,
+): Promise<T> {
+  const fields = new Fields(await readJsonObject(request, memory, maxBodySize));
+  const value = read(fields);
+  acceptCommonFields(fields);
+  for (const name of fields.unread()) warnings.unknown(request.path, name);
+  return value;
+}
+
+/**
+ * Looks the model of a request up. While its queue is full, waits for the refusal's turn.
+ *
+ * @throws OpenAiError 404 for an unknown model; TritonError UNAVAILABLE for one that is not ready, or whose queue is full
+ */
+export async function openModel({ service, requestId }: Exchange, name: string): Promise<PinnedModel> {
+  let pinned: PinnedModel;
+  try {
+    pinned = service.model(name, "");
+  } catch (error) {
+    if (!TritonError.is(error) || error.code !== "NOT_FOUND") throw error;
+    throw unknownModel(name, error);
+  }
+  await pinned.awaitRoom(requestId);
+  return pinned;
+}
+
+/** The error of a name that no model has. */
+export function unknownModel(name: string, cause?: unknown): OpenAiError {
+  const error = new OpenAiError(404, `Unknown model: ${name}`, { param: "model", code: "model_not_found" });
+  error.cause = cause;
+  return error;
+}
