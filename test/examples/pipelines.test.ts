@@ -61,4 +61,9 @@ describe("the pipeline examples", () => {
     expect(together).toBeGreaterThan(8);
     expect(together).toBeLessThanOrEqual(32);
   });
+
+  it("text-generation writes eight stories together, and the same story alone", async () => {
+    const lines = await run("text-generation");
+    expect(lines[0]).toMatch(/ lived in the .* friends from then on\./);
+  });
 });

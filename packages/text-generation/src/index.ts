@@ -31,6 +31,10 @@ export type {
 export type { TextRequest } from "./generator/text-request.js";
 export { readSamplingParameters, type SamplingSource } from "./sampling/read-sampling-parameters.js";
 export type { ResponseFormat, SamplingParameters } from "./sampling/sampling-parameters.js";
+export { readConstraintVocabulary } from "./structured/constraint-vocabulary.js";
+export type { StructuredFields } from "./structured/response-format.js";
+export { StructuredOutput } from "./structured/structured-output.js";
+export type { ConstraintVocabulary, TokenConstraint } from "./structured/token-constraint.js";
 export { TEXT_INPUTS, TEXT_OUTPUTS } from "./tensors/text-model-tensors.js";
 
 /** Backends of models of a repository, by the name in their configuration. */

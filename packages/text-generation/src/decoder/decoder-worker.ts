@@ -59,7 +59,7 @@ async function start(
     const sampling = { ...decoder.config.defaults, ...request.sampling };
     const prompt = encodePrompt(request, modelName, decoder);
     const maxTokens = textLength(request, prompt.tokens.length, modelName, decoder);
-    const constraint = await openConstraint(sampling, decoder);
+    const constraint = await openConstraint(sampling, decoder.structured);
     const responses = new TextResponses(request, stream, decoder.tokenizer, {
       start: request.includesPrompt ? prompt.text : "",
       tokens: prompt.tokens.length,

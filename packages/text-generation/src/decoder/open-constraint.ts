@@ -1,22 +1,38 @@
-import { TritonError } from "@tritonjs/protocol";
-import type { SamplingParameters } from "../sampling/sampling-parameters.js";
+import type { ResponseFormat, SamplingParameters } from "../sampling/sampling-parameters.js";
+import type { StructuredFields } from "../structured/response-format.js";
+import type { StructuredOutput } from "../structured/structured-output.js";
 import type { TokenConstraint } from "../structured/token-constraint.js";
-import type { OpenDecoder } from "./open-decoder.js";
 
 /**
  * Makes the constraint of a request for structured output; undefined if it asks for none.
  *
- * @throws TritonError UNSUPPORTED, because there is no grammar
+ * @param structured opens the grammars of the model
+ * @throws TritonError INVALID_ARG for a format that cannot be compiled or a vocabulary without grammars; UNAVAILABLE
+ * without the package for grammars
  */
 export async function openConstraint(
   { responseFormat }: SamplingParameters,
-  _decoder: OpenDecoder,
+  structured: () => StructuredOutput,
 ): Promise<TokenConstraint | undefined> {
   if (responseFormat === undefined || responseFormat.type === "text") return undefined;
-  throw new TritonError(
-    "UNSUPPORTED",
-    `structured output: expected 'response_format' of type 'text', got '${responseFormat.type}', which this model ` +
-      "cannot write",
-    { reason: "MODEL_NOT_SUPPORTED" },
-  );
+  return structured().constrain(fieldsOf(responseFormat));
+}
+
+/** The format as fields of a request. */
+function fieldsOf(format: ResponseFormat): StructuredFields {
+  switch (format.type) {
+    case "json_schema": {
+      const { schema, strict } = format;
+      const described = { schema, ...(strict === undefined ? {} : { strict }) };
+      return { response_format: { type: "json_schema", json_schema: described } };
+    }
+    case "regex":
+      return { guided_regex: format.pattern };
+    case "choice":
+      return { guided_choice: format.texts };
+    case "grammar":
+      return { guided_grammar: format.grammar };
+    default:
+      return { response_format: format };
+  }
 }

@@ -5,6 +5,8 @@ import type { WorkerHost } from "@tritonjs/core/backend";
 import { type OnnxSession, openSession } from "@tritonjs/core/onnxruntime";
 import { TritonError } from "@tritonjs/protocol";
 import { ChatTemplate } from "../chat/chat-template.js";
+import { readConstraintVocabulary } from "../structured/constraint-vocabulary.js";
+import { StructuredOutput } from "../structured/structured-output.js";
 import { TextTokenizer } from "../tokenizer/text-tokenizer.js";
 import { type DecoderConfig, readDecoderConfig } from "./decoder-config.js";
 import { type DecoderGraph, readDecoderGraph } from "./decoder-graph.js";
@@ -30,6 +32,8 @@ export interface OpenDecoder {
   /** Bytes that one token takes of the budget. */
   readonly tokenBytes: number;
   readonly pads: boolean;
+  /** Opens the grammars for structured output, once. */
+  structured(this: void): StructuredOutput;
 }
 
 /** A step has keys and values twice: its input and its output. */
@@ -86,7 +90,24 @@ export async function openDecoder(
     );
   }
   const pads = graph.hasPositions && !(await hasFusedAttention(files.model));
-  return { session, graph, tokenizer, template, config, contextLength, budget, tokenBytes, pads };
+  const width = session.outputs.find(({ name }) => name === "logits")!.shape.at(-1)!;
+  let structured: StructuredOutput | undefined;
+  return {
+    session,
+    graph,
+    tokenizer,
+    template,
+    config,
+    contextLength,
+    budget,
+    tokenBytes,
+    pads,
+    structured: () => {
+      const vocabulary = () => readConstraintVocabulary(files.tokenizer, width > 0 ? width : undefined);
+      structured ??= new StructuredOutput(vocabulary(), config.endTokens);
+      return structured;
+    },
+  };
 }
 
 /**

@@ -30,7 +30,7 @@ const OUTPUTS = TEXT_OUTPUTS.filter(({ name }) => name !== "tool_calls");
  *   inferFunc: textGeneration({ directory: "models/stories/1" }),
  * });
  * for await (const { text_output } of stories.stream({ text_input: ["Once"], stream: [true] })) {
- *   process.stdout.write(text_output.get(0));
+ *   process.stdout.write(text_output!.get(0) as Uint8Array);
  * }
  * ```
  */

@@ -1,50 +1,46 @@
 import { invalidParameter, type ParameterFields } from "./parameter-fields.js";
 import type { ResponseFormat } from "./sampling-parameters.js";
 
+type Fields = Readonly<Record<string, unknown>>;
+
 const FORMATS = "an object with type 'text', 'json_object' or 'json_schema'";
 
-/** Parameters of vLLM for structured output other than JSON. */
-const OTHER_FORMATS = [
-  "guided_regex",
-  "guided_choice",
-  "guided_grammar",
-  "regex",
-  "choice",
-  "grammar",
-  "structural_tag",
-];
+/** Parameters of vLLM that describe a text, by their names in `structured_outputs`. */
+const READERS: Readonly<Record<string, (name: string, value: unknown) => ResponseFormat | undefined>> = {
+  json: (name, value) => ofSchema(name, value),
+  json_object: (_, value) => (value === true ? { type: "json_object" } : undefined),
+  regex: (name, value) => ({ type: "regex", pattern: textOf(name, value) }),
+  choice: (name, value) => ({ type: "choice", texts: textsOf(name, value) }),
+  grammar: (name, value) => ({ type: "grammar", grammar: textOf(name, value) }),
+};
 
 /**
- * Reads which structure the text must have: `response_format` of OpenAI, or `guided_json`, `guided_decoding` and
- * `structured_outputs` of vLLM. Undefined if the request asks for none.
+ * Reads which structure the text must have: `response_format` of OpenAI, or vLLM's `structured_outputs`,
+ * `guided_decoding`, `guided_json`, `guided_regex`, `guided_choice` and `guided_grammar`. Undefined if the request asks
+ * for none.
  *
- * @throws TritonError INVALID_ARG for formats that are not JSON, and for a schema that is not an object
+ * @throws TritonError INVALID_ARG for unknown forms, and for more than one structure
  */
 export function readResponseFormat(fields: ParameterFields): ResponseFormat | undefined {
-  refuseOthers(fields.raw.bind(fields));
-  const found = fields.raw("response_format");
-  if (found !== undefined) return ofOpenAi(found.value);
-  const guided = fields.raw("guided_json");
-  if (guided !== undefined) return ofSchema(guided.name, guided.value);
-  const structured = fields.raw("structured_outputs", "guided_decoding");
-  if (structured === undefined) return undefined;
-  const { name, value } = structured;
-  if (!isObject(value)) throw invalidParameter(name, "an object", value);
-  refuseOthers((key) => (Object.hasOwn(value, key) ? { value: value[key] ?? undefined } : undefined), name);
-  if (value.json !== undefined && value.json !== null) return ofSchema(`${name}.json`, value.json);
-  return value.json_object === true ? { type: "json_object" } : undefined;
-}
-
-function refuseOthers(
-  find: (name: string) => { readonly value: unknown } | undefined,
-  parent?: string,
-): void {
-  for (const name of OTHER_FORMATS) {
-    const value = find(name)?.value;
-    if (value === undefined) continue;
-    const path = parent === undefined ? name : `${parent}.${name}`;
-    throw invalidParameter(path, "no value, because only JSON is supported for structured output", value);
+  const given = fields.raw("response_format");
+  const nested = fields.raw("structured_outputs", "guided_decoding");
+  if (nested !== undefined && !isObject(nested.value)) {
+    throw invalidParameter(nested.name, "an object", nested.value);
   }
+  const formats = [
+    given === undefined ? undefined : ofOpenAi(given.value),
+    ...Object.entries(READERS).flatMap(([key, read]) => {
+      const inside = (nested?.value as Fields | undefined)?.[key] ?? undefined;
+      const guided = fields.raw(`guided_${key}`);
+      return [
+        inside === undefined ? undefined : read(`${nested!.name}.${key}`, inside),
+        guided === undefined ? undefined : read(guided.name, guided.value),
+      ];
+    }),
+  ].filter((format) => format !== undefined);
+  if (formats.length <= 1) return formats[0];
+  const types = formats.map(({ type }) => type);
+  throw invalidParameter("response_format", "one structure of the text", types, types.join(" and "));
 }
 
 function ofOpenAi(value: unknown): ResponseFormat {
@@ -58,14 +54,15 @@ function ofOpenAi(value: unknown): ResponseFormat {
       if (!isObject(described)) {
         throw invalidParameter("response_format.json_schema", "an object with a schema", described);
       }
-      return ofSchema("response_format.json_schema.schema", described.schema ?? {});
+      const format = ofSchema("response_format.json_schema.schema", described.schema ?? {});
+      return described.strict === false ? { ...format, strict: false } : format;
     }
     default:
       throw invalidParameter("response_format", FORMATS, value);
   }
 }
 
-function ofSchema(name: string, value: unknown): ResponseFormat {
+function ofSchema(name: string, value: unknown): Extract<ResponseFormat, { type: "json_schema" }> {
   let schema = value;
   if (typeof value === "string") {
     try {
@@ -78,6 +75,16 @@ function ofSchema(name: string, value: unknown): ResponseFormat {
   return { type: "json_schema", schema };
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+function textOf(name: string, value: unknown): string {
+  if (typeof value === "string" && value !== "") return value;
+  throw invalidParameter(name, "a string that is not empty", value);
+}
+
+function textsOf(name: string, value: unknown): readonly string[] {
+  if (Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === "string")) return value;
+  throw invalidParameter(name, "a list of at least one string", value);
+}
+
+function isObject(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

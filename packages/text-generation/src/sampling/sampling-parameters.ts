@@ -2,7 +2,12 @@
 export type ResponseFormat =
   | { readonly type: "text" }
   | { readonly type: "json_object" }
-  | { readonly type: "json_schema"; readonly schema: unknown };
+  /** `strict: false` allows properties that the schema does not name. */
+  | { readonly type: "json_schema"; readonly schema: unknown; readonly strict?: false }
+  /** Formats of vLLM: a regular expression, one of several texts, a grammar in EBNF. */
+  | { readonly type: "regex"; readonly pattern: string }
+  | { readonly type: "choice"; readonly texts: readonly string[] }
+  | { readonly type: "grammar"; readonly grammar: string };
 
 /**
  * How a request wants its text: the parameters of OpenAI and vLLM, in camelCase. A parameter that the request does not

@@ -54,9 +54,9 @@ describe("a request", () => {
       "expected 'exclude_input_in_output' true when streaming, got false",
     ],
     [
-      "for JSON, from a model without a grammar",
-      { prompt: "Once", sampling: { response_format: { type: "json_object" } } },
-      "expected 'response_format' of type 'text', got 'json_object'",
+      "for a structure that cannot be compiled",
+      { prompt: "Once", sampling: { guided_regex: "(" } },
+      "cannot",
     ],
   ])("%s is refused, and others go on", async (_, wish, text) => {
     const sampling = { max_tokens: 12 };

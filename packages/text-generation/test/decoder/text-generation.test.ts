@@ -134,6 +134,28 @@ describe("a text", () => {
     expect(answer!.promptTokens).toBe(tokens.length);
   });
 
+  it("has the structure that the request asks for, beside texts without one", async () => {
+    const prompt = PROMPTS[0]!;
+    const sampling = { max_tokens: 400, temperature: 1, seed: 4 };
+    const schema = {
+      type: "object",
+      properties: { name: { enum: ["Tom", "Zoë"] }, age: { type: "integer", minimum: 0, maximum: 99 } },
+      required: ["name", "age"],
+    };
+    const response_format = { type: "json_schema", json_schema: { name: "animal", schema } };
+    const [json, choice, free] = await Promise.all([
+      shared.text({ prompt, sampling: { ...sampling, response_format } }),
+      shared.text({ prompt, sampling: { ...sampling, structured_outputs: { choice: ["yes", "no"] } } }),
+      shared.text({ prompt, sampling: { max_tokens: 20 } }),
+    ]);
+    expect(JSON.parse(json!)).toEqual({
+      name: expect.stringMatching(/^(Tom|Zoë)$/),
+      age: expect.any(Number),
+    });
+    expect(choice).toMatch(/^(yes|no)$/);
+    expect(free).toBe(await oracle.text(prompt, 20));
+  });
+
   it("comes with the probabilities of its tokens, the chosen one first", async () => {
     const [piece] = await shared.all({
       prompt: "Once there",

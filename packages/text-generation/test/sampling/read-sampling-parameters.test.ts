@@ -39,6 +39,10 @@ describe("sampling parameters", () => {
     );
     expect(read({ guided_json: JSON.stringify(schema) })).toEqual(expected);
     expect(read({ structured_outputs: { json: schema } })).toEqual(expected);
+    expect(read({ structured_outputs: { choice: ["yes", "no"] } })).toEqual({
+      responseFormat: { type: "choice", texts: ["yes", "no"] },
+    });
+    expect(read({ guided_regex: "a+" })).toEqual({ responseFormat: { type: "regex", pattern: "a+" } });
     expect(read({ response_format: { type: "json_object" } })).toEqual({
       responseFormat: { type: "json_object" },
     });
@@ -63,7 +67,11 @@ describe("sampling parameters", () => {
     ],
     [{ logprobs: 21 }, "'logprobs': expected an integer from 0 to 20, got 21"],
     [{ stop_token_ids: [-1] }, "'stop_token_ids': expected a list of token numbers, got [-1]"],
-    [{ guided_regex: "a+" }, "'guided_regex': expected no value, because only JSON is supported"],
+    [{ guided_regex: "" }, "'guided_regex': expected a string that is not empty, got \"\""],
+    [
+      { guided_regex: "a+", response_format: { type: "json_object" } },
+      "'response_format': expected one structure of the text, got json_object and regex",
+    ],
     [{ response_format: { type: "xml" } }, "'response_format': expected an object with type"],
     [{ use_beam_search: true }, "beam search is not supported"],
   ])("refuses %j and names the field", (fields, text) => {

@@ -219,7 +219,7 @@ describe("a reader of tool calls", () => {
           expect(read(family, text.split(""))).toEqual(read(family, [text]));
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 20 },
     );
   });
 });

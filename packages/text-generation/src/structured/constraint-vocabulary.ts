@@ -1,0 +1,80 @@
+import { TritonError } from "@tritonjs/protocol";
+import type { ConstraintVocabulary } from "./token-constraint.js";
+
+interface AddedToken {
+  readonly id: number;
+  readonly content: string;
+  readonly special: boolean;
+}
+
+/**
+ * Reads the vocabulary for constraints from the content of `tokenizer.json`. Special tokens get an empty spelling, which
+ * no format allows. `size` is the width of the model's logits.
+ *
+ * @throws TritonError INVALID_ARG for a tokenizer whose tokens do not join to a text as they are, such as WordPiece
+ */
+export function readConstraintVocabulary(tokenizer: unknown, size?: number): ConstraintVocabulary {
+  const {
+    model,
+    decoder,
+    added_tokens: added = [],
+  } = tokenizer as {
+    model?: { type?: string; vocab?: unknown };
+    decoder?: unknown;
+    added_tokens?: readonly AddedToken[];
+  };
+  if (model?.type !== undefined && model.type !== "BPE" && model.type !== "Unigram") {
+    throw new TritonError(
+      "INVALID_ARG",
+      `cannot limit answers to a format: expected a tokenizer of the type BPE or Unigram, got ${model.type}`,
+    );
+  }
+  const spelling = spellingOf(decoder);
+  const tokens: string[] = [];
+  for (const [token, id] of entries(model?.vocab)) tokens[id] = token;
+  const spell = SPELL[spelling];
+  for (const { id, content, special } of added) tokens[id] = special ? "" : spell(content);
+  // Ids without a token.
+  for (let id = 0; id < tokens.length; id++) tokens[id] ??= "";
+  return size === undefined || size <= tokens.length
+    ? { tokens, spelling, size: tokens.length }
+    : { tokens, spelling, size };
+}
+
+function entries(vocabulary: unknown): Iterable<readonly [string, number]> {
+  if (Array.isArray(vocabulary)) {
+    return vocabulary.map((entry: readonly [string, number], id) => [entry[0], id] as const);
+  }
+  if (typeof vocabulary === "object" && vocabulary !== null)
+    return Object.entries(vocabulary as Record<string, number>);
+  throw new TritonError(
+    "INVALID_ARG",
+    'cannot read tokenizer.json: expected "model.vocab", an object or an array',
+  );
+}
+
+/** Finds out how tokens are spelled from the decoder, which undoes the spelling. */
+function spellingOf(decoder: unknown): ConstraintVocabulary["spelling"] {
+  const text = JSON.stringify(decoder ?? null);
+  if (text.includes('"ByteLevel"')) return "byte_level";
+  return text.includes('"ByteFallback"') || text.includes("▁") ? "byte_fallback" : "raw";
+}
+
+/** Spellings of tokens that were added, which are plain text in the file. */
+const SPELL: Readonly<Record<ConstraintVocabulary["spelling"], (text: string) => string>> = {
+  byte_level: (text) => Array.from(new TextEncoder().encode(text), byteCharacter).join(""),
+  byte_fallback: (text) => text.replaceAll(" ", "▁"),
+  raw: (text) => text,
+};
+
+/** Character for a byte in GPT-2's spelling: itself if it can be printed, otherwise one from U+0100 on. */
+function byteCharacter(byte: number): string {
+  if (isPrinted(byte)) return String.fromCharCode(byte);
+  let before = 0;
+  for (let other = 0; other < byte; other++) if (!isPrinted(other)) before++;
+  return String.fromCharCode(256 + before);
+}
+
+function isPrinted(byte: number): boolean {
+  return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
+}
