@@ -197,7 +197,7 @@ describe("a text generator", () => {
 
 describe("a text generator with a chat template", () => {
   const template =
-    "{% for tool in tools %}{{ tool.function.name }} {% endfor %}<tool_call>" +
+    "{% for tool in tools or [] %}{{ tool.function.name }} {% endfor %}<tool_call>" +
     "{% for message in messages %}|{{ message.content }}{% endfor %}";
   const messages = ['[{"role":"user","content":"What time is it?"}]'];
   const tools = ['[{"type":"function","function":{"name":"clock"}}]'];
