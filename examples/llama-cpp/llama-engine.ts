@@ -1,12 +1,12 @@
 import {
   type EmbeddingCallback,
-  type FinishReason,
+  type GeneratorRequest,
   type SamplingParameters,
   type TextCallback,
-  type TextPiece,
-  type TextRequest,
+  type TextFinishReason,
   textEmbedder,
   textGenerator,
+  type YieldedPiece,
 } from "@tritonjs/text-generation";
 import {
   type ChatHistoryItem,
@@ -86,9 +86,9 @@ interface Handlers {
 /** Generates the answer to a chat or the continuation of a prompt. Returns why it ended. */
 async function answer(
   contextSequence: LlamaContextSequence,
-  { messages, prompt, sampling }: TextRequest,
+  { messages, prompt, sampling }: GeneratorRequest,
   handlers: Handlers,
-): Promise<FinishReason> {
+): Promise<TextFinishReason> {
   const options = { ...optionsOf(sampling), ...handlers };
   if (messages === undefined) {
     const completion = new LlamaCompletion({ contextSequence });
@@ -129,17 +129,17 @@ function historyItem({
   return role === "assistant" ? { type: "model", response: [text] } : { type: "user", text };
 }
 
-function reasonOf(reason: string): FinishReason {
+function reasonOf(reason: string): TextFinishReason {
   return reason === "maxTokens" ? "length" : "stop";
 }
 
 /** Turns calls of a listener into pieces. */
 class PieceStream {
-  readonly pieces: ReadableStream<TextPiece>;
+  readonly pieces: ReadableStream<YieldedPiece>;
   /** Resolves when the engine is done with the text, whatever the outcome. */
   readonly settled: Promise<void>;
 
-  constructor(run: (push: (text: string) => void) => Promise<FinishReason>) {
+  constructor(run: (push: (text: string) => void) => Promise<TextFinishReason>) {
     let settle: () => void;
     this.settled = new Promise((resolve) => {
       settle = resolve;
@@ -147,7 +147,7 @@ class PieceStream {
     let open = true;
     this.pieces = new ReadableStream({
       start: async (controller) => {
-        const push = (piece: TextPiece) => open && controller.enqueue(piece);
+        const push = (piece: YieldedPiece) => open && controller.enqueue(piece);
         run(push)
           .then((finishReason) => {
             push({ finishReason });

@@ -1,5 +1,10 @@
 import { TritonError } from "@tritonjs/core";
-import type { SamplingParameters, TextCallback, TextPiece, TextRequest } from "@tritonjs/text-generation";
+import type {
+  GeneratorRequest,
+  SamplingParameters,
+  TextCallback,
+  YieldedPiece,
+} from "@tritonjs/text-generation";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { remoteError } from "./remote-error.js";
 
@@ -50,7 +55,7 @@ export function remoteOpenAi(server: RemoteServer): TextCallback {
 
 async function post(
   { baseUrl, model, apiKey }: RemoteServer,
-  { messages, prompt, tools, sampling }: TextRequest,
+  { messages, prompt, tools, sampling }: GeneratorRequest,
   signal: AbortSignal,
 ): Promise<Response> {
   const chat = messages !== undefined;
@@ -89,7 +94,7 @@ function fieldsOf(sampling: SamplingParameters) {
   };
 }
 
-function* piecesOf({ choices = [], usage, error }: Chunk): Generator<TextPiece> {
+function* piecesOf({ choices = [], usage, error }: Chunk): Generator<YieldedPiece> {
   if (error !== undefined) {
     throw new TritonError("INTERNAL", `the remote server failed: ${error.message ?? "without a message"}`);
   }

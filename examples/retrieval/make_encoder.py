@@ -169,7 +169,7 @@ def write(directory, encoder, vocab, ids):
     config = {"tokenizer_class": "BertTokenizer", "do_lower_case": True, "model_max_length": CONTEXT, "pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
     for name, content in (("tokenizer.json", tokenizer), ("tokenizer_config.json", config)):
         with open(os.path.join(directory, name), "w", encoding="utf-8") as file:
-            json.dump(content, file, ensure_ascii=False, indent=1)
+            json.dump(content, file, ensure_ascii=False, indent=2)
             file.write("\n")
 
 

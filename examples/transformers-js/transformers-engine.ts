@@ -7,10 +7,10 @@ import {
   TextStreamer,
 } from "@huggingface/transformers";
 import {
-  type FinishReason,
-  type TextPiece,
-  type TextRequest,
+  type GeneratorRequest,
+  type TextFinishReason,
   textGenerator,
+  type YieldedPiece,
 } from "@tritonjs/text-generation";
 
 /** Options of {@link openTransformers}. */
@@ -31,7 +31,7 @@ export async function openTransformers({ folder, model: name }: TransformersOpti
   const tokenizer = await AutoTokenizer.from_pretrained(name);
   const model = await AutoModelForCausalLM.from_pretrained(name, { dtype: "fp32", subfolder: "" });
 
-  async function* generate(request: TextRequest, { signal }: { readonly signal: AbortSignal }) {
+  async function* generate(request: GeneratorRequest, { signal }: { readonly signal: AbortSignal }) {
     const inputs = encode(tokenizer, request);
     const stopping = new InterruptableStoppingCriteria();
     const stop = () => stopping.interrupt();
@@ -40,7 +40,7 @@ export async function openTransformers({ folder, model: name }: TransformersOpti
     const { maxTokens = 128, temperature = 1 } = sampling;
     let tokens = 0;
     let running: Promise<unknown> = Promise.resolve();
-    const pieces = new ReadableStream<TextPiece>({
+    const pieces = new ReadableStream<YieldedPiece>({
       start(controller) {
         const streamer = new TextStreamer(tokenizer, {
           skip_prompt: true,
@@ -66,7 +66,7 @@ export async function openTransformers({ folder, model: name }: TransformersOpti
     });
     try {
       yield* pieces;
-      const finishReason: FinishReason = tokens >= maxTokens ? "length" : "stop";
+      const finishReason: TextFinishReason = tokens >= maxTokens ? "length" : "stop";
       yield { finishReason, usage: { promptTokens: inputs.input_ids.dims[1]!, completionTokens: tokens } };
     } finally {
       await running;
@@ -76,7 +76,7 @@ export async function openTransformers({ folder, model: name }: TransformersOpti
   return { inferFunc: textGenerator(generate, { concurrency: 1 }), close: () => model.dispose() };
 }
 
-function encode(tokenizer: PreTrainedTokenizer, { messages, prompt }: TextRequest) {
+function encode(tokenizer: PreTrainedTokenizer, { messages, prompt }: GeneratorRequest) {
   if (messages === undefined) return tokenizer(prompt!);
   const text = tokenizer.apply_chat_template(
     messages as Parameters<typeof tokenizer.apply_chat_template>[0],

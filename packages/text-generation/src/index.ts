@@ -15,20 +15,20 @@ export {
 } from "./chat/tool-calls/tool-call-reader.js";
 export type { DecoderLimits, TextGenerationOptions } from "./decoder/decoder-options.js";
 export { textGeneration } from "./decoder/text-generation.js";
-export { type EmbeddingCallback, textEmbedder, type Vector } from "./embedding/text-embedder.js";
+export { type EmbeddingCallback, type EmbeddingVector, textEmbedder } from "./embedding/text-embedder.js";
 export type { TextGenerationContext } from "./generator/generation-context.js";
-export type { TextCallback, TextPieces } from "./generator/text-callback.js";
+export type { GeneratorRequest } from "./generator/generator-request.js";
+export type { TextCallback, YieldedPieces } from "./generator/text-callback.js";
 export { type PromptTemplate, type TextGeneratorOptions, textGenerator } from "./generator/text-generator.js";
 export type {
-  FinishReason,
-  TextPiece,
-  TextPieceParts,
-  TokenLogprob,
+  TextFinishReason,
   TokenProbability,
   TokenUsage,
+  YieldedLogprob,
+  YieldedParts,
+  YieldedPiece,
   YieldedToolCall,
-} from "./generator/text-piece.js";
-export type { TextRequest } from "./generator/text-request.js";
+} from "./generator/yielded-piece.js";
 export { readSamplingParameters, type SamplingSource } from "./sampling/read-sampling-parameters.js";
 export type { ResponseFormat, SamplingParameters } from "./sampling/sampling-parameters.js";
 export { readConstraintVocabulary } from "./structured/constraint-vocabulary.js";

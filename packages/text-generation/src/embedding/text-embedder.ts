@@ -4,13 +4,13 @@ import { TritonError } from "@tritonjs/protocol";
 import { EMBEDDING_INPUTS, EMBEDDING_OUTPUTS } from "./embedding-tensors.js";
 
 /** An embedding. */
-export type Vector = Float32Array | readonly number[];
+export type EmbeddingVector = Float32Array | readonly number[];
 
 /** A function that makes embeddings, as {@link textEmbedder} takes it: one vector for each text, in the same order. */
 export type EmbeddingCallback = (
   texts: readonly string[],
   context: InferContext,
-) => readonly Vector[] | Promise<readonly Vector[]>;
+) => readonly EmbeddingVector[] | Promise<readonly EmbeddingVector[]>;
 
 /**
  * Makes a model of a function that turns texts into embeddings. The texts of a batch come from many requests. The model
@@ -56,7 +56,7 @@ function withRows(specs: readonly TensorSpec[]): TensorSpec[] {
 }
 
 /** Joins vectors to rows. */
-function rowsOf(vectors: readonly Vector[], count: number, modelName: string): Float32Array {
+function rowsOf(vectors: readonly EmbeddingVector[], count: number, modelName: string): Float32Array {
   const length = Array.isArray(vectors) ? (vectors[0]?.length ?? 0) : 0;
   if (length === 0 || vectors.length !== count || vectors.some((one) => one?.length !== length)) {
     throw wrongVectors(vectors, count, modelName);

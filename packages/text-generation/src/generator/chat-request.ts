@@ -6,7 +6,7 @@ import type { ChatMessage, ChatTool } from "../chat/chat-message.js";
  *
  * @throws TritonError INVALID_ARG for anything but an array of messages.
  */
-export function readMessages(json: string): readonly ChatMessage[] {
+export function parseMessages(json: string): readonly ChatMessage[] {
   const messages = readArray("messages", json);
   if (messages.length === 0) throw invalid("messages", "at least one message", "none");
   messages.forEach((message, i) => {
@@ -27,7 +27,7 @@ export function readMessages(json: string): readonly ChatMessage[] {
  *
  * @throws TritonError INVALID_ARG for anything but an array of tools.
  */
-export function readTools(json: string): readonly ChatTool[] | undefined {
+export function parseTools(json: string): readonly ChatTool[] | undefined {
   const tools = readArray("tools", json);
   tools.forEach((tool, i) => {
     const name = (Object(tool) as Partial<ChatTool>).function?.name;

@@ -3,11 +3,11 @@ import { setImmediate } from "node:timers/promises";
 import type { ExecutableRequest, Execution, Executor, ExecutorContext } from "@tritonjs/core/backend";
 import { onAbort, TritonError } from "@tritonjs/protocol";
 import { GenerationContext } from "./generation-context.js";
+import type { ReadGeneratorRequest } from "./generator-request.js";
 import { PieceSource } from "./piece-source.js";
 import { TextAnswer } from "./text-answer.js";
 import type { TextCallback } from "./text-callback.js";
-import { readPiece } from "./text-piece.js";
-import type { ReadTextRequest } from "./text-request.js";
+import { readPiece } from "./yielded-piece.js";
 
 /** Longest time in milliseconds without a turn of the event loop. */
 const MAX_MS = 5;
@@ -18,7 +18,7 @@ export class GeneratorExecutor implements Executor {
   readonly mustFinish = false;
   readonly details = {};
   readonly #callback: TextCallback;
-  readonly #read: (request: ExecutableRequest, modelName: string) => ReadTextRequest;
+  readonly #read: (request: ExecutableRequest, modelName: string) => ReadGeneratorRequest;
   readonly #context: ExecutorContext;
   readonly #asyncContext = new AsyncResource("TritonInstance");
 
@@ -28,7 +28,7 @@ export class GeneratorExecutor implements Executor {
    */
   constructor(
     callback: TextCallback,
-    read: (request: ExecutableRequest, modelName: string) => ReadTextRequest,
+    read: (request: ExecutableRequest, modelName: string) => ReadGeneratorRequest,
     context: ExecutorContext,
     readonly capacity: number,
   ) {

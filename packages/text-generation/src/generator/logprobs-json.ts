@@ -1,4 +1,4 @@
-import type { TokenLogprob, TokenProbability } from "./text-piece.js";
+import type { TokenProbability, YieldedLogprob } from "./yielded-piece.js";
 
 /** In place of minus infinity, which JSON cannot express; the value that OpenAI answers. */
 const LOWEST_LOGPROB = -9999;
@@ -8,11 +8,11 @@ const LOWEST_LOGPROB = -9999;
  * generated token comes first, then the most likely ones. It is written here because `JSON.stringify` would sort the
  * numbers.
  */
-export function logprobsJson(tokens: readonly TokenLogprob[]): string {
+export function logprobsJson(tokens: readonly YieldedLogprob[]): string {
   return `[${tokens.map(tokenJson).join(",")}]`;
 }
 
-function tokenJson(chosen: TokenLogprob): string {
+function tokenJson(chosen: YieldedLogprob): string {
   const top = chosen.top ?? [];
   const position = top.findIndex((one) => keyOf(one) === keyOf(chosen));
   const entries = [entry(chosen, position < 0 ? top.length + 1 : position + 1)];

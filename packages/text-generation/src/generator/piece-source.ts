@@ -1,5 +1,5 @@
-import type { TextPieces } from "./text-callback.js";
-import type { TextPiece } from "./text-piece.js";
+import type { YieldedPieces } from "./text-callback.js";
+import type { YieldedPiece } from "./yielded-piece.js";
 
 /** Calls a function in the context of a request. */
 type Scope = <T>(fn: () => T) => T;
@@ -17,7 +17,7 @@ export class PieceSource {
 
   /** Calls the callback. Its result may be pieces or a single piece, now or later. */
   static async open(
-    call: () => TextPieces | TextPiece | Promise<TextPieces | TextPiece>,
+    call: () => YieldedPieces | YieldedPiece | Promise<YieldedPieces | YieldedPiece>,
     within: Scope,
   ): Promise<PieceSource> {
     return new PieceSource(iteratorOf(await within(async () => call())), within);

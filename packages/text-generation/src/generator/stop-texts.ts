@@ -1,5 +1,5 @@
 /** Text that may be sent, and whether a stop text ended it. */
-export interface ReleasedText {
+export interface CertainText {
   readonly text: string;
   readonly stopped: boolean;
 }
@@ -30,7 +30,7 @@ export class StopTexts {
   }
 
   /** Takes the next piece, and returns the text that is certain now. */
-  take(piece: string): ReleasedText {
+  take(piece: string): CertainText {
     const text = this.#held + piece;
     const found = this.#firstStop(text);
     if (found !== undefined) {

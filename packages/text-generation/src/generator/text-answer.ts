@@ -1,11 +1,11 @@
 import { Tensor } from "@tritonjs/protocol";
 import type { ToolCallPiece } from "../chat/tool-calls/tool-call-piece.js";
 import { createToolCallReader, type ToolCallReader } from "../chat/tool-calls/tool-call-reader.js";
+import type { ReadGeneratorRequest } from "./generator-request.js";
 import { logprobsJson } from "./logprobs-json.js";
 import { StopTexts } from "./stop-texts.js";
-import type { FinishReason, TextPieceParts, TokenLogprob, TokenUsage } from "./text-piece.js";
-import type { ReadTextRequest } from "./text-request.js";
 import { ToolCallDeltas } from "./tool-call-deltas.js";
+import type { TextFinishReason, TokenUsage, YieldedLogprob, YieldedParts } from "./yielded-piece.js";
 
 /** Outputs of one response. */
 type Outputs = Map<string, Tensor>;
@@ -17,23 +17,23 @@ type Outputs = Map<string, Tensor>;
  * A text whose end is held back waits with its tokens and their probabilities for the next response.
  */
 export class TextAnswer {
-  readonly #request: ReadTextRequest;
+  readonly #request: ReadGeneratorRequest;
   readonly #stops: StopTexts;
   readonly #toolCalls: ToolCallDeltas;
   /** Finds calls of tools in the text, for a template whose family is known. */
   readonly #reader: ToolCallReader | undefined;
   /** Tokens of all pieces. */
   #tokens = 0;
-  #finishReason: FinishReason | undefined;
+  #finishReason: TextFinishReason | undefined;
   #usage: TokenUsage = {};
   #responses = 0;
   /** Tokens that responses have counted. */
   #counted = 0;
   /** What the next response sends. */
   #text = "";
-  #logprobs: TokenLogprob[] = [];
+  #logprobs: YieldedLogprob[] = [];
 
-  constructor(request: ReadTextRequest, modelName: string) {
+  constructor(request: ReadGeneratorRequest, modelName: string) {
     this.#request = request;
     const { stop = [], includeStopStrInOutput } = request.sampling;
     this.#stops = new StopTexts(stop, includeStopStrInOutput);
@@ -44,7 +44,7 @@ export class TextAnswer {
   }
 
   /** Takes a piece. Returns true if the answer is complete, so that no further pieces are wanted. */
-  take({ text, tokens, logprobs, finishReason, toolCall, usage }: TextPieceParts): boolean {
+  take({ text, tokens, logprobs, finishReason, toolCall, usage }: YieldedParts): boolean {
     if (usage !== undefined) this.#usage = { ...this.#usage, ...usage };
     if (toolCall !== undefined) this.#toolCalls.add(toolCall);
     const count = tokens ?? logprobs?.length ?? (text ? 1 : 0);
@@ -83,7 +83,7 @@ export class TextAnswer {
   }
 
   /** An engine that does not know of calls in its text says that it stopped. */
-  #reasonOr(other: FinishReason): FinishReason {
+  #reasonOr(other: TextFinishReason): TextFinishReason {
     return this.#finishReason === "stop" && this.#reader?.hasCalls
       ? "tool_calls"
       : (this.#finishReason ?? other);

@@ -1,12 +1,12 @@
 import type { TextGenerationContext } from "./generation-context.js";
-import type { TextPiece } from "./text-piece.js";
-import type { TextRequest } from "./text-request.js";
+import type { GeneratorRequest } from "./generator-request.js";
+import type { YieldedPiece } from "./yielded-piece.js";
 
 /** Pieces of an answer, over time or at once. */
-export type TextPieces = AsyncIterable<TextPiece> | Iterable<TextPiece>;
+export type YieldedPieces = AsyncIterable<YieldedPiece> | Iterable<YieldedPiece>;
 
 /** A function that generates text, as {@link textGenerator} takes it: a generator, or a function of one answer. */
 export type TextCallback = (
-  request: TextRequest,
+  request: GeneratorRequest,
   context: TextGenerationContext,
-) => TextPieces | TextPiece | Promise<TextPieces | TextPiece>;
+) => YieldedPieces | YieldedPiece | Promise<YieldedPieces | YieldedPiece>;

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { TritonError } from "@tritonjs/protocol";
 import type { ToolCallDelta } from "../chat/tool-calls/tool-call-piece.js";
-import type { YieldedToolCall } from "./text-piece.js";
+import type { YieldedToolCall } from "./yielded-piece.js";
 
 /** Numbers the calls of tools in one answer, and collects their changes until a response takes them. */
 export class ToolCallDeltas {

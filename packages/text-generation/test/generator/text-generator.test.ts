@@ -3,9 +3,9 @@ import { afterEach, describe, expect, it } from "vitest";
 import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";
 import {
   ChatTemplate,
+  type GeneratorRequest,
   type TextCallback,
   type TextGeneratorOptions,
-  type TextRequest,
   textGenerator,
 } from "../../src/index.js";
 
@@ -86,7 +86,7 @@ describe("a text generator", () => {
   });
 
   it("passes on prompts, chats, tools and sampling parameters", async () => {
-    const seen: TextRequest[] = [];
+    const seen: GeneratorRequest[] = [];
     const handle = bind(async (request) => {
       seen.push(request);
       return "ok";

@@ -1,8 +1,8 @@
 import type { ExecutableRequest } from "@tritonjs/core/backend";
 import { TritonError } from "@tritonjs/protocol";
 import { readSamplingParameters } from "../sampling/read-sampling-parameters.js";
-import { readMessages, readTools } from "./chat-request.js";
-import type { ReadTextRequest, WantedOutputs } from "./text-request.js";
+import { parseMessages, parseTools } from "./chat-request.js";
+import type { ReadGeneratorRequest, WantedOutputs } from "./generator-request.js";
 
 /** Text of the vLLM backend. */
 const PREFIX_IN_STREAM =
@@ -13,7 +13,7 @@ const PREFIX_IN_STREAM =
  *
  * @throws TritonError INVALID_ARG that names the input, what was expected, and what came.
  */
-export function readTextRequest(request: ExecutableRequest, modelName: string): ReadTextRequest {
+export function readGeneratorRequest(request: ExecutableRequest, modelName: string): ReadGeneratorRequest {
   const inputs = new TextInputs(request);
   const prompt = inputs.text("text_input");
   const chat = inputs.text("messages");
@@ -28,8 +28,8 @@ export function readTextRequest(request: ExecutableRequest, modelName: string): 
   const { parameters } = request;
   return {
     prompt,
-    messages: chat === undefined ? undefined : readMessages(chat),
-    tools: tools === undefined ? undefined : readTools(tools),
+    messages: chat === undefined ? undefined : parseMessages(chat),
+    tools: tools === undefined ? undefined : parseTools(tools),
     sampling: readSamplingParameters({ json: inputs.text("sampling_parameters"), parameters }),
     stream,
     prefix: stream || excludePrompt === true ? "" : (prompt ?? ""),

@@ -3,7 +3,7 @@ import type { ToolCallFamily } from "../chat/tool-calls/tool-call-family.js";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 
 /** What a callback of {@link textGenerator} gets: a prompt, or the messages of a chat. */
-export interface TextRequest {
+export interface GeneratorRequest {
   /** The prompt. Undefined for a chat, unless the option `chatTemplate` makes a prompt of it. */
   readonly prompt: string | undefined;
   /** The messages of a chat. Undefined for a plain prompt. */
@@ -25,7 +25,7 @@ export interface WantedOutputs {
 }
 
 /** A request with the wishes that the callback need not know. */
-export interface ReadTextRequest extends TextRequest {
+export interface ReadGeneratorRequest extends GeneratorRequest {
   /** True for one response for each piece of text. */
   readonly stream: boolean;
   /** Text that the single response begins with. */

@@ -1,7 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 
 /** Why a text ended. */
-export type FinishReason = (typeof FINISH_REASONS)[number];
+export type TextFinishReason = (typeof FINISH_REASONS)[number];
 
 const FINISH_REASONS = ["stop", "length", "tool_calls", "content_filter"] as const;
 
@@ -17,7 +17,7 @@ export interface TokenProbability {
 }
 
 /** A generated token with its log probability, and the most likely tokens at its position. */
-export interface TokenLogprob extends TokenProbability {
+export interface YieldedLogprob extends TokenProbability {
   /** The most likely tokens, in descending order. */
   readonly top?: readonly TokenProbability[];
 }
@@ -41,31 +41,31 @@ export interface TokenUsage {
 }
 
 /** A piece of an answer with more than text. Each member is optional, but one must be there. */
-export interface TextPieceParts {
+export interface YieldedParts {
   readonly text?: string;
   /** Number of tokens of `text`. @default 1, or the length of `logprobs`; 0 without text */
   readonly tokens?: number;
   /** One entry for each token of the piece. */
-  readonly logprobs?: readonly TokenLogprob[];
+  readonly logprobs?: readonly YieldedLogprob[];
   /**
    * Why the text ended. Later pieces may report `usage`.
    * @default `tool_calls` after a call of a tool, `length` once `max_tokens` tokens were yielded, else `stop`
    */
-  readonly finishReason?: FinishReason;
+  readonly finishReason?: TextFinishReason;
   readonly toolCall?: YieldedToolCall;
   readonly usage?: TokenUsage;
 }
 
 /** What the callback of {@link textGenerator} yields: a piece of the text, or a piece with more than text. */
-export type TextPiece = string | TextPieceParts;
+export type YieldedPiece = string | YieldedParts;
 
-const MEMBERS: Readonly<Record<keyof TextPieceParts, (value: unknown) => string | undefined>> = {
+const MEMBERS: Readonly<Record<keyof YieldedParts, (value: unknown) => string | undefined>> = {
   text: (value) => expect(typeof value === "string", "a string", value),
   tokens: (value) => expect(isCount(value), "a non-negative integer", value),
   logprobs: (value) =>
     expect(Array.isArray(value) && value.every(isLogprob), "an array of { token, logprob }", value),
   finishReason: (value) =>
-    expect(FINISH_REASONS.includes(value as FinishReason), `one of ${FINISH_REASONS.join(", ")}`, value),
+    expect(FINISH_REASONS.includes(value as TextFinishReason), `one of ${FINISH_REASONS.join(", ")}`, value),
   toolCall: (value) =>
     expect(isToolCall(value), "{ name?, arguments?, id?, index? } with a name or arguments", value),
   usage: (value) => expect(isUsage(value), "{ promptTokens?, completionTokens? } with integers", value),
@@ -76,10 +76,10 @@ const MEMBERS: Readonly<Record<keyof TextPieceParts, (value: unknown) => string 
  *
  * @throws TritonError INTERNAL (reason INVALID_OUTPUT) for any other value.
  */
-export function readPiece(value: unknown, modelName: string): TextPieceParts {
+export function readPiece(value: unknown, modelName: string): YieldedParts {
   if (typeof value === "string") return { text: value };
   const fault = faultOf(value);
-  if (fault === undefined) return value as TextPieceParts;
+  if (fault === undefined) return value as YieldedParts;
   throw new TritonError("INTERNAL", `model '${modelName}': cannot use a piece of textGenerator: ${fault}`, {
     reason: "INVALID_OUTPUT",
   });
@@ -92,7 +92,7 @@ function faultOf(value: unknown): string | undefined {
   }
   let known = 0;
   for (const [name, member] of Object.entries(value)) {
-    const check = MEMBERS[name as keyof TextPieceParts];
+    const check = MEMBERS[name as keyof YieldedParts];
     if (check === undefined) return `expected ${expected}, got a member '${name}'`;
     if (member === undefined) continue;
     const fault = check(member);
@@ -111,7 +111,7 @@ function isCount(value: unknown): boolean {
 }
 
 function isLogprob(value: unknown): boolean {
-  const { token, logprob, top } = Object(value) as Partial<TokenLogprob>;
+  const { token, logprob, top } = Object(value) as Partial<YieldedLogprob>;
   if (typeof token !== "string" || typeof logprob !== "number") return false;
   return top === undefined || (Array.isArray(top) && top.every(isLogprob));
 }
