@@ -15,6 +15,7 @@ const LONG = [
   "packages/grpc/test/server.bad-input.test.ts",
   "packages/client/test/http/inference-server-client.data-types.test.ts",
   "test/core/request-settlement.test.ts",
+  "packages/text-generation/test/decoder/text-generation.mixed-load.test.ts",
   "packages/grpc/test/handlers/stream-infer.back-pressure.test.ts",
   // Models in processes of their own; processes and threads that crash, hang or are killed.
   "test/core/instance-faults.test.ts",
@@ -26,12 +27,14 @@ const LONG = [
   "test/core/model-repository/javascript-{models,model-control}.test.ts",
   // A browser.
   "test/dashboard/browser{,-operations}.test.ts",
+  "test/examples/chat-page.browser.test.ts",
   // Frameworks and servers of others.
   "test/core/tensorflow.test.ts",
   "test/core/cloud-repository/s3-*.test.ts",
   "packages/core/test/repository/cloud/cloud-source.google-and-azure.test.ts",
   "test/e2e/nest-routes.test.ts",
   "test/examples/mounted-servers.test.ts",
+  "test/examples/text-engines.test.ts",
   "test/docs/getting-started.test.ts",
   "test/openai/ai-sdk.test.ts",
   // Runs of the compiler.

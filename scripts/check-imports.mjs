@@ -70,7 +70,16 @@ const ORDER = {
     "analyze",
   ],
   opentelemetry: ["spans", "meters", "open-telemetry.ts", "trace-headers.ts"],
-  "text-generation": ["tensors", "sampling", "chat", "structured", "tokenizer", "generator", "decoder"],
+  "text-generation": [
+    "tensors",
+    "sampling",
+    "chat",
+    "structured",
+    "tokenizer",
+    "generator",
+    "embedding",
+    "decoder",
+  ],
   openai: [
     "errors",
     "body",

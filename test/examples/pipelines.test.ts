@@ -46,8 +46,8 @@ describe("the pipeline examples", () => {
     ]);
   });
 
-  it("text-generator runs 32 texts in one loop, with equal results over SSE and gRPC", async () => {
-    const lines = await run("text-generator");
+  it("continuous-batching runs 32 texts in one loop, with equal results over SSE and gRPC", async () => {
+    const lines = await run("continuous-batching");
     expect(lines.slice(0, 4).map((line) => /^(Alice |The rabbit|Down |Oh dear)./.test(line))).toEqual(
       [true, true, true, true], // biome-ignore format: each goes on
     );
@@ -60,5 +60,10 @@ describe("the pipeline examples", () => {
     expect(steps).toBeLessThan(32 * 30);
     expect(together).toBeGreaterThan(8);
     expect(together).toBeLessThanOrEqual(32);
+  });
+
+  it("text-generation writes eight stories together, and the same story alone", async () => {
+    const lines = await run("text-generation");
+    expect(lines[0]).toMatch(/ lived in the .* friends from then on\./);
   });
 });

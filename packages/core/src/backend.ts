@@ -9,6 +9,7 @@ export type {
   ExecutorContext,
   ModelDescription,
   ModelSource,
+  TypedBackend,
 } from "./instance/backend.js";
 export { callbackExecutor } from "./instance/callback-executor.js";
 export type {
@@ -18,6 +19,19 @@ export type {
   ExecutionWatcher,
   Executor,
 } from "./instance/executor.js";
+export {
+  type ChangeGauge,
+  type ContinuousWorkerOptions,
+  continuousWorker,
+  gaugesOf,
+} from "./instance/stepwise/continuous-worker.js";
 export { workerExecutor } from "./instance/worker/program-executor.js";
-export type { WorkerBatch, WorkerModel, WorkerResult } from "./instance/worker/worker-model.js";
+export type {
+  WorkerBatch,
+  WorkerEntry,
+  WorkerHost,
+  WorkerModel,
+  WorkerResponseStream,
+  WorkerResult,
+} from "./instance/worker/worker-model.js";
 export type { WorkerProgram } from "./instance/worker/worker-program.js";

@@ -1,3 +1,5 @@
+import { textGenerationBackend } from "./decoder/repository-model.js";
+
 export type { ChatContentPart, ChatMessage, ChatTool, ChatToolCall } from "./chat/chat-message.js";
 export { ChatTemplate, type ChatTemplateInput, type ChatTemplateOptions } from "./chat/chat-template.js";
 export {
@@ -11,8 +13,29 @@ export {
   type ToolCallReader,
   type ToolCallReaderOptions,
 } from "./chat/tool-calls/tool-call-reader.js";
+export type { DecoderLimits, TextGenerationOptions } from "./decoder/decoder-options.js";
+export { textGeneration } from "./decoder/text-generation.js";
+export { type EmbeddingCallback, type EmbeddingVector, textEmbedder } from "./embedding/text-embedder.js";
+export type { TextGenerationContext } from "./generator/generation-context.js";
+export type { GeneratorRequest } from "./generator/generator-request.js";
+export type { TextCallback, YieldedPieces } from "./generator/text-callback.js";
+export { type PromptTemplate, type TextGeneratorOptions, textGenerator } from "./generator/text-generator.js";
+export type {
+  TextFinishReason,
+  TokenProbability,
+  TokenUsage,
+  YieldedLogprob,
+  YieldedParts,
+  YieldedPiece,
+  YieldedToolCall,
+} from "./generator/yielded-piece.js";
+export { readSamplingParameters, type SamplingSource } from "./sampling/read-sampling-parameters.js";
+export type { ResponseFormat, SamplingParameters } from "./sampling/sampling-parameters.js";
 export { readConstraintVocabulary } from "./structured/constraint-vocabulary.js";
 export type { StructuredFields } from "./structured/response-format.js";
 export { StructuredOutput } from "./structured/structured-output.js";
 export type { ConstraintVocabulary, TokenConstraint } from "./structured/token-constraint.js";
 export { TEXT_INPUTS, TEXT_OUTPUTS } from "./tensors/text-model-tensors.js";
+
+/** Backends of models of a repository, by the name in their configuration. */
+export const repositoryBackends = { text_generation: textGenerationBackend };

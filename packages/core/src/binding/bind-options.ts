@@ -4,7 +4,7 @@ import type { InferContext } from "../callable/infer-context.js";
 import type { AnyInferFunc, StyledInferFunc } from "../callable/infer-func.js";
 import type { ModelOptions } from "../config/options/model-options.js";
 
-import type { Backend } from "../instance/backend.js";
+import type { Backend, TypedBackend } from "../instance/backend.js";
 import type { EvictionListener } from "../request/sequence-info.js";
 
 /** A function that computes a model, as `bind` takes it. */
@@ -20,7 +20,8 @@ export type InferFuncOption<I extends readonly TensorSpec[], O extends readonly 
   | BoundFunc<I, O>
   | readonly BoundFunc<I, O>[]
   | URL
-  | Backend;
+  | Backend
+  | TypedBackend<I, O>;
 
 /** Options of `bind` besides the code. */
 export interface ModelBindOptions<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> {

@@ -33,7 +33,7 @@ export function planStepwise(
       ...stepwiseProblems(config, options),
     ],
     create: (executor) => (context) =>
-      new StepwiseExecutor(executor(context), context.info.modelConfig.maxBatchSize),
+      new StepwiseExecutor(executor(context), () => context.info.modelConfig.maxBatchSize),
   };
 }
 

@@ -1,4 +1,10 @@
-import type { DescribedTensor, InstanceHosting, Isolation, ModelConfig } from "@tritonjs/protocol";
+import type {
+  DescribedTensor,
+  InstanceHosting,
+  Isolation,
+  ModelConfig,
+  TensorSpec,
+} from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import type { InstanceInfo } from "../callable/infer-context.js";
 import type { Clock } from "../clock/clock.js";
@@ -55,6 +61,8 @@ export interface ExecutorContext {
   readonly hosting: InstanceHosting;
   /** Priority of a process, from the host policy. */
   readonly nice?: number | undefined;
+  /** Number of requests of the model that wait in its queue. */
+  readonly queuedRequests: () => number;
   /** The server's log. */
   readonly log: Log;
   /** Registry of further metrics besides those of the library: `triton.metrics`. */
@@ -101,6 +109,18 @@ export interface Backend {
   readonly isolations?: readonly Isolation[];
   /** Creates the executor of one instance. */
   createExecutor(context: ExecutorContext): Executor;
+}
+
+declare const tensorTypes: unique symbol;
+
+/**
+ * A backend whose inputs `I` and outputs `O` the compiler knows. `bind` types the handle by them, so the program writes
+ * no specifications. At run time it is a {@link Backend} that describes its tensors.
+ */
+export interface TypedBackend<I extends readonly TensorSpec[], O extends readonly TensorSpec[]>
+  extends Backend {
+  /** For type inference only; never set. */
+  readonly [tensorTypes]?: { readonly inputs: I; readonly outputs: O };
 }
 
 /** A version of a model in a repository: the argument of its backend's factory. */

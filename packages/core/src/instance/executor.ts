@@ -90,7 +90,7 @@ export interface Executor {
   readonly restarts?: { readonly count: number };
   /** Properties of the loaded model, for instance `executionProvider`. */
   readonly details: Readonly<Record<string, string>>;
-  /** Number of batches that it takes at a time. @default 1 */
+  /** Number of batches that it takes at a time, which may change. Call `onRoom` when it has grown. @default 1 */
   readonly capacity?: number;
   /**
    * True if it may get its next batch while it runs one, and then starts that batch directly afterwards. @default false
@@ -121,4 +121,6 @@ export interface Executor {
    * group.
    */
   onHealth?: ((healthy: boolean, reason?: TritonError) => void) | undefined;
+  /** Called by an executor whose capacity has grown by itself. Set by the instance group. */
+  onRoom?: (() => void) | undefined;
 }

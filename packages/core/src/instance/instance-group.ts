@@ -210,6 +210,7 @@ export class InstanceGroup {
 
   #watch(instance: ModelInstance): void {
     instance.executor.onHealth = (healthy, reason) => this.#healthChanged(instance, healthy, reason);
+    instance.executor.onRoom = () => this.#freed();
   }
 
   #runNext(instance: ModelInstance): boolean {

@@ -72,7 +72,9 @@ export function createInstances(init: InstancesInit): LiveInstances {
     const hosting = placement.group.hosting ?? {};
     const nice = hostPolicyOf(placement, init.hostPolicies ?? {})?.nice;
     const { log, metrics, control } = init;
-    const context = { placement, info, checker, clock, instanceCount, hosting, nice, log, metrics, control };
+    const queuedRequests = () => statistics.pendingCount;
+    const run = { placement, info, checker, clock, instanceCount, hosting, nice, queuedRequests };
+    const context = { ...run, log, metrics, control };
     return new ModelInstance(placement, createExecutor(context), owner);
   };
   return new LiveInstances(config, clock, make, init);

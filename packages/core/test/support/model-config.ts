@@ -7,6 +7,8 @@ export interface ModelSketch {
   readonly inputs?: readonly TensorSpec[];
   readonly outputs?: readonly TensorSpec[];
   readonly options?: ModelOptions;
+  /** Whether the model has a batch axis by itself. @default true */
+  readonly batching?: boolean;
   readonly overrides?: Partial<ModelConfig>;
   readonly instances?: number;
   /** GPUs of the machine; undefined for a machine without a driver. */
@@ -22,7 +24,7 @@ export function modelConfig(sketch: ModelSketch = {}): ModelConfig {
     options: sketch.options ?? {},
     backend: "javascript",
     platform: "",
-    batchingByDefault: true,
+    batchingByDefault: sketch.batching ?? true,
     decoupledByDefault: false,
     defaultInstanceCount: sketch.instances ?? 1,
     gpus: { numbers: sketch.gpus },

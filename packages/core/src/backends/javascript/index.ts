@@ -80,7 +80,7 @@ export async function moduleBackend(
       });
       if (!probe.stepwise) return executor;
       assertFitsSteps(info.modelConfig);
-      return new StepwiseExecutor(executor, info.modelConfig.maxBatchSize);
+      return new StepwiseExecutor(executor, () => info.modelConfig.maxBatchSize);
     },
   };
 }

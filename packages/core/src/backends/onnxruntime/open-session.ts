@@ -125,6 +125,20 @@ export class OnnxSession {
     return Object.fromEntries(arrays) as { [Name in keyof O]: ArrayOf<O[Name]> };
   }
 
+  /**
+   * Runs the model once on tensors, without copies. The outputs may be inputs of the next run.
+   *
+   * @param inputs tensors by name, with all their dimensions
+   * @param names outputs to compute
+   * @throws errors of ONNX Runtime
+   */
+  async runTensors(
+    inputs: ReadonlyMap<string, Tensor>,
+    names: readonly string[] = this.outputs.map(({ name }) => name),
+  ): Promise<Map<string, Tensor>> {
+    return fromResults(await this.#session.run(toFeeds(inputs, this.#scalars), names));
+  }
+
   /** @internal */
   release(): Promise<void> {
     return this.#session.release();

@@ -123,7 +123,11 @@ export interface ModelOptions {
   readonly batching?: boolean;
   /** Largest number of rows in one batch, and in one request. @default 4, as in PyTriton */
   readonly maxBatchSize?: number;
-  /** Options of the dynamic batcher; `false` runs each request as its own batch. @default {} */
+  /**
+   * Options of the dynamic batcher; `false` runs each request as its own batch. For a decoupled model without a
+   * batch axis, they set the queue alone: priorities, time limits and size limits.
+   * @default {}
+   */
   readonly batcher?: BatcherOptions | false;
   /** Serves sequences of requests with one correlation id. Replaces the dynamic batcher. @default none */
   readonly sequence?: SequenceOptions;

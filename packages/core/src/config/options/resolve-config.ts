@@ -83,7 +83,10 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
   const sequences = options.sequence && sequenceBatching(options.sequence);
   if (sequences !== undefined) config.sequenceBatching = sequences;
   const scheduled = sequences ?? source.overrides?.sequenceBatching;
-  if (batching && options.batcher !== false && scheduled === undefined) {
+  // Requests of a decoupled model without a batch axis can have priorities and limits of their queue, too.
+  const queues =
+    batching || (options.batcher !== undefined && config.modelTransactionPolicy?.decoupled === true);
+  if (queues && options.batcher !== false && scheduled === undefined) {
     config.dynamicBatching = dynamicBatching(options.batcher ?? {});
   }
   const target = options.batcher === false ? undefined : options.batcher?.targetLatencyMs;

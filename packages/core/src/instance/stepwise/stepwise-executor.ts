@@ -16,15 +16,24 @@ import type {
  * requests.
  */
 export class StepwiseExecutor implements Executor {
+  /** Called when the capacity has grown. */
+  onRoom: Executor["onRoom"];
   readonly #inner: Executor;
+  readonly #capacity: () => number;
   #handingOver: Promise<unknown> = Promise.resolve();
 
-  /** @param capacity number of requests at a time */
-  constructor(
-    inner: Executor,
-    readonly capacity: number,
-  ) {
+  /** @param capacity number of requests at a time, which may change */
+  constructor(inner: Executor, capacity: () => number) {
     this.#inner = inner;
+    this.#capacity = capacity;
+  }
+
+  get capacity(): number {
+    return this.#capacity();
+  }
+
+  get restarts(): Executor["restarts"] {
+    return this.#inner.restarts;
   }
 
   get isolation(): Executor["isolation"] {

@@ -4,11 +4,20 @@ import type { LogSubject } from "../../observe/log/logger.js";
 import { type FromWorker, packError, type ToWorker } from "./messages.js";
 import type { WorkerContext } from "./worker-context.js";
 
-/** Messages of a model besides its answers: warnings, lines for the log, changes of metrics, requests to the server. */
-export type HostMessage = Extract<FromWorker, { type: "warning" | "log" | "metrics" | "ask" }>;
+/**
+ * Messages of a model besides its answers: warnings, reports to its backend, lines for the log, changes of metrics,
+ * requests to the server.
+ */
+export type HostMessage = Extract<FromWorker, { type: "warning" | "report" | "log" | "metrics" | "ask" }>;
 
 const KINDS: ReadonlySet<FromWorker["type"]> = new Set(
-  keyList<Record<HostMessage["type"], unknown>>({ warning: true, log: true, metrics: true, ask: true }),
+  keyList<Record<HostMessage["type"], unknown>>({
+    warning: true,
+    report: true,
+    log: true,
+    metrics: true,
+    ask: true,
+  }),
 );
 
 export function isHostMessage(message: FromWorker): message is HostMessage {
@@ -22,11 +31,12 @@ export function isHostMessage(message: FromWorker): message is HostMessage {
  */
 export function tellHost(
   message: HostMessage,
-  { info, warn, host }: WorkerContext,
+  { info, warn, host, onReport }: WorkerContext,
   post: (message: ToWorker) => void,
   running: () => LogSubject,
 ): void {
   if (message.type === "warning") warn(`model '${info.modelName}': ${message.message}`);
+  else if (message.type === "report") onReport?.(message.value);
   else if (message.type === "log") host?.log(message.line, running());
   else if (message.type === "metrics") host?.changeMetrics(message.changes);
   else {

@@ -132,6 +132,8 @@ export type FromWorker =
       readonly closes: boolean;
     }
   | { readonly type: "warning"; readonly message: string }
+  /** The model tells its backend something. */
+  | { readonly type: "report"; readonly value: unknown }
   /** The model writes to the server's log. */
   | { readonly type: "log"; readonly line: LogLine }
   /** The model changes metrics of its own. */

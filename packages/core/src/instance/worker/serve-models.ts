@@ -101,6 +101,7 @@ class ModelPlace {
     return {
       logsConsole,
       warn: (message) => this.port.post({ type: "warning", message }, []),
+      report: (value) => this.port.post({ type: "report", value }, []),
       log: (line) => this.port.post({ type: "log", line }, []),
       changeMetrics: (changes) => this.port.post({ type: "metrics", changes }, []),
       control: (ask) => this.#asks.ask(ask),

@@ -17,6 +17,8 @@ export interface WorkerContext extends WorkerPlace {
   readonly log?: Log;
   /** Receives a module's lines for the log, and changes of its metrics. */
   readonly host?: ModuleHost;
+  /** Receives what the model tells its backend. */
+  readonly onReport?: ((value: unknown) => void) | undefined;
   /** A worker that already has the model open, for the first start. */
   readonly opened?: OpenedWorker | undefined;
 }

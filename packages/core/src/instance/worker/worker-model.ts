@@ -52,6 +52,8 @@ export interface WorkerHost extends ModuleHost {
   readonly logsConsole: boolean;
   /** Shows a warning on the main thread. */
   warn(this: void, message: string): void;
+  /** Sends a value to the backend on the main thread, which must survive structured cloning. */
+  report(this: void, value: unknown): void;
 }
 
 /** A model that was opened before its configuration is complete. */

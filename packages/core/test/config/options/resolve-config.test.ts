@@ -33,6 +33,16 @@ describe("a resolved configuration", () => {
     expect(modelConfig({ options: { maxBatchSize: 8, batcher } }).dynamicBatching).toMatchObject(batcher);
   });
 
+  it("has a queue with priorities when a decoupled model without a batch axis is given batcher options", () => {
+    const batcher = { priorityLevels: 2, defaultPriorityLevel: 1 };
+    const { maxBatchSize, dynamicBatching } = modelConfig({
+      batching: false,
+      options: { batcher, decoupled: true },
+    });
+    expect(maxBatchSize).toBe(0);
+    expect(dynamicBatching).toMatchObject({ ...batcher, preferredBatchSize: [] });
+  });
+
   it("has tensors of every data type under Triton's names", () => {
     const inputs = DATA_TYPES.map((dtype) => ({ name: dtype, dtype, shape: [-1, 2] }));
     expect(modelConfig({ inputs }).input.map(({ dataType, dims }) => [dataType, dims])).toEqual(

@@ -1,0 +1,116 @@
+import { TritonError } from "@tritonjs/protocol";
+import type { ChatMessage, ChatTool } from "../chat/chat-message.js";
+import type { OpenDecoder } from "./open-decoder.js";
+import type { TextRequest } from "./text-request.js";
+
+/** A prompt as text and as tokens. */
+export interface EncodedPrompt {
+  readonly text: string;
+  readonly tokens: readonly number[];
+}
+
+/**
+ * Encodes the prompt of a request. Messages are rendered with the model's chat template.
+ *
+ * @throws TritonError INVALID_ARG if the prompt is too long for the context or its messages cannot be rendered;
+ * UNSUPPORTED for messages to a model without a chat template
+ */
+export function encodePrompt(
+  { prompt, promptBytes }: TextRequest,
+  modelName: string,
+  decoder: OpenDecoder,
+): EncodedPrompt {
+  const { tokenizer } = decoder;
+  // Encoding would take long. No token is longer than the longest of the vocabulary.
+  const atLeast = Math.ceil(promptBytes / tokenizer.longestTokenBytes);
+  if ("text" in prompt && atLeast >= longest(decoder))
+    throw tooLong(modelName, decoder, `at least ${atLeast}`);
+  const isChat = "messages" in prompt;
+  const text = isChat ? render(prompt.messages, prompt.tools, modelName, decoder) : prompt.text;
+  const tokens = tokenizer.encode(text, !isChat);
+  if (tokens.length >= longest(decoder)) throw tooLong(modelName, decoder, String(tokens.length));
+  if (tokens.length > 0) return { text, tokens };
+  throw new TritonError(
+    "INVALID_ARG",
+    `prompt of model '${modelName}': expected at least 1 token, got none`,
+    {
+      reason: "INVALID_INPUT",
+    },
+  );
+}
+
+/**
+ * Most tokens that the text of a request may have: as asked for, else all that is left of the context.
+ *
+ * @throws TritonError INVALID_ARG if the request asks for more than is left
+ */
+export function textLength(
+  { sampling }: TextRequest,
+  promptLength: number,
+  modelName: string,
+  decoder: OpenDecoder,
+): number {
+  const left = longest(decoder) - promptLength;
+  const { maxTokens } = sampling;
+  if (maxTokens === undefined) return Math.min(left, decoder.config.defaults.maxTokens ?? left);
+  if (maxTokens <= left) return maxTokens;
+  throw new TritonError(
+    "INVALID_ARG",
+    `max_tokens of a request to model '${modelName}': expected at most ${left}, because ${limitOf(decoder)} and the ` +
+      `prompt has ${promptLength}, got ${maxTokens}`,
+    { reason: "INVALID_INPUT" },
+  );
+}
+
+function render(messages: unknown, tools: unknown, modelName: string, { template }: OpenDecoder): string {
+  if (template === undefined) {
+    throw new TritonError(
+      "UNSUPPORTED",
+      `messages to model '${modelName}': expected a chat template in tokenizer_config.json, got none; send 'text_input'`,
+      { reason: "MODEL_NOT_SUPPORTED" },
+    );
+  }
+  const list = messages as readonly ChatMessage[];
+  if (list.length === 0) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `messages to model '${modelName}': expected at least one, got none`,
+      {
+        reason: "INVALID_INPUT",
+      },
+    );
+  }
+  const invalid = list.findIndex(
+    (message: unknown) => typeof (message as ChatMessage | null)?.role !== "string",
+  );
+  if (invalid >= 0) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `messages[${invalid}] to model '${modelName}': expected an object with a role, got ${JSON.stringify(list[invalid]).slice(0, 80)}`,
+      { reason: "INVALID_INPUT" },
+    );
+  }
+  return template.render({
+    messages: list,
+    tools: (tools ?? undefined) as readonly ChatTool[] | undefined,
+    addGenerationPrompt: true,
+  });
+}
+
+/** Tokens of a prompt and its text. */
+function longest({ contextLength, budget }: OpenDecoder): number {
+  return Math.min(contextLength, budget.tokens);
+}
+
+function limitOf({ contextLength, budget, tokenBytes }: OpenDecoder): string {
+  if (contextLength <= budget.tokens) return `the context has ${contextLength} tokens`;
+  return `kvCacheBytes of ${budget.tokens * tokenBytes} has room for ${budget.tokens} tokens`;
+}
+
+function tooLong(modelName: string, decoder: OpenDecoder, got: string): TritonError {
+  return new TritonError(
+    "INVALID_ARG",
+    `prompt of model '${modelName}': expected at most ${longest(decoder) - 1} tokens, because ${limitOf(decoder)}, got ${got}`,
+    { reason: "INVALID_INPUT" },
+  );
+}

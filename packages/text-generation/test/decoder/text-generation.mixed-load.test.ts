@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { SeededRandom } from "../../../../test/support/seeded-random.js";
+import { STORIES } from "../support/stories.js";
+import { StoryTeller } from "../support/story-teller.js";
+import { UncachedDecoder } from "../support/uncached-decoder.js";
+
+const STARTS = [
+  "Once there was a red cat.",
+  "Once there was a red dog. The dog was called Mia",
+  "Once there was a red dog. The dog was called Ben and lived in the café.",
+  "One day Tom",
+  "☀",
+  "Then a rabbit came and found the cake. Zoë and the rabbit were friends",
+];
+
+let oracle: UncachedDecoder;
+beforeAll(async () => {
+  oracle = await UncachedDecoder.open(STORIES);
+});
+afterAll(() => oracle.release());
+
+/** A number of seeds that the long layer tries: `MIXED_LOAD_SEEDS`. */
+const seeds = Array.from({ length: Number(process.env.MIXED_LOAD_SEEDS ?? 12) }, (_, i) => i + 1);
+
+it.each(seeds)(
+  "any mix of requests, cancellations and limits writes what a plain loop writes (seed %i)",
+  async (seed) => {
+    const random = new SeededRandom(seed);
+    const one = <T>(values: readonly T[]) => values[random.below(values.length)]!;
+    const options = {
+      maxRunningRequests: one([1, 3, 8, 32]),
+      kvCacheBytes: 1024 * one([130, 200, 400, 4000]),
+      prefillTokens: one([1, 4, 16, 256]),
+      prefixCache: random.chance(0.7),
+    };
+    const teller = new StoryTeller(options);
+    try {
+      const request = async () => {
+        const prompt = one(STARTS) + (random.chance(0.5) ? one(STARTS) : "");
+        const max_tokens = 1 + random.below(30);
+        const stream = random.chance(0.6);
+        const leavesAfter = random.chance(0.25) ? random.below(5) : Number.POSITIVE_INFINITY;
+        const pauses = random.chance(0.2);
+        for (let turns = random.below(8); turns > 0; turns--)
+          await new Promise((done) => setTimeout(done, 1));
+        let text = "";
+        let count = 0;
+        for await (const piece of teller.pieces({ prompt, stream, sampling: { max_tokens } })) {
+          text += piece.text;
+          if (count++ >= leavesAfter) return;
+          if (pauses) await new Promise((done) => setTimeout(done, 2));
+        }
+        expect(text).toBe(await oracle.text(prompt, max_tokens));
+      };
+      await Promise.all(Array.from({ length: 24 }, request));
+      await expect.poll(() => teller.metric("tritonjs_generation_running")).toBe(0);
+    } finally {
+      await teller.close();
+    }
+  },
+);
