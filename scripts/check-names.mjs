@@ -12,6 +12,7 @@ const root = process.argv[2] ?? repository;
 /** Names, each with the interface that requires it. */
 const CONTRACTS = {
   defaultFrontends: "a package of frontends (core/src/server/default-frontends.ts)",
+  repositoryBackends: "a package of backends (core/src/backends/backend-table.ts)",
   load: "a program of a worker (core/src/instance/worker)",
 };
 

@@ -39,7 +39,7 @@ export function continuousWorker(context: ExecutorContext, options: ContinuousWo
   const { entry, data, onReport, warn } = options;
   const { info, log, metrics, control } = context;
   const program = { entry, data, interruptible: false };
-  const host = serverHost(info.modelName, log, metrics, control);
+  const host = serverHost(info, log, metrics, control);
   return new ContinuousWorker(new WorkerExecutor(program, { ...context, warn, host, onReport }), options);
 }
 
@@ -64,7 +64,7 @@ class ContinuousWorker extends StepwiseExecutor {
 
 /** Returns a function that changes gauges of the server's metrics page, for executors on this thread. */
 export function gaugesOf({ info, log, metrics, control }: ExecutorContext): ChangeGauge {
-  const host = serverHost(info.modelName, log, metrics, control);
+  const host = serverHost(info, log, metrics, control);
   return (family, labels, value) =>
     host.changeMetrics([{ family: { ...family, kind: "gauge" }, labels, action: "add", value }]);
 }
