@@ -21,7 +21,7 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   opentelemetry: { packedKilobytes: 20, unpackedKilobytes: 60, dependencies: 2 },
   // Most of it is the page.
   dashboard: { packedKilobytes: 60, unpackedKilobytes: 200, dependencies: 4 },
-  "text-generation": { packedKilobytes: 60, unpackedKilobytes: 200, dependencies: 3 },
+  "text-generation": { packedKilobytes: 90, unpackedKilobytes: 300, dependencies: 3 },
   openai: { packedKilobytes: 60, unpackedKilobytes: 200, dependencies: 3 },
   trees: { packedKilobytes: 60, unpackedKilobytes: 200, dependencies: 1 },
   media: { packedKilobytes: 60, unpackedKilobytes: 200, dependencies: 1 },
