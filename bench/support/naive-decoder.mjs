@@ -50,7 +50,11 @@ export async function naiveDecoder(directory) {
         from = tokens.length;
         tokens.push(step.token);
       }
-      return { text: tokenizer.decode(tokens.slice(-count)), firstMs, ms: performance.now() - started };
+      return {
+        text: tokenizer.decode(tokens.slice(-count), { skip_special_tokens: true }),
+        firstMs,
+        ms: performance.now() - started,
+      };
     },
     release: () => session.release(),
   };

@@ -1,7 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import type { TextTokenizer } from "../tokenizer/text-tokenizer.js";
-import type { JsonObject, ModelDirectory } from "./model-directory.js";
+import type { ModelDirectory, ModelFileObject } from "./model-directory.js";
 
 /** What the files of a model say about generating text. */
 export interface DecoderConfig {
@@ -42,9 +42,9 @@ export function readDecoderConfig(
 
 /** A text ends at the tokens of `generation_config.json`, else of `config.json`, else of the tokenizer. */
 function endTokens(
-  config: JsonObject,
-  generation: JsonObject,
-  tokenizerConfig: JsonObject,
+  config: ModelFileObject,
+  generation: ModelFileObject,
+  tokenizerConfig: ModelFileObject,
   tokenizer: TextTokenizer,
 ): readonly number[] {
   for (const [file, source] of [
@@ -63,7 +63,7 @@ function endTokens(
 }
 
 /** As in transformers, a model samples only if `do_sample` is true. */
-function readDefaults(generation: JsonObject): SamplingParameters {
+function readDefaults(generation: ModelFileObject): SamplingParameters {
   const samples = generation.do_sample === true;
   const number = (name: string) => {
     const value = generation[name] ?? undefined;
@@ -79,7 +79,7 @@ function readDefaults(generation: JsonObject): SamplingParameters {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
-function count(config: JsonObject, name: string): number | undefined {
+function count(config: ModelFileObject, name: string): number | undefined {
   const value = config[name] ?? undefined;
   if (value === undefined || (Number.isSafeInteger(value) && (value as number) > 0)) {
     return value as number | undefined;

@@ -2,12 +2,12 @@ import type { InferContext } from "@tritonjs/core";
 import type { WorkerBatch, WorkerHost, WorkerModel } from "@tritonjs/core/backend";
 import { TritonError } from "@tritonjs/protocol";
 import { DECODER_DEFAULTS } from "./decoder-options.js";
-import { Generation } from "./generation.js";
 import { GenerationEngine } from "./generation-engine.js";
 import { openConstraint } from "./open-constraint.js";
 import { type DecoderData, type OpenDecoder, openDecoder } from "./open-decoder.js";
 import { PrefixCache } from "./prefix-cache.js";
 import { encodePrompt, textLength } from "./request-prompt.js";
+import { RunningText } from "./running-text.js";
 import { readTextRequest } from "./text-request.js";
 import { TextResponses } from "./text-responses.js";
 
@@ -65,7 +65,7 @@ async function start(
       tokens: prompt.tokens.length,
     });
     engine.add(
-      new Generation({
+      new RunningText({
         prompt: prompt.tokens,
         maxTokens,
         sampling,

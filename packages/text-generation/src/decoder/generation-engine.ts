@@ -3,10 +3,10 @@ import { TritonError } from "@tritonjs/protocol";
 import type { DecoderGraph } from "./decoder-graph.js";
 import type { EngineLoad } from "./engine-load.js";
 import { forwardPass, type PassResult, type PassRow } from "./forward-pass.js";
-import type { Generation } from "./generation.js";
 import type { KvBudget } from "./kv-budget.js";
 import { planPrefill } from "./plan-prefill.js";
 import type { PrefixCache } from "./prefix-cache.js";
+import type { RunningText } from "./running-text.js";
 
 /** A decoder that is open, and its limits. */
 export interface EngineParts {
@@ -45,9 +45,9 @@ const STEPS_BETWEEN_REPORTS = 32;
  */
 export class GenerationEngine {
   readonly #parts: EngineParts;
-  #waiting: Generation[] = [];
+  #waiting: RunningText[] = [];
   /** In the order of their admission. */
-  #running: Generation[] = [];
+  #running: RunningText[] = [];
   #loop: Promise<void> | undefined;
   /** True if something has happened since the last step began. */
   #woken = false;
@@ -60,8 +60,8 @@ export class GenerationEngine {
   }
 
   /** Adds a text. It is cancelled when its request is. */
-  add(generation: Generation, signal: AbortSignal): void {
-    this.#waiting.push(generation);
+  add(text: RunningText, signal: AbortSignal): void {
+    this.#waiting.push(text);
     signal.addEventListener("abort", () => this.#wake(), { once: true });
     this.#wake();
   }
@@ -165,7 +165,7 @@ export class GenerationEngine {
 
   /** Runs the graph. If it fails, its texts fail and the others go on. */
   async #pass(
-    texts: readonly Generation[],
+    texts: readonly RunningText[],
     rows: readonly PassRow[],
     wantsScores: boolean,
   ): Promise<readonly PassResult[]> {
@@ -180,7 +180,7 @@ export class GenerationEngine {
     }
   }
 
-  async #advance(text: Generation, scores: Float32Array): Promise<void> {
+  async #advance(text: RunningText, scores: Float32Array): Promise<void> {
     if (!text.responses.isOpen) return;
     try {
       if (await text.advance(scores)) {
@@ -200,12 +200,12 @@ export class GenerationEngine {
     });
   }
 
-  #fail(text: Generation, error: unknown): void {
+  #fail(text: RunningText, error: unknown): void {
     text.responses.fail(error);
     this.#remove(text);
   }
 
-  #remove(text: Generation): void {
+  #remove(text: RunningText): void {
     this.#running = this.#running.filter((one) => one !== text);
     this.#waiting = this.#waiting.filter((one) => one !== text);
     text.release();

@@ -4,16 +4,16 @@ import { join } from "node:path";
 import { TritonError } from "@tritonjs/protocol";
 
 /** A JSON object of a file. */
-export type JsonObject = Readonly<Record<string, unknown>>;
+export type ModelFileObject = Readonly<Record<string, unknown>>;
 
 /** Contents of a model's directory besides its graph. */
 export interface ModelDirectory {
   /** Path of the graph. */
   readonly model: string;
-  readonly config: JsonObject;
-  readonly generation: JsonObject;
-  readonly tokenizer: JsonObject;
-  readonly tokenizerConfig: JsonObject;
+  readonly config: ModelFileObject;
+  readonly generation: ModelFileObject;
+  readonly tokenizer: ModelFileObject;
+  readonly tokenizerConfig: ModelFileObject;
 }
 
 /** Places of the graph, in order. */
@@ -59,7 +59,7 @@ export async function readModelDirectory(directory: string): Promise<ModelDirect
 }
 
 /** Reads an object; an empty one if there is no file. */
-async function readJson(path: string): Promise<JsonObject> {
+async function readJson(path: string): Promise<ModelFileObject> {
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return "{}";
     throw broken(path, error.message, error);
@@ -70,7 +70,7 @@ async function readJson(path: string): Promise<JsonObject> {
   } catch (error) {
     throw broken(path, `text that is not JSON (${(error as Error).message})`, error);
   }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as ModelFileObject;
   throw broken(path, value === null ? "null" : Array.isArray(value) ? "a list" : `a ${typeof value}`);
 }
 

@@ -1,11 +1,11 @@
 import type { WorkerResponseStream } from "@tritonjs/core/backend";
 import { Tensor, TritonError } from "@tritonjs/protocol";
-import type { TokenLogprob } from "../sampling/token-logprobs.js";
+import type { ScoredToken } from "../sampling/token-logprobs.js";
 import type { TextTokenizer } from "../tokenizer/text-tokenizer.js";
 import type { OptionalOutput, TextRequest } from "./text-request.js";
 
 /** Why a text ended. */
-export type FinishReason = "stop" | "length";
+export type TextEnd = "stop" | "length";
 
 const encoder = new TextEncoder();
 
@@ -15,7 +15,7 @@ const encoder = new TextEncoder();
 export class TextResponses {
   #text: string;
   #tokens = 0;
-  #logprobs: TokenLogprob[][] = [];
+  #logprobs: ScoredToken[][] = [];
   readonly #request: Pick<TextRequest, "stream" | "outputs">;
   readonly #stream: WorkerResponseStream;
   readonly #tokenizer: TextTokenizer;
@@ -51,7 +51,7 @@ export class TextResponses {
   }
 
   /** Counts a token. */
-  addToken(logprobs: TokenLogprob[] | undefined): void {
+  addToken(logprobs: ScoredToken[] | undefined): void {
     this.#tokens++;
     if (logprobs !== undefined) this.#logprobs.push(logprobs);
   }
@@ -66,7 +66,7 @@ export class TextResponses {
     this.#send(undefined);
   }
 
-  finish(reason: FinishReason): void {
+  finish(reason: TextEnd): void {
     this.#send(reason);
   }
 
@@ -74,7 +74,7 @@ export class TextResponses {
     this.#stream.sendError(0, TritonError.from(error), true);
   }
 
-  #send(finish: FinishReason | undefined): void {
+  #send(finish: TextEnd | undefined): void {
     const { outputs } = this.#request;
     const tensors = new Map([["text_output", textTensor(this.#text)]]);
     const add = (name: OptionalOutput, make: () => Tensor) => {

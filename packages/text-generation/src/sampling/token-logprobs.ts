@@ -1,5 +1,5 @@
 /** A token's probability as the model gave it, before any parameter of the request changed it. */
-export interface TokenLogprob {
+export interface ScoredToken {
   readonly id: number;
   /** Natural logarithm of the probability. */
   readonly logprob: number;
@@ -14,7 +14,7 @@ export interface TokenLogprob {
  * @param count number of most likely tokens
  * @returns the chosen token first, then the most likely ones
  */
-export function tokenLogprobs(scores: Float32Array, chosen: number, count: number): TokenLogprob[] {
+export function tokenLogprobs(scores: Float32Array, chosen: number, count: number): ScoredToken[] {
   let top = Number.NEGATIVE_INFINITY;
   for (const score of scores) if (score > top) top = score;
   let total = 0;

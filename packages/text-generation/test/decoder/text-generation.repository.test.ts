@@ -29,7 +29,7 @@ async function serve(config: string, layout: "flat" | "onnx" = "flat"): Promise<
   return `${addresses.http!.url}/v2/models/stories`;
 }
 
-async function generate(url: string, body: unknown) {
+async function generate(url: string, body: unknown): Promise<Record<string, unknown>> {
   const response = await fetch(`${url}/generate`, { method: "POST", body: JSON.stringify(body) });
   return { status: response.status, ...((await response.json()) as Record<string, unknown>) };
 }

@@ -2,14 +2,14 @@ import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import { tokenLogprobs } from "../sampling/token-logprobs.js";
 import { TokenSampler } from "../sampling/token-sampler.js";
 import type { TokenConstraint } from "../structured/token-constraint.js";
-import { StopStrings } from "../tokenizer/stop-strings.js";
+import { StopStringFinder } from "../tokenizer/stop-string-finder.js";
 import { openTextStream, type TextStream } from "../tokenizer/text-stream.js";
 import type { TextTokenizer } from "../tokenizer/text-tokenizer.js";
 import type { KvSlice } from "./kv-block.js";
 import type { TextResponses } from "./text-responses.js";
 
 /** What a text is generated from. */
-export interface GenerationInit {
+export interface RunningTextInit {
   readonly prompt: readonly number[];
   readonly maxTokens: number;
   readonly sampling: SamplingParameters;
@@ -21,7 +21,7 @@ export interface GenerationInit {
 }
 
 /** One text in the making: its tokens, its keys and values, and the text that was not sent yet. */
-export class Generation {
+export class RunningText {
   /** Tokens of the prompt and the text. */
   readonly tokens: number[];
   readonly promptLength: number;
@@ -34,12 +34,12 @@ export class Generation {
   readonly #sampling: SamplingParameters;
   readonly #sampler: TokenSampler;
   readonly #stream: TextStream;
-  readonly #stops: StopStrings;
+  readonly #stops: StopStringFinder;
   readonly #constraint: TokenConstraint | undefined;
   readonly #ends: ReadonlySet<number>;
   readonly #stopTokens: ReadonlySet<number>;
 
-  constructor({ prompt, maxTokens, sampling, endTokens, constraint, tokenizer, responses }: GenerationInit) {
+  constructor({ prompt, maxTokens, sampling, endTokens, constraint, tokenizer, responses }: RunningTextInit) {
     this.tokens = [...prompt];
     this.promptLength = prompt.length;
     this.maxTokens = maxTokens;
@@ -53,7 +53,7 @@ export class Generation {
       endTokens: new Set([...this.#ends, ...this.#stopTokens]),
     });
     this.#stream = openTextStream(tokenizer, sampling.skipSpecialTokens === false);
-    this.#stops = new StopStrings(sampling.stop ?? [], sampling.includeStopStrInOutput ?? false);
+    this.#stops = new StopStringFinder(sampling.stop ?? [], sampling.includeStopStrInOutput ?? false);
   }
 
   /** Number of tokens that have their keys and values. */

@@ -8,7 +8,7 @@ export interface ReleasedText {
  * Looks for strings that end a text. It holds back the end of the text for as long as it may be the beginning of such a
  * string, so a stop string is found wherever the borders of tokens are.
  */
-export class StopStrings {
+export class StopStringFinder {
   #held = "";
 
   /**

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { StopStrings } from "../../src/tokenizer/stop-strings.js";
+import { StopStringFinder } from "../../src/tokenizer/stop-string-finder.js";
 
 /** The text that was released with each piece, and `!` after the end by a stop string. */
 function release(stops: readonly string[], pieces: readonly string[], include = false): string[] {
-  const strings = new StopStrings(stops, include);
+  const strings = new StopStringFinder(stops, include);
   const seen: string[] = [];
   for (const piece of pieces) {
     const { text, stopped } = strings.push(piece);
