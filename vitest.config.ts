@@ -44,7 +44,7 @@ const LONG = [
   // Declarations of all packages.
   "test/package/api-reports.test.ts",
   // Projects that install the packages, by several package managers, and bundle them.
-  "test/package/installed-packages.test.ts",
+  "test/package/{published,installed}-packages.test.ts",
   "test/package/package-managers.test.ts",
   "test/package/typescript-versions.test.ts",
   "test/package/bundlers.test.ts",
