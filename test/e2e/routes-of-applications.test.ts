@@ -133,7 +133,8 @@ describe("the v2 plugin over a model that cannot be loaded", () => {
     onTestFinished(() => app.close());
     app.register(v2Plugin, { triton });
     await failed;
-    const reason = `model 'm': cannot import the module ${module}: the weights are missing (at ${module}:1:7)`;
+    const file = "throws-while-loading.mjs";
+    const reason = `model 'm': cannot import the module ${file}: the weights are missing (at ${file}:1:7)`;
     for (const url of ["/v2/models/m/ready", "/v2/models/m/versions/1/ready"]) {
       const { statusCode, body } = await app.inject(url);
       expect([statusCode, JSON.parse(body)]).toEqual([400, { error: "Model version not ready", reason }]);

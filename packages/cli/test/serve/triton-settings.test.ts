@@ -12,6 +12,7 @@ describe("server settings from the command line", () => {
   it("default to those of tritonserver", () => {
     expect(settings()).toEqual({
       id: "triton",
+      exitDelaySecs: 0,
       exitTimeoutSecs: 30,
       logger,
       logVerbose: 0,
