@@ -133,14 +133,15 @@ describe("the v2 plugin over a model that cannot be loaded", () => {
     onTestFinished(() => app.close());
     app.register(v2Plugin, { triton });
     await failed;
-    const file = "throws-while-loading.mjs";
-    const reason = `model 'm': cannot import the module ${file}: the weights are missing (at ${file}:1:7)`;
+    const reasonWith = (file: string) =>
+      `model 'm': cannot import the module ${file}: the weights are missing (at ${file}:1:7)`;
+    const reason = reasonWith("throws-while-loading.mjs");
     for (const url of ["/v2/models/m/ready", "/v2/models/m/versions/1/ready"]) {
       const { statusCode, body } = await app.inject(url);
       expect([statusCode, JSON.parse(body)]).toEqual([400, { error: "Model version not ready", reason }]);
     }
     const unknown = await app.inject("/v2/models/unknown/ready");
     expect([unknown.statusCode, unknown.body]).toEqual([400, '{"error":"Model version not ready"}']);
-    expect(logged).toEqual([`failed to load 'm' version 1: Internal: ${reason}`]);
+    expect(logged).toEqual([`failed to load 'm' version 1: Internal: ${reasonWith(String(module))}`]);
   });
 });
