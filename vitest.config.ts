@@ -48,6 +48,8 @@ const LONG = [
   "test/package/package-managers.test.ts",
   "test/package/typescript-versions.test.ts",
   "test/package/bundlers.test.ts",
+  // Three servers behind proxies, and servers with a Redis.
+  "test/deploy/{proxies,shared-cache}.test.ts",
   // Schemas of Kubernetes from npm, and the Helm chart through Go.
   "test/deploy/schemas.test.ts",
   // Commands against several servers, with TLS, streams of tokens and sequences.

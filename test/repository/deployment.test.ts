@@ -1,9 +1,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readArguments } from "@tritonjs/cli";
+import { Triton } from "@tritonjs/core";
 import { VERSION } from "@tritonjs/core/frontend";
+import { http } from "@tritonjs/http";
 import { describe, expect, it } from "vitest";
 import { PACKAGES } from "../package/packed-packages.js";
+import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
 function read(path: string): string {
@@ -47,7 +50,7 @@ describe("the Dockerfile", () => {
     const [node, path] = JSON.parse(directive(dockerfile, "ENTRYPOINT")) as string[];
     expect(node).toBe("node");
     expect(path).toBe(`/app/node_modules/.bin/${Object.keys(manifest.bin)[0]}`);
-    expect(directive(dockerfile, "USER")).toBe("node");
+    expect(directive(dockerfile, "USER")).toBe("1000:1000");
     expect(directive(dockerfile, "STOPSIGNAL")).toBe("SIGTERM");
   });
 
@@ -61,6 +64,43 @@ describe("the Dockerfile", () => {
     const [manager] = /pnpm@[\d.]+/.exec(read("scripts/install.mjs"))!;
     expect(new Set(dockerfile.match(/pnpm@[\d.]+/g))).toEqual(new Set([manager]));
   });
+});
+
+describe("the variants of the image", () => {
+  const stages = [...dockerfile.matchAll(/^FROM (\S+)(?: AS (\S+))?$/gm)].map(([, from, name]) => ({
+    from,
+    name,
+  }));
+
+  it("end in a stage that the build arguments choose", () => {
+    expect(stages.at(-1)).toEqual({ from: `\${ACCELERATOR}`, name: undefined });
+    const names = stages.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(["cpu", "cuda", "registry", "workspace"]));
+    expect(names).toContain(/^ARG ACCELERATOR=(\w+)$/m.exec(dockerfile)![1]);
+    expect(names).toContain(/^ARG SOURCE=(\w+)$/m.exec(dockerfile)![1]);
+  });
+
+  it("copy only from stages that exist", () => {
+    const names = new Set(stages.map(({ name }) => name));
+    for (const [, from] of dockerfile.matchAll(/^COPY --from=(\S+)/gm)) expect(names).toContain(from);
+  });
+
+  it("list their packages", () => {
+    expect(dockerfile).toContain("npm sbom --sbom-format=spdx --omit=dev > sbom.spdx.json");
+  });
+});
+
+it("the health check of the image succeeds while a server is ready", async () => {
+  const check = /^HEALTHCHECK [^[]*(\[.*\])$/m.exec(dockerfile.replaceAll("\\\n", ""))![1]!;
+  const [command, ...args] = JSON.parse(check) as [string, ...string[]];
+  expect(command).toBe("node");
+  const triton = new Triton();
+  const { addresses } = await triton.serve({ frontends: [http({ port: 0, address: "127.0.0.1" })] });
+  const at = args.map((arg) => arg.replace("127.0.0.1:8000", `127.0.0.1:${addresses.http!.port}`));
+  const run = async () => (await new Program(process.execPath, at, { cwd: repositoryRoot }).ended).code;
+  expect(await run()).toBe(0);
+  await triton.close();
+  expect(await run()).toBe(1);
 });
 
 describe("a process manager that stops the server", () => {

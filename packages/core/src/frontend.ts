@@ -50,8 +50,14 @@ export type {
   ObservedModel,
 } from "./service/inspect/observed-model.js";
 export type { ServerInspector } from "./service/inspect/server-inspector.js";
+export {
+  LOAD_REPORT_FORMAT_HEADER,
+  LOAD_REPORT_HEADER,
+  type LoadReport,
+} from "./service/load-report.js";
 export type { ModelReadiness } from "./service/model-readiness.js";
 export { ENDPOINT_GROUPS, type Restriction, type Restrictions } from "./service/restrictions.js";
+export { loadReportMessage, writeLoadReport } from "./service/write-load-report.js";
 export type { RegisteredSystemRegion, RequestedRange } from "./shared-memory/registered-region.js";
 export { type RegionRange, RequestRegions } from "./shared-memory/request-regions.js";
 export {

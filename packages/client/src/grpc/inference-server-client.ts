@@ -1,5 +1,6 @@
 import { inference } from "@tritonjs/grpc-messages";
 import type { InferResult } from "../infer/infer-result.js";
+import { isRepeatable, withSequenceHeader } from "../infer/sequence-header.js";
 import { SharedMemoryCalls } from "./calls/shared-memory-calls.js";
 import { method } from "./carrier/grpc-calls.js";
 import { decodeInferResponse, type ResponseMessage } from "./infer/decode-infer-response.js";
@@ -38,7 +39,8 @@ export class InferenceServerClient extends SharedMemoryCalls {
    * Infers with whole tensors: with the batch axis if the model has one. Inputs are read when the call is made: later
    * changes of their arrays have no effect.
    *
-   * An inference is retried only if it never left this machine, so that no request runs twice.
+   * An inference is retried only if it never left this machine, so that no request runs twice;
+   * `retryLostInferences` retries it after a lost connection too.
    *
    * @throws TritonError INVALID_ARG for inputs that cannot be sent, INTERNAL for an invalid answer, and errors that the
    * server answers.
@@ -55,7 +57,13 @@ export class InferenceServerClient extends SharedMemoryCalls {
   async infer(modelName: string, call: InferCall): Promise<InferResult<ResponseMessage>> {
     const compression = call.requestCompression ?? this.options.requestCompression;
     const request = encodeInferRequest(modelName, call);
-    return decodeInferResponse(await this.calls.unary({ ...modelInfer, compression }, request, call));
+    const idempotent = isRepeatable(this.options, call);
+    const headers = withSequenceHeader(this.options, call);
+    const answer = await this.calls.unary({ ...modelInfer, idempotent, compression }, request, {
+      ...call,
+      headers,
+    });
+    return decodeInferResponse(answer);
   }
 
   /**
@@ -79,6 +87,7 @@ export class InferenceServerClient extends SharedMemoryCalls {
     options: StreamInferOptions = {},
   ): AsyncGenerator<StreamInferResponse, void, void> {
     const { requestCompression } = this.options;
-    return streamInfer(this.calls, requests, { requestCompression, ...options });
+    const headers = withSequenceHeader(this.options, options);
+    return streamInfer(this.calls, requests, { requestCompression, ...options, headers });
   }
 }

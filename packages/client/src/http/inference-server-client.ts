@@ -1,4 +1,5 @@
 import type { InferResult } from "../infer/infer-result.js";
+import { isRepeatable, withSequenceHeader } from "../infer/sequence-header.js";
 import { SharedMemoryCalls } from "./calls/shared-memory-calls.js";
 import { compressBody } from "./carrier/compression.js";
 import type { ModelCallOptions } from "./client-options.js";
@@ -32,7 +33,8 @@ export class InferenceServerClient extends SharedMemoryCalls {
    * Infers with whole tensors: with the batch axis if the model has one. Inputs are read when the call is made: later
    * changes of their arrays have no effect.
    *
-   * An inference is retried only if it never left this machine, so that no request runs twice.
+   * An inference is retried only if it never left this machine, so that no request runs twice;
+   * `retryLostInferences` retries it after a lost connection too.
    *
    * @throws TritonError INVALID_ARG for inputs that cannot be sent, INTERNAL for an invalid answer, and errors that the
    * server answers.
@@ -59,8 +61,8 @@ export class InferenceServerClient extends SharedMemoryCalls {
     if (accepted !== undefined) headers["accept-encoding"] = accepted;
     const sent = compression === undefined ? body : await compressBody(body, compression);
     const answer = await this.calls.request(
-      { method: "POST", path, headers, body: sent, idempotent: false },
-      call,
+      { method: "POST", path, headers, body: sent, idempotent: isRepeatable(this.options, call) },
+      { ...call, headers: withSequenceHeader(this.options, call) },
     );
     return decodeInferResponse(answer.body, answer.headers);
   }

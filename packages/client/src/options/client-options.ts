@@ -30,6 +30,18 @@ export interface CommonClientOptions {
    * the error has the time as `retryAfterMs`. @default false
    */
   readonly retryUnavailable?: boolean;
+  /**
+   * Also retries an inference that was lost on its way: the connection ended before the answer, or a proxy answers 502
+   * because its server did. Such an inference may run twice, so set it for models where that does no harm. Steps of
+   * sequences and streams are never repeated. @default false
+   */
+  readonly retryLostInferences?: boolean;
+  /**
+   * Header, over gRPC a metadata key, that carries the id of the sequence with each call that has `sequence`. Proxies
+   * choose the server by it, so that all steps of a sequence reach the same one: `"x-sequence-id"` in `deploy/haproxy`
+   * and `deploy/nginx`. Characters that a header cannot carry are percent-encoded. @default no header
+   */
+  readonly sequenceHeader?: string;
 }
 
 /** Options of every call of both clients. */

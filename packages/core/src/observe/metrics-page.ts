@@ -125,6 +125,17 @@ export class MetricsPage {
     return page === "" ? "" : `${page}\n`;
   }
 
+  /** Value of a metric that a model has set; undefined without such a series. */
+  async gauge(name: string, labels: Readonly<Record<string, string>>): Promise<number | undefined> {
+    const metric = (this.#registry ?? this.#options.registry)?.getSingleMetric(name);
+    if (metric === undefined) return undefined;
+    const { values } = await metric.get();
+    const wanted = Object.entries(labels);
+    return values.find((one) =>
+      wanted.every(([label, value]) => (one.labels as Record<string, unknown>)[label] === value),
+    )?.value;
+  }
+
   /** What {@link write} writes. */
   async #read(): Promise<ReadFamily[]> {
     const { registry } = this;

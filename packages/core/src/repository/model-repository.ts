@@ -18,6 +18,12 @@ import { MappedSource } from "./sources/mapped-source.js";
 import { openSources } from "./sources/open-sources.js";
 import type { RepositorySource } from "./sources/repository-source.js";
 
+/**
+ * Largest share by which a poll of remote storage comes early. A fifth spreads replicas over the whole interval within
+ * a few polls.
+ */
+const POLL_JITTER = 0.2;
+
 /** The parts of the server that a repository needs. */
 export interface RepositoryContext extends Omit<LoaderContext, "loadThreadCount" | "retryCount"> {
   readonly clock: Clock;
@@ -261,10 +267,19 @@ export class ModelRepository {
     await Promise.all(this.#repositories.map((repository) => repository.close()));
   }
 
+  /**
+   * The pause before the next poll, at most the interval. Storage that other servers poll too gets a shorter one by
+   * chance, so that replicas that started together do not ask it together for ever.
+   */
+  #pollPauseMs(intervalMs: number): number {
+    if (!this.#repositories.some(({ isRemote }) => isRemote)) return intervalMs;
+    return intervalMs * (1 - POLL_JITTER * Math.random());
+  }
+
   #pollLater(): void {
     if (this.#closed) return;
     const { clock, options, log } = this.#context;
-    this.#timer = clock.setTimer((options.repositoryPollSecs ?? 15) * 1000, () => {
+    this.#timer = clock.setTimer(this.#pollPauseMs((options.repositoryPollSecs ?? 15) * 1000), () => {
       void this.#changes
         .apply(
           () => this.#poller.all(),

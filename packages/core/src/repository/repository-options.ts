@@ -21,7 +21,10 @@ export interface RepositoryOptions {
    * @default "none"
    */
   readonly modelControlMode?: ModelControlMode;
-  /** Interval of `poll`, in seconds. @default 15 */
+  /**
+   * Interval of `poll`, in seconds. Storage in a cloud is polled after 80 to 100 percent of it, so that replicas do not
+   * poll together. @default 15
+   */
   readonly repositoryPollSecs?: number;
   /** Models that `explicit` loads at the start; `["*"]` for all. @default none */
   readonly loadModel?: readonly string[];

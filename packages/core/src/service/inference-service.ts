@@ -18,6 +18,7 @@ import type { RequestMemory } from "../request-memory/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { Authentication } from "./authentication.js";
 import type { ServerInspector } from "./inspect/server-inspector.js";
+import type { LoadReport } from "./load-report.js";
 import type { ModelReadiness } from "./model-readiness.js";
 import type { Restrictions } from "./restrictions.js";
 
@@ -113,6 +114,8 @@ export interface InferenceService {
   statistics(name: string, version: string): ModelStatisticsReport[];
   /** Snapshot of the queue of a model. It is not an operation of the protocol: programs use it for inspection. */
   queue(name: string, version: string): QueueSnapshot;
+  /** Load of a model, for proxies that balance by it. Throws as {@link model}. It is not an operation of the protocol. */
+  loadReport?(name: string, version: string): Promise<LoadReport>;
   /** Lists the models and their states. */
   repositoryIndex(onlyReady: boolean): Promise<ModelIndexEntry[]>;
   /**

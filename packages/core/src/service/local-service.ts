@@ -24,6 +24,7 @@ import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import type { Authentication } from "./authentication.js";
 import type { InferenceService, MountedFrontend, PinnedModel } from "./inference-service.js";
 import type { ServerInspector } from "./inspect/server-inspector.js";
+import { type LoadReport, loadReportOf } from "./load-report.js";
 import { type ModelReadiness, modelReadiness, saysReady } from "./model-readiness.js";
 import { PinnedVersion, type PinOwner } from "./pinned-version.js";
 import { RefusalLine } from "./refusal-line.js";
@@ -199,6 +200,11 @@ export class LocalService implements InferenceService {
 
   queue(name: string, version: string): QueueSnapshot {
     return this.#find(name, version).queue();
+  }
+
+  async loadReport(name: string, version: string): Promise<LoadReport> {
+    const { metrics } = this.#parts;
+    return loadReportOf(this.#find(name, version), (gauge, labels) => metrics.gauge(gauge, labels));
   }
 
   async repositoryIndex(onlyReady: boolean): Promise<ModelIndexEntry[]> {

@@ -16,6 +16,7 @@ import { GrpcSampler } from "./grpc-trace.js";
 import type { InferHandlerContext } from "./infer.js";
 import { OpenRequests } from "./open-requests.js";
 import { OrderedStreamResponses, type Place } from "./ordered-responses.js";
+import { reportFormat, reportLoad } from "./report-load.js";
 
 type RequestMessage = inference.ModelInferRequest;
 type StreamMessage = inference.ModelStreamInferResponse.$Properties;
@@ -52,6 +53,9 @@ class InferStream {
   );
   readonly #open = new OpenRequests();
   readonly #sampler: GrpcSampler;
+  /** Format of the load report that the client asks for, and the model that it is about: that of the last request. */
+  readonly #reportFormat: string | undefined;
+  #lastModel: PinnedModel | undefined;
   #halfClosed = false;
   #behind = false;
   #ended = false;
@@ -60,6 +64,7 @@ class InferStream {
     this.#stream = stream;
     this.#context = context;
     this.#sampler = new GrpcSampler(context.service.tracing, "ModelStreamInfer");
+    this.#reportFormat = reportFormat(stream);
     const [errorMode] = stream.headers.get(ERROR_MODE_HEADER)?.split(",") ?? [];
     this.#endOnError = errorMode === "true";
   }
@@ -91,6 +96,7 @@ class InferStream {
     try {
       this.#context.shutdown.refuseIfBegun();
       const model = this.#context.service.model(message.modelName, message.modelVersion);
+      if (this.#reportFormat !== undefined) this.#lastModel = model;
       inOrder = !isDecoupled(model.config);
       if (inOrder) place = this.#ordered.open();
       this.#infer(message, model, place, share);
@@ -189,7 +195,13 @@ class InferStream {
   }
 
   #endIfDone(): void {
-    if (this.#halfClosed && this.#open.isEmpty) this.#end();
+    if (!this.#halfClosed || !this.#open.isEmpty) return;
+    const model = this.#lastModel;
+    if (model === undefined) this.#end();
+    else
+      void reportLoad(this.#context.service, this.#stream, model, this.#reportFormat!).then(() =>
+        this.#end(),
+      );
   }
 
   #end(error?: TritonError): void {

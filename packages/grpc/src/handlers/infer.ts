@@ -15,6 +15,7 @@ import type { Call } from "../transport/call.js";
 import { type Method, unary } from "../transport/method.js";
 import type { HeaderForwarding } from "./forward-headers.js";
 import { GrpcSampler } from "./grpc-trace.js";
+import { reportFormat, reportLoad } from "./report-load.js";
 import type { Shutdown } from "./shutdown.js";
 
 type InferMessage = inference.ModelInferResponse.$Properties;
@@ -56,11 +57,19 @@ function modelInfer(
   const model = service.model(message.modelName, message.modelVersion);
   refuseDecoupled(model);
   const room = mayWait(message) ? model.awaitRoom(message.id) : undefined;
-  if (room === undefined) return inferOne(context, model, message, call, sampler);
-  return room.then(() => {
-    const current = model.inService();
-    refuseDecoupled(current);
-    return inferOne(context, current, message, call, sampler);
+  const answer =
+    room === undefined
+      ? inferOne(context, model, message, call, sampler)
+      : room.then(() => {
+          const current = model.inService();
+          refuseDecoupled(current);
+          return inferOne(context, current, message, call, sampler);
+        });
+  const format = reportFormat(call);
+  if (format === undefined) return answer;
+  return answer.then(async (response) => {
+    await reportLoad(service, call, model, format);
+    return response;
   });
 }
 

@@ -17,6 +17,8 @@ export interface Call {
    * Calls `listener` once when the call is over: answered, cancelled or abandoned by the client, or past its deadline.
    */
   onClose(listener: () => void): void;
+  /** Adds metadata to the end of a successful call. Keys of bytes end in `-bin`. */
+  addTrailer(name: string, value: string | Uint8Array): void;
 }
 
 /** A call with a stream of responses. */

@@ -8,6 +8,7 @@ import { firstHeader } from "../exchange/request.js";
 import type { V2Response } from "../exchange/response.js";
 import { toJsonBytes } from "../json/write-json.js";
 import { traceReceived } from "./http-trace.js";
+import { reportingLoad } from "./report-load.js";
 import { type Exchange, modelRoutePath, type Route } from "./route.js";
 import { startOrRefuse, turnAtFullQueue } from "./run-inference.js";
 
@@ -25,14 +26,14 @@ export const generateRoutes: readonly Route[] = [
     methods: ["POST"],
     group: "inference",
     errorType: "application/json",
-    handle: generate,
+    handle: reportingLoad(generate),
   },
   {
     path: modelRoutePath("generate_stream"),
     methods: ["POST"],
     group: "inference",
     errorType: "application/json",
-    handle: generateStream,
+    handle: reportingLoad(generateStream),
   },
 ];
 

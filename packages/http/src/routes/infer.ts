@@ -10,6 +10,7 @@ import { firstHeader } from "../exchange/request.js";
 import { faultResponse, type V2Response } from "../exchange/response.js";
 import { BODY_ALLOWANCE } from "../limits.js";
 import { traceReceived } from "./http-trace.js";
+import { reportingLoad } from "./report-load.js";
 import { type Exchange, modelRoutePath, type Route } from "./route.js";
 import { runSingle, turnAtFullQueue } from "./run-inference.js";
 
@@ -19,7 +20,7 @@ export const inferRoute: Route = {
   methods: ["POST"],
   group: "inference",
   errorType: "text/plain",
-  handle: infer,
+  handle: reportingLoad(infer),
 };
 
 /**

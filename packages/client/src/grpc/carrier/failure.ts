@@ -5,8 +5,9 @@ import type { ReceivedStatus } from "./call-status.js";
 /** Texts of grpc-js for calls without a connection. */
 const NOT_SENT = /^(No connection established|Name resolution failed)/;
 
-/** Texts of grpc-js for calls that lost their connection. */
-const LOST = /^(Connection dropped|Stream refused|Received RST_STREAM|read |write )/;
+/** Texts of grpc-js for calls that lost their connection, or whose proxy lost its connection to the server. */
+const LOST =
+  /^(Connection dropped|Stream refused|Received RST_STREAM|Received HTTP status code 502|read |write )/;
 
 /** Kind of failure of a status; undefined for a failure that a retry would not change. */
 export function failureOf({ code, details }: ReceivedStatus): Failure | undefined {

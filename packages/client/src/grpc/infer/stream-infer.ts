@@ -1,6 +1,6 @@
 import { type ClientDuplexStream, type ServiceError, status } from "@grpc/grpc-js";
 import { inference } from "@tritonjs/grpc-messages";
-import { onAbort, TritonError } from "@tritonjs/protocol";
+import { onAbort, type RequestSequence, TritonError } from "@tritonjs/protocol";
 import type { CallDeadline } from "../../call/deadline.js";
 import type { InferResult } from "../../infer/infer-result.js";
 import type { Compression } from "../../options/client-options.js";
@@ -21,6 +21,8 @@ export interface StreamInferOptions extends CallOptions {
   readonly endOnError?: boolean;
   /** @default that of the client */
   readonly requestCompression?: Compression;
+  /** Opens the stream with the id in the client's `sequenceHeader`. All requests of a stream reach one server. */
+  readonly sequence?: Pick<RequestSequence, "id">;
 }
 
 /** A response of a stream: a result, or the error of one request, after which the stream continues. */

@@ -53,6 +53,8 @@ export class HttpCarrier implements Carrier<HttpRequest, HttpAnswer> {
     const [address, init] = this.#toFetch(request, signal);
     try {
       const answer = await read(await this.#fetch(address, init), request.streamed === true);
+      // A proxy answers 502 when its connection to the server ended before the server's answer.
+      if (answer.status === 502) return { answer, failure: "lost" };
       if (answer.status !== 503) return { answer };
       return { answer, failure: "unavailable", retryAfterMs: retryAfterOf(answer.headers, Date.now()) };
     } catch (thrown) {

@@ -154,6 +154,7 @@ describe("failureOf", () => {
     [14, "No connection established. Last error: connect ECONNREFUSED", "not-sent"],
     [14, "Name resolution failed for target dns:nowhere", "not-sent"],
     [14, "Connection dropped", "lost"],
+    [14, "Received HTTP status code 502", "lost"],
     [14, "the server is busy", "unavailable"],
     [13, "Received RST_STREAM with code 2", "lost"],
     [13, "text", undefined],

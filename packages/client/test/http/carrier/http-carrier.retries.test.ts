@@ -44,6 +44,30 @@ describe("an inference", () => {
     expect(sent).toHaveLength(2);
   });
 
+  it("is retried on request when it was lost, but not a step of a sequence", async () => {
+    const { client, sent } = failing([reset, json({ error: "bad gateway" }, 502)], {
+      retryLostInferences: true,
+    });
+    await client.infer("m", { inputs });
+    expect(sent).toHaveLength(3);
+    const steps = failing([reset], { retryLostInferences: true });
+    const step = steps.client.infer("m", { inputs, sequence: { id: 1, start: true } });
+    await expect(step).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    expect(steps.sent).toHaveLength(1);
+  });
+
+  it("carries the id of its sequence in the client's header for proxies", async () => {
+    const { client, sent } = failing([], { sequenceHeader: "x-sequence-id" });
+    await client.infer("m", { inputs, sequence: { id: "a/ü", start: true } });
+    expect(sent[0]!.headers.get("x-sequence-id")).toBe("a%2F%C3%BC");
+  });
+
+  it("carries no such header without a sequence", async () => {
+    const { client, sent } = failing([], { sequenceHeader: "x-sequence-id" });
+    await client.infer("m", { inputs });
+    expect(sent[0]!.headers.has("x-sequence-id")).toBe(false);
+  });
+
   it("is never retried after another status", async () => {
     const { client, sent } = failing([json({ error: "no" }, 400)], { retryUnavailable: true });
     await expect(client.infer("m", { inputs })).rejects.toMatchObject({ message: "no" });

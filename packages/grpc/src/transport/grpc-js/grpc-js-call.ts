@@ -32,10 +32,18 @@ export class GrpcJsCall<C extends UnaryCall | StreamCall | DuplexCall> implement
     this.headers = callHeaders(call.metadata);
   }
 
+  /** Metadata of the end; undefined for most calls. */
+  trailers: Metadata | undefined;
+
   /** grpc-js reports the address with the port: `127.0.0.1:54321`, `[::1]:54321`. */
   get remoteAddress(): string | undefined {
     const peer = this.call.getPeer();
     return /^\[?(.*?)\]?:\d+$/.exec(peer)?.[1] ?? peer;
+  }
+
+  addTrailer(name: string, value: string | Uint8Array): void {
+    this.trailers ??= new Metadata();
+    this.trailers.set(name, typeof value === "string" ? value : Buffer.from(value));
   }
 
   /** grpc-js emits `cancelled` at the end of every call, answered ones included. */
@@ -68,7 +76,7 @@ export class GrpcJsStream<C extends StreamCall | DuplexCall>
   }
 
   end(error?: Error): void {
-    if (error === undefined) this.#finish(GOOD_END);
+    if (error === undefined) this.#finish({ ...GOOD_END, metadata: this.trailers });
     else this.fail(error);
   }
 

@@ -70,9 +70,9 @@ function handlerOf(method: Method, memory: RequestMemory): UntypedServiceImpleme
 
 function unaryHandler(method: UnaryMethod, memory: RequestMemory) {
   return async (call: ServerUnaryCall<Buffer, Buffer>, respond: sendUnaryData<Buffer>): Promise<void> => {
+    const adapted = new GrpcJsCall(call);
     let response: Buffer;
     try {
-      const adapted = new GrpcJsCall(call);
       if (method.admit !== undefined) await method.admit(adapted);
       const request = receive(method, call.request, adapted, memory);
       response = joinedParts(method.encode(await method.handle(request, adapted)));
@@ -80,7 +80,7 @@ function unaryHandler(method: UnaryMethod, memory: RequestMemory) {
       respond(serviceErrorOf(error));
       return;
     }
-    respond(null, response);
+    respond(null, response, adapted.trailers);
   };
 }
 

@@ -14,9 +14,13 @@ import type { TransportOptions } from "./transport-options.js";
 import { unpackMessage } from "./unpack-message.js";
 
 /** Ends a stream with a status. The client's remaining bytes are read and dropped, so that the stream can close. */
-export function sendStatus(stream: ServerHttp2Stream, { code, details, retryAfterMs }: CallStatus): void {
+export function sendStatus(
+  stream: ServerHttp2Stream,
+  { code, details, retryAfterMs }: CallStatus,
+  further?: OutgoingHttpHeaders,
+): void {
   if (stream.closed || stream.destroyed) return;
-  const trailers: OutgoingHttpHeaders = { "grpc-status": code };
+  const trailers: OutgoingHttpHeaders = { "grpc-status": code, ...further };
   if (details !== "") trailers["grpc-message"] = encodeURI(details);
   if (retryAfterMs !== undefined) trailers[RETRY_PUSHBACK] = String(retryAfterMs);
   if (stream.headersSent) {
@@ -52,6 +56,8 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   readonly #closeListeners: (() => void)[] = [];
   #onMessage: (message: unknown, share: RequestShare) => void = () => {};
   #onHalfClose: () => void = () => {};
+  /** Metadata of the end; undefined for most calls. */
+  #trailers: OutgoingHttpHeaders | undefined;
   #deadline: NodeJS.Timeout | undefined;
   #paused = false;
   #unpacking: AbortController | undefined;
@@ -112,6 +118,11 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   onClose(listener: () => void): void {
     if (this.#over) listener();
     else this.#closeListeners.push(listener);
+  }
+
+  addTrailer(name: string, value: string | Uint8Array): void {
+    this.#trailers ??= {};
+    this.#trailers[name] = typeof value === "string" ? value : Buffer.from(value).toString("base64");
   }
 
   onDrain(listener: () => void): void {
@@ -225,7 +236,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   #finish(status: CallStatus): void {
     if (this.#over) return;
     this.#outgoing.flushed(() => {
-      sendStatus(this.#stream, status);
+      sendStatus(this.#stream, status, this.#trailers);
       this.#connection.sent();
     });
     this.#close();

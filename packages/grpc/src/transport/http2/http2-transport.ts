@@ -19,6 +19,9 @@ import type { TransportOptions } from "./transport-options.js";
 const WINDOW_SIZE = 8 * 1024 * 1024;
 const MAX_FRAME_SIZE = 1024 * 1024;
 
+/** Milliseconds that a new connection has for its first bytes when the server stops, as over HTTP. */
+const FIRST_BYTES_MS = 50;
+
 /**
  * Accepts headers with values that begin or end with a space, as gRPC does. Node has the option from 22.17 on, and
  * otherwise drops such headers. Its types lack the option.
@@ -73,8 +76,26 @@ export class Http2Transport {
 
   /** Sends GOAWAY to the clients, and waits for the calls in flight. */
   async stop(): Promise<void> {
+    await this.#firstBytes();
     for (const session of this.#silent) session.destroy();
     await Promise.all([...this.#connections.values()].map((connection) => connection.close()));
+  }
+
+  /** Resolves when all clients have sent something, or after a moment: a call on its way gets an answer, not a reset. */
+  async #firstBytes(): Promise<void> {
+    if (this.#silent.size === 0) return;
+    const spoken = [...this.#silent].map((session) => {
+      return new Promise<void>((resolve) => {
+        session.once("remoteSettings", () => resolve());
+        session.once("close", resolve);
+      });
+    });
+    let timer: NodeJS.Timeout | undefined;
+    const over = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, FIRST_BYTES_MS);
+    });
+    await Promise.race([Promise.all(spoken), over]);
+    clearTimeout(timer);
   }
 
   #watch(session: ServerHttp2Session): void {
