@@ -53,7 +53,7 @@ const LONG = [
   // Schemas of Kubernetes from npm, and the Helm chart through Go.
   "test/deploy/schemas.test.ts",
   // Commands against several servers, with TLS, streams of tokens and sequences.
-  "packages/tools/test/perf/perf.targets.test.ts",
+  "packages/tools/test/perf/perf.{targets,openai,periodic}.test.ts",
   // Commands that are interrupted.
   "packages/tools/test/lifetime/interrupted-commands.test.ts",
 ];

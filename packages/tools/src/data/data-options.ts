@@ -18,6 +18,8 @@ export interface DataOptions {
   readonly freshData?: boolean;
   /** Reads `timestamp` of each entry of JSON files, which then is required. @default false */
   readonly fixedSchedule?: boolean;
+  /** Reads `session_id` and `delay` of each entry with OpenAI requests. @default false */
+  readonly sessions?: boolean;
 }
 
 /** Defaults of {@link DataOptions}. */

@@ -52,6 +52,19 @@ export interface TensorDataSet {
   readonly timestampsMs?: readonly number[];
 }
 
+/** A conversation, or another sequence of requests that wait for each other. */
+export interface Session {
+  readonly id: string;
+  readonly turns: readonly SessionTurn[];
+}
+
+export interface SessionTurn {
+  /** Index of its payload. */
+  readonly payload: number;
+  /** Time from its answer to the next turn, in milliseconds. */
+  readonly delayMs: number;
+}
+
 /** What requests to an OpenAI endpoint carry. */
 export interface OpenAiDataSet {
   readonly kind: "openai";
@@ -59,6 +72,8 @@ export interface OpenAiDataSet {
   readonly payloads: readonly string[];
   readonly batchSize: 1;
   readonly timestampsMs?: readonly number[];
+  /** The payloads as turns of sessions, in the order of their first turns. Only where the data was read with them. */
+  readonly sessions?: readonly Session[];
 }
 
 export type DataSet = TensorDataSet | OpenAiDataSet;

@@ -2,20 +2,25 @@ import { readFile } from "node:fs/promises";
 import type { OpenAiDataSet } from "./data-set.js";
 import { invalidOption } from "./invalid-option.js";
 import { timestampOf } from "./json-steps.js";
+import { SessionReader } from "./sessions.js";
 import { textOf } from "./tensor-reader.js";
 
 /**
  * Reads the bodies of OpenAI requests: `{"data": [{"payload": [{…}]}]}`, as perf_analyzer does.
  *
- * @param fixedSchedule whether each entry has a `timestamp`
+ * @param options `fixedSchedule`: each entry has a `timestamp`; `sessions`: each entry has a `session_id`
  * @throws TritonError INVALID_ARG that names the file and the entry.
  */
 export async function loadOpenAiData(
   paths: readonly string[],
-  { fixedSchedule = false }: { readonly fixedSchedule?: boolean } = {},
+  {
+    fixedSchedule = false,
+    sessions = false,
+  }: { readonly fixedSchedule?: boolean; readonly sessions?: boolean } = {},
 ): Promise<OpenAiDataSet> {
   const payloads: string[] = [];
   const timestampsMs: number[] = [];
+  const reader = sessions ? new SessionReader() : undefined;
   for (const path of paths) {
     const { data } = parsed(await textOfFile(path), path);
     if (!Array.isArray(data)) throw invalidOption(`${path}: expected a list "data", got ${textOf(data)}`);
@@ -29,6 +34,7 @@ export async function loadOpenAiData(
           throw invalidOption(
             `${where}: "payload": expected the body of a request in a list, got ${textOf(payload)}`,
           );
+        reader?.add(entry as Record<string, unknown>, payloads.length, where);
         payloads.push(JSON.stringify(body));
         if (fixedSchedule) timestampsMs.push(timestampOf(timestamp, where));
       }
@@ -38,7 +44,13 @@ export async function loadOpenAiData(
     throw invalidOption(
       `--input-data: expected files with payloads of OpenAI requests, got ${paths.join(", ") || "none"}`,
     );
-  return { kind: "openai", payloads, batchSize: 1, timestampsMs: fixedSchedule ? timestampsMs : undefined };
+  return {
+    kind: "openai",
+    payloads,
+    batchSize: 1,
+    timestampsMs: fixedSchedule ? timestampsMs : undefined,
+    ...(reader !== undefined && { sessions: reader.sessions }),
+  };
 }
 
 async function textOfFile(path: string): Promise<string> {

@@ -38,6 +38,19 @@ export function checkLevel(level: LoadLevel): void {
       positive("request rate at the end of the ramp", level.to);
       atLeastZero("duration of the ramp", level.durationMs);
       break;
+    case "periodic_concurrency":
+      count("periodic concurrency at the start", level.start);
+      count("periodic concurrency at the end", level.end);
+      count("step of the periodic concurrency", level.step);
+      count("responses of a request period", level.responses);
+      break;
+    case "session_concurrency":
+      count("session concurrency", level.value);
+      if (level.sessions.length < level.value)
+        throw invalidOption(
+          `session concurrency: expected data with at least ${level.value} sessions, got ${level.sessions.length}`,
+        );
+      break;
   }
 }
 

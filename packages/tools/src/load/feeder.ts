@@ -1,3 +1,4 @@
+import type { LoadRequest } from "../target/load-request.js";
 import {
   type ConcurrencyGoal,
   concurrencyAt,
@@ -8,13 +9,20 @@ import {
 import type { LoadClock, WakeUp } from "./load-clock.js";
 import type { SendTimes } from "./send-schedule.js";
 
+/** Place of a request in its sequence. */
+export interface SequenceStep {
+  readonly id: number;
+  readonly isFirst: boolean;
+  readonly isLast: boolean;
+}
+
 /** What a feeder asks of its loop. */
 export interface FedLoop {
   readonly inFlight: number;
   /** Time before which the server cannot be reached. */
   readonly blockedUntil: number;
   /** Sends a request. False if none can be sent before another has ended, or all are sent. */
-  send(scheduled: number, index?: number): boolean;
+  send(scheduled: number, index?: number, step?: SequenceStep): boolean;
   /** Text of the last lost connection. */
   readonly blockedBy: string;
   /** Records a request that could not be sent at its time as failed. */
@@ -27,8 +35,10 @@ export interface FedLoop {
 /** Decides when a loop sends. */
 export interface Feeder {
   start(): void;
-  /** A request has ended. */
-  ended(): void;
+  /** A request has ended. It is valid only during the call. */
+  ended(request: LoadRequest): void;
+  /** A request has the responses of its period, or has ended before. */
+  reached?(): void;
   stop(): void;
 }
 

@@ -1,3 +1,5 @@
+import type { Session } from "../data/data-set.js";
+
 /** When the next request of a level is sent. */
 export type LoadLevel =
   | ConcurrencyLevel
@@ -5,7 +7,9 @@ export type LoadLevel =
   | RequestIntervalsLevel
   | FixedScheduleLevel
   | ConcurrencyRampLevel
-  | RequestRateRampLevel;
+  | RequestRateRampLevel
+  | PeriodicConcurrencyLevel
+  | SessionConcurrencyLevel;
 
 /** Keeps a number of requests in flight: a new one starts when one ends. */
 export interface ConcurrencyLevel {
@@ -51,4 +55,28 @@ export interface RequestRateRampLevel {
   readonly to: number;
   readonly distribution: "constant" | "poisson";
   readonly durationMs: number;
+}
+
+/**
+ * Sends each request once, in batches. The next batch starts when each request of the last one has its responses, or has
+ * ended.
+ */
+export interface PeriodicConcurrencyLevel {
+  readonly mode: "periodic_concurrency";
+  /** Requests of the first batch. */
+  readonly start: number;
+  /** Requests of all batches. */
+  readonly end: number;
+  /** Requests of the other batches. The last one is smaller where they do not add up to `end`. */
+  readonly step: number;
+  /** Responses of each request for which the next batch waits. */
+  readonly responses: number;
+}
+
+/** Plays each session of a data set once, a number of them at a time. */
+export interface SessionConcurrencyLevel {
+  readonly mode: "session_concurrency";
+  /** Live sessions. */
+  readonly value: number;
+  readonly sessions: readonly Session[];
 }

@@ -3,11 +3,12 @@ import { LoadRequest } from "../target/load-request.js";
 import { BackOff } from "./back-off.js";
 import { concurrencyAt, countShare, type ThreadShare } from "./concurrency-target.js";
 import { DeadlineWatch } from "./deadline-watch.js";
-import { ConcurrencyFeeder, type Feeder, ScheduleFeeder } from "./feeder.js";
+import { type Feeder, ScheduleFeeder, type SequenceStep } from "./feeder.js";
+import { needsOneThread } from "./level-requests.js";
 import type { LoadLevel } from "./load-level.js";
 import type { LoadLoopParts, LoopWindow } from "./loop-parts.js";
+import { openFeeder } from "./open-feeder.js";
 import { RecordColumns } from "./record-columns.js";
-import { sendTimes } from "./send-schedule.js";
 
 /** Requests later than this after their slot count as delayed, as in perf_analyzer. */
 const DELAYED_MS = 1;
@@ -30,6 +31,9 @@ export class LoadLoop {
   #delayed = 0;
   #bytesSent = 0;
   #bytesReceived = 0;
+  /** Responses of a request for which the feeder waits; 0 for none. */
+  #period = 0;
+  readonly #onPeriod = (): void => this.#feeder?.reached?.();
   #isEnding = false;
   #onQuiet: (() => void)[] = [];
 
@@ -65,10 +69,13 @@ export class LoadLoop {
   /** Sends this thread's share of `count` requests. Resolves when they have ended. Nothing may be in flight. */
   run(level: LoadLevel, count: number, startAt: number): Promise<void> {
     const { share } = this.#parts;
+    if (needsOneThread(level) && share.index > 0) return Promise.resolve();
     const isClosedLoop = level.mode === "concurrency" || level.mode === "concurrency_ramp";
     this.#left = isClosedLoop
       ? countShare(count, concurrencyAt(level, Number.POSITIVE_INFINITY), share)
-      : roundRobinShare(count, share);
+      : needsOneThread(level)
+        ? count
+        : roundRobinShare(count, share);
     if (this.#left === 0) return Promise.resolve();
     this.#start(level, startAt);
     return this.#quiet();
@@ -111,7 +118,7 @@ export class LoadLoop {
   }
 
   /** For feeders. */
-  send(scheduled: number, index?: number): boolean {
+  send(scheduled: number, index?: number, step?: SequenceStep): boolean {
     if (this.#left === 0) return false;
     const request = this.#fresh(scheduled);
     const { source, share } = this.#parts;
@@ -120,6 +127,11 @@ export class LoadLoop {
       return false;
     }
     if (index === undefined) this.#chosen++;
+    if (step !== undefined) {
+      request.sequenceId = step.id;
+      request.sequenceStart = step.isFirst;
+      request.sequenceEnd = step.isLast;
+    }
     this.#left--;
     this.#dispatch(request);
     if (this.#left === 0) this.#finish();
@@ -151,22 +163,15 @@ export class LoadLoop {
   }
 
   #start(level: LoadLevel, startAt: number): void {
-    const { clock, share, seed, source, sequences, serialSequences } = this.#parts;
+    const { share, source, sequences, serialSequences } = this.#parts;
     this.#feeder?.stop();
+    this.#feeder = undefined;
     this.#isEnding = false;
-    if (level.mode === "concurrency" || level.mode === "concurrency_ramp") {
-      this.#feeder = new ConcurrencyFeeder(this, clock, level, share, startAt);
-    } else {
-      source.setSequences(sequences, serialSequences);
-      this.#feeder = new ScheduleFeeder(
-        this,
-        clock,
-        sendTimes(level, seed),
-        share,
-        startAt,
-        level.mode === "fixed_schedule",
-      );
-    }
+    this.#period = level.mode === "periodic_concurrency" ? level.responses : 0;
+    if (needsOneThread(level) && share.index > 0) return;
+    const keepsConcurrency = level.mode === "concurrency" || level.mode === "concurrency_ramp";
+    if (!keepsConcurrency) source.setSequences(sequences, serialSequences);
+    this.#feeder = openFeeder(this, level, this.#parts, startAt);
     this.#feeder.start();
   }
 
@@ -179,6 +184,10 @@ export class LoadLoop {
   #fresh(scheduled: number): LoadRequest {
     const request = this.#spare.pop() ?? new LoadRequest();
     request.reset(scheduled, this.#number++, this.#parts.kept);
+    if (this.#period > 0) {
+      request.period = this.#period;
+      request.onPeriod = this.#onPeriod;
+    }
     return request;
   }
 
@@ -199,8 +208,10 @@ export class LoadLoop {
     else if (request.failure === undefined) this.#backOff.succeeded();
     this.#records.add(request);
     this.#parts.source.ended(request);
+    const isShort = request.responses < request.period;
+    this.#feeder?.ended(request);
     this.#spare.push(request);
-    this.#feeder?.ended();
+    if (isShort) this.#onPeriod();
     if (this.#isEnding) this.#endSequences();
     this.#checkQuiet();
   }

@@ -64,6 +64,7 @@ export function levelValue(level: LoadLevel): number {
   switch (level.mode) {
     case "concurrency":
     case "request_rate":
+    case "session_concurrency":
       return level.value;
     case "request_intervals": {
       const total = level.gapsMicroseconds.reduce((sum, gap) => sum + gap, 0);
@@ -73,13 +74,22 @@ export function levelValue(level: LoadLevel): number {
       const lastMs = level.timestampsMs.at(-1) ?? 0;
       return lastMs === 0 ? 0 : (level.timestampsMs.length * 1000) / lastMs;
     }
+    case "periodic_concurrency":
+      return level.end;
     case "concurrency_ramp":
     case "request_rate_ramp":
       return level.to;
   }
 }
 
+const CONCURRENCY_MODES: ReadonlySet<LoadLevel["mode"]> = new Set([
+  "concurrency",
+  "concurrency_ramp",
+  "periodic_concurrency",
+  "session_concurrency",
+]);
+
 /** Whether a level counts requests in flight. The other levels count requests a second. */
-export function countsConcurrency(level: LoadLevel): boolean {
-  return level.mode === "concurrency" || level.mode === "concurrency_ramp";
+export function countsConcurrency({ mode }: LoadLevel): boolean {
+  return CONCURRENCY_MODES.has(mode);
 }

@@ -1,3 +1,4 @@
+import { requestsOfLevel } from "../load/level-requests.js";
 import type { LoadLevel } from "../load/load-level.js";
 import type { LoadWindow } from "../load/request-records.js";
 import type { LevelFault, LevelResult } from "./level-result.js";
@@ -19,7 +20,7 @@ const NO_REQUESTS: LevelFault = {
  */
 export async function measureLevel(session: MeasureSession, level: LoadLevel): Promise<LevelResult> {
   return new LevelMeasurement(session, level, undefined, false).measure(async (measurement) => {
-    const count = level.mode === "fixed_schedule" ? level.timestampsMs.length : session.options.requestCount;
+    const count = requestsOfLevel(level) ?? session.options.requestCount;
     if (count !== undefined) await measurement.exactly(count);
     else await measurement.untilStable();
   });

@@ -1,3 +1,4 @@
+import { requestsOfLevel } from "../load/level-requests.js";
 import type { LoadLevel } from "../load/load-level.js";
 import { type LevelResult, meetsLimit } from "./level-result.js";
 import type { LevelRange, LoadPlan } from "./load-plan.js";
@@ -72,7 +73,7 @@ function hasEnded({ interrupted, fault }: LevelResult): boolean {
 }
 
 function firstLevel(plan: LoadPlan): LoadLevel {
-  if (plan.kind === "single") return plan.level.mode === "fixed_schedule" ? WARM_UP_LEVEL : plan.level;
+  if (plan.kind === "single") return requestsOfLevel(plan.level) === undefined ? plan.level : WARM_UP_LEVEL;
   if (plan.kind === "phases") return plan.phases[0]!.level;
   return plan.levelAt(plan.range.start);
 }

@@ -6,26 +6,34 @@ import { invalidOption } from "../data/invalid-option.js";
 
 /** What runs models in this process. */
 export type InProcessSource =
-  | { readonly repository: string }
+  | {
+      readonly repository: string;
+      /** Models that are loaded beside the measured one and the steps of an ensemble. @default none */
+      readonly calledModels?: readonly string[];
+    }
   /** Path of a module that exports a `Triton` as `default` or `triton`. */
   | { readonly module: string };
 
 /**
- * Opens a model repository, or a module that exports a `Triton`, and waits for its models. Close the `Triton` after
- * use.
+ * Loads a model of a repository with the models that it needs, or opens a module that exports a `Triton`. Close the
+ * `Triton` after use.
  *
- * @param model model that has to be ready; others may have failed to load. Without it, all have to be.
+ * @param model model that has to be ready; others may have failed to load
  * @throws TritonError INVALID_ARG for a module without a `Triton`, and the errors of `Triton.ready`
  */
-export async function openTriton(source: InProcessSource, model?: string): Promise<Triton> {
+export async function openTriton(source: InProcessSource, model: string): Promise<Triton> {
   const triton =
     "repository" in source
-      ? new Triton({ modelRepository: source.repository })
+      ? new Triton({
+          modelRepository: source.repository,
+          modelControlMode: "explicit",
+          loadModel: [model, ...(source.calledModels ?? [])],
+        })
       : await importTriton(resolve(source.module));
   try {
     await triton.ready();
   } catch (error) {
-    if (model !== undefined && triton.service.isModelReady(model, "")) return triton;
+    if (triton.service.isModelReady(model, "")) return triton;
     await triton.close();
     throw error;
   }

@@ -37,6 +37,15 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     ["--request-distribution <name>", "gaps between requests: constant or poisson", "constant"],
     ["--request-intervals <file>", "gaps between requests, a line for each, in microseconds"],
     ["--fixed-schedule", "send each entry of --input-data at its `timestamp`, in milliseconds"],
+    [
+      "--periodic-concurrency-range <range>",
+      "requests as start:end:step: `step` more once all of the last ones have the responses of --request-period",
+    ],
+    ["--request-period <n>", "responses of each request before the next ones are sent", "10"],
+    [
+      "--session-concurrency <n>",
+      "live sessions of --service-kind openai: entries of --input-data with `session_id`, and `delay` in milliseconds",
+    ],
     ["--binary-search", "search the range for the highest level within --latency-threshold"],
     ["-l, --latency-threshold <ms>", "limit on the latency: the average, or that of --percentile"],
     ["--max-threads <n>", "threads that send; half of the cores unless given"],
@@ -123,6 +132,8 @@ Examples:
       measures a model in this process, and writes a report with plots
   $ tritonjs perf -m llama --service-kind openai -u localhost:9000 --streaming --input-data prompts.json \\
       --goodput "time_to_first_token:200 inter_token_latency:30"
+  $ tritonjs perf -m llama --service-kind openai -u localhost:9000 --session-concurrency 8 --input-data sessions.json
+      plays conversations, 8 at a time; each turn carries the messages and answers before it
 
 Exit codes:
   0    all levels are measured

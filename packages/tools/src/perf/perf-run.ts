@@ -18,8 +18,10 @@ import { payloadInputs } from "./payload-inputs.js";
 import type { PerfParts } from "./perf-parts.js";
 import type { PerfSettings } from "./perf-settings.js";
 import type { PerfTerminal } from "./perf-terminal.js";
+import { plannedLoad, requestsOfPlan } from "./planned-load.js";
 import { writeReports } from "./run-reports.js";
 import { bestOf, exitCodeOf, failedAssertions } from "./run-verdict.js";
+import { ShortPeriods } from "./short-periods.js";
 
 /** One run of the command, from the target to the reports. */
 export class PerfRun {
@@ -29,6 +31,7 @@ export class PerfRun {
   readonly #stop = new AbortController();
   readonly #warnings: string[] = [];
   readonly #faults: string[] = [];
+  readonly #shortPeriods = new ShortPeriods();
   readonly #results: LevelResult[] = [];
 
   constructor(settings: PerfSettings, terminal: PerfTerminal, parts: PerfParts) {
@@ -58,8 +61,8 @@ export class PerfRun {
   async #measure(target: OpenedTarget): Promise<number> {
     const { settings, tokens } = { settings: this.#settings, tokens: this.#tokensOf(target) };
     const data = await this.#parts.loadData(target, settings);
-    const run = this.#describe(target);
-    const plan = settings.plan ?? schedulePlan(data);
+    const plan = plannedLoad(settings, data, target.model);
+    const run = this.#describe(target, plan);
     const keepResponses = tokens !== undefined || settings.reports.profile !== undefined;
     const server = await this.#watchServer(target);
     const metrics = this.#watchMetrics(target);
@@ -103,7 +106,7 @@ export class PerfRun {
     if (metrics?.failure !== undefined) {
       this.#warnings.push(`The metrics page could not be read: ${metrics.failure}`);
     }
-    this.#warnings.push(...(server?.warnings ?? []));
+    this.#warnings.push(...(server?.warnings ?? []), ...this.#shortPeriods.warnings);
   }
 
   #watchMetrics({ metricsPage }: OpenedTarget): MetricsWatch | undefined {
@@ -129,6 +132,7 @@ export class PerfRun {
     return {
       onLevelBegin: () => progress.onLevelBegin(),
       onRecords: (level, window) => {
+        this.#shortPeriods.add(level, window);
         profile?.add(level, window);
         return profile?.flush();
       },
@@ -163,10 +167,11 @@ export class PerfRun {
     return this.#faults.length > 0 && code !== EXIT.noRequests ? EXIT.error : code;
   }
 
-  #describe({ model }: OpenedTarget): RunDescription {
+  #describe({ model }: OpenedTarget, plan: LoadPlan): RunDescription {
     const { description } = this.#settings;
+    const requestCount = requestsOfPlan(plan) ?? description.requestCount;
     const decoupled = model?.decoupled ?? (description.serviceKind === "openai" && description.streaming);
-    return { ...description, decoupled, isSequenceModel: model?.isSequenceModel ?? false };
+    return { ...description, requestCount, decoupled, isSequenceModel: model?.isSequenceModel ?? false };
   }
 
   /** Figures of tokens are counted for OpenAI endpoints, for decoupled models, and where limits ask for them. */
@@ -203,11 +208,6 @@ export class PerfRun {
 /** Time for which requests in flight may finish after the last level, and sequences may end. */
 const DRAIN_MS = 10_000;
 const UNREF = { ref: false } as const;
-
-/** The plan of a data set with timestamps. */
-function schedulePlan({ timestampsMs = [] }: DataSet): LoadPlan {
-  return { kind: "single", level: { mode: "fixed_schedule", timestampsMs } };
-}
 
 /** Time after which a metrics page counts as unreachable. */
 const PAGE_TIMEOUT_MS = 5000;

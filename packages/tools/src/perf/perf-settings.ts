@@ -39,8 +39,10 @@ export interface PerfSettings {
   readonly data: DataOptions;
   readonly load: LoadOptions;
   readonly measure: Omit<MeasureOptions, "tokens">;
-  /** Undefined for a fixed schedule, which the data has. */
+  /** Undefined for a fixed schedule and for sessions, which the data has. */
   readonly plan: LoadPlan | undefined;
+  /** Live sessions of the data. */
+  readonly sessionConcurrency?: number;
   readonly goals: readonly Goal[];
   readonly assertions: readonly Assertion[];
   readonly metrics?: { readonly url: string; readonly intervalMs: number };

@@ -1,5 +1,5 @@
 import { invalidOption } from "../data/invalid-option.js";
-import type { LoadLevel } from "../load/load-level.js";
+import type { LoadLevel, PeriodicConcurrencyLevel } from "../load/load-level.js";
 import type { LevelRange, LoadPlan } from "../measure/load-plan.js";
 import type { RunDescription } from "../report/run-description.js";
 import type { OptionReader } from "./option-reader.js";
@@ -14,13 +14,17 @@ const LOADS = [
   "concurrencyRamp",
   "requestRateRamp",
   "requestRateSpike",
+  "periodicConcurrencyRange",
+  "sessionConcurrency",
 ] as const;
 
 /** A plan, and what reports tell about it. */
 export interface PlanSettings
   extends Pick<RunDescription, "load" | "highestLevel" | "distribution" | "binarySearch"> {
-  /** Undefined for a fixed schedule, which the data has. */
+  /** Undefined for a fixed schedule and for sessions, which the data has. */
   readonly plan: LoadPlan | undefined;
+  /** Live sessions of the data. */
+  readonly sessionConcurrency?: number;
 }
 
 /** Time before and after a spike, in measurement intervals. */
@@ -51,9 +55,7 @@ export function readPlan(options: OptionReader, intervalMs: number): PlanSetting
       return { plan: { kind: "single", level }, load: "request_intervals", ...none };
     }
     case "fixedSchedule":
-      if (options.has("requestCount")) {
-        throw invalidOption("--fixed-schedule and --request-count exclude each other: expected one of them");
-      }
+      options.onlyOne(["fixedSchedule", "requestCount"]);
       return { plan: undefined, load: "request_intervals", ...none };
     case "concurrencyRamp": {
       const { from, to, durationMs } = readRamp("--concurrency-ramp", text);
@@ -78,12 +80,37 @@ export function readPlan(options: OptionReader, intervalMs: number): PlanSetting
       ];
       return { plan: { kind: "phases", phases }, load: "request_rate", distribution, ...none };
     }
+    case "periodicConcurrencyRange": {
+      const level = readPeriodicLevel(options, text);
+      return { plan: { kind: "single", level }, load: "concurrency", highestLevel: level.end, binarySearch };
+    }
+    case "sessionConcurrency": {
+      if (options.text("serviceKind") !== "openai")
+        throw invalidOption("--session-concurrency needs --service-kind openai");
+      options.needs("sessionConcurrency", "inputData");
+      options.onlyOne(["sessionConcurrency", "requestCount"]);
+      const sessionConcurrency = options.whole("sessionConcurrency", 1)!;
+      const load = { load: "concurrency", highestLevel: sessionConcurrency, binarySearch } as const;
+      return { plan: undefined, sessionConcurrency, ...load };
+    }
     default: {
       const range = readLevelRange("--concurrency-range", text === "" ? "1" : text, { whole: true });
       const plan = rangePlan(options, range, binarySearch, (value) => ({ mode: "concurrency", value }));
       return { plan, load: "concurrency", highestLevel: range.end, binarySearch };
     }
   }
+}
+
+function readPeriodicLevel(options: OptionReader, text: string): PeriodicConcurrencyLevel {
+  options.needs("periodicConcurrencyRange", "streaming");
+  options.needs("periodicConcurrencyRange", "profileExportFile");
+  options.onlyOne(["periodicConcurrencyRange", "requestCount"]);
+  const { start, end, step } = readLevelRange("--periodic-concurrency-range", text, { whole: true });
+  if (end === 0)
+    throw invalidOption(
+      `--periodic-concurrency-range: expected an end of at least the start ${start}, got 0`,
+    );
+  return { mode: "periodic_concurrency", start, end, step, responses: options.whole("requestPeriod", 1)! };
 }
 
 function rangePlan(

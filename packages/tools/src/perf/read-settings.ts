@@ -25,7 +25,8 @@ export function readSettings(given: PerfOptions, command: string): PerfSettings 
   const options = new OptionReader(withoutDefaults(given));
   const target = readTarget(options);
   const intervalMs = options.number("measurementInterval", { min: 1 })!;
-  const { plan, ...described } = readPlan(options, intervalMs);
+  const { plan, sessionConcurrency, ...described } = readPlan(options, intervalMs);
+  const isOneThread = sessionConcurrency !== undefined || options.has("periodicConcurrencyRange");
   const percentile = options.number("percentile", { min: 1, max: 99.999 });
   const latencyLimitMs = options.number("latencyThreshold");
   const requestCount = options.whole("requestCount", 1);
@@ -51,7 +52,7 @@ export function readSettings(given: PerfOptions, command: string): PerfSettings 
     calledModels: readModelNames(options.text("blsComposingModels") ?? ""),
     data: readData(options, batchSize, seed),
     load: {
-      threads: options.whole("maxThreads", 1),
+      threads: isOneThread ? 1 : options.whole("maxThreads", 1),
       seed,
       keepResponses: true,
       keepOutputs: profile !== undefined,
@@ -60,6 +61,7 @@ export function readSettings(given: PerfOptions, command: string): PerfSettings 
     },
     measure,
     plan,
+    ...(sessionConcurrency !== undefined && { sessionConcurrency }),
     goals,
     assertions: readAssertions(options.text("assert") ?? ""),
     ...(options.has("collectMetrics") && {
@@ -127,6 +129,7 @@ function readData(options: OptionReader, batchSize: number, seed: number): DataO
     seed,
     freshData: !options.has("sameData"),
     fixedSchedule: options.has("fixedSchedule"),
+    sessions: options.has("sessionConcurrency"),
   };
 }
 

@@ -2,7 +2,7 @@ import { invalidOption } from "../data/invalid-option.js";
 import { readPem, type TlsSettings } from "../target/endpoint.js";
 import type { InProcessSource } from "./open-triton.js";
 import type { OptionReader } from "./option-reader.js";
-import { readHeaders, readParameterOptions } from "./option-readers.js";
+import { readHeaders, readModelNames, readParameterOptions } from "./option-readers.js";
 import type { TargetSettings } from "./perf-settings.js";
 
 const COMPRESSIONS = ["none", "gzip", "deflate"] as const;
@@ -53,7 +53,10 @@ function sourceOf(options: OptionReader): InProcessSource {
   const repository = options.text("modelRepository");
   const module = options.text("module");
   options.onlyOne(["modelRepository", "module"]);
-  if (repository !== undefined) return { repository };
+  if (repository !== undefined) {
+    const called = readModelNames(options.text("blsComposingModels") ?? "").map(({ name }) => name);
+    return { repository, ...(called.length > 0 && { calledModels: called }) };
+  }
   if (module !== undefined) return { module };
   throw invalidOption("--service-kind triton_c_api needs --model-repository or --module");
 }

@@ -10,9 +10,6 @@ export const UNSUPPORTED: readonly {
   { flags: "-t <n>", instead: "use --concurrency-range <n>" },
   { flags: "-z", instead: "use --input-data zero" },
   { flags: "--data-directory <path>", instead: "use --input-data <path>" },
-  { flags: "--periodic-concurrency-range <range>", instead: "use --concurrency-ramp" },
-  { flags: "--request-period <n>", instead: "use --concurrency-ramp" },
-  { flags: "--session-concurrency <n>", instead: "sessions are not supported; use --concurrency-range" },
   { flags: "--model-signature-name <name>", instead: "TensorFlow Serving is not supported" },
   {
     flags: "--grpc-method <name>",

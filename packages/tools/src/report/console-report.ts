@@ -1,3 +1,4 @@
+import type { LoadLevel } from "../load/load-level.js";
 import { generatorWarnings } from "../measure/generator-warnings.js";
 import { countsConcurrency, type LevelResult, levelValue } from "../measure/level-result.js";
 import type { RequestFigures } from "../measure/request-figures.js";
@@ -56,11 +57,16 @@ export function settingsText(run: RunDescription): string {
   return `${lines.join("\n")}\n\n`;
 }
 
+const CONCURRENCY_TITLES: Readonly<Partial<Record<LoadLevel["mode"], string>>> = {
+  periodic_concurrency: "Periodic concurrency",
+  session_concurrency: "Session concurrency",
+};
+
 /** Heading of a level. */
 export function levelTitle({ level, phase }: Pick<LevelResult, "level" | "phase">): string {
   const value = sixDigits(levelValue(level));
   const title = countsConcurrency(level)
-    ? `Request concurrency: ${value}`
+    ? `${CONCURRENCY_TITLES[level.mode] ?? "Request concurrency"}: ${value}`
     : `Request Rate: ${value} inference requests per seconds`;
   return phase === undefined ? title : `${title} (${phase})`;
 }

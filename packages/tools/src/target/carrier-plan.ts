@@ -2,6 +2,7 @@ import type { Compression } from "@tritonjs/client/http";
 import type { ResponseHandling } from "./carrier.js";
 import type { Endpoint } from "./endpoint.js";
 import type { ExpectedOutputs } from "./expected-outputs.js";
+import type { ConversationPlan } from "./openai/conversations.js";
 import type { WireTemplates } from "./wire/wire-template.js";
 
 /** What every thread needs of a target over a network. It survives structured cloning. */
@@ -20,6 +21,8 @@ export interface HttpPlan extends RemotePlan {
 
 export interface OpenAiPlan extends RemotePlan {
   readonly kind: "openai";
+  /** Builds the requests of sessions, in place of the templates. */
+  readonly conversations?: ConversationPlan;
 }
 
 export interface GrpcPlan extends RemotePlan {

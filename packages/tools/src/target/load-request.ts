@@ -31,6 +31,10 @@ export class LoadRequest {
   responseOutputs: string[] | undefined;
   inputTokens = 0;
 
+  /** Calls `onPeriod` with this number of responses; 0 for never. */
+  period = 0;
+  onPeriod: (() => void) | undefined;
+
   /** The sequence that it belongs to, for the loop. */
   slot: unknown;
   /** What the carrier knows of it while it is in flight. */
@@ -53,6 +57,7 @@ export class LoadRequest {
     this.failure = undefined;
     this.isConnectionLost = false;
     this.inputTokens = 0;
+    this.period = 0;
     this.slot = undefined;
     this.carried = undefined;
     if (!kept.responses) return;
@@ -66,6 +71,7 @@ export class LoadRequest {
     if (this.responses === 0) this.firstResponse = now;
     this.responses++;
     this.responseTimes?.push(now);
+    if (this.responses === this.period) this.onPeriod?.();
   }
 
   fail(text: string): void {

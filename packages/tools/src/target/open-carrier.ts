@@ -8,6 +8,7 @@ import { HttpLoadCarrier } from "./http/http-load-carrier.js";
 import { JSON_STAMPS } from "./http/http-templates.js";
 import { InferAnswers } from "./http/infer-answers.js";
 import { headerBlocks } from "./http2/hpack.js";
+import { Conversations } from "./openai/conversations.js";
 import { OpenAiAnswers } from "./openai/openai-answers.js";
 import { StampedRequests } from "./wire/stamped-requests.js";
 
@@ -15,12 +16,18 @@ import { StampedRequests } from "./wire/stamped-requests.js";
 export function openCarrier(plan: RemoteCarrierPlan, seed: number, onEnd: EndListener): LoadCarrier {
   if (plan.kind === "grpc") return grpcCarrier(plan, seed, onEnd);
   const { endpoint, templates, handling, maxConnections } = plan;
+  const common = { endpoint, maxConnections };
+  if (plan.kind === "openai" && plan.conversations !== undefined) {
+    const conversations = new Conversations(plan.conversations);
+    const answers = () => new OpenAiAnswers(handling, conversations);
+    return new HttpLoadCarrier({ ...common, requests: conversations, answers }, onEnd);
+  }
   const requests = new StampedRequests(templates, JSON_STAMPS, seed);
   const answers =
     plan.kind === "openai"
       ? () => new OpenAiAnswers(handling)
       : () => new InferAnswers(plan.expected, handling);
-  return new HttpLoadCarrier({ endpoint, requests, answers, maxConnections }, onEnd);
+  return new HttpLoadCarrier({ ...common, requests, answers }, onEnd);
 }
 
 function grpcCarrier(plan: GrpcPlan, seed: number, onEnd: EndListener): LoadCarrier {

@@ -9,7 +9,7 @@ import { grpcInferTemplates, isStamped } from "./grpc/grpc-templates.js";
 import { httpInferTemplates } from "./http/http-templates.js";
 import { InProcessCarrier } from "./in-process/in-process-carrier.js";
 import { openCarrier } from "./open-carrier.js";
-import { openAiTemplates } from "./openai/openai-templates.js";
+import { conversationPlan, openAiTemplates } from "./openai/openai-templates.js";
 import { readModel } from "./read-model.js";
 import { grpcClientOf, grpcEndpoint, httpClientOf, httpEndpoint } from "./server-client.js";
 import { placeInRegions, type SharedData } from "./shared-memory/place-in-regions.js";
@@ -181,7 +181,15 @@ function prepareOpenAi(
     throw invalidOption("OpenAI target: expected payloads of OpenAI requests, got tensors");
   const endpoint = httpEndpoint(target);
   const templates = openAiTemplates(data, target, endpoint);
-  return remote({ kind: "openai", endpoint, templates, handling, maxConnections: MOST_CONNECTIONS });
+  const conversations = data.sessions && conversationPlan(data, target, endpoint);
+  return remote({
+    kind: "openai",
+    endpoint,
+    templates,
+    handling,
+    maxConnections: MOST_CONNECTIONS,
+    ...(conversations !== undefined && { conversations }),
+  });
 }
 
 /** @throws TritonError INVALID_ARG for outputs in shared memory, which requests in flight overwrite. */

@@ -6,10 +6,9 @@ import { join } from "node:path";
 import { batch, sequenceState, Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
-// The built package: its threads cannot run sources.
-import { perf } from "@tritonjs/tools";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Certificates, makeCertificates } from "../../../../test/support/certificates.js";
+import { runCommand } from "../support/run-command.js";
 
 let folder: string;
 let triton: Triton;
@@ -78,21 +77,6 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function run(line: string) {
-  let output = "";
-  let errors = "";
-  const code = await perf(line.split(" "), {
-    write: (text) => {
-      output += text;
-    },
-    writeError: (text) => {
-      errors += text;
-    },
-    stopRequested: () => new Promise(() => {}),
-  });
-  return { code, output, errors };
-}
-
 /** Successes and failures of a model since the last call. */
 const seen = new Map<string, readonly [number, number]>();
 function countsOf(model: string): readonly [number, number] {
@@ -112,7 +96,7 @@ describe("tritonjs perf", () => {
     "--request-rate-range 2000 --request-distribution poisson -i grpc --streaming",
   ])("sends whole sequences in their order with %s", async (options) => {
     const url = options.includes("grpc") ? urls.grpc : urls.http;
-    const { code, output, errors } = await run(`-m sum -u ${url} --request-count 60 ${options}`);
+    const { code, output, errors } = await runCommand(`-m sum -u ${url} --request-count 60 ${options}`);
     expect({ code, errors: code === 0 ? "" : errors + output }).toEqual({ code: 0, errors: "" });
     expect(countsOf("sum")).toEqual([60, 0]);
   });
@@ -120,7 +104,7 @@ describe("tritonjs perf", () => {
   it("lets the requests in flight finish after the last level, and ends open sequences", async () => {
     const args = `-u ${urls.http} --concurrency-range 3 -p 40 -r 3 -s 9999`;
     const json = file("drained.json");
-    expect(await run(`-m sum ${args} --json ${json}`)).toMatchObject({ code: 0 });
+    expect(await runCommand(`-m sum ${args} --json ${json}`)).toMatchObject({ code: 0 });
     const [successes, failures] = countsOf("sum");
     expect(failures).toBe(0);
     const { request_count } = JSON.parse(await readFile(json, "utf8"));
@@ -130,7 +114,7 @@ describe("tritonjs perf", () => {
   it("ends with exit code 99 when outputs differ from validation data", async () => {
     const data = { data: [{ x: [1] }, { x: [2] }], validation_data: [{ y: [1] }, { y: [3] }] };
     await writeFile(file("wrong.json"), JSON.stringify(data));
-    const { code, output } = await run(
+    const { code, output } = await runCommand(
       `-m echo -u ${urls.http} --input-data ${file("wrong.json")} --request-count 4`,
     );
     expect(code).toBe(99);
@@ -141,7 +125,7 @@ describe("tritonjs perf", () => {
     await writeFile(file("given.json"), JSON.stringify({ data: [{ x: [34] }] }));
     const profile = file("profile.json");
     const line = `-m echo -u ${urls.http} --input-data ${file("given.json")} --request-count 1`;
-    expect(await run(`${line} --profile-export-file ${profile}`)).toMatchObject({ code: 0 });
+    expect(await runCommand(`${line} --profile-export-file ${profile}`)).toMatchObject({ code: 0 });
     const text = await readFile(profile, "utf8");
     expect(text).toContain('"request_inputs":{"x":34}');
     expect(text).toContain('"response_outputs":[{"y":34}]');
@@ -150,22 +134,24 @@ describe("tritonjs perf", () => {
   it("checks the certificate of a gRPC server", async () => {
     const line = `-m echo -i grpc -u ${urls.grpcs} --request-count 5`;
     const trusting = `${line} --ssl-grpc-root-certifications-file ${file("ca.pem")}`;
-    expect(await run(trusting)).toMatchObject({ code: 0 });
-    expect(await run(`${line} --ssl-grpc-use-ssl`)).toMatchObject({ code: 99 });
+    expect(await runCommand(trusting)).toMatchObject({ code: 0 });
+    expect(await runCommand(`${line} --ssl-grpc-use-ssl`)).toMatchObject({ code: 99 });
   });
 
   it("checks the certificate of an HTTPS server unless it is told otherwise", async () => {
     const line = `-m echo -u ${urls.https} --request-count 5`;
     const trusting = `${line} --ssl-https-ca-certificates-file ${file("ca.pem")}`;
-    expect(await run(trusting)).toMatchObject({ code: 0 });
-    expect(await run(`${line} --ssl-https-verify-peer 0`)).toMatchObject({ code: 0 });
-    expect(await run(line)).toMatchObject({ code: 99 });
+    expect(await runCommand(trusting)).toMatchObject({ code: 0 });
+    expect(await runCommand(`${line} --ssl-https-verify-peer 0`)).toMatchObject({ code: 0 });
+    expect(await runCommand(line)).toMatchObject({ code: 99 });
   });
 
   it("measures the tokens of an OpenAI endpoint", async () => {
     await writeFile(file("chat.json"), JSON.stringify({ data: [{ payload: [{ messages: [] }] }] }));
     const line = `-m m --service-kind openai --streaming -u ${urls.openAi} --input-data ${file("chat.json")}`;
-    const { code, output } = await run(`${line} --request-count 6 --goodput time_to_first_token:60000`);
+    const { code, output } = await runCommand(
+      `${line} --request-count 6 --goodput time_to_first_token:60000`,
+    );
     expect(code).toBe(0);
     expect(output).toContain("Output Sequence Length (tokens): avg 3,");
   });
@@ -182,10 +168,10 @@ describe("tritonjs perf", () => {
       await writeFile(join(folder, "models", model, "1", "model.js"), text);
     }
     const line = `--service-kind triton_c_api --model-repository ${file("models")} --request-count 5`;
-    const { code, errors, output } = await run(`-m good ${line}`);
+    const { code, errors, output } = await runCommand(`-m good ${line}`);
     expect({ code, errors: code === 0 ? "" : errors }).toEqual({ code: 0, errors: "" });
     expect(output).toContain("Request count: 5\n");
-    expect(await run(`-m broken ${line}`)).toMatchObject({
+    expect(await runCommand(`-m broken ${line}`)).toMatchObject({
       code: 99,
       errors: expect.stringContaining("boom"),
     });

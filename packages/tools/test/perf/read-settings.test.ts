@@ -115,6 +115,18 @@ describe("the options of perf", () => {
       level: { mode: "request_intervals", gapsMicroseconds: [100_000, 200_000, 500_000] },
     });
     expect(levelsOf("--fixed-schedule")).toBeUndefined();
+    const periodic = ["-i", "grpc", "--streaming", "--profile-export-file", "p.json"];
+    expect(levelsOf("--periodic-concurrency-range", "4:20:2", "--request-period", "5", ...periodic)).toEqual({
+      kind: "single",
+      level: { mode: "periodic_concurrency", start: 4, end: 20, step: 2, responses: 5 },
+    });
+    const sessions = ["--service-kind", "openai", "--input-data", "sessions.json"];
+    expect(settingsOf("-m", "m", "--session-concurrency", "3", ...sessions)).toMatchObject({
+      plan: undefined,
+      sessionConcurrency: 3,
+      data: { sessions: true },
+      load: { threads: 1 },
+    });
   });
 
   it("name an in-process module and an OpenAI endpoint", () => {
@@ -153,6 +165,13 @@ describe("the options of perf", () => {
       ["-m", "m", "--concurrency-range", "1", "--request-rate-range", "5"],
       "--concurrency-range and --request-rate-range exclude each other: expected one of them",
     ],
+    [["-m", "m", "--periodic-concurrency-range", "1:9"], "--periodic-concurrency-range needs --streaming"],
+    [
+      ["-m", "m", "-i", "grpc", "--streaming", "--periodic-concurrency-range", "1:9"],
+      "--periodic-concurrency-range needs --profile-export-file",
+    ],
+    [["-m", "m", "--session-concurrency", "2"], "--session-concurrency needs --service-kind openai"],
+    [["--service-kind", "openai", "--session-concurrency", "2"], "--session-concurrency needs --input-data"],
     [["-m", "m", "-t", "4"], "-t <n> is not supported: use --concurrency-range <n>"],
     [["-m", "m", "--trace-rate", "5"], "--trace-rate <n> is not supported: set traces at the server"],
     [

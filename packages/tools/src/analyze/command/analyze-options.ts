@@ -76,6 +76,8 @@ Examples:
       finds the lowest latency for 200 requests a second
   $ tritonjs analyze --model-repository models -m resnet --search brute --instances 1,2 --max-batch-sizes 8,16
       measures every combination
+  $ tritonjs analyze --model-repository models -m resnet --search brute --max-batch-sizes 4,8,16,32,64 --early-exit-enable
+      the same, but leaves out the larger batches once the throughput no longer rises
   $ tritonjs analyze --model-repository models -m detect,classify --model-weights detect:2,classify:1
       tunes two models that share the machine
 

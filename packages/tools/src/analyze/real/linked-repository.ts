@@ -40,7 +40,23 @@ export async function linkRepository(
 /** Makes a model folder with the files of another one, and a configuration of its own if there is one. */
 export async function linkModel(from: string, to: string, config: ModelConfig | undefined): Promise<void> {
   await linkFolder(from, to, config === undefined ? undefined : CONFIG_FILE);
-  if (config !== undefined) await writeFile(join(to, CONFIG_FILE), writePrototxt(config));
+  if (config !== undefined)
+    await writeFile(join(to, CONFIG_FILE), writePrototxt(withoutPinnedMemory(config)));
+}
+
+/**
+ * Leaves out the pinned memory, which the completion of a configuration sets to the value that a server assumes anyway.
+ * A server without GPU would warn about it.
+ */
+function withoutPinnedMemory(config: ModelConfig): ModelConfig {
+  if (config.optimization === undefined) return config;
+  const { inputPinnedMemory: input, outputPinnedMemory: output, ...others } = config.optimization;
+  const optimization = {
+    ...others,
+    ...(input?.enable === false && { inputPinnedMemory: input }),
+    ...(output?.enable === false && { outputPinnedMemory: output }),
+  };
+  return { ...config, optimization };
 }
 
 /** @param without name of an entry that is left out */

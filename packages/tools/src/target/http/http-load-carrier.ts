@@ -2,14 +2,14 @@ import type { EndListener, LoadCarrier } from "../carrier.js";
 import type { Endpoint } from "../endpoint.js";
 import { epochNow } from "../epoch-time.js";
 import type { LoadRequest } from "../load-request.js";
-import type { StampedRequests } from "../wire/stamped-requests.js";
+import type { RequestBytes } from "../wire/stamped-requests.js";
 import type { HttpAnswers } from "./http-answers.js";
 import { HttpConnection } from "./http-connection.js";
 
 /** Parts of an HTTP carrier. */
 export interface HttpCarrierParts {
   readonly endpoint: Endpoint;
-  readonly requests: StampedRequests;
+  readonly requests: RequestBytes;
   /** Makes the reader of a connection. */
   readonly answers: () => HttpAnswers;
   /** Most connections; further requests wait for one. */

@@ -4,6 +4,7 @@ import type { HttpAnswers } from "../http/http-answers.js";
 import { statusFailure } from "../http/infer-answers.js";
 import { headerOf } from "../http/response-reader.js";
 import type { LoadRequest } from "../load-request.js";
+import type { Conversations, TurnMessage } from "./conversations.js";
 import { EventLines } from "./event-lines.js";
 
 const OK = 200;
@@ -12,9 +13,10 @@ const DONE = "[DONE]";
 /** The members of responses and events that are read. */
 interface OpenAiMessage {
   readonly choices?: readonly {
+    readonly index?: number;
     readonly text?: string;
     readonly delta?: { readonly content?: string | null; readonly reasoning_content?: string | null };
-    readonly message?: { readonly content?: string | null };
+    readonly message?: TurnMessage;
   }[];
   readonly usage?: { readonly prompt_tokens?: number; readonly completion_tokens?: number } | null;
   readonly error?: { readonly message?: string } | string;
@@ -26,13 +28,18 @@ interface OpenAiMessage {
  */
 export class OpenAiAnswers implements HttpAnswers {
   readonly #handling: ResponseHandling;
+  readonly #conversations: Conversations | undefined;
   #status = OK;
   #isStream = false;
   #chunks: Buffer[] = [];
   #events = new EventLines();
+  /** Text of the first choice of a stream. */
+  #text = "";
 
-  constructor(handling: ResponseHandling) {
+  /** @param conversations gets the answers to the turns of sessions */
+  constructor(handling: ResponseHandling, conversations?: Conversations) {
     this.#handling = handling;
+    this.#conversations = conversations;
   }
 
   begin(_request: LoadRequest, status: number, head: string): boolean {
@@ -40,6 +47,7 @@ export class OpenAiAnswers implements HttpAnswers {
     this.#isStream = status === OK && headerOf(head, "content-type").startsWith("text/event-stream");
     this.#chunks = [];
     this.#events = new EventLines();
+    this.#text = "";
     return true;
   }
 
@@ -56,6 +64,7 @@ export class OpenAiAnswers implements HttpAnswers {
     if (this.#isStream) {
       if (request.responses === 0 && request.failure === undefined)
         request.fail("expected events with text, got a stream without any");
+      this.#conversations?.answered(request, { role: "assistant", content: this.#text });
       return;
     }
     const body = Buffer.concat(this.#chunks);
@@ -66,6 +75,8 @@ export class OpenAiAnswers implements HttpAnswers {
     }
     const message = this.#parse(request, body.toString());
     if (message === undefined) return;
+    const answer = message.choices?.[0]?.message;
+    if (answer !== undefined) this.#conversations?.answered(request, answer);
     request.responded(request.end);
     request.inputTokens = message.usage?.prompt_tokens ?? 0;
     request.responseTokens?.push(message.usage?.completion_tokens ?? 0);
@@ -81,6 +92,7 @@ export class OpenAiAnswers implements HttpAnswers {
       ({ text, delta }) => Boolean(text) || Boolean(delta?.content) || Boolean(delta?.reasoning_content),
     );
     if (!hasText) return;
+    if (this.#conversations !== undefined) this.#text += firstText(message);
     request.responded(now);
     request.responseTokens?.push(1);
     if (this.#handling.keepOutputs) request.responseOutputs?.push(data);
@@ -112,4 +124,9 @@ export class OpenAiAnswers implements HttpAnswers {
     request.fail(typeof error === "string" ? error : (error.message ?? JSON.stringify(error)));
     return undefined;
   }
+}
+
+/** Text of an event for the first choice. */
+function firstText({ choices = [] }: OpenAiMessage): string {
+  return choices.find(({ index = 0 }) => index === 0)?.delta?.content ?? "";
 }

@@ -10,11 +10,18 @@ export interface StampFormat {
   readonly pack?: (prefix: Buffer, rest: Buffer) => Buffer;
 }
 
+/** Makes the bytes of one request after the other: one part, or a prefix of its own and a shared rest. */
+export interface RequestBytes {
+  readonly prefix: Buffer | undefined;
+  readonly rest: Buffer;
+  /** Sets `prefix` and `rest` to the bytes of a request. They stay valid. */
+  stamp(request: LoadRequest): void;
+}
+
 const NOTHING = Buffer.alloc(0);
 
 /** Makes the bytes of requests from their templates. */
-export class StampedRequests {
-  /** Each request is one part, or a prefix of its own and a shared rest. */
+export class StampedRequests implements RequestBytes {
   prefix: Buffer | undefined;
   rest: Buffer;
   readonly #templates: readonly WireTemplate[];
@@ -32,7 +39,6 @@ export class StampedRequests {
     this.rest = this.#whole[0]!;
   }
 
-  /** Sets `prefix` and `rest` to the bytes of a request. They stay valid. */
   stamp(request: LoadRequest): void {
     const { prefixEnd, places } = this.#templates[request.payload]!;
     const whole = this.#whole[request.payload]!;

@@ -51,10 +51,14 @@ async function runAnalyze(args: readonly string[]) {
   return { code, output, errors, folder, repository };
 }
 
+/** Serves the variants, which must not give reason for a warning. */
 async function serve(modelRepository: string): Promise<Triton> {
-  const triton = new Triton({ modelRepository });
+  const warnings: string[] = [];
+  const logger = { error() {}, warn: (text: string) => void warnings.push(text), info() {}, debug() {} };
+  const triton = new Triton({ modelRepository, logger });
   onTestFinished(() => triton.close());
   await triton.ready();
+  expect(warnings).toEqual([]);
   return triton;
 }
 
