@@ -32,6 +32,8 @@ const LONG = [
   "packages/core/test/repository/cloud/cloud-source.google-and-azure.test.ts",
   "test/e2e/nest-routes.test.ts",
   "test/examples/mounted-servers.test.ts",
+  // Networks of real size.
+  "test/examples/voice-activity.test.ts",
   "test/docs/getting-started.test.ts",
   // Runs of the compiler.
   "test/types/forgotten-wrapper.test.ts",
