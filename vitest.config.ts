@@ -33,7 +33,7 @@ const LONG = [
   "test/e2e/nest-routes.test.ts",
   "test/examples/mounted-servers.test.ts",
   // Networks of real size.
-  "test/examples/voice-activity.test.ts",
+  "test/examples/{voice-activity,text-in-pictures}.test.ts",
   "test/docs/getting-started.test.ts",
   // Runs of the compiler.
   "test/types/forgotten-wrapper.test.ts",
