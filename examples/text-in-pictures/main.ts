@@ -12,7 +12,7 @@ const files = await Promise.all(paths.map((path) => readFile(path)));
 
 await using triton = new Triton();
 const { reader, recognise } = bindReader(triton);
-await reader.ready();
+await triton.ready();
 
 interface Text {
   readonly lines: readonly string[];

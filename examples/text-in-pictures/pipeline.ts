@@ -24,7 +24,7 @@ type Recognised = { readonly [CLASS_OUTPUT]: NdArrayOf<typeof classes> };
 
 /**
  * Binds the ensemble `read-text` and its members. `recognise` is a model of its own, which the last step calls once for
- * each line. So the lines of all pictures that are read at the moment share batches, whatever their width:
+ * each line. So the lines of all pictures that are read at the moment share batches:
  *
  * ```
  *              +--> pixels --> [detect: ONNX] --> map --+
