@@ -35,6 +35,8 @@ const LONG = [
   "test/e2e/nest-routes.test.ts",
   "test/examples/mounted-servers.test.ts",
   "test/examples/text-engines.test.ts",
+  // Networks of real size.
+  "test/examples/{voice-activity,text-in-pictures}.test.ts",
   "test/docs/getting-started.test.ts",
   "test/openai/ai-sdk.test.ts",
   // Runs of the compiler.
