@@ -36,6 +36,7 @@ export type { StructuredFields } from "./structured/response-format.js";
 export { StructuredOutput } from "./structured/structured-output.js";
 export type { ConstraintVocabulary, TokenConstraint } from "./structured/token-constraint.js";
 export { TEXT_INPUTS, TEXT_OUTPUTS } from "./tensors/text-model-tensors.js";
+export { type CertainText, StopTexts } from "./tokenizer/stop-texts.js";
 
 /** Backends of models of a repository, by the name in their configuration. */
 export const repositoryBackends = { text_generation: textGenerationBackend };

@@ -8,6 +8,7 @@ import { type DecoderData, type OpenDecoder, openDecoder } from "./open-decoder.
 import { PrefixCache } from "./prefix-cache.js";
 import { encodePrompt, textLength } from "./request-prompt.js";
 import { RunningText } from "./running-text.js";
+import { shownSpecialTokens } from "./shown-special-tokens.js";
 import { readTextRequest } from "./text-request.js";
 import { TextResponses } from "./text-responses.js";
 
@@ -71,6 +72,7 @@ async function start(
         sampling,
         endTokens: decoder.config.endTokens,
         constraint,
+        shown: shownSpecialTokens(request, sampling, decoder),
         tokenizer: decoder.tokenizer,
         responses,
       }),

@@ -16,18 +16,13 @@ export interface EncodedPrompt {
  * UNSUPPORTED for messages to a model without a chat template
  */
 export function encodePrompt(
-  { prompt, promptBytes }: TextRequest,
+  { prompt }: Pick<TextRequest, "prompt">,
   modelName: string,
   decoder: OpenDecoder,
 ): EncodedPrompt {
-  const { tokenizer } = decoder;
-  // Encoding would take long. No token is longer than the longest of the vocabulary.
-  const atLeast = Math.ceil(promptBytes / tokenizer.longestTokenBytes);
-  if ("text" in prompt && atLeast >= longest(decoder))
-    throw tooLong(modelName, decoder, `at least ${atLeast}`);
   const isChat = "messages" in prompt;
   const text = isChat ? render(prompt.messages, prompt.tools, modelName, decoder) : prompt.text;
-  const tokens = tokenizer.encode(text, !isChat);
+  const tokens = encodeWithin(text, !isChat, modelName, decoder);
   if (tokens.length >= longest(decoder)) throw tooLong(modelName, decoder, String(tokens.length));
   if (tokens.length > 0) return { text, tokens };
   throw new TritonError(
@@ -37,6 +32,34 @@ export function encodePrompt(
       reason: "INVALID_INPUT",
     },
   );
+}
+
+/** Characters of a token in common text are about half of this. */
+const SAMPLE_CHARACTERS_PER_TOKEN = 8;
+
+/** Tokens at the border of a sample may differ from those of the whole text, but never by a quarter. */
+const CERTAIN_EXCESS = 1.25;
+
+/**
+ * Encodes a text that fits the context. All running texts wait meanwhile, and a megabyte takes seconds. So a text that is
+ * far too long is refused after a look at its size and its beginning.
+ */
+function encodeWithin(
+  text: string,
+  addSpecialTokens: boolean,
+  modelName: string,
+  decoder: OpenDecoder,
+): number[] {
+  const { tokenizer } = decoder;
+  const most = longest(decoder);
+  const shortest = Math.ceil(Buffer.byteLength(text) / tokenizer.longestTokenBytes);
+  if (shortest >= most) throw tooLong(modelName, decoder, `at least ${shortest}`);
+  const sampleLength = most * SAMPLE_CHARACTERS_PER_TOKEN;
+  if (text.length > sampleLength) {
+    const { length } = tokenizer.encode(text.slice(0, sampleLength), addSpecialTokens);
+    if (length > most * CERTAIN_EXCESS) throw tooLong(modelName, decoder, `at least ${length}`);
+  }
+  return tokenizer.encode(text, addSpecialTokens);
 }
 
 /**

@@ -7,8 +7,6 @@ import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 export interface TextRequest {
   /** The prompt, or the messages and tools of a chat. */
   readonly prompt: { readonly text: string } | { readonly messages: unknown; readonly tools: unknown };
-  /** Bytes of the prompt as it was sent. */
-  readonly promptBytes: number;
   readonly stream: boolean;
   /** True if the first response begins with the prompt. */
   readonly includesPrompt: boolean;
@@ -58,7 +56,6 @@ export function readTextRequest({ inputs, requests }: Pick<WorkerBatch, "inputs"
       text === undefined
         ? { messages: parse("messages", messages!), tools: parse("tools", bytesOf(inputs.get("tools"))) }
         : { text: decode("text_input", text) },
-    promptBytes: (text ?? messages)!.byteLength,
     stream,
     includesPrompt: text !== undefined && !stream && excludes !== true,
     sampling,

@@ -1,9 +1,9 @@
 import { Tensor } from "@tritonjs/protocol";
 import type { ToolCallPiece } from "../chat/tool-calls/tool-call-piece.js";
 import { createToolCallReader, type ToolCallReader } from "../chat/tool-calls/tool-call-reader.js";
+import { StopTexts } from "../tokenizer/stop-texts.js";
 import type { ReadGeneratorRequest } from "./generator-request.js";
 import { logprobsJson } from "./logprobs-json.js";
-import { StopTexts } from "./stop-texts.js";
 import { ToolCallDeltas } from "./tool-call-deltas.js";
 import type { TextFinishReason, TokenUsage, YieldedLogprob, YieldedParts } from "./yielded-piece.js";
 

@@ -29,6 +29,8 @@ describe("a request", () => {
       "expected at most 99 tokens, because kvCacheBytes of 102400 has room for 100 tokens, got 204",
     ],
     ["with a prompt of 10 MB", { prompt: "a".repeat(10_000_000) }, "got at least"],
+    ["with a message of 10 MB", user("a dog ".repeat(1_600_000)), "got at least"],
+    ["with a text in which every letter is a token", { prompt: "x".repeat(1250) }, "got at least"],
     [
       "for more tokens than there is room for",
       { prompt: "Once", sampling: { max_tokens: 1000 } },
