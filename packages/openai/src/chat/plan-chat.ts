@@ -63,7 +63,7 @@ function callWithMessages(
   const forced = forcedCall(toolUse, sampling);
   if (forced !== undefined) return { messages, tools, ...forced };
   const newReader = () => templates.readerOf(model.name, template, tools);
-  if (template !== undefined && newReader() === undefined) throw writesUnknownCalls(model);
+  if (newReader() === undefined) throw writesUnknownCalls(model);
   return { messages, tools, sampling, toolCalls: () => limited(newReader(), toolUse) };
 }
 
@@ -126,7 +126,8 @@ function takesNoTools({ name }: TextModel): OpenAiError {
 
 function writesUnknownCalls({ name }: TextModel): OpenAiError {
   const text =
-    `model '${name}' cannot take tools: its chat template does not show how it writes calls of tools. Set ` +
+    `model '${name}' cannot take tools: expected a chat template that shows how it writes calls of tools. Put ` +
+    "tokenizer_config.json with one into the directory of the model's version, or set " +
     `openai({ toolCallFamilies: { "${name}": family } })`;
   return new OpenAiError(400, text, { param: "tools", code: "unsupported_parameter" });
 }

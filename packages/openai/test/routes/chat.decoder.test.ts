@@ -36,6 +36,8 @@ it("a decoder is forced to call tools, and refuses tools that its template does 
   const events = await eventsOf(await chat({ tool_choice: "required", stream: true }));
   const calls = events.flatMap((event) => event.choices?.[0]?.delta.tool_calls ?? []);
   expect(["weather", "time"]).toContain(calls[0].function.name);
+  const texts = events.map((event) => event.choices?.[0]?.delta.content ?? "");
+  expect(texts.join("")).toBe("");
 
   const auto = await chat({});
   expect(auto.status).toBe(400);

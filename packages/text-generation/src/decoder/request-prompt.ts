@@ -1,13 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
-import type { ChatMessage, ChatTool } from "../chat/chat-message.js";
+import type { TextRequest } from "../request/text-request.js";
 import type { OpenDecoder } from "./open-decoder.js";
-import type { TextRequest } from "./text-request.js";
-
-/** A prompt as text and as tokens. */
-export interface EncodedPrompt {
-  readonly text: string;
-  readonly tokens: readonly number[];
-}
 
 /**
  * Encodes the prompt of a request. Messages are rendered with the model's chat template.
@@ -16,15 +9,15 @@ export interface EncodedPrompt {
  * UNSUPPORTED for messages to a model without a chat template
  */
 export function encodePrompt(
-  { prompt }: Pick<TextRequest, "prompt">,
+  request: Pick<TextRequest, "prompt" | "messages" | "tools">,
   modelName: string,
   decoder: OpenDecoder,
-): EncodedPrompt {
-  const isChat = "messages" in prompt;
-  const text = isChat ? render(prompt.messages, prompt.tools, modelName, decoder) : prompt.text;
-  const tokens = encodeWithin(text, !isChat, modelName, decoder);
+): readonly number[] {
+  // A chat template writes the special tokens at the beginning itself.
+  const text = request.prompt ?? render(request, modelName, decoder);
+  const tokens = encodeWithin(text, request.prompt !== undefined, modelName, decoder);
   if (tokens.length >= longest(decoder)) throw tooLong(modelName, decoder, String(tokens.length));
-  if (tokens.length > 0) return { text, tokens };
+  if (tokens.length > 0) return tokens;
   throw new TritonError(
     "INVALID_ARG",
     `prompt of model '${modelName}': expected at least 1 token, got none`,
@@ -85,7 +78,11 @@ export function textLength(
   );
 }
 
-function render(messages: unknown, tools: unknown, modelName: string, { template }: OpenDecoder): string {
+function render(
+  { messages = [], tools }: Pick<TextRequest, "messages" | "tools">,
+  modelName: string,
+  { template }: OpenDecoder,
+): string {
   if (template === undefined) {
     throw new TritonError(
       "UNSUPPORTED",
@@ -93,31 +90,7 @@ function render(messages: unknown, tools: unknown, modelName: string, { template
       { reason: "MODEL_NOT_SUPPORTED" },
     );
   }
-  const list = messages as readonly ChatMessage[];
-  if (list.length === 0) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `messages to model '${modelName}': expected at least one, got none`,
-      {
-        reason: "INVALID_INPUT",
-      },
-    );
-  }
-  const invalid = list.findIndex(
-    (message: unknown) => typeof (message as ChatMessage | null)?.role !== "string",
-  );
-  if (invalid >= 0) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `messages[${invalid}] to model '${modelName}': expected an object with a role, got ${JSON.stringify(list[invalid]).slice(0, 80)}`,
-      { reason: "INVALID_INPUT" },
-    );
-  }
-  return template.render({
-    messages: list,
-    tools: (tools ?? undefined) as readonly ChatTool[] | undefined,
-    addGenerationPrompt: true,
-  });
+  return template.render({ messages, tools, addGenerationPrompt: true });
 }
 
 /** Tokens of a prompt and its text. */

@@ -37,23 +37,23 @@ describe("a request", () => {
       "and the prompt has 2, got 1000",
     ],
     ["with an invalid parameter", { prompt: "Once", sampling: { top_p: 2 } }, "'top_p'"],
-    ["without a prompt", {}, "expected either 'text_input' or 'messages', got none"],
+    ["without a prompt", {}, "expected one of the inputs 'text_input' and 'messages', got none of them"],
     ["with a prompt and messages", { prompt: "Once", ...user("a") }, "got both"],
-    ["with no messages", { messages: [] }, "expected at least one, got none"],
+    ["with no messages", { messages: [] }, "input 'messages': expected at least one message, got none"],
     [
       "with messages that are not a list",
       { messages: {} },
-      "expected a JSON array in 'messages', got object",
+      "input 'messages': expected a JSON array, got {}",
     ],
     [
       "with a message that is not an object",
       { messages: ["hello"] },
-      "messages[0] to model 'stories': expected an object with a role, got \"hello\"",
+      "input 'messages[0]': expected an object with a role, got \"hello\"",
     ],
     [
       "that streams with its prompt",
       { prompt: "Once", inputs: { exclude_input_in_output: [false] } },
-      "expected 'exclude_input_in_output' true when streaming, got false",
+      "When streaming, `exclude_input_in_output` = False is not allowed.",
     ],
     [
       "for a structure that cannot be compiled",
