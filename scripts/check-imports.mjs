@@ -76,6 +76,7 @@ const ORDER = {
     "chat",
     "structured",
     "tokenizer",
+    "request",
     "generator",
     "embedding",
     "decoder",

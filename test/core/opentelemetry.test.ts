@@ -17,8 +17,10 @@ import {
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import { batch, sample, Tensor, TritonError, type TritonOptions } from "@tritonjs/core";
+import { openai } from "@tritonjs/openai";
 import { type OpenTelemetryOptions, openTelemetry, traceHeaders } from "@tritonjs/opentelemetry";
 import type { Parameters } from "@tritonjs/protocol";
+import { textGenerator } from "@tritonjs/text-generation";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { openTriton, until } from "../e2e/support/open-triton.js";
 import { echo, echoInputs, echoOutputs } from "../support/echo-model.js";
@@ -330,6 +332,49 @@ describe("spans in the program's own tracer provider", () => {
     expect(attributes).toMatchObject({ "gen_ai.usage.input_tokens": 5, "gen_ai.usage.output_tokens": 7 });
     expect(attributes["gen_ai.response.time_to_first_chunk"]).toBeGreaterThanOrEqual(0);
     expect(attributes["gen_ai.response.time_to_first_chunk"]).toBeLessThan(60);
+  });
+});
+
+describe("a chat over OpenAI", () => {
+  it("continues the client's trace, with the sampling and the tokens of the generator", async () => {
+    const triton = tracedTriton({ textGenerators: { storyteller: { operation: "chat" } } });
+    triton.bind({
+      modelName: "storyteller",
+      inferFunc: textGenerator(async function* () {
+        yield "Once ";
+        yield { text: "upon", usage: { promptTokens: 3 } };
+      }),
+    });
+    const { addresses } = await triton.serve({ frontends: [openai({ port: 0 })] });
+    const caller = { trace: "0af7651916cd43dd8448eb211c80319c", span: "b7ad6b7169203331" };
+    for (const stream of [false, true]) {
+      spans.reset();
+      const response = await fetch(`${addresses.openai!.url}/v1/chat/completions`, {
+        method: "POST",
+        headers: { traceparent: `00-${caller.trace}-${caller.span}-01` },
+        body: JSON.stringify({
+          model: "storyteller",
+          stream,
+          max_tokens: 16,
+          temperature: 0.5,
+          messages: [{ role: "user", content: "Tell" }],
+        }),
+      });
+      await response.text();
+      await until(() => spans.getFinishedSpans().some(({ name }) => name === "InferRequest"));
+      expect(named("chat storyteller").attributes).toMatchObject({
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.max_tokens": 16,
+        "gen_ai.request.temperature": 0.5,
+        "gen_ai.usage.input_tokens": 3,
+        "gen_ai.usage.output_tokens": 2,
+        "triton.request_id": response.headers.get("x-request-id"),
+      });
+      expect(parentOf("chat storyteller")).toBe(idOf(named("InferRequest")));
+      expect(named("InferRequest").parentSpanContext?.spanId).toBe(caller.span);
+      expect(traceOf("chat storyteller")).toBe(caller.trace);
+      expect(named("InferRequest").attributes["http.response.status_code"]).toBe(200);
+    }
   });
 });
 

@@ -10,6 +10,8 @@ export { firstHeader, headersOf, type V2Request } from "./exchange/request.js";
 export { emptyResponse, errorResponse, jsonResponse, type V2Response } from "./exchange/response.js";
 export type { FastifyInstance, FastifyPluginCallback } from "./fastify/fastify.js";
 export { mountHandler } from "./fastify/v2-plugin.js";
+export { DEFAULT_MAX_INPUT_SIZE } from "./limits.js";
+export { HttpTrace, type TracedExchange, traceReceived } from "./routes/http-trace.js";
 export { metricsResponse } from "./routes/metrics.js";
 export type { ClientErrorBody } from "./server/client-error.js";
 export { HTTP_LIMIT_KEYS, type HttpLimits } from "./server/http-limits.js";

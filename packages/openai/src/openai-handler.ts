@@ -3,7 +3,9 @@ import {
   ClientGone,
   ConnectionFault,
   type CorsOptions,
+  DEFAULT_MAX_INPUT_SIZE,
   firstHeader,
+  type HttpTrace,
   type V2Handler,
   type V2Request,
   type V2Response,
@@ -26,7 +28,7 @@ import { type ChatTemplateSettings, ChatTemplates } from "./templates/chat-templ
 export interface OpenAiEndpointOptions extends OpenAiAccessOptions, ChatTemplateSettings {
   /** `max_tokens` of requests without one; unless given, 16 for completions as OpenAI has it, and the model's own for chats. */
   readonly defaultMaxTokens?: number;
-  /** Largest body of a request in bytes; 8 MiB unless given. */
+  /** Largest body of a request in bytes; 64 MiB unless given. */
   readonly maxBodySize?: number;
   /** Most choices of a request, which are requests to the model; 128 unless given. */
   readonly maxChoices?: number;
@@ -47,8 +49,8 @@ export const OPENAI_OPTION_KEYS = keyList<OpenAiEndpointOptions>({
   cors: true,
 });
 
-/** Longer than any prompt that a model reads, and short enough to be parsed at once on the event loop. */
-const MAX_BODY_SIZE = 8 * 1024 * 1024;
+/** As the JSON of v2 requests. The memory budget of requests bounds the bodies of all requests together. */
+const MAX_BODY_SIZE = DEFAULT_MAX_INPUT_SIZE;
 /** As OpenAI has it. */
 const MAX_CHOICES = 128;
 
@@ -80,14 +82,19 @@ export function openAiHandler(service: InferenceService, options: OpenAiEndpoint
     startedAt: unixSeconds(),
   };
 
-  const answer = async (request: V2Request, requestId: string): Promise<V2Response> => {
+  const answer = async (
+    request: V2Request,
+    requestId: string,
+    traces: HttpTrace[],
+    startMs: number | undefined,
+  ): Promise<V2Response> => {
     const { route, model } = findRoute(request);
     access.check(request, route.group);
     await serviceAccess.check(request, route.access);
     if (request.gone) throw new ClientGone();
     const memory = service.requestMemory.share();
     try {
-      return await route.handle({ ...context, request, requestId, memory }, model);
+      return await route.handle({ ...context, request, requestId, memory, traces, startMs }, model);
     } finally {
       memory.release();
     }
@@ -98,13 +105,20 @@ export function openAiHandler(service: InferenceService, options: OpenAiEndpoint
     const requestId = given !== undefined && REQUEST_ID.test(given) ? given : newId("req_");
     const { log } = service;
     if (log.settings.verboseLevel > 0) log.verbose(1, `OpenAI request: ${request.method} ${request.path}`);
+    const traces: HttpTrace[] = [];
+    const answered = (response: V2Response): V2Response => {
+      for (const trace of traces) trace.status = response.status;
+      return identified(response, requestId);
+    };
     try {
-      return identified(await answer(request, requestId), requestId);
+      return answered(await answer(request, requestId, traces, service.tracing?.now()));
     } catch (thrown) {
       if (thrown instanceof ClientGone) return undefined;
-      const refusal = identified(refusalResponse(describeError(request, thrown)), requestId);
+      const refusal = answered(refusalResponse(describeError(request, thrown)));
       if (!(thrown instanceof ConnectionFault)) return refusal;
       return { ...refusal, headers: { ...refusal.headers, connection: "close" } };
+    } finally {
+      for (const trace of traces) trace.send(request);
     }
   };
   return withCors(handler, cors && { exposedHeaders: EXPOSED_HEADERS, ...cors });

@@ -1,6 +1,7 @@
 import type { Frontend } from "@tritonjs/core";
 import { checkOptionNames, keyList, type TlsOptions } from "@tritonjs/core/frontend";
 import { HTTP_LIMIT_KEYS, type HttpLimits, ListeningFrontend } from "@tritonjs/http/frontend";
+import { errorBody } from "./errors/error-answer.js";
 import { OPENAI_OPTION_KEYS, type OpenAiEndpointOptions, openAiHandler } from "./openai-handler.js";
 
 /** Options of {@link openai}: its address, and how the endpoints answer. */
@@ -46,7 +47,7 @@ export function openai(options: OpenAiOptions = {}): Frontend {
   checkOptionNames("openai({ limits })", options.limits ?? {}, HTTP_LIMIT_KEYS);
   const { port = PORT, address = "localhost", reusePort = false, tls, limits, ...endpoints } = options;
   const clientErrorBody = (message: string) => ({
-    error: { message, type: "invalid_request_error", param: null, code: null },
+    ...errorBody({ message, type: "invalid_request_error", param: null, code: null }),
   });
   return new ListeningFrontend(
     {

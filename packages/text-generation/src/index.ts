@@ -17,7 +17,6 @@ export type { DecoderLimits, TextGenerationOptions } from "./decoder/decoder-opt
 export { textGeneration } from "./decoder/text-generation.js";
 export { type EmbeddingCallback, type EmbeddingVector, textEmbedder } from "./embedding/text-embedder.js";
 export type { TextGenerationContext } from "./generator/generation-context.js";
-export type { GeneratorRequest } from "./generator/generator-request.js";
 export type { TextCallback, YieldedPieces } from "./generator/text-callback.js";
 export { type PromptTemplate, type TextGeneratorOptions, textGenerator } from "./generator/text-generator.js";
 export type {
@@ -29,6 +28,7 @@ export type {
   YieldedPiece,
   YieldedToolCall,
 } from "./generator/yielded-piece.js";
+export type { GeneratorRequest } from "./request/text-request.js";
 export { readSamplingParameters, type SamplingSource } from "./sampling/read-sampling-parameters.js";
 export type { ResponseFormat, SamplingParameters } from "./sampling/sampling-parameters.js";
 export { readConstraintVocabulary } from "./structured/constraint-vocabulary.js";
@@ -36,6 +36,7 @@ export type { StructuredFields } from "./structured/response-format.js";
 export { StructuredOutput } from "./structured/structured-output.js";
 export type { ConstraintVocabulary, TokenConstraint } from "./structured/token-constraint.js";
 export { TEXT_INPUTS, TEXT_OUTPUTS } from "./tensors/text-model-tensors.js";
+export { type CertainText, StopTexts } from "./tokenizer/stop-texts.js";
 
 /** Backends of models of a repository, by the name in their configuration. */
 export const repositoryBackends = { text_generation: textGenerationBackend };

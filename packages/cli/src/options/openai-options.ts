@@ -57,7 +57,7 @@ export const openAiOptions = {
   ),
   "openai-max-body-size": integer(
     "Largest body of a request to OpenAI's endpoints in bytes.",
-    8 * 1024 * 1024,
+    64 * 1024 * 1024,
   ),
   "openai-cors-origin": list(
     "origin",

@@ -32,7 +32,7 @@ export class HttpTrace {
 }
 
 /** Parts of an exchange that tracing uses. */
-interface TracedExchange {
+export interface TracedExchange {
   readonly service: Pick<InferenceService, "tracing">;
   readonly request: V2Request;
   readonly model: string;

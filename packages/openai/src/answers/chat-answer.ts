@@ -70,7 +70,7 @@ export function chatEvents(options: ChatAnswerOptions): EventWriter {
     choiceEnd: (index, reason) => chunk(index, {}, null, reason),
     end: (usage) =>
       (includeUsage ? dataEvent({ ...frame, choices: [], usage: usage ?? null }) : "") + DONE_EVENT,
-    error: ({ body }) => dataEvent(body),
+    error: ({ body: { error } }) => dataEvent({ error }),
   };
 }
 

@@ -63,7 +63,7 @@ export function completionEvents(options: CompletionAnswerOptions): EventWriter 
     choiceEnd: (index, reason) => chunk(index, "", null, reason === "tool_calls" ? "stop" : reason),
     end: (usage) =>
       (includeUsage ? dataEvent({ ...frame, choices: [], usage: usage ?? null }) : "") + DONE_EVENT,
-    error: ({ body }) => dataEvent(body),
+    error: ({ body: { error } }) => dataEvent({ error }),
   };
 }
 

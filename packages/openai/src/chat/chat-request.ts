@@ -57,6 +57,7 @@ function readChatLogprobs(fields: Fields): number | undefined {
   const wanted = fields.boolean("logprobs") ?? false;
   const top = fields.integer("top_logprobs", 0, MOST_TOP_LOGPROBS);
   if (wanted) return top ?? 0;
-  if (top === undefined || top === 0) return undefined;
-  throw invalidField("top_logprobs", "'top_logprobs': expected 'logprobs' to be true beside it");
+  if (top === undefined) return undefined;
+  // The words of Triton's OpenAI frontend.
+  throw invalidField("top_logprobs", "`top_logprobs` can only be used when `logprobs` is True");
 }

@@ -33,7 +33,7 @@ export function forcedCallText({ tools, choice }: ToolUse): ToolCallText | undef
   if (choice === "auto") return undefined;
   return typeof choice === "object"
     ? new NamedCallText(choice.name)
-    : createToolCallReader("json", { tools });
+    : new CallsOnlyText(createToolCallReader("json", { tools }));
 }
 
 function jsonSchema(name: string, schema: object): object {
@@ -66,6 +66,32 @@ class NamedCallText implements ToolCallText {
 
   end(): readonly ToolCallPiece[] {
     return [];
+  }
+}
+
+/** Leaves out the text after the first call, such as the beginning of a call that the model could not finish. */
+class CallsOnlyText implements ToolCallText {
+  readonly #reader: ToolCallText;
+  #begun = false;
+
+  constructor(reader: ToolCallText) {
+    this.#reader = reader;
+  }
+
+  push(text: string): readonly ToolCallPiece[] {
+    return this.#calls(this.#reader.push(text));
+  }
+
+  end(): readonly ToolCallPiece[] {
+    return this.#calls(this.#reader.end());
+  }
+
+  #calls(pieces: readonly ToolCallPiece[]): readonly ToolCallPiece[] {
+    return pieces.filter((piece) => {
+      if ("content" in piece) return !this.#begun;
+      this.#begun = true;
+      return true;
+    });
   }
 }
 

@@ -51,15 +51,20 @@ function callWithMessages(
   if (toolUse === undefined) return { messages, sampling };
   if (!model.inputs.has("tools")) throw takesNoTools(model);
   const { tools, choice, parallel } = toolUse;
-  const chosen = typeof choice === "object" ? { type: "function", function: choice } : choice;
-  return {
-    messages,
-    tools,
-    sampling: { ...sampling, tool_choice: chosen, parallel_tool_calls: parallel },
-    toolCalls: model.outputs.has("tool_calls")
-      ? undefined
-      : () => limited(templates.readerOf(model.name, template, tools), toolUse),
-  };
+  if (model.outputs.has("tool_calls")) {
+    const chosen = typeof choice === "object" ? { type: "function", function: choice } : choice;
+    return {
+      messages,
+      tools,
+      sampling: { ...sampling, tool_choice: chosen, parallel_tool_calls: parallel },
+    };
+  }
+  // The model knows of no calls: they are read out of its text here.
+  const forced = forcedCall(toolUse, sampling);
+  if (forced !== undefined) return { messages, tools, ...forced };
+  const newReader = () => templates.readerOf(model.name, template, tools);
+  if (newReader() === undefined) throw writesUnknownCalls(model);
+  return { messages, tools, sampling, toolCalls: () => limited(newReader(), toolUse) };
 }
 
 function callWithPrompt(
@@ -77,14 +82,8 @@ function callWithPrompt(
     addGenerationPrompt,
   });
   if (toolUse === undefined || tools === undefined) return { prompt, sampling };
-  const format = forcedFormat(toolUse);
-  if (format !== undefined) {
-    return {
-      prompt,
-      sampling: { ...sampling, response_format: format },
-      toolCalls: () => forcedCallText(toolUse),
-    };
-  }
+  const forced = forcedCall(toolUse, sampling);
+  if (forced !== undefined) return { prompt, ...forced };
   if (templates.readerOf(model.name, template, tools) === undefined) throw writesUnknownCalls(model);
   // Calls may begin with special tokens, which models leave out of their text otherwise.
   const shown: Sampling = { skip_special_tokens: false, ...sampling };
@@ -92,6 +91,19 @@ function callWithPrompt(
     prompt,
     sampling: model.inputs.has("sampling_parameters") ? shown : sampling,
     toolCalls: () => limited(templates.readerOf(model.name, template, tools), toolUse),
+  };
+}
+
+/** Forces a call by a format of the output; undefined if the model may answer with text. */
+function forcedCall(
+  toolUse: ToolUse,
+  sampling: Sampling,
+): Pick<ChatCall, "sampling" | "toolCalls"> | undefined {
+  const format = forcedFormat(toolUse);
+  if (format === undefined) return undefined;
+  return {
+    sampling: { ...sampling, response_format: format },
+    toolCalls: () => forcedCallText(toolUse),
   };
 }
 
@@ -114,7 +126,8 @@ function takesNoTools({ name }: TextModel): OpenAiError {
 
 function writesUnknownCalls({ name }: TextModel): OpenAiError {
   const text =
-    `model '${name}' cannot take tools: its chat template does not show how it writes calls of tools. Set ` +
+    `model '${name}' cannot take tools: expected a chat template that shows how it writes calls of tools. Put ` +
+    "tokenizer_config.json with one into the directory of the model's version, or set " +
     `openai({ toolCallFamilies: { "${name}": family } })`;
   return new OpenAiError(400, text, { param: "tools", code: "unsupported_parameter" });
 }

@@ -1,7 +1,8 @@
-import type { InferenceResponse, PinnedModel, RequestHandle } from "@tritonjs/core/frontend";
+import type { InferenceResponse, InferInit, PinnedModel, RequestHandle } from "@tritonjs/core/frontend";
 import { ClientGone } from "@tritonjs/http/frontend";
 import { TritonError } from "@tritonjs/protocol";
 import type { OpenAiExchange } from "../generation/exchange.js";
+import { traceModelRequest } from "../generation/trace-model-request.js";
 import type { EmbeddingCall } from "./embedding-inputs.js";
 import type { EmbeddingModel } from "./embedding-model.js";
 import { countedTokens, readVectors, type Vector } from "./embedding-output.js";
@@ -63,7 +64,7 @@ export async function runEmbeddings(
 }
 
 function runCall(
-  { requestId }: OpenAiExchange,
+  exchange: OpenAiExchange,
   pinned: PinnedModel,
   { output, countsTokens }: EmbeddingModel,
   { inputs }: EmbeddingCall,
@@ -73,8 +74,12 @@ function runCall(
   const requestedOutputs = countsTokens ? [output, "num_input_tokens"] : [output];
   return new Promise((resolve, reject) => {
     let answer: InferenceResponse | undefined;
+    const { requestId } = exchange;
     const id = index === 0 ? requestId : `${requestId}-${index}`;
-    const sent = pinned.inService().infer({ id, inputs, requestedOutputs }, (outcome, final, handle) => {
+    const trace = traceModelRequest(exchange, pinned.name);
+    const init: InferInit = { id, inputs, requestedOutputs, trace: trace?.request };
+    const sent = pinned.inService().infer(init, (outcome, final, handle) => {
+      if (outcome !== undefined) trace?.responded();
       if (TritonError.is(outcome)) reject(outcome);
       else answer ??= outcome;
       if (!final) return;

@@ -2,7 +2,7 @@ import type { V2Request, V2Response } from "@tritonjs/http/frontend";
 import { type ErrorReason, httpStatusOf, TritonError } from "@tritonjs/protocol";
 import { OpenAiError, typeOfStatus } from "./openai-error.js";
 
-/** The body of an error. All four members are always present. */
+/** The body of an error. All four members of `error` are always present. */
 export interface ErrorBody {
   readonly error: {
     readonly message: string;
@@ -10,6 +10,13 @@ export interface ErrorBody {
     readonly param: string | null;
     readonly code: string | null;
   };
+  /** The message again, where Triton's OpenAI frontend has it. Clients of OpenAI ignore it. */
+  readonly detail: string;
+}
+
+/** Makes the body of an error. */
+export function errorBody(error: ErrorBody["error"]): ErrorBody {
+  return { error, detail: error.message };
 }
 
 /** An error, ready to be answered or to be sent in a stream. */
@@ -32,21 +39,21 @@ const CLIENT_CLOSED_REQUEST = 499;
 export function describeError(request: Pick<V2Request, "report">, thrown: unknown): ErrorAnswer {
   if (thrown instanceof OpenAiError) {
     const { status, message, type, param, code, headers } = thrown;
-    return { status, headers, body: { error: { message, type, param, code } } };
+    return { status, headers, body: errorBody({ message, type, param, code }) };
   }
   if (TritonError.is(thrown)) return describeTritonError(thrown);
   request.report(thrown);
   return {
     status: 500,
     headers: {},
-    body: { error: { message: "internal error", type: "server_error", param: null, code: "internal" } },
+    body: errorBody({ message: "internal error", type: "server_error", param: null, code: "internal" }),
   };
 }
 
 function describeTritonError(error: TritonError): ErrorAnswer {
   const status = statusOf(error);
   const code = status === 429 ? "rate_limit_exceeded" : error.reason.toLowerCase();
-  const body = { error: { message: error.message, type: typeOfStatus(status), param: null, code } };
+  const body = errorBody({ message: error.message, type: typeOfStatus(status), param: null, code });
   return { status, headers: retryHeaders(error, status), body };
 }
 

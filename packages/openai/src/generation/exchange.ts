@@ -1,5 +1,5 @@
 import type { InferenceService, RequestShare } from "@tritonjs/core/frontend";
-import type { V2Request } from "@tritonjs/http/frontend";
+import type { HttpTrace, V2Request } from "@tritonjs/http/frontend";
 import type { FieldWarnings } from "../fields/field-warnings.js";
 import type { ChatTemplates } from "../templates/chat-templates.js";
 
@@ -25,4 +25,8 @@ export interface OpenAiExchange extends ServerContext {
   readonly requestId: string;
   /** Counts the body of the request until it is answered. */
   readonly memory: RequestShare;
+  /** The traces of its requests to models. */
+  readonly traces: HttpTrace[];
+  /** When the request began to arrive, on the clock of traces; undefined on a server without traces. */
+  readonly startMs: number | undefined;
 }

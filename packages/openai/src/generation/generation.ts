@@ -4,6 +4,7 @@ import type { TextModel } from "../model/text-model.js";
 import type { FinishReason } from "../model/text-piece.js";
 import type { OpenAiExchange } from "./exchange.js";
 import { type ChoiceDelta, type ChoiceFilters, TextChoice } from "./text-choice.js";
+import { traceModelRequest } from "./trace-model-request.js";
 
 /** Numbers of tokens, as OpenAI names them. */
 export interface Usage {
@@ -96,9 +97,16 @@ export class Generation {
     const { pinned, choices } = this.#plan;
     const { inputs, requestedOutputs } = choices[index]!;
     const id = choices.length === 1 ? this.#exchange.requestId : `${this.#exchange.requestId}-${index}`;
-    const init: InferInit = { id, inputs, ...(requestedOutputs && { requestedOutputs }) };
+    const trace = traceModelRequest(this.#exchange, this.#plan.model.name);
+    const init: InferInit = {
+      id,
+      inputs,
+      ...(requestedOutputs && { requestedOutputs }),
+      trace: trace?.request,
+    };
     try {
       this.#handles[index] = pinned.infer(init, (outcome, final, handle) => {
+        if (outcome !== undefined) trace?.responded();
         this.#handles[index] = handle;
         this.#receive(index, outcome, final);
       });

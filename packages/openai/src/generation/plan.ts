@@ -1,10 +1,10 @@
 import type { PinnedModel } from "@tritonjs/core/frontend";
+import { StopTexts } from "@tritonjs/text-generation";
 import type { Sampling } from "../fields/sampling-fields.js";
 import { type TextCall, textInputs } from "../model/text-inputs.js";
 import type { TextModel } from "../model/text-model.js";
 import type { OpenAiExchange } from "./exchange.js";
 import type { ChoiceRequest, GenerationPlan } from "./generation.js";
-import { StopStrings } from "./stop-strings.js";
 import type { ToolCallText } from "./text-choice.js";
 
 /** What one prompt, or one chat, asks of a model. */
@@ -44,7 +44,7 @@ function seeded(sampling: Sampling, choice: number): Sampling {
 }
 
 /** Models with `sampling_parameters` look for stop strings themselves. */
-function stopsFor(model: TextModel, { stop, include_stop_str_in_output }: Sampling): StopStrings | undefined {
+function stopsFor(model: TextModel, { stop, include_stop_str_in_output }: Sampling): StopTexts | undefined {
   if (stop === undefined || model.inputs.has("sampling_parameters")) return undefined;
-  return new StopStrings(stop as readonly string[], include_stop_str_in_output === true);
+  return new StopTexts(stop as readonly string[], include_stop_str_in_output === true);
 }

@@ -1,10 +1,8 @@
 import type { InferenceResponse } from "@tritonjs/core/frontend";
-import type { ToolCallDelta, ToolCallPiece } from "@tritonjs/text-generation";
+import type { StopTexts, ToolCallDelta, ToolCallPiece } from "@tritonjs/text-generation";
 import type { TextModel } from "../model/text-model.js";
 import { type FinishReason, TextPieces } from "../model/text-piece.js";
 import type { RankedToken } from "../model/token-logprobs.js";
-
-import type { StopStrings } from "./stop-strings.js";
 
 /** A part of a choice. */
 export interface ChoiceDelta {
@@ -22,7 +20,7 @@ export interface ToolCallText {
 /** What happens to the text of a choice on its way to the client. */
 export interface ChoiceFilters {
   /** Set if the server has to look for stop strings. */
-  readonly stops?: StopStrings | undefined;
+  readonly stops?: StopTexts | undefined;
   /** Set if the server has to look for calls of tools. */
   readonly toolCalls?: ToolCallText | undefined;
   /** True if the request names the tool to call: then a call ends with `stop`, as OpenAI has it. */
@@ -70,7 +68,7 @@ export class TextChoice {
   /** The rest that was held back. */
   end(): ChoiceDelta {
     const { stops, toolCalls } = this.#filters;
-    const text = this.#stopped ? "" : this.#beforeStop(this.#pieces.end()) + (stops?.end() ?? "");
+    const text = this.#stopped ? "" : this.#beforeStop(this.#pieces.end()) + (stops?.rest() ?? "");
     const delta = this.#delta(text, [], []);
     return toolCalls === undefined ? delta : this.#joined(delta, toolCalls.end());
   }
@@ -79,7 +77,7 @@ export class TextChoice {
     const { stops } = this.#filters;
     if (stops === undefined) return text;
     if (this.#stopped) return "";
-    const piece = stops.push(text);
+    const piece = stops.take(text);
     this.#stopped = piece.stopped;
     return piece.text;
   }

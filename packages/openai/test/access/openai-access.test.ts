@@ -44,6 +44,7 @@ describe("API keys", () => {
         param: null,
         code: "invalid_api_key",
       },
+      detail: expect.any(String),
     });
   });
 
@@ -74,6 +75,7 @@ describe("restrictions of groups", () => {
         param: null,
         code: "invalid_auth",
       },
+      detail: "This API is restricted, expecting header 'Admin-Key' with valid value",
     });
   });
 });

@@ -16,7 +16,7 @@ beforeAll(async () => {
     outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
     inferFunc: (requests) => requests.map(() => ({ y: [1] })),
   });
-  const { addresses } = await triton.serve({ frontends: [openai({ port: 0 })] });
+  const { addresses } = await triton.serve({ frontends: [openai({ port: 0, maxBodySize: 1_000_000 })] });
   url = addresses.openai!.url;
 });
 afterAll(() => triton.close());
@@ -63,6 +63,7 @@ describe("a bad request gets OpenAI's error, with the field at fault", () => {
     ["100 stop strings", { ...chat, stop: new Array(100).fill("x") }, 400, "stop", "array_above_max_length"],
     ["an empty stop string", { ...chat, stop: "" }, 400, "stop", "invalid_value"],
     ["top_logprobs alone", { ...chat, top_logprobs: 2 }, 400, "top_logprobs", "invalid_value"],
+    ["top_logprobs 0 alone", { ...chat, top_logprobs: 0 }, 400, "top_logprobs", "invalid_value"],
     ["stream_options alone", { ...chat, stream_options: {} }, 400, "stream_options", "invalid_value"],
     [
       "an unknown response format",
@@ -98,6 +99,7 @@ describe("a bad request gets OpenAI's error, with the field at fault", () => {
     expect(response.status).toBe(status);
     expect(await response.json()).toEqual({
       error: { message: expect.any(String), type: "invalid_request_error", param, code },
+      detail: expect.any(String),
     });
   });
 
@@ -133,8 +135,8 @@ describe("a bad request gets OpenAI's error, with the field at fault", () => {
     expect(await response.json()).toMatchObject({ error: { code: "invalid_json", param: null } });
   });
 
-  it("answers 413 to a prompt of 10 MB, declared or in chunks, and serves on", async () => {
-    const body = JSON.stringify({ ...completion, prompt: "x".repeat(10_000_000) });
+  it("answers 413 to a body above the limit, declared or in chunks, and serves on", async () => {
+    const body = JSON.stringify({ ...completion, prompt: "x".repeat(1_000_001) });
     const chunks = new ReadableStream({
       start(controller) {
         controller.enqueue(Buffer.from(body));

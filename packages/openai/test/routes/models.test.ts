@@ -30,6 +30,7 @@ describe("GET /v1/models", () => {
         param: "model",
         code: "model_not_found",
       },
+      detail: "Unknown model: none",
     });
     const load = await post(`${url}/v1/models/m/unload`, {});
     expect(load.status).toBe(400);

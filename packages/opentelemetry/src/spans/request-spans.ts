@@ -95,7 +95,7 @@ export class RequestSpans implements RequestTrace {
         "triton.model_name": modelName,
         "triton.model_version": modelVersion,
         "triton.request_id": request.id,
-        ...(generated && generationAttributes(request.parameters ?? {})),
+        ...(generated && generationAttributes(request)),
       })
       .addEvent("REQUEST_START", this.#time(atMs))
       .addEvent("QUEUE_START", this.#time(atMs));

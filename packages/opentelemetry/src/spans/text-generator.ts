@@ -1,5 +1,6 @@
 import type { Attributes } from "@opentelemetry/api";
-import type { Parameters } from "@tritonjs/protocol";
+import type { TracedRequest } from "@tritonjs/core/diagnostics";
+import type { Tensor } from "@tritonjs/protocol";
 
 /** How a model that generates text is described, by the semantic conventions for generative AI. */
 export interface TextGenerator {
@@ -37,13 +38,31 @@ export function generatorAttributes(modelName: string, generator: TextGenerator)
   };
 }
 
-/** Attributes of one request to a generator. */
-export function generationAttributes(parameters: Parameters): Attributes {
+/**
+ * Attributes of one request to a generator: of the JSON object in its input `sampling_parameters` or, without it, of its
+ * parameters.
+ */
+export function generationAttributes({ inputs, parameters = {} }: TracedRequest): Attributes {
+  const values = samplingParameters(inputs.get("sampling_parameters")) ?? parameters;
   const attributes: Attributes = {};
   for (const name of OF_PARAMETERS) {
-    const value = parameters[name];
+    const value = values[name];
     if (typeof value === "number" || typeof value === "bigint")
       attributes[`gen_ai.request.${name}`] = Number(value);
   }
   return attributes;
+}
+
+/** Larger JSON has more than numbers, such as a schema, and reading it twice would cost too much. */
+const MOST_BYTES = 16 * 1024;
+
+function samplingParameters(tensor: Tensor | undefined): Readonly<Record<string, unknown>> | undefined {
+  const bytes = tensor?.datatype === "BYTES" ? (tensor.elements[0] as Uint8Array | undefined) : undefined;
+  if (bytes === undefined || bytes.length > MOST_BYTES) return undefined;
+  try {
+    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
 }

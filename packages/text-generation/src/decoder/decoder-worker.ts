@@ -1,6 +1,7 @@
 import type { InferContext } from "@tritonjs/core";
 import type { WorkerBatch, WorkerHost, WorkerModel } from "@tritonjs/core/backend";
 import { TritonError } from "@tritonjs/protocol";
+import { readTextRequest } from "../request/read-text-request.js";
 import { DECODER_DEFAULTS } from "./decoder-options.js";
 import { GenerationEngine } from "./generation-engine.js";
 import { openConstraint } from "./open-constraint.js";
@@ -8,7 +9,7 @@ import { type DecoderData, type OpenDecoder, openDecoder } from "./open-decoder.
 import { PrefixCache } from "./prefix-cache.js";
 import { encodePrompt, textLength } from "./request-prompt.js";
 import { RunningText } from "./running-text.js";
-import { readTextRequest } from "./text-request.js";
+import { shownSpecialTokens } from "./shown-special-tokens.js";
 import { TextResponses } from "./text-responses.js";
 
 /** Entry of the workers of decoders. */
@@ -52,25 +53,23 @@ async function start(
   engine: GenerationEngine,
 ): Promise<void> {
   const stream = batch.stream!;
-  const { signal } = batch.requests[0]!;
+  const { signal, parameters, requestedOutputs } = batch.requests[0]!;
   try {
     if (signal.aborted) return;
-    const request = readTextRequest(batch);
+    const request = readTextRequest({ inputs: batch.inputs, parameters, requestedOutputs }, modelName);
     const sampling = { ...decoder.config.defaults, ...request.sampling };
     const prompt = encodePrompt(request, modelName, decoder);
-    const maxTokens = textLength(request, prompt.tokens.length, modelName, decoder);
+    const maxTokens = textLength(request, prompt.length, modelName, decoder);
     const constraint = await openConstraint(sampling, decoder.structured);
-    const responses = new TextResponses(request, stream, decoder.tokenizer, {
-      start: request.includesPrompt ? prompt.text : "",
-      tokens: prompt.tokens.length,
-    });
+    const responses = new TextResponses(request, stream, decoder.tokenizer, prompt.length);
     engine.add(
       new RunningText({
-        prompt: prompt.tokens,
+        prompt,
         maxTokens,
         sampling,
         endTokens: decoder.config.endTokens,
         constraint,
+        shown: shownSpecialTokens(request, sampling, decoder),
         tokenizer: decoder.tokenizer,
         responses,
       }),

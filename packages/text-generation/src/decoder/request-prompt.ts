@@ -1,13 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
-import type { ChatMessage, ChatTool } from "../chat/chat-message.js";
+import type { TextRequest } from "../request/text-request.js";
 import type { OpenDecoder } from "./open-decoder.js";
-import type { TextRequest } from "./text-request.js";
-
-/** A prompt as text and as tokens. */
-export interface EncodedPrompt {
-  readonly text: string;
-  readonly tokens: readonly number[];
-}
 
 /**
  * Encodes the prompt of a request. Messages are rendered with the model's chat template.
@@ -16,20 +9,15 @@ export interface EncodedPrompt {
  * UNSUPPORTED for messages to a model without a chat template
  */
 export function encodePrompt(
-  { prompt, promptBytes }: TextRequest,
+  request: Pick<TextRequest, "prompt" | "messages" | "tools">,
   modelName: string,
   decoder: OpenDecoder,
-): EncodedPrompt {
-  const { tokenizer } = decoder;
-  // Encoding would take long. No token is longer than the longest of the vocabulary.
-  const atLeast = Math.ceil(promptBytes / tokenizer.longestTokenBytes);
-  if ("text" in prompt && atLeast >= longest(decoder))
-    throw tooLong(modelName, decoder, `at least ${atLeast}`);
-  const isChat = "messages" in prompt;
-  const text = isChat ? render(prompt.messages, prompt.tools, modelName, decoder) : prompt.text;
-  const tokens = tokenizer.encode(text, !isChat);
+): readonly number[] {
+  // A chat template writes the special tokens at the beginning itself.
+  const text = request.prompt ?? render(request, modelName, decoder);
+  const tokens = encodeWithin(text, request.prompt !== undefined, modelName, decoder);
   if (tokens.length >= longest(decoder)) throw tooLong(modelName, decoder, String(tokens.length));
-  if (tokens.length > 0) return { text, tokens };
+  if (tokens.length > 0) return tokens;
   throw new TritonError(
     "INVALID_ARG",
     `prompt of model '${modelName}': expected at least 1 token, got none`,
@@ -37,6 +25,34 @@ export function encodePrompt(
       reason: "INVALID_INPUT",
     },
   );
+}
+
+/** Characters of a token in common text are about half of this. */
+const SAMPLE_CHARACTERS_PER_TOKEN = 8;
+
+/** Tokens at the border of a sample may differ from those of the whole text, but never by a quarter. */
+const CERTAIN_EXCESS = 1.25;
+
+/**
+ * Encodes a text that fits the context. All running texts wait meanwhile, and a megabyte takes seconds. So a text that is
+ * far too long is refused after a look at its size and its beginning.
+ */
+function encodeWithin(
+  text: string,
+  addSpecialTokens: boolean,
+  modelName: string,
+  decoder: OpenDecoder,
+): number[] {
+  const { tokenizer } = decoder;
+  const most = longest(decoder);
+  const shortest = Math.ceil(Buffer.byteLength(text) / tokenizer.longestTokenBytes);
+  if (shortest >= most) throw tooLong(modelName, decoder, `at least ${shortest}`);
+  const sampleLength = most * SAMPLE_CHARACTERS_PER_TOKEN;
+  if (text.length > sampleLength) {
+    const { length } = tokenizer.encode(text.slice(0, sampleLength), addSpecialTokens);
+    if (length > most * CERTAIN_EXCESS) throw tooLong(modelName, decoder, `at least ${length}`);
+  }
+  return tokenizer.encode(text, addSpecialTokens);
 }
 
 /**
@@ -62,7 +78,11 @@ export function textLength(
   );
 }
 
-function render(messages: unknown, tools: unknown, modelName: string, { template }: OpenDecoder): string {
+function render(
+  { messages = [], tools }: Pick<TextRequest, "messages" | "tools">,
+  modelName: string,
+  { template }: OpenDecoder,
+): string {
   if (template === undefined) {
     throw new TritonError(
       "UNSUPPORTED",
@@ -70,31 +90,7 @@ function render(messages: unknown, tools: unknown, modelName: string, { template
       { reason: "MODEL_NOT_SUPPORTED" },
     );
   }
-  const list = messages as readonly ChatMessage[];
-  if (list.length === 0) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `messages to model '${modelName}': expected at least one, got none`,
-      {
-        reason: "INVALID_INPUT",
-      },
-    );
-  }
-  const invalid = list.findIndex(
-    (message: unknown) => typeof (message as ChatMessage | null)?.role !== "string",
-  );
-  if (invalid >= 0) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `messages[${invalid}] to model '${modelName}': expected an object with a role, got ${JSON.stringify(list[invalid]).slice(0, 80)}`,
-      { reason: "INVALID_INPUT" },
-    );
-  }
-  return template.render({
-    messages: list,
-    tools: (tools ?? undefined) as readonly ChatTool[] | undefined,
-    addGenerationPrompt: true,
-  });
+  return template.render({ messages, tools, addGenerationPrompt: true });
 }
 
 /** Tokens of a prompt and its text. */

@@ -2,8 +2,8 @@ import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import { tokenLogprobs } from "../sampling/token-logprobs.js";
 import { TokenSampler } from "../sampling/token-sampler.js";
 import type { TokenConstraint } from "../structured/token-constraint.js";
-import { StopStringFinder } from "../tokenizer/stop-string-finder.js";
-import { openTextStream, type TextStream } from "../tokenizer/text-stream.js";
+import { StopTexts } from "../tokenizer/stop-texts.js";
+import { openTextStream, type ShownSpecialTokens, type TextStream } from "../tokenizer/text-stream.js";
 import type { TextTokenizer } from "../tokenizer/text-tokenizer.js";
 import type { KvSlice } from "./kv-block.js";
 import type { TextResponses } from "./text-responses.js";
@@ -16,6 +16,8 @@ export interface RunningTextInit {
   /** Tokens at which the model ends a text. */
   readonly endTokens: readonly number[];
   readonly constraint?: TokenConstraint | undefined;
+  /** Special tokens that are part of the text. */
+  readonly shown: ShownSpecialTokens;
   readonly tokenizer: TextTokenizer;
   readonly responses: TextResponses;
 }
@@ -34,12 +36,21 @@ export class RunningText {
   readonly #sampling: SamplingParameters;
   readonly #sampler: TokenSampler;
   readonly #stream: TextStream;
-  readonly #stops: StopStringFinder;
+  readonly #stops: StopTexts;
   readonly #constraint: TokenConstraint | undefined;
   readonly #ends: ReadonlySet<number>;
   readonly #stopTokens: ReadonlySet<number>;
 
-  constructor({ prompt, maxTokens, sampling, endTokens, constraint, tokenizer, responses }: RunningTextInit) {
+  constructor({
+    prompt,
+    maxTokens,
+    sampling,
+    endTokens,
+    constraint,
+    shown,
+    tokenizer,
+    responses,
+  }: RunningTextInit) {
     this.tokens = [...prompt];
     this.promptLength = prompt.length;
     this.maxTokens = maxTokens;
@@ -52,8 +63,8 @@ export class RunningText {
       prompt,
       endTokens: new Set([...this.#ends, ...this.#stopTokens]),
     });
-    this.#stream = openTextStream(tokenizer, sampling.skipSpecialTokens === false);
-    this.#stops = new StopStringFinder(sampling.stop ?? [], sampling.includeStopStrInOutput ?? false);
+    this.#stream = openTextStream(tokenizer, shown);
+    this.#stops = new StopTexts(sampling.stop ?? [], sampling.includeStopStrInOutput);
   }
 
   /** Number of tokens that have their keys and values. */
@@ -105,7 +116,8 @@ export class RunningText {
     const isLong = length >= this.maxTokens;
     const completes = this.#constraint?.accept(token) === true;
     if (this.#ends.has(token) || completes) {
-      if (this.#sampling.skipSpecialTokens === false) this.#add(this.#stream.push(token));
+      // As in vLLM, the end token is part of the text only if the request includes what stopped it.
+      if (this.#sampling.includeStopStrInOutput === true) this.#add(this.#stream.push(token));
       return this.#finish("stop");
     }
     const early = length < (this.#sampling.minTokens ?? 0);
@@ -122,7 +134,7 @@ export class RunningText {
       this.responses.addText(piece);
       return false;
     }
-    const { text, stopped } = this.#stops.push(piece);
+    const { text, stopped } = this.#stops.take(piece);
     this.responses.addText(text);
     return stopped;
   }
@@ -130,7 +142,7 @@ export class RunningText {
   /** Adds what was held back, and ends. */
   #finish(reason: "stop" | "length"): boolean {
     if (this.#add(this.#stream.end())) return this.#end("stop");
-    this.responses.addText(this.#stops.end());
+    this.responses.addText(this.#stops.rest());
     return this.#end(reason);
   }
 

@@ -1,8 +1,9 @@
 import type { WorkerResponseStream } from "@tritonjs/core/backend";
 import { Tensor, TritonError } from "@tritonjs/protocol";
+import { logprobsJson } from "../generator/logprobs-json.js";
+import type { TextRequest } from "../request/text-request.js";
 import type { ScoredToken } from "../sampling/token-logprobs.js";
 import type { TextTokenizer } from "../tokenizer/text-tokenizer.js";
-import type { OptionalOutput, TextRequest } from "./text-request.js";
 
 /** Why a text ended. */
 export type TextEnd = "stop" | "length";
@@ -16,23 +17,22 @@ export class TextResponses {
   #text: string;
   #tokens = 0;
   #logprobs: ScoredToken[][] = [];
-  readonly #request: Pick<TextRequest, "stream" | "outputs">;
+  readonly #request: Pick<TextRequest, "stream" | "prefix" | "wanted">;
   readonly #stream: WorkerResponseStream;
   readonly #tokenizer: TextTokenizer;
   readonly #promptTokens: number;
 
-  /** @param start text that comes first: the prompt, if the request wants it */
   constructor(
-    request: Pick<TextRequest, "stream" | "outputs">,
+    request: Pick<TextRequest, "stream" | "prefix" | "wanted">,
     stream: WorkerResponseStream,
     tokenizer: TextTokenizer,
-    prompt: { readonly start: string; readonly tokens: number },
+    promptTokens: number,
   ) {
     this.#request = request;
     this.#stream = stream;
     this.#tokenizer = tokenizer;
-    this.#text = prompt.start;
-    this.#promptTokens = prompt.tokens;
+    this.#text = request.prefix;
+    this.#promptTokens = promptTokens;
   }
 
   /** False once the request was cancelled or answered. */
@@ -47,7 +47,7 @@ export class TextResponses {
 
   /** True if the logarithms of probabilities are sent. */
   get wantsLogprobs(): boolean {
-    return this.#request.outputs.has("logprobs");
+    return this.#request.wanted.logprobs;
   }
 
   /** Counts a token. */
@@ -75,32 +75,24 @@ export class TextResponses {
   }
 
   #send(finish: TextEnd | undefined): void {
-    const { outputs } = this.#request;
+    const { wanted } = this.#request;
     const tensors = new Map([["text_output", textTensor(this.#text)]]);
-    const add = (name: OptionalOutput, make: () => Tensor) => {
-      if (outputs.has(name)) tensors.set(name, make());
-    };
-    add("finish_reason", () => textTensor(finish ?? "null"));
-    add("logprobs", () => textTensor(this.#logprobsJson()));
-    add("num_input_tokens", () => countTensor(this.#promptTokens));
-    add("num_output_tokens", () => countTensor(this.#tokens));
+    if (wanted.finishReason) tensors.set("finish_reason", textTensor(finish ?? "null"));
+    if (wanted.logprobs) tensors.set("logprobs", textTensor(this.#logprobsJson()));
+    if (wanted.inputTokens) tensors.set("num_input_tokens", countTensor(this.#promptTokens));
+    if (wanted.outputTokens) tensors.set("num_output_tokens", countTensor(this.#tokens));
     this.#text = "";
     this.#tokens = 0;
     this.#logprobs = [];
     this.#stream.send(0, tensors, finish !== undefined);
   }
 
-  /** Written by hand: an object would sort its keys, which are numbers, and the chosen token has to be the first. */
   #logprobsJson(): string {
     if (this.#logprobs.length === 0) return "null";
-    const tokens = this.#logprobs.map((entries) => {
-      const fields = entries.map(({ id, logprob, rank }) => {
-        const entry = { logprob, rank, decoded_token: this.#tokenizer.textOf(id) };
-        return `"${id}":${JSON.stringify(entry)}`;
-      });
-      return `{${fields.join(",")}}`;
-    });
-    return `[${tokens.join(",")}]`;
+    const shown = (one: ScoredToken) => ({ ...one, token: this.#tokenizer.textOf(one.id) });
+    return logprobsJson(
+      this.#logprobs.map(([chosen, ...others]) => ({ ...shown(chosen!), top: others.map(shown) })),
+    );
   }
 }
 

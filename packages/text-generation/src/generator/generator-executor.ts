@@ -2,8 +2,8 @@ import { AsyncResource } from "node:async_hooks";
 import { setImmediate } from "node:timers/promises";
 import type { ExecutableRequest, Execution, Executor, ExecutorContext } from "@tritonjs/core/backend";
 import { onAbort, TritonError } from "@tritonjs/protocol";
+import type { TextRequest } from "../request/text-request.js";
 import { GenerationContext } from "./generation-context.js";
-import type { ReadGeneratorRequest } from "./generator-request.js";
 import { PieceSource } from "./piece-source.js";
 import { TextAnswer } from "./text-answer.js";
 import type { TextCallback } from "./text-callback.js";
@@ -18,7 +18,7 @@ export class GeneratorExecutor implements Executor {
   readonly mustFinish = false;
   readonly details = {};
   readonly #callback: TextCallback;
-  readonly #read: (request: ExecutableRequest, modelName: string) => ReadGeneratorRequest;
+  readonly #read: (request: ExecutableRequest, modelName: string) => TextRequest;
   readonly #context: ExecutorContext;
   readonly #asyncContext = new AsyncResource("TritonInstance");
 
@@ -28,7 +28,7 @@ export class GeneratorExecutor implements Executor {
    */
   constructor(
     callback: TextCallback,
-    read: (request: ExecutableRequest, modelName: string) => ReadGeneratorRequest,
+    read: (request: ExecutableRequest, modelName: string) => TextRequest,
     context: ExecutorContext,
     readonly capacity: number,
   ) {

@@ -1,9 +1,9 @@
 import { Tensor } from "@tritonjs/protocol";
 import type { ToolCallPiece } from "../chat/tool-calls/tool-call-piece.js";
 import { createToolCallReader, type ToolCallReader } from "../chat/tool-calls/tool-call-reader.js";
-import type { ReadGeneratorRequest } from "./generator-request.js";
+import type { TextRequest } from "../request/text-request.js";
+import { StopTexts } from "../tokenizer/stop-texts.js";
 import { logprobsJson } from "./logprobs-json.js";
-import { StopTexts } from "./stop-texts.js";
 import { ToolCallDeltas } from "./tool-call-deltas.js";
 import type { TextFinishReason, TokenUsage, YieldedLogprob, YieldedParts } from "./yielded-piece.js";
 
@@ -17,7 +17,7 @@ type Outputs = Map<string, Tensor>;
  * A text whose end is held back waits with its tokens and their probabilities for the next response.
  */
 export class TextAnswer {
-  readonly #request: ReadGeneratorRequest;
+  readonly #request: TextRequest;
   readonly #stops: StopTexts;
   readonly #toolCalls: ToolCallDeltas;
   /** Finds calls of tools in the text, for a template whose family is known. */
@@ -33,7 +33,7 @@ export class TextAnswer {
   #text = "";
   #logprobs: YieldedLogprob[] = [];
 
-  constructor(request: ReadGeneratorRequest, modelName: string) {
+  constructor(request: TextRequest, modelName: string) {
     this.#request = request;
     const { stop = [], includeStopStrInOutput } = request.sampling;
     this.#stops = new StopTexts(stop, includeStopStrInOutput);

@@ -1,5 +1,5 @@
+import type { GeneratorRequest } from "../request/text-request.js";
 import type { TextGenerationContext } from "./generation-context.js";
-import type { GeneratorRequest } from "./generator-request.js";
 import type { YieldedPiece } from "./yielded-piece.js";
 
 /** Pieces of an answer, over time or at once. */

@@ -2,10 +2,10 @@ import type { ExecutableRequest, TypedBackend } from "@tritonjs/core/backend";
 import { TritonError } from "@tritonjs/protocol";
 import type { ChatMessage, ChatTool } from "../chat/chat-message.js";
 import type { ToolCallFamily } from "../chat/tool-calls/tool-call-family.js";
+import { readTextRequest } from "../request/read-text-request.js";
+import type { TextRequest } from "../request/text-request.js";
 import { TEXT_INPUTS, TEXT_OUTPUTS } from "../tensors/text-model-tensors.js";
 import { GeneratorExecutor } from "./generator-executor.js";
-import type { ReadGeneratorRequest } from "./generator-request.js";
-import { readGeneratorRequest } from "./read-generator-request.js";
 import type { TextCallback } from "./text-callback.js";
 
 /** A template that makes a prompt of a chat. A {@link ChatTemplate} is one. */
@@ -80,7 +80,7 @@ export function textGenerator(
 ): TypedBackend<typeof TEXT_INPUTS, typeof TEXT_OUTPUTS> {
   const { concurrency = DEFAULT_CONCURRENCY, chatTemplate } = options;
   checkOptions(callback, options);
-  const read = chatTemplate === undefined ? readGeneratorRequest : readWithTemplate(chatTemplate);
+  const read = chatTemplate === undefined ? readTextRequest : readWithTemplate(chatTemplate);
   return {
     backendName: "javascript",
     platform: "",
@@ -111,8 +111,8 @@ function invalidOption(message: string): TritonError {
 }
 
 function readWithTemplate(template: PromptTemplate) {
-  return (request: ExecutableRequest, modelName: string): ReadGeneratorRequest => {
-    const read = readGeneratorRequest(request, modelName);
+  return (request: ExecutableRequest, modelName: string): TextRequest => {
+    const read = readTextRequest(request, modelName);
     const { messages, tools } = read;
     if (messages === undefined) return read;
     const prompt = template.render({ messages, tools, addGenerationPrompt: true });

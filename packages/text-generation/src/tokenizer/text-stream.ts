@@ -9,11 +9,18 @@ export interface TextStream {
   end(): string;
 }
 
-/** @param showSpecial true if special tokens are part of the text */
-export function openTextStream(tokenizer: TextTokenizer, showSpecial: boolean): TextStream {
+/** Special tokens that are part of the text: all of them, or those of a set. */
+export type ShownSpecialTokens = "all" | ReadonlySet<number>;
+
+/** @param shown special tokens that are part of the text */
+export function openTextStream(tokenizer: TextTokenizer, shown: ShownSpecialTokens): TextStream {
   return tokenizer.spelling === "byte_level"
-    ? new ByteLevelStream(tokenizer, showSpecial)
-    : new WindowStream(tokenizer, showSpecial);
+    ? new ByteLevelStream(tokenizer, shown)
+    : new WindowStream(tokenizer, shown);
+}
+
+function isShown(shown: ShownSpecialTokens, id: number): boolean {
+  return shown === "all" || shown.has(id);
 }
 
 /** Text of a byte-level vocabulary, where each token stands for certain bytes. */
@@ -22,13 +29,13 @@ class ByteLevelStream implements TextStream {
 
   constructor(
     private readonly tokenizer: TextTokenizer,
-    private readonly showSpecial: boolean,
+    private readonly shown: ShownSpecialTokens,
   ) {}
 
   push(id: number): string {
     const added = this.tokenizer.addedText(id);
     if (added === undefined) return this.#decoder.decode(this.tokenizer.bytesOf(id), { stream: true });
-    if (this.tokenizer.isSpecial(id) && !this.showSpecial) return "";
+    if (this.tokenizer.isSpecial(id) && !isShown(this.shown, id)) return "";
     return this.end() + added;
   }
 
@@ -60,12 +67,12 @@ class WindowStream implements TextStream {
 
   constructor(
     private readonly tokenizer: TextTokenizer,
-    private readonly showSpecial: boolean,
+    private readonly shown: ShownSpecialTokens,
   ) {}
 
   push(id: number): string {
     if (this.tokenizer.isSpecial(id)) {
-      if (!this.showSpecial) return "";
+      if (!isShown(this.shown, id)) return "";
       const text = this.end() + this.tokenizer.textOf(id);
       this.#window = [];
       this.#shown = 0;

@@ -58,7 +58,7 @@ const sentencePiece = new TextTokenizer({
 
 /** The pieces of a text, one for each token, and what is left at the end. */
 function stream(tokenizer: TextTokenizer, ids: readonly number[], showSpecial = false): string[] {
-  const text = openTextStream(tokenizer, showSpecial);
+  const text = openTextStream(tokenizer, showSpecial ? "all" : new Set());
   return [...ids.map((id) => text.push(id)), text.end()];
 }
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { StopTexts } from "../../src/generator/stop-texts.js";
+import { StopTexts } from "../../src/tokenizer/stop-texts.js";
 
 /** The text that is released for these pieces, and whether a stop text ended it. */
 function release(stops: readonly string[], pieces: readonly string[], keep = false) {
@@ -23,6 +23,17 @@ describe("stop texts", () => {
   it("release what only began like a stop text", () => {
     expect(release(["END"], ["one E", "N", "TRY"])).toEqual({ text: "one ENTRY", stopped: false });
     expect(release(["END"], ["EN"])).toEqual({ text: "EN", stopped: false });
+  });
+
+  it("end a text with the one that is complete first", () => {
+    expect(release(["bcd", "c"], ["abcd"])).toEqual({ text: "ab", stopped: true });
+    expect(release(["bcd", "c"], ["abcd"], true)).toEqual({ text: "abc", stopped: true });
+    expect(release(["aab"], ["aaab"])).toEqual({ text: "a", stopped: true });
+  });
+
+  it("are never shown in part", () => {
+    const texts = new StopTexts(["</s>"]);
+    expect(["a<", "/", "s", "b"].map((piece) => texts.take(piece).text)).toEqual(["a", "", "", "</sb"]);
   });
 
   it("release at once what cannot begin a stop text", () => {

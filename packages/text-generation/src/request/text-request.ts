@@ -24,13 +24,13 @@ export interface WantedOutputs {
   readonly toolCalls: boolean;
 }
 
-/** A request with the wishes that the callback need not know. */
-export interface ReadGeneratorRequest extends GeneratorRequest {
+/** A request to a text model, with the wishes that a callback need not know. */
+export interface TextRequest extends GeneratorRequest {
   /** True for one response for each piece of text. */
   readonly stream: boolean;
   /** Text that the single response begins with. */
   readonly prefix: string;
   readonly wanted: WantedOutputs;
-  /** Form in which the text has calls of tools; undefined if the callback yields calls by itself. */
+  /** Form in which the text has calls of tools; undefined if they stay in it. */
   readonly toolCallFamily?: ToolCallFamily | undefined;
 }

@@ -1,8 +1,14 @@
-import type { ExecutableRequest } from "@tritonjs/core/backend";
-import { TritonError } from "@tritonjs/protocol";
+import { type Parameters, type Tensor, TritonError } from "@tritonjs/protocol";
 import { readSamplingParameters } from "../sampling/read-sampling-parameters.js";
 import { parseMessages, parseTools } from "./chat-request.js";
-import type { ReadGeneratorRequest, WantedOutputs } from "./generator-request.js";
+import type { TextRequest, WantedOutputs } from "./text-request.js";
+
+/** A request as its tensors, on the server's thread or in a worker. */
+export interface TextRequestSource {
+  readonly inputs: ReadonlyMap<string, Tensor>;
+  readonly parameters: Parameters;
+  readonly requestedOutputs: readonly string[];
+}
 
 /** Text of the vLLM backend. */
 const PREFIX_IN_STREAM =
@@ -13,7 +19,7 @@ const PREFIX_IN_STREAM =
  *
  * @throws TritonError INVALID_ARG that names the input, what was expected, and what came.
  */
-export function readGeneratorRequest(request: ExecutableRequest, modelName: string): ReadGeneratorRequest {
+export function readTextRequest(request: TextRequestSource, modelName: string): TextRequest {
   const inputs = new TextInputs(request);
   const prompt = inputs.text("text_input");
   const chat = inputs.text("messages");
@@ -50,9 +56,9 @@ function wantedOutputs(inputs: TextInputs, requested: readonly string[]): Wanted
 
 /** The single elements of a request's inputs. */
 class TextInputs {
-  readonly #inputs: ExecutableRequest["inputs"];
+  readonly #inputs: TextRequestSource["inputs"];
 
-  constructor({ inputs }: ExecutableRequest) {
+  constructor({ inputs }: TextRequestSource) {
     this.#inputs = inputs;
   }
 
