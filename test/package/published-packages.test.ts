@@ -56,7 +56,7 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
         cloud: 3,
         dashboard: 3,
         tools: 4,
-        cli: 8,
+        cli: 13,
       }[name],
     );
     expect(siblings.filter((range) => range !== `^${version}`)).toEqual([]);

@@ -27,7 +27,8 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   media: { packedKilobytes: 60, unpackedKilobytes: 200, dependencies: 1 },
   cloud: { packedKilobytes: 60, unpackedKilobytes: 200, dependencies: 2 },
   tools: { packedKilobytes: 220, unpackedKilobytes: 750, dependencies: 6 },
-  cli: { packedKilobytes: 60, unpackedKilobytes: 200, dependencies: 8 },
+  // Four of them are packages of backends, for models that name one.
+  cli: { packedKilobytes: 60, unpackedKilobytes: 200, dependencies: 13 },
 };
 
 /** Files that an application gets with core alone. */
