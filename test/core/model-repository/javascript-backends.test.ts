@@ -60,7 +60,10 @@ it("a broken JavaScript backend is the reason of its models, and the others are 
     "empty/backend.mjs": "export const nothing = 1;",
     "syntax/backend.mjs": "export default class {",
     "absent/backend.mjs": 'import "package-that-nobody-has";',
-    "fine/backend.mjs": scaling.replace("./read/parse.mjs", "data:text/javascript,export const parse = Number;"),
+    "fine/backend.mjs": scaling.replace(
+      "./read/parse.mjs",
+      "data:text/javascript,export const parse = Number;",
+    ),
     "linked/README": "",
   });
   await symlink(join(outside.path, "backend.mjs"), join(backends.path, "linked/backend.mjs"));

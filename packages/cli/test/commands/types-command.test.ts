@@ -106,7 +106,12 @@ it("the types command types tree models, whose files have the number of features
   const input = '{ readonly name: "input__0"; readonly dtype: "FP32"; readonly shape: readonly [6] }';
   const output = (columns: number) =>
     `{ readonly name: "output__0"; readonly dtype: "FP32"; readonly shape: readonly [${columns}] }`;
-  for (const [model, columns] of [["binary", 1], ["multiclass", 3], ["forest", 1], ["random-forest", 3]] as const) {
+  for (const [model, columns] of [
+    ["binary", 1],
+    ["multiclass", 3],
+    ["forest", 1],
+    ["random-forest", 3],
+  ] as const) {
     const start = terminal.output.indexOf(`"${model}": {`);
     const typed = terminal.output.slice(start, terminal.output.indexOf("};", start));
     expect([model, typed.includes(input), typed.includes(output(columns))]).toEqual([model, true, true]);

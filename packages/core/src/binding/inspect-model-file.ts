@@ -76,13 +76,9 @@ interface TreesPackage {
 async function treesOf(file: string): Promise<Backend> {
   const found = await importInstalled<TreesPackage>("@tritonjs/trees");
   if (found !== undefined) return found.trees({ model: file });
-  throw new TritonError(
-    "UNAVAILABLE",
-    `the tree model '${file}' needs a package: install @tritonjs/trees`,
-    {
-      reason: "PACKAGE_NOT_INSTALLED",
-    },
-  );
+  throw new TritonError("UNAVAILABLE", `the tree model '${file}' needs a package: install @tritonjs/trees`, {
+    reason: "PACKAGE_NOT_INSTALLED",
+  });
 }
 
 /** File names that say nothing about the model. */

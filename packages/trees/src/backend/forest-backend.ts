@@ -12,7 +12,7 @@ import { sharedForest } from "./shared-forest.js";
 const MAX_BATCH_SIZE = 32_768;
 
 /** Where instances can run, the default first. */
-export const ISOLATIONS: readonly Isolation[] = ["inline", "worker"];
+export const FOREST_ISOLATIONS: readonly Isolation[] = ["inline", "worker"];
 
 /** The backend `fil` for a model that has been read. */
 export function forestBackend(forest: Forest, plan: AnswerPlan, shapes: OutputShapes): Backend {
@@ -22,7 +22,7 @@ export function forestBackend(forest: Forest, plan: AnswerPlan, shapes: OutputSh
   return {
     backendName: "fil",
     platform: "",
-    isolations: ISOLATIONS,
+    isolations: FOREST_ISOLATIONS,
     describe: () => ({
       maxBatchSize: MAX_BATCH_SIZE,
       inputs: [fp32(INPUT, forest.features)],

@@ -43,11 +43,7 @@ export class InlineForestExecutor implements Executor {
 
   async stop(): Promise<void> {}
 
-  #score({
-    inputs,
-    rows,
-    requestedOutputs,
-  }: ExecutableRequest): ExecutionResult | Promise<ExecutionResult> {
+  #score({ inputs, rows, requestedOutputs }: ExecutableRequest): ExecutionResult | Promise<ExecutionResult> {
     const wanted = requestedOutputs.length === 0 || requestedOutputs.includes(EXPLANATION);
     const explains = wanted && this.scorer.plan.explains;
     try {

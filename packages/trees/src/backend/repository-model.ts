@@ -5,7 +5,7 @@ import { FILE_NAMES } from "../readers/model-type.js";
 import { readForest } from "../readers/read-forest.js";
 import { planAnswers } from "../scoring/answer-plan.js";
 import { EXPLANATION, OUTPUT } from "../scoring/score-tensors.js";
-import { forestBackend, ISOLATIONS } from "./forest-backend.js";
+import { FOREST_ISOLATIONS, forestBackend } from "./forest-backend.js";
 import { readFilParameters } from "./parameters.js";
 
 /**
@@ -17,7 +17,7 @@ export const fil: BackendFactory = async (source) => {
   const { config, warn } = source;
   const parameters = readFilParameters(config, (message) => warn(`model '${source.name}': ${message}`));
   const { modelType, allowUnknownFields } = parameters;
-  const hosting = hostingOf(source, ISOLATIONS, false);
+  const hosting = hostingOf(source, FOREST_ISOLATIONS, false);
   const { path } = await findModelFile(source, [FILE_NAMES[modelType]]);
   const bytes = await readFile(path);
   const forest = explained(path, () =>

@@ -30,9 +30,7 @@ export function scoreTensors(
 ): Map<string, Tensor> | Promise<Map<string, Tensor>> {
   const values = valuesOf(scorer, inputs.get(INPUT), rows);
   const answers = outputOf(rows, scorer.plan.columns, squeezed);
-  const explanations = explains
-    ? outputOf(rows, scorer.explanationColumns, squeezed)
-    : undefined;
+  const explanations = explains ? outputOf(rows, scorer.explanationColumns, squeezed) : undefined;
   const score = (row: number, count: number) => {
     scorer.score(values, row, count, answers.values);
     if (explanations !== undefined) scorer.explain(values, row, count, explanations.values);
