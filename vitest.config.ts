@@ -21,6 +21,7 @@ const LONG = [
   "test/core/instance-faults.test.ts",
   "test/core/worker-crashes.test.ts",
   "test/core/process-lifetime.test.ts",
+  "test/core/native-calls-in-threads.test.ts",
   "test/core/python-models/python-{backends,faults,process-lifetime,model-calls,readiness,interface}.test.ts",
   "test/core/python-models/{bound-python-models,execution-environments,torch-models}.test.ts",
   "test/core/process-instances.test.ts",

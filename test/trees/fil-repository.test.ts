@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
 import { describe, expect, it } from "vitest";
+import { openTriton, serveAndConnect } from "../e2e/support/open-triton.js";
 import { outcomeOf } from "../support/outcome.js";
 import { repositoryRoot } from "../support/repository.js";
 import { type RepositoryFiles, RepositoryOnDisk } from "../support/repository-on-disk.js";
@@ -175,6 +176,87 @@ describe("a repository of the backend fil", () => {
         "model 'm': The `storage_type` parameter has been removed in 25.09 release.",
       ]);
     });
+  });
+
+  it("runs in worker threads with the parameter isolation, and refuses processes", async () => {
+    const files = {
+      "m/config.pbtxt": config({ model_type: "xgboost_json", is_classifier: "false", isolation: "worker" }),
+      "m/1/xgboost.json": await fixture("binary.json"),
+      "p/config.pbtxt": config({ ...classifier, isolation: "process" }),
+      "p/1/xgboost.json": await fixture("binary.json"),
+    };
+    await serving(files, async (triton) => {
+      const one = caseOf("binary.json");
+      const { output__0 } = await triton.infer("m", { input__0: rowsOf(one) });
+      expect(output__0!.shape).toEqual([16]);
+      expect([...(output__0!.data as Float32Array)]).toEqual(
+        one.scores.map((score) => expect.closeTo(score, 6)),
+      );
+      const diagnosis = await triton.service.repositoryIndex(false);
+      expect(diagnosis.find(({ name }) => name === "p")).toMatchObject({
+        state: "UNAVAILABLE",
+        reason: expect.stringContaining(
+          "model 'p'.isolation: expected inline or worker, which this model can run in, got 'process'",
+        ),
+      });
+    });
+  });
+
+  it("is a step of an ensemble, before another model", async () => {
+    const files = {
+      "scores/config.pbtxt": config({ model_type: "xgboost_json", is_classifier: "false" }),
+      "scores/1/xgboost.json": await fixture("binary.json"),
+      "percent/config.pbtxt": `backend: "javascript" max_batch_size: 64
+input [ { name: "x" data_type: TYPE_FP32 dims: [ 1 ] } ]
+output [ { name: "y" data_type: TYPE_FP32 dims: [ 1 ] } ]`,
+      "percent/1/model.mjs": `export default (requests) =>
+  requests.map(({ inputs: { x } }) => ({ y: x.data.map((value) => 100 * value) }));`,
+      "rated/1/": "",
+      "rated/config.pbtxt": `platform: "ensemble" max_batch_size: 64
+input [ { name: "row" data_type: TYPE_FP32 dims: [ 6 ] } ]
+output [ { name: "rating" data_type: TYPE_FP32 dims: [ 1 ] } ]
+ensemble_scheduling { step [
+  { model_name: "scores" model_version: -1
+    input_map { key: "input__0" value: "row" } output_map { key: "output__0" value: "score" } },
+  { model_name: "percent" model_version: -1
+    input_map { key: "x" value: "score" } output_map { key: "y" value: "rating" } }
+] }`,
+    };
+    await serving(files, async (triton) => {
+      const one = caseOf("binary.json");
+      const { rating } = await triton.infer("rated", { row: rowsOf(one) });
+      expect([...(rating!.data as Float32Array)]).toEqual(
+        one.scores.map((score) => expect.closeTo(100 * score, 4)),
+      );
+    });
+  });
+
+  it("answers clients of both protocols, in binary and in JSON", async () => {
+    await using repository = await RepositoryOnDisk.create({
+      "m/config.pbtxt": config({ ...classifier, predict_proba: "true" }, 3),
+      "m/1/xgboost.json": await fixture("multiclass.json"),
+    });
+    const triton = openTriton({ modelRepository: repository.path });
+    const clients = await serveAndConnect(triton);
+    const one = caseOf("multiclass.json");
+    const complete = rowsOf(one).findIndex((row) => row.every((value) => !Number.isNaN(value)));
+    const expected = one.scores.slice(3 * complete, 3 * complete + 3);
+    for (const client of clients) {
+      const elements = rowsOf(one)[complete]!;
+      const input = { name: "input__0", datatype: "FP32", shape: [1, 6], elements } as const;
+      const { outputs } = await client.infer({ model: "m", inputs: [input] });
+      expect([client.way, outputs]).toEqual([
+        client.way,
+        [
+          {
+            name: "output__0",
+            datatype: "FP32",
+            shape: [1, 3],
+            elements: expected.map((score) => expect.closeTo(score, 6)),
+          },
+        ],
+      ]);
+    }
   });
 
   it.each([

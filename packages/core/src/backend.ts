@@ -2,6 +2,7 @@
  * `@tritonjs/core/backend`: interfaces for custom backends.
  */
 
+export { hostingOf } from "./backends/hosting-parameters.js";
 export { findModelFile, type ModelFile, type ModelLocation } from "./backends/model-file.js";
 export type {
   Backend,

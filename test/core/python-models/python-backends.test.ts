@@ -64,6 +64,8 @@ describe.skipIf(!hasPython)(`models of Python backends${withoutPython}`, () => {
       "scale/model.py": scaling,
       "scale/utils/reading.py": reading,
       "llm/model.py": vllm,
+      "classless/model.py": "class Model:\n    pass\n",
+      "throwing/model.py": "raise RuntimeError('no licence')\n",
       "wrong/model.py": "class TritonPythonModel:\n    def auto_complete_config(config):\n        return 3\n",
     });
     models = await RepositoryOnDisk.create({
@@ -73,6 +75,10 @@ describe.skipIf(!hasPython)(`models of Python backends${withoutPython}`, () => {
       "rows/1/model.json": '{ "factor": 3, "rows": 4 }',
       "llama/config.pbtxt": 'backend: "llm" instance_group [ { count: 1 kind: KIND_MODEL } ]',
       "llama/1/model.json": "{}",
+      "classless/config.pbtxt": 'backend: "classless"',
+      "classless/1/model.json": "{}",
+      "throwing/config.pbtxt": 'backend: "throwing"',
+      "throwing/1/model.json": "{}",
       "wrong/config.pbtxt": 'backend: "wrong"',
       "wrong/1/model.json": "{}",
     });
@@ -114,6 +120,11 @@ describe.skipIf(!hasPython)(`models of Python backends${withoutPython}`, () => {
     expect(reason).toContain("ModuleNotFoundError: No module named 'vllm_that_nobody_has'");
     // The log has the place too.
     expect(lines.join("\n")).toMatch(/llm\/model\.py\(\d+\)/);
+  });
+
+  it("name the fault of a program without the class, or that throws when it is imported", async () => {
+    expect(await reasonOf("classless")).toContain("TritonPythonModel");
+    expect(await reasonOf("throwing")).toContain("no licence");
   });
 
   it("have Triton's rules for auto_complete_config", async () => {

@@ -59,6 +59,7 @@ const configs: Readonly<Record<string, string>> = {
   module: `backend: "pytorch" runtime: "model.py" ${batching} ${fp32("input", "x", "2")} ${fp32("output", "y", "1")}`,
   types: `backend: "pytorch" input [ { name: "x" data_type: TYPE_UINT32 dims: [ 1 ] } ] ${fp32("output", "y")}`,
   cut: `backend: "pytorch" ${fp32("input", "x")} ${fp32("output", "y")}`,
+  weights: `backend: "pytorch" ${fp32("input", "x")} ${fp32("output", "y")}`,
   archive: `platform: "torch_aoti" ${fp32("input", "INPUT__0")} ${fp32("output", "OUTPUT__0")}`,
 };
 
@@ -198,6 +199,9 @@ describe.skipIf(!hasTorch)(`models of the backend pytorch${withoutTorch}`, () =>
 
   it("names the fault of a file that is not TorchScript, and what to do with an archive", async () => {
     expect(await reasonOf("cut")).toMatch(/failed to load model 'cut': .*(zip|archive)/i);
+    expect(await reasonOf("weights")).toContain(
+      "expected TorchScript, as torch.jit.script(model).save writes it, got a file of torch.save",
+    );
     expect(await reasonOf("archive")).toContain("torch.jit.trace(model, example).save('model.pt')");
   });
 });

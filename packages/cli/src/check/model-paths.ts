@@ -31,7 +31,8 @@ async function assertRepository(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory()) return;
   const expected =
-    "a model repository, an .onnx file, a model.json of TensorFlow.js, or the directory of a SavedModel";
+    "a model repository, an .onnx file, a model.json of TensorFlow.js, the directory of a SavedModel, or a tree model " +
+    "(.json, .ubj or .model of XGBoost, .txt of LightGBM, .tl of Treelite)";
   const got = found === undefined ? "a path that does not exist" : "another file";
   throw new TritonError("INVALID_ARG", `cannot read models of '${path}': expected ${expected}, got ${got}`);
 }

@@ -16,7 +16,7 @@ export function typesCommand({ terminal, extensions, finish }: CommandContext): 
     .description("write a .d.ts that types triton.infer() and triton.bind() for models")
     .argument(
       "<paths...>",
-      "model repositories; .onnx files, model.json files and SavedModels, also as <name>=<file>",
+      "model repositories; .onnx files, model.json files, SavedModels and tree models, also as <name>=<file>",
     )
     .option("--out <file>", "file to write; standard output unless given")
     .option("--model-config-name <name>", "use configs/<name>.pbtxt where there is one")

@@ -95,6 +95,29 @@ it("the types command types triton.bind() for model files", async () => {
   expect(await compiled({ "models.d.ts": terminal.output, "program.mts": bindingProgram })).toBe("");
 });
 
+it("the types command types tree models, whose files have the number of features and of scores", async () => {
+  const fixtures = join(repositoryRoot, "packages/trees/test/fixtures");
+  const names = ["binary.json", "multiclass.ubj", "forest.model", "random-forest.tl"];
+  const terminal = new TestTerminal();
+  expect([
+    await run(["types", ...names.map((name) => join(fixtures, name))], terminal),
+    terminal.errors,
+  ]).toEqual([0, ""]);
+  const input = '{ readonly name: "input__0"; readonly dtype: "FP32"; readonly shape: readonly [6] }';
+  const output = (columns: number) =>
+    `{ readonly name: "output__0"; readonly dtype: "FP32"; readonly shape: readonly [${columns}] }`;
+  for (const [model, columns] of [
+    ["binary", 1],
+    ["multiclass", 3],
+    ["forest", 1],
+    ["random-forest", 3],
+  ] as const) {
+    const start = terminal.output.indexOf(`"${model}": {`);
+    const typed = terminal.output.slice(start, terminal.output.indexOf("};", start));
+    expect([model, typed.includes(input), typed.includes(output(columns))]).toEqual([model, true, true]);
+  }
+});
+
 it("the types command reports files that it cannot read and names that are taken", async () => {
   await using folder = await TemporaryFolder.create({
     "a/m.onnx": sampleModel(),
@@ -114,7 +137,8 @@ it("the types command reports files that it cannot read and names that are taken
   expect(terminal.errors).toMatch(/none\.onnx: error: .*none\.onnx/);
   expect(terminal.errors).toMatch(/my model\.onnx: error: .*Model name can only contain/);
   const expected =
-    "expected a model repository, an .onnx file, a model.json of TensorFlow.js, or the directory of a SavedModel";
+    "expected a model repository, an .onnx file, a model.json of TensorFlow.js, the directory of a SavedModel, or a tree " +
+    "model (.json, .ubj or .model of XGBoost, .txt of LightGBM, .tl of Treelite)";
   for (const [name, got] of [
     ["weights.pt", "another file"],
     ["nowhere.onnx", "a path that does not exist"],

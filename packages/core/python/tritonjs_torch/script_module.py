@@ -15,7 +15,10 @@ def load(config, directory, device, model):
     try:
         script = torch.jit.load(path) if device is None else torch.jit.load(path, map_location=device)
     except Exception as error:
-        raise StubError("failed to load model '" + model + "': " + str(error).strip()) from None
+        text = "failed to load model '" + model + "': " + str(error).strip()
+        if "constants.pkl" in text:
+            text += "; expected TorchScript, as torch.jit.script(model).save writes it, got a file of torch.save"
+        raise StubError(text) from None
     script.eval()
     return ScriptModule(script, config, device, model)
 

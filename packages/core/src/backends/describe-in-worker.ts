@@ -8,6 +8,7 @@ import {
 import { TritonError } from "@tritonjs/protocol";
 import type { ModelDescription } from "../instance/backend.js";
 import { packError, unpackError, type WireError } from "../instance/worker/messages.js";
+import { guardNativeCalls, ThreadEnding } from "../instance/worker/native-calls.js";
 import { ownProgram } from "../instance/worker/own-program.js";
 
 /** The data that the worker is started with. */
@@ -16,6 +17,7 @@ interface Question {
   readonly port: MessagePort;
   /** Set to 1 when the answer is in the port. */
   readonly done: Int32Array;
+  readonly nativeCalls: Int32Array;
 }
 
 type Answer = ModelDescription | WireError;
@@ -35,7 +37,8 @@ export function describeInWorker(
 ): ModelDescription {
   const { port1, port2 } = new MessageChannel();
   const done = new Int32Array(new SharedArrayBuffer(4));
-  const question: Question = { data, port: port2, done };
+  const ending = new ThreadEnding();
+  const question: Question = { data, port: port2, done, nativeCalls: ending.state };
   const worker = new Worker(ownProgram(entry), { workerData: question, transferList: [port2] });
   try {
     Atomics.wait(done, 0, 0, withinMs);
@@ -52,7 +55,8 @@ export function describeInWorker(
     return answer;
   } finally {
     port1.close();
-    void worker.terminate();
+    worker.once("exit", () => ending.over());
+    ending.begin(() => void worker.terminate());
   }
 }
 
@@ -60,7 +64,8 @@ export function describeInWorker(
 export async function answerDescription(
   describe: (data: unknown) => Promise<ModelDescription>,
 ): Promise<void> {
-  const { data, port, done } = workerData as Question;
+  const { data, port, done, nativeCalls } = workerData as Question;
+  guardNativeCalls(nativeCalls);
   const answer = await describe(data).catch((error): WireError => packError(error));
   port.postMessage(answer);
   Atomics.store(done, 0, 1);

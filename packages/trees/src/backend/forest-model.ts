@@ -1,25 +1,24 @@
 import type { WorkerBatch, WorkerModel, WorkerResult } from "@tritonjs/core/backend";
 import type { Forest } from "../forest/forest.js";
 import type { AnswerPlan } from "../scoring/answer-plan.js";
-import { type OutputShapes, scoreTensors } from "../scoring/score-tensors.js";
+import { scoreTensors } from "../scoring/score-tensors.js";
 import { Scorer } from "../scoring/scorer.js";
 
 /** What a worker gets: the forest is in memory that all workers share. */
 export interface ForestData {
   readonly forest: Forest;
   readonly plan: AnswerPlan;
-  readonly shapes: OutputShapes;
 }
 
 /** Entry of worker threads that score rows. */
 export async function load(data: unknown): Promise<WorkerModel> {
-  const { forest, plan, shapes } = data as ForestData;
+  const { forest, plan } = data as ForestData;
   const scorer = new Scorer(forest, plan);
   return {
     ownsOutputs: true,
     execute: async ({ inputs, rows }: WorkerBatch): Promise<WorkerResult> => {
       const total = rows.reduce((sum, one) => sum + one, 0);
-      // Outputs of a batch are divided along their rows, whatever their rank.
+      const shapes = { squeezed: false };
       return { merged: await scoreTensors(scorer, inputs, total, shapes, plan.explains, undefined) };
     },
   };

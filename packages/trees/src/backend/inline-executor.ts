@@ -3,6 +3,9 @@ import { TritonError } from "@tritonjs/protocol";
 import { EXPLANATION, type OutputShapes, scoreTensors } from "../scoring/score-tensors.js";
 import type { Scorer } from "../scoring/scorer.js";
 
+/** The result of a request that is over. */
+const NOTHING: ExecutionResult = new Map();
+
 /**
  * Scores requests on this thread. Between slices of about a millisecond, the event loop takes its turn. The inputs are
  * read where they are: requests are not joined.
@@ -31,7 +34,8 @@ export class InlineForestExecutor implements Executor {
         rowsInSlice = 0;
       }
       rowsInSlice += request.rows;
-      results.push(execution.isOpen(index) ? await this.#score(request) : new Map());
+      const result = execution.isOpen(index) ? this.#score(request) : NOTHING;
+      results.push(result instanceof Promise ? await result : result);
     }
     execution.outputsReady();
     return results;
@@ -39,17 +43,11 @@ export class InlineForestExecutor implements Executor {
 
   async stop(): Promise<void> {}
 
-  async #score({ inputs, rows, requestedOutputs }: ExecutableRequest): Promise<ExecutionResult> {
+  #score({ inputs, rows, requestedOutputs }: ExecutableRequest): ExecutionResult | Promise<ExecutionResult> {
     const wanted = requestedOutputs.length === 0 || requestedOutputs.includes(EXPLANATION);
+    const explains = wanted && this.scorer.plan.explains;
     try {
-      return await scoreTensors(
-        this.scorer,
-        inputs,
-        rows,
-        this.shapes,
-        wanted && this.scorer.plan.explains,
-        nextTurn,
-      );
+      return scoreTensors(this.scorer, inputs, rows, this.shapes, explains, nextTurn);
     } catch (error) {
       return TritonError.from(error);
     }

@@ -12,39 +12,54 @@ export interface OutputShapes {
 }
 
 /**
- * Scores the rows of a request in slices of about a millisecond.
+ * Scores the rows of a request. More rows than `scorer.rowsPerSlice` are scored in slices of about a millisecond if there
+ * is a `pause`.
  *
  * @param explains whether the request wants `treeshap_output`
  * @param pause called between two slices
+ * @returns the outputs, or a promise of them if there is a pause between slices
  * @throws TritonError INVALID_ARG for rows with another number of columns
  */
-export async function scoreTensors(
+export function scoreTensors(
   scorer: Scorer,
   inputs: ReadonlyMap<string, Tensor>,
   rows: number,
   { squeezed }: OutputShapes,
   explains: boolean,
   pause: (() => Promise<void>) | undefined,
-): Promise<Map<string, Tensor>> {
+): Map<string, Tensor> | Promise<Map<string, Tensor>> {
   const values = valuesOf(scorer, inputs.get(INPUT), rows);
-  const { columns } = scorer.plan;
-  const answers = new Float32Array(rows * columns);
-  const explanations = explains ? new Float32Array(rows * scorer.explanationColumns) : undefined;
-  const step = pause === undefined ? rows : scorer.rowsPerSlice;
-  for (let row = 0; row < rows; row += step) {
-    if (row > 0) await pause!();
-    const count = Math.min(step, rows - row);
-    scorer.score(values, row, count, answers);
-    if (explanations !== undefined) scorer.explain(values, row, count, explanations);
-  }
-  const shapeOf = (width: number) =>
-    squeezed ? [rows, width].filter((dim, i) => i === 0 || dim !== 1) : [rows, width];
-  const outputs = new Map([[OUTPUT, Tensor.fromElements("FP32", shapeOf(columns), answers)]]);
-  if (explanations !== undefined) {
-    const shape = shapeOf(scorer.explanationColumns);
-    outputs.set(EXPLANATION, Tensor.fromElements("FP32", shape, explanations));
-  }
+  const answers = outputOf(rows, scorer.plan.columns, squeezed);
+  const explanations = explains ? outputOf(rows, scorer.explanationColumns, squeezed) : undefined;
+  const score = (row: number, count: number) => {
+    scorer.score(values, row, count, answers.values);
+    if (explanations !== undefined) scorer.explain(values, row, count, explanations.values);
+  };
+  const outputs = new Map([[OUTPUT, answers.tensor]]);
+  if (explanations !== undefined) outputs.set(EXPLANATION, explanations.tensor);
+  if (pause !== undefined && rows > scorer.rowsPerSlice)
+    return inSlices(rows, scorer.rowsPerSlice, score, pause).then(() => outputs);
+  score(0, rows);
   return outputs;
+}
+
+async function inSlices(
+  rows: number,
+  step: number,
+  score: (row: number, count: number) => void,
+  pause: () => Promise<void>,
+): Promise<void> {
+  for (let row = 0; row < rows; row += step) {
+    if (row > 0) await pause();
+    score(row, Math.min(step, rows - row));
+  }
+}
+
+/** An output tensor, and its elements to write to. */
+function outputOf(rows: number, width: number, squeezed: boolean) {
+  const values = new Float32Array(rows * width);
+  const shape = !squeezed ? [rows, width] : width === 1 ? [rows] : [rows, width];
+  return { values, tensor: Tensor.fromElements("FP32", shape, values) };
 }
 
 function valuesOf(scorer: Scorer, tensor: Tensor | undefined, rows: number): Float32Array {

@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import type { Channel, ChannelListener, OpenChannel } from "./channel.js";
 import type { FromWorker, ToWorker } from "./messages.js";
+import { ThreadEnding } from "./native-calls.js";
 import { ownProgram } from "./own-program.js";
 import { MOST_SPARE_THREADS, SpareThreads } from "./spare-threads.js";
 
@@ -8,6 +9,11 @@ const spares = new SpareThreads<WorkerThread>();
 
 /** Milliseconds in which a spare thread ends by itself. Its imports take seconds on a busy machine. */
 const RETIRES_WITHIN_MS = 60_000;
+
+/** What a thread is started with. */
+export interface ThreadData {
+  readonly nativeCalls: Int32Array;
+}
 
 const NOBODY: ChannelListener = { message() {}, gone() {} };
 
@@ -32,6 +38,7 @@ export function prepareThreads(entry: string, count: number): void {
 class WorkerThread implements Channel {
   readonly details = {};
   readonly #worker: Worker;
+  readonly #ending = new ThreadEnding();
   /** True if the thread is kept after it closed its model. */
   readonly #keeps: boolean;
   listener: ChannelListener = NOBODY;
@@ -42,10 +49,10 @@ class WorkerThread implements Channel {
 
   constructor(heapLimitMb: number | undefined, keeps: boolean) {
     this.#keeps = keeps;
-    this.#worker = new Worker(
-      ownProgram(new URL("./thread-main.js", import.meta.url)),
-      heapLimitMb === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapLimitMb } },
-    );
+    this.#worker = new Worker(ownProgram(new URL("./thread-main.js", import.meta.url)), {
+      workerData: { nativeCalls: this.#ending.state } satisfies ThreadData,
+      ...(heapLimitMb === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapLimitMb } }),
+    });
     this.#worker.on("message", (message: FromWorker) => {
       if (message.type === "ready") this.#loadEnds();
       if (message.type === "free") this.#becomeSpare();
@@ -56,6 +63,7 @@ class WorkerThread implements Channel {
     });
     this.#worker.on("exit", (code) => {
       clearTimeout(this.#patience);
+      this.#ending.over();
       spares.forget(this);
       this.#loadEnds();
       this.listener.gone(`exited with code ${code}`, this.#fault);
@@ -90,13 +98,10 @@ class WorkerThread implements Channel {
   lowerPriority(): void {}
 
   kill(): void {
-    void this.#worker.terminate();
+    this.#ending.begin(() => void this.#worker.terminate());
   }
 
-  /**
-   * Lets the thread end by itself. A thread that is terminated while it loads ONNX Runtime ends the whole process:
-   * onnxruntime-node throws an error there that nothing catches.
-   */
+  /** Lets the thread end by itself, once nothing is loading in it. */
   retire(): void {
     this.post({ type: "stop" }, []);
     this.#patience = setTimeout(() => this.kill(), RETIRES_WITHIN_MS).unref();

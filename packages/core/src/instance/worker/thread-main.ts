@@ -1,10 +1,13 @@
-import { parentPort } from "node:worker_threads";
+import { parentPort, workerData } from "node:worker_threads";
 import type { ToWorker } from "./messages.js";
+import { guardNativeCalls } from "./native-calls.js";
 import { serveModels } from "./serve-models.js";
+import type { ThreadData } from "./thread-channel.js";
 
 /* The program of a worker thread. */
 
 const port = parentPort!;
+guardNativeCalls((workerData as ThreadData).nativeCalls);
 
 serveModels({
   post: (message, transfer) => port.postMessage(message, transfer),

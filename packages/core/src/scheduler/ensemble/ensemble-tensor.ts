@@ -55,7 +55,8 @@ export function innerDimsOf(
 
 /**
  * Converts the shape of a tensor that goes from a model with a batch axis to one without, or back. An axis of one row
- * is added or removed if the dimensions do not fit as they are.
+ * is added or removed if the dimensions do not fit as they are. Between models with a batch axis, rows of one value each
+ * may lack their second axis, as the answers of Triton's FIL backend do.
  */
 export function convertShape(
   shape: readonly number[],
@@ -63,8 +64,12 @@ export function convertShape(
   dims: readonly number[],
   batched: boolean,
 ): readonly number[] {
-  if (batched === batchSize > 0) return shape;
+  if (batched === batchSize > 0) return batched && lacksAxisOfOne(shape, dims) ? [...shape, 1] : shape;
   const fits = matchesShape(dims, shape);
   if (batched) return fits ? [1, ...shape] : shape;
   return !fits && batchSize === 1 ? shape.slice(1) : shape;
+}
+
+function lacksAxisOfOne(shape: readonly number[], dims: readonly number[]): boolean {
+  return shape.length === 1 && dims.length === 1 && dims[0] === 1;
 }
