@@ -61,7 +61,7 @@ const ORDER = {
   "text-generation": ["tensors", "sampling", "chat", "tokenizer", "generator", "decoder"],
   openai: [],
   trees: [],
-  media: [],
+  media: ["parameters", "wav", "signal", "image", "audio"],
   cloud: [],
   cli: [
     "descriptor-fault.ts",

@@ -1,6 +1,8 @@
 /*
  * `@tritonjs/core/backend`: interfaces for custom backends.
  */
+
+export { findModelFile, type ModelFile, type ModelLocation } from "./backends/model-file.js";
 export type {
   Backend,
   BackendFactory,
@@ -16,3 +18,6 @@ export type {
   ExecutionWatcher,
   Executor,
 } from "./instance/executor.js";
+export { workerExecutor } from "./instance/worker/program-executor.js";
+export type { WorkerBatch, WorkerModel, WorkerResult } from "./instance/worker/worker-model.js";
+export type { WorkerProgram } from "./instance/worker/worker-program.js";
