@@ -28,7 +28,7 @@ describe("a WAV file", () => {
     const scaled = (tag: 6 | 7, codes: number[]) =>
       decode(writeWav(Uint8Array.from(codes), { tag, bits: 8 }))[0]!.map((value) => value * 32768);
     expect(scaled(6, [0xd5, 0x55, 0xaa, 0x2a, 0x80])).toEqual([8, -8, 32256, -32256, 5504]);
-    expect(scaled(7, [0xff, 0x7f, 0x80, 0x00, 0xce])).toEqual([0, -0, 32124, -32124, 244]);
+    expect(scaled(7, [0xff, 0x7f, 0x80, 0x00, 0xce])).toEqual([0, 0, 32124, -32124, 988]);
   });
 
   it("with the extensible format, further chunks of odd sizes, and a claimed size that is unknown", () => {
