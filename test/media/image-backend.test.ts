@@ -94,20 +94,15 @@ describe("a bound image backend", () => {
     expect(await outcomeOf(other)).toBe("done");
   });
 
-  it("has no axis of rows if the model does not batch", async () => {
+  it("has the rows in the dims if the model does not batch", async () => {
     const model = triton.bind({
       modelName: "pixels",
       inferFunc: image({ width: 4, height: 4, colour: "grey", layout: "NHWC", originalSize: true }),
-      inputs: [{ name: "image", dtype: "BYTES", shape: [1] }],
-      outputs: [
-        { name: "pixels", dtype: "FP32", shape: [4, 4, 1] },
-        { name: "original_size", dtype: "INT32", shape: [2] },
-      ],
       config: { batching: false },
     });
-    const { pixels, original_size } = await model.inferSample({ image: [fixture("turned.jpg")] });
-    expect(pixels.shape).toEqual([4, 4, 1]);
-    expect([...original_size.data]).toEqual([96, 72]);
+    const { pixels, original_size } = await model.inferSample({ image: [[fixture("turned.jpg")], [jpeg]] });
+    expect(pixels!.shape).toEqual([2, 4, 4, 1]);
+    expect([...(original_size!.data as Int32Array)]).toEqual([96, 72, 72, 96]);
   });
 
   it("is a step of an ensemble, whose errors name the ensemble", async () => {

@@ -20,8 +20,9 @@ async function serving(files: RepositoryFiles, run: (triton: Triton) => Promise<
 }
 
 /** The reason why a model of a repository was not loaded. */
-function reasonOf(triton: Triton, model: string): string {
-  return triton.service.repositoryIndex(false).find(({ name }) => name === model)!.reason ?? "";
+async function reasonOf(triton: Triton, model: string): Promise<string> {
+  const rows = await triton.service.repositoryIndex(false);
+  return rows.find(({ name }) => name === model)?.reason ?? "";
 }
 
 describe("config.pbtxt", () => {
@@ -104,7 +105,7 @@ output [ { name: "DATA" data_type: TYPE_UINT8 dims: [ 3, 20, 30 ] }, { name: "or
   ])("with backend %s and the parameters %j is refused with the reason", async (backend, given, text) => {
     const files = { "m/config.pbtxt": `backend: "${backend}"\n${parameters(given)}`, "m/1/": "" };
     await serving(files, async (triton) => {
-      expect(reasonOf(triton, "m")).toContain(text);
+      expect(await reasonOf(triton, "m")).toContain(text);
     });
   });
 
@@ -115,7 +116,7 @@ output [ { name: "pixels" data_type: TYPE_FP32 dims: [ 3, 8, 9 ] } ]`,
       "m/1/": "",
     };
     await serving(files, async (triton) => {
-      expect(reasonOf(triton, "m")).toContain(
+      expect(await reasonOf(triton, "m")).toContain(
         "model 'm', tensor 'pixels': the model expects dims [3, 8, 8] but the model configuration specifies dims [3, 8, 9]",
       );
     });

@@ -84,7 +84,10 @@ export class FourierTransform {
           let angle = turn;
           for (let r = 0; r < factor; r++) {
             const from = group + groups * (p + length * r);
-            const [x, y, c, s] = [real[from]!, imaginary[from]!, cos[angle]!, sin[angle]!];
+            const x = real[from]!;
+            const y = imaginary[from]!;
+            const c = cos[angle]!;
+            const s = sin[angle]!;
             sumReal += x * c - y * s;
             sumImaginary += x * s + y * c;
             angle += step;
@@ -104,9 +107,12 @@ export class FourierTransform {
     const step = groups * length;
     for (let p = 0; p < length; p++) {
       const angle = p * groups;
-      const [c1, s1] = [cos[angle]!, sin[angle]!];
-      const [c2, s2] = [cos[2 * angle]!, sin[2 * angle]!];
-      const [c3, s3] = [cos[3 * angle]!, sin[3 * angle]!];
+      const c1 = cos[angle]!;
+      const s1 = sin[angle]!;
+      const c2 = cos[2 * angle]!;
+      const s2 = sin[2 * angle]!;
+      const c3 = cos[3 * angle]!;
+      const s3 = sin[3 * angle]!;
       for (let group = 0; group < groups; group++) {
         const i = group + groups * p;
         const evenReal = real[i]! + real[i + 2 * step]!;
@@ -121,13 +127,16 @@ export class FourierTransform {
         const to = group + groups * 4 * p;
         nextReal[to] = evenReal + oddReal;
         nextImaginary[to] = evenImaginary + oddImaginary;
-        const [x1, y1] = [evenReal2 + oddReal2, evenImaginary2 + oddImaginary2];
+        const x1 = evenReal2 + oddReal2;
+        const y1 = evenImaginary2 + oddImaginary2;
         nextReal[to + groups] = x1 * c1 - y1 * s1;
         nextImaginary[to + groups] = x1 * s1 + y1 * c1;
-        const [x2, y2] = [evenReal - oddReal, evenImaginary - oddImaginary];
+        const x2 = evenReal - oddReal;
+        const y2 = evenImaginary - oddImaginary;
         nextReal[to + 2 * groups] = x2 * c2 - y2 * s2;
         nextImaginary[to + 2 * groups] = x2 * s2 + y2 * c2;
-        const [x3, y3] = [evenReal2 - oddReal2, evenImaginary2 - oddImaginary2];
+        const x3 = evenReal2 - oddReal2;
+        const y3 = evenImaginary2 - oddImaginary2;
         nextReal[to + 3 * groups] = x3 * c3 - y3 * s3;
         nextImaginary[to + 3 * groups] = x3 * s3 + y3 * c3;
       }

@@ -73,7 +73,10 @@ export class MelSpectrogram {
     const [first, second] = this.#powers;
     for (let bin = 0; bin < first.length; bin++) {
       const mirrored = bin === 0 ? 0 : nFft - bin;
-      const [a, b, c, d] = [real[bin]!, imaginary[bin]!, real[mirrored]!, imaginary[mirrored]!];
+      const a = real[bin]!;
+      const b = imaginary[bin]!;
+      const c = real[mirrored]!;
+      const d = imaginary[mirrored]!;
       const one = ((a + c) ** 2 + (b - d) ** 2) / 4;
       const two = ((b + d) ** 2 + (a - c) ** 2) / 4;
       first[bin] = power === 2 ? one : Math.sqrt(one);
