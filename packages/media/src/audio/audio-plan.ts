@@ -1,4 +1,4 @@
-import { assertInteger, assertOneOf, invalidOption } from "../parameters/invalid-option.js";
+import { assertInteger, assertOneOf, mediaOptionError } from "../parameters/option-checks.js";
 import { transformFactors } from "../signal/fourier.js";
 import type { AudioOptions } from "./audio-options.js";
 
@@ -72,19 +72,20 @@ export function planAudio({ preset, ...options }: AudioOptions): AudioPlan {
   assertInteger("windowLength", plan.windowLength, 1, nFft);
   assertInteger("power", plan.power, 1, 2);
   assertInteger("maxBytes", plan.maxBytes, 1, 2 ** 31 - 1);
-  if (transformFactors(nFft) === undefined) throw invalidOption("nFft", "a product of primes up to 31", nFft);
+  if (transformFactors(nFft) === undefined)
+    throw mediaOptionError("nFft", "a product of primes up to 31", nFft);
   if (!(plan.fMin >= 0 && plan.fMin < plan.fMax && plan.fMax <= sampleRate / 2)) {
-    throw invalidOption("fMin and fMax", `0 <= fMin < fMax <= ${sampleRate / 2}`, [plan.fMin, plan.fMax]);
+    throw mediaOptionError("fMin and fMax", `0 <= fMin < fMax <= ${sampleRate / 2}`, [plan.fMin, plan.fMax]);
   }
-  if (!(plan.floor > 0)) throw invalidOption("floor", "a number above 0", plan.floor);
+  if (!(plan.floor > 0)) throw mediaOptionError("floor", "a number above 0", plan.floor);
   if (seconds !== undefined && !(seconds * sampleRate >= 1 && seconds <= LONGEST_SECONDS)) {
-    throw invalidOption("seconds", `a number above 0, up to ${LONGEST_SECONDS}`, seconds);
+    throw mediaOptionError("seconds", `a number above 0, up to ${LONGEST_SECONDS}`, seconds);
   }
   if (!(plan.maxSeconds > 0 && plan.maxSeconds <= LONGEST_SECONDS)) {
-    throw invalidOption("maxSeconds", `a number above 0, up to ${LONGEST_SECONDS}`, plan.maxSeconds);
+    throw mediaOptionError("maxSeconds", `a number above 0, up to ${LONGEST_SECONDS}`, plan.maxSeconds);
   }
   if (!plan.mono && features !== "waveform") {
-    throw invalidOption("mono", `true with the features '${features}'`, plan.mono);
+    throw mediaOptionError("mono", `true with the features '${features}'`, plan.mono);
   }
   return plan;
 }

@@ -65,7 +65,7 @@ export interface ImageOptions {
   /**
    * Images of an instance that are decoded at a time, on libuv's threads. More of them wait.
    *
-   * @default the number of processors, at most the size of libuv's pool (4, or UV_THREADPOOL_SIZE)
+   * @default twice the number of processors, at most the size of libuv's pool (4, or UV_THREADPOOL_SIZE)
    */
   readonly concurrency?: number;
   /** Name of the input, BYTES [1]. @default "image" */

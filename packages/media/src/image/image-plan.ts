@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import { assertInteger, assertOneOf, invalidOption } from "../parameters/invalid-option.js";
+import { assertInteger, assertOneOf, mediaOptionError } from "../parameters/option-checks.js";
 import type { ImageFormat, ImageOptions } from "./image-options.js";
 
 /** Options with their defaults, all checked. */
@@ -70,15 +70,15 @@ export function planImage(options: ImageOptions): ImagePlan {
   assertInteger("height", height, 1, MAX_SIDE);
   if (options.shorterSide !== undefined) {
     assertInteger("shorterSide", shorterSide, Math.max(width, height), MAX_SIDE);
-    if (fit !== "cover") throw invalidOption("shorterSide", "no value unless fit is 'cover'", shorterSide);
+    if (fit !== "cover") throw mediaOptionError("shorterSide", "no value unless fit is 'cover'", shorterSide);
   }
   for (const name of ["scale", "mean", "std"] as const) {
     if (isBytes && options[name] !== undefined)
-      throw invalidOption(name, "no value with dtype UINT8, which keeps 0 to 255", options[name]);
+      throw mediaOptionError(name, "no value with dtype UINT8, which keeps 0 to 255", options[name]);
   }
-  if (!Number.isFinite(plan.scale)) throw invalidOption("scale", "a finite number", plan.scale);
-  if (plan.std.includes(0)) throw invalidOption("std", "numbers other than 0", options.std);
-  if (plan.background.length !== 3) throw invalidOption("background", "three numbers", plan.background);
+  if (!Number.isFinite(plan.scale)) throw mediaOptionError("scale", "a finite number", plan.scale);
+  if (plan.std.includes(0)) throw mediaOptionError("std", "numbers other than 0", options.std);
+  if (plan.background.length !== 3) throw mediaOptionError("background", "three numbers", plan.background);
   for (const value of plan.background) assertInteger("background", value, 0, 255);
   assertInteger("maxPixels", plan.maxPixels, 1, 2 ** 31 - 1);
   assertInteger("maxBytes", plan.maxBytes, 1, 2 ** 31 - 1);
@@ -89,14 +89,17 @@ export function planImage(options: ImageOptions): ImagePlan {
 /** Formats that are accepted unless others are given. */
 export const ALL_FORMATS: readonly ImageFormat[] = DEFAULTS.formats;
 
-/** More decodings at a time than libuv has threads would only wait, in front of the program's file operations. */
+/**
+ * More decodings at a time than libuv has threads would only wait, in front of the program's file operations. Two for a
+ * processor keep it busy while a finished image waits for the event loop.
+ */
 function defaultConcurrency(): number {
   const pool = Number(process.env.UV_THREADPOOL_SIZE) || 4;
-  return Math.max(1, Math.min(availableParallelism(), pool));
+  return Math.max(1, Math.min(2 * availableParallelism(), pool));
 }
 
 function perChannel(name: string, value: number | readonly number[], channels: number): readonly number[] {
   const values = typeof value === "number" ? Array.from({ length: channels }, () => value) : value;
   if (values.length === channels && values.every(Number.isFinite)) return values;
-  throw invalidOption(name, `a number, or ${channels} numbers, one for each channel`, value);
+  throw mediaOptionError(name, `a number, or ${channels} numbers, one for each channel`, value);
 }

@@ -10,7 +10,7 @@ export function shown(value: unknown): string {
 }
 
 /** Creates the error of an invalid option. */
-export function invalidOption(name: string, expected: string, got: unknown): TritonError {
+export function mediaOptionError(name: string, expected: string, got: unknown): TritonError {
   return new TritonError("INVALID_ARG", `${name}: expected ${expected}, got ${shown(got)}`, {
     reason: "INVALID_OPTION",
   });
@@ -19,11 +19,11 @@ export function invalidOption(name: string, expected: string, got: unknown): Tri
 /** @throws TritonError INVALID_ARG unless the value is an integer in the range */
 export function assertInteger(name: string, value: number, least: number, most: number): void {
   if (Number.isInteger(value) && value >= least && value <= most) return;
-  throw invalidOption(name, `an integer from ${least} to ${most}`, value);
+  throw mediaOptionError(name, `an integer from ${least} to ${most}`, value);
 }
 
 /** @throws TritonError INVALID_ARG unless the value is one of the words */
 export function assertOneOf(name: string, value: string, words: readonly string[]): void {
   if (words.includes(value)) return;
-  throw invalidOption(name, `one of ${words.join(", ")}`, value);
+  throw mediaOptionError(name, `one of ${words.join(", ")}`, value);
 }
