@@ -8,6 +8,7 @@ const LONG = [
   // Random, hostile and large loads.
   "test/simulation/*-load.test.ts",
   "packages/trees/test/**/*.fuzz.test.ts",
+  "packages/media/test/**/*.fuzz.test.ts",
   "packages/tools/test/analyze/search/*.exhaustive.test.ts",
   "test/stress/**/*.test.ts",
   "packages/core/test/scheduler/priority-queue.mass-cancellation.test.ts",

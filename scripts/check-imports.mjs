@@ -98,7 +98,7 @@ const ORDER = {
     "openai-handler.ts",
   ],
   trees: ["forest", "formats", "readers", "scoring", "backend"],
-  media: [],
+  media: ["parameters", "wav", "signal", "image", "audio"],
   cloud: ["rewrite", "vertex-ai", "sagemaker"],
   cli: [
     "descriptor-fault.ts",

@@ -1,7 +1,7 @@
-import { type Triton, TritonError } from "@tritonjs/core";
+import type { Triton } from "@tritonjs/core";
 import { onnxruntime } from "@tritonjs/core/onnxruntime";
+import { image } from "@tritonjs/media";
 import { CLASSES, makeClassifier, makeSegmenter } from "./make-models.js";
-import { readPpm, toPlanes } from "./ppm.js";
 
 /** Width and height in pixels of the picture that the models get. */
 export const SIZE = 16;
@@ -12,7 +12,7 @@ export const SIZE = 16;
  *
  * ```
  *                                         +--> [classifier: ONNX] --> probabilities
- * image (PPM) --> [decode] --> pixels ----|
+ * image (JPEG) -> [decode] --> pixels ----|
  *                                         +--> [segmenter: ONNX] ---> mask
  * ```
  */
@@ -20,20 +20,7 @@ export function bindPicture(triton: Triton) {
   const config = { maxBatchSize: 8 };
   triton.bind({
     modelName: "decode",
-    inputs: [{ name: "image", dtype: "BYTES", shape: [1] }],
-    outputs: [{ name: "pixels", dtype: "FP32", shape: [3, SIZE, SIZE] }],
-    inferFunc: (requests) =>
-      requests.map(({ inputs: { image } }) => {
-        const pixels = new Float32Array(image.data.length * 3 * SIZE * SIZE);
-        try {
-          for (const [i, bytes] of image.data.entries()) {
-            pixels.set(toPlanes(readPpm(bytes), SIZE), i * 3 * SIZE * SIZE);
-          }
-        } catch (error) {
-          return new TritonError("INVALID_ARG", (error as Error).message);
-        }
-        return { pixels };
-      }),
+    inferFunc: image({ width: SIZE, height: SIZE, fit: "fill" }),
     config,
   });
   triton.bind({

@@ -34,7 +34,9 @@ describe("the pipeline examples", () => {
       ["s", "s", "s", "s", "s", "s", "m", "b"], // biome-ignore format: rows of the mask
     );
     expect(lines[8]).toMatch(/^sky: (0\.[5-9]|1)/);
-    expect(lines.at(-1)).toBe("in ensemble 'picture', not a PPM picture: 10 bytes");
+    expect(lines.at(-1)).toBe(
+      "in ensemble 'picture', input 'image': expected an image (jpeg, png, webp, gif, tiff, avif), got 10 bytes of something else",
+    );
   });
 
   it("accumulator keeps sums between requests, in a callback and in an ONNX model", async () => {

@@ -1,0 +1,68 @@
+import type { MelScale } from "../signal/mel-filters.js";
+
+/** What the model gets: the samples, overlapping frames of samples, or a mel spectrogram. */
+export type AudioFeatures = "waveform" | "frames" | "mel";
+
+/**
+ * Scale of the values of a mel spectrogram: as they are, natural logarithm, logarithm to base 10, decibels, or Whisper's:
+ * to base 10, at most 8 below the file's largest, then (x + 4) / 4, without the last frame.
+ */
+export type AudioLog = "none" | "ln" | "log10" | "db" | "whisper";
+
+/** Options of `audio`. */
+export interface AudioOptions {
+  /**
+   * Other defaults: `whisper` is OpenAI's log-mel spectrogram, FP32 [80, 3000] of 30 seconds at 16 kHz (with `mels: 128`
+   * as for its large-v3).
+   */
+  readonly preset?: "whisper";
+  /** @default "waveform"; "mel" with the preset */
+  readonly features?: AudioFeatures;
+  /** Samples in a second of the result, from 1,000 to 192,000. Files with other rates are resampled. @default 16,000 */
+  readonly sampleRate?: number;
+  /** True for the mean of the channels; false for an axis of channels, only with the features `waveform`. @default true */
+  readonly mono?: boolean;
+  /** Seconds of the result: longer files are cut, shorter ones get silence at their end. @default as long as the file; 30 with the preset */
+  readonly seconds?: number;
+  /** Samples of a frame, for the features `frames`. @default 400 */
+  readonly frameLength?: number;
+  /** Samples from the start of a frame to that of the next. @default 160 */
+  readonly hopLength?: number;
+  /** Samples of a Fourier transform, a product of primes up to 31. @default 400 */
+  readonly nFft?: number;
+  /** Samples of the periodic Hann window. @default nFft */
+  readonly windowLength?: number;
+  /** True if frames are centred on their samples, with the signal mirrored at its ends. @default true */
+  readonly center?: boolean;
+  /** Exponent of the magnitudes: 1, or 2 for powers. @default 2 */
+  readonly power?: 1 | 2;
+  /** Bands of the mel spectrogram. @default 80 */
+  readonly mels?: number;
+  /** Lowest frequency of the bands in Hz. @default 0 */
+  readonly fMin?: number;
+  /** Highest frequency of the bands in Hz. @default half the sample rate */
+  readonly fMax?: number;
+  /** @default "slaney", as librosa and Whisper; "htk" as torchaudio */
+  readonly melScale?: MelScale;
+  /** `slaney` divides each band by half its width in Hz; `none` leaves its peak at 1. @default "slaney" */
+  readonly melNorm?: "slaney" | "none";
+  /** @default "none"; "whisper" with the preset */
+  readonly log?: AudioLog;
+  /** Least value before a logarithm. @default 1e-10 */
+  readonly floor?: number;
+  /** True for an output `lengths`, INT32 [1]: samples or frames of each file, without padding. @default false */
+  readonly lengths?: boolean;
+  /** Most bytes of a file. @default 67,108,864 (64 MiB) */
+  readonly maxBytes?: number;
+  /**
+   * Most seconds of the files of a request together, each as long as the longest, because shorter ones are padded.
+   * `seconds` replaces this limit.
+   *
+   * @default 600
+   */
+  readonly maxSeconds?: number;
+  /** Name of the input, BYTES [1]. @default "audio" */
+  readonly inputName?: string;
+  /** Name of the output. @default the features: "waveform", "frames" or "mel" */
+  readonly outputName?: string;
+}
