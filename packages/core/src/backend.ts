@@ -16,3 +16,5 @@ export type {
   ExecutionWatcher,
   Executor,
 } from "./instance/executor.js";
+export { divideOutputs, joinInputs } from "./instance/join-batch.js";
+export { OutputsWithParameters, type ResponseParameters } from "./response/response-parameters.js";

@@ -58,8 +58,9 @@ export class InferenceServerClient extends SharedMemoryCalls {
     const accepted = call.responseCompression ?? this.options.responseCompression;
     if (accepted !== undefined) headers["accept-encoding"] = accepted;
     const sent = compression === undefined ? body : await compressBody(body, compression);
+    const { sequence } = call;
     const answer = await this.calls.request(
-      { method: "POST", path, headers, body: sent, idempotent: false },
+      { method: "POST", path, headers, body: sent, idempotent: false, balanced: true, sequence },
       call,
     );
     return decodeInferResponse(answer.body, answer.headers);

@@ -27,7 +27,18 @@ export interface CommonClientOptions {
    * the error has the time as `retryAfterMs`. @default false
    */
   readonly retryUnavailable?: boolean;
+  /** Finds the addresses of a host, for addresses such as `dns://name:8000`. @default that of Node.js */
+  readonly lookup?: Lookup;
+  /** Milliseconds after which a call looks the addresses of a host up again. @default 5000 */
+  readonly lookupIntervalMs?: number;
 }
+
+/**
+ * Finds all addresses of a host.
+ *
+ * @returns IP addresses; an address that is missing from the next answer gets no further calls
+ */
+export type Lookup = (hostname: string) => Promise<readonly string[]>;
 
 /** Options of every call of both clients. */
 export interface CommonCallOptions extends Pick<InferOptions, "signal" | "timeoutMs"> {

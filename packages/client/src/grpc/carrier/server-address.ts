@@ -9,7 +9,8 @@ export interface ServerAddress {
   readonly security: ChannelCredentials;
 }
 
-const DEFAULT_PORT = 8001;
+/** Port of an address that names none. */
+export const DEFAULT_PORT = 8001;
 
 /**
  * Reads the address of a server: `localhost`, `localhost:8001`, `grpc://host:port`, `grpcs://host:port` for TLS, or a

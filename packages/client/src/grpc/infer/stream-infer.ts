@@ -40,7 +40,7 @@ type Stream = ClientDuplexStream<RequestMessage, ResponseMessage>;
 
 const modelStreamInfer = method(
   "ModelStreamInfer",
-  "changes",
+  "infers",
   inference.ModelInferRequest,
   inference.ModelStreamInferResponse,
 );
@@ -58,7 +58,7 @@ export async function* streamInfer(
   { endOnError, requestCompression, ...options }: StreamInferOptions,
 ): AsyncGenerator<StreamInferResponse, void, void> {
   const headers = endOnError ? { ...options.headers, ...ERROR_MODE } : options.headers;
-  const { call, deadline } = calls.duplex<RequestMessage, ResponseMessage>(
+  const { call, deadline } = await calls.duplex<RequestMessage, ResponseMessage>(
     { ...modelStreamInfer, compression: requestCompression },
     { ...options, headers },
   );
