@@ -43,6 +43,10 @@ const LONG = [
   "test/package/package-managers.test.ts",
   "test/package/typescript-versions.test.ts",
   "test/package/bundlers.test.ts",
+  // Servers that die, come back and change their addresses.
+  "packages/client/test/remote/remote.health.test.ts",
+  "packages/client/test/servers/several-servers.test.ts",
+  "test/e2e/killed-replicas.test.ts",
   // Schemas of Kubernetes from npm, and the Helm chart through Go.
   "test/deploy/schemas.test.ts",
   // Commands against several servers, with TLS, streams of tokens and sequences.

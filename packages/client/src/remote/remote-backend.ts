@@ -1,6 +1,6 @@
-import type { AutoCompleteConfig } from "@tritonjs/core/config";
 import type { Backend, Executor, ExecutorContext, ModelDescription } from "@tritonjs/core/backend";
-import { toConfigDataType, TritonError } from "@tritonjs/protocol";
+import type { AutoCompleteConfig } from "@tritonjs/core/config";
+import { TritonError, toConfigDataType } from "@tritonjs/protocol";
 import type { RemoteDescription } from "./remote-description.js";
 import { RemoteExecutor } from "./remote-executor.js";
 import type { ReplicaPool } from "./replica-pool.js";
@@ -30,7 +30,8 @@ export class RemoteBackend implements Backend {
     if (maxBatchSize !== undefined && (written === 0 || written > maxBatchSize))
       config.setMaxBatchSize(maxBatchSize);
     const { maxBatchSize: size } = config.config;
-    if (size > 1 && dynamicBatching === undefined && sequenceBatching === undefined) config.setDynamicBatching();
+    if (size > 1 && dynamicBatching === undefined && sequenceBatching === undefined)
+      config.setDynamicBatching();
     if (decoupled === true) config.setModelTransactionPolicy({ decoupled });
     const dimsOf = (shape: readonly number[]): readonly number[] =>
       size > 0 && asInConfig !== true ? shape.slice(1) : shape;

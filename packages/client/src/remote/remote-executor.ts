@@ -162,7 +162,8 @@ export class RemoteExecutor implements Executor {
       execution.requests.map(async (request) => {
         const call = this.#prepared([request], Object.fromEntries(request.inputs));
         const limits = this.#limits(execution, request.signal);
-        const hasId = request.correlationId !== undefined && request.correlationId !== "" && request.correlationId !== 0n;
+        const hasId =
+          request.correlationId !== undefined && request.correlationId !== "" && request.correlationId !== 0n;
         try {
           const result = await (hasId
             ? this.#sequences.infer(request, call, limits)
@@ -200,7 +201,10 @@ export class RemoteExecutor implements Executor {
 
   #prepared(requests: readonly ExecutableRequest[], inputs: Record<string, Tensor>): PreparedCall {
     const real = requests.filter(({ ready }) => ready);
-    const id = real.map((request) => request.id).filter((one) => one !== "").join(",");
+    const id = real
+      .map((request) => request.id)
+      .filter((one) => one !== "")
+      .join(",");
     const traceparent = real.find((request) => request.traceparent !== undefined)?.traceparent;
     const outputs = requestedBy(real);
     const parameters = ownParameters(real[0]?.parameters);

@@ -134,7 +134,11 @@ export function protocolOf(url: string, protocol: RemoteProtocol = "grpc"): Remo
 }
 
 function invalid(option: string, expected: string, got: unknown): TritonError {
-  return new TritonError("INVALID_ARG", `remote model, option ${option}: expected ${expected}, got '${got}'`, {
-    reason: "INVALID_OPTION",
-  });
+  return new TritonError(
+    "INVALID_ARG",
+    `remote model, option ${option}: expected ${expected}, got '${got}'`,
+    {
+      reason: "INVALID_OPTION",
+    },
+  );
 }

@@ -40,7 +40,12 @@ export async function remote(options: RemoteOptions): Promise<RemoteModel> {
   }
 }
 
-function assertPossible({ decoupled }: RemoteDescription, streams: boolean, model: string, url: string): void {
+function assertPossible(
+  { decoupled }: RemoteDescription,
+  streams: boolean,
+  model: string,
+  url: string,
+): void {
   if (decoupled !== true || streams) return;
   throw new TritonError(
     "UNSUPPORTED",

@@ -51,11 +51,20 @@ function overGrpc(url: string, settings: RemoteSettings): ReplicaClient {
   const client = new GrpcClient(url, {
     ...NO_RETRIES,
     ...present({ headers, accessToken, tls }),
-    channelOptions: { ...CHANNEL, ...nameOptions(settings.urls, present({ tls })), ...settings.channelOptions },
+    channelOptions: {
+      ...CHANNEL,
+      ...nameOptions(settings.urls, present({ tls })),
+      ...settings.channelOptions,
+    },
   });
   return {
     infer: (call) => client.infer(model, { ...call, ...versioned }),
-    stream: async function* ({ headers: callHeaders, signal, timeoutMs = Number.POSITIVE_INFINITY, ...request }) {
+    stream: async function* ({
+      headers: callHeaders,
+      signal,
+      timeoutMs = Number.POSITIVE_INFINITY,
+      ...request
+    }) {
       const one = { ...request, ...versioned, modelName: model, enableEmptyFinalResponse: true };
       const options = { ...present({ headers: callHeaders, signal }), timeoutMs, endOnError: true };
       for await (const { result, error, final } of client.streamInfer([one], options)) {

@@ -131,7 +131,10 @@ export class ReplicaPool {
   async firstServing(): Promise<Replica> {
     const { initTimeoutMs, model } = this.settings;
     const tooLate = new AbortController();
-    const timer = initTimeoutMs === Number.POSITIVE_INFINITY ? undefined : setTimeout(() => tooLate.abort(), initTimeoutMs);
+    const timer =
+      initTimeoutMs === Number.POSITIVE_INFINITY
+        ? undefined
+        : setTimeout(() => tooLate.abort(), initTimeoutMs);
     try {
       for (;;) {
         const found = this.#replicas.find(({ serving }) => serving);

@@ -34,11 +34,13 @@ export function optionsOf(source: Pick<ModelSource, "name" | "config" | "setting
   const text = (key: string): string | undefined =>
     source.config.parameters[key]?.stringValue ?? source.settings[key.replaceAll("_", "-")];
   const urls = (text("urls") ?? "").split(/[\s,]+/).filter((url) => url !== "");
-  if (urls.length === 0) throw invalid(source.name, "urls", "addresses of servers, separated by commas", text("urls"));
+  if (urls.length === 0)
+    throw invalid(source.name, "urls", "addresses of servers, separated by commas", text("urls"));
   const numbers = Object.entries(NUMBERS).flatMap(([key, option]) => {
     const value = text(key);
     if (value === undefined) return [];
-    if (value.trim() === "" || Number.isNaN(Number(value))) throw invalid(source.name, key, "a number", value);
+    if (value.trim() === "" || Number.isNaN(Number(value)))
+      throw invalid(source.name, key, "a number", value);
     return [[option, Number(value)]];
   });
   const flags = Object.entries(FLAGS).flatMap(([key, option]) => {

@@ -35,9 +35,13 @@ export function areSeveral(urls: string | readonly string[]): boolean {
 export function listOf(urls: string | readonly string[]): readonly string[] {
   const list = typeof urls === "string" ? [urls] : [...new Set(urls)];
   if (list.length > 0) return list;
-  throw new TritonError("INVALID_ARG", "urls: expected the address of at least one server, got an empty list", {
-    reason: "INVALID_OPTION",
-  });
+  throw new TritonError(
+    "INVALID_ARG",
+    "urls: expected the address of at least one server, got an empty list",
+    {
+      reason: "INVALID_OPTION",
+    },
+  );
 }
 
 /** The addresses of a list, in which names stand for all addresses that a lookup finds for them. */
@@ -71,12 +75,14 @@ export class ServerAddresses {
 
   /** The addresses as of the last lookup. */
   get current(): readonly string[] {
-    return [...new Set(this.#urls.flatMap((url) => this.#found.get(url) ?? (this.#names.has(url) ? [] : [url])))];
+    return [
+      ...new Set(this.#urls.flatMap((url) => this.#found.get(url) ?? (this.#names.has(url) ? [] : [url]))),
+    ];
   }
 
   /**
-   * Starts a lookup if it is time for one; undefined otherwise. Calls share a lookup. A name that cannot be found keeps
-   * the addresses that it had.
+   * Starts a lookup if it is time for one; undefined otherwise. Calls share a lookup. A name for which nothing is found
+   * keeps the addresses that it had.
    *
    * @throws TritonError UNAVAILABLE if no address is known at all.
    */
@@ -96,6 +102,7 @@ export class ServerAddresses {
       [...this.#names].map(async ([url, { hostname, port }]) => {
         try {
           const found = await this.#lookup(hostname);
+          if (found.length === 0) throw notFound(hostname);
           this.#found.set(
             url,
             found.map((address) => `${address.includes(":") ? `[${address}]` : address}:${port}`),
@@ -106,7 +113,7 @@ export class ServerAddresses {
       }),
     );
     if (this.current.length > 0) return;
-    throw fault ?? notFound([...this.#names.values()].map(({ hostname }) => hostname).join(", "));
+    throw fault!;
   }
 }
 

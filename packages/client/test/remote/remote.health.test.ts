@@ -10,7 +10,9 @@ type Protocol = "grpc" | "http";
 async function mortalReplica(protocol: Protocol) {
   const model = new HeldModel();
   const server: ReplicaServer = await startReplica((triton) => model.bind(triton));
-  const proxy = await TcpProxy.start(protocol === "grpc" ? server.port : Number(new URL(server.httpUrl).port));
+  const proxy = await TcpProxy.start(
+    protocol === "grpc" ? server.port : Number(new URL(server.httpUrl).port),
+  );
   return { model, server, proxy, url: `${protocol}://127.0.0.1:${proxy.port}` };
 }
 

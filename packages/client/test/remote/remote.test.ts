@@ -1,4 +1,4 @@
-import { batch, type InferContext, Triton, TritonError } from "@tritonjs/core";
+import { batch, type InferContext, type Triton, TritonError } from "@tritonjs/core";
 import { describe, expect, test } from "vitest";
 import { remote } from "../../src/remote/index.js";
 import { DOUBLE, localServer, startReplica } from "./support/replicas.js";
@@ -81,7 +81,9 @@ describe.each(["grpc", "http"] as const)("a model behind a server over %s", (pro
     const expected = await near.infer("same", inputs as never);
     const got = await far.infer(inputs as never);
     for (const name of tensors) {
-      const [one, other] = [got, expected].map((all) => (all as Record<string, { data: ArrayLike<unknown> }>)[name]!);
+      const [one, other] = [got, expected].map(
+        (all) => (all as Record<string, { data: ArrayLike<unknown> }>)[name]!,
+      );
       expect(Array.from(one!.data)).toEqual(Array.from(other!.data));
     }
   });
@@ -154,7 +156,7 @@ describe.each(["grpc", "http"] as const)("a model behind a server over %s", (pro
           });
           return { total: Int32Array.from(rows) };
         }),
-        config: { sequence: {} as never },
+        config: { sequence: { maxSequenceIdleMicroseconds: 60_000_000 } },
       });
     const totals = new Map<string, number>();
     const replicas = await Promise.all([startReplica(counting), startReplica(counting)]);
@@ -233,10 +235,16 @@ test("an ensemble has steps on other servers", async () => {
 test("options that cannot be right are refused by name", async () => {
   const refusal = (options: object) => remote({ urls: "localhost:1", model: "m", ...options });
   await expect(refusal({ urls: [] })).rejects.toThrow("urls: expected the address of at least one server");
-  await expect(refusal({ urls: "ftp://x" })).rejects.toThrow("option urls: expected an address that begins with");
+  await expect(refusal({ urls: "ftp://x" })).rejects.toThrow(
+    "option urls: expected an address that begins with",
+  );
   await expect(refusal({ model: "" })).rejects.toThrow("option model: expected the name of a model, got ''");
-  await expect(refusal({ concurrency: 1.5 })).rejects.toThrow("concurrency: expected an integer of at least 1");
-  await expect(refusal({ protocol: "tcp" })).rejects.toThrow("protocol: expected 'grpc' or 'http', got 'tcp'");
+  await expect(refusal({ concurrency: 1.5 })).rejects.toThrow(
+    "concurrency: expected an integer of at least 1",
+  );
+  await expect(refusal({ protocol: "tcp" })).rejects.toThrow(
+    "protocol: expected 'grpc' or 'http', got 'tcp'",
+  );
 });
 
 test("servers that do not come are reported after the limit", async () => {

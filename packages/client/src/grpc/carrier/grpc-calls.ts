@@ -82,7 +82,11 @@ export class GrpcCalls {
       const { path, compression } = method;
       const encode = (message: Q) => encodeMessage(method.request, message);
       const decode = (bytes: Buffer) => decodeMessage(method.response, bytes);
-      const stream = await this.#carrier.duplex({ path, compression, encode, decode }, call.headers, deadline);
+      const stream = await this.#carrier.duplex(
+        { path, compression, encode, decode },
+        call.headers,
+        deadline,
+      );
       return { call: stream, deadline };
     } catch (error) {
       deadline.end();

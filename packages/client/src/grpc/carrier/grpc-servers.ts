@@ -50,7 +50,5 @@ export function nameOptions(
 ): Readonly<Record<string, string>> {
   const [first] = listOf(urls);
   const name = tls ? hostNameOf(first!, DEFAULT_PORT)?.hostname : undefined;
-  return name === undefined
-    ? {}
-    : { "grpc.ssl_target_name_override": name, "grpc.default_authority": name };
+  return name === undefined ? {} : { "grpc.ssl_target_name_override": name, "grpc.default_authority": name };
 }

@@ -1,7 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import { Caller } from "../../call/caller.js";
-import { rememberFailure } from "../../call/failed-attempt.js";
 import type { CallDeadline } from "../../call/deadline.js";
+import { rememberFailure } from "../../call/failed-attempt.js";
 import type { CallOptions, ClientOptions } from "../client-options.js";
 import { answerError } from "./answer-error.js";
 import type { HttpAnswer, HttpRequest } from "./http-carrier.js";

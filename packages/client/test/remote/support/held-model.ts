@@ -1,7 +1,7 @@
 import { batch, type Triton } from "@tritonjs/core";
 import { DOUBLE } from "./replicas.js";
 
-/** A model `y = 2 x` whose batches wait until the test lets them go. */
+/** A model `y = 2 x` without batching of requests, whose executions wait until the test lets them go. */
 export class HeldModel {
   /** Batches that have begun, in order. */
   begun = 0;
@@ -27,7 +27,7 @@ export class HeldModel {
         }
         return { y: x.data.map((value) => 2 * value) };
       }),
-      config: { instanceGroup: [{ count: 4 }] },
+      config: { instanceGroup: [{ count: 4 }], maxBatchSize: 1 },
     });
   }
 
