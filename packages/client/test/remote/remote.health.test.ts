@@ -51,7 +51,7 @@ describe.each<Protocol>(["grpc", "http"])("replicas over %s", (protocol) => {
     expect(one.model.begun).toBe(dead);
     one.model.release();
     await one.proxy.listen();
-    await expect.poll(async () => (await infer(1), one.model.begun)).toBeGreaterThan(dead);
+    await expect.poll(() => begunAfter(infer(1), one.model)).toBeGreaterThan(dead);
   });
 
   test("a batch whose requests may run twice runs on another replica", async () => {
@@ -93,6 +93,12 @@ describe.each<Protocol>(["grpc", "http"])("replicas over %s", (protocol) => {
   });
 });
 
+/** The batches that a model has begun, once a request has ended. */
+async function begunAfter(request: Promise<unknown>, model: HeldModel): Promise<number> {
+  await request;
+  return model.begun;
+}
+
 test("replicas found for a name come and go while requests run", async () => {
   const [one, other] = [await mortalReplica("grpc"), await mortalReplica("grpc")];
   const addresses = new Map([["one", true]]);
@@ -104,7 +110,7 @@ test("replicas found for a name come and go while requests run", async () => {
   other.model.release();
   const name = `dns://double.models.svc:${one.proxy.port}`;
   const { infer } = await bound({ urls: [name, other.url], lookup, lookupIntervalMs: 5 });
-  await expect.poll(async () => (await infer(1), one.model.begun)).toBeGreaterThan(0);
+  await expect.poll(() => begunAfter(infer(1), one.model)).toBeGreaterThan(0);
   one.model.held = true;
   const before = one.model.begun;
   const running: Promise<unknown>[] = [];
@@ -122,7 +128,7 @@ test("replicas found for a name come and go while requests run", async () => {
   await Promise.all(running);
   addresses.delete("gone");
   const again = one.model.begun;
-  await expect.poll(async () => (await infer(1), one.model.begun)).toBeGreaterThan(again);
+  await expect.poll(() => begunAfter(infer(1), one.model)).toBeGreaterThan(again);
 });
 
 test("a name without addresses is reported with the reason", async () => {
