@@ -7,6 +7,9 @@ import { Triton } from "@tritonjs/core";
 import { expect, onTestFinished, test } from "vitest";
 import { repositoryRoot } from "../support/repository.js";
 
+/** Each of the processes starts twice, which takes long on a busy machine. */
+const TIMEOUT_MS = 240_000;
+
 const PROGRAM = join(repositoryRoot, "test", "e2e", "support", "replica-program.mjs");
 
 /** A replica in a process of its own, which can be killed and started again on the same port. */
@@ -79,7 +82,9 @@ async function killInTurn(replicas: readonly ReplicaProcess[], infer: (value: nu
   }
 }
 
-test("replicas that are killed under load lose no request that may run twice", async () => {
+test("replicas that are killed under load lose no request that may run twice", {
+  timeout: TIMEOUT_MS,
+}, async () => {
   const replicas = await Promise.all([ReplicaProcess.start(), ReplicaProcess.start()]);
   const triton = new Triton({ exitTimeoutSecs: 0 });
   onTestFinished(() => triton.close());
@@ -99,7 +104,9 @@ test("replicas that are killed under load lose no request that may run twice", a
   expect(ends.length).toBeGreaterThan(50);
 });
 
-test("replicas that are killed under load lose only what they were running", async () => {
+test("replicas that are killed under load lose only what they were running", {
+  timeout: TIMEOUT_MS,
+}, async () => {
   const replicas = await Promise.all([ReplicaProcess.start(), ReplicaProcess.start()]);
   const client = new InferenceServerClient(replicas.map(({ url }) => url));
   onTestFinished(() => client.close());

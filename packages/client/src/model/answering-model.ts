@@ -12,7 +12,7 @@ import type { InferResult } from "../infer/infer-result.js";
 import { resultArrays } from "../infer/result-arrays.js";
 import type { CommonCallOptions, VersionOption } from "../options/client-options.js";
 import { type CommonModelOptions, DEFAULT_MAX_QUEUE_SIZE } from "../options/model-options.js";
-import { KnownModel, type ServerAddresses, type ServerOfModel } from "./known-model.js";
+import { type AddressOrList, KnownModel, type ServerOfModel } from "./known-model.js";
 
 /** A client of a server that answers an inference with one response. */
 export interface AnsweringServer extends ServerOfModel {
@@ -32,8 +32,8 @@ export abstract class AnsweringModel<
   readonly #gate: ConcurrencyGate;
 
   constructor(
-    server: ServerAddresses | S,
-    open: (url: ServerAddresses) => S,
+    server: AddressOrList | S,
+    open: (url: AddressOrList) => S,
     modelName: string,
     options: CommonModelOptions,
   ) {

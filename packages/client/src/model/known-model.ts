@@ -19,7 +19,7 @@ export interface ServerOfModel {
 }
 
 /** The address of a server, or a list of addresses. */
-export type ServerAddresses = string | readonly string[];
+export type AddressOrList = string | readonly string[];
 
 /** The configuration that such a client returns. */
 export type ConfigOf<S extends ServerOfModel> = Awaited<ReturnType<S["getModelConfig"]>>;
@@ -43,8 +43,8 @@ export abstract class KnownModel<S extends ServerOfModel> {
 
   /** @param server addresses of servers to open a client for, or a client, which `close` leaves open */
   constructor(
-    server: ServerAddresses | S,
-    open: (url: ServerAddresses) => S,
+    server: AddressOrList | S,
+    open: (url: AddressOrList) => S,
     modelName: string,
     options: CommonModelOptions,
   ) {
@@ -164,6 +164,6 @@ export abstract class KnownModel<S extends ServerOfModel> {
   }
 }
 
-function isAddress(server: ServerAddresses | object): server is ServerAddresses {
+function isAddress(server: AddressOrList | object): server is AddressOrList {
   return typeof server === "string" || Array.isArray(server);
 }

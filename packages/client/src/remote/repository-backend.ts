@@ -23,14 +23,14 @@ const FLAGS = {
  * The backend `remote` of a repository. The parameters of the configuration are the options of {@link remote}, in
  * Triton's spelling; the settings of the backend are defaults for all models.
  */
-export const remoteBackend: BackendFactory = (source) => remote(optionsOf(source));
+export const remoteBackend: BackendFactory = (source) => remote(remoteOptionsOf(source));
 
 /**
  * Reads the options from the parameters of a configuration.
  *
  * @throws TritonError INVALID_ARG that names the parameter, what was expected and what was given.
  */
-export function optionsOf(source: Pick<ModelSource, "name" | "config" | "settings">): RemoteOptions {
+export function remoteOptionsOf(source: Pick<ModelSource, "name" | "config" | "settings">): RemoteOptions {
   const text = (key: string): string | undefined =>
     source.config.parameters[key]?.stringValue ?? source.settings[key.replaceAll("_", "-")];
   const urls = (text("urls") ?? "").split(/[\s,]+/).filter((url) => url !== "");

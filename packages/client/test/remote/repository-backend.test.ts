@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { batch, type Triton } from "@tritonjs/core";
 import { expect, onTestFinished, test } from "vitest";
-import { optionsOf, remoteBackend } from "../../src/remote/repository-backend.js";
+import { remoteBackend, remoteOptionsOf } from "../../src/remote/repository-backend.js";
 import { DOUBLE, localServer, startReplica } from "./support/replicas.js";
 
 function repository(config: string): string {
@@ -51,7 +51,7 @@ test("a config.pbtxt that contradicts the server is not loaded", async () => {
   );
   const triton = localServer({ modelRepository, backends, exitOnError: false });
   await triton.ready().catch(() => {});
-  const [entry] = triton.service.repositoryIndex();
+  const [entry] = await triton.service.repositoryIndex(false);
   expect(entry).toMatchObject({
     name: "far",
     state: "UNAVAILABLE",
@@ -69,20 +69,20 @@ test("reads the options from parameters and settings, and names what is wrong", 
           Object.entries(parameters).map(([key, stringValue]) => [key, { stringValue }]),
         ),
       },
-    }) as unknown as Parameters<typeof optionsOf>[0];
+    }) as unknown as Parameters<typeof remoteOptionsOf>[0];
   const given = { urls: "http://a:8000,http://b:8000", idempotent: "true", hedge_after_ms: "20" };
-  expect(optionsOf(source(given, { "access-token": "secret" }))).toEqual({
+  expect(remoteOptionsOf(source(given, { "access-token": "secret" }))).toEqual({
     urls: ["http://a:8000", "http://b:8000"],
     model: "far",
     idempotent: true,
     hedgeAfterMs: 20,
     accessToken: "secret",
   });
-  expect(() => optionsOf(source({}))).toThrow(
+  expect(() => remoteOptionsOf(source({}))).toThrow(
     "parameter 'urls' of model 'far': expected addresses of servers",
   );
-  expect(() => optionsOf(source({ ...given, retries: "two" }))).toThrow("expected a number, got 'two'");
-  expect(() => optionsOf(source({ ...given, idempotent: "yes" }))).toThrow(
+  expect(() => remoteOptionsOf(source({ ...given, retries: "two" }))).toThrow("expected a number, got 'two'");
+  expect(() => remoteOptionsOf(source({ ...given, idempotent: "yes" }))).toThrow(
     "expected true or false, got 'yes'",
   );
 });

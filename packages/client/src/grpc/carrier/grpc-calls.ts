@@ -14,7 +14,7 @@ import type { Compression } from "../../options/client-options.js";
 import type { CallOptions, ClientOptions } from "../client-options.js";
 import { callError } from "./call-error.js";
 import type { GrpcRequest, StreamCarrier } from "./grpc-carrier.js";
-import { openCarrier } from "./grpc-servers.js";
+import { openGrpcCarrier } from "./grpc-servers.js";
 
 /** A method of the server. */
 export interface RemoteMethod<Q, R> {
@@ -52,7 +52,7 @@ export class GrpcCalls {
   readonly #caller: Caller<GrpcRequest, Buffer>;
 
   constructor(urls: string | readonly string[], options: ClientOptions) {
-    this.#carrier = openCarrier(urls, options);
+    this.#carrier = openGrpcCarrier(urls, options);
     this.#caller = new Caller(this.#carrier, options);
   }
 

@@ -5,10 +5,10 @@ import { SeveralServers } from "../../servers/several-servers.js";
 import type { CallOptions, ClientOptions } from "../client-options.js";
 import { failureOf } from "./failure.js";
 import { GrpcCarrier, type GrpcRequest, type StreamCarrier, type StreamMethod } from "./grpc-carrier.js";
-import { DEFAULT_PORT } from "./server-address.js";
+import { DEFAULT_GRPC_PORT } from "./server-address.js";
 
 /** Opens the carrier of one server, or of several. */
-export function openCarrier(urls: string | readonly string[], options: ClientOptions): StreamCarrier {
+export function openGrpcCarrier(urls: string | readonly string[], options: ClientOptions): StreamCarrier {
   return areSeveral(urls) ? new GrpcServers(urls, options) : new GrpcCarrier(listOf(urls)[0]!, options);
 }
 
@@ -18,7 +18,7 @@ const RECONNECT = { "grpc.initial_reconnect_backoff_ms": 100, "grpc.max_reconnec
 /** A carrier over several servers. A stream goes to one of them. */
 class GrpcServers extends SeveralServers<GrpcRequest, Buffer, GrpcCarrier> implements StreamCarrier {
   constructor(urls: string | readonly string[], options: ClientOptions) {
-    const addresses = new ServerAddresses(urls, options, DEFAULT_PORT);
+    const addresses = new ServerAddresses(urls, options, DEFAULT_GRPC_PORT);
     const channelOptions = { ...RECONNECT, ...nameOptions(urls, options), ...options.channelOptions };
     super(addresses, (url) => new GrpcCarrier(url, { ...options, channelOptions }), options);
   }
@@ -49,6 +49,6 @@ export function nameOptions(
   { tls }: Pick<ClientOptions, "tls">,
 ): Readonly<Record<string, string>> {
   const [first] = listOf(urls);
-  const name = tls ? hostNameOf(first!, DEFAULT_PORT)?.hostname : undefined;
+  const name = tls ? hostNameOf(first!, DEFAULT_GRPC_PORT)?.hostname : undefined;
   return name === undefined ? {} : { "grpc.ssl_target_name_override": name, "grpc.default_authority": name };
 }

@@ -5,7 +5,7 @@ import { rememberFailure } from "../../call/failed-attempt.js";
 import type { CallOptions, ClientOptions } from "../client-options.js";
 import { answerError } from "./answer-error.js";
 import type { HttpAnswer, HttpRequest } from "./http-carrier.js";
-import { openCarrier } from "./http-servers.js";
+import { openHttpCarrier } from "./http-servers.js";
 import { networkError } from "./network-error.js";
 
 /** A request without the members that its call adds. */
@@ -16,7 +16,7 @@ export class HttpCalls {
   readonly #caller: Caller<HttpRequest, HttpAnswer>;
 
   constructor(urls: string | readonly string[], options: ClientOptions) {
-    this.#caller = new Caller(openCarrier(urls, options), options);
+    this.#caller = new Caller(openHttpCarrier(urls, options), options);
   }
 
   /** Returns the answer, whatever its status. */
