@@ -2,7 +2,7 @@ import { TritonError } from "@tritonjs/protocol";
 
 /** The parts of Node.js that look a name up. Bundlers for browsers would stumble over an import of them. */
 interface NodeProcess {
-  getBuiltinModule?(name: "node:dns/promises"): {
+  getBuiltinModule?(name: "dns/promises"): {
     lookup(hostname: string, options: { all: true }): Promise<readonly { readonly address: string }[]>;
   };
 }
@@ -13,7 +13,7 @@ interface NodeProcess {
  * @throws TritonError UNSUPPORTED where there is none.
  */
 export async function defaultLookup(hostname: string): Promise<readonly string[]> {
-  const dns = (globalThis as { process?: NodeProcess }).process?.getBuiltinModule?.("node:dns/promises");
+  const dns = (globalThis as { process?: NodeProcess }).process?.getBuiltinModule?.("dns/promises");
   if (dns === undefined) {
     throw new TritonError(
       "UNSUPPORTED",
