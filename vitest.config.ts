@@ -54,6 +54,10 @@ const LONG = [
   "test/package/bundlers.test.ts",
   // Three servers behind proxies, and servers with a Redis.
   "test/deploy/{proxies,shared-cache}.test.ts",
+  // Servers that die, come back and change their addresses.
+  "packages/client/test/remote/remote.health.test.ts",
+  "packages/client/test/servers/several-servers.test.ts",
+  "test/e2e/killed-replicas.test.ts",
   // Schemas of Kubernetes from npm, and the Helm chart through Go.
   "test/deploy/schemas.test.ts",
   // Commands against several servers, with TLS, streams of tokens and sequences.

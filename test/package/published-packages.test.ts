@@ -47,7 +47,7 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
         http: 2,
         "grpc-messages": 0,
         grpc: 3,
-        client: 2,
+        client: 3,
         opentelemetry: 2,
         "text-generation": 2,
         openai: 4,

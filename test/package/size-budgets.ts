@@ -17,7 +17,7 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   // Most of it is the generated code of the protocol's messages. It has the runtime of protobufjs in it.
   "grpc-messages": { packedKilobytes: 125, unpackedKilobytes: 1_250, dependencies: 0 },
   grpc: { packedKilobytes: 55, unpackedKilobytes: 200, dependencies: 3 },
-  client: { packedKilobytes: 60, unpackedKilobytes: 250, dependencies: 4 },
+  client: { packedKilobytes: 75, unpackedKilobytes: 320, dependencies: 4 },
   opentelemetry: { packedKilobytes: 20, unpackedKilobytes: 60, dependencies: 2 },
   // Most of it is the page.
   dashboard: { packedKilobytes: 60, unpackedKilobytes: 200, dependencies: 4 },
@@ -35,4 +35,4 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
 export const CORE_INSTALLED = { megabytes: 20, packages: 12 };
 
 /** `@tritonjs/client/http` as one file for a browser, with all that it needs. docs/client.md states these numbers. */
-export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 55, gzippedKilobytes: 19 };
+export const HTTP_CLIENT_BUNDLE = { minifiedKilobytes: 62, gzippedKilobytes: 21 };

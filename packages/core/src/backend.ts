@@ -20,6 +20,7 @@ export type {
   ExecutionWatcher,
   Executor,
 } from "./instance/executor.js";
+export { divideOutputs, joinInputs } from "./instance/join-batch.js";
 export {
   type ChangeGauge,
   type ContinuousWorkerOptions,
@@ -36,3 +37,4 @@ export type {
   WorkerResult,
 } from "./instance/worker/worker-model.js";
 export type { WorkerProgram } from "./instance/worker/worker-program.js";
+export { OutputsWithParameters, type ResponseParameters } from "./response/response-parameters.js";

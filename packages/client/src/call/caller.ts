@@ -6,6 +6,7 @@ import {
 } from "../options/client-options.js";
 import type { Carrier, OutgoingCall } from "./carrier.js";
 import { CallDeadline, pause } from "./deadline.js";
+import { rememberFailure } from "./failed-attempt.js";
 import { type RetryPolicy, retryDelay, retryPolicy } from "./retry.js";
 
 /** Makes calls over one carrier, with time limits, aborts and retries. Closing the client ends all its calls. */
@@ -40,7 +41,7 @@ export class Caller<Request extends OutgoingCall, Answer> {
       const hint = { retryAfterMs: outcome.retryAfterMs, leftMs: deadline.leftMs };
       const delay = retryDelay(outcome.failure, attempt, request.idempotent, this.#retry, hint);
       if (delay === undefined) {
-        if ("error" in outcome) throw outcome.error;
+        if ("error" in outcome) throw rememberFailure(outcome.error, outcome.failure);
         return outcome.answer;
       }
       if (delay >= deadline.leftMs) throw deadline.expired();
@@ -66,5 +67,6 @@ export class Caller<Request extends OutgoingCall, Answer> {
     this.#closed.abort(
       new TritonError("CANCELLED", "the client was closed", { reason: "CLIENT_CLOSED_MEANWHILE" }),
     );
+    this.#carrier.close();
   }
 }

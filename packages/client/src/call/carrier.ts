@@ -1,15 +1,22 @@
-import type { TritonError } from "@tritonjs/protocol";
+import type { RequestSequence, TritonError } from "@tritonjs/protocol";
 import type { CallDeadline } from "./deadline.js";
 import type { Failure } from "./retry.js";
 
-/** The part of a request that the retry loop uses. */
+/** The part of a request that the retry loop uses, and the choice among several servers. */
 export interface OutgoingCall {
   /** True when sending the request twice has the same effect as sending it once. */
   readonly idempotent: boolean;
+  /** True for an inference, which any of several servers may get. Other calls go to the first of them. */
+  readonly balanced?: boolean | undefined;
+  /** Sequence of an inference, all of which goes to one server. */
+  readonly sequence?: RequestSequence | undefined;
 }
 
-/** Whether a call only reads, or may change something at the server. A call that only reads is idempotent. */
-export type Effect = "reads" | "changes";
+/**
+ * Whether a call only reads, infers, or may change something at the server. A call that only reads is idempotent. Any of
+ * several servers may get an inference.
+ */
+export type Effect = "reads" | "infers" | "changes";
 
 /** Outcome of one attempt: the answer or the error. The call settles with it unless it is retried. */
 export type Attempt<Answer> = {
@@ -27,4 +34,6 @@ export interface Carrier<Request extends OutgoingCall, Answer> {
    * @throws TritonError for a request that cannot be sent.
    */
   attempt(request: Request, deadline: CallDeadline): Promise<Attempt<Answer>>;
+  /** Closes the connections. */
+  close(): void;
 }

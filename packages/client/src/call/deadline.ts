@@ -12,6 +12,8 @@ export class CallDeadline {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #fault: TritonError | undefined;
   #timedOut = false;
+  /** Called once at the end, for a carrier that follows an answer to its end. */
+  onEnd: (() => void) | undefined;
 
   constructor(timeoutMs: number, ...signals: readonly (AbortSignal | undefined)[]) {
     this.#timeoutMs = timeoutMs;
@@ -74,6 +76,9 @@ export class CallDeadline {
   end(): void {
     clearTimeout(this.#timer);
     for (const stop of this.#stopListening) stop();
+    const { onEnd } = this;
+    this.onEnd = undefined;
+    onEnd?.();
   }
 
   #abort(fault: TritonError): void {

@@ -29,10 +29,14 @@ export class DecoupledModelClient<
   const O extends readonly TensorSpec[] = readonly TensorSpec[],
 > extends KnownModel<InferenceServerClient> {
   /**
-   * @param server address of the server, or a client of it, which `close` leaves open
+   * @param server address of the server, a list of addresses, or a client, which `close` leaves open
    * @throws TritonError INVALID_ARG for an invalid address.
    */
-  constructor(server: string | InferenceServerClient, modelName: string, options: ModelClientOptions = {}) {
+  constructor(
+    server: string | readonly string[] | InferenceServerClient,
+    modelName: string,
+    options: ModelClientOptions = {},
+  ) {
     super(server, (url) => new InferenceServerClient(url, options), modelName, options);
   }
 

@@ -13,7 +13,7 @@ import {
   streamInfer,
 } from "./infer/stream-infer.js";
 
-const modelInfer = method("ModelInfer", "changes", inference.ModelInferRequest, inference.ModelInferResponse);
+const modelInfer = method("ModelInfer", "infers", inference.ModelInferRequest, inference.ModelInferResponse);
 
 /**
  * A client of any server that speaks the v2 (KServe / Triton) protocol over gRPC, with the calls of Triton's Python

@@ -30,10 +30,14 @@ export class ModelClient<
   const O extends readonly TensorSpec[] = readonly TensorSpec[],
 > extends AnsweringModel<I, O, InferenceServerClient, ModelInferOptions> {
   /**
-   * @param server address of the server, or a client of it, which `close` leaves open
+   * @param server address of the server, a list of addresses, or a client, which `close` leaves open
    * @throws TritonError INVALID_ARG for an invalid address.
    */
-  constructor(server: string | InferenceServerClient, modelName: string, options: ModelClientOptions = {}) {
+  constructor(
+    server: string | readonly string[] | InferenceServerClient,
+    modelName: string,
+    options: ModelClientOptions = {},
+  ) {
     super(server, (url) => new InferenceServerClient(url, options), modelName, options);
   }
 

@@ -60,8 +60,17 @@ export class InferenceServerClient extends SharedMemoryCalls {
     const accepted = call.responseCompression ?? this.options.responseCompression;
     if (accepted !== undefined) headers["accept-encoding"] = accepted;
     const sent = compression === undefined ? body : await compressBody(body, compression);
+    const { sequence } = call;
     const answer = await this.calls.request(
-      { method: "POST", path, headers, body: sent, idempotent: isRepeatable(this.options, call) },
+      {
+        method: "POST",
+        path,
+        headers,
+        body: sent,
+        idempotent: isRepeatable(this.options, call),
+        balanced: true,
+        sequence,
+      },
       { ...call, headers: withSequenceHeader(this.options, call) },
     );
     return decodeInferResponse(answer.body, answer.headers);

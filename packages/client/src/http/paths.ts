@@ -1,5 +1,8 @@
 import { TritonError } from "@tritonjs/protocol";
 
+/** Port of an address that names none. */
+export const DEFAULT_HTTP_PORT = 8000;
+
 /**
  * Completes the address of a server: `http://localhost:8000/`. Without a scheme it is HTTP, with the default port 8000.
  *
@@ -23,7 +26,8 @@ export function serverUrl(url: string): string {
       reason: "INVALID_OPTION",
     });
   }
-  if (bare && parsed.port === "" && !/:\d+$/.test(url.split("/")[0]!)) parsed.port = "8000";
+  if (bare && parsed.port === "" && !/:\d+$/.test(url.split("/")[0]!))
+    parsed.port = String(DEFAULT_HTTP_PORT);
   return `${parsed.origin}${parsed.pathname.replace(/\/+$/, "")}/`;
 }
 

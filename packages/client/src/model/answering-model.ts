@@ -12,7 +12,7 @@ import type { InferResult } from "../infer/infer-result.js";
 import { resultArrays } from "../infer/result-arrays.js";
 import type { CommonCallOptions, VersionOption } from "../options/client-options.js";
 import { type CommonModelOptions, DEFAULT_MAX_QUEUE_SIZE } from "../options/model-options.js";
-import { KnownModel, type ServerOfModel } from "./known-model.js";
+import { type AddressOrList, KnownModel, type ServerOfModel } from "./known-model.js";
 
 /** A client of a server that answers an inference with one response. */
 export interface AnsweringServer extends ServerOfModel {
@@ -31,7 +31,12 @@ export abstract class AnsweringModel<
 > extends KnownModel<S> {
   readonly #gate: ConcurrencyGate;
 
-  constructor(server: string | S, open: (url: string) => S, modelName: string, options: CommonModelOptions) {
+  constructor(
+    server: AddressOrList | S,
+    open: (url: AddressOrList) => S,
+    modelName: string,
+    options: CommonModelOptions,
+  ) {
     super(server, open, modelName, options);
     const { maxConcurrency = Number.POSITIVE_INFINITY, maxQueueSize = DEFAULT_MAX_QUEUE_SIZE } = options;
     this.#gate = new ConcurrencyGate(maxConcurrency, maxQueueSize);

@@ -18,6 +18,9 @@ export interface ServerOfModel {
   close(): void;
 }
 
+/** The address of a server, or a list of addresses. */
+export type AddressOrList = string | readonly string[];
+
 /** The configuration that such a client returns. */
 export type ConfigOf<S extends ServerOfModel> = Awaited<ReturnType<S["getModelConfig"]>>;
 
@@ -38,11 +41,16 @@ export abstract class KnownModel<S extends ServerOfModel> {
   readonly #closed = new AbortController();
   #model: Promise<Model<S>> | undefined;
 
-  /** @param server address of a server to open a client for, or a client, which `close` leaves open */
-  constructor(server: string | S, open: (url: string) => S, modelName: string, options: CommonModelOptions) {
+  /** @param server addresses of servers to open a client for, or a client, which `close` leaves open */
+  constructor(
+    server: AddressOrList | S,
+    open: (url: AddressOrList) => S,
+    modelName: string,
+    options: CommonModelOptions,
+  ) {
     this.modelName = modelName;
-    this.#ownsServer = typeof server === "string";
-    this.server = typeof server === "string" ? open(server) : server;
+    this.#ownsServer = isAddress(server);
+    this.server = isAddress(server) ? open(server) : server;
     this.options = options;
     // The first call reports the error.
     if (options.lazyInit === false) this.#knownModel().catch(() => {});
@@ -154,4 +162,8 @@ export abstract class KnownModel<S extends ServerOfModel> {
       signals: [signal, this.#closed.signal],
     });
   }
+}
+
+function isAddress(server: AddressOrList | object): server is AddressOrList {
+  return typeof server === "string" || Array.isArray(server);
 }

@@ -42,7 +42,18 @@ export interface CommonClientOptions {
    * and `deploy/nginx`. Characters that a header cannot carry are percent-encoded. @default no header
    */
   readonly sequenceHeader?: string;
+  /** Finds the addresses of a host, for addresses such as `dns://name:8000`. @default that of Node.js */
+  readonly lookup?: Lookup;
+  /** Milliseconds after which a call looks the addresses of a host up again. @default 5000 */
+  readonly lookupIntervalMs?: number;
 }
+
+/**
+ * Finds all addresses of a host.
+ *
+ * @returns IP addresses; an address that is missing from the next answer gets no further calls
+ */
+export type Lookup = (hostname: string) => Promise<readonly string[]>;
 
 /** Options of every call of both clients. */
 export interface CommonCallOptions extends Pick<InferOptions, "signal" | "timeoutMs"> {

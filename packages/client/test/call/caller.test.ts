@@ -14,6 +14,7 @@ function callerOf(outcomes: readonly Attempt<string>[], options: CommonClientOpt
   let attempts = 0;
   const carrier: Carrier<OutgoingCall, string> = {
     attempt: async () => outcomes[Math.min(attempts++, outcomes.length - 1)]!,
+    close: () => {},
   };
   const caller = new Caller(carrier, { retryDelayMs: 0, ...options });
   return { caller, attempts: () => attempts };
@@ -26,6 +27,7 @@ const silent: Carrier<OutgoingCall, string> = {
       const error = new TritonError("UNKNOWN", "the carrier's own error");
       signal.addEventListener("abort", () => resolve({ error }), { once: true });
     }),
+  close: () => {},
 };
 
 describe("a call", () => {

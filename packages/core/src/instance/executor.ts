@@ -34,6 +34,11 @@ export interface Execution {
   readonly layout?: BatchLayout | undefined;
   /** Aborted when every request of the batch has been cancelled. Created on first use. */
   readonly signal: AbortSignal;
+  /**
+   * Latest deadline of the requests, in milliseconds on `clock`; undefined if a request has none, and in a worker. A
+   * backend that passes the batch on passes on what is left of it.
+   */
+  readonly deadline?: number | undefined;
   /** Calls other models on behalf of the batch. Calls with tensors exist only on the main thread. */
   readonly models: ModelCaller & Partial<TensorCaller>;
   /** Clock of the model: the real one in a worker. */

@@ -192,6 +192,8 @@ async function whatItSays(
     const opens = instanceGroupProblems(placed, gpus).length === 0;
     return (opens ? await open?.(backend, placed) : undefined) ?? backend.describe();
   }
+  // Tells of the backend, which is closed if the version cannot be created.
+  if (backend.open === undefined) await open?.(backend, config);
   const completed = new AutoCompleteConfig(config);
   if (autoComplete) await backend.completeConfig(completed);
   return completed;

@@ -38,7 +38,7 @@ export function givenParameters(outputs: object): ResponseParameters | undefined
   return (outputs as { readonly [key]?: ResponseParameters })[key];
 }
 
-/** Outputs with parameters for their response. */
+/** Outputs with parameters for their response: for backends, whose outputs are tensors by name. */
 export class OutputsWithParameters extends Map<string, Tensor> {
   constructor(
     outputs: Iterable<readonly [string, Tensor]>,

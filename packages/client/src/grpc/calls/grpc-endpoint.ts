@@ -7,10 +7,11 @@ export abstract class GrpcEndpoint {
   protected readonly options: ClientOptions;
 
   /**
-   * @param url address of the server: `localhost:8001`, `grpcs://example.org:443`
+   * @param url address of the server: `localhost:8001`, `grpcs://example.org:443`; or several servers: a list of
+   * addresses, or `dns://name:8001` for all addresses of a name
    * @throws TritonError INVALID_ARG for an invalid address or certificate.
    */
-  constructor(url: string, options: ClientOptions = {}) {
+  constructor(url: string | readonly string[], options: ClientOptions = {}) {
     this.calls = new GrpcCalls(url, options);
     this.options = options;
   }

@@ -6,13 +6,15 @@ import {
   type MessageDecoder,
   type MessageEncoder,
 } from "@tritonjs/grpc-messages";
+import type { RequestSequence } from "@tritonjs/protocol";
 import { Caller } from "../../call/caller.js";
 import type { Effect } from "../../call/carrier.js";
 import type { CallDeadline } from "../../call/deadline.js";
 import type { Compression } from "../../options/client-options.js";
 import type { CallOptions, ClientOptions } from "../client-options.js";
 import { callError } from "./call-error.js";
-import { GrpcCarrier, type GrpcRequest } from "./grpc-carrier.js";
+import type { GrpcRequest, StreamCarrier } from "./grpc-carrier.js";
+import { openGrpcCarrier } from "./grpc-servers.js";
 
 /** A method of the server. */
 export interface RemoteMethod<Q, R> {
@@ -20,6 +22,7 @@ export interface RemoteMethod<Q, R> {
   readonly request: MessageEncoder<Q>;
   readonly response: MessageDecoder<R>;
   readonly idempotent: boolean;
+  readonly balanced: boolean;
   readonly compression?: Compression | undefined;
 }
 
@@ -30,8 +33,12 @@ export function method<Q, R>(
   request: MessageEncoder<Q>,
   response: MessageDecoder<R>,
 ): RemoteMethod<Q, R> {
-  return { path: inferencePath(name), request, response, idempotent: effect === "reads" };
+  const path = inferencePath(name);
+  return { path, request, response, idempotent: effect === "reads", balanced: effect === "infers" };
 }
+
+/** Options of a call, and the sequence of an inference. */
+type UnaryCallOptions = CallOptions & { readonly sequence?: RequestSequence | undefined };
 
 /** An open stream and its deadline. The caller must end the deadline. */
 export interface OpenStream<Q, R> {
@@ -41,20 +48,21 @@ export interface OpenStream<Q, R> {
 
 /** Makes unary calls and streams over gRPC. */
 export class GrpcCalls {
-  readonly #carrier: GrpcCarrier;
+  readonly #carrier: StreamCarrier;
   readonly #caller: Caller<GrpcRequest, Buffer>;
 
-  constructor(url: string, options: ClientOptions) {
-    this.#carrier = new GrpcCarrier(url, options);
+  constructor(urls: string | readonly string[], options: ClientOptions) {
+    this.#carrier = openGrpcCarrier(urls, options);
     this.#caller = new Caller(this.#carrier, options);
   }
 
   /** Calls a method with one request and one response. */
-  async unary<Q, R>(method: RemoteMethod<Q, R>, message: Q, call: CallOptions): Promise<R> {
-    const { path, idempotent, compression, request, response } = method;
+  async unary<Q, R>(method: RemoteMethod<Q, R>, message: Q, call: UnaryCallOptions): Promise<R> {
+    const { path, idempotent, balanced, compression, request, response } = method;
     const bytes = encodeMessage(request, message);
-    const { headers } = call;
-    const answer = await this.#caller.call({ path, idempotent, compression, bytes, headers }, call);
+    const { headers, sequence } = call;
+    const outgoing = { path, idempotent, balanced, sequence, compression, bytes, headers };
+    const answer = await this.#caller.call(outgoing, call);
     try {
       return decodeMessage(response, answer);
     } catch (error) {
@@ -67,14 +75,18 @@ export class GrpcCalls {
    * Opens a stream of requests and responses, without a time limit unless the call has one. The caller must read it to
    * its end, or cancel it.
    */
-  duplex<Q, R>(method: RemoteMethod<Q, R>, call: CallOptions): OpenStream<Q, R> {
+  async duplex<Q, R>(method: RemoteMethod<Q, R>, call: CallOptions): Promise<OpenStream<Q, R>> {
     const deadline = this.#caller.deadline(call, Number.POSITIVE_INFINITY);
     try {
       deadline.throwIfOver();
       const { path, compression } = method;
       const encode = (message: Q) => encodeMessage(method.request, message);
       const decode = (bytes: Buffer) => decodeMessage(method.response, bytes);
-      const stream = this.#carrier.duplex({ path, compression, encode, decode }, call.headers, deadline);
+      const stream = await this.#carrier.duplex(
+        { path, compression, encode, decode },
+        call.headers,
+        deadline,
+      );
       return { call: stream, deadline };
     } catch (error) {
       deadline.end();
@@ -85,6 +97,5 @@ export class GrpcCalls {
   /** Ends the calls in flight with CANCELLED. Later calls fail with UNAVAILABLE. */
   close(): void {
     this.#caller.close();
-    this.#carrier.close();
   }
 }

@@ -27,6 +27,24 @@ export interface GrpcRequest extends OutgoingCall {
   readonly compression: Compression | undefined;
 }
 
+/** A method of a stream, with its codec. */
+export interface StreamMethod<Q, R> {
+  readonly path: string;
+  readonly encode: (message: Q) => Buffer;
+  readonly decode: (bytes: Buffer) => R;
+  readonly compression: Compression | undefined;
+}
+
+/** A carrier that also opens streams: to one server, or to one of several. */
+export interface StreamCarrier extends Carrier<GrpcRequest, Buffer> {
+  /** Opens a stream of requests and responses. The caller must read it to its end, or cancel it. */
+  duplex<Q, R>(
+    method: StreamMethod<Q, R>,
+    headers: CallOptions["headers"],
+    deadline: CallDeadline,
+  ): ClientDuplexStream<Q, R> | Promise<ClientDuplexStream<Q, R>>;
+}
+
 /** Messages of any size, and windows that are large enough for tensors. */
 const CHANNEL_OPTIONS: ChannelOptions = {
   "grpc.max_receive_message_length": -1,
@@ -37,7 +55,7 @@ const CHANNEL_OPTIONS: ChannelOptions = {
 const asIs = (bytes: Buffer): Buffer => bytes;
 
 /** Sends requests with grpc-js. */
-export class GrpcCarrier implements Carrier<GrpcRequest, Buffer> {
+export class GrpcCarrier implements StreamCarrier {
   readonly #address: ServerAddress;
   readonly #options: ClientOptions;
   readonly #headers: () => Readonly<Record<string, string>>;
@@ -73,14 +91,8 @@ export class GrpcCarrier implements Carrier<GrpcRequest, Buffer> {
     });
   }
 
-  /** Opens a stream of requests and responses. The caller must read it to its end, or cancel it. */
   duplex<Q, R>(
-    method: {
-      readonly path: string;
-      readonly encode: (message: Q) => Buffer;
-      readonly decode: (bytes: Buffer) => R;
-      readonly compression: Compression | undefined;
-    },
+    method: StreamMethod<Q, R>,
     headers: CallOptions["headers"],
     deadline: CallDeadline,
   ): ClientDuplexStream<Q, R> {
@@ -93,7 +105,6 @@ export class GrpcCarrier implements Carrier<GrpcRequest, Buffer> {
     );
   }
 
-  /** Closes the connections. */
   close(): void {
     for (const client of this.#clients.values()) client.close();
   }

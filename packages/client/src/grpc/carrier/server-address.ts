@@ -9,7 +9,8 @@ export interface ServerAddress {
   readonly security: ChannelCredentials;
 }
 
-const DEFAULT_PORT = 8001;
+/** Port of an address that names none. */
+export const DEFAULT_GRPC_PORT = 8001;
 
 /**
  * Reads the address of a server: `localhost`, `localhost:8001`, `grpc://host:port`, `grpcs://host:port` for TLS, or a
@@ -27,7 +28,7 @@ export function serverAddress(url: string, tls: ClientOptions["tls"]): ServerAdd
   const target = rest.replace(/\/$/, "");
   const bare = /^(?:[^:/[\]]+|\[[0-9a-fA-F:.]+\])$/.test(target);
   return {
-    target: bare ? `${target}:${DEFAULT_PORT}` : target,
+    target: bare ? `${target}:${DEFAULT_GRPC_PORT}` : target,
     security: channelCredentials(tls ?? scheme === "grpcs"),
   };
 }

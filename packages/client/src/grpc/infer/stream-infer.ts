@@ -42,7 +42,7 @@ type Stream = ClientDuplexStream<RequestMessage, ResponseMessage>;
 
 const modelStreamInfer = method(
   "ModelStreamInfer",
-  "changes",
+  "infers",
   inference.ModelInferRequest,
   inference.ModelStreamInferResponse,
 );
@@ -60,7 +60,7 @@ export async function* streamInfer(
   { endOnError, requestCompression, ...options }: StreamInferOptions,
 ): AsyncGenerator<StreamInferResponse, void, void> {
   const headers = endOnError ? { ...options.headers, ...ERROR_MODE } : options.headers;
-  const { call, deadline } = calls.duplex<RequestMessage, ResponseMessage>(
+  const { call, deadline } = await calls.duplex<RequestMessage, ResponseMessage>(
     { ...modelStreamInfer, compression: requestCompression },
     { ...options, headers },
   );

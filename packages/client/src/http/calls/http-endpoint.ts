@@ -13,10 +13,11 @@ export abstract class HttpEndpoint {
   protected readonly options: ClientOptions;
 
   /**
-   * @param url address of the server: `localhost:8000`, `https://example.org/triton`
+   * @param url address of the server: `localhost:8000`, `https://example.org/triton`; or several servers: a list of
+   * addresses, or `dns://name:8000` for all addresses of a name
    * @throws TritonError INVALID_ARG for an invalid HTTP address.
    */
-  constructor(url: string, options: ClientOptions = {}) {
+  constructor(url: string | readonly string[], options: ClientOptions = {}) {
     this.calls = new HttpCalls(url, options);
     this.options = options;
   }

@@ -1,21 +1,22 @@
 import { TritonError } from "@tritonjs/protocol";
 import { Caller } from "../../call/caller.js";
 import type { CallDeadline } from "../../call/deadline.js";
+import { rememberFailure } from "../../call/failed-attempt.js";
 import type { CallOptions, ClientOptions } from "../client-options.js";
 import { answerError } from "./answer-error.js";
-import { type HttpAnswer, HttpCarrier, type HttpRequest } from "./http-carrier.js";
+import type { HttpAnswer, HttpRequest } from "./http-carrier.js";
+import { openHttpCarrier } from "./http-servers.js";
+import { networkError } from "./network-error.js";
 
 /** A request without the members that its call adds. */
 export type CallRequest = Omit<HttpRequest, "call" | "streamed">;
 
 /** Makes calls over HTTP, with complete or streamed answers. */
 export class HttpCalls {
-  readonly #carrier: HttpCarrier;
   readonly #caller: Caller<HttpRequest, HttpAnswer>;
 
-  constructor(url: string, options: ClientOptions) {
-    this.#carrier = new HttpCarrier(url, options);
-    this.#caller = new Caller(this.#carrier, options);
+  constructor(urls: string | readonly string[], options: ClientOptions) {
+    this.#caller = new Caller(openHttpCarrier(urls, options), options);
   }
 
   /** Returns the answer, whatever its status. */
@@ -42,9 +43,9 @@ export class HttpCalls {
     const deadline = this.#caller.deadline(call);
     try {
       const answer = await this.#caller.attempt({ ...request, call, streamed: true }, deadline);
-      const { headers, stream } = succeeded(answer);
+      const { url, headers, stream } = succeeded(answer);
       const got = headers.get("content-type") ?? "none";
-      if (got.split(";")[0]!.trim().toLowerCase() === type) return this.#chunks(stream, deadline);
+      if (got.split(";")[0]!.trim().toLowerCase() === type) return chunksOf(stream, url, deadline);
       await stream?.cancel();
       throw new TritonError("INTERNAL", `the server's answer: expected ${type}, got ${got}`, {
         reason: "INVALID_ANSWER",
@@ -59,28 +60,31 @@ export class HttpCalls {
   close(): void {
     this.#caller.close();
   }
+}
 
-  async *#chunks(
-    stream: ReadableStream<Uint8Array> | null,
-    deadline: CallDeadline,
-  ): AsyncGenerator<Uint8Array, void, void> {
-    try {
-      for await (const chunk of readChunks(stream)) {
-        deadline.hold();
-        yield chunk;
-        deadline.restart();
-      }
-    } catch (thrown) {
-      throw deadline.fault ?? this.#carrier.networkError(thrown);
-    } finally {
-      deadline.end();
+/** The parts of a body. The time limit applies to each part, and rests while the caller works on one. */
+async function* chunksOf(
+  stream: ReadableStream<Uint8Array> | null,
+  url: string,
+  deadline: CallDeadline,
+): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    for await (const chunk of readChunks(stream)) {
+      deadline.hold();
+      yield chunk;
+      deadline.restart();
     }
+  } catch (thrown) {
+    throw deadline.fault ?? networkError(thrown, url);
+  } finally {
+    deadline.end();
   }
 }
 
 function succeeded(answer: HttpAnswer): HttpAnswer {
-  if (answer.status !== 200) throw answerError(answer.status, answer.headers, answer.body);
-  return answer;
+  const { status, headers, body } = answer;
+  if (status === 200) return answer;
+  throw rememberFailure(answerError(status, headers, body), status === 503 ? "unavailable" : undefined);
 }
 
 /** The chunks of a body. Not every browser can iterate over a stream. */

@@ -23,6 +23,8 @@ export interface HttpRequest extends OutgoingCall {
 
 /** An answer over HTTP. */
 export interface HttpAnswer {
+  /** Address of the server that answered. */
+  readonly url: string;
   readonly status: number;
   readonly headers: Headers;
   /** The whole body; empty when it is left unread. */
@@ -52,20 +54,18 @@ export class HttpCarrier implements Carrier<HttpRequest, HttpAnswer> {
   async attempt(request: HttpRequest, { signal }: CallDeadline): Promise<Attempt<HttpAnswer>> {
     const [address, init] = this.#toFetch(request, signal);
     try {
-      const answer = await read(await this.#fetch(address, init), request.streamed === true);
+      const answer = await read(await this.#fetch(address, init), request.streamed === true, this.#url);
       // A proxy answers 502 when its connection to the server ended before the server's answer.
       if (answer.status === 502) return { answer, failure: "lost" };
       if (answer.status !== 503) return { answer };
       return { answer, failure: "unavailable", retryAfterMs: retryAfterOf(answer.headers, Date.now()) };
     } catch (thrown) {
-      return { error: this.networkError(thrown), failure: wasNeverSent(thrown) ? "not-sent" : "lost" };
+      return { error: networkError(thrown, this.#url), failure: wasNeverSent(thrown) ? "not-sent" : "lost" };
     }
   }
 
-  /** The error of a request without a complete answer. */
-  networkError(thrown: unknown) {
-    return networkError(thrown, this.#url);
-  }
+  /** `fetch` owns the connections. */
+  close(): void {}
 
   #toFetch(request: HttpRequest, signal: AbortSignal): [string, RequestInit] {
     const { method, path, body, call } = request;
@@ -82,11 +82,11 @@ export class HttpCarrier implements Carrier<HttpRequest, HttpAnswer> {
   }
 }
 
-async function read(response: Response, streamed: boolean): Promise<HttpAnswer> {
+async function read(response: Response, streamed: boolean, url: string): Promise<HttpAnswer> {
   const { status, headers } = response;
-  if (streamed && status === 200) return { status, headers, body: NO_BYTES, stream: response.body };
+  if (streamed && status === 200) return { url, status, headers, body: NO_BYTES, stream: response.body };
   const bytes = new Uint8Array(await response.arrayBuffer());
-  return { status, headers, body: await decoded(bytes, headers.get("content-encoding")), stream: null };
+  return { url, status, headers, body: await decoded(bytes, headers.get("content-encoding")), stream: null };
 }
 
 /** Merges headers without regard to case; later ones override earlier ones. */

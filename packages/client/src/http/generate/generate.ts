@@ -41,7 +41,7 @@ export async function* generateStream(
 
 function outgoing(path: string, inputs: GenerateInputs): CallRequest {
   const headers = { "content-type": "application/json" };
-  return { method: "POST", path, headers, body: toJson(inputs), idempotent: false };
+  return { method: "POST", path, headers, body: toJson(inputs), idempotent: false, balanced: true };
 }
 
 /** An error in an event, or with status 200, comes without its code. */
