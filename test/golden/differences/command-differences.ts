@@ -74,7 +74,11 @@ const newerOptions: CommandDifference = {
       serve(draft, [pattern(text)]);
     } else if (/thread-count$/.test(option))
       serve(draft, [pattern(`Warning: '--${option}' has no effect: `)]);
-    else serve(draft, []);
+    else {
+      serve(draft, []);
+      const isCloud = option === "allow-sagemaker" && value === "true";
+      if (isCloud) draft.output?.splice(-1, 0, pattern('I "Started Sagemaker HTTPService at 127.0.0.1:'));
+    }
   },
 };
 

@@ -1,7 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 
 /** Text for a value in an error message. */
-export function shown(value: unknown): string {
+export function optionText(value: unknown): string {
   return typeof value === "string"
     ? `'${value}'`
     : Array.isArray(value)
@@ -11,7 +11,7 @@ export function shown(value: unknown): string {
 
 /** Creates the error of an invalid option. */
 export function mediaOptionError(name: string, expected: string, got: unknown): TritonError {
-  return new TritonError("INVALID_ARG", `${name}: expected ${expected}, got ${shown(got)}`, {
+  return new TritonError("INVALID_ARG", `${name}: expected ${expected}, got ${optionText(got)}`, {
     reason: "INVALID_OPTION",
   });
 }
