@@ -14,6 +14,8 @@ const LONG = [
   "packages/core/test/scheduler/priority-queue.mass-cancellation.test.ts",
   "packages/http/test/bad-inputs/{framing,encodings}.test.ts",
   "packages/grpc/test/server.bad-input.test.ts",
+  "packages/grpc/test/transport/http2/connection.test.ts",
+  "packages/core/test/scheduler/sequence-batch/implicit-states.test.ts",
   "packages/client/test/http/inference-server-client.data-types.test.ts",
   "test/core/request-settlement.test.ts",
   "packages/text-generation/test/decoder/text-generation.mixed-load.test.ts",
@@ -25,7 +27,7 @@ const LONG = [
   "test/core/native-calls-in-threads.test.ts",
   "test/core/python-models/python-{backends,faults,process-lifetime,model-calls,readiness,interface}.test.ts",
   "test/core/python-models/{bound-python-models,execution-environments,torch-models}.test.ts",
-  "test/core/process-instances.test.ts",
+  "test/core/{process,recycled}-instances.test.ts",
   "test/core/model-repository/javascript-{models,model-control}.test.ts",
   // A browser.
   "test/dashboard/browser{,-operations}.test.ts",
@@ -35,12 +37,17 @@ const LONG = [
   "test/core/cloud-repository/s3-*.test.ts",
   "packages/core/test/repository/cloud/cloud-source.google-and-azure.test.ts",
   "test/e2e/nest-routes.test.ts",
-  "test/examples/mounted-servers.test.ts",
+  "test/examples/{backend-models,mounted-servers,pipelines}.test.ts",
+  "test/e2e/quickstart-server.test.ts",
   "test/examples/text-engines.test.ts",
   // Networks of real size.
   "test/examples/{voice-activity,text-in-pictures}.test.ts",
   "test/docs/getting-started.test.ts",
+  // The code of all guides; the README is tested with the behaviours.
+  "test/docs/code-snippets.guides.test.ts",
   "test/openai/ai-sdk.test.ts",
+  // The checks of this repository, on repositories with mistakes.
+  "test/repository/import-rules.test.ts",
   // Runs of the compiler.
   "test/types/forgotten-wrapper.test.ts",
   // The codec, generated again.
@@ -61,7 +68,8 @@ const LONG = [
   // Schemas of Kubernetes from npm, and the Helm chart through Go.
   "test/deploy/schemas.test.ts",
   // Commands against several servers, with TLS, streams of tokens and sequences.
-  "packages/tools/test/perf/perf.{targets,openai,periodic}.test.ts",
+  "packages/tools/test/perf/perf.{servers,targets,openai,periodic}.test.ts",
+  "packages/tools/test/load/load-generator.test.ts",
   // Commands that are interrupted.
   "packages/tools/test/lifetime/interrupted-commands.test.ts",
 ];
