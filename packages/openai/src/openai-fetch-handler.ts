@@ -17,8 +17,8 @@ const KEYS = [
 
 /**
  * The OpenAI endpoints for any server with the web platform's `Request` and `Response`: Hono, Next, and, through
- * `toNodeListener` of `@tritonjs/http`, Express. A generation is cancelled when the signal of its request aborts, or the
- * body of its answer is cancelled.
+ * `toNodeListener` of `@tritonjs/http`, Express. A generation is cancelled when the signal of its request aborts, or
+ * the body of its answer is cancelled.
  *
  * @param target a `Triton`, or any other object with a service
  * @throws TritonError INVALID_ARG for an unknown option or a wrong value.

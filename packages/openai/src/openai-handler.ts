@@ -26,11 +26,14 @@ import { type ChatTemplateSettings, ChatTemplates } from "./templates/chat-templ
 
 /** Options of the OpenAI endpoints, wherever they are mounted. */
 export interface OpenAiEndpointOptions extends OpenAiAccessOptions, ChatTemplateSettings {
-  /** `max_tokens` of requests without one; unless given, 16 for completions as OpenAI has it, and the model's own for chats. */
+  /**
+   * `max_tokens` of requests without one; unless given, 16 for completions as in OpenAI's API, and the model's own
+   * default for chats.
+   */
   readonly defaultMaxTokens?: number;
   /** Largest body of a request in bytes; 64 MiB unless given. */
   readonly maxBodySize?: number;
-  /** Most choices of a request, which are requests to the model; 128 unless given. */
+  /** Largest number of choices of a request, each of which is a request to the model; 128 unless given. */
   readonly maxChoices?: number;
   /** Lets pages of other origins use the endpoints; none unless given. */
   readonly cors?: CorsOptions;
@@ -49,9 +52,9 @@ export const OPENAI_OPTION_KEYS = keyList<OpenAiEndpointOptions>({
   cors: true,
 });
 
-/** As the JSON of v2 requests. The memory budget of requests bounds the bodies of all requests together. */
+/** Default of `maxBodySize`, as for v2 requests. The memory budget of requests bounds all bodies together. */
 const MAX_BODY_SIZE = DEFAULT_MAX_INPUT_SIZE;
-/** As OpenAI has it. */
+/** Default of `maxChoices`, as in OpenAI's API. */
 const MAX_CHOICES = 128;
 
 /** Headers of answers that OpenAI's clients read. */
@@ -63,7 +66,7 @@ const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 /**
  * Makes a handler of all endpoints over a service, for any kind of server.
  *
- * @throws TritonError INVALID_ARG for an option that cannot have its value
+ * @throws TritonError INVALID_ARG for an option with a wrong value
  */
 export function openAiHandler(service: InferenceService, options: OpenAiEndpointOptions): V2Handler {
   const { defaultMaxTokens, maxBodySize = MAX_BODY_SIZE, maxChoices = MAX_CHOICES, cors } = options;

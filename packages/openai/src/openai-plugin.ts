@@ -14,7 +14,7 @@ const KEYS = ["triton", "prefix", "logLevel", "logSerializers", ...OPENAI_OPTION
 
 /**
  * The OpenAI endpoints as a fastify plugin, for an existing application and any prefix. The plugin reads request bodies
- * itself, so that the application's limits and parsers do not concern them.
+ * itself, so the application's limits and parsers do not apply to them.
  *
  * @throws TritonError INVALID_ARG for an unknown option or a wrong value.
  * @example

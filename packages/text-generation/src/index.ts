@@ -38,5 +38,5 @@ export type { ConstraintVocabulary, TokenConstraint } from "./structured/token-c
 export { TEXT_INPUTS, TEXT_OUTPUTS } from "./tensors/text-model-tensors.js";
 export { type CertainText, StopTexts } from "./tokenizer/stop-texts.js";
 
-/** Backends of models of a repository, by the name in their configuration. */
+/** Backends for models of a repository, by the name in `config.pbtxt`. */
 export const repositoryBackends = { text_generation: textGenerationBackend };

@@ -1,5 +1,6 @@
 /*
- * Models on other servers as models of this one. The only part of the package that needs `@tritonjs/core`.
+ * `@tritonjs/client/remote`: models of other servers as models of this one. Only this part of the package needs
+ * `@tritonjs/core`.
  */
 import type { BackendFactory } from "@tritonjs/core/backend";
 import { remoteBackend } from "./repository-backend.js";
@@ -9,5 +10,5 @@ export type { Lookup } from "../options/client-options.js";
 export { type RemoteModel, remote } from "./remote.js";
 export type { RemoteOptions, RemoteProtocol } from "./remote-options.js";
 
-/** The backends that a `config.pbtxt` can name, for core. */
+/** Backends for models of a repository, by the name in `config.pbtxt`. */
 export const repositoryBackends: Readonly<Record<string, BackendFactory>> = { remote: remoteBackend };

@@ -15,7 +15,7 @@ export interface CallLimits {
   leftMs(): number;
 }
 
-/** Makes calls at the replicas of a pool: on another one where that is safe, and on two when the first is slow. */
+/** Calls the replicas of a pool. Retries on another replica where that is safe, and hedges a slow call. */
 export class RemoteCalls {
   constructor(private readonly pool: ReplicaPool) {}
 
@@ -97,7 +97,7 @@ export class RemoteCalls {
     }
   }
 
-  /** A replica that the call has not tried; else, any that serves, for which it waits. */
+  /** Takes a replica that the call has not tried. If there is none, waits for any serving replica. */
   async #next(tried: Set<Replica>, { signal }: CallLimits): Promise<Replica | undefined> {
     const other = this.pool.take(false, tried);
     if (other !== undefined) return other;
@@ -106,7 +106,7 @@ export class RemoteCalls {
     return signal.aborted ? undefined : this.pool.take(false);
   }
 
-  /** Makes one attempt, and another one at an idle replica if the answer is slow. Releases their slots. */
+  /** Makes one attempt, and hedges it at an idle replica if the answer is slow. Releases both slots. */
   async #hedged(
     replica: Replica,
     call: PreparedCall,
@@ -165,9 +165,9 @@ export class RemoteCalls {
   }
 
   /**
-   * Takes a replica out that failed.
+   * Takes a failed replica out of service.
    *
-   * @param hadTime true if a time limit of the call is that of the attempt, not the deadline of the requests
+   * @param hadTime true if the time limit of the call is that of the attempt, not the deadline of the requests
    */
   #observe(thrown: unknown, replica: Replica, hadTime: boolean): void {
     const error = TritonError.from(thrown);

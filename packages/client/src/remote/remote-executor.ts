@@ -24,7 +24,7 @@ export interface RemoteBehaviour {
 
 /**
  * Runs batches at the replicas of a pool. Its capacity is the number of their free slots, so a batch leaves the queue
- * when a replica is idle, and goes to the replica with the least calls in flight.
+ * when a slot is free. It goes to the replica with the fewest calls in flight.
  */
 export class RemoteExecutor implements Executor {
   readonly mustFinish = false;
@@ -178,7 +178,7 @@ export class RemoteExecutor implements Executor {
     return results;
   }
 
-  /** Sends each request on a stream of its own, and passes its responses on as they come. */
+  /** Sends each request on a stream of its own, and passes its responses on as they arrive. */
   async #stream(first: Replica | undefined, execution: Execution): Promise<void> {
     execution.inputsReady();
     await Promise.all(
@@ -254,7 +254,7 @@ function requestedBy(requests: readonly ExecutableRequest[]): readonly string[] 
   return [...new Set(requests.flatMap(({ requestedOutputs }) => requestedOutputs))];
 }
 
-/** Parameters without those that the protocol uses itself; undefined if there are none. */
+/** Parameters except the protocol's own; undefined if there are none. */
 function ownParameters(parameters: Parameters | undefined): Parameters | undefined {
   const own = Object.entries(parameters ?? {}).filter(
     ([name]) => !isReservedParameter(name) && name !== "triton_final_response",

@@ -10,8 +10,8 @@ export type RemoteProtocol = "grpc" | "http";
 /** Options of a model that runs on other servers. */
 export interface RemoteOptions {
   /**
-   * Addresses of the replicas: `grpc://gpu1:8001`, `grpcs://`, `http://gpu1:8000`, `https://`; `dns://name:8001` for all
-   * addresses of a name.
+   * Addresses of the replicas: `grpc://gpu1:8001`, `grpcs://`, `http://gpu1:8000`, `https://`; `dns://name:8001` for
+   * all addresses of a name.
    */
   readonly urls: string | readonly string[];
   /** Name of the model on these servers. */
@@ -30,8 +30,8 @@ export interface RemoteOptions {
   /** Number of further attempts of a batch on other replicas. @default 2 */
   readonly retries?: number;
   /**
-   * Sends a batch that a replica rejects with UNAVAILABLE to another one. `false` is for replicas behind proxies that
-   * answer so after a request may have run. @default true
+   * Sends a batch that a replica rejects with UNAVAILABLE to another one. Use `false` behind proxies that may also
+   * answer UNAVAILABLE after a request has run. @default true
    */
   readonly retryUnavailable?: boolean;
   /**
@@ -84,12 +84,12 @@ export const REMOTE_DEFAULTS = {
   retryUnavailable: true,
   // As for the clients.
   timeoutMs: 60_000,
-  // A server with a large model starts in less.
+  // Long enough for a server that loads a large model.
   initTimeoutMs: 60_000,
   lookupIntervalMs: DEFAULT_LOOKUP_INTERVAL_MS,
 } as const satisfies Required<Pick<RemoteOptions, Defaulted>>;
 
-/** Ranges of the numbers. */
+/** Smallest values of the numeric options, and whether they are integers. */
 const NUMBERS: Readonly<Partial<Record<keyof RemoteOptions, { least: number; integer?: boolean }>>> = {
   concurrency: { least: 1, integer: true },
   retries: { least: 0, integer: true },
@@ -102,7 +102,7 @@ const NUMBERS: Readonly<Partial<Record<keyof RemoteOptions, { least: number; int
 /**
  * Checks the options and adds the defaults.
  *
- * @throws TritonError INVALID_ARG that names the option, what was expected and what was given.
+ * @throws TritonError INVALID_ARG that names the option, the expected and the given value.
  */
 export function remoteSettings(options: RemoteOptions): RemoteSettings {
   const urls = listOf(options.urls);

@@ -6,7 +6,7 @@ import type { CallLimits, PreparedCall, RemoteCalls } from "./remote-calls.js";
 import type { Replica } from "./replica.js";
 import type { ReplicaPool } from "./replica-pool.js";
 
-/** Sequences that are remembered. The oldest is forgotten, as a server would have forgotten it. */
+/** Largest number of remembered sequences. Beyond it the oldest is evicted, as a server would have evicted it. */
 const MOST_SEQUENCES = 65_536;
 
 /** The sequences of a model that keeps their state at its replicas: all requests of a sequence go to one replica. */
@@ -19,7 +19,7 @@ export class RemoteSequences {
   ) {}
 
   /**
-   * Infers with a request of a sequence. It is not sent twice: a state would count it twice.
+   * Infers with a request of a sequence. It is not retried: the state would count it twice.
    *
    * @throws TritonError UNAVAILABLE if the replica with the state of the sequence is gone.
    */
@@ -29,7 +29,7 @@ export class RemoteSequences {
     limits: CallLimits,
   ): Promise<InferResult> {
     const id = correlationId!;
-    // Forgotten first, so that it becomes the newest one below.
+    // Removed first, so that it becomes the newest entry below.
     const known = start ? undefined : this.#replicas.get(id);
     this.#replicas.delete(id);
     const sent = { ...call, sequence: { id, start, end } };

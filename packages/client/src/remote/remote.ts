@@ -13,12 +13,12 @@ export interface RemoteModel extends Backend {
 
 /**
  * A model that runs on other servers: replicas behind any server of the v2 (KServe / Triton) protocol. The local model
- * batches, orders, caches and streams as any other; each batch goes to an idle replica. Waits for the first replica, and
- * reads inputs, outputs and the largest batch from its configuration, so `bind` needs none of them.
+ * batches, orders, caches and streams as any other; each batch goes to an idle replica. Waits for the first ready
+ * replica, and reads inputs, outputs and the largest batch from its configuration. So `bind` needs none of them.
  *
  * The connections are closed when the bound model stops, or with `close()` of the backend.
  *
- * @throws TritonError INVALID_ARG for invalid options; UNAVAILABLE when no replica is ready in `initTimeoutMs`;
+ * @throws TritonError INVALID_ARG for invalid options; UNAVAILABLE when no replica is ready within `initTimeoutMs`;
  * UNSUPPORTED for a decoupled model over HTTP.
  * @example
  * ```ts

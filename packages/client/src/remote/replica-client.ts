@@ -28,7 +28,7 @@ export interface ReplicaClient {
 /** The pool has its own pauses and retries. */
 const NO_RETRIES = { retries: 0 };
 
-/** grpc-js would pause for up to two minutes. A dead peer that closes nothing is noticed by pings. */
+/** grpc-js would pause for up to two minutes. Pings detect a dead peer that never closes its connection. */
 const CHANNEL = {
   "grpc.initial_reconnect_backoff_ms": 100,
   "grpc.max_reconnect_backoff_ms": 2_000,
@@ -39,7 +39,7 @@ const CHANNEL = {
 /**
  * Opens the client of one replica.
  *
- * @param url an address of `settings.urls`, or one that was found for a name
+ * @param url an address of `settings.urls`, or one that a lookup returned
  */
 export function openReplicaClient(url: string, settings: RemoteSettings): ReplicaClient {
   return protocolOf(url, settings.protocol) === "grpc" ? overGrpc(url, settings) : overHttp(url, settings);
@@ -117,7 +117,7 @@ function overHttp(url: string, settings: RemoteSettings): ReplicaClient {
   };
 }
 
-/** Undefined where the server does not have this call: not every server of the protocol has configurations. */
+/** Returns undefined if the server lacks this call: not every server of the protocol has configurations. */
 async function orMissing<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

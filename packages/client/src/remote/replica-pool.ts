@@ -11,8 +11,9 @@ const PROBE_TIMEOUT_MS = 5_000;
 const DEFAULT_PORTS = { grpc: 8001, http: 8000 };
 
 /**
- * The replicas of a model and their health. A replica that fails gets no calls. It is probed, with growing pauses, until
- * it says again that the model is ready. Replicas that serve are not probed. Names are looked up all the time.
+ * The replicas of a model and their health. A replica that fails gets no calls. It is probed, with growing pauses,
+ * until it reports that the model is ready again. Serving replicas are not probed. Names are looked up every
+ * `lookupIntervalMs`.
  */
 export class ReplicaPool {
   readonly settings: RemoteSettings;
@@ -54,7 +55,7 @@ export class ReplicaPool {
     return this.#replicas.some(({ serving }) => serving);
   }
 
-  /** Why nothing can run: set once a probe of each replica has failed. */
+  /** Reason why no call can run. Set once a probe of each replica has failed. */
   get reason(): TritonError | undefined {
     if (this.#replicas.length === 0) return this.#lookUpFault;
     if (this.#replicas.some(({ serving, reason }) => serving || reason === undefined)) return undefined;
@@ -66,7 +67,7 @@ export class ReplicaPool {
   }
 
   /**
-   * Takes a slot of the serving replica with the least calls in flight. The caller gives it back with `release`.
+   * Takes a slot of the serving replica with the fewest calls in flight. The caller gives it back with `release`.
    *
    * @param idleOnly false also takes a replica without a free slot, for a call that has already left the queue
    * @returns undefined if there is none
@@ -113,7 +114,7 @@ export class ReplicaPool {
   }
 
   /**
-   * Resolves when a replica serves, or none can be expected to soon; at once if one serves.
+   * Resolves when a replica serves, or when none is expected to serve soon. Resolves at once if a replica serves now.
    *
    * @param signal ends the wait
    */

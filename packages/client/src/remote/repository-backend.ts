@@ -28,7 +28,7 @@ export const remoteBackend: BackendFactory = (source) => remote(remoteOptionsOf(
 /**
  * Reads the options from the parameters of a configuration.
  *
- * @throws TritonError INVALID_ARG that names the parameter, what was expected and what was given.
+ * @throws TritonError INVALID_ARG that names the parameter, the expected and the given value.
  */
 export function remoteOptionsOf(source: Pick<ModelSource, "name" | "config" | "settings">): RemoteOptions {
   const text = (key: string): string | undefined =>

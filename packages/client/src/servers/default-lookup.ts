@@ -1,6 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 
-/** The parts of Node.js that look a name up. Bundlers for browsers would stumble over an import of them. */
+/** The parts of Node.js that look a name up. Bundlers for browsers would fail at an import of them. */
 interface NodeProcess {
   getBuiltinModule?(name: "dns/promises"): {
     lookup(hostname: string, options: { all: true }): Promise<readonly { readonly address: string }[]>;
@@ -10,7 +10,7 @@ interface NodeProcess {
 /**
  * Finds all addresses of a host with the resolver of Node.js.
  *
- * @throws TritonError UNSUPPORTED where there is none.
+ * @throws TritonError UNSUPPORTED without Node.js 20.16 or newer.
  */
 export async function defaultLookup(hostname: string): Promise<readonly string[]> {
   const dns = (globalThis as { process?: NodeProcess }).process?.getBuiltinModule?.("dns/promises");

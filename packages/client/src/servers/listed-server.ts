@@ -1,10 +1,10 @@
-/** Long enough to spare a server that starts, short enough to be back with it. */
+/** Pause after the first failure: long enough to spare a starting server, short enough to use it soon after. */
 const FIRST_PAUSE_MS = 100;
 
-/** A server that is away for long is tried again at this pace. */
+/** Longest pause between two trials of a server that stays away. */
 const LONGEST_PAUSE_MS = 10_000;
 
-/** Pause after one more failure than after `pauseMs`. */
+/** Returns the pause after a further failure: twice `pauseMs`, at most `longestMs`. */
 export function nextPause(pauseMs: number, longestMs = LONGEST_PAUSE_MS): number {
   return pauseMs === 0 ? FIRST_PAUSE_MS : Math.min(pauseMs * 2, longestMs);
 }

@@ -1,7 +1,7 @@
 import type { RequestSequence } from "@tritonjs/protocol";
 import type { ListedServer } from "./listed-server.js";
 
-/** Sequences that are remembered. Beyond it the hash of the id alone decides, for the sequence that began first. */
+/** Largest number of remembered sequences. Beyond it the oldest is evicted, and the hash of its id alone decides. */
 const MOST_PINS = 65_536;
 
 /**
@@ -34,7 +34,9 @@ export class SequencePins<C> {
   }
 }
 
-/** The server with the highest hash together with the id: a change of the list moves few sequences. */
+/**
+ * Returns the server with the highest hash of address and id (rendezvous hashing): a changed list moves few sequences.
+ */
 function preferred<C>(
   id: RequestSequence["id"],
   servers: readonly ListedServer<C>[],

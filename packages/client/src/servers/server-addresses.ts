@@ -2,7 +2,10 @@ import { TritonError } from "@tritonjs/protocol";
 import type { CommonClientOptions, Lookup } from "../options/client-options.js";
 import { defaultLookup } from "./default-lookup.js";
 
-/** A headless service of Kubernetes changes at this pace. A lookup costs less than a call. */
+/**
+ * Default of `lookupIntervalMs`: headless services of Kubernetes change at this pace, and a lookup costs less than a
+ * call.
+ */
 export const DEFAULT_LOOKUP_INTERVAL_MS = 5_000;
 
 const NAME = /^dns:\/\/(\[[^\]/]+\]|[^:/[\]]+)(?::(\d+))?\/?$/;
@@ -21,7 +24,7 @@ export function hostNameOf(url: string, defaultPort: number): HostName | undefin
   return hostname === undefined ? undefined : { hostname, port: port ?? String(defaultPort) };
 }
 
-/** True if the addresses are more than one server, or may become more. */
+/** True if the addresses stand for several servers, or may come to. */
 export function areSeveral(urls: string | readonly string[]): boolean {
   const list = listOf(urls);
   return list.length > 1 || NAME.test(list[0]!);

@@ -1,6 +1,6 @@
 import { ListedServer } from "./listed-server.js";
 
-/** Servers by address, and the choice among them: least calls in flight, then in turn. */
+/** Servers by address, and the choice among them: fewest calls in flight, then in turn. */
 export class ServerList<C extends { close(): void }> {
   #servers: ListedServer<C>[] = [];
   #turn = 0;
@@ -28,7 +28,7 @@ export class ServerList<C extends { close(): void }> {
   }
 
   /**
-   * Chooses a server among those with the least calls in flight. If all are left out, it is the one whose pause ends
+   * Chooses a server among those with the fewest calls in flight. If all are left out, it is the one whose pause ends
    * first, because a call that fails is better than a call that is not tried.
    *
    * @param tried servers that the call has tried

@@ -8,15 +8,15 @@ import { SequencePins } from "./sequence-pins.js";
 import type { ServerAddresses } from "./server-addresses.js";
 import { ServerList } from "./server-list.js";
 
-/** A request of which the body of the answer may be read after the attempt. */
+/** A request whose response body may be read after the attempt. */
 interface MaybeStreamed {
   readonly streamed?: boolean;
 }
 
 /**
- * A carrier over several servers. An inference goes to the server with the least calls in flight, a sequence to one
- * server, any other call to the first server of the list that is not left out. An attempt that may be repeated goes on
- * to the next server at once.
+ * A carrier over several servers. An inference goes to the server with the fewest calls in flight. All requests of a
+ * sequence go to one server. Any other call goes to the first server of the list that is not left out. A call that may
+ * be repeated is retried on the next server at once.
  */
 export class SeveralServers<Q extends OutgoingCall & MaybeStreamed, A, C extends Carrier<Q, A>>
   implements Carrier<Q, A>
@@ -72,7 +72,7 @@ export class SeveralServers<Q extends OutgoingCall & MaybeStreamed, A, C extends
     this.#list.close();
   }
 
-  /** Returns the error if no address is known. Otherwise, a lookup that takes long does not delay calls. */
+  /** Returns the error if no address is known. Once one is known, a slow lookup does not delay calls. */
   async #lookUp(): Promise<TritonError | undefined> {
     const running = this.#addresses.refresh(performance.now());
     if (running === undefined) return undefined;

@@ -1,6 +1,6 @@
 import type { V2Request } from "@tritonjs/http/frontend";
 
-/** What a request becomes before the v2 routes answer it. */
+/** Method, path and headers that a request gets before the v2 routes answer it. */
 export interface Rewriting {
   readonly method: string;
   /** The path, which begins with `/v2`. */

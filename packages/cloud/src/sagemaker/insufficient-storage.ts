@@ -1,10 +1,10 @@
 import type { V2Response } from "@tritonjs/http/frontend";
 import { isOutOfMemory } from "./out-of-memory.js";
 
-/** Bytes of an error that are looked at. */
+/** Bytes of an error that are searched. */
 const LOOKED_AT = 64 * 1024;
 
-/** The answer with 507 if it is an error that says that memory is used up: the platform then makes room. */
+/** Changes the status of an out-of-memory error to 507. The platform then unloads another model. */
 export function withInsufficientStorage(response: V2Response): V2Response {
   const { status, body } = response;
   if (status < 400 || !(body instanceof Uint8Array)) return response;

@@ -45,8 +45,8 @@ export class LoadedModels {
    * @param key name that the platform gives it
    * @param url directory to which the platform has unpacked the archive
    * @param name name of the model in this server
-   * @throws TritonError ALREADY_EXISTS for a name that is in use; otherwise as the load of a model. Nothing stays
-   * registered then.
+   * @throws TritonError ALREADY_EXISTS for a name that is in use; otherwise the error of the load. After an error,
+   * nothing stays registered.
    */
   async load(key: string, url: string, name: string): Promise<void> {
     if (this.#models.has(key) || this.#loading.has(key)) {
@@ -69,7 +69,8 @@ export class LoadedModels {
   }
 
   /**
-   * Unloads a model and those that only it needs. Resolves when its requests are answered, or after the time limit.
+   * Unloads a model and the models that only it needs. Resolves when its requests are answered, or after the time
+   * limit.
    *
    * @returns false if the model is not loaded
    */

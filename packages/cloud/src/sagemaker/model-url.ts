@@ -11,7 +11,7 @@ export interface ArchivePlace {
 }
 
 const ENSEMBLE = /platform:\s*"ensemble"/;
-/** Directories whose files are no models, whatever the platform says. */
+/** System directories. They never hold models, even if the platform names one. */
 const SYSTEM = /^\/(dev|proc|sys)(\/|$)/;
 
 /**

@@ -1,4 +1,4 @@
-/** Texts by which frameworks say that memory is used up, as Triton knows them. */
+/** Out-of-memory messages of frameworks: the list of Triton. */
 const TEXTS = [
   "CUDA out of memory",
   "CUDA_OUT_OF_MEMORY",
@@ -19,7 +19,7 @@ const TEXTS = [
   "No space left on device",
 ];
 
-/** Whether an error says that memory is used up. The platform then unloads another model, and tries again. */
+/** True for an out-of-memory message. The platform then unloads another model, and tries again. */
 export function isOutOfMemory(message: string): boolean {
   return TEXTS.some((text) => message.includes(text));
 }

@@ -71,7 +71,7 @@ const SAGEMAKER_OPTION_KEYS = keyList<SageMakerOptions>({
 });
 
 const BINARY = new BinaryContentType("application/vnd.sagemaker-triton.binary+json");
-/** The platform gives up an unload after 360 seconds. */
+/** Milliseconds that an unload waits for requests in flight. The platform gives up after 360 seconds. */
 const UNLOAD_TIMEOUT_MS = 350_000;
 
 /**
@@ -80,7 +80,7 @@ const UNLOAD_TIMEOUT_MS = 350_000;
  * `application/vnd.sagemaker-triton.binary+json;json-header-size=<bytes of JSON>`.
  *
  * Errors have the statuses of the v2 protocol, so a client can tell its own mistakes from a full queue. Triton answers
- * all of them with 400. An error that says that memory is used up has 507, as the platform wants.
+ * all of them with 400. An out-of-memory error has 507, as the platform requires.
  *
  * @throws TritonError INVALID_ARG for an unknown option.
  * @example

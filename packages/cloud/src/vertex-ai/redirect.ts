@@ -1,9 +1,9 @@
-/** What a path of the redirect header may be: the method of its route, or the status of its refusal. */
+/** Decision about a path of the redirect header: the method of its route, or the status of its refusal. */
 export type Redirect = { readonly method: "GET" | "POST" } | { readonly refusal: 400 | 403 };
 
 const MODEL = `/v2/models/[^/]+(/versions/[0-9]+)?`;
 
-/** Routes that a redirect may name, and those that it must not, as in Triton. */
+/** Routes that a redirect may name, and routes that it must not name, as in Triton. */
 const RULES: readonly (readonly [RegExp, Redirect])[] = [
   [/^\/metrics$/, { method: "GET" }],
   [/^\/v2(\/health\/(live|ready)|\/models\/stats)?$/, { method: "GET" }],
@@ -16,8 +16,8 @@ const RULES: readonly (readonly [RegExp, Redirect])[] = [
 ];
 
 /**
- * Decides about the path of a redirect. Reading is permitted, inference too. What changes the server is not, because
- * the platform lets every caller of the endpoint send this header.
+ * Decides whether a redirect may go to a path. Reading and inference are permitted. Routes that change the server are
+ * not, because the platform lets every caller of the endpoint send this header.
  *
  * @param path beginning with `/`
  */

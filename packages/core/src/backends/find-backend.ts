@@ -22,7 +22,7 @@ export interface BackendUser {
   readonly version: number;
 }
 
-/** Where backends are looked for, besides the tables of the library. */
+/** Places that are searched for backends, besides the tables of the library. */
 export interface BackendPlaces {
   /** Backends that the program registered; they come before those of the library. */
   readonly backends: Readonly<Record<string, BackendFactory>>;
@@ -33,7 +33,7 @@ export interface BackendPlaces {
 /** The backend of a model. */
 export interface FoundBackend {
   readonly factory: BackendFactory;
-  /** The model's configuration, with what the backend adds to it. */
+  /** The model's configuration, with the additions of the backend. */
   readonly config: ModelConfig;
   /** Another backend whose settings this one has too. */
   readonly inherits?: string | undefined;

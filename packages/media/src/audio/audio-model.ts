@@ -4,7 +4,7 @@ import { filesOf } from "../parameters/bytes-input.js";
 import type { AudioPlan } from "./audio-plan.js";
 import { AudioPreparer } from "./audio-preparer.js";
 
-/** What a worker gets. */
+/** Data that a worker thread gets. */
 export interface AudioData {
   readonly plan: AudioPlan;
   readonly hasRows: boolean;

@@ -1,28 +1,34 @@
 import type { MelScale } from "../signal/mel-filters.js";
 
-/** What the model gets: the samples, overlapping frames of samples, or a mel spectrogram. */
+/** Form of the output: the samples, overlapping frames of samples, or a mel spectrogram. */
 export type AudioFeatures = "waveform" | "frames" | "mel";
 
 /**
- * Scale of the values of a mel spectrogram: as they are, natural logarithm, logarithm to base 10, decibels, or Whisper's:
- * to base 10, at most 8 below the file's largest, then (x + 4) / 4, without the last frame.
+ * Scale of the values of a mel spectrogram: as they are, natural logarithm, logarithm to base 10, decibels, or
+ * Whisper's: to base 10, at most 8 below the file's largest, then (x + 4) / 4, without the last frame.
  */
 export type AudioLog = "none" | "ln" | "log10" | "db" | "whisper";
 
-/** Options of `audio`. */
+/** Options of {@link audio}. */
 export interface AudioOptions {
   /**
-   * Other defaults: `whisper` is OpenAI's log-mel spectrogram, FP32 [80, 3000] of 30 seconds at 16 kHz (with `mels: 128`
-   * as for its large-v3).
+   * Other defaults: `whisper` is OpenAI's log-mel spectrogram, FP32 [80, 3000] of 30 seconds at 16 kHz (with
+   * `mels: 128` as for its large-v3).
    */
   readonly preset?: "whisper";
-  /** @default "waveform"; "mel" with the preset */
+  /** Form of the output. @default "waveform"; "mel" with the preset */
   readonly features?: AudioFeatures;
   /** Samples in a second of the result, from 1,000 to 192,000. Files with other rates are resampled. @default 16,000 */
   readonly sampleRate?: number;
-  /** True for the mean of the channels; false for an axis of channels, only with the features `waveform`. @default true */
+  /**
+   * True for the mean of the channels; false for an axis of channels, only with the features `waveform`. @default true
+   */
   readonly mono?: boolean;
-  /** Seconds of the result: longer files are cut, shorter ones get silence at their end. @default as long as the file; 30 with the preset */
+  /**
+   * Seconds of the result: longer files are cut, shorter ones end with silence.
+   *
+   * @default as long as the file; 30 with the preset
+   */
   readonly seconds?: number;
   /** Samples of a frame, for the features `frames`. @default 400 */
   readonly frameLength?: number;
@@ -42,21 +48,21 @@ export interface AudioOptions {
   readonly fMin?: number;
   /** Highest frequency of the bands in Hz. @default half the sample rate */
   readonly fMax?: number;
-  /** @default "slaney", as librosa and Whisper; "htk" as torchaudio */
+  /** Mel scale. @default "slaney", as librosa and Whisper; "htk" as torchaudio */
   readonly melScale?: MelScale;
   /** `slaney` divides each band by half its width in Hz; `none` leaves its peak at 1. @default "slaney" */
   readonly melNorm?: "slaney" | "none";
-  /** @default "none"; "whisper" with the preset */
+  /** Scale of the values. @default "none"; "whisper" with the preset */
   readonly log?: AudioLog;
-  /** Least value before a logarithm. @default 1e-10 */
+  /** Smallest value before a logarithm. @default 1e-10 */
   readonly floor?: number;
   /** True for an output `lengths`, INT32 [1]: samples or frames of each file, without padding. @default false */
   readonly lengths?: boolean;
-  /** Most bytes of a file. @default 67,108,864 (64 MiB) */
+  /** Largest file in bytes. @default 67,108,864 (64 MiB) */
   readonly maxBytes?: number;
   /**
-   * Most seconds of the files of a request together, each as long as the longest, because shorter ones are padded.
-   * `seconds` replaces this limit.
+   * Largest sum of the seconds of a request's files. Each counts as long as the longest, because shorter ones are
+   * padded. `seconds` replaces this limit.
    *
    * @default 600
    */

@@ -62,7 +62,9 @@ export class AudioPreparer {
     return this.plan.features === "waveform" ? samples : this.#framesOf(samples);
   }
 
-  /** Number of frames of a signal: at least one. Frames reach over the end of the signal, so that none of it is lost. */
+  /**
+   * Number of frames of a signal: at least one. Frames reach over the end of the signal, so that none of it is lost.
+   */
   #framesOf(samples: number): number {
     const { features, frameLength, hopLength, log } = this.plan;
     if (features === "frames") return 1 + Math.ceil(Math.max(0, samples - frameLength) / hopLength);

@@ -11,7 +11,8 @@ import { InlineAudioExecutor } from "./inline-audio-executor.js";
 /**
  * A backend that prepares audio for a model: it decodes WAV files, mixes the channels, resamples, and makes frames or a
  * mel spectrogram. `bind` needs no specifications: the input is `audio` (BYTES `[rows, 1]`, the bytes of a file), the
- * output has the name of the features (FP32, `[rows, samples]`, `[rows, frames, frameLength]` or `[rows, mels, frames]`).
+ * output has the name of the features (FP32, `[rows, samples]`, `[rows, frames, frameLength]` or
+ * `[rows, mels, frames]`).
  *
  * Each instance is a worker thread: a second of audio takes milliseconds, and passing it to a thread a tenth of one.
  * `isolation: "inline"` in the instance group computes on the caller's thread. A bad file fails its own request with

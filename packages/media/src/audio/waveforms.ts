@@ -11,15 +11,15 @@ export interface Waveforms {
   readonly lengths: readonly number[];
 }
 
-/** Most rates with a filter at hand. */
+/** Largest number of cached filters. */
 const MAX_FILTERS = 8;
 
-/** Samples beyond the last one that the filter reads of a file that is cut. */
+/** Samples that the filter reads beyond the end of the result when it cuts a file. */
 const MARGIN = 64;
 
 /** Decodes and resamples files. */
 export class WaveformReader {
-  /** The filters of the rates that files had, the least recently used first. */
+  /** Filters by the sample rate of files, the least recently used first. */
   readonly #filters = new Map<number, Resampler>();
 
   constructor(private readonly plan: AudioPlan) {}

@@ -14,7 +14,7 @@ export interface DecodedImage {
   readonly originalSize: readonly [number, number] | undefined;
 }
 
-/** Longest side of an image, that of JPEG: strips of a few pixels by millions take seconds to resize. */
+/** Longest side of an image in pixels, as in JPEG: a strip of a few pixels by millions takes seconds to resize. */
 const MAX_SIDE = 65_535;
 
 /**

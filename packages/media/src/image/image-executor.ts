@@ -19,7 +19,7 @@ export class ImageExecutor implements Executor {
   readonly mustFinish = true;
   readonly takesAnyBatchSize = true;
   readonly details = {};
-  /** So that the last image of a batch does not leave threads idle. */
+  /** Number of batches at a time, so that the last image of a batch does not leave threads idle. */
   readonly capacity: number;
   readonly #gate: ConcurrencyGate;
   readonly #write: WritePixels;
@@ -31,7 +31,7 @@ export class ImageExecutor implements Executor {
     private readonly hasRows: boolean,
   ) {
     this.capacity = plan.concurrency;
-    // The queue in front of the model is bounded; here wait only the images of batches that run.
+    // Unbounded, because only images of running batches wait here. The model's own queue is bounded.
     this.#gate = new ConcurrencyGate(plan.concurrency, Number.POSITIVE_INFINITY);
     this.#write = pixelWriter(plan);
   }
@@ -53,7 +53,7 @@ export class ImageExecutor implements Executor {
 
   async stop(): Promise<void> {}
 
-  /** Waits for all images of a request, also after one of them has failed, because threads still read the others. */
+  /** Waits for all images of a request, even after one has failed, because threads still read the others. */
   async #prepare({ inputs }: ExecutableRequest, isOpen: () => boolean): Promise<ExecutionResult> {
     const { inputName, outputName, width, height, channels, layout, dtype } = this.plan;
     const files = filesOf(inputs.get(inputName), inputName, this.hasRows);

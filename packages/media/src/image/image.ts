@@ -8,11 +8,11 @@ import { type ImagePlan, planImage } from "./image-plan.js";
 
 /**
  * A backend that prepares images for a model: it decodes JPEG, PNG, WebP, GIF, TIFF and AVIF, turns the image upright
- * (EXIF), resizes, crops, normalizes, and lays out a tensor. `bind` needs no specifications: the input is `image` (BYTES
- * `[rows, 1]`, the bytes of a file), the output is `pixels` (`[rows, 3, height, width]`).
+ * (EXIF), resizes, crops, normalizes, and lays out a tensor. `bind` needs no specifications: the input is `image`
+ * (BYTES `[rows, 1]`, the bytes of a file), the output is `pixels` (`[rows, 3, height, width]`).
  *
- * The images of a batch are decoded at the same time by `sharp`, on libuv's threads. A bad file fails its own request with
- * INVALID_ARG.
+ * The images of a batch are decoded at the same time by `sharp`, on libuv's threads. A bad file fails its own request
+ * with INVALID_ARG.
  *
  * @throws TritonError INVALID_ARG for invalid options. Loading fails with UNAVAILABLE unless `sharp` is installed.
  * @example

@@ -12,7 +12,7 @@ export type WritePixels = (
   offset: number,
 ) => Promise<void>;
 
-/** Values that are converted without a turn of the event loop: about a third of a millisecond. */
+/** Values that are converted between two turns of the event loop: about a third of a millisecond. */
 const VALUES_A_SLICE = 2 ** 18;
 
 /** Creates the array for a number of values. */
@@ -22,8 +22,8 @@ export function pixelArray(dtype: ImagePlan["dtype"], length: number): PixelArra
 }
 
 /**
- * Creates a function that normalizes pixels and brings them into the layout of the tensor. A channel has only 256 values,
- * so each is computed once, in double precision.
+ * Creates a function that normalizes pixels and brings them into the layout of the tensor. A channel has only 256
+ * values, so each is computed once, in double precision.
  */
 export function pixelWriter(plan: ImagePlan): WritePixels {
   const { width, height, channels, colour, layout } = plan;

@@ -7,8 +7,8 @@ import type { ImageOptions } from "./image-options.js";
 import { planImage } from "./image-plan.js";
 
 /**
- * The backend `image` for models of a repository. Its options are parameters with the same names in snake case. Names of
- * tensors, the data type and the size can also come from a written input and output.
+ * The backend `image` for models of a repository. Its options are parameters with the same names in snake case. Names
+ * of tensors, the data type and the size can also come from a written input and output.
  *
  * @throws TritonError INVALID_ARG for unknown parameters and invalid values
  */

@@ -1,7 +1,7 @@
 import type { AutoCompleteConfig } from "@tritonjs/core/config";
 import type { TensorSpec } from "@tritonjs/protocol";
 
-/** Largest batch of a model of a repository whose configuration says nothing about it. */
+/** Largest batch of a model of a repository whose configuration does not set it. */
 const MAX_BATCH_SIZE = 32;
 
 /**

@@ -80,7 +80,7 @@ export class ParameterReader {
   }
 }
 
-/** Options without those that are undefined. */
+/** Options without undefined values. */
 export type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
 /** Leaves out undefined values, so that defaults apply. */

@@ -7,10 +7,10 @@ const BETA = 10.5;
 /** Cut-off, as a part of the lower Nyquist frequency: the middle of the slope. */
 const CUT_OFF = 0.95;
 
-/** Most phases with weights of their own. Others lie between two of them, on a straight line. */
+/** Largest number of phases with weights of their own. Others are interpolated linearly between two of them. */
 const MAX_PHASES = 1024;
 
-/** Most weights: 4 MB, whatever rate a file claims. A wider sinc is smoother, so it needs fewer phases. */
+/** Largest number of weights: 4 MB, whatever rate a file claims. A wider sinc is smoother, so it needs fewer phases. */
 const MAX_WEIGHTS = 2 ** 20;
 
 /**
@@ -28,7 +28,7 @@ const MAX_WEIGHTS = 2 ** 20;
 export class Resampler {
   readonly #up: number;
   readonly #down: number;
-  /** Weights at a time. */
+  /** Number of weights of a new sample. */
   readonly #taps: number;
   readonly #phases: number;
   readonly #weights: Float32Array;
@@ -41,19 +41,19 @@ export class Resampler {
     const divisor = gcd(from, to);
     this.#up = to / divisor;
     this.#down = from / divisor;
-    // Going down, the sinc is as much wider as its cut-off is lower.
+    // When the rate goes down, the cut-off is lower, and the sinc is wider by the same factor.
     const stretch = Math.max(1, from / to);
     const half = Math.ceil(CROSSINGS * stretch);
     this.#taps = 2 * half;
     this.#phases = Math.min(this.#up, MAX_PHASES, Math.floor(MAX_WEIGHTS / this.#taps));
-    // One phase more, which is the first of the next sample, for straight lines up to it.
+    // One more phase, the first of the next sample, for the interpolation up to it.
     this.#weights = new Float32Array((this.#phases + 1) * this.#taps);
     for (let phase = 0; phase <= this.#phases; phase++) {
       this.#fill(phase, half, CUT_OFF / stretch);
     }
   }
 
-  /** Number of samples that come out of a number that goes in. */
+  /** Number of new samples for a number of old samples. */
   lengthOf(samples: number): number {
     return Math.ceil((samples * this.#up) / this.#down);
   }

@@ -15,7 +15,7 @@ const UNKNOWN_SIZE = 0xffffffff;
 /**
  * Finds the samples in a WAV file without decoding them.
  *
- * @throws RangeError that says what was expected, for a file that is not WAV, is cut, or has another encoding
+ * @throws RangeError that names the expected content, for a file that is not WAV, is cut, or has another encoding
  */
 export function readWav(file: Uint8Array): WavFile {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);

@@ -18,7 +18,7 @@ export function sampleReader(encoding: SampleEncoding, sampleBytes: number): Rea
   return (data, place) => ((data.getInt8(place + 2) << 16) | data.getUint16(place, true)) / 2 ** 23;
 }
 
-/** One such sample would make all that is computed from it NaN. */
+/** Replaces NaN and infinities by 0: one such sample would make every value computed from it NaN. */
 function finite(value: number): number {
   return Number.isFinite(value) ? value : 0;
 }

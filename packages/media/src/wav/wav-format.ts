@@ -1,7 +1,7 @@
 /** Encoding of the samples of a WAV file. */
 export type SampleEncoding = "unsigned" | "integer" | "float" | "alaw" | "mulaw";
 
-/** What the chunk `fmt ` of a WAV file says. */
+/** Contents of the chunk `fmt ` of a WAV file. */
 export interface WavFormat {
   readonly encoding: SampleEncoding;
   readonly channels: number;
@@ -27,7 +27,7 @@ const MAX_RATE = 768_000;
  * Reads a chunk `fmt `.
  *
  * @param chunk its data
- * @throws RangeError that says what was expected
+ * @throws RangeError that names the expected content
  */
 export function readWavFormat(chunk: DataView): WavFormat {
   if (chunk.byteLength < 16)

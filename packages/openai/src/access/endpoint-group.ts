@@ -4,8 +4,8 @@ import { TritonError } from "@tritonjs/protocol";
 export const OPENAI_GROUPS = ["inference", "model-repository", "metrics", "health"] as const;
 
 /**
- * A group of endpoints: `inference` generates and embeds, `model-repository` is all of `/v1/models`, `metrics` and `health`
- * are the two pages.
+ * A group of endpoints: `inference` generates and embeds, `model-repository` is all of `/v1/models`, `metrics` and
+ * `health` are the two pages.
  */
 export type OpenAiGroup = (typeof OPENAI_GROUPS)[number];
 

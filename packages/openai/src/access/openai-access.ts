@@ -4,9 +4,9 @@ import { OpenAiError } from "../errors/openai-error.js";
 import { checkOpenAiGroups, OPENAI_GROUPS, type OpenAiGroup } from "./endpoint-group.js";
 import { Secret } from "./secret.js";
 
-/** A key of clients, and what it is good for. */
+/** API key of clients, and the groups of endpoints that it opens. */
 export interface ApiKey {
-  /** The key, or `sha256:` and its hexadecimal hash, so that no file has the key itself. */
+  /** The key, or `sha256:` and its hexadecimal hash, so that no file has to hold the key itself. */
   readonly key: string;
   /** Groups of endpoints that the key opens; all unless given. */
   readonly groups?: readonly OpenAiGroup[];
@@ -14,17 +14,21 @@ export interface ApiKey {
 
 /** A header that a client must send. */
 export interface HeaderRestriction {
+  /** Name of the header, in any case. */
   readonly header: string;
+  /** Value that the header must have. */
   readonly value: string;
 }
 
-/** Who may use which endpoints. */
+/** Options that decide which clients may use which endpoints. */
 export interface OpenAiAccessOptions {
   /** Keys that clients send as `Authorization: Bearer`; without any, no key is needed. */
   readonly apiKeys?: readonly (string | ApiKey)[];
   /** Groups that need no key; `["health"]` unless given. */
   readonly publicGroups?: readonly OpenAiGroup[];
-  /** Groups that need a header of a name and value of their own, as `--openai-restricted-api` of Triton; none unless given. */
+  /**
+   * Groups that need a header with a given name and value, as `--openai-restricted-api` of Triton; none unless given.
+   */
   readonly restrictions?: Readonly<Partial<Record<OpenAiGroup, HeaderRestriction>>>;
 }
 
@@ -34,7 +38,9 @@ export class OpenAiAccess {
   readonly #public: ReadonlySet<OpenAiGroup>;
   readonly #headers = new Map<OpenAiGroup, { readonly header: string; readonly secret: Secret }>();
 
-  /** @throws TritonError INVALID_ARG for an unknown group, an empty key, and a restriction without a header or a value */
+  /**
+   * @throws TritonError INVALID_ARG for an unknown group, an empty key, and a restriction without a header or a value
+   */
   constructor({ apiKeys = [], publicGroups = ["health"], restrictions = {} }: OpenAiAccessOptions) {
     this.#keys = apiKeys.map((given) => {
       const { key, groups = OPENAI_GROUPS } = typeof given === "string" ? { key: given } : given;

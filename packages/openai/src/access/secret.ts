@@ -13,7 +13,7 @@ export class Secret {
     this.#digest = hash === undefined ? digestOf(text) : Buffer.from(hash, "hex");
   }
 
-  /** The time that the comparison takes reveals neither where two texts differ nor the length of the right one. */
+  /** Compares in constant time, which reveals neither where two texts differ nor the length of the right one. */
   isEqual(text: string): boolean {
     return timingSafeEqual(digestOf(text), this.#digest);
   }

@@ -4,7 +4,7 @@ import type { EventWriter } from "../generation/stream-events.js";
 import { DONE_EVENT, dataEvent } from "../generation/stream-events.js";
 import type { RankedToken, TokenLogprob } from "../model/token-logprobs.js";
 
-/** What an answer repeats of its request. */
+/** Parts of a request on which its answer depends. */
 export interface ChatAnswerOptions {
   readonly model: string;
   readonly choices: number;
@@ -39,7 +39,7 @@ export function chatAnswer(
   };
 }
 
-/** Makes the writer of the chunks of a chat. Its first chunks say the role, one for each choice. */
+/** Makes the writer of the chunks of a chat. Its first chunks carry the role, one for each choice. */
 export function chatEvents(options: ChatAnswerOptions): EventWriter {
   const { model, topLogprobs, includeUsage } = options;
   const frame = {

@@ -3,7 +3,7 @@ import { newId, unixSeconds } from "../generation/ids.js";
 import { DONE_EVENT, dataEvent, type EventWriter } from "../generation/stream-events.js";
 import type { RankedToken } from "../model/token-logprobs.js";
 
-/** What an answer repeats of its request. */
+/** Parts of a request on which its answer depends. */
 export interface CompletionAnswerOptions {
   readonly model: string;
   /** Text before each choice: the prompt for `echo`, or an empty text. */

@@ -7,7 +7,8 @@ import { OpenAiError } from "../errors/openai-error.js";
  * Reads the body of a request, which is a JSON object.
  *
  * @param memory share that counts the body
- * @throws OpenAiError 413 for a body above `maxBodySize` bytes, 415 for a compressed one, 400 for anything but an object
+ * @throws OpenAiError 413 for a body above `maxBodySize` bytes, 415 for a compressed one, 400 for a body that is not a
+ * JSON object
  * @throws TritonError UNAVAILABLE for a body above the memory budget, ClientGone when the client leaves
  */
 export async function readJsonObject(

@@ -21,7 +21,7 @@ export interface Chat {
   readonly addGenerationPrompt: boolean;
 }
 
-/** Most tokens to report for each token, as OpenAI has it. */
+/** Largest `top_logprobs`, as in OpenAI's API. */
 export const MOST_TOP_LOGPROBS = 20;
 
 /** Limits of the server on a request. */

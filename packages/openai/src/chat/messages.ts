@@ -62,7 +62,7 @@ function checkContent(message: Fields, role: string): void {
   if (typeof content === "string") return;
   if (content === undefined) {
     const hasCalls = message.any("tool_calls") !== undefined || message.any("function_call") !== undefined;
-    // An assistant that refused has its words elsewhere.
+    // A refusal has its text in `refusal`.
     if (role === "assistant" && (hasCalls || message.any("refusal") !== undefined)) return;
     throw invalidField(
       path,
@@ -82,8 +82,8 @@ function checkContent(message: Fields, role: string): void {
 }
 
 /**
- * The messages for a chat template, which takes text only. The role `developer` is newer than most templates and becomes
- * `system`.
+ * The messages for a chat template, which takes text only. The role `developer` is newer than most templates and
+ * becomes `system`.
  *
  * @throws OpenAiError 400 for an image, audio or a file
  */

@@ -39,7 +39,7 @@ export function planChat(
   return planGeneration(exchange, pinned, model, [prompt]);
 }
 
-/** What the two ways of a chat decide. */
+/** Parts of a call that differ between messages and a prompt made from them. */
 type ChatCall = Pick<TextCall, "prompt" | "messages" | "tools" | "sampling"> & Pick<PromptCall, "toolCalls">;
 
 function callWithMessages(
@@ -59,7 +59,7 @@ function callWithMessages(
       sampling: { ...sampling, tool_choice: chosen, parallel_tool_calls: parallel },
     };
   }
-  // The model knows of no calls: they are read out of its text here.
+  // The model does not report calls, so they are read from its text here.
   const forced = forcedCall(toolUse, sampling);
   if (forced !== undefined) return { messages, tools, ...forced };
   const newReader = () => templates.readerOf(model.name, template, tools);

@@ -11,10 +11,10 @@ export interface Tool {
   };
 }
 
-/** Whether the model has to call a function: as it likes, at least one, or one of a name. */
+/** Calls that the model may make: none, as it likes, at least one, or one of a named function. */
 export type ToolChoice = "none" | "auto" | "required" | { readonly name: string };
 
-/** The tools of a request. Without any, the model is not told of tools. */
+/** The tools of a request. Without any, the prompt mentions no tools. */
 export interface ToolUse {
   readonly tools: readonly Tool[];
   readonly choice: ToolChoice;
@@ -22,7 +22,7 @@ export interface ToolUse {
   readonly parallel: boolean;
 }
 
-/** Most tools of a request, as OpenAI has it. */
+/** Largest number of tools in a request, as in OpenAI's API. */
 const MOST_TOOLS = 128;
 const NAME = /^[\w.-]{1,64}$/;
 

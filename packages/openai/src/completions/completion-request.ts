@@ -18,7 +18,7 @@ export interface Completion {
   readonly echo: boolean;
 }
 
-/** Default of `max_tokens`, as OpenAI has it. */
+/** Default of `max_tokens`, as in OpenAI's API. */
 const DEFAULT_MAX_TOKENS = 16;
 const MOST_LOGPROBS = 5;
 

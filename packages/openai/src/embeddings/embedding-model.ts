@@ -2,7 +2,7 @@ import type { ModelConfig } from "@tritonjs/protocol";
 import { OpenAiError } from "../errors/openai-error.js";
 import { type InputSlot, inputSlot } from "../model/input-tensor.js";
 
-/** What a model that makes embeddings takes and returns. */
+/** Inputs and outputs of a model that makes embeddings. */
 export interface EmbeddingModel {
   readonly name: string;
   /** Rows in a batch; 0 for a model without batches. */

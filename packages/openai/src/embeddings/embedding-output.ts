@@ -32,7 +32,7 @@ export function readVectors(model: EmbeddingModel, { outputs }: InferenceRespons
   );
 }
 
-/** Tokens of the inputs of a request; undefined if the model does not tell. */
+/** Tokens of the inputs of a request; undefined if the model does not report them. */
 export function countedTokens({ outputs }: InferenceResponse): number | undefined {
   const tensor = outputs.get("num_input_tokens");
   if (tensor === undefined || tensor.datatype === "BYTES") return undefined;

@@ -13,7 +13,7 @@ export interface EmbeddingRequest {
   readonly dimensions: number | undefined;
 }
 
-/** Most inputs of a request, as OpenAI has it. */
+/** Largest number of inputs in a request, as in OpenAI's API. */
 const MOST_INPUTS = 2048;
 const MOST_DIMENSIONS = 1 << 20;
 const EXPECTED = "a string, an array of strings, an array of tokens, or an array of such arrays";

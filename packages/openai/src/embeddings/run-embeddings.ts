@@ -7,13 +7,16 @@ import type { EmbeddingCall } from "./embedding-inputs.js";
 import type { EmbeddingModel } from "./embedding-model.js";
 import { countedTokens, readVectors, type Vector } from "./embedding-output.js";
 
-/** Requests of one client that a model works on at a time, so that one long list does not fill its queue. */
+/**
+ * Largest number of model requests in flight for one client's list, so that one long list does not fill the model's
+ * queue.
+ */
 const MOST_AT_A_TIME = 8;
 
 /** The embeddings of all inputs, in their order. */
 export interface Embeddings {
   readonly vectors: readonly Vector[];
-  /** Tokens of all inputs; undefined if the model does not tell. */
+  /** Tokens of all inputs; undefined if the model does not report them. */
   readonly tokens: number | undefined;
 }
 

@@ -33,8 +33,8 @@ const OVERLOAD: ReadonlySet<ErrorReason> = new Set(["QUEUE_FULL", "DEADLINE_TOO_
 const CLIENT_CLOSED_REQUEST = 499;
 
 /**
- * Describes any error as OpenAI does. An error that is neither an `OpenAiError` nor a `TritonError` is reported to the host
- * and not shown to the client.
+ * Describes any error as OpenAI does. An error that is neither an `OpenAiError` nor a `TritonError` is reported to the
+ * host and not shown to the client.
  */
 export function describeError(request: Pick<V2Request, "report">, thrown: unknown): ErrorAnswer {
   if (thrown instanceof OpenAiError) {

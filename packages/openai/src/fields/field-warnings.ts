@@ -1,6 +1,6 @@
 import type { Log } from "@tritonjs/core/frontend";
 
-/** Names that are remembered. A client that sends ever new names fills no memory and no log. */
+/** Largest number of remembered names, so that a client with ever new names fills neither memory nor log. */
 const MOST_NAMES = 1000;
 /** Longest name in the log. */
 const LONGEST_NAME = 64;

@@ -1,6 +1,6 @@
 import type { Fields } from "./fields.js";
 
-/** Fields of OpenAI's clients that ask for nothing of a model. They are accepted without a warning. */
+/** Fields of OpenAI's clients that do not concern a model. They are accepted without a warning. */
 const WITHOUT_EFFECT = [
   "user",
   "metadata",

@@ -6,12 +6,12 @@ export type Sampling = Record<string, unknown>;
 
 /** Largest `max_tokens`: models take it as an INT32. */
 export const MOST_TOKENS = 2 ** 31 - 1;
-/** Most stop strings of a request. OpenAI takes 4. Each costs a look at every piece of text. */
+/** Largest number of stop strings in a request. OpenAI takes 4. Each one is searched for in every piece of text. */
 const MOST_STOPS = 16;
 
 /**
- * Reads the sampling fields that chats and completions share: those of OpenAI, and those that vLLM adds. A field that
- * the request does not have is left to the model's own default.
+ * Reads the sampling fields that chats and completions share: OpenAI's fields and vLLM's additions. A field that the
+ * request does not have is left to the model's own default.
  */
 export function readSampling(fields: Fields): Sampling {
   const sampling: Sampling = {
@@ -44,7 +44,7 @@ export function readSampling(fields: Fields): Sampling {
   return withoutUndefined(sampling);
 }
 
-/** The same settings without those that were not given. */
+/** The same settings without undefined values. */
 export function withoutUndefined(sampling: Sampling): Sampling {
   return Object.fromEntries(Object.entries(sampling).filter(([, value]) => value !== undefined));
 }

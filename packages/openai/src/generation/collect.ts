@@ -30,7 +30,7 @@ export async function collectAnswer(exchange: OpenAiExchange, plan: GenerationPl
   try {
     return await collect(exchange, plan);
   } catch (error) {
-    // Refusals of clients that retry in a tight loop leave turns of the event loop to running requests.
+    // A refusal waits for its turn, so that clients that retry in a tight loop do not starve running requests.
     if (TritonError.is(error) && error.code === "UNAVAILABLE") await exchange.service.refusalTurn?.();
     throw error;
   }

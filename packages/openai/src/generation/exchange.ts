@@ -10,7 +10,7 @@ export interface ServerContext {
   readonly templates: ChatTemplates;
   /** Largest body in bytes. */
   readonly maxBodySize: number;
-  /** Most choices of a request. */
+  /** Largest number of choices of a request. */
   readonly maxChoices: number;
   /** `max_tokens` of a request without one; undefined to leave it to OpenAI's rules and the model. */
   readonly defaultMaxTokens: number | undefined;

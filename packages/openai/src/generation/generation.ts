@@ -33,7 +33,7 @@ export interface GenerationListener {
   onBegin(): void;
   onDelta(choice: number, delta: ChoiceDelta): void;
   onChoiceEnd(choice: number, reason: FinishReason): void;
-  /** @param usage undefined if the model does not tell */
+  /** @param usage undefined if the model does not report it */
   onEnd(usage: Usage | undefined): void;
   onError(error: unknown): void;
   /** Called once, when the model has finished with all requests. */
@@ -50,9 +50,9 @@ export class Generation {
   readonly #listener: GenerationListener;
   readonly #choices: readonly TextChoice[];
   readonly #handles: (RequestHandle | undefined)[] = [];
-  /** Choices without their end. */
+  /** Number of choices that have not ended. */
   #open: number;
-  /** Requests that the model works on, or that are still to be sent. */
+  /** Number of requests that are in flight or still to be sent. */
   #unsettled: number;
   #begun = false;
   #over = false;
@@ -79,7 +79,7 @@ export class Generation {
     if (request.gone) this.cancel();
   }
 
-  /** Stops all requests. The listener hears of no part, end or error any more. */
+  /** Stops all requests. The listener gets no further part, end or error. */
   cancel(): void {
     this.#over = true;
     for (const handle of this.#handles) handle?.cancel();
@@ -151,7 +151,7 @@ export class Generation {
       this.#over = true;
       this.#listener.onEnd(this.#usage());
     }
-    // After a stop string the rest of the text is wanted by nobody.
+    // The text after a stop string is not needed.
     if (choice.stopped) this.#handles[index]?.cancel();
   }
 

@@ -7,7 +7,7 @@ import type { OpenAiExchange } from "./exchange.js";
 import type { ChoiceRequest, GenerationPlan } from "./generation.js";
 import type { ToolCallText } from "./text-choice.js";
 
-/** What one prompt, or one chat, asks of a model. */
+/** A call of a model for one prompt or one chat. */
 export interface PromptCall extends TextCall {
   /** Number of choices for it. */
   readonly choices: number;

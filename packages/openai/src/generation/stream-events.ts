@@ -26,7 +26,7 @@ const HEADERS: V2Response["headers"] = {
 
 /**
  * Runs a plan and streams its events. The answer begins with the model's first response, so an error before it has a
- * status of its own. A slow client slows the model down.
+ * status of its own. A slow client slows the model down (back-pressure).
  *
  * @throws the error of the model if it comes first; ClientGone when the client leaves before
  */

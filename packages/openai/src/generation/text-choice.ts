@@ -17,21 +17,21 @@ export interface ToolCallText {
   end(): readonly ToolCallPiece[];
 }
 
-/** What happens to the text of a choice on its way to the client. */
+/** Filters for the text of a choice on its way to the client. */
 export interface ChoiceFilters {
   /** Set if the server has to look for stop strings. */
   readonly stops?: StopTexts | undefined;
   /** Set if the server has to look for calls of tools. */
   readonly toolCalls?: ToolCallText | undefined;
-  /** True if the request names the tool to call: then a call ends with `stop`, as OpenAI has it. */
+  /** True if the request names the tool to call: then a call ends with `stop`, as in OpenAI's API. */
   readonly isCallNamed?: boolean | undefined;
 }
 
 /** Turns the responses to one request into the parts of a choice. */
 export class TextChoice {
-  /** Tokens of the prompt, if the model tells. */
+  /** Tokens of the prompt, if the model reports them. */
   inputTokens: number | undefined;
-  /** Tokens of the choice, if the model tells. */
+  /** Tokens of the choice, if the model reports them. */
   outputTokens: number | undefined;
   readonly #pieces: TextPieces;
   readonly #filters: ChoiceFilters;

@@ -2,8 +2,8 @@ import { type HttpTrace, type TracedExchange, traceReceived } from "@tritonjs/ht
 import type { OpenAiExchange } from "./exchange.js";
 
 /**
- * Begins the trace of a request to a model, if it is selected or the client's headers continue a trace. It ends when the
- * answer of the exchange has been sent.
+ * Begins the trace of a request to a model, if it is selected or the client's headers continue a trace. It ends when
+ * the answer of the exchange has been sent.
  */
 export function traceModelRequest(
   { service, request, traces, startMs }: OpenAiExchange,

@@ -17,7 +17,9 @@ export interface TextCall {
   readonly logprobs: boolean;
 }
 
-/** Inputs of models without `sampling_parameters`, by the names of TensorRT-LLM in Triton. Others have the field's name. */
+/**
+ * Inputs of models without `sampling_parameters`, by the names of TensorRT-LLM in Triton. Others have the field's name.
+ */
 const TENSOR_NAMES: Readonly<Record<string, readonly string[]>> = {
   max_tokens: ["max_tokens", "request_output_len"],
   stop: ["stop_words", "stop"],
@@ -29,8 +31,8 @@ const TENSOR_NAMES: Readonly<Record<string, readonly string[]>> = {
 const ONLY_IN_JSON = new Set(["logprobs", "response_format", "tool_choice", "parallel_tool_calls"]);
 
 /**
- * Makes the inputs of a request. All sampling fields go as JSON to a model with `sampling_parameters`, and else to inputs
- * of their own.
+ * Makes the inputs of a request. All sampling fields go as JSON to a model with `sampling_parameters`, and else to
+ * inputs of their own.
  *
  * @param withoutEffect called with each field that the model has no input for
  * @throws OpenAiError 400 for a response format that the model cannot take

@@ -2,7 +2,7 @@ import type { ModelConfig } from "@tritonjs/protocol";
 import { OpenAiError } from "../errors/openai-error.js";
 import { type InputSlot, inputSlot } from "./input-tensor.js";
 
-/** What a model that generates text takes and returns. */
+/** Inputs and outputs of a model that generates text. */
 export interface TextModel {
   readonly name: string;
   readonly inputs: ReadonlyMap<string, InputSlot>;
@@ -19,8 +19,8 @@ const OTHER_TEXTS = new Set(["messages", "tools", "sampling_parameters", "embedd
 const described = new WeakMap<ModelConfig, TextModel>();
 
 /**
- * Describes the tensors of a text model. The prompt is `text_input`, or the only input of BYTES that is not optional. The
- * text is `text_output`, or the only output of BYTES.
+ * Describes the tensors of a text model. The prompt is `text_input`, or the only input of BYTES that is not optional.
+ * The text is `text_output`, or the only output of BYTES.
  *
  * @throws OpenAiError 400 for a model that does not generate text
  */

@@ -15,7 +15,7 @@ interface TokenEntry {
   readonly decoded_token?: string | null;
 }
 
-/** OpenAI's number for a token that is not likely at all. */
+/** OpenAI's value for a logprob of minus infinity. */
 const LEAST_LOGPROB = -9999;
 
 /** A key that is a number. Inside of a string, such a key has escaped quotes. */

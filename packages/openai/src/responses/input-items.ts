@@ -35,7 +35,7 @@ function addItem(messages: Message[], item: Fields): void {
       messages.push({ role: "tool", tool_call_id: item.requiredString("call_id"), content: outputOf(item) });
       return;
     case "reasoning":
-      // What a model thought is not part of the chat.
+      // The reasoning of a model is not part of the chat.
       return;
     default: {
       const path = item.path("type");

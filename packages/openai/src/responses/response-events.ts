@@ -55,7 +55,7 @@ export class ResponseEvents implements EventWriter {
   choiceEnd(_choice: number, reason: FinishReason): string {
     this.#reason = reason;
     if (this.#item !== undefined) return this.#closeItem();
-    // A text without characters is an item all the same.
+    // An empty text is an item, too.
     return this.#output.length > 0 ? "" : this.#message().opening + this.#closeItem();
   }
 

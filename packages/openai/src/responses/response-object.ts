@@ -17,7 +17,7 @@ export function responseFrame(echoed: ResponseFrame["echoed"]): ResponseFrame {
   return { id: newId("resp_"), created_at: unixSeconds(), echoed };
 }
 
-/** What changes from the first to the last event of a response. */
+/** Members of a response that change from its first to its last event. */
 export interface ResponseState {
   readonly status: "in_progress" | "completed" | "incomplete" | "failed";
   readonly output: readonly object[];

@@ -12,7 +12,7 @@ export interface ResponseRequest {
   readonly echoed: Readonly<Record<string, unknown>>;
 }
 
-/** Fields that need what the server does not have: stored responses, and runs without a client. */
+/** Fields for features that the server lacks: stored responses, and runs without a client. */
 const UNSUPPORTED: Readonly<Record<string, string>> = {
   previous_response_id: "responses are not stored: send the earlier messages in 'input'",
   conversation: "conversations are not stored: send the earlier messages in 'input'",

@@ -6,7 +6,7 @@ import { streamAnswer } from "../generation/stream-events.js";
 import { lookUpModel, readRequest } from "./read-request.js";
 import { jsonResult, type OpenAiRoute } from "./route.js";
 
-/** Chats. */
+/** Route of chats: `POST /v1/chat/completions`. */
 export const chatRoute: OpenAiRoute = {
   path: /^\/v1\/chat\/completions$/,
   method: "POST",

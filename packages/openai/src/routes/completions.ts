@@ -6,7 +6,7 @@ import { streamAnswer } from "../generation/stream-events.js";
 import { lookUpModel, readRequest } from "./read-request.js";
 import { jsonResult, type OpenAiRoute } from "./route.js";
 
-/** Completions of prompts. */
+/** Route of completions of prompts: `POST /v1/completions`. */
 export const completionsRoute: OpenAiRoute = {
   path: /^\/v1\/completions$/,
   method: "POST",

@@ -6,7 +6,7 @@ import { runEmbeddings } from "../embeddings/run-embeddings.js";
 import { lookUpModel, readRequest } from "./read-request.js";
 import { jsonResult, type OpenAiRoute } from "./route.js";
 
-/** Embeddings of texts. */
+/** Route of embeddings of texts: `POST /v1/embeddings`. */
 export const embeddingsRoute: OpenAiRoute = {
   path: /^\/v1\/embeddings$/,
   method: "POST",

@@ -58,7 +58,7 @@ export const modelRoutes: readonly OpenAiRoute[] = [
     },
   },
   {
-    // Not what looks like the paths above with a name of several segments.
+    // Excludes paths like those above with a name of several segments.
     path: /^\/v1\/models\/(?!.*\/(?:load|unload)$)(?<model>.+)$/,
     method: "GET",
     group: "model-repository",
@@ -73,7 +73,10 @@ export const modelRoutes: readonly OpenAiRoute[] = [
 /** The last change of each service. */
 const changes = new WeakMap<InferenceService, Promise<unknown>>();
 
-/** Makes one change at a time: of clients that load the same model at once, one loads it, and the others are told. */
+/**
+ * Makes one change at a time: if several clients load the same model at once, one loads it, and the others are answered
+ * afterwards.
+ */
 function inTurn<T>(service: InferenceService, change: () => Promise<T>): Promise<T> {
   const turn = (changes.get(service) ?? Promise.resolve()).then(change);
   changes.set(
@@ -96,7 +99,9 @@ function checkControl({ service }: OpenAiExchange): void {
   throw new OpenAiError(400, text, { code: "model_control_disabled" });
 }
 
-/** A model that cannot be loaded is the fault of the request, as in Triton's OpenAI frontend: a retry would not help. */
+/**
+ * A model that cannot be loaded is the fault of the request, as in Triton's OpenAI frontend: a retry would not help.
+ */
 async function asBadRequest(change: () => Promise<void>): Promise<void> {
   try {
     await change();

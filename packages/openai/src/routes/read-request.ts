@@ -7,7 +7,7 @@ import { acceptCommonFields } from "../fields/known-fields.js";
 import type { OpenAiExchange } from "../generation/exchange.js";
 
 /**
- * Reads the body of a request, and warns of fields that nobody knows.
+ * Reads the body of a request, and warns of unknown fields.
  *
  * @param read reads all fields of the endpoint
  * @throws OpenAiError for the first field at fault
@@ -24,9 +24,10 @@ export async function readRequest<T>(
 }
 
 /**
- * Looks the model of a request up. While its queue is full, waits for the refusal's turn.
+ * Looks up the model of a request. While its queue is full, waits for the refusal's turn.
  *
- * @throws OpenAiError 404 for an unknown model; TritonError UNAVAILABLE for one that is not ready, or whose queue is full
+ * @throws OpenAiError 404 for an unknown model; TritonError UNAVAILABLE for one that is not ready, or whose queue is
+ * full
  */
 export async function lookUpModel(
   { service, requestId }: OpenAiExchange,
@@ -43,7 +44,7 @@ export async function lookUpModel(
   return pinned;
 }
 
-/** The error of a name that no model has. */
+/** Creates the error for a name that no model has. */
 export function unknownModel(name: string, cause?: unknown): OpenAiError {
   const error = new OpenAiError(404, `Unknown model: ${name}`, { param: "model", code: "model_not_found" });
   error.cause = cause;

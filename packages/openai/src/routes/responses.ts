@@ -7,7 +7,7 @@ import { readResponseRequest } from "../responses/response-request.js";
 import { lookUpModel, readRequest } from "./read-request.js";
 import { jsonResult, type OpenAiRoute } from "./route.js";
 
-/** The Responses API, with text and calls of functions. */
+/** Route of the Responses API, with text and calls of functions: `POST /v1/responses`. */
 export const responsesRoute: OpenAiRoute = {
   path: /^\/v1\/responses$/,
   method: "POST",

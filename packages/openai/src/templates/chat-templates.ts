@@ -36,7 +36,7 @@ export class ChatTemplates {
     this.#families = toolCallFamilies;
   }
 
-  /** True if the options have a template for the model, which then replaces what the model does with messages. */
+  /** True if the options have a template for the model, which then replaces the model's own handling of messages. */
   isChosen(model: string): boolean {
     return Object.hasOwn(this.#directories, model);
   }
@@ -44,7 +44,8 @@ export class ChatTemplates {
   /**
    * The template of a model; undefined if it has none.
    *
-   * @throws TritonError INVALID_ARG for a template that cannot be read, INTERNAL if the directory in the options has none
+   * @throws TritonError INVALID_ARG for a template that cannot be read, INTERNAL if the directory in the options has
+   * none
    */
   find({ name, config, directory }: ReadyModel): Promise<ChatTemplate | undefined> {
     if (this.isChosen(name)) {
@@ -83,7 +84,7 @@ async function openIfPresent(directory: string): Promise<ChatTemplate | undefine
   }
 }
 
-/** The value of a key, made once. A failure is not kept, so that a repaired file is read. */
+/** Returns the cached value of a key, or makes it. A failure is not cached, so that a repaired file is read. */
 function kept<K extends object | string, V>(
   values: {
     get(key: K): Promise<V> | undefined;

@@ -1,13 +1,17 @@
 /** Part of a message's content. Templates take text only. */
 export interface ChatContentPart {
+  /** Kind of the part: `text`. */
   readonly type: string;
+  /** Text of the part. */
   readonly text?: string;
 }
 
-/** Call of a tool in an assistant's message, as OpenAI has it. */
+/** Call of a tool in an assistant's message, as in OpenAI's API. */
 export interface ChatToolCall {
+  /** Id to which `tool_call_id` of the answer refers. */
   readonly id?: string;
   readonly type?: "function";
+  /** Function that the model called. */
   readonly function: {
     readonly name: string;
     /** Arguments of the call: JSON text, or the object itself. */
@@ -15,11 +19,13 @@ export interface ChatToolCall {
   };
 }
 
-/** Message of a chat, as `chat/completions` of OpenAI has it. */
+/** Message of a chat, as in `chat/completions` of OpenAI's API. */
 export interface ChatMessage {
   /** `system`, `developer`, `user`, `assistant` or `tool`; templates may know others. */
   readonly role: string;
+  /** Text of the message, or its parts; null or absent for an assistant that only calls tools. */
   readonly content?: string | readonly ChatContentPart[] | null;
+  /** Name of the author, for templates that print it. */
   readonly name?: string;
   /** Calls that the assistant made. */
   readonly tool_calls?: readonly ChatToolCall[] | null;
@@ -27,9 +33,10 @@ export interface ChatMessage {
   readonly tool_call_id?: string;
 }
 
-/** Tool that a model may call, as OpenAI has it. */
+/** Tool that a model may call, as in OpenAI's API. */
 export interface ChatTool {
   readonly type: "function";
+  /** Function that the tool is. */
   readonly function: {
     readonly name: string;
     readonly description?: string;

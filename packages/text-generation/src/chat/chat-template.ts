@@ -6,8 +6,9 @@ import { readTemplateFiles, type TemplateFiles } from "./template-files.js";
 import { type ArgumentsForm, templateMessages } from "./template-messages.js";
 import { detectToolCallFamily, type ToolCallFamily } from "./tool-calls/tool-call-family.js";
 
-/** What a template renders. */
+/** Input of {@link ChatTemplate.render}. */
 export interface ChatTemplateInput {
+  /** Messages of the chat, the oldest first. */
   readonly messages: readonly ChatMessage[];
   /** Tools that the model may call. Without any, the template gets none. */
   readonly tools?: readonly ChatTool[] | undefined;
@@ -19,7 +20,9 @@ export interface ChatTemplateInput {
 
 /** Special tokens that templates print, and the clock. */
 export interface ChatTemplateOptions {
+  /** Token at the beginning of a prompt, as `bos_token` in templates. @default that of the model's files */
   readonly bosToken?: string;
+  /** Token at the end of a text, as `eos_token` in templates. @default that of the model's files */
   readonly eosToken?: string;
   /** Time that `strftime_now` formats. @default the current time */
   readonly now?: () => Date;
@@ -33,7 +36,7 @@ interface Compiled {
 
 /**
  * Chat template of a model: turns messages into the prompt that the model was trained on. The prompt has its special
- * tokens spelled out, so it is to be encoded without adding any.
+ * tokens spelled out, so it must be encoded without adding any.
  *
  * @example
  * ```ts
@@ -177,7 +180,7 @@ function clockOf({ now }: ChatTemplateOptions): () => Date {
   return now ?? (() => new Date());
 }
 
-/** A copy without undefined members, which a template would take for given. */
+/** Returns a copy without undefined members, because a template would treat them as given. */
 function withoutUndefined(tools: readonly ChatTool[]): unknown {
   return JSON.parse(JSON.stringify(tools));
 }

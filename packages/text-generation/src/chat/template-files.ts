@@ -25,7 +25,8 @@ export interface TemplateFiles {
  * directory. A template in a file of its own replaces the one of the same name in `tokenizer_config.json`, as in
  * transformers.
  *
- * @throws TritonError NOT_FOUND without `tokenizer_config.json`; INVALID_ARG if a file is not what its name says
+ * @throws TritonError NOT_FOUND without `tokenizer_config.json`; INVALID_ARG for a file with other content than its
+ * name says
  */
 export async function readTemplateFiles(directory: string): Promise<TemplateFiles> {
   const file = join(directory, CONFIG);

@@ -5,8 +5,8 @@ import type { ChatContentPart, ChatMessage, ChatToolCall } from "./chat-message.
 export type ArgumentsForm = "object" | "text";
 
 /**
- * Turns messages into what templates read: content is text or null, members without a value are absent, and the
- * arguments of earlier calls are objects.
+ * Turns messages into the form that templates read: content is text or null, members without a value are absent, and
+ * the arguments of earlier calls are objects.
  *
  * @throws TritonError INVALID_ARG for content that is not text, and for arguments that are not a JSON object
  */

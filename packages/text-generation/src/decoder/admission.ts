@@ -5,7 +5,7 @@ export class Admission {
   #load: EngineLoad | undefined;
   #sent = 0;
 
-  /** @param maxRunning most texts at a time */
+  /** @param maxRunning largest number of texts at a time */
   constructor(private readonly maxRunning: number) {}
 
   /** Records a request that was sent to the engine. */

@@ -3,7 +3,7 @@ import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import type { TextTokenizer } from "../tokenizer/text-tokenizer.js";
 import type { ModelDirectory, ModelFileObject } from "./model-directory.js";
 
-/** What the files of a model say about generating text. */
+/** Settings for the generation of text in the files of a model. */
 export interface DecoderConfig {
   /** Tokens of a prompt and its text together; undefined if the files do not say. */
   readonly contextLength: number | undefined;
@@ -22,7 +22,7 @@ const CONTEXT_NAMES = ["max_position_embeddings", "n_positions", "n_ctx", "max_s
 /**
  * Reads `config.json` and `generation_config.json`.
  *
- * @throws TritonError INVALID_ARG that names the field, what was expected, and what came
+ * @throws TritonError INVALID_ARG that names the field, the expected and the given value
  */
 export function readDecoderConfig(
   { config, generation, tokenizerConfig }: ModelDirectory,

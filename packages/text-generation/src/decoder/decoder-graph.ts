@@ -9,7 +9,7 @@ export interface DecoderGraph {
   readonly hasPositions: boolean;
   /** True for a graph that has a branch without past keys and values, which the first pass takes. */
   readonly hasCacheBranch: boolean;
-  /** True if the graph computes the logits of the last columns alone when it is told how many. */
+  /** True if the graph computes the logits of the last columns alone, given their number. */
   readonly keepsLastLogits: boolean;
   /** Data type of token numbers. */
   readonly integers: "INT64" | "INT32";

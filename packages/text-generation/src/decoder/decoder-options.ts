@@ -2,16 +2,20 @@ import type { OnnxRuntimeOptions } from "@tritonjs/core/onnxruntime";
 
 /** Limits of a decoder. */
 export interface DecoderLimits {
-  /** Most requests that generate text together in an instance. Others wait in the model's queue. @default 32 */
+  /**
+   * Largest number of requests that generate text together in an instance. Others wait in the model's queue.
+   *
+   * @default 32
+   */
   readonly maxRunningRequests?: number | undefined;
   /**
    * Bytes for keys and values in an instance. A step has them twice, before and after it, and both count.
    * @default enough for `maxRunningRequests` whole contexts, but at most a quarter of the machine's memory
    */
   readonly kvCacheBytes?: number | undefined;
-  /** Tokens of prompts that a step computes at most, so that running texts go on meanwhile. @default 256 */
+  /** Largest number of prompt tokens in a step, so that running texts go on meanwhile. @default 256 */
   readonly prefillTokens?: number | undefined;
-  /** Keep keys and values of prompts for later prompts that begin alike, while there is room. @default true */
+  /** Keeps keys and values of prompts for later prompts that begin alike, while there is room. @default true */
   readonly prefixCache?: boolean | undefined;
   /** Tokens of a prompt and its text together. @default `max_position_embeddings` of `config.json` */
   readonly contextLength?: number | undefined;

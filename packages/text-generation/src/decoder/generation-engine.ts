@@ -14,18 +14,18 @@ export interface EngineParts {
   readonly graph: DecoderGraph;
   readonly budget: KvBudget;
   readonly cache: PrefixCache;
-  /** Most texts at a time. */
+  /** Largest number of texts at a time. */
   readonly maxRunning: number;
   /** Tokens of prompts in a step. */
   readonly prefillTokens: number;
-  /** False for graphs that know nothing of padding: texts of different lengths then run one after the other. */
+  /** False for graphs that do not support padding: texts of different lengths then run one after the other. */
   readonly pads: boolean;
   readonly contextLength: number;
   /** Called when the load has changed. */
   report(load: EngineLoad): void;
 }
 
-/** New texts may need this number of tokens beside their prompt at once, so that they are not put back directly. */
+/** Room for new tokens, beside its prompt, that a text needs to join, so that it is not put back at once. */
 const HEADROOM = 16;
 
 /** Steps between two reports of the space in use. */
@@ -231,7 +231,7 @@ export class GenerationEngine {
     }
   }
 
-  /** Makes space for the next step: drops cached prefixes first, then puts texts back, the last one first. */
+  /** Makes space for the next step: evicts cached prefixes first, then puts texts back, the last one first. */
   #makeSpace(): void {
     const { budget, cache } = this.#parts;
     while (this.#running.length > 1 && !budget.fits(this.#lengths())) {

@@ -1,9 +1,9 @@
 import { detached, type KvLayout, type KvSlice } from "./kv-block.js";
 
-/** Shorter prefixes take longer to find and to copy than to compute. */
+/** Shortest prefix to share, in tokens. Shorter ones take longer to find and to copy than to compute. */
 const SHORTEST = 8;
 
-/** Every prompt is compared with each of them. */
+/** Largest number of entries, because every prompt is compared with each of them. */
 const MOST_ENTRIES = 64;
 
 interface Entry {
@@ -25,8 +25,8 @@ export function isWorthSharing(length: number): boolean {
 }
 
 /**
- * Keys and values of past prompts, for prompts that begin alike. The least recently used ones leave when the space is
- * needed.
+ * Keys and values of past prompts, for prompts that begin alike. The least recently used ones are evicted when the
+ * space is needed.
  */
 export class PrefixCache {
   /** The least recently used first. */

@@ -27,15 +27,15 @@ export function encodePrompt(
   );
 }
 
-/** Characters of a token in common text are about half of this. */
+/** Characters of a sample for each token of the limit: about twice as many as a token has in common text. */
 const SAMPLE_CHARACTERS_PER_TOKEN = 8;
 
 /** Tokens at the border of a sample may differ from those of the whole text, but never by a quarter. */
 const CERTAIN_EXCESS = 1.25;
 
 /**
- * Encodes a text that fits the context. All running texts wait meanwhile, and a megabyte takes seconds. So a text that is
- * far too long is refused after a look at its size and its beginning.
+ * Encodes a text that fits the context. All running texts wait meanwhile, and a megabyte takes seconds. So a text that
+ * is far too long is refused after a look at its size and its beginning.
  */
 function encodeWithin(
   text: string,
@@ -56,7 +56,7 @@ function encodeWithin(
 }
 
 /**
- * Most tokens that the text of a request may have: as asked for, else all that is left of the context.
+ * Largest number of tokens that the text of a request may have: as requested, else the rest of the context.
  *
  * @throws TritonError INVALID_ARG if the request asks for more than is left
  */

@@ -8,7 +8,7 @@ import type { TextTokenizer } from "../tokenizer/text-tokenizer.js";
 import type { KvSlice } from "./kv-block.js";
 import type { TextResponses } from "./text-responses.js";
 
-/** What a text is generated from. */
+/** Parts from which a text is generated. */
 export interface RunningTextInit {
   readonly prompt: readonly number[];
   readonly maxTokens: number;
@@ -22,7 +22,7 @@ export interface RunningTextInit {
   readonly responses: TextResponses;
 }
 
-/** One text in the making: its tokens, its keys and values, and the text that was not sent yet. */
+/** One text that is being generated: its tokens, its keys and values, and the text that was not sent yet. */
 export class RunningText {
   /** Tokens of the prompt and the text. */
   readonly tokens: number[];
@@ -88,7 +88,7 @@ export class RunningText {
   }
 
   /**
-   * Chooses the next token and sends what is to be sent.
+   * Chooses the next token and sends the text that is ready.
    *
    * @param scores scores of all tokens, which are changed
    * @returns true if the text is complete
@@ -105,7 +105,7 @@ export class RunningText {
     return this.#take(token);
   }
 
-  /** Releases what the text holds besides its keys and values. */
+  /** Releases the resources of the text except its keys and values. */
   release(): void {
     this.past = undefined;
     this.#constraint?.release();
@@ -116,7 +116,7 @@ export class RunningText {
     const isLong = length >= this.maxTokens;
     const completes = this.#constraint?.accept(token) === true;
     if (this.#ends.has(token) || completes) {
-      // As in vLLM, the end token is part of the text only if the request includes what stopped it.
+      // As in vLLM, the end token is part of the text only if the request includes stop strings in its output.
       if (this.#sampling.includeStopStrInOutput === true) this.#add(this.#stream.push(token));
       return this.#finish("stop");
     }
@@ -139,7 +139,7 @@ export class RunningText {
     return stopped;
   }
 
-  /** Adds what was held back, and ends. */
+  /** Adds the text that was held back, and ends. */
   #finish(reason: "stop" | "length"): boolean {
     if (this.#add(this.#stream.end())) return this.#end("stop");
     this.responses.addText(this.#stops.rest());

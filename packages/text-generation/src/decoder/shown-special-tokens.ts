@@ -4,7 +4,9 @@ import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import type { ShownSpecialTokens } from "../tokenizer/text-stream.js";
 import type { OpenDecoder } from "./open-decoder.js";
 
-/** Special tokens in the text of a request: for a chat with tools those around calls, otherwise none unless asked for. */
+/**
+ * Special tokens in the text of a request: for a chat with tools those around calls, otherwise none unless asked for.
+ */
 export function shownSpecialTokens(
   { messages, tools }: Pick<TextRequest, "messages" | "tools">,
   { skipSpecialTokens }: SamplingParameters,

@@ -10,7 +10,7 @@ import { LoadGauges } from "./load-gauges.js";
 import { findGraph } from "./model-directory.js";
 import type { DecoderData } from "./open-decoder.js";
 
-/** Calls of tools are part of the text. */
+/** Outputs without `tool_calls`: calls of tools are part of the text. */
 const OUTPUTS = TEXT_OUTPUTS.filter(({ name }) => name !== "tool_calls");
 
 /**

@@ -3,7 +3,7 @@ import { callbackExecutor, type TypedBackend } from "@tritonjs/core/backend";
 import { TritonError } from "@tritonjs/protocol";
 import { EMBEDDING_INPUTS, EMBEDDING_OUTPUTS } from "./embedding-tensors.js";
 
-/** An embedding. */
+/** An embedding: one number for each dimension. */
 export type EmbeddingVector = Float32Array | readonly number[];
 
 /** A function that makes embeddings, as {@link textEmbedder} takes it: one vector for each text, in the same order. */

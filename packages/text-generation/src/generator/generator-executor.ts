@@ -23,7 +23,7 @@ export class GeneratorExecutor implements Executor {
   readonly #asyncContext = new AsyncResource("TritonInstance");
 
   /**
-   * @param read reads what the client asks for
+   * @param read reads a request
    * @param capacity number of requests at a time
    */
   constructor(
@@ -44,7 +44,7 @@ export class GeneratorExecutor implements Executor {
   }
 
   async execute(execution: Execution): Promise<undefined> {
-    // Not in the context of the request whose end started this execution.
+    // Leaves the async context of the request whose end started this execution.
     await this.#asyncContext.runInAsyncScope(() =>
       Promise.all(
         execution.requests.map(async (request, index) => {
@@ -96,7 +96,7 @@ export class GeneratorExecutor implements Executor {
       if (outputs !== undefined) execution.send(index, outputs);
       await execution.writable(index);
       if (clock.now() - turn <= MAX_MS) continue;
-      // A generator that waits for nothing would otherwise keep timers and sockets from their turn.
+      // A generator that never waits would otherwise starve timers and sockets.
       await setImmediate();
       turn = clock.now();
     }

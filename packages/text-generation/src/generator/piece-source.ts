@@ -38,7 +38,9 @@ export class PieceSource {
     return this.#ended;
   }
 
-  /** Like {@link end}, for a request that is over: nobody can be told of an error in the clean-up. */
+  /**
+   * Like {@link end}, for a request that is over: an error in the clean-up is dropped, because no client waits for it.
+   */
   cancel(): void {
     this.end().catch(() => {});
   }

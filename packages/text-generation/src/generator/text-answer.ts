@@ -29,7 +29,7 @@ export class TextAnswer {
   #responses = 0;
   /** Tokens that responses have counted. */
   #counted = 0;
-  /** What the next response sends. */
+  /** Text of the next response. */
   #text = "";
   #logprobs: YieldedLogprob[] = [];
 
@@ -82,7 +82,7 @@ export class TextAnswer {
     return this.#outputs(tokens, reason);
   }
 
-  /** An engine that does not know of calls in its text says that it stopped. */
+  /** Replaces `stop` after a call: an engine that does not find the calls in its text reports `stop`. */
   #reasonOr(other: TextFinishReason): TextFinishReason {
     return this.#finishReason === "stop" && this.#reader?.hasCalls
       ? "tool_calls"

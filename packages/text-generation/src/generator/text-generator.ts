@@ -23,7 +23,7 @@ export interface PromptTemplate {
 /** Options of {@link textGenerator}. */
 export interface TextGeneratorOptions {
   /**
-   * Number of requests that an instance generates text for at a time. Further ones wait in the model's queue.
+   * Number of requests that an instance generates text for at a time. Others wait in the model's queue.
    * @default 256, as vLLM: engines batch by themselves, and the limit only bounds memory
    */
   readonly concurrency?: number;
@@ -38,11 +38,11 @@ export interface TextGeneratorOptions {
 const DEFAULT_CONCURRENCY = 256;
 
 /**
- * Makes a model of a function that generates text: a function of ours, or the engine or server behind it. The model
- * has the inputs and outputs of vLLM's Triton backend, with those for chats ({@link TEXT_INPUTS}, {@link TEXT_OUTPUTS}).
- * `generate`, `generate_stream`, gRPC streams and the OpenAI endpoints all call it.
+ * Makes a model of a function that generates text. The function generates it itself, or calls an engine or a server.
+ * The model has the inputs and outputs of vLLM's Triton backend, with those for chats ({@link TEXT_INPUTS},
+ * {@link TEXT_OUTPUTS}). `generate`, `generate_stream`, gRPC streams and the OpenAI endpoints all call it.
  *
- * What the callback need not do:
+ * The model does the following, so the callback need not do it:
  *
  * - **Streams.** A request with `stream` gets a response for each piece, as fast as the client reads. Any other request
  *   gets one response with the whole text.

@@ -9,6 +9,7 @@ const FINISH_REASONS = ["stop", "length", "tool_calls", "content_filter"] as con
 export interface TokenProbability {
   /** The text of the token. */
   readonly token: string;
+  /** Natural logarithm of the probability. */
   readonly logprob: number;
   /** The number of the token in the vocabulary. @default the token's text takes its place */
   readonly id?: number;
@@ -36,12 +37,15 @@ export interface YieldedToolCall {
 
 /** Numbers of tokens as the engine counts them. */
 export interface TokenUsage {
+  /** Tokens of the prompt. */
   readonly promptTokens?: number;
+  /** Tokens of the answer. */
   readonly completionTokens?: number;
 }
 
 /** A piece of an answer with more than text. Each member is optional, but one must be there. */
 export interface YieldedParts {
+  /** Next characters of the answer. */
   readonly text?: string;
   /** Number of tokens of `text`. @default 1, or the length of `logprobs`; 0 without text */
   readonly tokens?: number;
@@ -52,11 +56,13 @@ export interface YieldedParts {
    * @default `tool_calls` after a call of a tool, `length` once `max_tokens` tokens were yielded, else `stop`
    */
   readonly finishReason?: TextFinishReason;
+  /** Call of a tool, or a part of one. */
   readonly toolCall?: YieldedToolCall;
+  /** Numbers of tokens as the engine counts them, which replace the count of the pieces. */
   readonly usage?: TokenUsage;
 }
 
-/** What the callback of {@link textGenerator} yields: a piece of the text, or a piece with more than text. */
+/** A piece that the callback of {@link textGenerator} yields: text alone, or parts with more than text. */
 export type YieldedPiece = string | YieldedParts;
 
 const MEMBERS: Readonly<Record<keyof YieldedParts, (value: unknown) => string | undefined>> = {
@@ -72,7 +78,7 @@ const MEMBERS: Readonly<Record<keyof YieldedParts, (value: unknown) => string | 
 };
 
 /**
- * Checks what a callback yielded.
+ * Checks a value that a callback yielded.
  *
  * @throws TritonError INTERNAL (reason INVALID_OUTPUT) for any other value.
  */

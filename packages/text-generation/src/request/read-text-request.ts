@@ -15,9 +15,9 @@ const PREFIX_IN_STREAM =
   "Error generating stream: When streaming, `exclude_input_in_output` = False is not allowed.";
 
 /**
- * Reads what a request to a text model asks for.
+ * Reads a request to a text model.
  *
- * @throws TritonError INVALID_ARG that names the input, what was expected, and what came.
+ * @throws TritonError INVALID_ARG that names the input, the expected and the given value.
  */
 export function readTextRequest(request: TextRequestSource, modelName: string): TextRequest {
   const inputs = new TextInputs(request);

@@ -2,7 +2,7 @@ import type { ChatMessage, ChatTool } from "../chat/chat-message.js";
 import type { ToolCallFamily } from "../chat/tool-calls/tool-call-family.js";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 
-/** What a callback of {@link textGenerator} gets: a prompt, or the messages of a chat. */
+/** First argument of the callback of {@link textGenerator}: a prompt, or the messages of a chat. */
 export interface GeneratorRequest {
   /** The prompt. Undefined for a chat, unless the option `chatTemplate` makes a prompt of it. */
   readonly prompt: string | undefined;
@@ -24,7 +24,7 @@ export interface WantedOutputs {
   readonly toolCalls: boolean;
 }
 
-/** A request to a text model, with the wishes that a callback need not know. */
+/** A request to a text model, with the parts that a callback need not know. */
 export interface TextRequest extends GeneratorRequest {
   /** True for one response for each piece of text. */
   readonly stream: boolean;

@@ -74,7 +74,7 @@ export class ParameterFields {
 }
 
 /**
- * The error for a parameter that does not hold what was expected.
+ * The error for a parameter that does not hold the expected value.
  *
  * @param shown text for `got`
  */

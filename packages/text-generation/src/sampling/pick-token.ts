@@ -1,7 +1,7 @@
 import type { RandomGenerator } from "./random-generator.js";
 import type { SamplingParameters } from "./sampling-parameters.js";
 
-/** How a token is picked. */
+/** Sampling parameters by which a token is picked. */
 export type PickRules = Pick<SamplingParameters, "temperature" | "topK" | "topP" | "minP">;
 
 /** Below this, a temperature acts as 0: the exponentials would not fit. */

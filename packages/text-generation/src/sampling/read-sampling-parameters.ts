@@ -3,7 +3,7 @@ import { invalidParameter, ParameterFields } from "./parameter-fields.js";
 import { readResponseFormat } from "./read-response-format.js";
 import type { SamplingParameters } from "./sampling-parameters.js";
 
-/** Most strings that may end a text. Each one is looked for after each token. */
+/** Largest number of strings that may end a text. Each one is searched for after each token. */
 const MAX_STOP_STRINGS = 16;
 
 const MAX_STOP_LENGTH = 1024;
@@ -23,7 +23,7 @@ export interface SamplingSource {
  * request's parameters of the same names. Their names are those of OpenAI and vLLM, such as `max_tokens`. Other fields
  * are ignored, and so are fields with null. A request parameter may also hold the JSON of its value as a string.
  *
- * @throws TritonError INVALID_ARG that names the field, what was expected, and what came
+ * @throws TritonError INVALID_ARG that names the field, the expected and the given value
  * @example
  * ```ts
  * readSamplingParameters({ json: '{ "max_tokens": 16, "stop": "." }' }); // { maxTokens: 16, stop: ["."] }

@@ -1,4 +1,4 @@
-/** What the text has to be, for structured output. */
+/** Form that the text must have, for structured output. */
 export type ResponseFormat =
   | { readonly type: "text" }
   | { readonly type: "json_object" }
@@ -14,7 +14,7 @@ export type ResponseFormat =
  * set is absent, so that a model can have defaults of its own.
  */
 export interface SamplingParameters {
-  /** Most tokens to generate, at least 1. */
+  /** Largest number of tokens to generate, at least 1. */
   readonly maxTokens?: number;
   /** Tokens to generate before the text may end, at least 0. */
   readonly minTokens?: number;
@@ -48,6 +48,6 @@ export interface SamplingParameters {
   readonly logitBias?: Readonly<Record<number, number>>;
   /** Number of most likely tokens to report for each token of the text, 0 to 20. */
   readonly logprobs?: number;
-  /** Structured output. */
+  /** Form that the text must have. @default any text */
   readonly responseFormat?: ResponseFormat;
 }

@@ -2,7 +2,7 @@ import { pickToken } from "./pick-token.js";
 import { RandomGenerator } from "./random-generator.js";
 import type { SamplingParameters } from "./sampling-parameters.js";
 
-/** What a sampler knows of its model and its request. */
+/** Parts of the model and the request that a sampler needs. */
 export interface SamplerContext {
   /** Tokens of the prompt, for the repetition penalty. */
   readonly prompt: readonly number[];

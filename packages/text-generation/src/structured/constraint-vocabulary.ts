@@ -8,8 +8,8 @@ interface AddedToken {
 }
 
 /**
- * Reads the vocabulary for constraints from the content of `tokenizer.json`. Special tokens get an empty spelling, which
- * no format allows. `size` is the width of the model's logits.
+ * Reads the vocabulary for constraints from the content of `tokenizer.json`. Special tokens get an empty spelling,
+ * which no format allows. `size` is the width of the model's logits.
  *
  * @throws TritonError INVALID_ARG for a tokenizer whose tokens do not join to a text as they are, such as WordPiece
  */

@@ -5,9 +5,9 @@ import { readGrammarSource, type StructuredFields } from "./response-format.js";
 import type { ConstraintVocabulary, TokenConstraint } from "./token-constraint.js";
 import type { GrammarMatcher } from "./web-xgrammar.js";
 
-/** Grammars that stay compiled. One of a few kilobytes takes 0.1 to 1 s to compile for 128,000 tokens. */
+/** Largest number of cached grammars. One of a few kilobytes takes 0.1 to 1 s to compile for 128,000 tokens. */
 const MAX_GRAMMARS = 32;
-/** Matchers of a grammar that are kept for the next text. */
+/** Largest number of matchers of a grammar that are kept for later texts. */
 const MAX_IDLE_MATCHERS = 16;
 
 interface CachedGrammar {
@@ -64,7 +64,7 @@ export class StructuredOutput {
       const matcher = idle.pop() ?? (await compiler.library.GrammarMatcher.createGrammarMatcher(compiled));
       const { tokens, size = tokens.length } = this.vocabulary;
       return new GrammarConstraint(matcher, size, () => {
-        // A matcher that is reset is as good as new, and making one leaves a few bytes behind.
+        // A reset matcher is as good as a new one, and each new one leaks a few bytes.
         if (idle.length < MAX_IDLE_MATCHERS) idle.push(matcher);
         else matcher.dispose();
       });

@@ -58,17 +58,17 @@ export interface WebXgrammar {
 /** A copy of the library with a memory of its own. */
 export interface XgrammarInstance {
   readonly library: WebXgrammar;
-  /** What the library reported last, in place of an error message. Reading it clears it. */
+  /** Returns the last report of the library, which replaces an error message. The call clears it. */
   takeReport(): string | undefined;
 }
 
 /**
- * Makes an instance of `@mlc-ai/web-xgrammar`. Release 0.1.27 of it cannot be imported: it is a script of the UMD kind in a
- * package that says `"type": "module"`. So this runs the script as a function. Without `process`, the script takes Node for
- * an engine of its own kind, and needs neither `require` nor `import()`, which functions of test runners lack.
+ * Makes an instance of `@mlc-ai/web-xgrammar`. Release 0.1.27 of it cannot be imported: it is a script of the UMD kind
+ * in a package that says `"type": "module"`. So this runs the script as a function. Without `process`, the script takes
+ * Node for an engine of its own kind, and needs neither `require` nor `import()`, which functions of test runners lack.
  *
- * The library ends with an abort where others throw, and writes the reason to the console: the instance has a console of
- * its own.
+ * The library aborts instead of throwing, and writes the reason to the console. So the instance has a console of its
+ * own.
  *
  * @throws TritonError UNAVAILABLE if the package is not installed
  */
@@ -98,7 +98,7 @@ export function openXgrammar(): XgrammarInstance {
 
 const scripts = new Map<string, (...values: unknown[]) => void>();
 
-/** The script of the library as a function, which is a megabyte to compile: once is enough. */
+/** The script of the library as a function, compiled only once because it is a megabyte. */
 function scriptOf(file: string): (...values: unknown[]) => void {
   let script = scripts.get(file);
   if (script === undefined) {

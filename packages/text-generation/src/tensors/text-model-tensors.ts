@@ -12,7 +12,7 @@ import type { TensorSpec } from "@tritonjs/core";
  *   Without it, the request's parameters of these names are used.
  * - `stream`: true for one response for each piece of text; false for a single response.
  * - `exclude_input_in_output`: without it, a streamed text excludes the prompt, and a single response begins with it.
- * - `messages`, `tools`: JSON arrays, as `chat/completions` of OpenAI has them.
+ * - `messages`, `tools`: JSON arrays, as in `chat/completions` of OpenAI's API.
  */
 export const TEXT_INPUTS = [
   { name: "text_input", dtype: "BYTES", shape: [1], optional: true },
@@ -31,11 +31,11 @@ export const TEXT_INPUTS = [
  * Outputs of a text model. All but `text_output` are sent when the request asks for them.
  *
  * - `finish_reason`: `stop`, `length` or `tool_calls` in the last response, `null` before.
- * - `logprobs`: a JSON array with an object for each token: from its number to `{ logprob, rank, decoded_token }`, for the
- *   token that was chosen (always the first key) and for the most likely ones. `null` without logprobs.
+ * - `logprobs`: a JSON array with an object for each token: from its number to `{ logprob, rank, decoded_token }`, for
+ *   the token that was chosen (always the first key) and for the most likely ones. `null` without logprobs.
  * - `num_output_tokens`: the tokens of this response, not their sum.
- * - `tool_calls`: a JSON array of deltas `{ index, id?, type?, function: { name?, arguments? } }`, as chunks of OpenAI have
- *   them, from models that write calls of tools themselves. Empty for a response without any.
+ * - `tool_calls`: a JSON array of deltas `{ index, id?, type?, function: { name?, arguments? } }`, as chunks of OpenAI
+ *   have them, from models that write calls of tools themselves. Empty for a response without any.
  */
 export const TEXT_OUTPUTS = [
   { name: "text_output", dtype: "BYTES", shape: [1] },

@@ -1,6 +1,8 @@
 /** Text that may be sent, and whether a stop text ended it. */
 export interface CertainText {
+  /** Text that may be sent now; often empty. */
   readonly text: string;
+  /** True if a stop text has ended the text. */
   readonly stopped: boolean;
 }
 

@@ -5,7 +5,7 @@ import type { TextTokenizer } from "./text-tokenizer.js";
 export interface TextStream {
   /** Adds a token. Returns the text that is complete with it, often none. */
   push(id: number): string;
-  /** Ends the text. Returns what is left; bytes that are not a character are U+FFFD. */
+  /** Ends the text. Returns the rest; bytes that are not a character are U+FFFD. */
   end(): string;
 }
 

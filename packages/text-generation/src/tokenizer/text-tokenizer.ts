@@ -26,7 +26,7 @@ export class TextTokenizer {
   readonly #added: ReadonlyMap<number, string>;
   readonly #bytes = new Map<number, Uint8Array>();
 
-  /** @throws TritonError INVALID_ARG for files of no tokenizer that is supported */
+  /** @throws TritonError INVALID_ARG for a tokenizer that is not supported */
   constructor({ tokenizer, config }: TokenizerFiles) {
     this.#tokenizer = open(tokenizer, config);
     const { added_tokens: added = [], decoder } = tokenizer as {
@@ -61,7 +61,7 @@ export class TextTokenizer {
     });
   }
 
-  /** Number of a token, given its text. */
+  /** Number of the token with a text; undefined if there is none. */
   idOf(token: string): number | undefined {
     return this.#tokenizer.token_to_id(token);
   }

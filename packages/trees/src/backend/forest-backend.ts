@@ -16,7 +16,7 @@ export const FOREST_ISOLATIONS: readonly Isolation[] = ["inline", "worker"];
 
 /** The backend `fil` for a model that has been read. */
 export function forestBackend(forest: Forest, plan: AnswerPlan, shapes: OutputShapes): Backend {
-  // Reports a model that cannot be explained before it is loaded.
+  // Throws for a model that cannot be explained, before an instance loads.
   const { explanationColumns } = new Scorer(forest, plan);
   let data: ForestData | undefined;
   return {

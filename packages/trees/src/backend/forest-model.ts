@@ -4,7 +4,7 @@ import type { AnswerPlan } from "../scoring/answer-plan.js";
 import { scoreTensors } from "../scoring/score-tensors.js";
 import { Scorer } from "../scoring/scorer.js";
 
-/** What a worker gets: the forest is in memory that all workers share. */
+/** Data that a worker thread gets. All workers share the memory of the forest. */
 export interface ForestData {
   readonly forest: Forest;
   readonly plan: AnswerPlan;

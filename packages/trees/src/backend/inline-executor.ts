@@ -54,7 +54,7 @@ export class InlineForestExecutor implements Executor {
   }
 }
 
-/** Resolves after the event loop has handled what is waiting. */
+/** Resolves after the event loop has handled its waiting events. */
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

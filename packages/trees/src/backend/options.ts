@@ -29,8 +29,9 @@ export interface TreesOptions {
   /** Scores above it are class 1 of a binary classifier. @default 0.5 */
   readonly threshold?: number;
   /**
-   * True for the output `treeshap_output` too: how much each feature adds to the sum of a row, then the expected sum,
-   * for each class. The file must have the weights of its training rows, as those of XGBoost and LightGBM have.
+   * True for a second output `treeshap_output` (FP32, `[rows, classes * (features + 1)]`, 1 class for a regression):
+   * for each class, the part of each feature in the sum of a row, then the expected sum. The file must have the weights
+   * of its training rows, as those of XGBoost and LightGBM have.
    *
    * @default false
    */

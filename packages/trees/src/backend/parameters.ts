@@ -10,7 +10,7 @@ export interface FilParameters {
   readonly allowUnknownFields: boolean;
 }
 
-/** Parameters that Triton removed in 25.09, with those that replaced them. */
+/** Parameters that Triton removed in 25.09, with their replacements. */
 const REPLACED: Readonly<Record<string, string>> = {
   algo: "layout",
   threads_per_tree: "chunk_size",

@@ -5,7 +5,8 @@ import type { TreesOptions } from "./options.js";
 import { openForest, settingsOf } from "./trees.js";
 
 /**
- * A tree ensemble to call directly, for callbacks and programs without a server: synchronous, in microseconds for a row.
+ * A tree ensemble to call directly, for callbacks and programs without a server: synchronous, in microseconds for a
+ * row.
  *
  * @example
  * ```ts

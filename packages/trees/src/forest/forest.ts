@@ -1,4 +1,4 @@
-/** What a model predicts, as its file says. */
+/** Task of a model, as its file states it. */
 export type Task = "binary" | "multiclass" | "regression" | "ranking" | "anomaly";
 
 /** Function between the sum of the leaves and the score. */
@@ -44,8 +44,8 @@ export interface ForestHead {
 /**
  * A tree ensemble in flat arrays, which threads can share.
  *
- * A node is four integers of `nodes`: the position in a row's keys, the key of the threshold, the place of the child for
- * smaller keys (the other child follows it), and -1. A leaf has its number instead of -1, and the threshold that no
+ * A node is four integers of `nodes`: the position in a row's keys, the key of the threshold, the place of the child
+ * for smaller keys (the other child follows it), and -1. A leaf has its number instead of -1, and the threshold that no
  * key is below, and its second child is the leaf itself. So a step is the same for all nodes, without branches:
  *
  *     nodes:  [ position, key, child, -1 ] ... child: [ ... ] [ ... ]

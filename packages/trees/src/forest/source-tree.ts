@@ -10,7 +10,7 @@ export interface CategoricalSplit {
 
 /** A tree as a reader takes it from a file. Node 0 is the root. Nothing of it has been checked. */
 export interface SourceTree {
-  /** Number of nodes, also of those that are not reachable. */
+  /** Number of nodes, including unreachable ones. */
   readonly size: number;
   /** Children of each node; the left child of a leaf is -1. */
   readonly left: ArrayLike<number>;

@@ -1,7 +1,7 @@
 import type { Link, Task } from "../forest/forest.js";
 import { invalidModel, notSupported } from "../forest/invalid-model.js";
 
-/** Names that LightGBM has several of, by the one that is used here. */
+/** Aliases of LightGBM's objectives, by the name that is used here. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
   regression: [
     "regression_l2",
@@ -21,7 +21,7 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   rank_xendcg: ["xendcg", "xe_ndcg", "xe_ndcg_mart", "xendcg_mart"],
 };
 
-/** What an objective of LightGBM means for predictions. */
+/** Effect of an objective of LightGBM on predictions. */
 export interface LightgbmObjective {
   readonly link: Link;
   readonly task: Task;

@@ -13,7 +13,7 @@ export const FILE_NAMES: Readonly<Record<ModelType, string>> = {
   treelite_checkpoint: "checkpoint.tl",
 };
 
-/** @throws TritonError UNSUPPORTED, in the words of Triton's backend, for a name that is not a format's */
+/** @throws TritonError UNSUPPORTED, in the words of Triton's backend, for the name of an unknown format */
 export function modelTypeOf(name: string): ModelType {
   if (Object.hasOwn(FILE_NAMES, name)) return name as ModelType;
   throw new TritonError("UNSUPPORTED", `${name} not recognized as a valid serialization format.`, {

@@ -11,8 +11,8 @@ import { readXgboostLegacy } from "./xgboost-legacy.js";
 /**
  * Reads a model file.
  *
- * @throws TritonError INVALID_ARG for a file that is not a valid model of its format; UNSUPPORTED for models that cannot
- * be served
+ * @throws TritonError INVALID_ARG for a file that is not a valid model of its format; UNSUPPORTED for models that
+ * cannot be served
  */
 export function readForest(bytes: Uint8Array, type: ModelType, options: TreeFileOptions): Forest {
   switch (type) {

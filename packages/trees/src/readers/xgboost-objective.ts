@@ -17,7 +17,7 @@ const IDENTITY = new Set([
 const SIGMOID = new Set(["binary:logistic", "reg:logistic"]);
 const SOFTMAX = new Set(["multi:softmax", "multi:softprob"]);
 
-/** What an objective of XGBoost means for predictions. */
+/** Effect of an objective of XGBoost on predictions. */
 export interface XgboostObjective {
   readonly link: Link;
   readonly task: Task;

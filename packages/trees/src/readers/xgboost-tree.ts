@@ -4,7 +4,7 @@ import { DocumentFields } from "../formats/document-fields.js";
 import { assertKnownFields } from "./known-fields.js";
 import type { TreeFileOptions } from "./tree-file-options.js";
 
-/** What the model says of one of its trees. */
+/** Properties of a tree that the model states outside the tree. */
 export interface XgboostTreePlace {
   /** Class that the tree adds to; -1 for leaves with a value for each class. */
   readonly group: number;

@@ -1,7 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { Forest, Link } from "../forest/forest.js";
 
-/** What a model answers, by the rules of Triton's FIL backend. */
+/** Answers of a model, by the rules of Triton's FIL backend. */
 export interface AnswerPlan {
   /** Number of values of `output__0` in a row. */
   readonly columns: number;

@@ -12,8 +12,8 @@ export interface OutputShapes {
 }
 
 /**
- * Scores the rows of a request. More rows than `scorer.rowsPerSlice` are scored in slices of about a millisecond if there
- * is a `pause`.
+ * Scores the rows of a request. More rows than `scorer.rowsPerSlice` are scored in slices of about a millisecond if
+ * there is a `pause`.
  *
  * @param explains whether the request wants `treeshap_output`
  * @param pause called between two slices

@@ -21,7 +21,7 @@ const IGNORED: readonly string[] = [
 
 /**
  * The backend `openvino` for models of a repository. ONNX Runtime runs its ONNX models: `default_model_filename:
- * "model.onnx"`. Other models are refused; the reason says what to convert.
+ * "model.onnx"`. Other models are refused; the reason names the conversion.
  */
 export const openvinoBackend: BackendFactory = async (source) => {
   const { config, name } = source;
@@ -47,7 +47,7 @@ function assertPlaced({ instanceGroup }: ModelConfig): void {
   });
 }
 
-/** The parameters as ONNX Runtime has them, and the names of those that have no effect there. */
+/** The parameters as ONNX Runtime has them, and the names of the parameters without effect there. */
 function forOnnxRuntime({ parameters }: ModelConfig) {
   const entries = Object.entries(parameters)
     .filter(([key]) => !IGNORED.includes(key))

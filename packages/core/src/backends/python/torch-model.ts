@@ -6,15 +6,15 @@ import { pythonModel } from "./repository-model.js";
 
 const PROGRAM = fileURLToPath(new URL("../../../python/tritonjs_torch/model.py", import.meta.url));
 
-/** Parameters whose options processes of their own cannot have. */
+/** Parameters without effect in a process of its own, with the reasons. */
 const NO_EFFECT: Readonly<Record<string, string>> = {
   ENABLE_WEIGHT_SHARING: "each instance is a process with weights of its own",
 };
 
 /**
- * The backend `pytorch` for models of a repository: `<version>/model.pt`, a TorchScript file, or with `runtime:
- * "model.py"` a module with a class of `torch.nn.Module`. Each instance is a process of `python3` with torch, which gets
- * the requests of a batch as one.
+ * The backend `pytorch` for models of a repository: `<version>/model.pt`, a TorchScript file, or with
+ * `runtime: "model.py"` a module with a class of `torch.nn.Module`. Each instance is a process of `python3` with torch,
+ * which gets the requests of a batch as one.
  */
 export const pytorchBackend: BackendFactory = async (source) => {
   const { name, config } = source;

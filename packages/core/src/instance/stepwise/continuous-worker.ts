@@ -5,7 +5,7 @@ import { serverHost } from "../module/server-host.js";
 import { WorkerExecutor } from "../worker/worker-executor.js";
 import { StepwiseExecutor } from "./stepwise-executor.js";
 
-/** What {@link continuousWorker} runs. */
+/** Options of {@link continuousWorker}. */
 export interface ContinuousWorkerOptions {
   /** Module of the thread, which exports `load(data, info, host)`: a {@link WorkerEntry}. */
   readonly entry: URL;

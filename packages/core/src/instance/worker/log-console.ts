@@ -4,8 +4,8 @@ import { format } from "node:util";
 import type { LogLine } from "../module/model-logger.js";
 
 /**
- * Makes lines of the log of all that this worker prints with `console`, where only the module of one model runs. Output
- * to `process.stdout` itself stays there.
+ * Writes the output of `console` in this worker to the server's log. The worker must run the module of one model only.
+ * Direct output to `process.stdout` is not redirected.
  */
 export function logConsole(modelName: string, write: (line: LogLine) => void): void {
   const log = (level: LogLine["level"], text: string) =>

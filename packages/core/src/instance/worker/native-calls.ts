@@ -5,13 +5,13 @@
  * slower, because a native call cannot be interrupted anyway.
  */
 
-/** Place of 1 in the shared state while the thread is in a native call. */
+/** Index in the shared state: 1 while the thread is in a native call. */
 const IN_CALL = 0;
 
-/** Place of 1 once the thread is to be ended: it makes no further calls. */
+/** Index in the shared state: 1 once the thread must end, so that it makes no further calls. */
 const ENDS = 1;
 
-/** Milliseconds between two looks at a thread that is in a native call. */
+/** Milliseconds between two checks of a thread that is in a native call. */
 const LOOKS_EVERY_MS = 5;
 
 /** Milliseconds that an exiting process waits for a call to end. A thread that died in a call never leaves it. */
@@ -54,7 +54,7 @@ export class ThreadEnding {
   }
 }
 
-/** When the process exits, Node terminates the threads. */
+/** Waits for all threads when the process exits, because Node then terminates them. */
 function waitForAll(): void {
   for (const thread of threads) thread.wait(EXIT_WAITS_MS);
 }

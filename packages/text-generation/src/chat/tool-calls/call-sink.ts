@@ -1,6 +1,6 @@
 import type { ToolCallPiece } from "./tool-call-piece.js";
 
-/** Collects what readers find, in order. */
+/** Collects the texts and calls that readers find, in order. */
 export class CallSink {
   #pieces: ToolCallPiece[] = [];
   #content = "";
@@ -35,7 +35,7 @@ export class CallSink {
     this.#arguments += text;
   }
 
-  /** What was collected since the last time, with neighbouring texts joined. */
+  /** Takes the pieces collected since the last call, with neighbouring texts joined. */
   take(): ToolCallPiece[] {
     this.#flushContent();
     this.#flushArguments();

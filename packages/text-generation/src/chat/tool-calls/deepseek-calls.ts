@@ -6,11 +6,14 @@ const CALLS_END = "<｜tool▁calls▁end｜>";
 const CALL_BEGIN = "<｜tool▁call▁begin｜>";
 const CALL_END = "<｜tool▁call▁end｜>";
 const SEPARATOR = "<｜tool▁sep｜>";
-/** What stands around the arguments of V3 and R1. */
+/** Fence around the arguments of V3 and R1. */
 const FENCE_BEGIN = "```json";
 const FENCE_END = "```";
 
-/** Reads the calls of DeepSeek V3 and R1 (`function`, separator, name, arguments in a fence) and of V3.1 (name, separator, arguments). */
+/**
+ * Reads the calls of DeepSeek V3 and R1 (`function`, separator, name, arguments in a fence) and of V3.1 (name,
+ * separator, arguments).
+ */
 export function* readDeepseekCalls(reading: CallReading): Reading<void> {
   const { text, sink } = reading;
   for (;;) {

@@ -2,7 +2,7 @@ import type { CallSink } from "./call-sink.js";
 import { passJsonString, passJsonValue, readJsonString } from "./json-text.js";
 import type { Reading, StreamedText } from "./streamed-text.js";
 
-/** What readers of calls share. */
+/** State that the readers of calls share. */
 export interface CallReading {
   readonly text: StreamedText;
   readonly sink: CallSink;
@@ -78,8 +78,8 @@ export function* passArguments(text: StreamedText, pass: (piece: string) => void
 }
 
 /**
- * Reads `[{…}, {…}]` from held text. False if it does not begin with a call. What follows the last call that could be
- * read becomes content.
+ * Reads `[{…}, {…}]` from held text. False if it does not begin with a call. The text after the last readable call
+ * becomes content.
  */
 export function* readCallArray(reading: CallReading, marked: boolean): Reading<boolean> {
   const { text, sink } = reading;

@@ -5,7 +5,7 @@ const PYTHON_TAG = "<|python_tag|>";
 
 /**
  * Reads a text that begins with calls: objects separated by `;`, `,` or space, or an array of them. Llama 3 may write
- * `<|python_tag|>` before them. What follows the calls is content.
+ * `<|python_tag|>` before them. The text after the calls is content.
  */
 export function* readJsonCalls(reading: CallReading): Reading<void> {
   const { text, sink } = reading;

@@ -4,8 +4,8 @@ const SCALAR = /[^\s,;\]}]/;
 const ESCAPES: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
 
 /**
- * Reads a JSON value and passes its characters on as they come. Brackets and strings are followed, to find the end;
- * what stands between is not checked. False if there is no value, or the text ends within it.
+ * Reads a JSON value and passes its characters on as they come. It follows brackets and strings to find the end, and
+ * does not check the text between them. False if there is no value, or the text ends within it.
  */
 export function* passJsonValue(text: StreamedText, pass: (piece: string) => void): Reading<boolean> {
   const first = yield* text.peek();

@@ -13,13 +13,13 @@ const ARGUMENTS = "[ARGS]";
 const NAME = /[\w.:/-]/;
 
 /**
- * Reads `[TOOL_CALLS]` with an array of objects, or with a name and its arguments. An array at the very beginning of the
- * text also counts, because the marker is a special token that some engines leave out.
+ * Reads `[TOOL_CALLS]` with an array of objects, or with a name and its arguments. An array at the very beginning of
+ * the text also counts, because the marker is a special token that some engines leave out.
  */
 export function* readMistralCalls(reading: CallReading): Reading<void> {
   const { text, sink } = reading;
   if (!(yield* readBareArray(reading))) {
-    // An array without a marker that has no calls is content, and so is what follows, up to a marker.
+    // An array without a marker that has no calls is content, and so is the text after it, up to a marker.
     sink.content(text.giveBack());
   }
   for (;;) {

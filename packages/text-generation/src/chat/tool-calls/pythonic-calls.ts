@@ -8,8 +8,8 @@ const NAME = /[\w.]/;
 const PARAMETER = /\w/;
 
 /**
- * Reads a text that begins with `[name(key=value), …]`, and passes the arguments on as JSON. What follows is content.
- * Only names of tools count: any other list is an answer.
+ * Reads a text that begins with `[name(key=value), …]`, and passes the arguments on as JSON. The text after the calls
+ * is content. Only names of tools count: any other list is an answer.
  */
 export function* readPythonicCalls(reading: CallReading): Reading<void> {
   const { text, sink } = reading;

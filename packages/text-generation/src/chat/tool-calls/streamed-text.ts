@@ -1,5 +1,6 @@
 /**
- * A reader that waits for text: it yields where the text ends for now, and is resumed when more has come or none will.
+ * A reader that waits for text: it yields where the text ends for now, and is resumed when more text has arrived or the
+ * text has ended.
  */
 export type Reading<T> = Generator<undefined, T, undefined>;
 
@@ -38,7 +39,7 @@ export class StreamedText {
     this.#heldFrom = this.#at;
   }
 
-  /** Ends holding: what was read cannot be given back. */
+  /** Ends holding: the text that was read cannot be given back. */
   release(): void {
     this.#heldFrom = undefined;
   }
@@ -78,7 +79,7 @@ export class StreamedText {
     return true;
   }
 
-  /** Waits for text beyond what has arrived. False at the end of the text. */
+  /** Waits for text beyond the text that has arrived. False at the end of the text. */
   *further(): Reading<boolean> {
     if (this.#closed) return false;
     yield;

@@ -2,7 +2,8 @@
  * Forms in which models write calls of tools:
  *
  * - `hermes`: `<tool_call>{"name": …, "arguments": {…}}</tool_call>`, of Hermes 2 Pro, Qwen 2.5 and Qwen 3.
- * - `llama3`: `{"name": …, "parameters": {…}}`, separated by `;`, after `<|python_tag|>` or without it, of Llama 3 and 4.
+ * - `llama3`: `{"name": …, "parameters": {…}}`, separated by `;`, after `<|python_tag|>` or without it, of
+ *   Llama 3 and 4.
  * - `mistral`: `[TOOL_CALLS][{"name": …, "arguments": {…}}]`, and `[TOOL_CALLS]name{…}` of later models.
  * - `pythonic`: `[name(key="value")]`, of Llama 3.2 and Llama 4.
  * - `deepseek`: DeepSeek's own tokens around the name and the arguments, of V3, R1 and V3.1.
@@ -17,7 +18,8 @@ export type ToolCallFamily = (typeof TOOL_CALL_FAMILIES)[number];
 const MARKS: readonly (readonly [ToolCallFamily, (template: string) => boolean])[] = [
   ["deepseek", (template) => template.includes("<｜tool▁calls▁begin｜>")],
   ["mistral", (template) => template.includes("[TOOL_CALLS]")],
-  // Qwen 3 Coder writes XML, and GLM keys and values, inside of the same marker: content, as long as nobody reads them.
+  // Qwen 3 Coder writes XML, and GLM keys and values, inside the same marker. They stay content, because there is no
+  // reader for them.
   ["hermes", (template) => template.includes("<tool_call>") && !/<function=|<arg_key>/.test(template)],
   ["pythonic", (template) => /<\|python_start\|>|\[func_name1?\(/.test(template)],
   [
@@ -34,8 +36,8 @@ export function detectToolCallFamily(template: string): ToolCallFamily | undefin
 }
 
 /**
- * Special tokens with which a family writes its calls. A model that generates for a request with tools keeps them in its
- * text, where it leaves out other special tokens.
+ * Special tokens with which a family writes its calls. A model that generates for a request with tools keeps them in
+ * its text, where it leaves out other special tokens.
  */
 export const TOOL_CALL_TOKENS: Readonly<Record<ToolCallFamily, readonly string[]>> = {
   hermes: ["<tool_call>", "</tool_call>"],

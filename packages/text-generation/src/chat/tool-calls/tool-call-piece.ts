@@ -1,4 +1,4 @@
-/** Piece of a call of a tool, as a chunk of OpenAI's chat completions has it in `delta.tool_calls`. */
+/** Piece of a call of a tool, as in `delta.tool_calls` of a chunk of OpenAI's chat completions. */
 export interface ToolCallDelta {
   /** Number of the call in the message, from 0. */
   readonly index: number;
@@ -13,5 +13,5 @@ export interface ToolCallDelta {
   };
 }
 
-/** What a reader of calls found in a text: characters of the answer, or a piece of a call. */
+/** Piece that a reader of calls found in a text: characters of the answer, or a part of a call. */
 export type ToolCallPiece = { readonly content: string } | ToolCallDelta;

@@ -12,7 +12,7 @@ import type { ToolCallPiece } from "./tool-call-piece.js";
 
 /** Finds calls of tools in a text that a model writes. */
 export interface ToolCallReader {
-  /** Takes the next piece of the text, and returns what is certain by now. */
+  /** Takes the next piece of the text, and returns the pieces that are certain by now. */
   push(text: string): ToolCallPiece[];
   /** Ends the text, and returns the rest. */
   end(): ToolCallPiece[];
@@ -29,7 +29,9 @@ export interface ToolCallReaderOptions {
    * does the rest of the text. @default 65,536
    */
   readonly maxHeldCharacters?: number;
-  /** Makes the id of a call. @default `call_` and 24 random characters; for Mistral 9 characters, as its templates ask */
+  /**
+   * Makes the id of a call. @default `call_` and 24 random characters; for Mistral 9 characters, as its templates ask
+   */
   readonly createId?: () => string;
 }
 
@@ -95,6 +97,6 @@ export function createToolCallReader(family: ToolCallFamily, options: ToolCallRe
 }
 
 function randomId(length: number): string {
-  // 256 is not a multiple of 62: the first characters are a little more frequent, which an id may be.
+  // 256 is not a multiple of 62: the first characters are a little more frequent, which does no harm in an id.
   return Array.from(randomBytes(length), (byte) => ALPHANUMERIC[byte % ALPHANUMERIC.length]).join("");
 }
