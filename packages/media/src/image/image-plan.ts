@@ -86,9 +86,6 @@ export function planImage(options: ImageOptions): ImagePlan {
   return plan;
 }
 
-/** Formats that are accepted unless others are given. */
-export const ALL_FORMATS: readonly ImageFormat[] = DEFAULTS.formats;
-
 /**
  * More decodings at a time than libuv has threads would only wait, in front of the program's file operations. Two for a
  * processor keep it busy while a finished image waits for the event loop.
