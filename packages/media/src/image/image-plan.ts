@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { assertInteger, assertOneOf, mediaOptionError } from "../parameters/option-checks.js";
-import type { ImageFormat, ImageOptions } from "./image-options.js";
+import type { ImageOptions } from "./image-options.js";
 
 /** Options with their defaults, all checked. */
 export type ImagePlan = Required<Omit<ImageOptions, "shorterSide" | "mean" | "std">> & {
