@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { InferenceServerClient } from "@tritonjs/client/grpc";
 import { remote } from "@tritonjs/client/remote";
 import { Triton } from "@tritonjs/core";
@@ -16,6 +17,8 @@ const PROGRAM = join(repositoryRoot, "test", "e2e", "support", "replica-program.
 class ReplicaProcess {
   #child: ChildProcess | undefined;
   port = 0;
+  /** Whether it has answered a request since its last start. */
+  hasAnswered = false;
 
   static async start(): Promise<ReplicaProcess> {
     const replica = new ReplicaProcess();
@@ -35,10 +38,14 @@ class ReplicaProcess {
     });
     this.#child = child;
     let printed = "";
-    for await (const part of child.stdout!) {
-      printed += part;
-      if (printed.includes(".")) break;
-    }
+    this.hasAnswered = false;
+    await new Promise<void>((resolve) => {
+      child.stdout!.on("data", (part) => {
+        printed += part;
+        if (printed.includes(".")) resolve();
+        if (printed.includes("answered")) this.hasAnswered = true;
+      });
+    });
     this.port = Number(/port (\d+)\./.exec(printed)?.[1]);
     expect(this.port).toBeGreaterThan(0);
   }
@@ -62,7 +69,8 @@ async function load(infer: (value: number) => Promise<number | undefined>, signa
       ends.push(
         await infer(value).then(
           (doubled) => doubled === 2 * value || doubled,
-          (error) => error,
+          // The pause leaves turns of the event loop to the rest of the test, when requests are refused at once.
+          (error) => setImmediate(error),
         ),
       );
     }
@@ -71,14 +79,18 @@ async function load(infer: (value: number) => Promise<number | undefined>, signa
   return ends;
 }
 
-/** Kills one replica after another and starts it again, while requests run. */
+/** Kills one replica after another and starts it again, while requests run. One of them always serves. */
 async function killInTurn(replicas: readonly ReplicaProcess[], infer: (value: number) => Promise<unknown>) {
   for (const replica of replicas) {
     await infer(1);
     await replica.kill();
     for (let i = 0; i < 20; i++) await infer(i);
     await replica.start();
-    for (let i = 0; i < 20; i++) await infer(i);
+    // The next replica is killed once this one is back in use.
+    while (!replica.hasAnswered) {
+      await infer(1);
+      await setImmediate();
+    }
   }
 }
 
@@ -96,6 +108,7 @@ test("replicas that are killed under load lose no request that may run twice", {
     return y!.data[0] as number;
   };
   const over = new AbortController();
+  onTestFinished(() => over.abort());
   const loaded = load(infer, over.signal);
   await killInTurn(replicas, infer);
   over.abort();
@@ -116,6 +129,7 @@ test("replicas that are killed under load lose only what they were running", {
   };
   const patient = (value: number) => infer(value).catch(() => undefined);
   const over = new AbortController();
+  onTestFinished(() => over.abort());
   const loaded = load(infer, over.signal);
   await killInTurn(replicas, patient);
   over.abort();

@@ -1,7 +1,11 @@
-/* A server of its own process with the model `double`, whose requests take `SLEEP_MS`. Prints the port of gRPC. */
+/*
+ * A server of its own process with the model `double`, whose requests take `SLEEP_MS`. Prints the port of gRPC, and
+ * "answered" with its first answer.
+ */
 import { batch, Triton } from "@tritonjs/core";
 
 const [port, sleepMs] = process.argv.slice(2).map(Number);
+let hasAnswered = false;
 const triton = new Triton({
   allowHttp: false,
   allowMetrics: false,
@@ -15,6 +19,8 @@ triton.bind({
   outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
   inferFunc: batch(async ({ x }) => {
     await new Promise((resolve) => setTimeout(resolve, sleepMs));
+    if (!hasAnswered) console.log("answered");
+    hasAnswered = true;
     return { y: x.data.map((value) => 2 * value) };
   }),
 });
