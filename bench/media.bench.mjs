@@ -78,7 +78,7 @@ async function measureAudio() {
   });
 }
 
-/** Calls a second with so many at a time, and milliseconds of the processor for each: those are steady on a busy machine. */
+/** Calls a second at a concurrency, and CPU milliseconds for each call, which are steady on a busy machine. */
 async function rateOf(concurrency, call) {
   const start = performance.now();
   const before = process.cpuUsage();

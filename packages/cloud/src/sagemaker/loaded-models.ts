@@ -89,7 +89,10 @@ export class LoadedModels {
 
   /** Resolves when no version of the model is in service or ending. */
   #unloaded(name: string): Promise<void> {
-    const { promise, resolve } = withResolvers();
+    let resolve: () => void = () => {};
+    const unloaded = new Promise<void>((done) => {
+      resolve = done;
+    });
     const look = async () => {
       const rows = await this.#service.repositoryIndex(false);
       const left = rows.filter(
@@ -100,17 +103,9 @@ export class LoadedModels {
     const stopListening = this.#service.onChange(() => void look().catch(resolve));
     const timer = setTimeout(resolve, this.#unloadTimeoutMs);
     void look().catch(resolve);
-    return promise.finally(() => {
+    return unloaded.finally(() => {
       stopListening();
       clearTimeout(timer);
     });
   }
-}
-
-function withResolvers(): { readonly promise: Promise<void>; resolve(): void } {
-  let resolve!: () => void;
-  const promise = new Promise<void>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
 }

@@ -1,4 +1,5 @@
 import { TritonError } from "@tritonjs/protocol";
+import { spellingOfBytes } from "../tokenizer/byte-letters.js";
 import type { ConstraintVocabulary } from "./token-constraint.js";
 
 interface AddedToken {
@@ -62,19 +63,7 @@ function spellingOf(decoder: unknown): ConstraintVocabulary["spelling"] {
 
 /** Spellings of tokens that were added, which are plain text in the file. */
 const SPELL: Readonly<Record<ConstraintVocabulary["spelling"], (text: string) => string>> = {
-  byte_level: (text) => Array.from(new TextEncoder().encode(text), byteCharacter).join(""),
+  byte_level: (text) => spellingOfBytes(new TextEncoder().encode(text)),
   byte_fallback: (text) => text.replaceAll(" ", "▁"),
   raw: (text) => text,
 };
-
-/** Character for a byte in GPT-2's spelling: itself if it can be printed, otherwise one from U+0100 on. */
-function byteCharacter(byte: number): string {
-  if (isPrinted(byte)) return String.fromCharCode(byte);
-  let before = 0;
-  for (let other = 0; other < byte; other++) if (!isPrinted(other)) before++;
-  return String.fromCharCode(256 + before);
-}
-
-function isPrinted(byte: number): boolean {
-  return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
-}

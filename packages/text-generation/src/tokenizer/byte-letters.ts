@@ -2,7 +2,13 @@
  * The letters of byte-level vocabularies: GPT-2 spells each byte as a printable character. Bytes that are printable
  * are themselves; the others follow from U+0100.
  */
-const bytesOfLetters: ReadonlyMap<string, number> = makeLetters();
+const letters: readonly string[] = makeLetters();
+const bytesOfLetters: ReadonlyMap<string, number> = new Map(letters.map((letter, byte) => [letter, byte]));
+
+/** The spelling of bytes in a byte-level vocabulary. */
+export function spellingOfBytes(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => letters[byte]).join("");
+}
 
 /** The bytes that a token of a byte-level vocabulary stands for; undefined if the token has other characters. */
 export function bytesOfSpelling(spelling: string): Uint8Array | undefined {
@@ -15,12 +21,10 @@ export function bytesOfSpelling(spelling: string): Uint8Array | undefined {
   return Uint8Array.from(bytes);
 }
 
-function makeLetters(): Map<string, number> {
-  const letters = new Map<string, number>();
+function makeLetters(): string[] {
   let next = 256;
-  for (let byte = 0; byte < 256; byte++) {
+  return Array.from({ length: 256 }, (_, byte) => {
     const printable = (byte >= 33 && byte <= 126) || (byte >= 161 && byte !== 173);
-    letters.set(String.fromCodePoint(printable ? byte : next++), byte);
-  }
-  return letters;
+    return String.fromCodePoint(printable ? byte : next++);
+  });
 }
