@@ -32,6 +32,8 @@ const LONG = [
   // A browser.
   "test/dashboard/browser{,-operations}.test.ts",
   "test/examples/chat-page.browser.test.ts",
+  // The documentation site, built and read in a browser.
+  "test/site/*.test.ts",
   // Frameworks and servers of others.
   "test/core/tensorflow.test.ts",
   "test/core/cloud-repository/s3-*.test.ts",

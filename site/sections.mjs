@@ -1,0 +1,45 @@
+/**
+ * The pages of the site in the order in which a newcomer reads them. `page` is a file of `docs/` without its extension.
+ * A file of `docs/` that is missing here fails the build.
+ */
+export const SECTIONS = [
+  { text: "Start", pages: ["getting-started", "installing", "troubleshooting", "errors"] },
+  {
+    text: "Models",
+    pages: [
+      "backends",
+      "decorators",
+      "model-configuration",
+      "model-repository",
+      "python-backend",
+      "trees",
+      "media",
+      "gpu",
+    ],
+  },
+  {
+    text: "Scheduling",
+    pages: ["batching", "instances", "sequences", "ensembles", "streaming", "response-cache"],
+  },
+  { text: "Text", pages: ["text-generation", "text-generation-decoder", "openai"] },
+  {
+    text: "Serving",
+    pages: ["http", "grpc", "client", "cli", "shared-memory", "request-memory", "compatibility"],
+  },
+  {
+    text: "Operating",
+    pages: [
+      "operations",
+      "metrics",
+      "observability",
+      "tracing",
+      "dashboard",
+      "performance-tools",
+      "performance",
+      "scaling",
+      "remote",
+      "cloud",
+    ],
+  },
+  { text: "Inside", pages: ["architecture", "dependencies"] },
+];
