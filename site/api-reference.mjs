@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import GithubSlugger from "github-slugger";
 import { Application, LogLevel, ReflectionKind } from "typedoc";
 import { root } from "../scripts/run.mjs";
 
@@ -66,12 +67,38 @@ export async function writeApiReference(folder) {
     module.name = page;
   }
   await app.generateOutputs(project);
+  const texts = new Map(entries.map(({ page }) => [page, readFileSync(join(folder, `${page}.md`), "utf8")]));
+  const anchors = new Map([...texts].map(([page, text]) => [page, anchorsOf(text)]));
   for (const { name, page } of entries) {
-    const file = join(folder, `${page}.md`);
-    const text = readFileSync(file, "utf8");
-    if (!text.startsWith(`# ${page}\n`))
-      throw new Error(`the reference of ${name} does not begin with its title`);
-    writeFileSync(file, text.replace(page, name));
+    const text = texts.get(page);
+    if (!text.startsWith(`# ${page}\n`)) throw new Error(`the reference of ${name} has another title`);
+    writeFileSync(join(folder, `${page}.md`), withAnchors(text.replace(page, name), page, anchors));
   }
   return entries.map(({ name, page }) => ({ text: name, link: `/api/${page}` }));
+}
+
+/** Anchors of the headings of a page, as GitHub makes them. */
+function anchorsOf(text) {
+  const slugger = new GithubSlugger();
+  const plain = text.replaceAll(/^```[\s\S]*?^```/gm, "");
+  return new Set([...plain.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => slugger.slug(plainText(heading))));
+}
+
+function plainText(heading) {
+  return heading
+    .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replaceAll(/[\\`]/g, "")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">");
+}
+
+/** The text with each link to an exported name whose heading has another number, or none, corrected. */
+function withAnchors(text, page, anchors) {
+  return text.replaceAll(/\]\(([\w-]+)?(?:\.md)?#([\w-]+)\)/g, (whole, file, anchor) => {
+    const known = anchors.get(file ?? page);
+    if (known === undefined || known.has(anchor)) return whole;
+    const plain = anchor.replace(/-\d+$/, "");
+    if (known.has(plain)) return whole.replace(anchor, plain);
+    throw new Error(`the reference of ${page} links to a heading that does not exist: ${whole}`);
+  });
 }
