@@ -24,7 +24,7 @@ export const SECTIONS = [
   { text: "Text", pages: ["text-generation", "text-generation-decoder", "openai"] },
   {
     text: "Serving",
-    pages: ["http", "grpc", "client", "cli", "shared-memory", "request-memory", "compatibility"],
+    pages: ["http", "grpc", "client", "cli", "shared-memory", "request-memory"],
   },
   {
     text: "Operating",
@@ -40,6 +40,10 @@ export const SECTIONS = [
       "remote",
       "cloud",
     ],
+  },
+  {
+    text: "Coming from elsewhere",
+    pages: ["from-pytriton", "from-express", "from-model-classes", "compatibility"],
   },
   { text: "Inside", pages: ["architecture", "dependencies"] },
 ];
