@@ -47,6 +47,8 @@ const LONG = [
   "test/docs/getting-started.test.ts",
   // The code of all guides; the README is tested with the behaviours.
   "test/docs/code-snippets.guides.test.ts",
+  // The pictures of the documents, drawn again.
+  "test/docs/pictures.test.ts",
   "test/openai/ai-sdk.test.ts",
   // The checks of this repository, on repositories with mistakes.
   "test/repository/import-rules.test.ts",

@@ -5,7 +5,9 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { drawBatchInTime } from "./pictures/batch-in-time.mjs";
+import { drawCacheByRepetition } from "./pictures/cache-by-repetition.mjs";
 import { drawDataPath } from "./pictures/data-path.mjs";
+import { drawDelayByLoad } from "./pictures/delay-by-load.mjs";
 import { drawEnsembleGraph } from "./pictures/ensemble-graph.mjs";
 import { drawRollingReload } from "./pictures/rolling-reload.mjs";
 import { drawSequenceSlots } from "./pictures/sequence-slots.mjs";
@@ -13,7 +15,9 @@ import { root } from "./run.mjs";
 
 const PICTURES = {
   "batch-in-time": drawBatchInTime,
+  "cache-by-repetition": drawCacheByRepetition,
   "data-path": drawDataPath,
+  "delay-by-load": drawDelayByLoad,
   "ensemble-graph": drawEnsembleGraph,
   "rolling-reload": drawRollingReload,
   "sequence-slots": drawSequenceSlots,

@@ -19,7 +19,7 @@ export const SECTIONS = [
   },
   {
     text: "Scheduling",
-    pages: ["batching", "instances", "sequences", "ensembles", "streaming", "response-cache"],
+    pages: ["choosing", "batching", "instances", "sequences", "ensembles", "streaming", "response-cache"],
   },
   { text: "Text", pages: ["text-generation", "text-generation-decoder", "openai"] },
   {

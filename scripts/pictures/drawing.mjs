@@ -15,6 +15,9 @@ const ROLES = {
   two: ["#bbf7d0", "#15803d"],
   three: ["#fde68a", "#a16207"],
   four: ["#fbcfe8", "#be185d"],
+  "series-two": ["#d97706", "#f59e0b"],
+  "series-three": ["#059669", "#34d399"],
+  "series-four": ["#9333ea", "#c084fc"],
 };
 
 const styles = (which) =>
