@@ -32,6 +32,8 @@ const LONG = [
   // A browser.
   "test/dashboard/browser{,-operations}.test.ts",
   "test/examples/chat-page.browser.test.ts",
+  // The documentation site, built and read in a browser.
+  "test/site/*.test.ts",
   // Frameworks and servers of others.
   "test/core/tensorflow.test.ts",
   "test/core/cloud-repository/s3-*.test.ts",
@@ -45,6 +47,8 @@ const LONG = [
   "test/docs/getting-started.test.ts",
   // The code of all guides; the README is tested with the behaviours.
   "test/docs/code-snippets.guides.test.ts",
+  // The pictures of the documents, drawn again.
+  "test/docs/pictures.test.ts",
   "test/openai/ai-sdk.test.ts",
   // The checks of this repository, on repositories with mistakes.
   "test/repository/import-rules.test.ts",
@@ -57,6 +61,7 @@ const LONG = [
   // Projects that install the packages, by several package managers, and bundle them.
   "test/package/{published,installed}-packages.test.ts",
   "test/package/package-managers.test.ts",
+  "packages/cli/test/commands/init-command.templates.test.ts",
   "test/package/typescript-versions.test.ts",
   "test/package/bundlers.test.ts",
   // Three servers behind proxies, and servers with a Redis.

@@ -33,7 +33,7 @@ function markdownTable(rows) {
   const body = Object.entries(rows).map(([name, row]) =>
     line([name, ...columns.map((column) => row[column] ?? "")]),
   );
-  return [line(["", ...columns]), line(["---", ...columns.map(() => "---:")]), ...body].join("\n");
+  return [line(["case", ...columns]), line(["---", ...columns.map(() => "---:")]), ...body].join("\n");
 }
 
 /** Replaces the text between the two markers of a benchmark. */

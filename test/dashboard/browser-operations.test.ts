@@ -1,9 +1,13 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { batch } from "@tritonjs/core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hasBrowser, openBrowser, openPage, withoutBrowser } from "./support/browser.js";
+import {
+  accessibilityFaults,
+  hasBrowser,
+  openBrowser,
+  openPage,
+  withoutBrowser,
+} from "../support/browser.js";
 import { repositoryOf } from "./support/model-repository.js";
 import { openDashboard } from "./support/open-dashboard.js";
 
@@ -101,7 +105,6 @@ describe.runIf(hasBrowser)("operations of the dashboard in a browser", () => {
   it.each(["light", "dark"] as const)(
     "has no fault of accessibility that axe finds, in %s",
     async (colorScheme) => {
-      const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
       const { double, triton, root } = await openDashboard({ responseCache: { byteSize: 1024 * 1024 } });
       triton.service.log.error("a line of the log");
       await double.inferSample({ x: [1] });
@@ -109,13 +112,7 @@ describe.runIf(hasBrowser)("operations of the dashboard in a browser", () => {
       const { page } = await openPage(browser, `${root}/#model=double&version=1`, { colorScheme });
       await page.getByRole("button", { name: "Infer" }).waitFor();
       await page.locator(".chart canvas").first().waitFor();
-      // Evaluated by the debugger, which the content security policy does not concern.
-      await page.evaluate(axe);
-      const faults = await page.evaluate<string[]>(
-        `axe.run().then(({ violations }) =>
-        violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ": " + html.slice(0, 120))))`,
-      );
-      expect(faults).toEqual([]);
+      expect(await accessibilityFaults(page)).toEqual([]);
       await page.close();
     },
   );

@@ -3,7 +3,7 @@ import { batch } from "@tritonjs/core";
 import array from "ndarray";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { hasBrowser, openBrowser, openPage, overflowOf, withoutBrowser } from "./support/browser.js";
+import { hasBrowser, openBrowser, openPage, overflowOf, withoutBrowser } from "../support/browser.js";
 import { openDashboard } from "./support/open-dashboard.js";
 
 /** A red PNG image of one pixel. */

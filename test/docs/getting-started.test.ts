@@ -71,11 +71,12 @@ describe("the page that new users start from", () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it.each(["first.mjs", "flowers.mjs"])(
-    "has a program %s that prints what the page promises",
+  it.each(["first", "batches", "flowers", "checks", "stream", "ensemble", "watch"])(
+    "has a program %s.mjs that prints what the page promises",
     async (name) => {
-      const { code, stdout, stderr } = await start(name).ended;
-      expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: promisedBy(name), stderr: "" });
+      const file = `${name}.mjs`;
+      const { code, stdout, stderr } = await start(file).ended;
+      expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: promisedBy(file), stderr: "" });
     },
   );
 
@@ -99,7 +100,10 @@ describe("the page that new users start from", () => {
   });
 
   it("has a test of each of its programs", () => {
-    const tested = ["first", "models", "flowers", "fastify", "express", "hono", "serve", "client"];
+    const tested = [
+      ...["first", "batches", "models", "flowers", "checks", "fastify", "express", "hono"],
+      ...["serve", "client", "stream", "ensemble", "watch"],
+    ];
     expect([...programs.keys()]).toEqual(tested.map((name) => `${name}.mjs`));
   });
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { hasBrowser, openBrowser, openPage, withoutBrowser } from "../dashboard/support/browser.js";
+import { hasBrowser, openBrowser, openPage, withoutBrowser } from "../support/browser.js";
 import { exampleFolder } from "../support/example-readme.js";
 
 it.skipIf(!hasBrowser)(`the chat page shows a streamed answer, and stops it${withoutBrowser}`, async () => {

@@ -51,6 +51,21 @@ describe("a reload", () => {
     await held.stopped(1);
   });
 
+  it("delays no call by name", async () => {
+    await triton.loadModel("m");
+    await models.write({ "m/config.pbtxt": heldConfig("2") });
+    held.holdLoading();
+    const reload = triton.loadModel("m");
+    await held.loading();
+    const during = triton.infer("m", { INPUT0: [[3]] });
+    await held.next();
+    held.answerAll();
+    expect([...(await during).OUTPUT0!.data]).toEqual([3]);
+    expect(markOf()).toBe("1");
+    held.letLoad();
+    await reload;
+  });
+
   it("leaves the old version in service when it fails, and is retried", async () => {
     await triton.loadModel("m");
     await models.write({ "m/config.pbtxt": heldConfig("broken") });

@@ -35,6 +35,12 @@ it("init does not overwrite existing files", async () => {
   expect(terminal.errors).toBe(`${join(folder.path, "classifier/config.pbtxt")} exists: kept as it is\n`);
 });
 
+it("init refuses a template that it does not have", async () => {
+  const terminal = new TestTerminal();
+  expect(await run(["init", "--template", "website"], terminal)).toBe(1);
+  expect(terminal.errors).toContain("Allowed choices are repository, app, service");
+});
+
 it("the package contains the sample model that its script makes", async () => {
   const script = fileURLToPath(new URL("../../scripts/generate-sample.mjs", import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [script, "--print"]);

@@ -14,7 +14,10 @@ export interface NamedInference {
   readonly models: { readonly clock: Clock };
 }
 
-/** Infers with a model by name, once it is loaded. Also waits for a model that the repository is about to load. */
+/**
+ * Infers with a model by name. While no version of it is in service, waits for those that load, and for a model that the
+ * repository is about to load. A reload delays no request: the old version answers.
+ */
 export async function inferByName(
   { registry, startUp, service, models }: NamedInference,
   modelName: string,
@@ -24,7 +27,10 @@ export async function inferByName(
   let values = inputs;
   if (service.stopping)
     throw new TritonError("UNAVAILABLE", "Server not ready", { reason: "SERVER_NOT_READY" });
-  if (startUp.underWay || registry.isLoading(modelName)) {
+  const isServed = registry
+    .versions(modelName)
+    .some(({ state, version }) => state === "READY" && (modelVersion ?? version) === version);
+  if (!isServed && (startUp.underWay || registry.isLoading(modelName))) {
     // The caller may change its arrays during the wait.
     values = structuredClone(inputs);
     if (registry.versions(modelName).length === 0) await startUp.over;

@@ -1,4 +1,5 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
 /** Paths of Chromium on Linux and macOS. */
@@ -40,4 +41,15 @@ export async function openPage(browser: Browser, url: string, options: BrowserCo
 /** Pixels by which a page is wider than its window. */
 export function overflowOf(page: Page): Promise<number> {
   return page.evaluate("document.documentElement.scrollWidth - window.innerWidth");
+}
+
+/** Faults of accessibility that axe finds on a page, each with its rule and the begin of its element. */
+export async function accessibilityFaults(page: Page): Promise<string[]> {
+  const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  // Evaluated by the debugger, which a content security policy does not concern.
+  await page.evaluate(axe);
+  return page.evaluate<string[]>(
+    `axe.run().then(({ violations }) =>
+    violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ": " + html.slice(0, 120))))`,
+  );
 }

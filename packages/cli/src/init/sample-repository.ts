@@ -1,5 +1,3 @@
-import { mkdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
 import { sampleModel } from "./sample-model.js";
 
 const config = `# The fields are those of Triton: docs/model-configuration.md of tritonjs has them all.
@@ -18,38 +16,12 @@ Each model is a folder with its configuration, \`config.pbtxt\`, and a folder fo
 Look for mistakes with \`tritonjs config check ${folder}\`; write TypeScript types with \`tritonjs types ${folder} --out models.d.ts\`.
 `;
 
-/** The result of {@link writeSample}. */
-export interface WrittenSample {
-  readonly written: readonly string[];
-  /** Existing files, which were not changed. */
-  readonly kept: readonly string[];
-}
-
-/** Writes a repository with one model that works at once. Existing files are not overwritten. */
-export async function writeSample(folder: string): Promise<WrittenSample> {
-  const files: Readonly<Record<string, string | Uint8Array>> = {
+/** The files of a repository with one model that works at once. */
+export function sampleRepository(folder: string): Record<string, string | Uint8Array> {
+  return {
     "README.md": readme(folder),
     "classifier/config.pbtxt": config,
     "classifier/labels.txt": "small\nmedium\nlarge\n",
     "classifier/1/model.onnx": sampleModel(),
   };
-  const written: string[] = [];
-  const kept: string[] = [];
-  for (const [name, content] of Object.entries(files)) {
-    const path = join(folder, name);
-    await mkdir(dirname(path), { recursive: true });
-    const isNew = await writeNew(path, content);
-    (isNew ? written : kept).push(path);
-  }
-  return { written, kept };
-}
-
-async function writeNew(path: string, content: string | Uint8Array): Promise<boolean> {
-  try {
-    await writeFile(path, content, { flag: "wx" });
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw error;
-  }
 }

@@ -1,0 +1,35 @@
+/*
+ * `npm run pictures`: draws the pictures of docs/, most of them from what the library does on a virtual clock. With
+ * `--check` it changes nothing, and fails if a picture is not as it would be drawn.
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { drawBatchInTime } from "./pictures/batch-in-time.mjs";
+import { drawCacheByRepetition } from "./pictures/cache-by-repetition.mjs";
+import { drawDataPath } from "./pictures/data-path.mjs";
+import { drawDelayByLoad } from "./pictures/delay-by-load.mjs";
+import { drawEnsembleGraph } from "./pictures/ensemble-graph.mjs";
+import { drawRollingReload } from "./pictures/rolling-reload.mjs";
+import { drawSequenceSlots } from "./pictures/sequence-slots.mjs";
+import { root } from "./run.mjs";
+
+const PICTURES = {
+  "batch-in-time": drawBatchInTime,
+  "cache-by-repetition": drawCacheByRepetition,
+  "data-path": drawDataPath,
+  "delay-by-load": drawDelayByLoad,
+  "ensemble-graph": drawEnsembleGraph,
+  "rolling-reload": drawRollingReload,
+  "sequence-slots": drawSequenceSlots,
+};
+
+const isCheck = process.argv.includes("--check");
+for (const [name, draw] of Object.entries(PICTURES)) {
+  const file = join(root, "docs", "images", `${name}.svg`);
+  const svg = await draw();
+  if (!isCheck) writeFileSync(file, svg);
+  else if (!existsSync(file) || readFileSync(file, "utf8") !== svg) {
+    console.error(`docs/images/${name}.svg is not up to date: run npm run pictures`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,42 @@
+import { readFileSync } from "node:fs";
+import { slug } from "github-slugger";
+import { defineConfig } from "vitepress";
+
+/** What `build.mjs` has found: the version, the base of all addresses, and the sidebar. */
+const { version, base, sidebar } = JSON.parse(readFileSync(process.env.TRITONJS_SITE, "utf8"));
+
+export default defineConfig({
+  title: "tritonjs",
+  description: "Triton's serving behaviour inside your Node.js process.",
+  base,
+  srcDir: ".pages",
+  outDir: `dist${base}`,
+  cleanUrls: false,
+  // A link to a page that does not exist fails the build. Links to localhost are examples.
+  ignoreDeadLinks: "localhostLinks",
+  markdown: {
+    // Markdown of this project has no HTML.
+    html: false,
+    // The same anchors as on GitHub.
+    anchor: { slugify: slug },
+    theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
+  },
+  head: [["link", { rel: "alternate", type: "text/markdown", href: `${base}llms.txt`, title: "llms.txt" }]],
+  themeConfig: {
+    search: { provider: "local" },
+    outline: { level: [2, 3] },
+    sidebar,
+    nav: [
+      { text: "Getting started", link: "/getting-started" },
+      { text: "API", link: "/api/core" },
+      { text: `Version ${version}`, link: "https://github.com/tritonjs/tritonjs/blob/main/CHANGELOG.md" },
+    ],
+    socialLinks: [{ icon: "github", link: "https://github.com/tritonjs/tritonjs" }],
+    editLink: {
+      pattern: ({ filePath }) =>
+        filePath === "index.md"
+          ? "https://github.com/tritonjs/tritonjs/edit/main/README.md"
+          : `https://github.com/tritonjs/tritonjs/edit/main/docs/${filePath}`,
+    },
+  },
+});
