@@ -109,3 +109,17 @@ describe("the table of attacks", () => {
     }
   });
 });
+
+it("each class of Triton's advisories has an attack in the table", () => {
+  const attacks = rows("attacks").map(([attack]) => attack!);
+  const classes = rows("advisories");
+  expect(classes.length).toBe(17);
+  for (const [what, example, named] of classes) {
+    expect(example, what).toMatch(/^CVE-\d{4}-\d+(?:, CVE-\d{4}-\d+)*$/);
+    for (const start of named!.split("; "))
+      expect(
+        attacks.some((attack) => attack.startsWith(start)),
+        start,
+      ).toBe(true);
+  }
+});
