@@ -11,6 +11,7 @@ const LONG = [
   "packages/media/test/**/*.fuzz.test.ts",
   "packages/tools/test/analyze/search/*.exhaustive.test.ts",
   "test/stress/**/*.test.ts",
+  "test/security/{http2-floods,slow-clients,many-connections,overload}.test.ts",
   "packages/core/test/scheduler/priority-queue.mass-cancellation.test.ts",
   "packages/http/test/bad-inputs/{framing,encodings}.test.ts",
   "packages/grpc/test/server.bad-input.test.ts",

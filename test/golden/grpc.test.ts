@@ -51,7 +51,11 @@ class Server {
   }
 
   #withBoundModels(): Triton {
-    const triton = new Triton({ allowClientSharedMemory: true, security: { accessToken: ACCESS_TOKEN } });
+    const triton = new Triton({
+      allowClientSharedMemory: true,
+      allowModelFileOverride: true,
+      security: { accessToken: ACCESS_TOKEN },
+    });
     bindModels(triton, models, grpcBehaviours);
     return triton;
   }
@@ -69,6 +73,7 @@ class Server {
     return new Triton({
       ...repositoryOptions(flags),
       allowClientSharedMemory: true,
+      allowModelFileOverride: true,
       security: { accessToken: ACCESS_TOKEN },
       logger: quietLogger,
       modelRepository: paths,

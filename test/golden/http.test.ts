@@ -34,6 +34,7 @@ async function playOnRepository(recorded: HttpCase): Promise<PlayedCase> {
   const folder = await RepositoryFolder.create(repositoryFiles(modelsOf("explicit")));
   const triton = new Triton({
     ...repositoryOptions(flags),
+    allowModelFileOverride: true,
     security: { accessToken: ACCESS_TOKEN },
     logger: quietLogger,
     modelRepository: folder.path,
@@ -52,7 +53,11 @@ async function playOnRepository(recorded: HttpCase): Promise<PlayedCase> {
 
 /** All models behind HTTP and metrics ports. */
 async function startServer(options: HttpOptions): Promise<{ triton: Triton; addresses: Addresses }> {
-  const triton = new Triton({ allowClientSharedMemory: true, security: { accessToken: ACCESS_TOKEN } });
+  const triton = new Triton({
+    allowClientSharedMemory: true,
+    allowModelFileOverride: true,
+    security: { accessToken: ACCESS_TOKEN },
+  });
   bindModels(triton, models, httpBehaviours);
   const frontends = [http({ ...options, port: 0 }), metrics({ port: 0 })];
   const { addresses } = await triton.serve({ frontends });

@@ -48,6 +48,7 @@ class PythonServer {
     const triton = new Triton({
       ...repositoryOptions(flags),
       allowClientSharedMemory: true,
+      allowModelFileOverride: true,
       security: { accessToken: ACCESS_TOKEN },
       backendConfig: patientPython,
       logger: quietLogger,

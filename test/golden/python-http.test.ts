@@ -69,6 +69,7 @@ class PythonServer {
     const folder = await RecordedRepository.create("http/models", modelsOf(undefined));
     const triton = new Triton({
       allowClientSharedMemory: true,
+      allowModelFileOverride: true,
       security: { accessToken: ACCESS_TOKEN },
       backendConfig: patientPython,
       logger: quietLogger,

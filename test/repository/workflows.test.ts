@@ -54,6 +54,19 @@ it("the workflows run the tests, and release only after them", () => {
   ]);
 });
 
+it("dependencies are audited every week, and not as a part of the tests", () => {
+  const audit = read(FOLDER, "audit.yml");
+  expect(valuesOf(audit, "run")).toEqual(["npm run audit"]);
+  expect(valuesOf(audit, "cron")).toEqual([expect.stringMatching(/^"\d+ \d+ \* \* \d"$/)]);
+});
+
+it("a release proves where it was built, and lists what is in it", () => {
+  const release = read(FOLDER, "release.yml");
+  expect(valuesOf(release, "NPM_CONFIG_PROVENANCE")).toEqual(['"true"']);
+  expect(valuesOf(release, "id-token")).toEqual(["write"]);
+  expect(valuesOf(release, "run")).toEqual(["npm run release:sbom"]);
+});
+
 it.skipIf(process.platform === "win32")("the program of continuous integration is executable", () => {
   expect(() => accessSync(join(repositoryRoot, ".ci", "run"), constants.X_OK)).not.toThrow();
 });

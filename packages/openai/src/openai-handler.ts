@@ -53,9 +53,9 @@ export const OPENAI_OPTION_KEYS = keyList<OpenAiEndpointOptions>({
 });
 
 /** Default of `maxBodySize`, as for v2 requests. The memory budget of requests bounds all bodies together. */
-const MAX_BODY_SIZE = DEFAULT_MAX_INPUT_SIZE;
+export const MAX_BODY_SIZE = DEFAULT_MAX_INPUT_SIZE;
 /** Default of `maxChoices`, as in OpenAI's API. */
-const MAX_CHOICES = 128;
+export const MAX_CHOICES = 128;
 
 /** Headers of answers that OpenAI's clients read. */
 const EXPOSED_HEADERS = ["x-request-id", "retry-after", "retry-after-ms"];

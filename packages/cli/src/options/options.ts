@@ -1,3 +1,4 @@
+import { accessOptions } from "./access-options.js";
 import { cloudOptions } from "./cloud-options.js";
 import { frontendOptions } from "./frontend-options.js";
 import { machineOptions } from "./machine-options.js";
@@ -9,6 +10,7 @@ import { traceOptions } from "./trace-options.js";
 /** Options by group and name, in the order of the help: tritonserver's, and a few of our own. */
 export const optionGroups = {
   ...serverOptions,
+  ...accessOptions,
   ...repositoryOptions,
   ...frontendOptions,
   ...machineOptions,

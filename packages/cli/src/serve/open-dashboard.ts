@@ -4,6 +4,7 @@ import { httpRestrictions } from "./open-frontends.js";
 
 /** Options whose values hold secrets. */
 const SECRET: ReadonlySet<string> = new Set([
+  "access-token",
   "http-restricted-api",
   "grpc-restricted-protocol",
   "openai-api-key",
@@ -14,7 +15,10 @@ const SECRET: ReadonlySet<string> = new Set([
 /** Loads the dashboard and sets it up: with the restrictions of HTTP, and the options that differ from the defaults. */
 export async function openDashboard(values: OptionValues): Promise<WebPages> {
   const { dashboard } = await import("@tritonjs/dashboard");
-  return dashboard({ restrictions: httpRestrictions(values), configuration: changedOptions(values) });
+  return dashboard({
+    restrictions: httpRestrictions(values, "dashboard"),
+    configuration: changedOptions(values),
+  });
 }
 
 /** Texts of the options that are not at their defaults. */

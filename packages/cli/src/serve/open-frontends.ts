@@ -1,12 +1,13 @@
 import { readFileSync } from "node:fs";
 import type { Frontend } from "@tritonjs/core";
 import { headerPattern, type Restrictions, type WebPages } from "@tritonjs/core/frontend";
-import { grpc } from "@tritonjs/grpc";
+import { grpc, type RestrictedProtocols } from "@tritonjs/grpc";
 import { type HttpOptions, http, metrics } from "@tritonjs/http";
 import { statusText } from "@tritonjs/protocol";
 import { metricsAddress } from "../options/check-options.js";
 import { OptionError } from "../options/option-error.js";
 import type { OptionValues } from "../options/options.js";
+import { closedBy, closedGroups, type ManagedPlace } from "./management-access.js";
 
 /** Names of the frontends in tritonserver's log. */
 export const SERVICE_NAMES: Readonly<Record<string, string>> = {
@@ -70,7 +71,8 @@ async function cloudFrontends(values: OptionValues): Promise<Frontend[]> {
   const { sageMaker, vertexAi } = await import("@tritonjs/cloud");
   const address = values["http-address"];
   const maxInputSize = values["http-max-input-size"];
-  const restrictions = httpRestrictions(values);
+  // The platforms pass on no secrets, and reach these frontends alone.
+  const restrictions = givenRestrictions(values);
   const frontends: Frontend[] = [];
   if (values["allow-sagemaker"]) {
     const port = values["sagemaker-port"];
@@ -127,12 +129,30 @@ function orSayWhy(frontend: Frontend, service: string, socket: string, option: s
 }
 
 /** The groups of routes that need a header. */
-export function httpRestrictions(values: OptionValues): Restrictions {
+export function httpRestrictions(values: OptionValues, place: ManagedPlace): Restrictions {
+  const closed = closedBy(values);
+  return {
+    ...Object.fromEntries(closedGroups(values, place).map((group) => [group, closed])),
+    ...givenRestrictions(values),
+  };
+}
+
+/** The groups of routes that need a header according to `--http-restricted-api`. */
+function givenRestrictions(values: OptionValues): Restrictions {
   return Object.fromEntries(
     values["http-restricted-api"].flatMap(({ groups, header, value }) =>
       groups.map((group) => [group, { header, value }]),
     ),
   );
+}
+
+function grpcRestrictions(values: OptionValues): RestrictedProtocols[] {
+  const { header, value } = closedBy(values);
+  const closed = closedGroups(values, "grpc");
+  return [
+    ...values["grpc-restricted-protocol"],
+    ...(closed.length > 0 ? [{ groups: closed, header, value }] : []),
+  ].map(({ groups, header: key, value: secret }) => ({ protocols: groups, key, value: secret }));
 }
 
 function httpFrontend(values: OptionValues, pages: WebPages | undefined): Frontend {
@@ -145,7 +165,7 @@ function httpFrontend(values: OptionValues, pages: WebPages | undefined): Fronte
     headerForwardPattern: pattern(values, "http-header-forward-pattern"),
     openApi: values["http-openapi"],
     ...cors(values["http-cors-origin"]),
-    restrictions: httpRestrictions(values),
+    restrictions: httpRestrictions(values, "http"),
     ...(pages && (values["allow-metrics"] ? { landing: pages } : { pages })),
   });
 }
@@ -174,11 +194,7 @@ function grpcFrontend(values: OptionValues): Frontend {
     maxSessionMemory: values["grpc-max-session-memory"],
     ...(age > 0 ? { maxConnectionAgeMs: age } : {}),
     ...(grace > 0 ? { maxConnectionAgeGraceMs: grace } : {}),
-    restrictedProtocols: values["grpc-restricted-protocol"].map(({ groups, header, value }) => ({
-      protocols: groups,
-      key: header,
-      value,
-    })),
+    restrictedProtocols: grpcRestrictions(values),
     maxReceiveMessageSize: values["grpc-max-receive-message-size"],
     maxReceiveMessageSizeName: "--grpc-max-receive-message-size",
     reflection: values["grpc-reflection"],

@@ -7,10 +7,10 @@ import { OptionError } from "../options/option-error.js";
 import type { OptionValues } from "../options/options.js";
 import { readArguments } from "../options/read-arguments.js";
 import type { Terminal } from "../terminal.js";
+import { accessNote } from "./management-access.js";
 import { metricsComplaints } from "./metrics-settings.js";
 import { openDashboard } from "./open-dashboard.js";
 import { openChosenFrontends, SERVICE_NAMES, StartError } from "./open-frontends.js";
-import { openManagementWarning } from "./open-management.js";
 import { openOpenAi } from "./open-openai.js";
 import { loadSpanTracer } from "./span-tracer.js";
 import { logStart } from "./start-tables.js";
@@ -101,8 +101,8 @@ async function start(
     const address = host.includes(":") ? `[${host}]` : host;
     service.log.info(`Started ${SERVICE_NAMES[name] ?? name} at ${address}:${port}`);
   }
-  const warning = openManagementWarning(values);
-  if (warning !== undefined) service.log.warning(warning);
+  const note = accessNote(values);
+  if (note !== undefined) service.log[note.level](note.text);
 }
 
 /** Logs the models that are still loading, every ten seconds until stopped. */

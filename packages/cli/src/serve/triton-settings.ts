@@ -1,6 +1,7 @@
 import type { Logger, TritonOptions } from "@tritonjs/core";
 import { OptionError } from "../options/option-error.js";
 import type { OptionValues } from "../options/options.js";
+import { closedBy, closedGroups } from "./management-access.js";
 import { metricsSettings } from "./metrics-settings.js";
 
 /**
@@ -47,6 +48,8 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
       : { rateLimitResources: values["rate-limit-resource"] }),
     hostPolicies: hostPolicies(values),
     allowClientSharedMemory: values["allow-client-shm"],
+    allowModelFileOverride: values["allow-model-file-override"] || values.compat === "triton",
+    security: openAiSecurity(values),
     ...(cacheBytes === undefined ? {} : { responseCache: { byteSize: cacheBytes } }),
     requestMemory: requestMemory(values),
     metricsConfig: metricsSettings(values["metrics-config"]),
@@ -76,6 +79,14 @@ function hostPolicies(values: OptionValues): NonNullable<TritonOptions["hostPoli
     policies[name] = { ...policies[name], ...setting };
   }
   return policies;
+}
+
+/** The token of OpenAI's endpoints. The other frontends get their restrictions themselves. */
+function openAiSecurity(values: OptionValues): NonNullable<TritonOptions["security"]> {
+  const restrictedEndpoints = closedGroups(values, "openai");
+  return restrictedEndpoints.length === 0
+    ? { restrictedEndpoints }
+    : { restrictedEndpoints, accessToken: closedBy(values).value };
 }
 
 function requestMemory(values: OptionValues): NonNullable<TritonOptions["requestMemory"]> {

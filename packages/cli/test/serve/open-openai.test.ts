@@ -1,7 +1,6 @@
 import { sample, Triton } from "@tritonjs/core";
 import { describe, expect, it } from "vitest";
 import { readArguments } from "../../src/options/read-arguments.js";
-import { openManagementWarning } from "../../src/serve/open-management.js";
 import { openOpenAi } from "../../src/serve/open-openai.js";
 import { TemporaryFolder } from "../support/temporary-folder.js";
 
@@ -48,18 +47,5 @@ describe("--openai-port", () => {
       await triton.serve({ frontends: [frontend!] });
     };
     await expect(open()).rejects.toThrow(fault);
-  });
-
-  it("is part of the warning of operations that other machines can use", () => {
-    const explicit = [
-      "--openai-port=9000",
-      "--model-control-mode=explicit",
-      "--allow-http=0",
-      "--allow-grpc=0",
-    ];
-    expect(openManagementWarning(read(explicit))).toContain("OpenAI's endpoints on 0.0.0.0");
-    expect(openManagementWarning(read([...explicit, "--openai-api-key=k"]))).toBeUndefined();
-    const restricted = "--openai-restricted-api=model-repository:key=secret";
-    expect(openManagementWarning(read([...explicit, restricted]))).toBeUndefined();
   });
 });

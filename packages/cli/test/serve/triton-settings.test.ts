@@ -35,6 +35,8 @@ describe("server settings from the command line", () => {
       rateLimit: "off",
       hostPolicies: {},
       allowClientSharedMemory: false,
+      allowModelFileOverride: false,
+      security: { restrictedEndpoints: [] },
       requestMemory: { maxDecompressions: 2, maxWaitingDecompressions: 1024, maxCompressionRatio: 100 },
       metricsConfig: {},
       allowCpuMetrics: true,
@@ -58,6 +60,8 @@ describe("server settings from the command line", () => {
       { repositoryPollSecs: 1, modelLoadThreadCount: 1, modelLoadRetryCount: 0 },
     ],
     [["--exit-timeout-secs=-1"], { exitTimeoutSecs: 0 }],
+    [["--allow-model-file-override=1"], { allowModelFileOverride: true }],
+    [["--compat=triton"], { allowModelFileOverride: true }],
     [
       [
         ...["--request-memory-byte-size=5000000000", "--max-decompressions=3"],

@@ -21,7 +21,7 @@ const WORDS: Readonly<Record<string, string>> = {
 const READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /** Largest file that is read, in bytes. No configuration or list of labels is that long. */
-const MAX_BYTES = 64 * 1024 * 1024;
+export const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * Reads a file of a model's directory as bytes.

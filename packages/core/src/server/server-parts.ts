@@ -93,6 +93,7 @@ export function assembleServer(options: TritonOptions): ServerParts {
     metrics,
     identity: { id: options.id ?? "triton", version: VERSION },
     strictReadiness: options.strictReadiness ?? true,
+    allowModelFileOverride: options.allowModelFileOverride ?? false,
   });
   return { registry, models, repository, startUp, service, metrics, log, accessToken };
 }

@@ -37,6 +37,12 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    * Enable it only for clients that may read and write the data of this process. @default false
    */
   readonly allowClientSharedMemory?: boolean;
+  /**
+   * Whether clients may send the files of a model with a load request (parameters `file:<path>`). A file can be code
+   * that the server runs, so enable it only for clients that may run code here. Loads by the program itself may always
+   * have files. @default false
+   */
+  readonly allowModelFileOverride?: boolean;
   /** Limits on the memory of requests that frontends receive, in total over all frontends. */
   readonly requestMemory?: RequestMemoryOptions;
   /**
@@ -153,6 +159,7 @@ export const TRITON_OPTION_KEYS = keyList<TritonOptions>({
   allowGpuMetrics: true,
   metricsIntervalMs: true,
   allowClientSharedMemory: true,
+  allowModelFileOverride: true,
   hostPolicies: true,
   gpus: true,
   clock: true,

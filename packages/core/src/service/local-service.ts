@@ -55,6 +55,8 @@ export interface ServiceParts {
   readonly identity: ServerIdentity;
   /** Whether the server is ready only while all models are ready. */
   readonly strictReadiness: boolean;
+  /** Whether load requests of clients may have files. */
+  readonly allowModelFileOverride: boolean;
 }
 
 /** The v2 operations over the models of this process. */
@@ -214,6 +216,14 @@ export class LocalService implements InferenceService {
 
   async loadModel(name: string, parameters: LoadParameters): Promise<void> {
     this.#assertOpen();
+    if (parameters.files !== undefined && parameters.files.size > 0 && !this.#parts.allowModelFileOverride) {
+      throw new TritonError(
+        "UNSUPPORTED",
+        `Files of load requests are disabled, got ${parameters.files.size} for model '${name}'. Start the server with ` +
+          "'--allow-model-file-override=true' to enable.",
+        { reason: "MODEL_FILES_DISABLED" },
+      );
+    }
     await (await this.#parts.repository.loadModel(name, parameters)).removed;
   }
 

@@ -20,7 +20,7 @@ export interface RegisteredCudaRegion {
 }
 
 /** Limit on regions. Each keeps a descriptor open, and connections need descriptors too. */
-const MAX_REGIONS = 4096;
+export const MAX_REGIONS = 4096;
 const MAX_UINT64 = 2n ** 64n - 1n;
 
 /**

@@ -8,13 +8,13 @@ import { invalidArgument } from "./invalid-argument.js";
 const MAX_TENSORS = 4096;
 
 /** Most parameters of a request. Each becomes a property of one object, which takes microseconds. */
-const MAX_PARAMETERS = 4096;
+export const MAX_PARAMETERS = 4096;
 
 /** Most parameters of all tensors of a request together. Shared memory takes three for each tensor. */
-const MAX_TENSOR_PARAMETERS = 4 * MAX_TENSORS;
+export const MAX_TENSOR_PARAMETERS = 4 * MAX_TENSORS;
 
 /** Most elements in `bytes_contents` of a request: as many as values in a JSON document over HTTP. */
-const MAX_STRINGS = 2 ** 21;
+export const MAX_STRINGS = 2 ** 21;
 
 /** The part of the service that knows how many tensors a model has. */
 interface Models {

@@ -68,7 +68,7 @@ export interface RequestDecoder<Q> {
  * Most fields of a message without a decoder of its own. The largest such message loads a model with its files, with
  * four fields for each file.
  */
-const MAX_FIELDS = 65_536;
+export const MAX_FIELDS = 65_536;
 
 /** Encodes a message in its own way. */
 export interface ResponseEncoder<R> {

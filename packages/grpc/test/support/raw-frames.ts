@@ -3,7 +3,17 @@ import { connect, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
 
 /** Types of HTTP/2 frames. */
-export const FRAME = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4, GOAWAY: 7 } as const;
+export const FRAME = {
+  DATA: 0,
+  HEADERS: 1,
+  PRIORITY: 2,
+  RST_STREAM: 3,
+  SETTINGS: 4,
+  PING: 6,
+  GOAWAY: 7,
+  WINDOW_UPDATE: 8,
+  CONTINUATION: 9,
+} as const;
 
 /** A received frame. */
 export interface RawFrame {
@@ -13,25 +23,32 @@ export interface RawFrame {
 }
 
 /** An HTTP/2 connection without any rules, closed at the end of the test. */
-export async function rawConnection(port: number) {
+export async function rawConnection(port: number, settings = Buffer.alloc(0)) {
   const socket = connect(port, "localhost");
   socket.on("error", () => {});
   onTestFinished(() => void socket.destroy());
   const closed = once(socket, "close");
+  closed.catch(() => {});
   const frames: RawFrame[] = [];
   readFrames(socket, frames);
   await once(socket, "connect");
   socket.write(`PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n`);
-  socket.write(frameOf(FRAME.SETTINGS, 0, Buffer.alloc(0)));
+  socket.write(frameOf(FRAME.SETTINGS, 0, settings));
   return { socket, frames, closed };
 }
 
-/** A frame; `length` may differ from that of `payload`. */
-export function frameOf(type: number, stream: number, payload: Buffer, length = payload.length): Buffer {
+/** A frame; `length` may differ from that of `payload`. Headers are complete unless `flags` says otherwise. */
+export function frameOf(
+  type: number,
+  stream: number,
+  payload: Buffer,
+  length = payload.length,
+  flags = type === FRAME.HEADERS ? END_HEADERS : 0,
+): Buffer {
   const header = Buffer.alloc(9);
   header.writeUIntBE(length, 0, 3);
   header[3] = type;
-  header[4] = type === FRAME.HEADERS ? END_HEADERS : 0;
+  header[4] = flags;
   header.writeUInt32BE(stream, 5);
   return Buffer.concat([header, payload]);
 }

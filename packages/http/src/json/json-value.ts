@@ -24,21 +24,55 @@ export class PackedNumbers {
 }
 
 /** Members by name. If several have the same name, the first is kept. */
-export class JsonObject extends Map<string, JsonValue> {
+export class JsonObject {
+  /** Undefined for an object without members, so that a document of many of them takes little memory. */
+  #members: Map<string, JsonValue> | undefined;
   /** The names as written; undefined while no name has come twice. */
   #written: string[] | undefined;
 
+  get(name: string): JsonValue | undefined {
+    return this.#members?.get(keyOf(name));
+  }
+
   /** Adds a member after the others. */
   add(name: string, value: JsonValue): void {
-    if (this.has(name)) this.#written ??= [...this.keys()];
-    else this.set(name, value);
+    const key = keyOf(name);
+    this.#members ??= new Map();
+    if (this.#members.has(key)) this.#written ??= [...this.#names()];
+    else this.#members.set(key, value);
     this.#written?.push(name);
+  }
+
+  /** The members; the first of those with the same name. */
+  *[Symbol.iterator](): Generator<[name: string, value: JsonValue]> {
+    for (const [key, value] of this.#members ?? []) yield [nameOf(key), value];
   }
 
   /** The names as written: a name that came twice is listed twice. */
   written(): Iterable<string> {
-    return this.#written ?? this.keys();
+    return this.#written ?? this.#names();
   }
+
+  *#names(): Generator<string> {
+    for (const key of this.#members?.keys() ?? []) yield nameOf(key);
+  }
+}
+
+const ZERO = 0x30;
+const MARK = ":";
+const MARK_CODE = 0x3a;
+
+/**
+ * The key of a name. Before Node 20.20.2, 22.22.2 and 24.14.1, V8 hashes a string of digits by its number alone, so a
+ * client can send names that all collide. A mark in front gives such names the seeded hash of other strings.
+ */
+function keyOf(name: string): string {
+  const code = name.charCodeAt(0);
+  return code >= ZERO && code <= MARK_CODE ? MARK + name : name;
+}
+
+function nameOf(key: string): string {
+  return key.charCodeAt(0) === MARK_CODE ? key.slice(1) : key;
 }
 
 /** An array in either of its forms. */

@@ -18,7 +18,7 @@ import type { FastifyServerOptions } from "../fastify/fastify.js";
 import { answerDirectly } from "../node/direct-listener.js";
 import type { V2Handler } from "../v2/v2-handler.js";
 import { answerClientError, type ClientErrorBody } from "./client-error.js";
-import { type HttpLimits, limitOptions } from "./http-limits.js";
+import { DEFAULT_HTTP_LIMITS, type HttpLimits, limitOptions } from "./http-limits.js";
 import { OpenConnections } from "./open-connections.js";
 
 /** Address of a frontend, and its name in messages. */
@@ -69,7 +69,8 @@ export class ListeningFrontend implements Frontend {
     const { port, servers } = await listenOnAll<Server>({ ...this.#options, reusePort, lookup }, (first) => {
       if (first !== undefined) return createSocketServer({ noDelay: true }, handOver(first));
       const server = openServer(limits, resolved, listener, clientErrorBody);
-      connections = new OpenConnections(server, tls !== undefined);
+      const { sendTimeoutMs } = { ...DEFAULT_HTTP_LIMITS, ...limits };
+      connections = new OpenConnections(server, tls !== undefined, sendTimeoutMs);
       return server;
     });
     const onFault = acceptFaults(service.log, this.name);

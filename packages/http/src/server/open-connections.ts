@@ -1,11 +1,15 @@
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 
 /**
  * Milliseconds that an idle connection stays open after an answer while the server stops. A request that is already on
  * its way is then answered instead of lost.
  */
 const LINGER_MS = 50;
+
+/** Longest interval between checks for clients that do not read, in milliseconds. */
+const MAX_CHECK_INTERVAL_MS = 30_000;
 
 /** State of a connection. */
 interface Connection {
@@ -27,7 +31,16 @@ export class OpenConnections {
   #closing = false;
   #ended = false;
 
-  constructor(server: Server, encrypted: boolean) {
+  /**
+   * @param sendTimeoutMs milliseconds in which a client must read some of its answer; 0 for no limit
+   */
+  constructor(server: Server, encrypted: boolean, sendTimeoutMs: number) {
+    if (sendTimeoutMs > 0) {
+      const timeoutMs = Math.min(sendTimeoutMs, LONGEST_TIMEOUT_MS);
+      const everyMs = Math.min(MAX_CHECK_INTERVAL_MS, Math.ceil(timeoutMs / 2));
+      const check = setInterval(() => this.#watchUnread(timeoutMs), everyMs).unref();
+      server.once("close", () => clearInterval(check));
+    }
     if (encrypted) server.on("connection", (socket: Socket) => this.#watchHandshake(socket));
     server.on(encrypted ? "secureConnection" : "connection", (socket: Socket) => this.#watch(socket));
     server.on("request", ({ socket }, response) => {
@@ -73,6 +86,21 @@ export class OpenConnections {
     this.#ended = true;
     for (const socket of this.#connections.keys()) socket.destroy();
     for (const socket of this.#handshakes.values()) socket.destroy();
+  }
+
+  /**
+   * Ends the connections of clients that read nothing of their answers for this time. Only sockets that still hold bytes
+   * at a check get a timer, so other requests cost nothing. Node's timer starts anew when a part of the bytes is sent.
+   */
+  #watchUnread(timeoutMs: number): void {
+    for (const [socket, connection] of this.#connections) {
+      const [response] = connection.responses;
+      if (response === undefined || socket.writableLength === 0 || socket.timeout === timeoutMs) continue;
+      response.on("timeout", () => {
+        if (socket.writableLength > 0) socket.destroy();
+      });
+      socket.setTimeout(timeoutMs);
+    }
   }
 
   #inFlight(): ServerResponse[] {

@@ -23,7 +23,7 @@ export interface ToolUse {
 }
 
 /** Largest number of tools in a request, as in OpenAI's API. */
-const MOST_TOOLS = 128;
+export const MOST_TOOLS = 128;
 const NAME = /^[\w.-]{1,64}$/;
 
 /**

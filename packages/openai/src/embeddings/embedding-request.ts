@@ -14,7 +14,7 @@ export interface EmbeddingRequest {
 }
 
 /** Largest number of inputs in a request, as in OpenAI's API. */
-const MOST_INPUTS = 2048;
+export const MOST_INPUTS = 2048;
 const MOST_DIMENSIONS = 1 << 20;
 const EXPECTED = "a string, an array of strings, an array of tokens, or an array of such arrays";
 

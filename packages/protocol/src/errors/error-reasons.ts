@@ -511,6 +511,13 @@ export const errorReasons = {
     action:
       "Set `allowClientSharedMemory: true` (`--allow-client-shm=true`), or send tensors in the request.",
   },
+  MODEL_FILES_DISABLED: {
+    code: "UNSUPPORTED",
+    meaning: "The server does not allow clients to send the files of a model.",
+    text: "Files of load requests are disabled, got 1 for model 'm'. Start the server with '--allow-model-file-override=true' to enable.",
+    action:
+      "Put the files into the repository, or set `allowModelFileOverride: true` (`--allow-model-file-override=true`).",
+  },
   SETTING_READ_ONLY: {
     code: "UNSUPPORTED",
     meaning: "The setting cannot be changed over the network.",

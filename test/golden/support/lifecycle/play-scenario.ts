@@ -37,6 +37,7 @@ async function serve(scenario: Scenario, differences: string[]): Promise<void> {
   const triton = new Triton({
     ...options,
     clock,
+    allowModelFileOverride: true,
     logger: quietLogger,
     security: { accessToken: ACCESS_TOKEN },
     modelRepository: folders.map(({ path }) => path),

@@ -125,7 +125,7 @@ class ProtoJsonReader {
   #number(text: string): number {
     const start = this.#at - text.length;
     const octal = /^-?0[0-9xX]/.test(text + (this.text[this.#at] ?? ""));
-    const value = /^-?\d+\.?\d*(?:[eE][-+]?\d+)?$/.test(text) ? Number(text) : Number.NaN;
+    const value = /^-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?$/.test(text) ? Number(text) : Number.NaN;
     if (!octal && Number.isFinite(value)) return value;
     this.#at = start;
     if (octal) throw this.#fault("Octal/hex numbers are not valid JSON values.");

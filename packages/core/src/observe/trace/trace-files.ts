@@ -10,7 +10,7 @@ const CHUNK = 64 * 1024;
  * Largest number of bytes that wait to be written. If the disk is too slow, traces are lost, and the server's memory
  * stays bounded.
  */
-const MAX_WAITING_BYTES = 64 * 1024 * 1024;
+export const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 
 /** A file of traces: one JSON array, written piece by piece. */
 export interface TraceOutput {

@@ -5,7 +5,7 @@ import type { CloudObject, CloudStorage } from "./cloud-storage.js";
 import { type Patience, withSilenceLimit } from "./silence-limit.js";
 
 /** Limit on the files of a repository. A path with more files is not a repository. */
-const MAX_OBJECTS = 1_000_000;
+export const MAX_OBJECTS = 1_000_000;
 
 /** The objects and folders under a prefix. */
 export interface Listing {

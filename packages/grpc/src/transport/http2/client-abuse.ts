@@ -46,8 +46,8 @@ export class PingAbuse {
  * nghttp2 accepts 1000 resets at once and 33 a second. Beyond that it sends GOAWAY and stops reading and writing,
  * without telling Node. These limits are reached first.
  */
-const BURST = 900;
-const RESETS_PER_SECOND = 30;
+export const BURST = 900;
+export const RESETS_PER_SECOND = 30;
 
 /** Token bucket for the calls that a client resets. */
 export class ResetAbuse {

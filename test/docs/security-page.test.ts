@@ -1,0 +1,125 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { MAX_BYTES } from "../../packages/core/src/files/read-small-file.js";
+import { MAX_WAITING_BYTES } from "../../packages/core/src/observe/trace/trace-files.js";
+import { MAX_OBJECTS } from "../../packages/core/src/repository/cloud/list-objects.js";
+import { REQUEST_MEMORY_DEFAULTS } from "../../packages/core/src/request-memory/request-memory-options.js";
+import { MAX_REGIONS } from "../../packages/core/src/shared-memory/shared-memory.js";
+import {
+  MAX_PARAMETERS,
+  MAX_STRINGS,
+  MAX_TENSOR_PARAMETERS,
+} from "../../packages/grpc/src/decode/infer-request-decoder.js";
+import { GRPC_DEFAULTS } from "../../packages/grpc/src/grpc-options.js";
+import { BURST, RESETS_PER_SECOND } from "../../packages/grpc/src/transport/http2/client-abuse.js";
+import { MAX_FIELDS } from "../../packages/grpc/src/transport/method.js";
+import {
+  DEFAULT_MAX_INPUT_SIZE,
+  MAX_CHUNKS,
+  MAX_DATA_DEPTH,
+  MAX_JSON_VALUES,
+  MAX_TENSORS,
+  maxBodySize,
+} from "../../packages/http/src/limits.js";
+import { DEFAULT_HTTP_LIMITS } from "../../packages/http/src/server/http-limits.js";
+import { MOST_TOOLS } from "../../packages/openai/src/chat/tools.js";
+import { MOST_INPUTS } from "../../packages/openai/src/embeddings/embedding-request.js";
+import { MAX_BODY_SIZE, MAX_CHOICES } from "../../packages/openai/src/openai-handler.js";
+import { repositoryRoot } from "../support/repository.js";
+
+const page = readFileSync(join(repositoryRoot, "docs/security.md"), "utf8");
+
+/** The cells of a table of the page, without its head and the rows that only name a group. */
+function rows(name: string): string[][] {
+  const [, text = ""] = new RegExp(`<!-- ${name} -->\n([\\s\\S]*?)<!-- end of ${name} -->`).exec(page) ?? [];
+  return text
+    .trimEnd()
+    .split("\n")
+    .slice(2)
+    .map((line) =>
+      line
+        .slice(2, -2)
+        .split(" | ")
+        .map((cell) => cell.trim()),
+    )
+    .filter(([first]) => !first!.startsWith("**"));
+}
+
+const bytes = (count: number) => `${count.toLocaleString("en-US")} bytes`;
+const ms = (count: number) => `${count.toLocaleString("en-US")} ms`;
+const count = (number: number) => number.toLocaleString("en-US");
+
+/** The limits of the source, by their names on the page. */
+const limits: Readonly<Record<string, string>> = {
+  "`http({ maxInputSize })`": bytes(DEFAULT_MAX_INPUT_SIZE),
+  "body of an HTTP request": bytes(maxBodySize(DEFAULT_MAX_INPUT_SIZE, false)),
+  "chunks of a body": count(MAX_CHUNKS),
+  "values in a JSON document": count(MAX_JSON_VALUES),
+  "levels of `data`": count(MAX_DATA_DEPTH),
+  "inputs, and outputs, of a request": count(MAX_TENSORS),
+  "`limits.maxHeaderSize`": bytes(DEFAULT_HTTP_LIMITS.maxHeaderSize),
+  "`limits.headersTimeoutMs`": ms(DEFAULT_HTTP_LIMITS.headersTimeoutMs),
+  "`limits.requestTimeoutMs`": ms(DEFAULT_HTTP_LIMITS.requestTimeoutMs),
+  "`limits.keepAliveTimeoutMs`": ms(DEFAULT_HTTP_LIMITS.keepAliveTimeoutMs),
+  "`limits.sendTimeoutMs`": ms(DEFAULT_HTTP_LIMITS.sendTimeoutMs),
+  "`grpc({ maxReceiveMessageSize })`": bytes(GRPC_DEFAULTS.maxReceiveMessageSize),
+  "`maxMetadataSize`": bytes(GRPC_DEFAULTS.maxMetadataSize),
+  "`maxConcurrentStreams`": count(GRPC_DEFAULTS.maxConcurrentStreams),
+  "`maxSessionMemory`": bytes(GRPC_DEFAULTS.maxSessionMemory),
+  "`http2MinRecvPingIntervalWithoutDataMs`": ms(GRPC_DEFAULTS.http2MinRecvPingIntervalWithoutDataMs),
+  "`http2MaxPingStrikes`": count(GRPC_DEFAULTS.http2MaxPingStrikes),
+  "resets at once": count(BURST),
+  "resets a second": count(RESETS_PER_SECOND),
+  "parameters of a gRPC request": count(MAX_PARAMETERS),
+  "parameters of its tensors": count(MAX_TENSOR_PARAMETERS),
+  "elements in `bytes_contents`": count(MAX_STRINGS),
+  "fields of another message": count(MAX_FIELDS),
+  "`requestMemory.byteSize`": bytes(Math.max(2 ** 30, REQUEST_MEMORY_DEFAULTS.byteSize)),
+  "`requestMemory.maxDecompressions`": count(REQUEST_MEMORY_DEFAULTS.maxDecompressions),
+  "`requestMemory.maxWaitingDecompressions`": count(REQUEST_MEMORY_DEFAULTS.maxWaitingDecompressions),
+  "`requestMemory.maxCompressionRatio`": count(REQUEST_MEMORY_DEFAULTS.maxCompressionRatio),
+  "regions of shared memory": count(MAX_REGIONS),
+  "unwritten bytes of traces": bytes(MAX_WAITING_BYTES),
+  "a configuration or a file of labels": bytes(MAX_BYTES),
+  "objects of a repository in a cloud": count(MAX_OBJECTS),
+  "body of an OpenAI request": bytes(MAX_BODY_SIZE),
+  "choices of an OpenAI request": count(MAX_CHOICES),
+  "tools of a chat": count(MOST_TOOLS),
+  "inputs of an embeddings request": count(MOST_INPUTS),
+};
+
+describe("the table of limits", () => {
+  it("has the defaults of the source, each with a reason", () => {
+    const table = rows("limits");
+    expect(Object.fromEntries(table.map(([name, value]) => [name, value]))).toEqual(limits);
+    for (const [name, , reason] of table) expect(reason, name).not.toBe("");
+  });
+});
+
+describe("the table of attacks", () => {
+  it.each(rows("attacks"))("names tests that exist: %s", (_attack, bound, tests) => {
+    expect(bound).not.toBe("");
+    const named = tests!.split("; ").map((one) => /^`([^`]+)`((?: "[^"]+")+)$/.exec(one) ?? [one]);
+    for (const [text, path, names] of named) {
+      expect(path, text).toBeDefined();
+      expect(existsSync(join(repositoryRoot, path!)), path).toBe(true);
+      const source = readFileSync(join(repositoryRoot, path!), "utf8");
+      for (const [, name] of names!.matchAll(/"([^"]+)"/g)) expect(source, path).toContain(name);
+    }
+  });
+});
+
+it("each class of Triton's advisories has an attack in the table", () => {
+  const attacks = rows("attacks").map(([attack]) => attack!);
+  const classes = rows("advisories");
+  expect(classes.length).toBe(17);
+  for (const [what, example, named] of classes) {
+    expect(example, what).toMatch(/^CVE-\d{4}-\d+(?:, CVE-\d{4}-\d+)*$/);
+    for (const start of named!.split("; "))
+      expect(
+        attacks.some((attack) => attack.startsWith(start)),
+        start,
+      ).toBe(true);
+  }
+});

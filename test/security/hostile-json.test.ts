@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { useServer } from "./support/open-server.js";
+
+const server = useServer();
+
+/** Strings of digits that older versions of V8 put into one bucket of a hash table. */
+const colliding = Array.from({ length: 65_536 }, (_, index) => `${index * 65_536}`);
+
+const members = (names: readonly string[]) => names.map((name) => `"${name}":1`).join(",");
+const x = '{"name":"x","datatype":"BYTES","shape":[1],"data":["a"]}';
+
+async function ask(body: string, path = "/v2/models/echo/infer") {
+  const answer = await fetch(`http://localhost:${server.httpPort}${path}`, { method: "POST", body });
+  const text = await answer.text();
+  await server.serves();
+  return { status: answer.status, text };
+}
+
+describe("JSON keys with colliding hashes", () => {
+  // Before Node 20.20.2, 22.22.2 and 24.14.1, a table with these keys takes 20 seconds and blocks the event loop.
+  it("in several objects are read like any others", async () => {
+    const objects = Array.from({ length: 4 }, () => `{${members(colliding)}}`);
+    expect((await ask(`{"others":[${objects.join(",")}],"inputs":[${x}]}`)).status).toBe(200);
+  });
+
+  it("as parameters of a request are accepted", async () => {
+    expect((await ask(`{"parameters":{${members(colliding)}},"inputs":[${x}]}`)).status).toBe(200);
+  });
+
+  it("in a request to generate are accepted", async () => {
+    const { status, text } = await ask(`{"x":"a",${members(colliding)}}`, "/v2/models/echo/generate");
+    expect([status, text]).toEqual([200, expect.stringContaining('"y":"a"')]);
+  });
+});
+
+describe("JSON that is nested 200,000 deep", () => {
+  const deep = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
+
+  it.each([
+    ["in data", `{"inputs":[{"name":"x","datatype":"BYTES","shape":[1],"data":${deep}}]}`, 400],
+    ["in a parameter", `{"parameters":{"a":${deep}},"inputs":[${x}]}`, 400],
+    ["in a member that nobody reads", `{"other":${deep},"inputs":[${x}]}`, 200],
+  ])("%s is answered", async (_where, body, status) => {
+    expect((await ask(body)).status).toBe(status);
+  });
+});
+
+describe("names of properties that every object has", () => {
+  it.each(["__proto__", "constructor", "toString", "hasOwnProperty"])(
+    "such as %s change no object of the server",
+    async (name) => {
+      const before = Object.getOwnPropertyNames(Object.prototype);
+      const polluting = `"${name}":{"polluted":true},"x":"a"`;
+      await ask(`{${polluting}}`, "/v2/models/echo/generate");
+      await ask(`{"parameters":{"${name}":"yes"},${polluting},"inputs":[${x}]}`);
+      await ask(`{"inputs":[{"name":"${name}","datatype":"BYTES","shape":[1],"data":["a"]}]}`);
+      expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(before);
+      expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+    },
+  );
+
+  it("reach a model as parameters", async () => {
+    const { status, text } = await ask(`{"x":"a","__proto__":"yes"}`, "/v2/models/echo/generate");
+    expect([status, text]).toEqual([200, expect.stringContaining('"y":"a"')]);
+  });
+});
