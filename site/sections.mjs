@@ -30,6 +30,7 @@ export const SECTIONS = [
     text: "Operating",
     pages: [
       "operations",
+      "security",
       "metrics",
       "observability",
       "tracing",
