@@ -1,4 +1,4 @@
-"""Runs one instance of a Python model in a child process. It exchanges frames with the server over descriptor 3."""
+"""Runs one instance of a Python model in a child process. It gets commands over descriptor 5, and exchanges other frames over 3."""
 
 import os
 import sys
@@ -23,7 +23,7 @@ def main():
         return
     from tritonjs_stub.stub import Stub
 
-    Stub(channel).run()
+    Stub(channel, Channel(5)).run()
 
 
 if __name__ == "__main__":
