@@ -11,13 +11,13 @@ import os
 import weakref
 
 # The server has the same numbers (tensor-memory.ts).
-PLACES = 4
+PLACES = 16
 PLACE_BYTES = 32 << 20
 _START_BYTES = 4096
 _FILE_BYTES = _START_BYTES + PLACES * PLACE_BYTES
 _NONCE_AT = 2048
 # Pages of larger messages go back to the system.
-_KEPT_BYTES = 8 << 20
+_KEPT_BYTES = 4 << 20
 
 
 def open_memory():

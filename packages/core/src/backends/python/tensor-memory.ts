@@ -10,7 +10,7 @@ import { closeSync, openSync, readSync, writeSync, writevSync } from "node:fs";
  */
 
 /** The process has the same numbers (tensor_memory.py). */
-const PLACES = 4;
+const PLACES = 16;
 const PLACE_BYTES = 32 * 1024 * 1024;
 const START_BYTES = 4096;
 const NONCE_AT = 2048;
