@@ -80,7 +80,9 @@ export class TensorMemory {
     const body = Buffer.allocUnsafeSlow(size);
     const first = START_BYTES + (place - 1) * PLACE_BYTES;
     for (let done = 0; done < size; ) {
-      done += readSync(this.#outputs, body, done, size - done, first + done);
+      const count = readSync(this.#outputs, body, done, size - done, first + done);
+      if (count === 0) throw new Error("the file with the message is too short");
+      done += count;
     }
     this.#reads[place - 1]!++;
     writeSync(this.#outputs, this.#reads, 4 * (place - 1), 4, 4 * (place - 1));
