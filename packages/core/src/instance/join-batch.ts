@@ -1,7 +1,6 @@
 import { mergeInputs, type Tensors } from "../batch/merge-inputs.js";
 import { splitOutputs } from "../batch/split-outputs.js";
 import { divideParameters } from "../response/response-parameters.js";
-import type { Allocate } from "../tensor/concat.js";
 import type { CallbackExecution } from "./executor.js";
 
 /** The parts of an execution from which a batch is joined, or the same parts of some of its requests. */
@@ -11,7 +10,6 @@ export type JoinedExecution = Pick<CallbackExecution, "requests" | "mergedInputs
  * Joins the inputs of an execution, for a model that takes the batch as a whole: by rows, or by the rules of the
  * execution's layout. The inputs of a single request are returned as they are.
  *
- * @param allocate gives buffers for joined inputs; by default they are new
  * @throws TritonError INVALID_ARG for requests that cannot be joined.
  * @example
  * ```ts
@@ -21,13 +19,10 @@ export type JoinedExecution = Pick<CallbackExecution, "requests" | "mergedInputs
  * }
  * ```
  */
-export function joinInputs(
-  { requests, mergedInputs, layout }: JoinedExecution,
-  allocate?: Allocate,
-): Tensors {
+export function joinInputs({ requests, mergedInputs, layout }: JoinedExecution): Tensors {
   if (mergedInputs !== undefined) return mergedInputs;
   const inputs = requests.map((request) => request.inputs);
-  return layout === undefined ? mergeInputs(inputs, allocate) : layout.merge(inputs);
+  return layout === undefined ? mergeInputs(inputs) : layout.merge(inputs);
 }
 
 /** Splits the outputs of such a model among the requests, as views, in the order of the requests. */

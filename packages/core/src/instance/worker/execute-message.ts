@@ -1,3 +1,4 @@
+import { mergeInputs } from "../../batch/merge-inputs.js";
 import { requestInfo } from "../../request/request-info.js";
 import type { Allocate } from "../../tensor/concat.js";
 import type { Execution } from "../executor.js";
@@ -53,7 +54,14 @@ function packInputs(
     const parts = requests.map(({ inputs }) => packTensors(inputs, transfer, false));
     return { inputs: [], parts, padding: layout.padding };
   }
-  const owned = requests.length > 1 && layout === undefined;
-  const inputs = packTensors(joinInputs(execution, allocate), transfer, owned, allocate);
+  const isPlain = layout === undefined;
+  const joined =
+    isPlain && execution.mergedInputs === undefined
+      ? mergeInputs(
+          requests.map(({ inputs }) => inputs),
+          allocate,
+        )
+      : joinInputs(execution);
+  const inputs = packTensors(joined, transfer, isPlain && requests.length > 1, allocate);
   return layout === undefined ? { inputs } : { inputs, indivisible: true };
 }
