@@ -168,7 +168,7 @@ class Stub:
             answering.append(one)
             requests.append(InferenceRequest.of(wire, body, self._model_name, outputs, one))
         del body
-        if not self._answering.begin(batch, answering):
+        if not self._answering.begin(batch, answering) and header["waits"]:
             # The batch was waiting here when its clients left, so it is dropped as from the server's queue.
             for one in answering:
                 one.close()

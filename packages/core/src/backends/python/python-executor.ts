@@ -126,8 +126,9 @@ export class PythonExecutor implements Executor {
     });
   }
 
-  #send({ batch, execution }: BatchOfWorker): void {
-    const { header, body } = batchFrame(batch, execution);
+  #send(work: BatchOfWorker): void {
+    const { batch, execution } = work;
+    const { header, body } = batchFrame(batch, execution, work !== this.#batches.running);
     this.#session?.command(header, body);
     execution.inputsReady();
   }
