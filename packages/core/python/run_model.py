@@ -1,4 +1,7 @@
-"""Runs one instance of a Python model in a child process. It gets commands over descriptor 5, and exchanges other frames over 3."""
+"""
+Runs one instance of a Python model in a child process. Commands of the server come over descriptor 5. Other frames are
+exchanged over descriptor 3.
+"""
 
 import os
 import sys
