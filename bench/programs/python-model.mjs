@@ -1,6 +1,6 @@
 /*
  * One model in process that doubles FP32[size]. `kind` says how it runs: "python", a model.py in its process;
- * "callback", a batch callback on this thread; "process", a module in a child process.
+ * "callback", a batch callback on this thread; "process", a module in a child process. Without `batched`, each request of the Python model is a batch.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,6 +9,7 @@ import { pathToFileURL } from "node:url";
 import ndarray from "ndarray";
 import { answerCalls, programOptions } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
+import { treeCpuMicroseconds } from "../support/tree-cpu.mjs";
 
 const MODEL = `
 import triton_python_backend_utils as pb_utils
@@ -21,15 +22,15 @@ class TritonPythonModel:
             for request in requests
         ]
 `;
+const { kind, batched = true, tree } = programOptions();
 const CONFIG = `backend: "python"
-max_batch_size: 64
+max_batch_size: ${batched ? 64 : 0}
 input [ { name: "x" data_type: TYPE_FP32 dims: [ -1 ] } ]
 output [ { name: "y" data_type: TYPE_FP32 dims: [ -1 ] } ]
-dynamic_batching { }
+${batched ? "dynamic_batching { }" : ""}
 `;
 const DOUBLE = "({ x }) => ({ y: Object.assign(x, { data: x.data.map((value) => 2 * value) }) })";
 
-const { kind, tree } = programOptions();
 const { batch, Triton } = await importOf(tree, "core");
 const folder = mkdtempSync(join(tmpdir(), "tritonjs-bench-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
@@ -62,10 +63,14 @@ async function serve() {
 
 const triton = await serve();
 
-/** Keeps `concurrency` requests in flight; returns requests a second. */
+/**
+ * Keeps `concurrency` requests in flight. Returns requests a second, and the processor time of a request in this process
+ * and the model's.
+ */
 async function run(size, concurrency, seconds) {
   const x = ndarray(new Float32Array(size).fill(1), [1, size]);
   const start = performance.now();
+  const cpu = treeCpuMicroseconds();
   const end = start + seconds * 1000;
   let answers = 0;
   const client = async () => {
@@ -76,7 +81,10 @@ async function run(size, concurrency, seconds) {
     }
   };
   await Promise.all(Array.from({ length: concurrency }, client));
-  return { rate: (answers * 1000) / (performance.now() - start) };
+  return {
+    rate: (answers * 1000) / (performance.now() - start),
+    cpuMicroseconds: (treeCpuMicroseconds() - cpu) / answers,
+  };
 }
 
 answerCalls({ run });

@@ -1,4 +1,7 @@
-"""Runs one instance of a Python model in a child process. It exchanges frames with the server over descriptor 3."""
+"""
+Runs one instance of a Python model in a child process. Commands of the server come over descriptor 5. Other frames are
+exchanged over descriptor 3.
+"""
 
 import os
 import sys
@@ -23,7 +26,7 @@ def main():
         return
     from tritonjs_stub.stub import Stub
 
-    Stub(channel).run()
+    Stub(channel, Channel(5)).run()
 
 
 if __name__ == "__main__":

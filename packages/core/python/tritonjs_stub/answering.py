@@ -100,14 +100,40 @@ class OpenAnswerings:
 
     def __init__(self):
         self._all = weakref.WeakValueDictionary()
+        # The batches up to here have begun.
+        self._newest = -1
+        # Requests of later batches that are cancelled already.
+        self._early = set()
+        self._changing = threading.Lock()
 
-    def add(self, batch, index, answering):
-        self._all[(batch, index)] = answering
+    def begin(self, batch, answering):
+        """Records the answerings of a batch. Returns False if all its requests were cancelled before."""
+        for index, one in enumerate(answering):
+            self._all[(batch, index)] = one
+        with self._changing:
+            self._newest = batch
+            if not self._early:
+                return True
+            for index, one in enumerate(answering):
+                one.cancelled = (batch, index) in self._early
+            self._early = {key for key in self._early if key[0] > batch}
+        return not all(one.cancelled for one in answering)
 
-    def tell(self, header, what):
-        answering = self._all.get((header["batch"], header["index"]))
+    def cancel(self, batch, index):
+        """Marks a request as cancelled."""
+        with self._changing:
+            if batch > self._newest:
+                self._early.add((batch, index))
+                return
+        answering = self._all.get((batch, index))
         if answering is not None:
-            what(answering)
+            answering.cancel()
+
+    def taken(self, batch, index):
+        """Counts a response that the server has passed on."""
+        answering = self._all.get((batch, index))
+        if answering is not None:
+            answering.taken()
 
 
 class Abandoned:

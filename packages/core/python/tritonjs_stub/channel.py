@@ -1,43 +1,44 @@
-"""
-Frames to and from the server.
-
-    magic u32 | size of the header u32 | size of the body u64 | header (JSON) | body (the bytes of tensors)
-
-The header gives the place of each tensor in the body. Offsets are multiples of 64. All numbers are little-endian.
-"""
+"""Connections to the server, and from processes that the model forked."""
 
 import itertools
-import json
 import os
 import socket
-import struct
 import threading
 
-_FRAME = struct.Struct("<IIQ")
-_MAGIC = 0x4A535450
+from .frames import FrameReader, frame_start
+
 _ALIGNMENT = 64
+# Smaller bodies are copied behind their header and sent as one buffer.
+_JOINED_BYTES = 16 << 10
+# Bodies from this size on go through the memory that both processes share. The server has the same number.
+_SHARED_BYTES = 32 << 10
 # Largest number of buffers in one call of sendmsg.
 _MOST_BUFFERS = 512
+_SOCKET_BYTES = 4 << 20
 
 _open = []
 
 
 def close_in_child():
-    """Closes the connection in a process that the model forked."""
+    """Closes the connections in a process that the model forked."""
     for channel in list(_open):
         channel.detach()
 
 
 class Channel:
+    """A connection in both directions."""
+
     def __init__(self, descriptor, first_call=1):
         self._socket = socket.socket(fileno=descriptor)
         self._socket.set_inheritable(False)
+        self._reader = FrameReader(self._socket)
+        self._memory = None
         self._sending = threading.Lock()
         self._calls = itertools.count(first_call)
         self._waiting = {}
         self._owner = os.getpid()
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
-            self._socket.setsockopt(socket.SOL_SOCKET, option, 4 << 20)
+            self._socket.setsockopt(socket.SOL_SOCKET, option, _SOCKET_BYTES)
         _open.append(self)
 
     def detach(self):
@@ -49,24 +50,36 @@ class Channel:
         """Returns a new number for a call."""
         return next(self._calls)
 
+    def share(self, memory):
+        """Sends and receives large bodies through memory from now on."""
+        self._memory = memory
+        self._reader.memory = memory
+
     def send(self, header, tensors=()):
         """Sends a frame. `tensors` are pairs of a tensor's entry in the header and its bytes."""
         if os.getpid() != self._owner:
             raise RuntimeError("cannot answer a request from a process that the model forked")
-        buffers, size = [], 0
+        views, size = [], 0
         for described, data in tensors:
             view = memoryview(data).cast("B") if len(data) > 0 else memoryview(b"")
-            padding = -size % _ALIGNMENT
-            if padding > 0:
-                buffers.append(memoryview(bytes(padding)))
-            described["offset"] = size + padding
+            offset = size + (-size % _ALIGNMENT)
+            described["offset"] = offset
             described["size"] = view.nbytes
-            buffers.append(view)
-            size += padding + view.nbytes
-        text = json.dumps(header, separators=(",", ":")).encode()
-        start = _FRAME.pack(_MAGIC, len(text), size) + text
+            views.append((offset, view))
+            size = offset + view.nbytes
         with self._sending:
-            self._send_all([memoryview(start), *(buffer for buffer in buffers if buffer.nbytes > 0)])
+            if size >= _SHARED_BYTES and self._memory is not None:
+                place = self._memory.place_for(size)
+                if place > 0:
+                    for offset, view in views:
+                        self._memory.write(place, offset, view)
+                    self._socket.sendall(frame_start(header, size, place))
+                    return
+            start = frame_start(header, size)
+            if size <= _JOINED_BYTES:
+                self._socket.sendall(b"".join([start, *_pieces(views)]))
+            else:
+                self._send_all([memoryview(piece) for piece in (start, *_pieces(views)) if len(piece) > 0])
 
     def _send_all(self, buffers):
         first = 0
@@ -80,26 +93,7 @@ class Channel:
 
     def receive(self):
         """Receives a frame: its header, and its body as writable bytes. Returns None when the server has ended."""
-        start = self._read(bytearray(_FRAME.size))
-        if start is None:
-            return None
-        _, header_size, body_size = _FRAME.unpack(start)
-        header = self._read(bytearray(header_size))
-        body = self._read(_memory(body_size)) if header is not None else None
-        return None if body is None else (json.loads(bytes(header)), body)
-
-    def _read(self, buffer):
-        view = memoryview(buffer)
-        got = 0
-        while got < len(view):
-            try:
-                count = self._socket.recv_into(view[got:])
-            except OSError:
-                return None
-            if count == 0:
-                return None
-            got += count
-        return buffer
+        return self._reader.next()
 
     def start_call(self, header, on_answer, tensors=()):
         """Sends a request to the server. `on_answer` gets the header and body of each answer, on the reader's thread."""
@@ -138,10 +132,11 @@ class Channel:
             waiting(header, body)
 
 
-def _memory(size):
-    """Allocates memory for a body with numpy, which does not fill it with zeros."""
-    if size == 0:
-        return bytearray()
-    import numpy
-
-    return memoryview(numpy.empty(size, numpy.uint8))
+def _pieces(views):
+    """Puts zeros between tensors, up to the offset of each."""
+    end = 0
+    for offset, view in views:
+        if offset > end:
+            yield bytes(offset - end)
+        yield view
+        end = offset + view.nbytes

@@ -4,7 +4,7 @@ import sys
 
 
 class SharedMemory:
-    """A substitute for Triton's shared-memory pool. Tensors travel over a socket here, so no pool can be full."""
+    """A substitute for Triton's shared-memory pool. Here, tensors that find no room in memory travel over a socket."""
 
     def free_memory(self):
         """Returns the free bytes of the pool: a constant larger than any tensor."""

@@ -1,9 +1,9 @@
 """The life cycle of a model's process: load, run batches, finalize."""
 
 import os
-import queue
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Coroutine
 
@@ -13,17 +13,19 @@ from .children import Children
 from .errors import StubError, report, text_of
 from .request import TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, InferenceRequest
 from .response import InferenceResponse
+from .tensor_memory import open_memory
 
 
 class Stub:
     """
-    Runs a model. A thread reads the messages of the server. Batches run on the main thread, one at a time, because
-    most libraries prefer the main thread.
+    Runs a model. The main thread reads the commands of the server from a connection of their own, and runs the batches,
+    one at a time, because most libraries prefer the main thread. Another thread reads the messages that may arrive
+    while a batch runs.
     """
 
-    def __init__(self, channel):
+    def __init__(self, channel, commands):
         self._channel = channel
-        self._commands = queue.SimpleQueue()
+        self._commands = commands
         self._abandoned = Abandoned(channel)
         # Answers that may still get messages from the server. Only the requests keep them alive.
         self._answering = OpenAnswerings()
@@ -42,10 +44,17 @@ class Stub:
 
         sys.modules["c_python_backend_utils"] = triton_python_backend_utils
         threading.Thread(target=self._read, daemon=True, name="tritonjs-reader").start()
-        self._channel.send({"type": "started", "python": sys.version.split()[0]})
-        init, _ = self._commands.get()
+        self._memory = open_memory()
+        memory = {} if self._memory is None else {"memory": self._memory.describe()}
+        self._channel.send({"type": "started", "python": sys.version.split()[0], **memory})
+        init, _ = self._next_command()
         if init["type"] == "stop":
             return
+        if init.get("sharesMemory"):
+            self._channel.share(self._memory)
+            self._commands.share(self._memory)
+        else:
+            self._memory = None
         try:
             if init["type"] == "complete":
                 self._complete(init)
@@ -69,14 +78,22 @@ class Stub:
             if kind == "answer":
                 self._channel.answer(header, body)
             elif kind == "cancel":
-                self._answering.tell(header, Answering.cancel)
+                self._answering.cancel(header["batch"], header["index"])
             elif kind == "taken":
-                self._answering.tell(header, Answering.taken)
+                self._answering.taken(header["batch"], header["index"])
             elif kind == "readiness":
                 # On a thread of its own, because `is_ready` may wait for a message that this thread has to read.
                 threading.Thread(target=self._tell_readiness, daemon=True, name="tritonjs-readiness").start()
-            else:
-                self._commands.put(frame)
+            # Nothing of a message may be kept while this thread waits for the next one.
+            del frame, header, body
+
+    def _next_command(self):
+        """Waits for the next command: its header and its body."""
+        frame = self._commands.receive()
+        if frame is None:
+            # The server has ended. The guardian ends the rest of the group.
+            os._exit(0)
+        return frame
 
     def _complete(self, init):
         from .model_config import ModelConfig
@@ -107,7 +124,7 @@ class Stub:
 
     def _run_next(self):
         """Runs the next command of the server. While it waits for a command, it keeps nothing of the previous one."""
-        header, body = self._commands.get()
+        header, body = self._next_command()
         if header["type"] == "stop":
             self._finalize()
             return False
@@ -140,18 +157,24 @@ class Stub:
         sys.stderr.flush()
 
     def _run(self, header, body):
+        started = time.perf_counter_ns()
         batch = header["batch"]
         calls.line.newest_batch = batch
-        token = calls.batch_of_caller.set(batch)
         answering = []
         requests = []
         for index, wire in enumerate(header["requests"]):
             outputs = set(wire["requested"]) or self._outputs
             one = Answering(self._channel, batch, index, self._decoupled, outputs | self._states, self._abandoned)
             answering.append(one)
-            self._answering.add(batch, index, one)
             requests.append(InferenceRequest.of(wire, body, self._model_name, outputs, one))
         del body
+        if not self._answering.begin(batch, answering) and header["waits"]:
+            # The batch was waiting here when its clients left, so it is dropped as from the server's queue.
+            for one in answering:
+                one.close()
+            self._channel.send({"type": "executed", "batch": batch, "results": [None] * len(requests)})
+            return
+        token = calls.batch_of_caller.set(batch)
         try:
             answer, tensors = self._execute(requests, answering)
         except BaseException as error:
@@ -160,7 +183,10 @@ class Stub:
             calls.batch_of_caller.reset(token)
         if self._reports_memory:
             answer["memory"] = process_memory.used_bytes()
-        self._channel.send({"type": "executed", "batch": batch, **answer}, tensors)
+        if self._memory is not None:
+            self._memory.tidy()
+        took = (time.perf_counter_ns() - started) // 1000
+        self._channel.send({"type": "executed", "batch": batch, "took": took, **answer}, tensors)
 
     def _failed(self, error, answering):
         for one in answering:

@@ -98,9 +98,10 @@ export interface Executor {
   /** Number of batches that it takes at a time, which may change. Call `onRoom` when it has grown. @default 1 */
   readonly capacity?: number;
   /**
-   * True if it may get its next batch while it runs one, and then starts that batch directly afterwards. @default false
+   * True if it may get its next batch while it runs one, and then starts that batch directly afterwards; or the number
+   * of batches that it may get so. @default false
    */
-  readonly takesAhead?: boolean;
+  readonly takesAhead?: boolean | number;
   /** True if it runs batches above the maximum batch size, which only a warm-up sample can have. @default false */
   readonly takesAnyBatchSize?: boolean;
   /** Prepares to run; rejects if the model cannot be loaded. */

@@ -50,7 +50,8 @@ export class ModelInstance {
 
   /** True if it may get its next payload while it is busy. */
   get takesAhead(): boolean {
-    return this.healthy && this.executor.takesAhead === true && this.atWork.length === 1;
+    const { takesAhead = false } = this.executor;
+    return this.healthy && this.busy && this.atWork.length <= Number(takesAhead);
   }
 
   /** True for an instance that is loaded but takes no payloads. */

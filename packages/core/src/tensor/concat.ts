@@ -10,12 +10,16 @@ import {
   typedArrayFor,
 } from "@tritonjs/protocol";
 
+/** Returns memory of a size in bytes, aligned for elements of any type. All of it will be written. */
+export type Allocate = (byteSize: number) => Uint8Array<ArrayBuffer>;
+
 /**
  * Joins tensors of one data type along their first axis in one new buffer.
  *
+ * @param allocate gives the buffer, except for BYTES; by default it is new
  * @throws TritonError UNSUPPORTED when their other dimensions differ.
  */
-export function concatRows(tensors: readonly Tensor[]): Tensor {
+export function concatRows(tensors: readonly Tensor[], allocate?: Allocate): Tensor {
   const first = tensors[0]!;
   let rows = 0;
   for (const tensor of tensors) {
@@ -29,10 +33,10 @@ export function concatRows(tensors: readonly Tensor[]): Tensor {
   }
   const shape = [rows, ...first.shape.slice(1)];
   if (first.datatype === "BYTES") return concatBytes(tensors, shape);
-  if (tensors.every(({ hasElements }) => hasElements)) return concatElements(tensors, shape, first.datatype);
-  const out = new Uint8Array(
-    elementCount(shape) * elementByteSize(first.datatype as Exclude<DataType, "BYTES">),
-  );
+  if (tensors.every(({ hasElements }) => hasElements))
+    return concatElements(tensors, shape, first.datatype, allocate);
+  const byteSize = elementCount(shape) * elementByteSize(first.datatype);
+  const out = allocate?.(byteSize) ?? new Uint8Array(byteSize);
   let offset = 0;
   for (const tensor of tensors) {
     out.set(tensor.bytes, offset);
@@ -49,8 +53,14 @@ function concatElements(
   tensors: readonly Tensor[],
   shape: readonly number[],
   datatype: Exclude<DataType, "BYTES">,
+  allocate: Allocate | undefined,
 ): Tensor {
-  const out = new (typedArrayFor(datatype))(elementCount(shape)) as Float32Array;
+  const count = elementCount(shape);
+  const Elements = typedArrayFor(datatype);
+  const memory = allocate?.(count * elementByteSize(datatype));
+  const out = (
+    memory === undefined ? new Elements(count) : new Elements(memory.buffer, memory.byteOffset, count)
+  ) as Float32Array;
   let offset = 0;
   for (const tensor of tensors) {
     const elements = tensor.elements as TypedArray as Float32Array;

@@ -35,6 +35,7 @@ export function sessionProgram(
     data,
     interruptible: false,
     tensorsOnly: true,
+    returnsInputs: true,
     reusesThread: true,
   };
   return { program, hosting: needsProcess(providers) ? { isolation: "process" } : {} };

@@ -5,12 +5,21 @@ import { parametersJson } from "./messages.js";
 const START = 1;
 const END = 2;
 
-/** The frame that sends a batch to the model. Its requests are not merged. */
-export function batchFrame(batch: number, { requests }: Execution): { header: object; body: FrameBody } {
+/**
+ * The frame that sends a batch to the model. Its requests are not merged.
+ *
+ * @param waits true if it is sent while another batch runs: it is dropped if all its requests are cancelled before its turn
+ */
+export function batchFrame(
+  batch: number,
+  { requests }: Execution,
+  waits: boolean,
+): { header: object; body: FrameBody } {
   const body = new FrameBody();
   const header = {
     type: "execute",
     batch,
+    waits,
     requests: requests.map((request) => ({
       id: request.id,
       correlationId: writeCorrelationId(request.correlationId),

@@ -1,16 +1,20 @@
 import { DATA_TYPES, type DataType, elementByteSize, elementCount, Tensor } from "@tritonjs/protocol";
+import { SHARED_BYTES, type TensorMemory } from "./tensor-memory.js";
 
 /*
  * Frames to and from the process of a Python model.
  *
- *     magic u32 | size of the header u32 | size of the body u64 | header (JSON) | body (the bytes of tensors)
+ *     magic u32 | size of the header u32 | size of the body u48 | place u16 | header (JSON) | body (the bytes of tensors)
  *
+ * The body follows the header if the place is 0. Otherwise it is in that place of the memory that both processes share.
  * The header gives the place of each tensor in the body. Offsets are multiples of 64. All numbers are little-endian.
  */
 
 const MAGIC = 0x4a535450;
 const START_BYTES = 16;
 const ALIGNMENT = 64;
+/** Smaller bodies are copied behind their header, so that the frame is one piece. */
+const JOINED_BYTES = 16 * 1024;
 /** Largest header of a valid frame. */
 const MOST_HEADER_BYTES = 256 * 1024 * 1024;
 
@@ -53,15 +57,30 @@ export class FrameBody {
   }
 }
 
-/** A frame, as the pieces to write. */
-export function pythonFrame(header: object, body: FrameBody = new FrameBody()): Uint8Array[] {
-  const text = Buffer.from(JSON.stringify(header));
-  const start = Buffer.allocUnsafe(START_BYTES + text.byteLength);
+/** A frame, as the pieces to write. A large body goes to a place of `memory`, if there is one. */
+export function pythonFrame(
+  header: object,
+  { pieces, size }: FrameBody = new FrameBody(),
+  memory?: TensorMemory,
+): readonly Uint8Array[] {
+  const text = JSON.stringify(header);
+  const textBytes = Buffer.byteLength(text);
+  const place = size < SHARED_BYTES ? 0 : (memory?.write(pieces, size) ?? 0);
+  const joined = size <= JOINED_BYTES;
+  const start = Buffer.allocUnsafe(START_BYTES + textBytes + (joined ? size : 0));
   start.writeUInt32LE(MAGIC, 0);
-  start.writeUInt32LE(text.byteLength, 4);
-  start.writeBigUInt64LE(BigInt(body.size), 8);
-  text.copy(start, START_BYTES);
-  return [start, ...body.pieces];
+  start.writeUInt32LE(textBytes, 4);
+  start.writeUIntLE(size, 8, 6);
+  start.writeUInt16LE(place, 14);
+  start.write(text, START_BYTES);
+  if (place > 0) return [start];
+  if (!joined) return [start, ...pieces];
+  let at = START_BYTES + textBytes;
+  for (const piece of pieces) {
+    start.set(piece, at);
+    at += piece.byteLength;
+  }
+  return [start];
 }
 
 /** Reads the tensors of a received frame. They are views of its body. @throws Error for an invalid tensor */
@@ -79,9 +98,13 @@ export function readTensors(tensors: readonly PythonTensor[], body: Uint8Array):
 
 /** Assembles frames from received pieces. */
 export class PythonFrameReader {
+  /** Set when both processes share memory. */
+  memory: TensorMemory | undefined;
   #start = Buffer.alloc(START_BYTES);
   #header: Buffer | undefined;
   #body: Buffer | undefined;
+  #bodySize = 0;
+  #place = 0;
   /** Bytes received of the current part. */
   #got = 0;
 
@@ -104,21 +127,28 @@ export class PythonFrameReader {
   #next(): void {
     this.#got = 0;
     if (this.#header === undefined) {
-      const [size, bodySize] = [this.#start.readUInt32LE(4), Number(this.#start.readBigUInt64LE(8))];
+      const size = this.#start.readUInt32LE(4);
       if (this.#start.readUInt32LE(0) !== MAGIC || size === 0 || size > MOST_HEADER_BYTES) {
         throw new Error("the message is not a valid frame");
       }
-      this.#header = Buffer.allocUnsafeSlow(size);
-      this.#bodySize = bodySize;
-    } else if (this.#body === undefined && this.#bodySize > 0) {
+      this.#header = Buffer.allocUnsafe(size);
+      this.#bodySize = this.#start.readUIntLE(8, 6);
+      this.#place = this.#start.readUInt16LE(14);
+    } else if (this.#body === undefined && this.#bodySize > 0 && this.#place === 0) {
       this.#body = Buffer.allocUnsafeSlow(this.#bodySize);
     } else {
-      const [header, body] = [this.#header, this.#body ?? Buffer.alloc(0)];
+      const text = this.#header.toString("utf8");
+      const body = this.#place === 0 ? (this.#body ?? NO_BYTES) : this.#read(this.#place);
       this.#header = undefined;
       this.#body = undefined;
-      this.onFrame(JSON.parse(header.toString("utf8")), body);
+      this.onFrame(JSON.parse(text), body);
     }
   }
 
-  #bodySize = 0;
+  #read(place: number): Uint8Array {
+    if (this.memory === undefined) throw new Error("the message is in memory that is not shared");
+    return this.memory.read(place, this.#bodySize);
+  }
 }
+
+const NO_BYTES = new Uint8Array(0);

@@ -82,6 +82,10 @@ class MergedExecution implements Execution {
     this.whole.outputsReady();
   }
 
+  postponed(): void {
+    this.whole.postponed?.();
+  }
+
   /** The batch runs to its end, whichever requests are cancelled. */
   watch(): void {}
 

@@ -11,6 +11,7 @@ import { keyList } from "../../config/schema/key-list.js";
 import type { ExecutorContext } from "../../instance/backend.js";
 
 import type { PythonTensor } from "./frames.js";
+import type { MemoryDescription } from "./tensor-memory.js";
 
 /** An error on the wire. Its code is Triton's word. */
 export interface PythonError {
@@ -66,13 +67,15 @@ export interface MissingModule {
 
 /** A message from a process. */
 export type FromPython =
-  | { readonly type: "started"; readonly python: string }
+  | { readonly type: "started"; readonly python: string; readonly memory?: MemoryDescription }
   | { readonly type: "ready"; readonly canTellReadiness?: boolean }
   | { readonly type: "readiness"; readonly ready?: boolean; readonly error?: string }
   | { readonly type: "failed"; readonly error: string; readonly lacks?: MissingModule }
   | {
       readonly type: "executed";
       readonly batch: number;
+      /** Microseconds that the batch took in the process. */
+      readonly took?: number;
       readonly memory?: number;
       readonly results?: readonly PythonResult[];
       readonly error?: string;

@@ -4,8 +4,10 @@ import type { Timer } from "../../clock/clock.js";
 import type { ExecutorContext } from "../../instance/backend.js";
 import type { Execution, ExecutionResult, Executor } from "../../instance/executor.js";
 import { Restarts } from "../../instance/worker/restarts.js";
+import { BatchesOfWorker, type BatchOfWorker } from "../../instance/worker/worker-batches.js";
 import { runningFields } from "../../observe/log/request-fields.js";
 import { batchFrame } from "./batch-frame.js";
+import { BatchesAhead } from "./batches-ahead.js";
 import { type FromPython, loadMessage } from "./messages.js";
 
 import { OpenBatches } from "./open-batches.js";
@@ -15,18 +17,9 @@ import { PythonReadiness } from "./python-readiness.js";
 import { PythonServerRequests } from "./python-server-requests.js";
 import { PythonSession, type PythonSettings } from "./python-session.js";
 
-/** The batch that `execute` of the model is running. */
-interface Running {
-  readonly batch: number;
-  readonly execution: Execution;
-  readonly limit: Timer | undefined;
-  resolve(results: readonly ExecutionResult[] | undefined): void;
-  reject(error: TritonError): void;
-}
-
 /**
- * Runs an instance of a Python model in a process of its own. When the process dies, only the requests that it had
- * fail. The process restarts after a pause that doubles with each failure.
+ * Runs an instance of a Python model in a process of its own. When the process dies, the requests that the model had
+ * fail. The process restarts after a pause that doubles with each failure, and then runs the batches that it held ahead.
  */
 export class PythonExecutor implements Executor {
   readonly isolation = "process";
@@ -37,14 +30,15 @@ export class PythonExecutor implements Executor {
   protected settings: PythonSettings;
   readonly #context: ExecutorContext;
   readonly #directory: string;
+  readonly #batches = new BatchesOfWorker(() => this.#limit());
   readonly #open = new OpenBatches();
+  readonly #ahead: BatchesAhead;
   readonly #answers: PythonAnswerReader;
   readonly #calls: PythonCallHost;
   readonly #serverRequests: PythonServerRequests;
   readonly #readiness: PythonReadiness;
   readonly restarts: Restarts;
   #session: PythonSession | undefined;
-  #running: Running | undefined;
   #nextBatch = 0;
   #endedFor: string | undefined;
 
@@ -53,11 +47,12 @@ export class PythonExecutor implements Executor {
     this.settings = settings;
     this.#directory = directory;
     this.#context = context;
+    this.#ahead = new BatchesAhead(context.info.modelConfig, context.hosting);
     const send = (header: object) => this.#session?.send(header);
-    this.#answers = new PythonAnswerReader(context, this.#open, send, () => this.#running?.batch);
+    this.#answers = new PythonAnswerReader(context, this.#open, send, () => this.#batches.running?.batch);
     this.#calls = new PythonCallHost(
       (header, body) => this.#session?.send(header, body),
-      (batch) => (this.#open.get(batch) ?? this.#runningAs(batch))?.models,
+      (batch) => this.#open.get(batch)?.models,
     );
     this.#serverRequests = new PythonServerRequests(context, send, () =>
       runningFields(this.#open.executions),
@@ -68,7 +63,10 @@ export class PythonExecutor implements Executor {
     this.restarts = new Restarts(
       context.clock,
       () => this.start(),
-      (healthy, reason) => this.onHealth?.(healthy, reason),
+      (healthy, reason) => {
+        if (reason !== undefined) this.#batches.fail(reason);
+        this.onHealth?.(healthy, reason);
+      },
       context.info,
       context.log,
     );
@@ -96,42 +94,53 @@ export class PythonExecutor implements Executor {
       throw error;
     }
     this.details = { pid: session.pid };
+    for (const ahead of this.#batches.all) {
+      this.#send(ahead);
+      const { batch, execution } = ahead;
+      for (const index of execution.requests.keys()) {
+        if (!execution.isOpen(index)) this.#tellCancelled(batch, index);
+      }
+    }
+    this.#batches.begin();
+    this.#opened();
+  }
+
+  get takesAhead(): number {
+    return this.#ahead.count;
   }
 
   execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
     const batch = this.#nextBatch++;
-    const { header, body } = batchFrame(batch, execution);
-    this.#open.add(batch, execution);
-    this.#session?.send(header, body);
-    execution.inputsReady();
-    const tell = (index: number) => this.#session?.send({ type: "cancel", batch, index });
     execution.watch({
-      askedToStop: tell,
+      askedToStop: (index) => this.#tellCancelled(batch, index),
       givenUp: (index) => {
-        tell(index);
-        if (this.#running?.batch !== batch) this.#open.closeWhenOver(batch);
+        this.#tellCancelled(batch, index);
+        if (this.#batches.running?.batch !== batch) this.#open.closeWhenOver(batch);
       },
     });
     return new Promise((resolve, reject) => {
-      const limit = this.#limit();
-      const done = () => {
-        limit?.cancel();
-        this.#running = undefined;
-      };
-      this.#running = {
-        batch,
-        execution,
-        limit,
-        resolve: (results) => {
-          done();
-          resolve(results);
-        },
-        reject: (error) => {
-          done();
-          reject(error);
-        },
-      };
+      const work: BatchOfWorker = { batch, execution, resolve, reject };
+      this.#batches.add(work);
+      if (this.#batches.running === work) this.#opened();
+      this.#send(work);
     });
+  }
+
+  #send(work: BatchOfWorker): void {
+    const { batch, execution } = work;
+    const { header, body } = batchFrame(batch, execution, work !== this.#batches.running);
+    this.#session?.command(header, body);
+    execution.inputsReady();
+  }
+
+  #tellCancelled(batch: number, index: number): void {
+    this.#session?.send({ type: "cancel", batch, index });
+  }
+
+  /** Opens the running batch: only this batch, and those that senders still answer, may call models. */
+  #opened(): void {
+    const { running } = this.#batches;
+    if (running !== undefined) this.#open.add(running.batch, running.execution);
   }
 
   async checkReady(): Promise<void> {
@@ -147,8 +156,12 @@ export class PythonExecutor implements Executor {
   async stop(): Promise<void> {
     this.restarts.stop();
     const session = this.#session;
-    if (session === undefined) return;
-    if (session.isReady && this.#running === undefined) session.end();
+    if (session === undefined) {
+      const text = `instance '${this.#context.placement.name}' was stopped`;
+      this.#batches.fail(new TritonError("UNAVAILABLE", text, { reason: "MODEL_STOPPED" }));
+      return;
+    }
+    if (session.isReady && this.#batches.running === undefined) session.end();
     else session.kill();
     await session.ended;
   }
@@ -187,15 +200,16 @@ export class PythonExecutor implements Executor {
 
   /** Handles the result of `execute`, or its error. */
   #executed(message: Extract<FromPython, { type: "executed" }>, body: Uint8Array): void {
-    const running = this.#runningAs(message.batch) && this.#running;
-    if (running === undefined) return;
-    const { execution, batch } = running;
+    if (this.#batches.running?.batch !== message.batch) return;
+    const { batch, execution, resolve, reject } = this.#batches.takeDone()!;
+    this.#opened();
     execution.outputsReady();
     this.restarts.worked();
     this.memoryBytes = message.memory;
+    if (message.took !== undefined) this.#ahead.took(message.took);
     if (message.error !== undefined) {
       this.#open.forget(batch);
-      running.reject(new TritonError("INTERNAL", message.error));
+      reject(new TritonError("INTERNAL", message.error));
       return;
     }
     const results = message.results!.map((result, index) =>
@@ -203,7 +217,7 @@ export class PythonExecutor implements Executor {
     );
     if (!results.includes(null)) {
       this.#open.forget(batch);
-      running.resolve(results as ExecutionResult[]);
+      resolve(results as ExecutionResult[]);
       return;
     }
     // Senders answer some of the requests, now or later.
@@ -212,7 +226,7 @@ export class PythonExecutor implements Executor {
       else if (TritonError.is(result)) execution.sendError(index, result, true);
       else if (result !== null) execution.send(index, result, true);
     });
-    running.resolve(undefined);
+    resolve(undefined);
     this.#open.closeWhenOver(batch);
   }
 
@@ -222,7 +236,8 @@ export class PythonExecutor implements Executor {
     this.#session = undefined;
     const error = new TritonError("INTERNAL", `${this.#unhealthy} It ${how}.`, { reason: "WORKER_CRASHED" });
     this.restarts.crashed(error);
-    this.#running?.reject(error);
+    this.#batches.takeLost()?.reject(error);
+    if (this.restarts.over) this.#batches.fail(error);
     this.#open.fail(error);
     this.#calls.endAll();
     this.#serverRequests.close();
@@ -231,10 +246,6 @@ export class PythonExecutor implements Executor {
 
   get #unhealthy(): string {
     return `Stub process '${this.#context.placement.name}' is not healthy.`;
-  }
-
-  #runningAs(batch: number): Execution | undefined {
-    return this.#running?.batch === batch ? this.#running.execution : undefined;
   }
 
   #limit(): Timer | undefined {

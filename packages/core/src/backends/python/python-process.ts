@@ -5,6 +5,7 @@ import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { TritonError } from "@tritonjs/protocol";
 import { type FrameBody, PythonFrameReader, pythonFrame } from "./frames.js";
+import { type MemoryDescription, TensorMemory } from "./tensor-memory.js";
 
 const PROGRAM = fileURLToPath(new URL("../../../python/run_model.py", import.meta.url));
 
@@ -21,12 +22,18 @@ export interface PythonListener {
 }
 
 /**
- * A process that runs a Python model. It sends and receives frames over its descriptor 3. It leads a process group of
- * its own, which ends with it. A guardian in the group holds descriptor 4 and ends the group when this process is gone.
+ * A process that runs a Python model. It gets commands over its descriptor 5, and sends and receives all other frames
+ * over 3. It leads a process group of its own, which ends with it. A guardian in the group holds descriptor 4 and ends
+ * the group when this process is gone.
  */
 export class PythonProcess {
   readonly #child: ChildProcess;
   readonly #line: Duplex;
+  readonly #commands: Duplex;
+  readonly #reader: PythonFrameReader;
+  /** Pieces of commands that are sent at the end of this turn of the event loop, in one call of the system. */
+  #outbox: Uint8Array[] = [];
+  #memory: TensorMemory | undefined;
   readonly #listener: PythonListener;
   #gone = false;
   #fault: string | undefined;
@@ -42,34 +49,36 @@ export class PythonProcess {
     const variables = { ...process.env, ...env };
     const child = spawn(python, [PROGRAM], {
       detached: true,
-      stdio: ["ignore", "pipe", "pipe", "pipe", "pipe"],
+      stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe"],
       env: isAbsolute(python)
         ? { ...variables, PATH: `${dirname(python)}${delimiter}${variables.PATH ?? ""}` }
         : variables,
     });
     this.#child = child;
     const { stdout, stderr } = child;
-    const [line, lifeline] = child.stdio.slice(3) as Duplex[];
+    const [line, lifeline, commands] = child.stdio.slice(3) as Duplex[];
     this.#line = line!;
+    this.#commands = commands!;
+    this.#reader = new PythonFrameReader((header, body) =>
+      listener.message(header as { type: string }, body),
+    );
     child.on("error", (error) => {
       if (child.pid === undefined) this.#end(`could not be started (${error.message})`);
     });
     // A write to a process that has ended fails. The event `exit` reports the end.
-    for (const stream of [stdout!, stderr!, line!, lifeline!]) stream.on("error", () => {});
+    for (const stream of [stdout!, stderr!, line!, lifeline!, commands!]) stream.on("error", () => {});
     if (child.pid === undefined) return;
     if (nice !== undefined) lowerPriority(child.pid, nice);
     for (const stream of [stdout!, stderr!]) {
       const lines = new OutputLines((text) => listener.printed(text));
       stream.on("data", (chunk: Buffer) => lines.push(chunk)).on("end", () => lines.end());
     }
-    const reader = new PythonFrameReader((header, body) =>
-      listener.message(header as { type: string }, body),
-    );
-    line!.on("data", (chunk: Buffer) => this.#read(reader, chunk));
+    line!.on("data", (chunk: Buffer) => this.#read(chunk));
     child.on("exit", (code, signal) => {
       const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
       this.#killGroup();
       lifeline!.destroy();
+      commands!.destroy();
       const end = () => this.#end(this.#fault ?? how);
       child.once("close", end);
       this.#patience = setTimeout(() => {
@@ -84,12 +93,33 @@ export class PythonProcess {
     return String(this.#child.pid ?? "");
   }
 
-  /** Sends a frame. Does nothing when the process has ended. */
+  /** Shares memory that the process has described, from its next message on. Returns false if that is impossible. */
+  share(description: MemoryDescription): boolean {
+    this.#memory = TensorMemory.open(description);
+    this.#reader.memory = this.#memory;
+    return this.#memory !== undefined;
+  }
+
+  /** Sends a frame to the thread that reads messages. Does nothing when the process has ended. */
   send(header: object, body?: FrameBody): void {
     if (this.#gone || !this.#line.writable) return;
-    this.#line.cork();
-    for (const piece of pythonFrame(header, body)) this.#line.write(piece);
-    this.#line.uncork();
+    writePieces(this.#line, pythonFrame(header, body, this.#memory));
+  }
+
+  /**
+   * Sends a frame to the main thread, which takes one after the other. Commands of one turn of the event loop wake the
+   * process once.
+   */
+  command(header: object, body?: FrameBody): void {
+    if (this.#gone || !this.#commands.writable) return;
+    if (this.#outbox.length === 0) setImmediate(() => this.#sendCommands());
+    this.#outbox.push(...pythonFrame(header, body, this.#memory));
+  }
+
+  #sendCommands(): void {
+    const pieces = this.#outbox;
+    this.#outbox = [];
+    if (!this.#gone && this.#commands.writable) writePieces(this.#commands, pieces);
   }
 
   /** Ends the process and all its descendants by force. */
@@ -98,10 +128,10 @@ export class PythonProcess {
     this.#killGroup();
   }
 
-  #read(reader: PythonFrameReader, chunk: Buffer): void {
+  #read(chunk: Buffer): void {
     if (this.#fault !== undefined) return;
     try {
-      reader.push(chunk);
+      this.#reader.push(chunk);
     } catch (error) {
       this.#fault = `wrote data that the library cannot read (${TritonError.from(error).message})`;
       this.kill();
@@ -120,9 +150,21 @@ export class PythonProcess {
   #end(why: string): void {
     if (this.#gone) return;
     this.#gone = true;
+    this.#reader.memory = undefined;
+    this.#memory?.close();
     clearTimeout(this.#patience);
     this.#listener.gone(why);
   }
+}
+
+function writePieces(stream: Duplex, pieces: readonly Uint8Array[]): void {
+  if (pieces.length === 1) {
+    stream.write(pieces[0]!);
+    return;
+  }
+  stream.cork();
+  for (const piece of pieces) stream.write(piece);
+  stream.uncork();
 }
 
 function lowerPriority(pid: number, nice: number): void {

@@ -4,6 +4,7 @@ import type { Log } from "../../observe/log/log.js";
 import type { FrameBody } from "./frames.js";
 import type { FromPython, MissingModule } from "./messages.js";
 import { PythonProcess } from "./python-process.js";
+import type { MemoryDescription } from "./tensor-memory.js";
 
 /** The Python that runs a model, and its limits. */
 export interface PythonSettings {
@@ -91,10 +92,15 @@ export class PythonSession {
     this.#process.send(header, body);
   }
 
+  /** Sends a command: a batch. */
+  command(header: object, body: FrameBody): void {
+    this.#process.command(header, body);
+  }
+
   /** Finalizes the model and ends the process, by force when that takes too long. */
   end(): void {
     const { settings, modelName, log, clock } = this.#init;
-    this.send({ type: "stop" });
+    this.#process.command({ type: "stop" });
     this.#timer?.cancel();
     this.#timer = clock.setTimer(settings.stubTimeoutMs, () => {
       log.warning(
@@ -113,7 +119,7 @@ export class PythonSession {
       case "started":
         this.#hasStarted = true;
         this.#limit(this.#init.settings.loadTimeoutMs, "the model did not load");
-        this.send(this.#init.init);
+        this.#start(message.memory);
         break;
       case "ready":
         this.#timer?.cancel();
@@ -129,6 +135,12 @@ export class PythonSession {
       default:
         this.#init.message(message, body);
     }
+  }
+
+  #start(memory: MemoryDescription | undefined): void {
+    const { init } = this.#init;
+    const sharesMemory = init.type === "load" && memory !== undefined && this.#process.share(memory);
+    this.#process.command({ ...init, sharesMemory });
   }
 
   #limit(ms: number, what: string): void {

@@ -1,6 +1,9 @@
+import { mergeInputs } from "../../batch/merge-inputs.js";
 import { requestInfo } from "../../request/request-info.js";
+import type { Allocate } from "../../tensor/concat.js";
 import type { Execution } from "../executor.js";
 import { joinInputs } from "../join-batch.js";
+import type { BatchMemory } from "./batch-memory.js";
 import { packTensors, type ToWorker, type WireInputs } from "./messages.js";
 import type { WorkerProgram } from "./worker-program.js";
 
@@ -9,6 +12,7 @@ import type { WorkerProgram } from "./worker-program.js";
  *
  * @param batch number of the batch
  * @param transfer receives the buffers that may be transferred
+ * @param memory lends the buffers of the inputs
  * @throws TritonError if the inputs cannot be joined
  */
 export function executeMessage(
@@ -16,13 +20,21 @@ export function executeMessage(
   execution: Execution,
   program: WorkerProgram,
   transfer: ArrayBuffer[],
+  memory?: BatchMemory,
 ): Extract<ToWorker, { type: "execute" }> {
   const { requests } = execution;
-  const inputs = packInputs(execution, program.joins ?? false, transfer);
+  const allocate: Allocate | undefined =
+    memory &&
+    ((byteSize) => {
+      const bytes = memory.allocate(byteSize);
+      transfer.push(bytes.buffer);
+      return bytes;
+    });
+  const inputs = packInputs(execution, program.joins ?? false, transfer, allocate);
   execution.inputsReady();
   const rows = requests.map((one) => one.rows);
   const known = program.tensorsOnly === true ? {} : { requests: requests.map(requestInfo) };
-  return { type: "execute", batch, ...inputs, rows, ...known };
+  return { type: "execute", batch, ...inputs, rows, ...known, lendsInputs: memory !== undefined };
 }
 
 /**
@@ -31,12 +43,25 @@ export function executeMessage(
  * @param joins true if the worker itself joins requests that are not joined by rows
  * @param transfer receives the buffers that may be transferred
  */
-function packInputs(execution: Execution, joins: boolean, transfer: ArrayBuffer[]): WireInputs {
+function packInputs(
+  execution: Execution,
+  joins: boolean,
+  transfer: ArrayBuffer[],
+  allocate: Allocate | undefined,
+): WireInputs {
   const { requests, layout } = execution;
   if (layout !== undefined && joins) {
     const parts = requests.map(({ inputs }) => packTensors(inputs, transfer, false));
     return { inputs: [], parts, padding: layout.padding };
   }
-  const inputs = packTensors(joinInputs(execution), transfer, requests.length > 1 && layout === undefined);
+  const isPlain = layout === undefined;
+  const joined =
+    isPlain && execution.mergedInputs === undefined
+      ? mergeInputs(
+          requests.map(({ inputs }) => inputs),
+          allocate,
+        )
+      : joinInputs(execution);
+  const inputs = packTensors(joined, transfer, isPlain && requests.length > 1, allocate);
   return layout === undefined ? { inputs } : { inputs, indivisible: true };
 }

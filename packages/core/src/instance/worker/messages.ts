@@ -17,6 +17,7 @@ import type { MetricChange } from "../../observe/metric-change.js";
 import type { RequestInfo } from "../../request/request-info.js";
 import { OutputsWithParameters, type ResponseParameters } from "../../response/response-parameters.js";
 
+import type { Allocate } from "../../tensor/concat.js";
 import type { ControlAsk } from "../module/model-control.js";
 import type { LogLine } from "../module/model-logger.js";
 
@@ -95,6 +96,8 @@ export type ToWorker =
       readonly batch: number;
       /** Rows of each request. */
       readonly rows: readonly number[];
+      /** True if the buffers of the inputs come back with the answer. */
+      readonly lendsInputs?: boolean;
       /** Properties of the requests, for a program that needs them; it also gets their cancellations. */
       readonly requests?: readonly RequestInfo[];
     })
@@ -120,6 +123,11 @@ export type ToWorker =
   /** Close the model. `keep`: stay for another one. */
   | { readonly type: "stop"; readonly keep?: boolean };
 
+/** The buffers of a batch's inputs, if they were lent. */
+interface ReturnedInputs {
+  readonly lent?: readonly ArrayBuffer[];
+}
+
 export type FromWorker =
   /** The model is open; contains its description. */
   | { readonly type: "opened"; readonly description: unknown }
@@ -144,10 +152,10 @@ export type FromWorker =
   | { readonly type: "memory"; readonly bytes: number }
   | { readonly type: "failed"; readonly error: WireError }
   /** Outputs of the whole batch, which have to be split. */
-  | { readonly type: "merged"; readonly outputs: WireOutputs }
+  | ({ readonly type: "merged"; readonly outputs: WireOutputs } & ReturnedInputs)
   /** Outputs or an error for each request. */
-  | { readonly type: "separate"; readonly results: readonly WireResult[] }
-  | { readonly type: "error"; readonly error: WireError }
+  | ({ readonly type: "separate"; readonly results: readonly WireResult[] } & ReturnedInputs)
+  | ({ readonly type: "error"; readonly error: WireError } & ReturnedInputs)
   /** The callback of a decoupled model has returned. */
   | { readonly type: "returned" }
   /** A call of another model on behalf of a batch. */
@@ -176,18 +184,31 @@ export type FromWorker =
       readonly again?: boolean;
     };
 
-/** Packs tensors; `transfer` receives the buffers that may be transferred. */
+/**
+ * Packs tensors; `transfer` receives the buffers that may be transferred, and may have some of them already.
+ *
+ * @param allocate gives the memory for copies, and adds it to `transfer`; by default it is new
+ */
 export function packTensors(
   tensors: ReadonlyMap<string, Tensor>,
   transfer: ArrayBuffer[],
   owned: boolean,
+  allocate?: Allocate,
 ): WireTensor[] {
   return [...tensors].map(([name, { datatype, shape, bytes }]) => {
+    if (transfer.includes(bytes.buffer as ArrayBuffer)) return { name, datatype, shape, bytes };
     const own = owned && bytes.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer;
-    const sent = own ? bytes : new Uint8Array(bytes);
+    const sent = own ? bytes : copyOf(bytes, allocate);
     if (!transfer.includes(sent.buffer as ArrayBuffer)) transfer.push(sent.buffer as ArrayBuffer);
     return { name, datatype, shape, bytes: sent };
   });
+}
+
+function copyOf(bytes: Uint8Array, allocate: Allocate | undefined): Uint8Array {
+  if (allocate === undefined) return new Uint8Array(bytes);
+  const copy = allocate(bytes.byteLength);
+  copy.set(bytes);
+  return copy;
 }
 
 export function unpackTensors(tensors: readonly WireTensor[]): Map<string, Tensor> {

@@ -10,6 +10,7 @@ import {
   type ToWorker,
   unpackTensors,
   type WireResult,
+  type WireTensor,
   type WorkerInit,
 } from "./messages.js";
 import type { CallsToModels } from "./model-call-client.js";
@@ -79,9 +80,11 @@ export class ServedModel {
     const answer = await this.#run(message, transfer).catch(
       (thrown): FromWorker => ({ type: "error", error: packError(thrown) }),
     );
+    const lent = message.lendsInputs ? buffersOf(message.inputs) : [];
     if (this.init.reportMemory) this.#post({ type: "memory", bytes: usedMemoryBytes() }, []);
     try {
-      this.#post(answer, transfer);
+      if (lent.length === 0) this.#post(answer, transfer);
+      else this.#post({ ...answer, lent } as FromWorker, [...transfer, ...lent]);
     } catch (thrown) {
       this.#post({ type: "error", error: packError(thrown) }, []);
     }
@@ -110,6 +113,10 @@ export class ServedModel {
     });
     return { type: "separate", results };
   }
+}
+
+function buffersOf(tensors: readonly WireTensor[]): ArrayBuffer[] {
+  return [...new Set(tensors.map(({ bytes }) => bytes.buffer as ArrayBuffer))];
 }
 
 /** Memory of this worker: the whole memory of a process, or the thread's own heap. */

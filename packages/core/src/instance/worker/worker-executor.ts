@@ -3,6 +3,7 @@ import type { Timer } from "../../clock/clock.js";
 import type { LogSubject } from "../../observe/log/logger.js";
 import { runningFields } from "../../observe/log/request-fields.js";
 import type { Execution, ExecutionResult, Executor } from "../executor.js";
+import { BatchMemory } from "./batch-memory.js";
 import type { Channel, ChannelListener } from "./channel.js";
 import { executeMessage } from "./execute-message.js";
 import { type HostMessage, isHostMessage, tellHost } from "./host-messages.js";
@@ -33,6 +34,8 @@ export class WorkerExecutor implements Executor {
   memoryBytes: number | undefined;
   onHealth: Executor["onHealth"];
   readonly #program: WorkerProgram;
+  /** Undefined for a program that keeps its inputs, and for a process, which gets copies. */
+  readonly #memory: BatchMemory | undefined;
   readonly #context: WorkerContext;
   #channel: Channel | undefined;
   #ready = false;
@@ -57,6 +60,7 @@ export class WorkerExecutor implements Executor {
     this.mustFinish = this.isolation === "worker" && !program.interruptible;
     this.#watches = program.tensorsOnly !== true || context.hosting?.abandonedTimeoutMs !== undefined;
     this.takesAhead = !this.#watches;
+    this.#memory = program.returnsInputs && this.isolation === "worker" ? new BatchMemory() : undefined;
     this.restarts = new Restarts(
       context.clock,
       () => this.start(),
@@ -153,7 +157,7 @@ export class WorkerExecutor implements Executor {
     const { batch, execution } = work;
     const transfer: ArrayBuffer[] = [];
     try {
-      const message = executeMessage(batch, execution, this.#program, transfer);
+      const message = executeMessage(batch, execution, this.#program, transfer, this.#memory);
       this.#channel?.post(message, transfer);
     } catch (error) {
       this.#batches.remove(work);
@@ -210,6 +214,7 @@ export class WorkerExecutor implements Executor {
   }
 
   #finish(answer: WorkerAnswer): void {
+    if (answer.type !== "returned" && answer.lent !== undefined) this.#memory?.release(answer.lent);
     const done = this.#batches.takeDone();
     if (done === undefined) return;
     const { execution } = done;

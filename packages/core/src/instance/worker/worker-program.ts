@@ -18,6 +18,8 @@ export interface WorkerProgram {
    * its next batch while it runs one.
    */
   readonly tensorsOnly?: boolean;
+  /** True for a program that does not use the inputs of a batch once it has answered. @default false */
+  readonly returnsInputs?: boolean;
   /** True for a program that leaves no state in its thread after it has closed a model. @default false */
   readonly reusesThread?: boolean;
   /** Time limit for loading in milliseconds, for programs that can be interrupted. @default no limit */

@@ -19,6 +19,7 @@ export class DirectScheduler implements Scheduler {
     if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
     const payload = new Payload();
     payload.saturated = true;
+    payload.complete = true;
     payload.add(request);
     this.#instances.enqueue(payload);
   }
