@@ -209,6 +209,7 @@ describe("a model", () => {
     await expect(rest()).rejects.toThrow();
     expect(await waits).toBe(await oracle.text(PROMPTS[0]!, 10));
     expect(await teller.metric("tritonjs_generation_kv_cache_usage")).toBeGreaterThan(0);
+    expect(await teller.metric("tritonjs_generation_token_capacity")).toBeGreaterThan(0);
     await stays.return?.(undefined);
     await expect.poll(() => teller.metric("tritonjs_generation_running")).toBe(0);
     expect(await teller.metric("tritonjs_generation_waiting")).toBe(0);
