@@ -70,6 +70,7 @@ export class LoadGauges {
     this.change(RUNNING, this.labels, next.running - before.running);
     this.change(WAITING, this.labels, next.waiting - before.waiting);
     this.change(USAGE, this.labels, next.usage - before.usage);
-    if (next.capacity !== before.capacity) this.change(CAPACITY, this.labels, next.capacity - before.capacity);
+    if (next.capacity !== before.capacity)
+      this.change(CAPACITY, this.labels, next.capacity - before.capacity);
   }
 }
