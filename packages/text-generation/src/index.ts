@@ -28,6 +28,7 @@ export type {
   YieldedPiece,
   YieldedToolCall,
 } from "./generator/yielded-piece.js";
+export type { TemplateSettings } from "./request/template-settings.js";
 export type { GeneratorRequest } from "./request/text-request.js";
 export { readSamplingParameters, type SamplingSource } from "./sampling/read-sampling-parameters.js";
 export type { ResponseFormat, SamplingParameters } from "./sampling/sampling-parameters.js";
