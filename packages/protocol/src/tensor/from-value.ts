@@ -242,6 +242,9 @@ const expectations: Record<Exclude<DataType, "BYTES">, string> = {
 function describe(value: unknown): string {
   if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return `${value}`;
   if (Array.isArray(value)) return "an array";
+  if (typeof value === "object" && value !== null && "data" in value && "shape" in value) {
+    return "an object { data, shape }: make an ndarray of it with ndarray(data, shape), or give a typed array or nested arrays";
+  }
   return value === null
     ? "null"
     : typeof value === "object"

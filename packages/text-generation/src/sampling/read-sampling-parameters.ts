@@ -1,4 +1,4 @@
-import { type Parameters, TritonError } from "@tritonjs/protocol";
+import { definedMembers, type Parameters, TritonError } from "@tritonjs/protocol";
 import { invalidParameter, ParameterFields } from "./parameter-fields.js";
 import { readResponseFormat } from "./read-response-format.js";
 import type { SamplingParameters } from "./sampling-parameters.js";
@@ -48,7 +48,7 @@ export function openFields({ json, parameters = {} }: SamplingSource): Parameter
 /** Like {@link readSamplingParameters}. */
 export function samplingParametersOf(fields: ParameterFields): SamplingParameters {
   refuseUnsupported(fields);
-  return withoutUndefined({
+  return definedMembers({
     maxTokens: fields.integer(["max_tokens", "max_completion_tokens"], { min: 1 }),
     minTokens: fields.integer(["min_tokens"], { min: 0 }),
     temperature: fields.number("temperature", { min: 0, max: 100 }),
@@ -181,12 +181,4 @@ function logprobs(fields: ParameterFields): number | undefined {
 
 function isTokenId(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-function withoutUndefined(
-  values: {
-    readonly [Name in keyof SamplingParameters]: SamplingParameters[Name] | undefined;
-  },
-): SamplingParameters {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }

@@ -168,7 +168,7 @@ describe("a text", () => {
     expect(without.split(/\W+/)).not.toContain(word);
     const ids = oracle.tokenizer.encode(" cat", { add_special_tokens: false }).ids;
     const only = await text({ allowed_token_ids: ids, max_tokens: 6 });
-    const letters = new Set(ids.map((id) => oracle.tokenizer.decode([id])).join(""));
+    const letters = new Set(ids.map((id: number) => oracle.tokenizer.decode([id])).join(""));
     expect([...only].every((letter) => letters.has(letter))).toBe(true);
   });
 
