@@ -44,7 +44,7 @@ const LONG = [
   "test/e2e/quickstart-server.test.ts",
   "test/examples/text-engines.test.ts",
   // Networks of real size.
-  "test/examples/{voice-activity,text-in-pictures}.test.ts",
+  "test/examples/{voice-activity,text-in-pictures,people-in-photographs}.test.ts",
   "test/docs/getting-started.test.ts",
   // The code of all guides; the README is tested with the behaviours.
   "test/docs/code-snippets.guides.test.ts",

@@ -13,6 +13,8 @@ const TARGET = 1.01;
 /** Time before each measurement: the dashboard has looked at the server, and the changed code is compiled. */
 const SETTLE_SECONDS = 2;
 
+const IDLE_SECONDS = 20;
+
 const server = await startProgram("watched-server");
 const url = await server.call("url");
 
@@ -65,5 +67,20 @@ for (const [name, load] of Object.entries({ "in process, 64": inProcess, "HTTP, 
     target: TARGET,
   };
 }
+/** CPU time that one viewer takes of a server without other work. It is exact on a busy machine too. */
+async function cpuOfIdle(open) {
+  const leave = await open();
+  await server.call("use");
+  await new Promise((resolve) => setTimeout(resolve, IDLE_SECONDS * 1000));
+  const { cpuMs } = await server.call("use");
+  leave();
+  return cpuMs / IDLE_SECONDS;
+}
+
+const idle = { watched: await cpuOfIdle(openViewer), unwatched: await cpuOfIdle(noViewer) };
 await server.stop();
-report("dashboard", { rows, document: "dashboard.md", note: `Load over HTTP from ${httpLoadTool()}.` });
+const perSecond = (ms) => `${ms.toFixed(2)} ms of CPU time a second`;
+const note =
+  `A server without requests takes ${perSecond(idle.watched)} with a viewer, and ${perSecond(idle.unwatched)} without. ` +
+  `Load over HTTP from ${httpLoadTool()}.`;
+report("dashboard", { rows, document: "dashboard.md", note });

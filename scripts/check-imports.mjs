@@ -12,7 +12,7 @@ const root = process.argv[2] ?? repository;
 
 /** Folders of each package in their order, and the top-level files that folders may import. */
 const ORDER = {
-  protocol: ["errors", "async", "tensor", "model", "trace"],
+  protocol: ["errors", "async", "objects", "tensor", "model", "trace"],
   core: [
     "unbundled.ts",
     "clock",
@@ -99,7 +99,7 @@ const ORDER = {
   ],
   trees: ["forest", "formats", "readers", "scoring", "backend"],
   media: ["parameters", "wav", "signal", "image", "audio"],
-  cloud: ["rewrite", "vertex-ai", "sagemaker"],
+  cloud: ["models", "rewrite", "vertex-ai", "sagemaker"],
   cli: [
     "descriptor-fault.ts",
     "extensions.ts",

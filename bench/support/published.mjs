@@ -27,6 +27,12 @@ export class Published {
     return join(folder, manifestOf(folder).exports[key].default);
   }
 
+  /** Path of the program that a package installs as a command. */
+  command(name) {
+    const folder = this.#folderOf(name);
+    return join(folder, Object.values(manifestOf(folder).bin)[0]);
+  }
+
   remove() {
     rmSync(this.#folder, { recursive: true, force: true });
   }

@@ -58,7 +58,8 @@ describe("a viewer", () => {
       fetch(`${root}/api/instances/${name}/1`, { method: "POST", body });
     expect((await change('{"count":2}')).status).toBe(200);
     expect(double.instances()).toHaveLength(2);
-    for (const bad of ["", '{"count":0}', '{"count":1.5}', "2"]) expect((await change(bad)).status).toBe(400);
+    for (const bad of ["", '{"count":0}', '{"count":1.5}', '{"count":257}', "2"])
+      expect((await change(bad)).status).toBe(400);
     expect((await change('{"count":2}', "nobody")).status).toBe(404);
     expect(double.instances()).toHaveLength(2);
   });

@@ -14,6 +14,12 @@ const usage = new Gauge({
   labelNames: ["model", "version"],
   registers: [registry],
 });
+const capacity = new Gauge({
+  name: "tritonjs_generation_token_capacity",
+  help: "as text models show it",
+  labelNames: ["model", "version"],
+  registers: [registry],
+});
 
 let begin = () => {};
 const begun = new Promise<void>((resolve) => {
@@ -46,6 +52,7 @@ beforeAll(async () => {
     config: { batching: true, maxBatchSize: 1 },
   });
   usage.set({ model: "m", version: "1" }, 0.25);
+  capacity.set({ model: "m", version: "1" }, 1024);
   usage.set({ model: "other", version: "1" }, 1);
   const { addresses } = await triton.serve({ frontends: [http({ port: 0 }), grpc({ port: 0 })] });
   urls.http = addresses.http!.url;
@@ -64,10 +71,10 @@ afterAll(async () => {
 });
 
 const TEXT =
-  "TEXT application_utilization=0.250000, named_metrics.queue_length=0, named_metrics.kv_cache_utilization=0.250000";
+  "TEXT application_utilization=0.250000, named_metrics.queue_length=0, named_metrics.kv_cache_utilization=0.250000, named_metrics.max_token_capacity=1024";
 const JSON_REPORT = {
   application_utilization: 0.25,
-  named_metrics: { queue_length: 0, kv_cache_utilization: 0.25 },
+  named_metrics: { queue_length: 0, kv_cache_utilization: 0.25, max_token_capacity: 1024 },
 };
 
 /** The message `OrcaLoadReport`, encoded by hand. */
@@ -89,6 +96,7 @@ function message(): Buffer {
   return Buffer.concat([
     entry("queue_length", 0),
     entry("kv_cache_utilization", 0.25),
+    entry("max_token_capacity", 1024),
     Buffer.of(0x49),
     double(0.25),
   ]);

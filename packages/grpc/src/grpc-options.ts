@@ -1,4 +1,5 @@
 import { checkOptionNames, keyList, type TlsOptions } from "@tritonjs/core/frontend";
+import { definedMembers } from "@tritonjs/protocol";
 import { HANDLER_OPTION_KEYS, type HandlerOptions } from "./handlers/methods.js";
 import { CONNECTION_DEFAULTS, type ConnectionOptions } from "./transport/http2/connection-options.js";
 import type { CompressionLevel } from "./transport/http2/transport-options.js";
@@ -78,6 +79,5 @@ export type ResolvedGrpcOptions = GrpcOptions & typeof GRPC_DEFAULTS;
  */
 export function resolveGrpcOptions(options: GrpcOptions): ResolvedGrpcOptions {
   checkOptionNames("grpc()", options, GRPC_OPTION_KEYS);
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  return { ...GRPC_DEFAULTS, ...Object.fromEntries(given) };
+  return { ...GRPC_DEFAULTS, ...definedMembers(options) };
 }

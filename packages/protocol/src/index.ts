@@ -65,6 +65,7 @@ export type {
   ResultOf,
   seenAs,
 } from "./model/tensor-types.js";
+export { type DefinedMembers, definedMembers } from "./objects/defined-members.js";
 export { decodeBytes, encodeBytes, scanBytes } from "./tensor/bytes.js";
 export type { BytesArray } from "./tensor/bytes-array.js";
 export {

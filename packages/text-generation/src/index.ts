@@ -28,15 +28,16 @@ export type {
   YieldedPiece,
   YieldedToolCall,
 } from "./generator/yielded-piece.js";
+export type { TemplateSettings } from "./request/template-settings.js";
 export type { GeneratorRequest } from "./request/text-request.js";
 export { readSamplingParameters, type SamplingSource } from "./sampling/read-sampling-parameters.js";
 export type { ResponseFormat, SamplingParameters } from "./sampling/sampling-parameters.js";
 export { readConstraintVocabulary } from "./structured/constraint-vocabulary.js";
-export type { StructuredFields } from "./structured/response-format.js";
 export { StructuredOutput } from "./structured/structured-output.js";
 export type { ConstraintVocabulary, TokenConstraint } from "./structured/token-constraint.js";
 export { TEXT_INPUTS, TEXT_OUTPUTS } from "./tensors/text-model-tensors.js";
 export { type CertainText, StopTexts } from "./tokenizer/stop-texts.js";
+export type { TokenSpelling } from "./tokenizer/token-spelling.js";
 
 /** Backends for models of a repository, by the name in `config.pbtxt`. */
 export const repositoryBackends = { text_generation: textGenerationBackend };

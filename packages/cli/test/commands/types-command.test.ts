@@ -95,12 +95,32 @@ it("the types command types triton.bind() for model files", async () => {
   expect(await compiled({ "models.d.ts": terminal.output, "program.mts": bindingProgram })).toBe("");
 });
 
+/** A model of LightGBM with a single leaf. */
+const lightgbmLeaf = `tree
+version=v4
+num_class=1
+num_tree_per_iteration=1
+max_feature_idx=5
+objective=regression
+
+Tree=0
+num_leaves=1
+num_cat=0
+leaf_value=0.5
+
+end of trees
+`;
+
 it("the types command types tree models, whose files have the number of features and of scores", async () => {
   const fixtures = join(repositoryRoot, "packages/trees/test/fixtures");
   const names = ["binary.json", "multiclass.ubj", "forest.model", "random-forest.tl"];
+  await using folder = await TemporaryFolder.create({ "leaf.txt": lightgbmLeaf });
   const terminal = new TestTerminal();
   expect([
-    await run(["types", ...names.map((name) => join(fixtures, name))], terminal),
+    await run(
+      ["types", ...names.map((name) => join(fixtures, name)), join(folder.path, "leaf.txt")],
+      terminal,
+    ),
     terminal.errors,
   ]).toEqual([0, ""]);
   const input = '{ readonly name: "input__0"; readonly dtype: "FP32"; readonly shape: readonly [6] }';
@@ -111,6 +131,7 @@ it("the types command types tree models, whose files have the number of features
     ["multiclass", 3],
     ["forest", 1],
     ["random-forest", 3],
+    ["leaf", 1],
   ] as const) {
     const start = terminal.output.indexOf(`"${model}": {`);
     const typed = terminal.output.slice(start, terminal.output.indexOf("};", start));

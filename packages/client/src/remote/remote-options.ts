@@ -1,4 +1,4 @@
-import { LONGEST_TIMEOUT_MS, TritonError } from "@tritonjs/protocol";
+import { definedMembers, LONGEST_TIMEOUT_MS, TritonError } from "@tritonjs/protocol";
 import type { ClientOptions as GrpcClientOptions } from "../grpc/client-options.js";
 import type { Fetch } from "../http/client-options.js";
 import type { Lookup } from "../options/client-options.js";
@@ -116,8 +116,7 @@ export function remoteSettings(options: RemoteOptions): RemoteSettings {
     throw invalid(name, `${integer ? "an integer" : "a number"} of at least ${least}`, value);
   }
   for (const url of urls) protocolOf(url, options.protocol);
-  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-  return { ...REMOTE_DEFAULTS, ...(given as unknown as RemoteOptions), urls };
+  return { ...REMOTE_DEFAULTS, ...(definedMembers(options) as RemoteOptions), urls };
 }
 
 /**

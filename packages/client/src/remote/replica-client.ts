@@ -1,4 +1,4 @@
-import type { Tensor, TritonError } from "@tritonjs/protocol";
+import { definedMembers, type Tensor, type TritonError } from "@tritonjs/protocol";
 import { nameOptions } from "../grpc/carrier/grpc-servers.js";
 import { InferenceServerClient as GrpcClient } from "../grpc/inference-server-client.js";
 import type { ModelConfigTensor } from "../http/calls/server-answers.js";
@@ -50,10 +50,10 @@ function overGrpc(url: string, settings: RemoteSettings): ReplicaClient {
   const versioned = versionOf(settings);
   const client = new GrpcClient(url, {
     ...NO_RETRIES,
-    ...present({ headers, accessToken, tls }),
+    ...definedMembers({ headers, accessToken, tls }),
     channelOptions: {
       ...CHANNEL,
-      ...nameOptions(settings.urls, present({ tls })),
+      ...nameOptions(settings.urls, definedMembers({ tls })),
       ...settings.channelOptions,
     },
   });
@@ -66,7 +66,7 @@ function overGrpc(url: string, settings: RemoteSettings): ReplicaClient {
       ...request
     }) {
       const one = { ...request, ...versioned, modelName: model, enableEmptyFinalResponse: true };
-      const options = { ...present({ headers: callHeaders, signal }), timeoutMs, endOnError: true };
+      const options = { ...definedMembers({ headers: callHeaders, signal }), timeoutMs, endOnError: true };
       for await (const { result, error, final } of client.streamInfer([one], options)) {
         if (error !== undefined) throw error;
         if (!final || result.tensors.size > 0) yield result;
@@ -91,7 +91,7 @@ function overGrpc(url: string, settings: RemoteSettings): ReplicaClient {
 function overHttp(url: string, settings: RemoteSettings): ReplicaClient {
   const { model, headers, accessToken, fetch } = settings;
   const versioned = versionOf(settings);
-  const client = new HttpClient(url, { ...NO_RETRIES, ...present({ headers, accessToken, fetch }) });
+  const client = new HttpClient(url, { ...NO_RETRIES, ...definedMembers({ headers, accessToken, fetch }) });
   const tensor = ({ name, data_type: dataType, dims, optional }: ModelConfigTensor) => ({
     name,
     dataType,
@@ -130,11 +130,4 @@ async function orMissing<T>(answer: Promise<T>): Promise<T | undefined> {
 
 function versionOf({ version }: RemoteSettings): { modelVersion?: string | number } {
   return version === undefined ? {} : { modelVersion: version };
-}
-
-type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-/** The members that are not undefined. */
-function present<T extends object>(all: T): Present<T> {
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Present<T>;
 }

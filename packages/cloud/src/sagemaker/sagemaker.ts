@@ -16,6 +16,7 @@ import {
   v2Handler,
 } from "@tritonjs/http/frontend";
 import { TritonError } from "@tritonjs/protocol";
+import { readyModels } from "../models/ready-models.js";
 import { BinaryContentType } from "../rewrite/binary-content-type.js";
 import { CloudFrontend } from "../rewrite/cloud-frontend.js";
 import { answerErrors } from "../rewrite/error-answers.js";
@@ -133,9 +134,8 @@ function sageMakerHandler(service: InferenceService, options: SageMakerOptions):
 
 /** @throws TritonError INVALID_ARG unless exactly one model is in service. */
 async function onlyModel(service: InferenceService): Promise<string> {
-  const ready = [...new Set((await service.repositoryIndex(true)).map(({ name }) => name))];
-  const [only] = ready;
-  if (only !== undefined && ready.length === 1) return only;
-  const text = `/invocations: expected one model in service, or a default model; got ${ready.join(", ") || "none"}`;
+  const { names, only } = await readyModels(service);
+  if (only !== undefined) return only;
+  const text = `/invocations: expected one model in service, or a default model; got ${names.join(", ") || "none"}`;
   throw new TritonError("INVALID_ARG", text, { reason: "INVALID_OPTION" });
 }

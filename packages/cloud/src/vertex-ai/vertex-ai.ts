@@ -14,6 +14,7 @@ import {
   v2Handler,
 } from "@tritonjs/http/frontend";
 import { TritonError } from "@tritonjs/protocol";
+import { readyModels } from "../models/ready-models.js";
 import { BinaryContentType } from "../rewrite/binary-content-type.js";
 import { CloudFrontend } from "../rewrite/cloud-frontend.js";
 import { answerErrors } from "../rewrite/error-answers.js";
@@ -128,15 +129,14 @@ function routePattern(route: string | undefined, variable: string): RegExp {
 
 /** The model of predictions, with Triton's errors. */
 async function defaultModel(service: InferenceService, wanted: string | undefined): Promise<string> {
-  const ready = [...new Set((await service.repositoryIndex(true)).map(({ name }) => name))];
+  const { names, only } = await readyModels(service);
   if (wanted !== undefined && wanted !== "") {
-    if (ready.includes(wanted)) return wanted;
+    if (names.includes(wanted)) return wanted;
     throw new TritonError("INVALID_ARG", `Expect the default model '${wanted}' is loaded`, {
       reason: "INVALID_OPTION",
     });
   }
-  const [only] = ready;
-  if (only !== undefined && ready.length === 1) return only;
+  if (only !== undefined) return only;
   throw new TritonError(
     "INVALID_ARG",
     "Expect the model repository contains only a single model if default model is not specified",

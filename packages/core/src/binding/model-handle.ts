@@ -81,7 +81,10 @@ export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly
    * ```
    */
   stream(inputs: InputValuesOf<I>, options?: InferOptions): AsyncGenerator<ResultOf<O>, void, void>;
-  /** Resolves when every instance is loaded. Rejects when loading failed. */
+  /**
+   * Resolves when every instance is loaded, for an ensemble those of all members. Rejects when loading failed. It does
+   * not wait for models that a callback calls: `triton.ready()` waits for all models.
+   */
   ready(): Promise<void>;
   /**
    * The state of the model, and the reason if it could not be loaded. It only reads: `ready()` waits.

@@ -1,5 +1,5 @@
 import { totalmem } from "node:os";
-import { TritonError } from "@tritonjs/protocol";
+import { definedMembers, TritonError } from "@tritonjs/protocol";
 import { checkOptionNames } from "../config/schema/check-option-names.js";
 
 /** Limits on the memory of all requests that frontends receive. */
@@ -46,8 +46,7 @@ export const REQUEST_MEMORY_DEFAULTS: Required<RequestMemoryOptions> = {
  */
 export function resolveRequestMemory(options: RequestMemoryOptions = {}): Required<RequestMemoryOptions> {
   checkOptionNames("requestMemory", options, Object.keys(REQUEST_MEMORY_DEFAULTS));
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  const resolved = { ...REQUEST_MEMORY_DEFAULTS, ...Object.fromEntries(given) };
+  const resolved = { ...REQUEST_MEMORY_DEFAULTS, ...definedMembers(options) };
   check("byteSize", resolved.byteSize, 1);
   check("maxDecompressions", resolved.maxDecompressions, 1);
   check("maxWaitingDecompressions", resolved.maxWaitingDecompressions, 0);

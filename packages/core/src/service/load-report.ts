@@ -20,9 +20,10 @@ export type GaugeReader = (
   labels: Readonly<Record<string, string>>,
 ) => Promise<number | undefined>;
 
-/** Values that text models show on the metrics page, by their names in a report. The first one is Triton's name. */
+/** Values that text models show on the metrics page, by their names in a report. The first two are Triton's names. */
 const GAUGES = {
   kv_cache_utilization: "tritonjs_generation_kv_cache_usage",
+  max_token_capacity: "tritonjs_generation_token_capacity",
   num_requests_running: "tritonjs_generation_running",
   num_requests_waiting: "tritonjs_generation_waiting",
 } as const;

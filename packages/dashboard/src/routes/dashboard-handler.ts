@@ -10,6 +10,9 @@ import type { DashboardOptions } from "./dashboard-options.js";
 /** Default of the option `intervalMs`: a person reads no faster. */
 const INTERVAL_MS = 1000;
 
+/** Largest number of instances that a change may ask for: a typing error must not start thousands of threads. */
+const MOST_INSTANCES = 256;
+
 /** Largest body of a change. */
 const MOST_BODY_BYTES = 1024;
 
@@ -95,7 +98,10 @@ async function changeInstances(
   const text = await request.text();
   const count = text.length > MOST_BODY_BYTES ? undefined : countOf(text);
   if (count === undefined) {
-    return faultAnswer(400, `instances of model '${name}': expected {"count": <integer above 0>}`);
+    return faultAnswer(
+      400,
+      `instances of model '${name}': expected {"count": <integer from 1 to ${MOST_INSTANCES}>}`,
+    );
   }
   try {
     await inspector.changeInstances(name, version, count);
@@ -108,7 +114,8 @@ async function changeInstances(
 function countOf(text: string): number | undefined {
   try {
     const { count } = JSON.parse(text) as { count?: unknown };
-    return Number.isInteger(count) && (count as number) > 0 ? (count as number) : undefined;
+    const isCount = Number.isInteger(count) && (count as number) > 0 && (count as number) <= MOST_INSTANCES;
+    return isCount ? (count as number) : undefined;
   } catch {
     return undefined;
   }

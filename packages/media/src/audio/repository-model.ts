@@ -1,6 +1,6 @@
 import type { BackendFactory } from "@tritonjs/core/backend";
-import { TritonError } from "@tritonjs/protocol";
-import { given, ParameterReader } from "../parameters/model-parameters.js";
+import { definedMembers, TritonError } from "@tritonjs/protocol";
+import { ParameterReader } from "../parameters/model-parameters.js";
 import { audioBackend } from "./audio.js";
 import type { AudioOptions } from "./audio-options.js";
 import { planAudio } from "./audio-plan.js";
@@ -16,7 +16,7 @@ export const audioRepositoryBackend: BackendFactory = ({ name, config }) => {
   const read = new ParameterReader(config);
   const output = config.output.find((one) => one.name !== LENGTHS);
   const hasLengths = config.output.some((one) => one.name === LENGTHS) || undefined;
-  const options = given<AudioOptions>({
+  const options = definedMembers({
     preset: read.text("preset") as AudioOptions["preset"],
     features: read.text("features") as AudioOptions["features"],
     sampleRate: read.number("sampleRate"),

@@ -1,6 +1,6 @@
 import type { BackendFactory } from "@tritonjs/core/backend";
-import { fromConfigDataType, type ModelConfig, type ModelOutput } from "@tritonjs/protocol";
-import { given, ParameterReader } from "../parameters/model-parameters.js";
+import { definedMembers, fromConfigDataType, type ModelConfig, type ModelOutput } from "@tritonjs/protocol";
+import { ParameterReader } from "../parameters/model-parameters.js";
 import { imageBackend } from "./image.js";
 import { ORIGINAL_SIZE } from "./image-executor.js";
 import type { ImageOptions } from "./image-options.js";
@@ -19,7 +19,7 @@ export const imageRepositoryBackend: BackendFactory = ({ config }) => {
   const size = sizeOf(config, output, layout);
   const background = read.numbers("background") as ImageOptions["background"];
   const options: ImageOptions = {
-    ...given<ImageOptions>({
+    ...definedMembers({
       width: read.number("width") ?? size?.width ?? 0,
       height: read.number("height") ?? size?.height ?? 0,
       fit: read.text("fit") as ImageOptions["fit"],

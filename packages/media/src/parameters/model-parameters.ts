@@ -80,14 +80,6 @@ export class ParameterReader {
   }
 }
 
-/** Options without undefined values. */
-export type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-/** Leaves out undefined values, so that defaults apply. */
-export function given<T extends object>(options: { [K in keyof T]: T[K] | undefined }): Given<T> {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>;
-}
-
 function numberOf(text: string): number | undefined {
   const [whole, divisor = "1", ...rest] = text.split("/").map((part) => part.trim());
   if (whole === "" || divisor === "" || rest.length > 0) return undefined;

@@ -46,8 +46,14 @@ function callWithMessages(
   { templates }: OpenAiExchange,
   model: TextModel,
   template: ChatTemplate | undefined,
-  { messages, toolUse, sampling }: Chat,
+  { messages, toolUse, sampling: given, variables, addGenerationPrompt }: Chat,
 ): ChatCall {
+  // The model renders the messages itself.
+  const sampling: Sampling = {
+    ...given,
+    ...(variables && { chat_template_kwargs: variables }),
+    ...(addGenerationPrompt ? {} : { add_generation_prompt: false }),
+  };
   if (toolUse === undefined) return { messages, sampling };
   if (!model.inputs.has("tools")) throw takesNoTools(model);
   const { tools, choice, parallel } = toolUse;

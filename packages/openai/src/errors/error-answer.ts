@@ -53,8 +53,17 @@ export function describeError(request: Pick<V2Request, "report">, thrown: unknow
 function describeTritonError(error: TritonError): ErrorAnswer {
   const status = statusOf(error);
   const code = status === 429 ? "rate_limit_exceeded" : error.reason.toLowerCase();
-  const body = errorBody({ message: error.message, type: typeOfStatus(status), param: null, code });
+  const param = error.code === "INVALID_ARG" ? fieldOf(error.message) : null;
+  const body = errorBody({ message: error.message, type: typeOfStatus(status), param, code });
   return { status, headers: retryHeaders(error, status), body };
+}
+
+/** The field of the request that a text model names in an error; null if it names none. */
+function fieldOf(message: string): string | null {
+  if (message.startsWith("max_tokens of a request")) return "max_tokens";
+  if (message.startsWith("the chat template rejects the messages")) return "messages";
+  const found = /^sampling parameter '([\w.]+)'|^input '(messages|tools)'/.exec(message);
+  return found?.[1] ?? found?.[2] ?? null;
 }
 
 /** Statuses decide whether clients retry: they do for 408, 409, 429, and from 500 on. */

@@ -1,3 +1,4 @@
+import { definedMembers } from "@tritonjs/protocol";
 import { invalidField, wrongType } from "../errors/openai-error.js";
 import { type Fields, isIntegers, objectFields } from "./fields.js";
 
@@ -41,12 +42,7 @@ export function readSampling(fields: Fields): Sampling {
     guided_grammar: fields.string("guided_grammar"),
     response_format: readResponseFormat(fields),
   };
-  return withoutUndefined(sampling);
-}
-
-/** The same settings without undefined values. */
-export function withoutUndefined(sampling: Sampling): Sampling {
-  return Object.fromEntries(Object.entries(sampling).filter(([, value]) => value !== undefined));
+  return definedMembers(sampling);
 }
 
 function readStop(fields: Fields): string[] | undefined {

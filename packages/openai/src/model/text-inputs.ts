@@ -28,7 +28,10 @@ const TENSOR_NAMES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Fields that only models with `sampling_parameters` can have an input for. */
-const ONLY_IN_JSON = new Set(["logprobs", "response_format", "tool_choice", "parallel_tool_calls"]);
+const ONLY_IN_JSON = new Set([
+  ...["logprobs", "response_format", "tool_choice", "parallel_tool_calls"],
+  ...["chat_template_kwargs", "add_generation_prompt"],
+]);
 
 /**
  * Makes the inputs of a request. All sampling fields go as JSON to a model with `sampling_parameters`, and else to

@@ -1,3 +1,4 @@
+import { TritonError } from "@tritonjs/core";
 import { describe, expect, it } from "vitest";
 import {
   type Asked,
@@ -62,6 +63,27 @@ describe("POST /v1/chat/completions", () => {
     expect(asked).toMatchObject([
       { messages, stream: false, sampling: { temperature: 0.5, stop: ["x"], max_tokens: 7 } },
     ]);
+  });
+
+  it("passes the variables of the chat template on to a model that renders messages itself", async () => {
+    const { chat, asked } = await serve(() => say("Good day"));
+    const variables = { enable_thinking: false };
+    await chat({ chat_template_kwargs: variables, add_generation_prompt: false });
+    await chat({});
+    expect(asked.map(({ sampling }) => sampling)).toEqual([
+      { chat_template_kwargs: variables, add_generation_prompt: false },
+      {},
+    ]);
+  });
+
+  it("names the field of an error that the model finds", async () => {
+    const { chat } = await serve(() => {
+      const text = "sampling parameter 'min_p': expected a number from 0 to 1, got 2";
+      throw new TritonError("INVALID_ARG", text, { reason: "INVALID_INPUT" });
+    });
+    const response = await chat({});
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: { param: "min_p", code: "invalid_input" } });
   });
 
   it("streams chunks: the role first, and the usage last if the client asks for it", async () => {

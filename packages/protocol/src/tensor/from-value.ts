@@ -7,8 +7,8 @@ import {
   type TypedArray,
   typedArrayFor,
 } from "./data-type.js";
-import { toBfloat16, toFloat16 } from "./half-float.js";
 import { contiguousElements, isNdArray } from "./nd-array.js";
+import { SCALAR_CONVERTERS, SCALAR_EXPECTATIONS } from "./scalar-converters.js";
 import { type Shape, shapeToString } from "./shape.js";
 import { Tensor } from "./tensor.js";
 
@@ -149,10 +149,10 @@ function toElements(scalars: readonly unknown[], target: ValueTarget): Elements 
   if (datatype === "BYTES") return scalars.map((scalar) => toBytes(scalar, target));
   const elements = new (typedArrayFor(datatype))(scalars.length);
   const out: { [index: number]: number | bigint } = elements;
-  const convert = converters[datatype];
+  const convert = SCALAR_CONVERTERS[datatype];
   for (let i = 0; i < scalars.length; i++) {
     const element = convert(scalars[i]);
-    if (element === undefined) throw mismatch(target, expectations[datatype], describe(scalars[i]));
+    if (element === undefined) throw mismatch(target, SCALAR_EXPECTATIONS[datatype], describe(scalars[i]));
     out[i] = element;
   }
   return elements;
@@ -186,62 +186,12 @@ function jsonOf(value: object, target: ValueTarget): string {
   throw mismatch(target, "an object that JSON can express", `one that it cannot: ${why}`);
 }
 
-type Converter = (scalar: unknown) => number | bigint | undefined;
-
-const integer =
-  (min: number, max: number): Converter =>
-  (scalar) =>
-    typeof scalar === "number" && Number.isInteger(scalar) && scalar >= min && scalar <= max
-      ? scalar
-      : undefined;
-
-const bigInteger =
-  (min: bigint, max: bigint): Converter =>
-  (scalar) => {
-    if (typeof scalar === "bigint") return scalar >= min && scalar <= max ? scalar : undefined;
-    return Number.isSafeInteger(scalar) && BigInt(scalar as number) >= min
-      ? BigInt(scalar as number)
-      : undefined;
-  };
-
-const float: Converter = (scalar) => (typeof scalar === "number" ? scalar : undefined);
-
-const converters: Record<Exclude<DataType, "BYTES">, Converter> = {
-  BOOL: (scalar) =>
-    typeof scalar === "boolean" ? Number(scalar) : scalar === 0 || scalar === 1 ? scalar : undefined,
-  UINT8: integer(0, 0xff),
-  UINT16: integer(0, 0xffff),
-  UINT32: integer(0, 0xffff_ffff),
-  UINT64: bigInteger(0n, 0xffff_ffff_ffff_ffffn),
-  INT8: integer(-0x80, 0x7f),
-  INT16: integer(-0x8000, 0x7fff),
-  INT32: integer(-0x8000_0000, 0x7fff_ffff),
-  INT64: bigInteger(-0x8000_0000_0000_0000n, 0x7fff_ffff_ffff_ffffn),
-  FP16: (scalar) => (typeof scalar === "number" ? toFloat16(scalar) : undefined),
-  BF16: (scalar) => (typeof scalar === "number" ? toBfloat16(scalar) : undefined),
-  FP32: float,
-  FP64: float,
-};
-
-const expectations: Record<Exclude<DataType, "BYTES">, string> = {
-  BOOL: "a boolean, 0 or 1",
-  UINT8: "an integer in [0, 255]",
-  UINT16: "an integer in [0, 65535]",
-  UINT32: "an integer in [0, 2^32)",
-  UINT64: "a bigint or safe integer in [0, 2^64)",
-  INT8: "an integer in [-128, 127]",
-  INT16: "an integer in [-32768, 32767]",
-  INT32: "an integer in [-2^31, 2^31)",
-  INT64: "a bigint or safe integer in [-2^63, 2^63)",
-  FP16: "a number",
-  BF16: "a number",
-  FP32: "a number",
-  FP64: "a number",
-};
-
 function describe(value: unknown): string {
   if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return `${value}`;
   if (Array.isArray(value)) return "an array";
+  if (typeof value === "object" && value !== null && "data" in value && "shape" in value) {
+    return "an object { data, shape }: make an ndarray of it with ndarray(data, shape), or give a typed array or nested arrays";
+  }
   return value === null
     ? "null"
     : typeof value === "object"

@@ -10,6 +10,15 @@ const tensor = (value: unknown, datatype: DataType, shape: Shape) =>
 const fault = (value: unknown, datatype: DataType, shape: Shape = [-1]) =>
   thrownText(() => tensor(value, datatype, shape));
 
+describe("an object with data and shape", () => {
+  it("is refused with the values that a tensor can be made of", () => {
+    expect(fault({ data: Float32Array.of(1, 2), shape: [2] }, "FP32")).toContain(
+      "input 'x' (FP32): expected a number, got an object { data, shape }: make an ndarray of it with ndarray(data, shape), " +
+        "or give a typed array or nested arrays",
+    );
+  });
+});
+
 describe("nested arrays", () => {
   it("have the shape of their nesting", () => {
     const made = tensor(

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { definedMembers, TritonError } from "@tritonjs/protocol";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import type { TextTokenizer } from "../tokenizer/text-tokenizer.js";
 import type { ModelDirectory, ModelFileObject } from "./model-directory.js";
@@ -76,7 +76,7 @@ function readDefaults(generation: ModelFileObject): SamplingParameters {
     temperature: samples ? (number("temperature") ?? 1) : 0,
     ...(samples ? { topK: number("top_k"), topP: number("top_p"), minP: number("min_p") } : {}),
   };
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+  return definedMembers(values);
 }
 
 function count(config: ModelFileObject, name: string): number | undefined {

@@ -2,15 +2,18 @@ import type { InferContext } from "@tritonjs/core";
 import type { WorkerBatch, WorkerHost, WorkerModel } from "@tritonjs/core/backend";
 import { TritonError } from "@tritonjs/protocol";
 import { readTextRequest } from "../request/read-text-request.js";
+import type { ResponseFormat } from "../sampling/sampling-parameters.js";
 import { DECODER_DEFAULTS } from "./decoder-options.js";
 import { GenerationEngine } from "./generation-engine.js";
-import { openConstraint } from "./open-constraint.js";
 import { type DecoderData, type OpenDecoder, openDecoder } from "./open-decoder.js";
 import { PrefixCache } from "./prefix-cache.js";
 import { encodePrompt, textLength } from "./request-prompt.js";
 import { RunningText } from "./running-text.js";
 import { shownSpecialTokens } from "./shown-special-tokens.js";
 import { TextResponses } from "./text-responses.js";
+
+/** Format of a request that asks for none. */
+const ANY_TEXT: ResponseFormat = { type: "text" };
 
 /** Entry of the workers of decoders. */
 export async function load(
@@ -60,7 +63,9 @@ async function start(
     const sampling = { ...decoder.config.defaults, ...request.sampling };
     const prompt = encodePrompt(request, modelName, decoder);
     const maxTokens = textLength(request, prompt.length, modelName, decoder);
-    const constraint = await openConstraint(sampling, decoder.structured);
+    const { responseFormat = ANY_TEXT } = sampling;
+    const constraint =
+      responseFormat.type === "text" ? undefined : await decoder.structured().constrain(responseFormat);
     const responses = new TextResponses(request, stream, decoder.tokenizer, prompt.length);
     engine.add(
       new RunningText({

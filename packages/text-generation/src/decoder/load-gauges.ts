@@ -21,14 +21,21 @@ const USAGE = {
   labelNames: LABELS,
 };
 
+const CAPACITY = {
+  name: "tritonjs_generation_token_capacity",
+  help: "Tokens whose keys and values fit at a time, in all instances",
+  labelNames: LABELS,
+};
+
 /** The values of one instance. */
 interface Shown {
   readonly running: number;
   readonly waiting: number;
   readonly usage: number;
+  readonly capacity: number;
 }
 
-const NOTHING: Shown = { running: 0, waiting: 0, usage: 0 };
+const NOTHING: Shown = { running: 0, waiting: 0, usage: 0, capacity: 0 };
 
 /** The load of one instance on the metrics page, where the instances of a model add up. */
 export class LoadGauges {
@@ -48,6 +55,7 @@ export class LoadGauges {
       running,
       waiting: waiting + this.queuedRequests() / instanceCount,
       usage: usedTokens / totalTokens / instanceCount,
+      capacity: totalTokens,
     });
   }
 
@@ -62,5 +70,7 @@ export class LoadGauges {
     this.change(RUNNING, this.labels, next.running - before.running);
     this.change(WAITING, this.labels, next.waiting - before.waiting);
     this.change(USAGE, this.labels, next.usage - before.usage);
+    if (next.capacity !== before.capacity)
+      this.change(CAPACITY, this.labels, next.capacity - before.capacity);
   }
 }

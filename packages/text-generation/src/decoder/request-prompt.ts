@@ -9,7 +9,7 @@ import type { OpenDecoder } from "./open-decoder.js";
  * UNSUPPORTED for messages to a model without a chat template
  */
 export function encodePrompt(
-  request: Pick<TextRequest, "prompt" | "messages" | "tools">,
+  request: Pick<TextRequest, "prompt" | "messages" | "tools" | "templateVariables" | "addGenerationPrompt">,
   modelName: string,
   decoder: OpenDecoder,
 ): readonly number[] {
@@ -79,7 +79,12 @@ export function textLength(
 }
 
 function render(
-  { messages = [], tools }: Pick<TextRequest, "messages" | "tools">,
+  {
+    messages = [],
+    tools,
+    templateVariables: variables,
+    addGenerationPrompt,
+  }: Pick<TextRequest, "messages" | "tools" | "templateVariables" | "addGenerationPrompt">,
   modelName: string,
   { template }: OpenDecoder,
 ): string {
@@ -90,7 +95,7 @@ function render(
       { reason: "MODEL_NOT_SUPPORTED" },
     );
   }
-  return template.render({ messages, tools, addGenerationPrompt: true });
+  return template.render({ messages, tools, variables, addGenerationPrompt });
 }
 
 /** Tokens of a prompt and its text. */

@@ -5,6 +5,7 @@ import type { TokenConstraint } from "../structured/token-constraint.js";
 import { StopTexts } from "../tokenizer/stop-texts.js";
 import { openTextStream, type ShownSpecialTokens, type TextStream } from "../tokenizer/text-stream.js";
 import type { TextTokenizer } from "../tokenizer/text-tokenizer.js";
+import { excludedSequences } from "./excluded-texts.js";
 import type { KvSlice } from "./kv-block.js";
 import type { TextResponses } from "./text-responses.js";
 
@@ -62,6 +63,7 @@ export class RunningText {
     this.#sampler = new TokenSampler(sampling, {
       prompt,
       endTokens: new Set([...this.#ends, ...this.#stopTokens]),
+      excluded: excludedSequences(sampling.badWords ?? [], tokenizer),
     });
     this.#stream = openTextStream(tokenizer, shown);
     this.#stops = new StopTexts(sampling.stop ?? [], sampling.includeStopStrInOutput);

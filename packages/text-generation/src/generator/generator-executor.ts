@@ -65,10 +65,11 @@ export class GeneratorExecutor implements Executor {
     const answer = new TextAnswer(read, modelName);
     const context = new GenerationContext(this.#context, execution, request);
     execution.inputsReady();
-    const { prompt, messages, tools, sampling } = read;
+    const { prompt, messages, tools, templateVariables, addGenerationPrompt, sampling } = read;
+    const given = { prompt, messages, tools, templateVariables, addGenerationPrompt, sampling };
     const within = execution.within ?? ((fn) => fn());
     const source = await PieceSource.open(
-      () => this.#callback({ prompt, messages, tools, sampling }, context),
+      () => this.#callback(given, context),
       (fn) => request.runInContext(() => within(fn)),
     );
     const stopListening = onAbort(request.signal, () => source.cancel());

@@ -10,10 +10,14 @@ import type { TextCallback } from "./text-callback.js";
 
 /** A template that makes a prompt of a chat. A {@link ChatTemplate} is one. */
 export interface PromptTemplate {
-  /** @param chat `addGenerationPrompt`: true to end the prompt with the beginning of the answer */
+  /**
+   * @param chat `variables`: further variables, such as `enable_thinking`; `addGenerationPrompt`: true to end the prompt
+   * with the beginning of the answer
+   */
   render(chat: {
     readonly messages: readonly ChatMessage[];
     readonly tools?: readonly ChatTool[] | undefined;
+    readonly variables?: Readonly<Record<string, unknown>> | undefined;
     readonly addGenerationPrompt: boolean;
   }): string;
   /** Form in which the model writes calls of tools. With it, calls in the text are found. */
@@ -113,9 +117,9 @@ function invalidOption(message: string): TritonError {
 function readWithTemplate(template: PromptTemplate) {
   return (request: ExecutableRequest, modelName: string): TextRequest => {
     const read = readTextRequest(request, modelName);
-    const { messages, tools } = read;
+    const { messages, tools, templateVariables: variables, addGenerationPrompt } = read;
     if (messages === undefined) return read;
-    const prompt = template.render({ messages, tools, addGenerationPrompt: true });
+    const prompt = template.render({ messages, tools, variables, addGenerationPrompt });
     return { ...read, prompt, toolCallFamily: template.toolCallFamily };
   };
 }

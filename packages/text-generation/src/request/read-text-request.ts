@@ -1,6 +1,7 @@
 import { type Parameters, type Tensor, TritonError } from "@tritonjs/protocol";
-import { readSamplingParameters } from "../sampling/read-sampling-parameters.js";
+import { openFields, samplingParametersOf } from "../sampling/read-sampling-parameters.js";
 import { parseMessages, parseTools } from "./chat-request.js";
+import { readTemplateSettings } from "./template-settings.js";
 import type { TextRequest, WantedOutputs } from "./text-request.js";
 
 /** A request as its tensors, on the server's thread or in a worker. */
@@ -32,11 +33,13 @@ export function readTextRequest(request: TextRequestSource, modelName: string): 
   const excludePrompt = inputs.flag("exclude_input_in_output");
   if (stream && excludePrompt === false) throw invalid(PREFIX_IN_STREAM);
   const { parameters } = request;
+  const fields = openFields({ json: inputs.text("sampling_parameters"), parameters });
   return {
     prompt,
     messages: chat === undefined ? undefined : parseMessages(chat),
     tools: tools === undefined ? undefined : parseTools(tools),
-    sampling: readSamplingParameters({ json: inputs.text("sampling_parameters"), parameters }),
+    sampling: samplingParametersOf(fields),
+    ...readTemplateSettings(fields),
     stream,
     prefix: stream || excludePrompt === true ? "" : (prompt ?? ""),
     wanted: wantedOutputs(inputs, request.requestedOutputs),

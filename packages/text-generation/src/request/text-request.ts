@@ -1,9 +1,10 @@
 import type { ChatMessage, ChatTool } from "../chat/chat-message.js";
 import type { ToolCallFamily } from "../chat/tool-calls/tool-call-family.js";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
+import type { TemplateSettings } from "./template-settings.js";
 
 /** First argument of the callback of {@link textGenerator}: a prompt, or the messages of a chat. */
-export interface GeneratorRequest {
+export interface GeneratorRequest extends TemplateSettings {
   /** The prompt. Undefined for a chat, unless the option `chatTemplate` makes a prompt of it. */
   readonly prompt: string | undefined;
   /** The messages of a chat. Undefined for a plain prompt. */

@@ -1,4 +1,4 @@
-import { type Parameters, TritonError } from "@tritonjs/protocol";
+import { definedMembers, type Parameters, TritonError } from "@tritonjs/protocol";
 import { invalidParameter, ParameterFields } from "./parameter-fields.js";
 import { readResponseFormat } from "./read-response-format.js";
 import type { SamplingParameters } from "./sampling-parameters.js";
@@ -9,6 +9,9 @@ const MAX_STOP_STRINGS = 16;
 const MAX_STOP_LENGTH = 1024;
 
 const MAX_LOGPROBS = 20;
+
+/** Largest number of texts that must not be generated. Each one is searched for after each token. */
+const MAX_BAD_WORDS = 64;
 
 /** Where a request has its sampling parameters. */
 export interface SamplingSource {
@@ -29,14 +32,23 @@ export interface SamplingSource {
  * readSamplingParameters({ json: '{ "max_tokens": 16, "stop": "." }' }); // { maxTokens: 16, stop: ["."] }
  * ```
  */
-export function readSamplingParameters({ json, parameters = {} }: SamplingSource): SamplingParameters {
-  const fields = new ParameterFields(
+export function readSamplingParameters(source: SamplingSource): SamplingParameters {
+  return samplingParametersOf(openFields(source));
+}
+
+/** The fields of a request, from which its sampling parameters are read. */
+export function openFields({ json, parameters = {} }: SamplingSource): ParameterFields {
+  return new ParameterFields(
     json === undefined
       ? { values: parameters, textValues: true }
       : { values: parseObject(json), textValues: false },
   );
+}
+
+/** Like {@link readSamplingParameters}. */
+export function samplingParametersOf(fields: ParameterFields): SamplingParameters {
   refuseUnsupported(fields);
-  return withoutUndefined({
+  return definedMembers({
     maxTokens: fields.integer(["max_tokens", "max_completion_tokens"], { min: 1 }),
     minTokens: fields.integer(["min_tokens"], { min: 0 }),
     temperature: fields.number("temperature", { min: 0, max: 100 }),
@@ -48,11 +60,13 @@ export function readSamplingParameters({ json, parameters = {} }: SamplingSource
     frequencyPenalty: fields.number("frequency_penalty", { min: -2, max: 2 }),
     seed: fields.integer(["seed"], {}),
     stop: stopStrings(fields),
-    stopTokenIds: tokenIds(fields),
+    stopTokenIds: tokenIds(fields, "stop_token_ids", 0),
     includeStopStrInOutput: fields.boolean("include_stop_str_in_output"),
     ignoreEos: fields.boolean("ignore_eos"),
     skipSpecialTokens: fields.boolean("skip_special_tokens"),
     logitBias: logitBias(fields),
+    allowedTokenIds: tokenIds(fields, "allowed_token_ids", 1),
+    badWords: badWords(fields),
     logprobs: logprobs(fields),
     responseFormat: readResponseFormat(fields),
   });
@@ -120,13 +134,27 @@ function stopStrings(fields: ParameterFields): readonly string[] | undefined {
   return list as readonly string[];
 }
 
-function tokenIds(fields: ParameterFields): readonly number[] | undefined {
-  const value = fields.raw("stop_token_ids")?.value;
+function tokenIds(fields: ParameterFields, name: string, least: number): readonly number[] | undefined {
+  const value = fields.raw(name)?.value;
   if (value === undefined) return undefined;
-  if (!Array.isArray(value) || !value.every(isTokenId)) {
-    throw invalidParameter("stop_token_ids", "a list of token numbers", value);
+  if (!Array.isArray(value) || value.length < least || !value.every(isTokenId)) {
+    const expected = least === 0 ? "a list of token numbers" : "a list of at least one token number";
+    throw invalidParameter(name, expected, value);
   }
   return value;
+}
+
+function badWords(fields: ParameterFields): readonly string[] | undefined {
+  const value = fields.raw("bad_words")?.value;
+  if (value === undefined) return undefined;
+  const isWords = Array.isArray(value) && value.length <= MAX_BAD_WORDS && value.every(isBadWord);
+  if (isWords) return value;
+  const expected = `at most ${MAX_BAD_WORDS} strings of 1 to ${MAX_STOP_LENGTH} characters`;
+  throw invalidParameter("bad_words", expected, value);
+}
+
+function isBadWord(value: unknown): value is string {
+  return typeof value === "string" && value.trim() !== "" && value.length <= MAX_STOP_LENGTH;
 }
 
 function logitBias(fields: ParameterFields): Readonly<Record<number, number>> | undefined {
@@ -153,12 +181,4 @@ function logprobs(fields: ParameterFields): number | undefined {
 
 function isTokenId(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-function withoutUndefined(
-  values: {
-    readonly [Name in keyof SamplingParameters]: SamplingParameters[Name] | undefined;
-  },
-): SamplingParameters {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }

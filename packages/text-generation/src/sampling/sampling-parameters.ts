@@ -46,6 +46,10 @@ export interface SamplingParameters {
   readonly skipSpecialTokens?: boolean;
   /** Scores to add by the number of the token, -100 to 100. */
   readonly logitBias?: Readonly<Record<number, number>>;
+  /** Numbers of the only tokens that may be chosen: at least one. */
+  readonly allowedTokenIds?: readonly number[];
+  /** Texts that must not be generated: at most 64, none of them empty. */
+  readonly badWords?: readonly string[];
   /** Number of most likely tokens to report for each token of the text, 0 to 20. */
   readonly logprobs?: number;
   /** Form that the text must have. @default any text */

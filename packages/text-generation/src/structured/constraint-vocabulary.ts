@@ -1,5 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 import { spellingOfBytes } from "../tokenizer/byte-letters.js";
+import { type TokenSpelling, tokenSpelling } from "../tokenizer/token-spelling.js";
 import type { ConstraintVocabulary } from "./token-constraint.js";
 
 interface AddedToken {
@@ -30,7 +31,7 @@ export function readConstraintVocabulary(tokenizer: unknown, size?: number): Con
       `cannot limit answers to a format: expected a tokenizer of the type BPE or Unigram, got ${model.type}`,
     );
   }
-  const spelling = spellingOf(decoder);
+  const spelling = tokenSpelling(decoder);
   const tokens: string[] = [];
   for (const [token, id] of entries(model?.vocab)) tokens[id] = token;
   const spell = SPELL[spelling];
@@ -54,15 +55,8 @@ function entries(vocabulary: unknown): Iterable<readonly [string, number]> {
   );
 }
 
-/** Finds out how tokens are spelled from the decoder, which undoes the spelling. */
-function spellingOf(decoder: unknown): ConstraintVocabulary["spelling"] {
-  const text = JSON.stringify(decoder ?? null);
-  if (text.includes('"ByteLevel"')) return "byte_level";
-  return text.includes('"ByteFallback"') || text.includes("▁") ? "byte_fallback" : "raw";
-}
-
 /** Spellings of tokens that were added, which are plain text in the file. */
-const SPELL: Readonly<Record<ConstraintVocabulary["spelling"], (text: string) => string>> = {
+const SPELL: Readonly<Record<TokenSpelling, (text: string) => string>> = {
   byte_level: (text) => spellingOfBytes(new TextEncoder().encode(text)),
   byte_fallback: (text) => text.replaceAll(" ", "▁"),
   raw: (text) => text,

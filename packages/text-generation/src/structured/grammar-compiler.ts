@@ -1,5 +1,5 @@
 import { TritonError } from "@tritonjs/protocol";
-import type { GrammarSource } from "./response-format.js";
+import type { GrammarSource } from "./grammar-source.js";
 import type { ConstraintVocabulary } from "./token-constraint.js";
 import {
   type GrammarCompiler,

@@ -1,7 +1,8 @@
 import { TritonError } from "@tritonjs/protocol";
+import type { ResponseFormat } from "../sampling/sampling-parameters.js";
 import { type CompiledGrammar, VocabularyCompiler } from "./grammar-compiler.js";
 import { GrammarConstraint } from "./grammar-constraint.js";
-import { readGrammarSource, type StructuredFields } from "./response-format.js";
+import { grammarSource } from "./grammar-source.js";
 import type { ConstraintVocabulary, TokenConstraint } from "./token-constraint.js";
 import type { GrammarMatcher } from "./web-xgrammar.js";
 
@@ -22,7 +23,7 @@ interface CachedGrammar {
  * @example
  * ```ts
  * const structured = new StructuredOutput(readConstraintVocabulary(tokenizerJson, 32_000), [2]);
- * const constraint = await structured.constrain({ response_format: { type: "json_object" } });
+ * const constraint = await structured.constrain({ type: "json_object" });
  * ```
  */
 export class StructuredOutput {
@@ -44,13 +45,13 @@ export class StructuredOutput {
   }
 
   /**
-   * Makes the constraint of a text from the fields of its request. Undefined if they ask for no format.
+   * Makes the constraint of a text. Undefined for the format of any text.
    *
-   * @throws TritonError INVALID_ARG for a format that is not known or cannot be compiled; UNAVAILABLE if the package is
+   * @throws TritonError INVALID_ARG for a format that is too long or cannot be compiled; UNAVAILABLE if the package is
    * not installed
    */
-  async constrain(fields: StructuredFields): Promise<TokenConstraint | undefined> {
-    const source = readGrammarSource(fields);
+  async constrain(format: ResponseFormat): Promise<TokenConstraint | undefined> {
+    const source = grammarSource(format);
     if (source === undefined) return undefined;
     const compiler = await this.#open();
     const key = JSON.stringify(source);

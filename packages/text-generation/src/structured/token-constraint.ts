@@ -1,3 +1,5 @@
+import type { TokenSpelling } from "../tokenizer/token-spelling.js";
+
 /**
  * Limits the tokens of one generated text to those that a grammar allows, step by step. The sampler asks for the mask,
  * excludes every token whose bit is 0, samples, and reports the token.
@@ -35,11 +37,8 @@ export interface TokenConstraint {
 export interface ConstraintVocabulary {
   /** Spelling of each token in `tokenizer.json`, by id: with "Ġ" or "▁" for a space, as the file has them. */
   readonly tokens: readonly string[];
-  /**
-   * How the spellings stand for bytes: "byte_level" as in GPT-2 and Llama 3, "byte_fallback" as in SentencePiece ("▁"
-   * and `<0x0A>`), "raw" for plain text.
-   */
-  readonly spelling: "byte_level" | "byte_fallback" | "raw";
+  /** How the spellings stand for bytes. */
+  readonly spelling: TokenSpelling;
   /** Width of the logits, which some models pad beyond their tokens. @default the number of tokens */
   readonly size?: number;
 }

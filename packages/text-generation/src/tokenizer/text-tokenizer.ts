@@ -1,6 +1,7 @@
 import { Tokenizer } from "@huggingface/tokenizers";
 import { TritonError } from "@tritonjs/protocol";
 import { bytesOfSpelling } from "./byte-letters.js";
+import { type TokenSpelling, tokenSpelling } from "./token-spelling.js";
 
 /** Contents of a model's tokenizer files. */
 export interface TokenizerFiles {
@@ -10,14 +11,11 @@ export interface TokenizerFiles {
   readonly config: object;
 }
 
-/** How the spelling of a vocabulary's tokens stands for bytes. */
-export type Spelling = "byte_level" | "byte_fallback" | "raw";
-
 /** Tokenizer of a model: between text and token numbers. */
 export class TextTokenizer {
   /** Spelling of each token as in `tokenizer.json`, by number. */
   readonly tokens: readonly string[];
-  readonly spelling: Spelling;
+  readonly spelling: TokenSpelling;
   /** Bytes of the longest token, so that a text has at least this fraction of its bytes as tokens. */
   readonly longestTokenBytes: number;
   readonly #tokenizer: Tokenizer;
@@ -42,7 +40,7 @@ export class TextTokenizer {
       longest = Math.max(longest, token.length);
     }
     this.tokens = Array.from(tokens, (token) => token ?? "");
-    this.spelling = spellingOf(decoder);
+    this.spelling = tokenSpelling(decoder);
     this.longestTokenBytes = longest * (this.spelling === "byte_level" ? 1 : 4);
   }
 
@@ -104,11 +102,4 @@ function open(tokenizer: object, config: object): Tokenizer {
       { reason: "INVALID_MODEL", cause: error },
     );
   }
-}
-
-/** A decoder may be a sequence of decoders. */
-function spellingOf(decoder: unknown): Spelling {
-  const text = JSON.stringify(decoder ?? null);
-  if (text.includes('"ByteLevel"')) return "byte_level";
-  return text.includes('"ByteFallback"') ? "byte_fallback" : "raw";
 }

@@ -148,6 +148,30 @@ describe("a text", () => {
     expect(answer!.promptTokens).toBe(tokens.length);
   });
 
+  it("of a chat has the prompt that the variables of the request make", async () => {
+    const messages = [{ role: "user", content: "Tell me a story." }];
+    const ask = (sampling: object) =>
+      shared.all({ messages, stream: false, sampling: { max_tokens: 4, ...sampling } });
+    const [whole] = await ask({ chat_template_kwargs: { add_generation_prompt: false, unused: 1 } });
+    const [open] = await ask({ add_generation_prompt: false });
+    expect(whole!.promptTokens).toBe(open!.promptTokens! + 1);
+    await expect(ask({ chat_template_kwargs: "thinking" })).rejects.toThrow(
+      "sampling parameter 'chat_template_kwargs': expected an object, got \"thinking\"",
+    );
+  });
+
+  it("has none of the texts that the request excludes, and only tokens that it allows", async () => {
+    const prompt = PROMPTS[0]!;
+    const text = (sampling: object) => shared.text({ prompt, sampling: { max_tokens: 40, ...sampling } });
+    const word = (await text({})).trim().split(/\W+/)[2]!;
+    const without = await text({ bad_words: [word] });
+    expect(without.split(/\W+/)).not.toContain(word);
+    const ids = oracle.tokenizer.encode(" cat", { add_special_tokens: false }).ids;
+    const only = await text({ allowed_token_ids: ids, max_tokens: 6 });
+    const letters = new Set(ids.map((id: number) => oracle.tokenizer.decode([id])).join(""));
+    expect([...only].every((letter) => letters.has(letter))).toBe(true);
+  });
+
   it("has the structure that the request asks for, beside texts without one", async () => {
     const prompt = PROMPTS[0]!;
     const sampling = { max_tokens: 400, temperature: 1, seed: 4 };
@@ -209,6 +233,7 @@ describe("a model", () => {
     await expect(rest()).rejects.toThrow();
     expect(await waits).toBe(await oracle.text(PROMPTS[0]!, 10));
     expect(await teller.metric("tritonjs_generation_kv_cache_usage")).toBeGreaterThan(0);
+    expect(await teller.metric("tritonjs_generation_token_capacity")).toBeGreaterThan(0);
     await stays.return?.(undefined);
     await expect.poll(() => teller.metric("tritonjs_generation_running")).toBe(0);
     expect(await teller.metric("tritonjs_generation_waiting")).toBe(0);

@@ -101,12 +101,25 @@ describe("a text generator", () => {
       handle,
       { messages: [JSON.stringify(messages)], tools: [JSON.stringify(tools)] },
       {
-        parameters: { max_tokens: 3, top_k: 5 },
+        parameters: { max_tokens: 3, top_k: 5, chat_template_kwargs: '{"enable_thinking":false}' },
       },
     );
+    const given = {
+      messages: undefined,
+      tools: undefined,
+      templateVariables: undefined,
+      addGenerationPrompt: true,
+    };
     expect(seen).toEqual([
-      { prompt: "hi", messages: undefined, tools: undefined, sampling: { temperature: 0.5, stop: ["."] } },
-      { prompt: undefined, messages, tools, sampling: { maxTokens: 3, topK: 5 } },
+      { ...given, prompt: "hi", sampling: { temperature: 0.5, stop: ["."] } },
+      {
+        ...given,
+        prompt: undefined,
+        messages,
+        tools,
+        templateVariables: { enable_thinking: false },
+        sampling: { maxTokens: 3, topK: 5 },
+      },
     ]);
   });
 

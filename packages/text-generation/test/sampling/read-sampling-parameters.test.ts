@@ -67,6 +67,9 @@ describe("sampling parameters", () => {
     ],
     [{ logprobs: 21 }, "'logprobs': expected an integer from 0 to 20, got 21"],
     [{ stop_token_ids: [-1] }, "'stop_token_ids': expected a list of token numbers, got [-1]"],
+    [{ allowed_token_ids: [] }, "'allowed_token_ids': expected a list of at least one token number, got []"],
+    [{ bad_words: "no" }, "'bad_words': expected at most 64 strings of 1 to 1024 characters, got \"no\""],
+    [{ bad_words: [" "] }, "'bad_words': expected at most 64 strings of 1 to 1024 characters"],
     [{ guided_regex: "" }, "'guided_regex': expected a string that is not empty, got \"\""],
     [
       { guided_regex: "a+", response_format: { type: "json_object" } },

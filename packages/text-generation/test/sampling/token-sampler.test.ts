@@ -9,14 +9,15 @@ const SCORES = [0, 3, 2, 1, -1];
 function choose(
   parameters: SamplingParameters,
   count: number,
-  { scores = SCORES, mask, prompt = [] as number[], end = [4] } = {} as {
+  { scores = SCORES, mask, prompt = [] as number[], end = [4], excluded = [] as number[][] } = {} as {
     scores?: readonly number[];
+    excluded?: number[][];
     mask?: Int32Array;
     prompt?: number[];
     end?: number[];
   },
 ): number[] {
-  const sampler = new TokenSampler(parameters, { prompt, endTokens: new Set(end) });
+  const sampler = new TokenSampler(parameters, { prompt, endTokens: new Set(end), excluded });
   return Array.from({ length: count }, () => sampler.next(Float32Array.from(scores), mask));
 }
 
@@ -30,6 +31,27 @@ describe("a sampler", () => {
   it("takes the most likely token at temperature 0", () => {
     expect(choose({}, 3)).toEqual([1, 1, 1]);
     expect(choose({ temperature: 0 }, 1, { scores: [2, 5, 5] })).toEqual([1]);
+  });
+
+  it("takes only allowed tokens", () => {
+    expect(choose({ allowedTokenIds: [3, 0, 900] }, 2)).toEqual([3, 3]);
+    expect(() => choose({ allowedTokenIds: [900] }, 1)).toThrow(
+      "expected a token that 'allowed_token_ids', 'bad_words' and the format allow, got none",
+    );
+  });
+
+  it("never completes a row of tokens that is excluded", () => {
+    expect(choose({}, 3, { excluded: [[1]] })).toEqual([2, 2, 2]);
+    expect(choose({}, 5, { excluded: [[1, 1, 1]] })).toEqual([1, 1, 2, 1, 1]);
+    expect(
+      choose({}, 4, {
+        excluded: [
+          [1, 1],
+          [2, 1],
+          [2, 2],
+        ],
+      }),
+    ).toEqual([1, 2, 3, 1]);
   });
 
   it("draws tokens by their probability at the temperature", () => {

@@ -1,4 +1,10 @@
-import { readConstraintVocabulary, StructuredOutput, type TokenConstraint } from "@tritonjs/text-generation";
+import {
+  type ResponseFormat,
+  readConstraintVocabulary,
+  readSamplingParameters,
+  StructuredOutput,
+  type TokenConstraint,
+} from "@tritonjs/text-generation";
 import { describe, expect, it } from "vitest";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
 
@@ -30,9 +36,7 @@ const person = {
   required: ["name", "age"],
   additionalProperties: false,
 };
-const schemaFormat = (schema: unknown) => ({
-  response_format: { type: "json_schema", json_schema: { name: "answer", schema } },
-});
+const schemaFormat = (schema: unknown): ResponseFormat => ({ type: "json_schema", schema });
 
 function allowedIds(mask: Int32Array): number[] {
   return Array.from({ length: mask.length * 32 }, (_, id) => id).filter(
@@ -70,6 +74,9 @@ async function write(constraint: TokenConstraint, random: SeededRandom, length: 
 /** All tests have one, as all requests of a model do. */
 const structured = new StructuredOutput(vocabulary, [END]);
 
+/** The format that the fields of a request ask for. */
+const formatOf = (fields: object) => readSamplingParameters({ json: JSON.stringify(fields) }).responseFormat!;
+
 describe("structured output", () => {
   it("allows only texts that fit a JSON schema", async () => {
     const random = new SeededRandom(7);
@@ -98,16 +105,15 @@ describe("structured output", () => {
     ["a choice", { structured_outputs: { choice: ['say "yes"', "no"] } }, 'say "yes"', "yes"],
     ["a grammar", { guided_grammar: 'root ::= "<" [0-9]+ ">"' }, "<42>", "<a"],
   ])("limits an answer to %s", async (_, fields, good, bad) => {
-    const constraint = await structured.constrain(fields);
+    const format = formatOf(fields);
+    const constraint = await structured.constrain(format);
     expect(await accepts(constraint as TokenConstraint, good)).toBe(true);
     expect(allowedIds(await (constraint as TokenConstraint).allowed())).toContain(END);
-    expect(await accepts((await structured.constrain(fields)) as TokenConstraint, bad)).toBe(false);
+    expect(await accepts((await structured.constrain(format)) as TokenConstraint, bad)).toBe(false);
   });
 
-  it("does not limit an answer without a format", async () => {
-    expect(await structured.constrain({ temperature: 1 })).toBeUndefined();
-    expect(await structured.constrain({ response_format: null })).toBeUndefined();
-    expect(await structured.constrain({ response_format: { type: "text" } })).toBeUndefined();
+  it("does not limit an answer of any text", async () => {
+    expect(await structured.constrain({ type: "text" })).toBeUndefined();
   });
 
   it("keeps the constraints of concurrent answers apart", async () => {
@@ -136,7 +142,7 @@ describe("structured output", () => {
   });
 
   it("refuses a token that the format does not allow, and use after the end", async () => {
-    const constraint = (await structured.constrain({ guided_choice: ["a"] })) as TokenConstraint;
+    const constraint = (await structured.constrain({ type: "choice", texts: ["a"] })) as TokenConstraint;
     expect(() => constraint.accept(TOKENS.indexOf("b"))).toThrow(
       /cannot accept token \d+: expected one that the format allows/,
     );
@@ -151,34 +157,18 @@ describe("structured output", () => {
   });
 
   it.each([
-    [{ response_format: "json" }, 'cannot read response_format: expected an object, got "json"'],
-    [
-      { response_format: { type: "xml" } },
-      'cannot read response_format.type: expected "text", "json_object" or "json_schema", got "xml"',
-    ],
-    [
-      { response_format: { type: "json_schema" } },
-      'cannot read response_format.json_schema: expected an object with "schema", got undefined',
-    ],
-    [schemaFormat([]), "cannot read response_format.json_schema.schema: expected a JSON schema, got []"],
-    [{ guided_json: "{" }, 'cannot read guided_json: expected a JSON schema, got "{"'],
-    [
-      { structured_outputs: { choice: [] } },
-      "cannot read structured_outputs.choice: expected an array of strings, got []",
-    ],
-    [
-      { guided_regex: "a", guided_choice: ["a"] },
-      "cannot read response_format: expected one grammar for the answer, got 2 of them",
-    ],
     [schemaFormat({ type: "objec" }), 'cannot compile the format of the answer: Unsupported type "objec"'],
     [
       schemaFormat({ $ref: "#/x" }),
       'cannot compile the format of the answer: Cannot find field x in {"$ref":"#\\/x"}',
     ],
-    [{ guided_grammar: "root ::= (" }, /^cannot compile the format of the answer: EBNF/],
-    [{ guided_regex: "(?<=a)b" }, /^cannot compile the format of the answer: Regex parsing error/],
-  ])("rejects the format %j", async (fields, message) => {
-    await expect(structured.constrain(fields)).rejects.toThrow(
+    [{ type: "grammar", grammar: "root ::= (" } as const, /^cannot compile the format of the answer: EBNF/],
+    [
+      { type: "regex", pattern: "(?<=a)b" } as const,
+      /^cannot compile the format of the answer: Regex parsing error/,
+    ],
+  ])("rejects the format %j", async (format, message) => {
+    await expect(structured.constrain(format)).rejects.toThrow(
       expect.objectContaining({
         code: "INVALID_ARG",
         message: typeof message === "string" ? message : expect.stringMatching(message),
@@ -191,14 +181,14 @@ describe("structured output", () => {
   });
 
   it("rejects a format of more than 65,536 characters", async () => {
-    await expect(structured.constrain({ guided_regex: "a".repeat(70_000) })).rejects.toThrow(
+    await expect(structured.constrain({ type: "regex", pattern: "a".repeat(70_000) })).rejects.toThrow(
       "cannot read response_format: expected a grammar of at most 65536 characters, got 70029",
     );
   });
 
   it("tells when the vocabulary cannot spell the format", async () => {
     const structured = new StructuredOutput({ tokens: ["<end>", "a"], spelling: "raw" }, [0]);
-    const constraint = (await structured.constrain({ guided_choice: ["b"] })) as TokenConstraint;
+    const constraint = (await structured.constrain({ type: "choice", texts: ["b"] })) as TokenConstraint;
     await expect(constraint.allowed()).rejects.toThrow(
       "expected a token for it in the model's vocabulary, got none",
     );
@@ -249,6 +239,12 @@ describe("the vocabulary of a tokenizer.json", () => {
       spelling: "byte_fallback",
       size: 3,
     });
+  });
+
+  it("reads the tokens of a Metaspace tokenizer without tokens for bytes", () => {
+    const model = { type: "Unigram", vocab: [["▁a", -1]] };
+    const decoder = { type: "Metaspace", replacement: "▁", prepend_scheme: "always" };
+    expect(readConstraintVocabulary({ model, decoder })).toMatchObject({ spelling: "byte_fallback" });
   });
 
   it.each([

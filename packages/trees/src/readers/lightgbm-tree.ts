@@ -7,7 +7,7 @@ const IS_CATEGORICAL = 1;
 const DEFAULT_LEFT = 2;
 const MISSING_IS_NAN = 2;
 
-/** LightGBM's own bound of the value of a category is far below. */
+/** Words with the categories of one split. LightGBM's own bound of the value of a category is far below. */
 const MAX_CATEGORY_WORDS = 2 ** 20;
 
 /**
@@ -72,15 +72,15 @@ function categoryLists(fields: LineFields): (index: number) => CategoricalSplit 
   const count = fields.integer("num_cat");
   const bounds = fields.numbers("cat_boundaries", count + 1);
   const total = bounds[count]!;
-  if (!(total >= 0 && total <= MAX_CATEGORY_WORDS))
-    throw invalidModel(
-      `${fields.path}: cat_boundaries: expected at most ${MAX_CATEGORY_WORDS}, got ${total}`,
-    );
   const words = fields.numbers("cat_threshold", total);
   return (index) => {
     const [begin, end] = [bounds[index], bounds[index + 1]];
     if (begin === undefined || end === undefined || !(begin >= 0 && begin <= end && end <= total))
       throw invalidModel(`${fields.path}: expected a categorical split from 0 to ${count - 1}, got ${index}`);
+    if (end - begin > MAX_CATEGORY_WORDS)
+      throw invalidModel(
+        `${fields.path}: cat_boundaries: expected at most ${MAX_CATEGORY_WORDS} words a split, got ${end - begin}`,
+      );
     const categories: number[] = [];
     for (let bit = 0; bit < 32 * (end - begin); bit++) {
       if ((words[begin + (bit >> 5)]! & (1 << (bit & 31))) !== 0) categories.push(bit);

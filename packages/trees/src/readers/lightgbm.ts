@@ -24,13 +24,16 @@ export function readLightgbm(bytes: Uint8Array, options: TreeFileOptions): Fores
       `LightGBM: num_tree_per_iteration: expected ${classes}, the number of classes, got ${perRound}`,
     );
   const { link, task } = lightgbmObjective(head!.text("objective", ""), classes);
+  const averages = head!.has("average_output");
+  // The leaves of a random forest of an old release are converted already.
+  const isConverted = averages && head!.text("version", "") === "v2";
   const builder = new ForestBuilder({
     features: head!.integer("max_feature_idx") + 1,
     groups: classes,
     task,
-    link,
+    link: isConverted ? { name: "identity" } : link,
     base: new Float64Array(classes),
-    averages: head!.has("average_output"),
+    averages,
     single: false,
     leafWidth: 1,
   });
@@ -46,16 +49,17 @@ export function readLightgbm(bytes: Uint8Array, options: TreeFileOptions): Fores
   return builder.build();
 }
 
+/** The line after the trees. Releases before 2.2 write only the heading of what follows. */
+const END_OF_TREES = /^(end of trees|feature[ _]importances:)$/;
+
 /** The lines before the first tree, and those of each tree. */
 function sections(text: string): LineFields[] {
   const found = [new LineFields("LightGBM")];
   for (const raw of text.split("\n")) {
     const line = raw.trimEnd();
-    if (line === "end of trees") break;
+    if (END_OF_TREES.test(line)) return found;
     if (line.startsWith("Tree=")) found.push(new LineFields(`LightGBM tree ${found.length - 1}`));
     else if (line !== "") found.at(-1)!.add(line);
   }
-  if (!/^end of trees\r?$/m.test(text))
-    throw invalidModel("LightGBM: the file is cut off: expected the line 'end of trees', got none");
-  return found;
+  throw invalidModel("LightGBM: the file is cut off: expected the line 'end of trees', got none");
 }

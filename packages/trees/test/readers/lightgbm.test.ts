@@ -97,6 +97,21 @@ describe("a LightGBM model", () => {
     expect(model.predict(Float32Array.of(10, 1, 0))[0]).toBe(1);
   });
 
+  test("of an old release ends with the heading of its feature importances", () => {
+    const old = text("regression")
+      .replace("end of trees\n", "")
+      .replace("feature_importances", "feature importances");
+    expect(new TreeModel({ model: Buffer.from(old) }).predict(Float32Array.of(10, 1, 0))[0]).toBe(0.5);
+  });
+
+  test("of an old random forest has converted leaves, whose average is the answer", () => {
+    const forest = text("binary sigmoid:1", "average_output\n");
+    const answer = (model: string) =>
+      new TreeModel({ model: Buffer.from(model) }).predict(Float32Array.of(10, 1, 0))[0];
+    expect(answer(forest.replace("version=v4", "version=v2"))).toBe(0.5);
+    expect(answer(forest)).toBeCloseTo(1 / (1 + Math.exp(-0.5)), 6);
+  });
+
   test.each([
     ["objective=regression", "objective=fancy", 'UNSUPPORTED Unknown objective name: "fancy"'],
     ["objective=regression", "objective=binary", /not a valid binary objective: expected sigmoid above 0/],
@@ -112,7 +127,8 @@ describe("a LightGBM model", () => {
     ["split_feature=0", "split_feature=3", /expected a feature from 0 to 2, got 3/],
     ["max_feature_idx=2", "max_feature_idx=-1", /number of features: expected at least 1, got 0/],
     ["is_linear=0", "is_linear=1", /UNSUPPORTED LightGBM: tree 0 has linear models/],
-    ["end of trees", "", /the file is cut off/],
+    [/end of trees[\s\S]*/, "", /the file is cut off/],
+    ["cat_boundaries=0 2", "cat_boundaries=0 9", /cat_threshold: expected 9 numbers, got 2/],
     ["leaf_value=0.5", "leaf_value=0.5x", /leaf_value: expected a number, got "0.5x"/],
     ["num_class=1", "num_class=999999999", /number of classes: expected one for each tree at most/],
   ])("is refused with %s as %s", (from, to, expected) => {

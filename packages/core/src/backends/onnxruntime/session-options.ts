@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { definedMembers } from "@tritonjs/protocol";
 import type { OnnxRuntimeOptions } from "./options.js";
 
 /** Options of a session that are the same for all models. */
@@ -20,9 +21,8 @@ export function sessionOptions(
   instanceCount: number,
 ): Readonly<Record<string, unknown>> {
   const { sessionConfig, intraOpNumThreads, logSeverityLevel, ...others } = settings;
-  const given = Object.entries(others).filter(([, value]) => value !== undefined);
   return {
-    ...Object.fromEntries(given),
+    ...definedMembers(others),
     intraOpNumThreads: intraOpNumThreads ?? Math.max(1, Math.floor(availableParallelism() / instanceCount)),
     logSeverityLevel: logSeverityLevel ?? FATAL_ALONE,
     extra: { ...DEFAULT_ENTRIES, ...sessionConfig },
