@@ -61,6 +61,10 @@ async function fuzz(target: string): Promise<number> {
   });
   const runs = reports.reduce((sum, report) => sum + report.runs, 0);
   const last = reports.at(-1);
+  const minutes = (performance.now() - start) / 60_000;
+  rows.push(
+    `| ${target} | ${seed} | ${runs} | ${minutes.toFixed(0)} | ${findings} | ${mb(last?.growthBytes ?? 0)} MB |`,
+  );
   if (last !== undefined) console.log(`${line(target, seed, { ...last, runs, findings }, start)} END`);
   for (const [outcome, number] of Object.entries(last?.outcomes ?? {}).slice(0, 20)) {
     console.log(`  ${String(number).padStart(9)} ${outcome}`);
@@ -95,6 +99,8 @@ function count(name: string, text: string): number {
   process.exit(2);
 }
 
+const rows = ["| target | seed | inputs | minutes | faults | memory grown |", "|---|---|---|---|---|---|"];
 let found = 0;
 for (const name of names) found += await fuzz(name);
+console.log(`\n${rows.join("\n")}`);
 process.exitCode = found > 0 ? 1 : 0;

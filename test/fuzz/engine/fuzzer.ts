@@ -264,11 +264,16 @@ function halves<T>(list: readonly T[]): (readonly T[])[] {
   return [list.slice(0, middle), list.slice(middle)].filter(({ length }) => length > 0);
 }
 
-/** Findings with the same text but for numbers and quoted parts are one. */
-const keyOf = (text: string): string => text.replace(/\d+|'[^']*'|"[^"]*"/g, "#");
+/** Findings of one place of the packages are one, and so are those with one text but for numbers and quoted parts. */
+function keyOf(text: string): string {
+  const [, name, place] = /^(\w+): [\s\S]*( at .*\/packages\/.*)$/.exec(text) ?? [];
+  return place === undefined ? text.replace(/[\d.e+-]+|'[^']*'|"[^"]*"/g, "#") : name + place;
+}
 
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return `thrown: ${String(error)}`;
-  const place = error.stack?.split("\n").find((line) => /^\s+at .*(?:packages|fuzz)\//.test(line));
+  const place = error.stack
+    ?.split("\n")
+    .find((line) => /^\s+at (?!expectThat).*(?:packages|fuzz)\//.test(line));
   return `${error.name}: ${error.message.slice(0, 500)}${place === undefined ? "" : ` ${place.trim()}`}`;
 }

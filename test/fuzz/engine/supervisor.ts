@@ -1,4 +1,4 @@
-import { type ChildProcess, fork } from "node:child_process";
+import { fork } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,15 +12,14 @@ export interface SupervisedRun extends Omit<FuzzTask, "file" | "repeat"> {
   readonly program: string;
   /** Milliseconds without a finished batch after which the process counts as hanging. */
   readonly hangMs: number;
+  /** Most processes that are started after one hung or crashed; 10 unless given. */
+  readonly restarts?: number;
   readonly onFinding: (finding: Finding) => void;
   readonly onProgress: (report: FuzzReport) => void;
 }
 
 /** How a process ended. */
 type End = { readonly report: FuzzReport | undefined } | { readonly fault: string; readonly ran: number };
-
-/** Most processes that are started after one hung or crashed. */
-const MAX_RESTARTS = 10;
 
 /**
  * Runs a target in a process of its own. When the process hangs or crashes, finds the input that does it, and goes on
@@ -33,7 +32,7 @@ export async function supervise(run: SupervisedRun): Promise<FuzzReport[]> {
   try {
     const reports: FuzzReport[] = [];
     let done = 0;
-    for (let attempt = 0; attempt <= MAX_RESTARTS && done < run.runs; attempt++) {
+    for (let attempt = 0; attempt <= (run.restarts ?? 10) && done < run.runs; attempt++) {
       const file = join(folder, `inputs-${attempt}`);
       let last: FuzzReport | undefined;
       const task = { ...run, file, seed: run.seed + attempt, runs: run.runs - done };
@@ -69,11 +68,12 @@ async function findInput(run: SupervisedRun, file: string, fault: string): Promi
 
 function runProcess(
   run: SupervisedRun,
-  { program: _program, ...task }: FuzzTask & { program?: string },
+  { target, file, seed, runs, timeMs, coverage, repeat }: FuzzTask,
   onProgress: (report: FuzzReport) => void,
 ): Promise<End> {
   return new Promise((resolve) => {
-    const child: ChildProcess = fork(run.program, [JSON.stringify(task)], { execArgv: ["--expose-gc"] });
+    const task: FuzzTask = { target, file, seed, runs, timeMs, coverage, repeat };
+    const child = fork(run.program, [JSON.stringify(task)], { execArgv: ["--expose-gc"] });
     let fault: string | undefined;
     let report: FuzzReport | undefined;
     let ended = false;

@@ -60,6 +60,9 @@ const CALLS = [
   { model: "uint64", way: "infer", inputs: { IN: [{ $bigint: "18446744073709551615" }, 1] } },
 ];
 
+/** Error of a value of the caller, which reaches the caller as it is. */
+const OWN_FAULT = "a getter of the caller";
+
 /** Calls in process with values of all kinds: each resolves, or rejects with one of the library's errors. */
 export async function open(): Promise<FuzzTarget> {
   const { triton, handles } = await openIdentityModels();
@@ -130,7 +133,7 @@ export async function open(): Promise<FuzzTarget> {
         await handle[way](call.inputs as never, options);
         return "answered";
       } catch (error) {
-        return refusalOf(error);
+        return (error as Error).message === OWN_FAULT ? "the caller's own error" : refusalOf(error);
       }
     },
     async check() {
@@ -187,7 +190,7 @@ const VALUES: Readonly<Record<string, Make>> = {
       {},
       {
         get() {
-          throw new Error("a getter of the caller");
+          throw new Error(OWN_FAULT);
         },
       },
     ),

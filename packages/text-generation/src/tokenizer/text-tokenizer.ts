@@ -38,9 +38,18 @@ export class TextTokenizer {
     this.longestTokenBytes = longest * (this.spelling === "byte_level" ? 1 : 4);
   }
 
-  /** @param addSpecialTokens true to add the tokens that begin every text, as the tokenizer's files say */
+  /**
+   * @param addSpecialTokens true to add the tokens that begin every text, as the tokenizer's files say
+   * @throws TritonError INTERNAL for a text with a part for which the files have no token
+   */
   encode(text: string, addSpecialTokens: boolean): number[] {
-    return this.#tokenizer.encode(text, { add_special_tokens: addSpecialTokens }).ids;
+    const { ids } = this.#tokenizer.encode(text, { add_special_tokens: addSpecialTokens });
+    if (ids.every(isTokenNumber)) return ids;
+    const wrong = ids.find((id: unknown) => !isTokenNumber(id));
+    throw new TritonError(
+      "INTERNAL",
+      `cannot encode the text: expected token numbers of tokenizer.json, got ${wrong}`,
+    );
   }
 
   /** Decodes tokens with the tokenizer's own decoder. Special tokens are left out. */
@@ -111,11 +120,12 @@ function open({ tokenizer: json, config }: TokenizerFiles): OpenedTokenizer {
     const { added_tokens, decoder } = json as { added_tokens?: readonly AddedToken[]; decoder?: unknown };
     const tokens: string[] = [];
     for (const [token, id] of tokenizer.get_vocab(true)) {
-      if (!Number.isInteger(id) || id < 0 || id >= MAX_TOKENS) throw new RangeError(`the token number ${id}`);
+      if (!isTokenNumber(id)) throw new RangeError(`the token number ${id}`);
       if (typeof token !== "string") throw new TypeError(`token ${id} of type ${typeof token}`);
       tokens[id] = token;
     }
     const added = (added_tokens ?? []).map(({ id, content, special }) => ({ id, content, special }));
+    for (const { id } of added) if (!isTokenNumber(id)) throw new RangeError(`the added token number ${id}`);
     // Some faults of a file show only when it is used.
     tokenizer.encode("a", { add_special_tokens: true });
     return { tokenizer, added, tokens, decoder };
@@ -126,6 +136,10 @@ function open({ tokenizer: json, config }: TokenizerFiles): OpenedTokenizer {
       { reason: "INVALID_MODEL", cause: error },
     );
   }
+}
+
+function isTokenNumber(id: unknown): boolean {
+  return Number.isInteger(id) && (id as number) >= 0 && (id as number) < MAX_TOKENS;
 }
 
 /** A decoder may be a sequence of decoders. */
