@@ -5,12 +5,15 @@ const LONG = [
   // Replays of recordings.
   "test/golden/**/*.test.ts",
   "test/conformance/onnx-{operators,data}.test.ts",
+  // Frames of HTTP/2 that a Python program writes.
+  "test/conformance/http2-frames.test.ts",
   // Random, hostile and large loads.
   "test/simulation/*-load.test.ts",
   "packages/trees/test/**/*.fuzz.test.ts",
   "packages/media/test/**/*.fuzz.test.ts",
   "packages/tools/test/analyze/search/*.exhaustive.test.ts",
   "test/stress/**/*.test.ts",
+  "test/fuzz/random-inputs.test.ts",
   "packages/core/test/scheduler/priority-queue.mass-cancellation.test.ts",
   "packages/http/test/bad-inputs/{framing,encodings}.test.ts",
   "packages/grpc/test/server.bad-input.test.ts",

@@ -116,16 +116,23 @@ const MAX_TOKENS = 2 ** 22;
 
 function open({ tokenizer: json, config }: TokenizerFiles): OpenedTokenizer {
   try {
+    const { model, added_tokens, decoder } = json as {
+      model?: { vocab?: object };
+      added_tokens?: readonly AddedToken[];
+      decoder?: unknown;
+    };
+    // Before the tokenizer makes a list of them. A list of tokens has their numbers as indices.
+    const { vocab = {} } = model ?? {};
+    if (!Array.isArray(vocab)) Object.values(vocab).forEach(assertTokenNumber);
+    for (const { id } of added_tokens ?? []) assertTokenNumber(id);
     const tokenizer = new Tokenizer(json, config);
-    const { added_tokens, decoder } = json as { added_tokens?: readonly AddedToken[]; decoder?: unknown };
     const tokens: string[] = [];
     for (const [token, id] of tokenizer.get_vocab(true)) {
-      if (!isTokenNumber(id)) throw new RangeError(`the token number ${id}`);
+      assertTokenNumber(id);
       if (typeof token !== "string") throw new TypeError(`token ${id} of type ${typeof token}`);
       tokens[id] = token;
     }
     const added = (added_tokens ?? []).map(({ id, content, special }) => ({ id, content, special }));
-    for (const { id } of added) if (!isTokenNumber(id)) throw new RangeError(`the added token number ${id}`);
     // Some faults of a file show only when it is used.
     tokenizer.encode("a", { add_special_tokens: true });
     return { tokenizer, added, tokens, decoder };
@@ -136,6 +143,11 @@ function open({ tokenizer: json, config }: TokenizerFiles): OpenedTokenizer {
       { reason: "INVALID_MODEL", cause: error },
     );
   }
+}
+
+function assertTokenNumber(id: unknown): void {
+  if (!isTokenNumber(id))
+    throw new RangeError(`the token number ${id}, not an integer from 0 to ${MAX_TOKENS - 1}`);
 }
 
 function isTokenNumber(id: unknown): boolean {
