@@ -1,12 +1,4 @@
-import {
-  batch,
-  type DataType,
-  type ModelHandle,
-  sample,
-  type TensorSpec,
-  Triton,
-  type TritonOptions,
-} from "@tritonjs/core";
+import { batch, type DataType, type ModelHandle, sample, type TensorSpec, Triton } from "@tritonjs/core";
 
 export const DATA_TYPES = [
   ...(["FP32", "FP64", "FP16", "BF16", "INT8", "INT16", "INT32", "INT64"] as const),
@@ -26,8 +18,13 @@ export interface IdentityModels {
  * A server with a model for each data type, which returns its input `IN` as `OUT`, and with models that have a batch,
  * sequences, several responses, and two inputs. No group of operations is restricted.
  */
-export async function openIdentityModels(options: TritonOptions = {}): Promise<IdentityModels> {
-  const triton = new Triton({ logger, security: { restrictedEndpoints: [] }, ...options });
+export async function openIdentityModels(): Promise<IdentityModels> {
+  const triton = new Triton({
+    logger,
+    security: { restrictedEndpoints: [] },
+    allowClientSharedMemory: true,
+    trace: {},
+  });
   const handles: ModelHandle<readonly TensorSpec[], readonly TensorSpec[]>[] = DATA_TYPES.map((dtype) =>
     triton.bind({
       modelName: dtype.toLowerCase(),

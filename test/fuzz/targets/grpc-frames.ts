@@ -29,7 +29,7 @@ const PING: Http2Frame = { type: 6, flags: 0, stream: 0, payload: Buffer.from("f
 export async function open(): Promise<FuzzTarget> {
   const { triton } = await openIdentityModels();
   const { addresses } = await triton.serve({
-    frontends: [grpc({ port: 0, maxReceiveMessageSize: 1 << 20 })],
+    frontends: [grpc({ port: 0, maxReceiveMessageSize: 1 << 20, reflection: true })],
   });
   const { port } = addresses.grpc!;
   const seeds = seedsOf();

@@ -12,7 +12,7 @@ import { openIdentityModels, V2_TOKENS } from "../support/identity-models.js";
 export async function open(): Promise<FuzzTarget> {
   const { triton } = await openIdentityModels();
   const { addresses } = await triton.serve({
-    frontends: [grpc({ port: 0, maxReceiveMessageSize: 1 << 20 })],
+    frontends: [grpc({ port: 0, maxReceiveMessageSize: 1 << 20, reflection: true })],
   });
   const calls = new GrpcCalls(addresses.grpc!.port);
   const seeds = GRPC_METHODS.flatMap(({ messages }, method) =>

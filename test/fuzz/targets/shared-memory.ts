@@ -15,7 +15,7 @@ const MARK = 0xa5;
  * must stay.
  */
 export async function open(): Promise<FuzzTarget> {
-  const { triton } = await openIdentityModels({ allowClientSharedMemory: true });
+  const { triton } = await openIdentityModels();
   const key = `/tritonjs-fuzz-${process.pid}`;
   const memory = await SharedMemoryRegion.create(key, 2 * PAGE_BYTES);
   memory.write(new Uint8Array(memory.byteSize).fill(MARK));
