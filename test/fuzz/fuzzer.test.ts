@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runInThisContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
-import { type Finding, Fuzzer, type FuzzOptions } from "./engine/fuzzer.js";
+import type { Finding } from "./engine/finding.js";
+import { Fuzzer, type FuzzOptions } from "./engine/fuzzer.js";
 import { supervise } from "./engine/supervisor.js";
 import type { FuzzTarget } from "./engine/target.js";
 

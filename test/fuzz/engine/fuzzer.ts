@@ -1,15 +1,9 @@
 import { BlockCoverage } from "./coverage.js";
+import { type Finding, keyOf, textOf } from "./finding.js";
 import { InputSource } from "./input-source.js";
 import { MemoryWatch } from "./memory-watch.js";
 import { minimise } from "./minimise.js";
 import type { FuzzTarget } from "./target.js";
-
-/** A fault, with the smallest input that was found for it. */
-export interface Finding {
-  readonly input: Uint8Array;
-  /** Error, with the first line of its stack inside the repository. */
-  readonly text: string;
-}
 
 /** Settings of a run. */
 export interface FuzzOptions {
@@ -48,7 +42,7 @@ const SUSPICIOUS_MS = 300;
 const MAX_COVERAGE_SHARE = 0.25;
 /** Readings of memory in a run. */
 const READINGS = 20;
-/** Findings with one text that are minimised and reported. */
+/** Most findings of a run. */
 const MAX_FINDINGS = 40;
 
 /** Sends random inputs to a target, and keeps those that reach new code as a base of further ones. */
@@ -205,15 +199,11 @@ export class Fuzzer {
       return;
     }
     if (performance.now() - start < SUSPICIOUS_MS || (this.#target.lanes ?? 1) > 1) return;
-    const { user, system } = await this.#costOf(input);
-    const ms = (user + system) / 1000;
-    if (ms > SLOW_MS) this.#report({ input, text: `takes ${Math.round(ms)} ms of processor time` });
-  }
-
-  async #costOf(input: Uint8Array): Promise<NodeJS.CpuUsage> {
     const before = process.cpuUsage();
     await this.#endOf(input);
-    return process.cpuUsage(before);
+    const { user, system } = process.cpuUsage(before);
+    const ms = (user + system) / 1000;
+    if (ms > SLOW_MS) this.#report({ input, text: `takes ${Math.round(ms)} ms of processor time` });
   }
 
   /** Text of the fault of an input; undefined for none. */
@@ -262,18 +252,4 @@ export class Fuzzer {
 function halves<T>(list: readonly T[]): (readonly T[])[] {
   const middle = list.length >> 1;
   return [list.slice(0, middle), list.slice(middle)].filter(({ length }) => length > 0);
-}
-
-/** Findings of one place of the packages are one, and so are those with one text but for numbers and quoted parts. */
-function keyOf(text: string): string {
-  const [, name, place] = /^(\w+): [\s\S]*( at .*\/packages\/.*)$/.exec(text) ?? [];
-  return place === undefined ? text.replace(/[\d.e+-]+|'[^']*'|"[^"]*"/g, "#") : name + place;
-}
-
-function textOf(error: unknown): string {
-  if (!(error instanceof Error)) return `thrown: ${String(error)}`;
-  const place = error.stack
-    ?.split("\n")
-    .find((line) => /^\s+at (?!expectThat).*(?:packages|fuzz)\//.test(line));
-  return `${error.name}: ${error.message.slice(0, 500)}${place === undefined ? "" : ` ${place.trim()}`}`;
 }

@@ -2,8 +2,9 @@ import { fork } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Finding } from "./finding.js";
 import type { FuzzMessage, FuzzTask } from "./fuzz-process.js";
-import type { Finding, FuzzReport } from "./fuzzer.js";
+import type { FuzzReport } from "./fuzzer.js";
 import { readRunningInputs } from "./running-inputs.js";
 
 /** Settings of a supervised run. */
