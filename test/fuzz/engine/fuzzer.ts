@@ -13,6 +13,8 @@ export interface FuzzOptions {
   readonly timeMs?: number;
   /** Guides the inputs by coverage; true unless given. */
   readonly coverage?: boolean;
+  /** Largest share of the time that coverage may take, once every good input has run; 0.25 unless given. */
+  readonly coverageShare?: number;
   /** Gets the inputs that are about to run. */
   readonly onBatch?: (inputs: readonly Uint8Array[]) => void;
   readonly onFinding?: (finding: Finding) => void;
@@ -38,8 +40,6 @@ const LARGEST_BATCH = 512;
 /** Milliseconds of processor time after which an input counts as slow, and of wall time after which it is measured. */
 const SLOW_MS = 1000;
 const SUSPICIOUS_MS = 300;
-/** Largest share of the time that coverage may take, once every seed has run. */
-const MAX_COVERAGE_SHARE = 0.25;
 /** Readings of memory in a run. */
 const READINGS = 20;
 /** Most findings of a run. */
@@ -137,7 +137,8 @@ export class Fuzzer {
   /** Runs the inputs, and tells whether they reached new code. */
   async #runBatch(inputs: readonly Uint8Array[]): Promise<boolean> {
     this.#options.onBatch?.(inputs);
-    const isGuided = this.#coverageMs <= MAX_COVERAGE_SHARE * (performance.now() - this.#startMs);
+    const { coverageShare = 0.25 } = this.#options;
+    const isGuided = this.#coverageMs <= coverageShare * (performance.now() - this.#startMs);
     const coverage = isGuided ? this.#coverage : undefined;
     this.#spend(() => coverage?.take());
     await this.#runLanes(inputs);

@@ -10,8 +10,8 @@ import { V2_TOKENS } from "../support/identity-models.js";
 
 const CONFIG = `backend: "identity"
 max_batch_size: 4
-input [ { name: "IN" data_type: TYPE_FP32 dims: [ -1 ] } ]
-output [ { name: "OUT" data_type: TYPE_FP32 dims: [ -1 ] } ]
+input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ -1 ] } ]
 `;
 
 /** Loading and unloading: names, configurations and files of load requests. Nothing may leave the repository. */
@@ -37,8 +37,8 @@ export async function open(): Promise<FuzzTarget> {
   const config = {
     backend: "identity",
     max_batch_size: 4,
-    input: [{ name: "IN", data_type: "TYPE_FP32", dims: [-1] }],
-    output: [{ name: "OUT", data_type: "TYPE_FP32", dims: [-1] }],
+    input: [{ name: "INPUT0", data_type: "TYPE_FP32", dims: [-1] }],
+    output: [{ name: "OUTPUT0", data_type: "TYPE_FP32", dims: [-1] }],
   };
   return fetchTarget({
     open: (onError) => fetchHandler(triton, { onError }),
