@@ -5,6 +5,8 @@ const LONG = [
   // Replays of recordings.
   "test/golden/**/*.test.ts",
   "test/conformance/onnx-{operators,data}.test.ts",
+  // Frames of HTTP/2 that a Python program writes.
+  "test/conformance/http2-frames.test.ts",
   // Random, hostile and large loads.
   "test/simulation/*-load.test.ts",
   "packages/trees/test/**/*.fuzz.test.ts",
@@ -12,6 +14,7 @@ const LONG = [
   "packages/tools/test/analyze/search/*.exhaustive.test.ts",
   "test/stress/**/*.test.ts",
   "test/security/{http2-floods,slow-clients,many-connections,overload}.test.ts",
+  "test/fuzz/random-inputs.test.ts",
   "packages/core/test/scheduler/priority-queue.mass-cancellation.test.ts",
   "packages/http/test/bad-inputs/{framing,encodings}.test.ts",
   "packages/grpc/test/server.bad-input.test.ts",

@@ -78,7 +78,8 @@ describe.each(Object.entries(ways))("with three times its capacity over %s, a se
         },
         (error: unknown) => {
           // An error on a stream has a text and no code.
-          if (TritonError.is(error) && error.message.includes("Exceeds maximum queue size")) settled.refused++;
+          if (TritonError.is(error) && error.message.includes("Exceeds maximum queue size"))
+            settled.refused++;
           else other.push(error);
         },
       );

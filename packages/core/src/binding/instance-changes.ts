@@ -8,7 +8,7 @@ import {
   instanceGroups,
   normalizeInstanceGroups,
 } from "../config/placement/instance-groups.js";
-import { planInstances } from "../config/placement/instances.js";
+import { countInstances } from "../config/placement/instances.js";
 
 import type { ExecutorPlan } from "./plan-executors.js";
 
@@ -23,7 +23,7 @@ export function instanceProblems(
       ? []
       : hostingProblems("config.instanceGroup", hosting, isolations, isNative),
   );
-  const instances = planInstances(config).length;
+  const instances = countInstances(config);
   if (exactInstanceCount !== undefined && exactInstanceCount !== instances) {
     problems.push(
       `inferFunc has ${exactInstanceCount} functions, one for each instance, but config.instanceGroup ` +

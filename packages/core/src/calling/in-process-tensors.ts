@@ -4,6 +4,7 @@ import {
   NO_PARAMETERS,
   type Shape,
   Tensor,
+  TritonError,
   tensorFromValue,
   toNdArray,
   type ValueTarget,
@@ -37,6 +38,14 @@ const UNKNOWN_INPUT = Tensor.fromElements("BYTES", [1], [new Uint8Array()]);
  * @throws TritonError INVALID_ARG for a value that cannot become a tensor of the input's data type.
  */
 export function toTensors(config: ModelConfig, values: InputValues, added: boolean): Map<string, Tensor> {
+  if (typeof values !== "object" || values === null) {
+    const got = values === null ? "null" : typeof values;
+    throw new TritonError(
+      "INVALID_ARG",
+      `inputs of model '${config.name}': expected an object with a value for each input, got ${got}`,
+      { reason: "INVALID_INPUT" },
+    );
+  }
   const targets = targetsOf(config);
   const tensors = new Map<string, Tensor>();
   for (const name of Object.keys(values)) {

@@ -96,6 +96,13 @@ function earlier(deadline: number | undefined, timeoutMs: number, now: number): 
 
 /** Checks parameters at run time, for callers without TypeScript: not every value can be sent to a worker. */
 function checkParameters(model: string, parameters: NonNullable<InferOptions["parameters"]>): void {
+  if (typeof parameters !== "object" || parameters === null) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `parameters of a request to model '${model}': expected an object, got ${String(parameters)}`,
+      { reason: "INVALID_PARAMETER" },
+    );
+  }
   for (const [name, value] of Object.entries(parameters)) {
     if (!["string", "number", "bigint", "boolean"].includes(typeof value)) {
       throw new TritonError(

@@ -2,7 +2,7 @@ import type { NdArray } from "ndarray";
 import { TritonError } from "../errors/triton-error.js";
 import { bytesArray, bytesArrayLike } from "./bytes-array.js";
 import type { Elements } from "./data-type.js";
-import type { Shape } from "./shape.js";
+import { elementCount, type Shape } from "./shape.js";
 import type { Tensor } from "./tensor.js";
 import { viewOf } from "./view-classes.js";
 
@@ -53,10 +53,14 @@ export function isNdArray(value: unknown): value is NdArray<Elements> {
   );
 }
 
-/** The elements of an ndarray in row-major order: a view if they are already stored in that order, else a copy. */
+/**
+ * The elements of an ndarray in row-major order: a view if they are already stored in that order, else a copy.
+ *
+ * @throws TritonError INVALID_ARG for a shape with anything but integers of at least 0, and strides that leave the data
+ */
 export function contiguousElements(array: NdArray<Elements>): Elements {
   const { data, shape, stride, offset } = array;
-  const size = shape.reduce((product, dim) => product * dim, 1);
+  const size = elementCount(shape);
   if (isRowMajor(shape, stride)) {
     if (offset === 0 && data.length === size) return data;
     return Array.isArray(data)

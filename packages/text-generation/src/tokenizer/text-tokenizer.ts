@@ -25,28 +25,29 @@ export class TextTokenizer {
   readonly #bytes = new Map<number, Uint8Array>();
 
   /** @throws TritonError INVALID_ARG for a tokenizer that is not supported */
-  constructor({ tokenizer, config }: TokenizerFiles) {
-    this.#tokenizer = open(tokenizer, config);
-    const { added_tokens: added = [], decoder } = tokenizer as {
-      added_tokens?: readonly { id: number; content: string; special?: boolean }[];
-      decoder?: unknown;
-    };
+  constructor(files: TokenizerFiles) {
+    const { tokenizer, added, tokens, decoder } = open(files);
+    this.#tokenizer = tokenizer;
     this.#added = new Map(added.map(({ id, content }) => [id, content]));
     this.#special = new Set(added.filter(({ special }) => special).map(({ id }) => id));
-    const tokens: string[] = [];
-    let longest = 1;
-    for (const [token, id] of this.#tokenizer.get_vocab(true)) {
-      tokens[id] = token;
-      longest = Math.max(longest, token.length);
-    }
     this.tokens = Array.from(tokens, (token) => token ?? "");
     this.spelling = tokenSpelling(decoder);
+    const longest = tokens.reduce((most, { length }) => Math.max(most, length), 1);
     this.longestTokenBytes = longest * (this.spelling === "byte_level" ? 1 : 4);
   }
 
-  /** @param addSpecialTokens true to add the tokens that begin every text, as the tokenizer's files say */
+  /**
+   * @param addSpecialTokens true to add the tokens that begin every text, as the tokenizer's files say
+   * @throws TritonError INTERNAL for a text with a part for which the files have no token
+   */
   encode(text: string, addSpecialTokens: boolean): number[] {
-    return this.#tokenizer.encode(text, { add_special_tokens: addSpecialTokens }).ids;
+    const { ids } = this.#tokenizer.encode(text, { add_special_tokens: addSpecialTokens });
+    if (ids.every(isTokenNumber)) return ids;
+    const wrong = ids.find((id: unknown) => !isTokenNumber(id));
+    throw new TritonError(
+      "INTERNAL",
+      `cannot encode the text: expected token numbers of tokenizer.json, got ${wrong}`,
+    );
   }
 
   /** Decodes tokens with the tokenizer's own decoder. Special tokens are left out. */
@@ -92,9 +93,47 @@ export class TextTokenizer {
   }
 }
 
-function open(tokenizer: object, config: object): Tokenizer {
+/** A token that was added to the vocabulary. */
+interface AddedToken {
+  readonly id: number;
+  readonly content: string;
+  readonly special?: boolean;
+}
+
+/** What `tokenizer.json` says. */
+interface OpenedTokenizer {
+  readonly tokenizer: Tokenizer;
+  readonly added: readonly AddedToken[];
+  /** Spelling of each token, by number; there may be gaps. */
+  readonly tokens: readonly string[];
+  readonly decoder: unknown;
+}
+
+/** Numbers of tokens are below this, four times the largest vocabularies: a list of all tokens takes memory for gaps. */
+const MAX_TOKENS = 2 ** 22;
+
+function open({ tokenizer: json, config }: TokenizerFiles): OpenedTokenizer {
   try {
-    return new Tokenizer(tokenizer, config);
+    const { model, added_tokens, decoder } = json as {
+      model?: { vocab?: object };
+      added_tokens?: readonly AddedToken[];
+      decoder?: unknown;
+    };
+    // Before the tokenizer makes a list of them. A list of tokens has their numbers as indices.
+    const { vocab = {} } = model ?? {};
+    if (!Array.isArray(vocab)) Object.values(vocab).forEach(assertTokenNumber);
+    for (const { id } of added_tokens ?? []) assertTokenNumber(id);
+    const tokenizer = new Tokenizer(json, config);
+    const tokens: string[] = [];
+    for (const [token, id] of tokenizer.get_vocab(true)) {
+      assertTokenNumber(id);
+      if (typeof token !== "string") throw new TypeError(`token ${id} of type ${typeof token}`);
+      tokens[id] = token;
+    }
+    const added = (added_tokens ?? []).map(({ id, content, special }) => ({ id, content, special }));
+    // Some faults of a file show only when it is used.
+    tokenizer.encode("a", { add_special_tokens: true });
+    return { tokenizer, added, tokens, decoder };
   } catch (error) {
     throw new TritonError(
       "INVALID_ARG",
@@ -102,4 +141,13 @@ function open(tokenizer: object, config: object): Tokenizer {
       { reason: "INVALID_MODEL", cause: error },
     );
   }
+}
+
+function assertTokenNumber(id: unknown): void {
+  if (!isTokenNumber(id))
+    throw new RangeError(`the token number ${id}, not an integer from 0 to ${MAX_TOKENS - 1}`);
+}
+
+function isTokenNumber(id: unknown): boolean {
+  return Number.isInteger(id) && (id as number) >= 0 && (id as number) < MAX_TOKENS;
 }

@@ -66,7 +66,7 @@ function bar(request: TraceRequest, charactersPerMs: number): string {
   const end = at(request.endMs);
   if (batch === undefined) return ".".repeat(end);
   const start = Math.min(end, at(batch.startMs));
-  const computed = Math.min(end, at(batch.endMs));
+  const computed = Math.min(end, Math.max(start, at(batch.endMs)));
   return ".".repeat(start) + "#".repeat(computed - start) + "-".repeat(end - computed);
 }
 

@@ -70,6 +70,9 @@ export function normalizeInstanceGroups(
   });
 }
 
+/** Most instances of a group, far above the processors and GPUs of a machine: each takes memory and time to make. */
+const MAX_COUNT = 16_384;
+
 /** Lists problems with instance groups, in Triton's words where it has some. */
 export function instanceGroupProblems(
   { name: model, platform, instanceGroup }: Pick<ModelConfig, "name" | "platform" | "instanceGroup">,
@@ -80,6 +83,8 @@ export function instanceGroupProblems(
     const group = `instance group ${name} of model ${model}`;
     if (!Number.isInteger(count) || count < 1) {
       problems.push(`${group}: expected a count of at least 1, got ${count}`);
+    } else if (count > MAX_COUNT) {
+      problems.push(`${group}: expected a count of at most ${MAX_COUNT}, got ${count}`);
     }
     if (kind === "KIND_GPU") problems.push(...gpuProblems(group, wanted, gpus.numbers));
     else if (wanted.length > 0) problems.push(`${group} has kind ${kind} but specifies one or more GPUs`);

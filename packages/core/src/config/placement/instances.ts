@@ -38,6 +38,14 @@ export function planInstances(config: Pick<ModelConfig, "instanceGroup">): Plann
   return planned;
 }
 
+/** Number of all instances that a configuration asks for, however large. */
+export function countInstances({ instanceGroup }: Pick<ModelConfig, "instanceGroup">): number {
+  return instanceGroup.reduce(
+    (sum, { kind, count, gpus }) => sum + count * (kind === "KIND_GPU" ? gpus.length : 1),
+    0,
+  );
+}
+
 /** Key of the instances that can replace each other: all properties of the group except its name and count. */
 export function instanceSignature({ kind, deviceId, group }: PlannedInstance): string {
   const { rateLimiter, secondaryDevices, profile, passive, hostPolicy, hosting } = group;
