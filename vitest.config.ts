@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 const LONG = [
   // Replays of recordings.
   "test/golden/**/*.test.ts",
-  "test/conformance/onnx-{operators,data}.test.ts",
+  "test/conformance/onnx-{operators,data,engines}.test.ts",
   // Random, hostile and large loads.
   "test/simulation/*-load.test.ts",
   "packages/trees/test/**/*.fuzz.test.ts",
@@ -25,6 +25,7 @@ const LONG = [
   "test/core/worker-crashes.test.ts",
   "test/core/process-lifetime.test.ts",
   "test/core/native-calls-in-threads.test.ts",
+  "test/core/onnx-engine.faults.test.ts",
   "test/core/python-models/python-{backends,faults,process-lifetime,model-calls,readiness,interface}.test.ts",
   "test/core/python-models/{bound-python-models,execution-environments,torch-models}.test.ts",
   "test/core/{process,recycled}-instances.test.ts",

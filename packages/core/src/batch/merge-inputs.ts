@@ -1,5 +1,5 @@
 import { type Tensor, TritonError } from "@tritonjs/protocol";
-import { concatRows } from "../tensor/concat.js";
+import { concatRows, type JoinMemory } from "../tensor/concat.js";
 
 /** Tensors by name. */
 export type Tensors = ReadonlyMap<string, Tensor>;
@@ -9,9 +9,10 @@ export type Tensors = ReadonlyMap<string, Tensor>;
  * tensors. The inputs of a single request are passed on as they are. The batcher ensures that all requests have the
  * same inputs and dimensions.
  *
+ * @param memory of the joined input of a name, instead of new buffers
  * @throws TritonError INTERNAL for requests with different inputs; a callback that accepts them has to group them
  */
-export function mergeInputs(requests: readonly Tensors[]): Tensors {
+export function mergeInputs(requests: readonly Tensors[], memory?: (name: string) => JoinMemory): Tensors {
   const first = requests[0]!;
   if (requests.length === 1) return first;
   for (const inputs of requests) {
@@ -21,7 +22,13 @@ export function mergeInputs(requests: readonly Tensors[]): Tensors {
   }
   const merged = new Map<string, Tensor>();
   for (const name of first.keys()) {
-    merged.set(name, concatRows(requests.map((inputs) => inputs.get(name)!)));
+    merged.set(
+      name,
+      concatRows(
+        requests.map((inputs) => inputs.get(name)!),
+        memory?.(name),
+      ),
+    );
   }
   return merged;
 }

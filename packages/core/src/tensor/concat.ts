@@ -10,12 +10,16 @@ import {
   typedArrayFor,
 } from "@tritonjs/protocol";
 
+/** Returns memory of at least `byteSize` bytes for a joined tensor. */
+export type JoinMemory = (byteSize: number) => ArrayBuffer;
+
 /**
  * Joins tensors of one data type along their first axis in one new buffer.
  *
+ * @param memory the buffer to use instead of a new one; not used for `BYTES`
  * @throws TritonError UNSUPPORTED when their other dimensions differ.
  */
-export function concatRows(tensors: readonly Tensor[]): Tensor {
+export function concatRows(tensors: readonly Tensor[], memory?: JoinMemory): Tensor {
   const first = tensors[0]!;
   let rows = 0;
   for (const tensor of tensors) {
@@ -29,10 +33,11 @@ export function concatRows(tensors: readonly Tensor[]): Tensor {
   }
   const shape = [rows, ...first.shape.slice(1)];
   if (first.datatype === "BYTES") return concatBytes(tensors, shape);
-  if (tensors.every(({ hasElements }) => hasElements)) return concatElements(tensors, shape, first.datatype);
-  const out = new Uint8Array(
-    elementCount(shape) * elementByteSize(first.datatype as Exclude<DataType, "BYTES">),
-  );
+  if (tensors.every(({ hasElements }) => hasElements)) {
+    return concatElements(tensors, shape, first.datatype, memory);
+  }
+  const byteSize = elementCount(shape) * elementByteSize(first.datatype);
+  const out = memory === undefined ? new Uint8Array(byteSize) : new Uint8Array(memory(byteSize), 0, byteSize);
   let offset = 0;
   for (const tensor of tensors) {
     out.set(tensor.bytes, offset);
@@ -49,8 +54,15 @@ function concatElements(
   tensors: readonly Tensor[],
   shape: readonly number[],
   datatype: Exclude<DataType, "BYTES">,
+  memory: JoinMemory | undefined,
 ): Tensor {
-  const out = new (typedArrayFor(datatype))(elementCount(shape)) as Float32Array;
+  const count = elementCount(shape);
+  const Elements = typedArrayFor(datatype);
+  const out = (
+    memory === undefined
+      ? new Elements(count)
+      : new Elements(memory(count * Elements.BYTES_PER_ELEMENT), 0, count)
+  ) as Float32Array;
   let offset = 0;
   for (const tensor of tensors) {
     const elements = tensor.elements as TypedArray as Float32Array;
