@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 const LONG = [
   // Replays of recordings.
   "test/golden/**/*.test.ts",
-  "test/conformance/onnx-{operators,data}.test.ts",
+  "test/conformance/onnx-{operators,data,engines}.test.ts",
   // Frames of HTTP/2 that a Python program writes.
   "test/conformance/http2-frames.test.ts",
   // Random, hostile and large loads.
@@ -29,6 +29,7 @@ const LONG = [
   "test/core/worker-crashes.test.ts",
   "test/core/process-lifetime.test.ts",
   "test/core/native-calls-in-threads.test.ts",
+  "test/core/onnx-engine.faults.test.ts",
   "test/core/python-models/python-{backends,faults,process-lifetime,model-calls,readiness,interface}.test.ts",
   "test/core/python-models/{bound-python-models,execution-environments,torch-models}.test.ts",
   "test/core/{process,recycled}-instances.test.ts",

@@ -15,6 +15,7 @@ const ORDER = {
   protocol: ["errors", "async", "objects", "tensor", "model", "trace"],
   core: [
     "unbundled.ts",
+    "koffi.ts",
     "clock",
     "files",
     "tensor",

@@ -7,7 +7,7 @@ import { onnxModels } from "../support/onnx-models.mjs";
 import { answerCalls, programOptions } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
 
-const { tree, model: name, maxBatchSize = 32, threads = 1, batcher } = programOptions();
+const { tree, model: name, maxBatchSize = 32, threads = 1, batcher, engine = "worker" } = programOptions();
 const { Triton } = await importOf(tree, "core");
 const { onnxruntime } = await importOf(tree, "core", "backends/onnxruntime/index");
 const { http } = await importOf(tree, "http");
@@ -16,7 +16,7 @@ const { bytes, shape } = onnxModels[name]();
 const triton = new Triton();
 const model = triton.bind({
   modelName: name,
-  inferFunc: onnxruntime({ model: bytes, intraOpNumThreads: threads }),
+  inferFunc: onnxruntime({ model: bytes, intraOpNumThreads: threads, engine }),
   config: { maxBatchSize, ...(batcher && { batcher }), modelWarmup: [warmup(1), warmup(maxBatchSize)] },
 });
 await triton.ready();

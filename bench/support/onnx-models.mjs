@@ -125,6 +125,7 @@ const dense = (elements, width) => ({
  * time.
  */
 export const onnxModels = {
+  tiny: () => classifier("tiny", [16], [gemm("x", 1, "y")], [weights("w1", 16, 10), weights("b1", 10)]),
   mlp: () => mlp("mlp", 2048, 4),
   conv: () =>
     conv(
@@ -156,3 +157,19 @@ export const onnxModels = {
       average(128),
     ),
 };
+
+/** A dense layer whose weights take 200 MB. They are all alike, because random ones take seconds to make. */
+export function largeModel() {
+  const width = 7168;
+  return classifier(
+    "large",
+    [width],
+    [gemm("x", 1, "h"), gemm("h", 2, "y")],
+    [
+      { name: "w1", dims: [width, width], data: new Float32Array(width * width).fill(1 / width) },
+      { name: "b1", dims: [width], data: new Float32Array(width) },
+      weights("w2", width, 10),
+      weights("b2", 10),
+    ],
+  );
+}

@@ -48,3 +48,53 @@ export function matrixOnnx(): Uint8Array {
     ],
   });
 }
+
+/**
+ * A model that takes as long as its input says: `y` = `x` + 1 after `x` rounds, the largest of the batch, of a product
+ * of two matrices of 128 x 128. A round takes about a millisecond. Any number of rows.
+ */
+export function roundsOnnx(): Uint8Array {
+  const size = 128;
+  const matrix = new Float32Array(size * size).fill(1 / size);
+  const value = (name: string, elemType: OnnxElementType, dims: readonly (number | string)[]) => ({
+    name,
+    elemType,
+    dims,
+  });
+  return onnxModel({
+    name: "rounds",
+    opset: 17,
+    inputs: [value("x", "FLOAT", ["batch", 1])],
+    outputs: [value("y", "FLOAT", ["batch", 1])],
+    initializers: [
+      { name: "matrix", dims: [size, size], data: matrix },
+      { name: "go", dims: [], data: Uint8Array.of(1), elemType: "BOOL" },
+    ],
+    nodes: [
+      { op: "ReduceMax", inputs: ["x"], outputs: ["most"], attributes: { keepdims: { int: 0 } } },
+      { op: "Cast", inputs: ["most"], outputs: ["rounds"], attributes: { to: { int: 7 } } },
+      {
+        op: "Loop",
+        inputs: ["rounds", "go", "matrix"],
+        outputs: ["product"],
+        attributes: {
+          body: {
+            graph: {
+              name: "round",
+              inputs: [value("i", "INT64", []), value("more", "BOOL", []), value("m", "FLOAT", [size, size])],
+              outputs: [value("again", "BOOL", []), value("n", "FLOAT", [size, size])],
+              nodes: [
+                { op: "Identity", inputs: ["more"], outputs: ["again"] },
+                { op: "MatMul", inputs: ["m", "matrix"], outputs: ["n"] },
+              ],
+            },
+          },
+        },
+      },
+      // The mean of the product is 1 / 128, whatever the number of rounds.
+      { op: "ReduceMean", inputs: ["product"], outputs: ["mean"], attributes: { keepdims: { int: 0 } } },
+      { op: "Div", inputs: ["mean", "mean"], outputs: ["one"] },
+      { op: "Add", inputs: ["x", "one"], outputs: ["y"] },
+    ],
+  });
+}

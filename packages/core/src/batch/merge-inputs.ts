@@ -9,10 +9,10 @@ export type Tensors = ReadonlyMap<string, Tensor>;
  * tensors. The inputs of a single request are passed on as they are. The batcher ensures that all requests have the
  * same inputs and dimensions.
  *
- * @param allocate gives the buffers; by default they are new
+ * @param allocate gives the buffer of an input by its name; by default it is new
  * @throws TritonError INTERNAL for requests with different inputs; a callback that accepts them has to group them
  */
-export function mergeInputs(requests: readonly Tensors[], allocate?: Allocate): Tensors {
+export function mergeInputs(requests: readonly Tensors[], allocate?: (name: string) => Allocate): Tensors {
   const first = requests[0]!;
   if (requests.length === 1) return first;
   for (const inputs of requests) {
@@ -26,7 +26,7 @@ export function mergeInputs(requests: readonly Tensors[], allocate?: Allocate): 
       name,
       concatRows(
         requests.map((inputs) => inputs.get(name)!),
-        allocate,
+        allocate?.(name),
       ),
     );
   }

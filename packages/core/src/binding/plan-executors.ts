@@ -56,7 +56,7 @@ export function planExecutors({ inferFunc, strict = false, config }: AnyBindOpti
       generates: false,
       batches: true,
       isolations: inferFunc.isolations,
-      isNative: true,
+      isNative: inferFunc.endsBatches !== true,
       problems: [],
       mixesInputs: () => false,
       problemsWith: () => [],

@@ -107,6 +107,11 @@ export interface Backend {
    * @default chosen by the backend, and groups cannot choose
    */
   readonly isolations?: readonly Isolation[];
+  /**
+   * True if its executors can end a running batch, so that execution time limits also work outside of a process.
+   * @default false
+   */
+  readonly endsBatches?: boolean;
   /** Creates the executor of one instance. */
   createExecutor(context: ExecutorContext): Executor;
 }

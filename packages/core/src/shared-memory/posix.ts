@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import { TritonError } from "@tritonjs/protocol";
-import { importUnbundled } from "../unbundled.js";
+import { type Koffi, type NativeLibrary, requireKoffi } from "../koffi.js";
 
 /** The functions used of the system's C library. {@link loadPosix} loads them through koffi. */
 export interface Posix {
@@ -20,18 +20,6 @@ export interface Posix {
   copy(to: Uint8Array | bigint, from: Uint8Array | bigint, byteSize: number): void;
 }
 
-/** The part of koffi that is used. Its own types are missing when it is not installed. */
-interface Koffi {
-  /** Loads a library by name; `null` is the process itself with its loaded libraries. */
-  load(name: string | null): NativeLibrary;
-  errno(): number;
-}
-
-interface NativeLibrary {
-  // biome-ignore lint/suspicious/noExplicitAny: the definition gives the types of parameters and result.
-  func(definition: string): (...args: any[]) => any;
-}
-
 const OWNER_ONLY = 0o600;
 const PROT_READ_WRITE = 3;
 const MAP_SHARED = 1;
@@ -46,12 +34,15 @@ let loaded: Promise<Posix> | undefined;
  * @throws TritonError UNSUPPORTED on Windows, UNAVAILABLE when the package koffi is not installed.
  */
 export function loadPosix(): Promise<Posix> {
-  loaded ??= bindPosix(() => importUnbundled("koffi"), process.platform);
+  loaded ??= bindPosix(async () => requireKoffi(), process.platform);
   return loaded;
 }
 
 /** Loads the functions with a given koffi. */
-export async function bindPosix(importKoffi: () => Promise<Koffi>, platform: string): Promise<Posix> {
+export async function bindPosix(
+  importKoffi: () => Promise<Pick<Koffi, "load" | "errno">>,
+  platform: string,
+): Promise<Posix> {
   if (platform === "win32") {
     throw new TritonError("UNSUPPORTED", "Shared memory feature is currently not supported on Windows", {
       reason: "PLATFORM_NOT_SUPPORTED",
@@ -71,7 +62,7 @@ export async function bindPosix(importKoffi: () => Promise<Koffi>, platform: str
   }
 }
 
-function toPosix(koffi: Koffi): Posix {
+function toPosix(koffi: Pick<Koffi, "load" | "errno">): Posix {
   const library = koffi.load(null);
   const shm = shmLibrary(koffi);
   const open = shm.func("int shm_open(const char *name, int flags, ...)");
@@ -100,7 +91,7 @@ function toPosix(koffi: Koffi): Posix {
 }
 
 /** Before version 2.34 of glibc, `shm_open` was in a library of its own. */
-function shmLibrary(koffi: Koffi): NativeLibrary {
+function shmLibrary(koffi: Pick<Koffi, "load">): NativeLibrary {
   const library = koffi.load(null);
   try {
     library.func("int shm_unlink(const char *name)");

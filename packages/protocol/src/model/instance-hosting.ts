@@ -31,7 +31,8 @@ export interface InstanceHosting {
   readonly heapLimitMb?: number;
   /**
    * Time limit of a batch, in milliseconds. When a batch exceeds it, the instance is ended and restarted, and the batch
-   * fails with UNAVAILABLE. Not for `inline`, and for model files only with `process`. @default no limit
+   * fails with UNAVAILABLE. Not for `inline`, and for model files only with `process` or the ONNX engine `native`,
+   * which ends only the batch. @default no limit
    */
   readonly executionTimeoutMs?: number;
   /**

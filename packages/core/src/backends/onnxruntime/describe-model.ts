@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { type DescribedTensor, TritonError } from "@tritonjs/protocol";
+import { type DataType, type DescribedTensor, TritonError } from "@tritonjs/protocol";
 
 import type { ModelDescription } from "../../instance/backend.js";
 import { describeNotOnnx } from "./not-onnx.js";
@@ -16,6 +16,7 @@ import type { SessionTensor, SessionTensors } from "./session-tensors.js";
  * Describes an ONNX model from its file and, where there is one, an open session. The session infers the shapes of
  * outputs, whatever the file declares. Only the file tells scalars from tensors of unknown rank.
  *
+ * @param passesBfloat16 true for an engine that can pass tensors of bfloat16
  * @throws TritonError NOT_FOUND for a missing file, INVALID_ARG for a file that is not an ONNX model, UNSUPPORTED for
  * tensors that cannot pass through Node.
  */
@@ -23,6 +24,7 @@ export function describeOnnxModel(
   model: string | Uint8Array,
   session?: SessionTensors,
   file: OnnxDescription = readOnnxFile(model),
+  passesBfloat16 = false,
 ): ModelDescription {
   const label = labelOf(model);
   return {
@@ -33,11 +35,15 @@ export function describeOnnxModel(
   function toSpec(value: OnnxValue, kind: string, inSession: readonly SessionTensor[] = []): DescribedTensor {
     const { name, elementType, dims } = value;
     const inferred = inSession.find((one) => one.name === name);
-    const dtype = elementType === undefined ? inferred?.dtype : ONNX_DATA_TYPES[elementType];
+    const dtype = elementType === undefined ? inferred?.dtype : dataTypeOf(elementType);
     if (dtype === undefined)
       throw unsupported(`cannot serve the ONNX model ${label}: it has ${kind} '${name}'`, elementType);
     const shape = inferred !== undefined && inferred.shape.length > 0 ? inferred.shape : dims;
     return shape === undefined ? { name, dtype, shape: [], rankUnknown: true } : { name, dtype, shape };
+  }
+
+  function dataTypeOf(elementType: number): DataType | undefined {
+    return elementType === ONNX_BFLOAT16 && passesBfloat16 ? "BF16" : ONNX_DATA_TYPES[elementType];
   }
 }
 
@@ -49,7 +55,7 @@ export function lacksShapes({ outputs }: OnnxDescription): boolean {
 function unsupported(what: string, elementType: number | undefined): TritonError {
   const why =
     elementType === ONNX_BFLOAT16
-      ? "of type bfloat16, which onnxruntime-node cannot pass; cast it to float32 or float16 inside the model"
+      ? "of type bfloat16, which onnxruntime-node cannot pass; cast it to float32 or float16 inside the model, or use the engine 'native'"
       : `of ${typeName(elementType)}, which the protocol cannot carry`;
   return new TritonError("UNSUPPORTED", `${what} ${why}`, { reason: "MODEL_NOT_SUPPORTED" });
 }

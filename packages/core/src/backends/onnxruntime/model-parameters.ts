@@ -2,13 +2,14 @@ import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 
 import { accelerators } from "./accelerators.js";
 import { warnOfUnused } from "./ignored-parameters.js";
-import type { OnnxRuntimeOptions } from "./options.js";
+import type { OnnxEngine, OnnxRuntimeOptions } from "./options.js";
 
 /**
  * Reads the options of ONNX Runtime from a model's configuration: `optimization.graph.level`, its execution
  * accelerators, and the parameters `intra_op_thread_count`, `inter_op_thread_count`, `execution_mode`,
  * `enable_mem_arena` and `enable_mem_pattern`. Parameters that begin with `session.`, `optimization.` or `mlas.` are
- * entries of ONNX Runtime's session configuration. Our own are `strict_execution_providers` and `log_severity_level`.
+ * entries of ONNX Runtime's session configuration. Our own are `engine`, `strict_execution_providers` and
+ * `log_severity_level`.
  *
  * @param settings of the backend; they may hold thread counts for all models
  * @throws TritonError INVALID_ARG for an invalid value.
@@ -27,6 +28,7 @@ export function optionsOf(
   const providers = accelerators(config, warn);
   const entries = sessionConfig(config);
   const severity = severityLevel(config);
+  const engine = config.parameters.engine?.stringValue ?? settings.engine;
   warnOfUnused(config, settings, warn);
   return {
     graphOptimizationLevel: LEVELS.get(config.optimization?.graph?.level ?? 0) ?? "all",
@@ -39,6 +41,8 @@ export function optionsOf(
     ...(providers === undefined ? {} : { executionProviders: providers }),
     ...(entries === undefined ? {} : { sessionConfig: entries }),
     ...(severity === undefined ? {} : { logSeverityLevel: severity }),
+    // The backend checks it.
+    ...(engine === undefined ? {} : { engine: engine as OnnxEngine }),
   };
 }
 

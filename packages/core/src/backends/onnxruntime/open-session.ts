@@ -23,8 +23,8 @@ import { providersFor } from "./providers.js";
 import { sessionOptions } from "./session-options.js";
 import { sessionTensors } from "./session-tensors.js";
 
-/** The options of {@link openSession}: those of `onnxruntime` without the model. */
-export type OnnxSessionOptions = Omit<OnnxRuntimeOptions, "model">;
+/** The options of {@link openSession}: those of `onnxruntime` without the model and the engine. */
+export type OnnxSessionOptions = Omit<OnnxRuntimeOptions, "model" | "engine">;
 
 /**
  * Opens an ONNX model on the device of an instance, for a callback to run: with `cuda` on the instance's GPU, or on the

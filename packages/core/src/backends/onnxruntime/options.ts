@@ -1,10 +1,27 @@
+import { keyList } from "../../config/schema/key-list.js";
+
 /** An execution provider of ONNX Runtime: its name, or its name with options. */
 export type ExecutionProvider = string | { readonly name: string; readonly [option: string]: unknown };
+
+/**
+ * How ONNX Runtime is called. `worker`: each instance is a thread or a process with a session of its own. `native`:
+ * through ONNX Runtime's C interface in this process, with one session for all instances. `auto`: `native` where the
+ * machine and the model allow it, else `worker`, with the reason in the log.
+ */
+export type OnnxEngine = "worker" | "native" | "auto";
+
+/** The engines by name. */
+export const ONNX_ENGINES = keyList<Record<OnnxEngine, true>>({ worker: true, native: true, auto: true });
 
 /** Options of {@link onnxruntime}. */
 export interface OnnxRuntimeOptions {
   /** Path of the `.onnx` file, or its bytes. */
   readonly model: string | URL | Uint8Array;
+  /**
+   * How ONNX Runtime is called. `native` needs the package `koffi`, the provider `cpu`, and instances without
+   * `isolation`. @default "worker"
+   */
+  readonly engine?: OnnxEngine;
   /**
    * Providers in order of preference. A provider that cannot be used is skipped with a warning, and the next is tried.
    * The last resort is `cpu`.

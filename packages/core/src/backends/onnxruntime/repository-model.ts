@@ -3,17 +3,20 @@ import { join } from "node:path";
 import { TritonError } from "@tritonjs/protocol";
 import { assertInside } from "../../files/path-containment.js";
 import type { BackendFactory } from "../../instance/backend.js";
+import { hostingOf } from "../hosting-parameters.js";
 import { findModelFile, type ModelLocation, notFound } from "../model-file.js";
 import { checkExternalData } from "./external-data.js";
-import { onnxruntime } from "./index.js";
 import { optionsOf } from "./model-parameters.js";
+import { onnxBackend } from "./onnx-backend.js";
 
 /** The backend `onnxruntime` for models of a repository: `<version>/model.onnx`, or a directory with such a file. */
 export const onnxRuntimeBackend: BackendFactory = async (source) => {
   const model = await modelFile(source);
   await checkExternalData(source.directory, model);
   const { config, settings, warn } = source;
-  return onnxruntime({ model, onWarning: warn, ...optionsOf(config, settings, warn) });
+  const options = { model, onWarning: warn, ...optionsOf(config, settings, warn) };
+  const endsBatches = (options.engine ?? "worker") !== "worker";
+  return onnxBackend(options, hostingOf(source, ["worker", "process"], !endsBatches));
 };
 
 async function modelFile(source: ModelLocation): Promise<string> {

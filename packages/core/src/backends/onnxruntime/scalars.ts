@@ -1,5 +1,4 @@
 import type { ModelConfig, ModelInput, Tensor } from "@tritonjs/protocol";
-import type { Tensors } from "../../batch/merge-inputs.js";
 
 import type { SessionData } from "./create-session.js";
 
@@ -28,7 +27,7 @@ export function scalarInputs(
 export function scalarOutputs({
   maxBatchSize,
   output,
-}: Pick<ModelConfig, "maxBatchSize" | "output">): (outputs: Map<string, Tensor>) => Tensors {
+}: Pick<ModelConfig, "maxBatchSize" | "output">): (outputs: Map<string, Tensor>) => Map<string, Tensor> {
   if (maxBatchSize > 0) return (outputs) => outputs;
   const shapes = new Map(output.map((one) => [one.name, shapeOf(one)]));
   return (outputs) => {

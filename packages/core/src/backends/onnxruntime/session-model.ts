@@ -2,7 +2,6 @@ import { TritonError } from "@tritonjs/protocol";
 import type { Tensors } from "../../batch/merge-inputs.js";
 import { splitOutputs } from "../../batch/split-outputs.js";
 import type { InstanceInfo } from "../../callable/infer-context.js";
-import { sequenceTensors } from "../../config/schema/sequence-batching.js";
 import type {
   OpenModel,
   WorkerBatch,
@@ -13,6 +12,7 @@ import type {
 import { createSession, type SessionData } from "./create-session.js";
 import { importOnnxRuntime } from "./import-onnx-runtime.js";
 import { fromResults, toFeeds } from "./ort-tensors.js";
+import { outputNamesOf } from "./output-names.js";
 import { scalarInputs, scalarOutputs } from "./scalars.js";
 import { sessionTensors } from "./session-tensors.js";
 
@@ -35,9 +35,7 @@ export async function open(data: unknown, { warn }: Pick<WorkerHost, "warn">): P
   return {
     description: sessionTensors(session),
     load: ({ modelConfig }) => {
-      // The file may have more outputs than the model was bound with.
-      const states = sequenceTensors(modelConfig.sequenceBatching).outputs;
-      const outputNames = [...new Set([...modelConfig.output.map(({ name }) => name), ...states])];
+      const outputNames = outputNamesOf(modelConfig);
       const scalars = scalarInputs(data as SessionData, modelConfig);
       const shaped = scalarOutputs(modelConfig);
       const run: Run = async (inputs) =>

@@ -5,7 +5,7 @@ import type { OnnxRuntimeOptions } from "./options.js";
 /** Options of a session that are the same for all models. */
 export type SessionSettings = Omit<
   OnnxRuntimeOptions,
-  "model" | "executionProviders" | "strictProviders" | "onWarning"
+  "model" | "engine" | "executionProviders" | "strictProviders" | "onWarning"
 >;
 
 /** ONNX Runtime also throws the errors that it writes. Its warnings concern graphs, not faults. */

@@ -19,7 +19,14 @@ export function sessionProgram(
   { inputs }: OnnxDescription,
   device: InstanceDevice,
   instanceCount: number,
-  { model: _, executionProviders, strictProviders = false, onWarning: __, ...settings }: OnnxRuntimeOptions,
+  {
+    model: _,
+    engine: __,
+    executionProviders,
+    strictProviders = false,
+    onWarning: ___,
+    ...settings
+  }: OnnxRuntimeOptions,
 ): SessionProgram {
   const providers = providersFor(device, executionProviders);
   const data: SessionData = {

@@ -59,7 +59,7 @@ function packInputs(
     isPlain && execution.mergedInputs === undefined
       ? mergeInputs(
           requests.map(({ inputs }) => inputs),
-          allocate,
+          allocate && (() => allocate),
         )
       : joinInputs(execution);
   const inputs = packTensors(joined, transfer, isPlain && requests.length > 1, allocate);

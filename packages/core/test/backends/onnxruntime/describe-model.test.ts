@@ -44,7 +44,7 @@ describe("describing an ONNX file", () => {
   it("rejects bfloat16 inputs and outputs, and says what to do", () => {
     expect(thrownText(() => describeOnnxModel(identity("BFLOAT16", ["n"])))).toBe(
       "UNSUPPORTED cannot serve the ONNX model given as bytes: it has input 'x' of type bfloat16, which onnxruntime-node cannot pass; " +
-        "cast it to float32 or float16 inside the model",
+        "cast it to float32 or float16 inside the model, or use the engine 'native'",
     );
   });
 

@@ -1,0 +1,166 @@
+import { type InstanceHosting, type ModelConfig, type Tensor, TritonError } from "@tritonjs/protocol";
+import { mergeInputs, type Tensors } from "../../../batch/merge-inputs.js";
+import type { InstanceInfo } from "../../../callable/infer-context.js";
+import type { Clock } from "../../../clock/clock.js";
+import type { Execution, ExecutionResult, Executor } from "../../../instance/executor.js";
+import { divideOutputs, joinInputs } from "../../../instance/join-batch.js";
+import { totalRows } from "../../../instance/run-callable.js";
+import type { OutputChecker } from "../../../response/check-outputs.js";
+import type { SessionData } from "../create-session.js";
+import { scalarOutputs } from "../scalars.js";
+import { endRunsAtExit, type RunningInstance } from "./exit-guard.js";
+import { MergeMemory } from "./merge-memory.js";
+import { runLane } from "./native-lanes.js";
+import { NativeRun } from "./native-run.js";
+import type { SharedSession } from "./shared-session.js";
+
+/** The parts of a server that an instance needs. */
+export interface NativeSurroundings {
+  readonly info: InstanceInfo;
+  readonly checker: OutputChecker;
+  readonly clock: Clock;
+  readonly hosting: InstanceHosting;
+}
+
+interface NativeContext extends NativeSurroundings {
+  /** Gives up the session that was opened to describe the model, if there is one. May be called more than once. */
+  readonly dropOpened: () => Promise<void>;
+}
+
+/**
+ * Runs batches through ONNX Runtime's C interface, on threads of libuv's pool. All instances of a model share one
+ * session. A batch ends early when all its requests are cancelled, and when it exceeds the execution time limit.
+ */
+export class NativeExecutor implements Executor, RunningInstance {
+  /** A running batch can be ended. */
+  readonly mustFinish = false;
+  readonly details: Readonly<Record<string, string>> = { executionProvider: "cpu", engine: "native" };
+  readonly #context: NativeContext;
+  readonly #data: SessionData;
+  readonly #session: SharedSession;
+  readonly #shaped: ReturnType<typeof scalarOutputs>;
+  readonly #memory = new MergeMemory();
+  #run: NativeRun | undefined;
+  #starting: Promise<void> | undefined;
+  /** Why the running batch has to end. */
+  #reason: TritonError | undefined;
+  #isRunning = false;
+  #onIdle: (() => void) | undefined;
+
+  constructor(session: SharedSession, data: SessionData, context: NativeContext) {
+    this.#session = session;
+    this.#data = data;
+    this.#context = context;
+    this.#shaped = scalarOutputs(this.#config);
+  }
+
+  start(): Promise<void> {
+    this.#starting = this.#open();
+    return this.#starting;
+  }
+
+  async #open(): Promise<void> {
+    try {
+      const session = await this.#session.acquire();
+      this.#run = new NativeRun(session, this.#data, this.#config);
+      endRunsAtExit.add(this);
+    } finally {
+      await this.#context.dropOpened();
+    }
+  }
+
+  async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
+    this.#watch(execution);
+    const inputs = this.#join(execution);
+    execution.inputsReady();
+    try {
+      const outputs = await runLane.run(() => this.#runBatch(inputs, execution), undefined);
+      execution.outputsReady();
+      const rows = totalRows(execution.requests);
+      return divideOutputs(execution, this.#context.checker.check(this.#shaped(outputs), rows, [], true));
+    } finally {
+      this.#reason = undefined;
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#starting?.catch(() => {});
+    await this.#context.dropOpened();
+    const run = this.#run;
+    if (run === undefined) return;
+    this.end(this.#stopped());
+    this.#run = undefined;
+    if (this.#isRunning) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+    endRunsAtExit.delete(this);
+    run.close();
+    await this.#session.release();
+  }
+
+  /** Ends the running batch with an error, which its open requests get. */
+  end(reason: TritonError): void {
+    this.#reason ??= reason;
+    if (this.#isRunning) this.#run?.end();
+  }
+
+  /** Ends the batch once nobody waits for it. */
+  #watch(execution: Execution): void {
+    let open = execution.requests.length;
+    const givenUp = (): void => {
+      if (--open === 0) this.end(new TritonError("CANCELLED", "all requests of the batch were cancelled"));
+    };
+    execution.watch({ givenUp });
+    // Null requests, and those that were cancelled on the way here.
+    for (const index of execution.requests.keys()) if (!execution.isOpen(index)) givenUp();
+  }
+
+  /** Joins plain batches in the memory of this instance. A single request's inputs are used where they are. */
+  #join(execution: Execution): Tensors {
+    const { requests, layout, mergedInputs } = execution;
+    if (layout !== undefined || mergedInputs !== undefined) return joinInputs(execution);
+    return mergeInputs(
+      requests.map(({ inputs }) => inputs),
+      this.#memory.of,
+    );
+  }
+
+  async #runBatch(inputs: Tensors, execution: Execution): Promise<Map<string, Tensor>> {
+    const run = this.#run;
+    if (this.#reason !== undefined || run === undefined) throw this.#reason ?? this.#stopped();
+    execution.postponed?.();
+    const { clock, hosting } = this.#context;
+    const limitMs = hosting.executionTimeoutMs;
+    const limit =
+      limitMs === undefined ? undefined : clock.setTimer(limitMs, () => this.end(this.#tooLong(limitMs)));
+    this.#isRunning = true;
+    try {
+      return await run.run(inputs);
+    } catch (error) {
+      throw this.#reason ?? error;
+    } finally {
+      this.#isRunning = false;
+      limit?.cancel();
+      this.#onIdle?.();
+    }
+  }
+
+  #stopped(): TritonError {
+    return new TritonError("UNAVAILABLE", `${this.#name} was stopped`, { reason: "MODEL_STOPPED" });
+  }
+
+  #tooLong(limitMs: number): TritonError {
+    return new TritonError(
+      "UNAVAILABLE",
+      `${this.#name} ended its batch: it ran for more than ${limitMs} ms`,
+      { reason: "TIME_LIMIT_EXCEEDED" },
+    );
+  }
+
+  get #config(): ModelConfig {
+    return this.#context.info.modelConfig;
+  }
+
+  get #name(): string {
+    const { instanceName, modelName } = this.#context.info;
+    return `instance '${instanceName}' of model '${modelName}'`;
+  }
+}
