@@ -38,6 +38,8 @@ interface Arrived {
   readonly share: RequestShare;
 }
 
+const ignore = (): void => {};
+
 /** One call on an HTTP/2 stream: receives and sends messages, and ends with a status. */
 export class Http2Call implements DuplexStream<unknown, unknown> {
   readonly headers: CallHeaders;
@@ -53,9 +55,9 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   readonly #incoming: RequestShare;
   /** Share of the request of a call that has only one. */
   #held: RequestShare | undefined;
-  readonly #closeListeners: (() => void)[] = [];
-  #onMessage: (message: unknown, share: RequestShare) => void = () => {};
-  #onHalfClose: () => void = () => {};
+  #closeListeners: (() => void)[] = [];
+  #onMessage: (message: unknown, share: RequestShare) => void = ignore;
+  #onHalfClose: () => void = ignore;
   /** Metadata of the end; undefined for most calls. */
   #trailers: OutgoingHttpHeaders | undefined;
   #deadline: NodeJS.Timeout | undefined;
@@ -251,5 +253,8 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     this.#held?.release();
     for (const { share } of this.#arrived.splice(0)) share.release();
     for (const listener of this.#closeListeners) listener();
+    this.#closeListeners = [];
+    this.#onMessage = ignore;
+    this.#onHalfClose = ignore;
   }
 }
