@@ -9,7 +9,7 @@ import { compressorFor } from "./compress.js";
 import type { Connection } from "./connection.js";
 import { timeoutOf } from "./deadline.js";
 import { type Frame, FrameReader, HEADER_BYTES, type MessageLimit } from "./frames.js";
-import { Outgoing, RESPONSE_HEADERS } from "./outgoing.js";
+import { Outgoing, RESPONSE_HEADERS, TRAILERS_ONLY } from "./outgoing.js";
 import type { TransportOptions } from "./transport-options.js";
 import { unpackMessage } from "./unpack-message.js";
 
@@ -24,11 +24,11 @@ export function sendStatus(
   if (details !== "") trailers["grpc-message"] = encodeURI(details);
   if (retryAfterMs !== undefined) trailers[RETRY_PUSHBACK] = String(retryAfterMs);
   if (stream.headersSent) {
-    stream.once("wantTrailers", () => {
+    stream.on("wantTrailers", () => {
       if (!stream.closed && !stream.destroyed) stream.sendTrailers(trailers);
     });
     stream.end();
-  } else stream.respond({ ...RESPONSE_HEADERS, ...trailers }, { endStream: true });
+  } else stream.respond({ ...RESPONSE_HEADERS, ...trailers }, TRAILERS_ONLY);
   if (!stream.readableEnded) stream.resume();
 }
 
@@ -86,7 +86,8 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     const compressor =
       level === "none" ? undefined : compressorFor(level, headers.get("grpc-accept-encoding"));
     this.#outgoing = new Outgoing(stream, compressor, () => connection.sent());
-    stream.once("close", () => this.#close());
+    // This event comes once. `on` does not wrap the listener and does not remove it, which takes longer than the event.
+    stream.on("close", () => this.#close());
   }
 
   get remoteAddress(): string | undefined {
@@ -103,7 +104,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
       return;
     }
     this.#stream.on("data", (piece: Buffer) => this.#read(piece));
-    this.#stream.once("end", () => {
+    this.#stream.on("end", () => {
       this.#inputEnded = true;
       this.#deliver();
     });
