@@ -26,7 +26,8 @@ const heads = new Map<string, KnownHead>();
 export function responseHead({ modelName, modelVersion, outputs }: ResponseMessage): ResponseHead {
   const [name, version, described] = [modelName ?? "", modelVersion ?? "", outputs ?? []];
   const known = heads.get(name);
-  if (known !== undefined && known.version === version && sameOutputs(known.described, described)) return known;
+  if (known !== undefined && known.version === version && sameOutputs(known.described, described))
+    return known;
   const head = {
     model: encodeMessage(inference.ModelInferResponse, { modelName: name, modelVersion: version }),
     outputs: encodeMessage(inference.ModelInferResponse, { outputs: described as never }),
