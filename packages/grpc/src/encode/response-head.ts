@@ -32,8 +32,11 @@ export function responseHead({ modelName, modelVersion, outputs }: ResponseMessa
     model: encodeMessage(inference.ModelInferResponse, { modelName: name, modelVersion: version }),
     outputs: encodeMessage(inference.ModelInferResponse, { outputs: described as never }),
     version,
-    described,
+    // The model may change its shapes later.
+    described: described.map((output) => ({ ...output, shape: [...(output.shape ?? [])] })),
   };
+  // A response without outputs is an error, whose version is the client's text.
+  if (described.length === 0) return head;
   if (heads.size >= MAX_HEADS) heads.clear();
   heads.set(name, head);
   return head;
