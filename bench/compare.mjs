@@ -6,6 +6,7 @@
 import { root } from "../scripts/run.mjs";
 import { checkOut } from "./support/check-out.mjs";
 import { compareServers } from "./support/load/compare-servers.mjs";
+import { grpcCoreLoad, hasGrpcCore } from "./support/load/grpc-core-load.mjs";
 import { grpcLoad } from "./support/load/grpc-load.mjs";
 import { inferMessage } from "./support/load/grpc-messages.mjs";
 import { binaryBody, jsonBody } from "./support/load/http-bodies.mjs";
@@ -64,6 +65,14 @@ const overGrpc = (call, load, options) =>
     return (seconds) => grpcLoad({ url: grpc, method, messages }, load, seconds);
   }, options);
 
+/** Large messages from the C++ client of gRPC. */
+const overGrpcCore = (concurrency, options) =>
+  served(async ({ grpc }) => {
+    const message = await inferMessage(large.model, large.byteSize, false);
+    const load = { connections: 4, streams: concurrency / 4 };
+    return (seconds) => grpcCoreLoad({ url: grpc, message }, load, seconds);
+  }, options);
+
 const small = { model: "small", byteSize: 64 };
 const large = { model: "large", byteSize: 600_000 };
 const cases = {
@@ -72,6 +81,7 @@ const cases = {
   "in-process-1024": inProcess(1024),
   "http-64B": overHttp(binaryBody("small", [1, 16]), 64),
   "http-600KB": overHttp(binaryBody("large", [150_000]), 16, { seconds: 2 * SECONDS }),
+  "http-600KB-64": overHttp(binaryBody("large", [150_000]), 64, { seconds: 2 * SECONDS }),
   "http-json": overHttp(jsonBody("large", 600_000), 16, { seconds: 2 * SECONDS }),
   "grpc-64B": overGrpc({ ...small, method: "ModelInfer" }, { connections: 4, streams: 8 }),
   "grpc-600KB": overGrpc(
@@ -79,6 +89,8 @@ const cases = {
     { connections: 4, streams: 2 },
     { seconds: 2 * SECONDS },
   ),
+  "grpc-600KB-core": overGrpcCore(16, { seconds: 2 * SECONDS }),
+  "grpc-600KB-core-64": overGrpcCore(64, { seconds: 2 * SECONDS }),
   "grpc-stream": overGrpc(
     { ...small, method: "ModelStreamInfer", count: STREAM_MESSAGES },
     { connections: 4, streams: 1 },
@@ -100,7 +112,8 @@ if (revision === undefined || unknown.length > 0) {
   console.error(`usage: npm run bench -- compare <revision> [${all.join(" | ")}] ...`);
   process.exit(1);
 }
-const names = chosen.length > 0 ? [...new Set(chosen.flatMap(casesOf))] : all;
+const byDefault = all.filter((name) => !name.includes("core") || hasGrpcCore());
+const names = chosen.length > 0 ? [...new Set(chosen.flatMap(casesOf))] : byDefault;
 const other = checkOut(revision, [...new Set(names.flatMap(packagesOf))]);
 try {
   const rows = {};

@@ -1,7 +1,10 @@
 /* What does gRPC cost compared with a bare echo of grpc-js with the same codec? */
 import { compareServers } from "./support/load/compare-servers.mjs";
+import { grpcCoreLoad, hasGrpcCore } from "./support/load/grpc-core-load.mjs";
 import { framed, grpcLoad, grpcLoadTool } from "./support/load/grpc-load.mjs";
 import { inferMessage } from "./support/load/grpc-messages.mjs";
+import { binaryBody } from "./support/load/http-bodies.mjs";
+import { httpLoad } from "./support/load/http-load.mjs";
 import { SECONDS } from "./support/pairs.mjs";
 import { drawRatios } from "./support/plot/draw-ratios.mjs";
 import { startProgram } from "./support/program.mjs";
@@ -56,6 +59,18 @@ for (const { name, target, load, scale, seconds = 1, ...call } of cases) {
   const { row, ratio } = await compareServers([server, loaded(urls[0])], [bare, loaded(urls[1])], options);
   rows[name] = row;
   ratios.push({ label: name, ...ratio, target });
+}
+if (hasGrpcCore()) {
+  const { path, ...request } = binaryBody("large", [150_000]);
+  const { http, grpc } = await server.call("urls");
+  const load = { connections: 4, streams: 4 };
+  const calls = (time) => grpcCoreLoad({ url: grpc, message: large }, load, time);
+  // wrk supports only whole seconds.
+  const requests = (time) =>
+    httpLoad({ ...request, url: `${http}${path}` }, 16, Math.max(1, Math.round(time)));
+  const options = { seconds: 2 * SECONDS };
+  const { row } = await compareServers([server, calls], [server, requests], options);
+  rows["600 KB from the C++ client, compared with HTTP"] = row;
 }
 await server.stop();
 await bare.stop();

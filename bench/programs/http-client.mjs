@@ -17,7 +17,8 @@ async function run({ url, headers, body, connections, seconds }) {
   );
   const ran = (performance.now() - start) / 1000;
   const { answers, errors, latencies } = tally;
-  return { rate: answers / ran, errorRate: errors / ran, p99Ms: percentile(latencies, 99), errors };
+  const [p50Ms, p99Ms] = [percentile(latencies, 50), percentile(latencies, 99)];
+  return { rate: answers / ran, errorRate: errors / ran, p50Ms, p99Ms, errors };
 }
 
 function ask(socket, request, end, tally) {

@@ -41,10 +41,8 @@ export const requireOf = (tree, name) =>
 
 /** The generated protobuf messages with their codec. Older revisions have them in the package `grpc`. */
 export async function codecOf(tree) {
-  const [name, folder] = existsSync(join(tree ?? root, "packages", "grpc-messages"))
-    ? ["grpc-messages", ""]
-    : ["grpc", "proto/"];
-  const generated = join(tree ?? root, "packages", name, "src", `${folder}generated`, "index.js");
+  if (existsSync(join(tree ?? root, "packages", "grpc-messages"))) return importOf(tree, "grpc-messages");
+  const generated = join(tree ?? root, "packages", "grpc", "src", "proto", "generated", "index.js");
   const { inference } = (await import(pathToFileURL(generated).href)).default;
-  return { inference, ...(await importSource(tree, name, `${folder}codec`)) };
+  return { inference, ...(await importSource(tree, "grpc", "proto/codec")) };
 }

@@ -14,7 +14,7 @@ export const httpLoadTool = () => (isInstalled("wrk") ? "wrk" : "bench/programs/
 
 /**
  * @param request `{ url, headers, body }`
- * @returns answers a second and the 99th percentile of the latency in milliseconds
+ * @returns answers a second, and the median and the 99th percentile of the latency in milliseconds
  */
 export async function httpLoad(request, connections, seconds) {
   const load = isInstalled("wrk") ? withWrk : withOwnClient;
@@ -48,8 +48,8 @@ const luaLines = (file) => [
   `wrk.body = io.open("${file}", "rb"):read("*a")`,
   "done = function(summary, latency)",
   "  local e = summary.errors",
-  `  io.write(string.format('{"rate":%f,"p99Ms":%f,"errors":%d}', summary.requests / summary.duration * 1e6,`,
-  "    latency:percentile(99) / 1000, e.connect + e.read + e.write + e.status + e.timeout))",
+  `  io.write(string.format('{"rate":%f,"p50Ms":%f,"p99Ms":%f,"errors":%d}', summary.requests / summary.duration * 1e6,`,
+  "    latency:percentile(50) / 1000, latency:percentile(99) / 1000, e.connect + e.read + e.write + e.status + e.timeout))",
   "end",
 ];
 

@@ -57,13 +57,24 @@ async function plainObjects() {
   return new Set([...text.matchAll(/^ *message (\w+)/gm)].map(([, name]) => name));
 }
 
-/** Removes comments, and conversions to plain objects that the packages do not call. Makes 64-bit zeros numbers. */
+/**
+ * Removes comments, and conversions to plain objects that the packages do not call. Makes 64-bit zeros numbers. The
+ * values of tensor contents are read without boxing them: see src/packed-values.ts.
+ */
 function slimScript(text) {
   return withoutBlankRuns(
     text
       .replace(/^ *\/\*\*[\s\S]*?\*\/\n/gm, "")
       .replace(/^( *)(\w+)\.(?:toObject|prototype\.toJSON) = function[\s\S]*?^\1\};\n/gm, (whole, _, name) =>
         plain.has(name) && whole.includes(".toObject = ") ? whole : "",
+      )
+      .replaceAll(
+        /reader\.(\w+)s\(message\.(\w+Contents)\);/g,
+        'message.$2 = reader.packed("$1", message.$2);',
+      )
+      .replaceAll(
+        /message\.((?!bytes|raw)\w+Contents)\.push\((reader\.\w+\(\))\);/g,
+        "message.$1 = reader.added(message.$1, $2);",
       )
       .replaceAll(/\$util\.Long \? \$util\.Long\.fromBits\(0,0,(?:true|false)\) : 0/g, "0")
       .replace(/^( +)/gm, (indent) => " ".repeat(indent.length / 2)),

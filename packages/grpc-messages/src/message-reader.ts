@@ -1,4 +1,5 @@
 import protobuf from "#protobuf";
+import { type PackedType, type PackedValues, unpackValues } from "./packed-values.js";
 
 /** The part of protobufjs' reader that the reader below uses, without its 64-bit types. */
 interface BaseReader {
@@ -7,8 +8,13 @@ interface BaseReader {
   len: number;
   raw(start: number, end: number): Uint8Array;
   tag(): number;
+  /** Reads the length of a field. */
+  size(): number;
 }
 const BaseReader = protobuf.BufferReader as unknown as new (buffer: Buffer) => BaseReader;
+
+/** Values of a field of tensor contents: a typed array as a rule, a list if they are not in one packed field. */
+type ContentsValues = PackedValues | unknown[];
 
 const TWO_TO_32 = 0x1_0000_0000;
 
@@ -31,6 +37,30 @@ export class MessageReader extends BaseReader {
     const [low, high] = this.#varint64();
     const value = high * TWO_TO_32 + low;
     return Number.isSafeInteger(value) ? value : wide(low, high);
+  }
+
+  /**
+   * Reads a packed field of tensor contents. The values of a field that comes in several parts are listed.
+   *
+   * @param earlier values of the field that have been read
+   */
+  packed(type: PackedType, earlier: ContentsValues): ContentsValues {
+    const length = this.size();
+    const end = this.pos + length;
+    if (end > this.len) throw new RangeError(`index out of range: ${this.pos} + ${length} > ${this.len}`);
+    const values = unpackValues(type, this.buf.subarray(this.pos, end));
+    this.pos = end;
+    if (earlier.length === 0) return values;
+    const list = listOf(earlier);
+    for (const value of values) list.push(value);
+    return list;
+  }
+
+  /** Adds a value that is not packed to a field of tensor contents. */
+  added(earlier: ContentsValues, value: unknown): ContentsValues {
+    const list = listOf(earlier);
+    list.push(value);
+    return list;
   }
 
   /** Reads the low and the high half of a varint, unsigned. */
@@ -83,6 +113,10 @@ export class BoundedReader extends MessageReader {
     if (--this.#left < 0) throw new FieldLimitError(this.#maxFields);
     return super.tag();
   }
+}
+
+function listOf(values: ContentsValues): unknown[] {
+  return Array.isArray(values) ? values : Array.from<unknown>(values);
 }
 
 function wide(low: number, high: number): bigint {

@@ -1,7 +1,6 @@
 import type { inference } from "#messages";
 
 type Contents = inference.InferTensorContents.$Properties;
-type Integers = readonly (number | bigint)[];
 
 /** Elements of a tensor in typed contents. */
 export type ContentsElements =
@@ -32,50 +31,68 @@ interface ContentsField {
   readonly elements: Readonly<Record<string, (values: never) => ContentsElements>>;
 }
 
+/*
+ * The reader decodes a packed field as a typed array. If it has the type of the elements, its values are not copied.
+ * Values in several fields are lists.
+ */
+
+const numbersAs =
+  <T extends ContentsElements>(type: new (values: ArrayLike<number>) => T) =>
+  (values: ArrayLike<number>): T =>
+    values instanceof type ? values : new type(values);
+
+const bigintsAs =
+  <T extends ContentsElements>(type: {
+    new (length: number): T;
+    from(values: ArrayLike<number | bigint>, toElement: (value: number | bigint) => bigint): T;
+  }) =>
+  (values: ArrayLike<number | bigint>): T =>
+    values instanceof type ? values : type.from(values, BigInt);
+
 /** In the order in which Triton checks them. Values that are too large for an element are truncated. */
 const FIELDS: readonly ContentsField[] = [
   {
     name: "boolContents",
     datatype: "BOOL",
-    elements: { BOOL: (values: readonly boolean[]) => Uint8Array.from(values, Number) },
+    elements: { BOOL: numbersAs(Uint8Array) },
   },
   {
     name: "intContents",
     datatype: "INT32",
     elements: {
-      INT8: (values: readonly number[]) => Int8Array.from(values),
-      INT16: (values: readonly number[]) => Int16Array.from(values),
-      INT32: (values: readonly number[]) => Int32Array.from(values),
+      INT8: numbersAs(Int8Array),
+      INT16: numbersAs(Int16Array),
+      INT32: numbersAs(Int32Array),
     },
   },
   {
     name: "int64Contents",
     datatype: "INT64",
-    elements: { INT64: (values: Integers) => BigInt64Array.from(values, BigInt) },
+    elements: { INT64: bigintsAs(BigInt64Array) },
   },
   {
     name: "uintContents",
     datatype: "UINT32",
     elements: {
-      UINT8: (values: readonly number[]) => Uint8Array.from(values),
-      UINT16: (values: readonly number[]) => Uint16Array.from(values),
-      UINT32: (values: readonly number[]) => Uint32Array.from(values),
+      UINT8: numbersAs(Uint8Array),
+      UINT16: numbersAs(Uint16Array),
+      UINT32: numbersAs(Uint32Array),
     },
   },
   {
     name: "uint64Contents",
     datatype: "UINT64",
-    elements: { UINT64: (values: Integers) => BigUint64Array.from(values, BigInt) },
+    elements: { UINT64: bigintsAs(BigUint64Array) },
   },
   {
     name: "fp32Contents",
     datatype: "FP32",
-    elements: { FP32: (values: readonly number[]) => Float32Array.from(values) },
+    elements: { FP32: numbersAs(Float32Array) },
   },
   {
     name: "fp64Contents",
     datatype: "FP64",
-    elements: { FP64: (values: readonly number[]) => Float64Array.from(values) },
+    elements: { FP64: numbersAs(Float64Array) },
   },
   {
     name: "bytesContents",

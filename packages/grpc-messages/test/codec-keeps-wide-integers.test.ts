@@ -43,7 +43,10 @@ describe("64-bit integers", () => {
     const int64Contents = [-1, 2n ** 62n, 3];
     const uint64Contents = [2n ** 64n - 1n, 0];
     const bytes = encodeMessage(InferTensorContents, { int64Contents, uint64Contents });
-    expect(decodeMessage(InferTensorContents, bytes)).toMatchObject({ int64Contents, uint64Contents });
+    expect(decodeMessage(InferTensorContents, bytes)).toMatchObject({
+      int64Contents: BigInt64Array.of(-1n, 2n ** 62n, 3n),
+      uint64Contents: BigUint64Array.of(2n ** 64n - 1n, 0n),
+    });
   });
 
   test("are zero when they are absent", () => {

@@ -1482,98 +1482,98 @@ export const inference = $root.inference = (() => {
             if (wireType === 2) {
               if (!(message.boolContents && message.boolContents.length))
                 message.boolContents = [];
-              reader.bools(message.boolContents);
+              message.boolContents = reader.packed("bool", message.boolContents);
               continue;
             }
             if (wireType !== 0)
               break;
             if (!(message.boolContents && message.boolContents.length))
               message.boolContents = [];
-            message.boolContents.push(reader.bool());
+            message.boolContents = reader.added(message.boolContents, reader.bool());
             continue;
           }
         case 2: {
             if (wireType === 2) {
               if (!(message.intContents && message.intContents.length))
                 message.intContents = [];
-              reader.int32s(message.intContents);
+              message.intContents = reader.packed("int32", message.intContents);
               continue;
             }
             if (wireType !== 0)
               break;
             if (!(message.intContents && message.intContents.length))
               message.intContents = [];
-            message.intContents.push(reader.int32());
+            message.intContents = reader.added(message.intContents, reader.int32());
             continue;
           }
         case 3: {
             if (wireType === 2) {
               if (!(message.int64Contents && message.int64Contents.length))
                 message.int64Contents = [];
-              reader.int64s(message.int64Contents);
+              message.int64Contents = reader.packed("int64", message.int64Contents);
               continue;
             }
             if (wireType !== 0)
               break;
             if (!(message.int64Contents && message.int64Contents.length))
               message.int64Contents = [];
-            message.int64Contents.push(reader.int64());
+            message.int64Contents = reader.added(message.int64Contents, reader.int64());
             continue;
           }
         case 4: {
             if (wireType === 2) {
               if (!(message.uintContents && message.uintContents.length))
                 message.uintContents = [];
-              reader.uint32s(message.uintContents);
+              message.uintContents = reader.packed("uint32", message.uintContents);
               continue;
             }
             if (wireType !== 0)
               break;
             if (!(message.uintContents && message.uintContents.length))
               message.uintContents = [];
-            message.uintContents.push(reader.uint32());
+            message.uintContents = reader.added(message.uintContents, reader.uint32());
             continue;
           }
         case 5: {
             if (wireType === 2) {
               if (!(message.uint64Contents && message.uint64Contents.length))
                 message.uint64Contents = [];
-              reader.uint64s(message.uint64Contents);
+              message.uint64Contents = reader.packed("uint64", message.uint64Contents);
               continue;
             }
             if (wireType !== 0)
               break;
             if (!(message.uint64Contents && message.uint64Contents.length))
               message.uint64Contents = [];
-            message.uint64Contents.push(reader.uint64());
+            message.uint64Contents = reader.added(message.uint64Contents, reader.uint64());
             continue;
           }
         case 6: {
             if (wireType === 2) {
               if (!(message.fp32Contents && message.fp32Contents.length))
                 message.fp32Contents = [];
-              reader.floats(message.fp32Contents);
+              message.fp32Contents = reader.packed("float", message.fp32Contents);
               continue;
             }
             if (wireType !== 5)
               break;
             if (!(message.fp32Contents && message.fp32Contents.length))
               message.fp32Contents = [];
-            message.fp32Contents.push(reader.float());
+            message.fp32Contents = reader.added(message.fp32Contents, reader.float());
             continue;
           }
         case 7: {
             if (wireType === 2) {
               if (!(message.fp64Contents && message.fp64Contents.length))
                 message.fp64Contents = [];
-              reader.doubles(message.fp64Contents);
+              message.fp64Contents = reader.packed("double", message.fp64Contents);
               continue;
             }
             if (wireType !== 1)
               break;
             if (!(message.fp64Contents && message.fp64Contents.length))
               message.fp64Contents = [];
-            message.fp64Contents.push(reader.double());
+            message.fp64Contents = reader.added(message.fp64Contents, reader.double());
             continue;
           }
         case 8: {

@@ -1,10 +1,11 @@
 import { encodeMessage, inference } from "@tritonjs/grpc-messages";
 import { TritonError } from "@tritonjs/protocol";
+import { responseHead } from "./response-head.js";
 
 /*
  * A response on the wire, without copying its outputs:
  *
- *   head: every field but the raw contents | tag, length | contents | tag, length | contents | ...
+ *   model | id, parameters | outputs | tag, length | contents | tag, length | contents | ...
  */
 
 type ResponseMessage = inference.ModelInferResponse.$Properties;
@@ -12,6 +13,18 @@ type StreamMessage = inference.ModelStreamInferResponse.$Properties;
 
 /** Largest size of a message, in bytes. */
 export const MAX_MESSAGE_SIZE = 0x7fff_ffff;
+
+type Parameters = NonNullable<ResponseMessage["parameters"]>;
+
+const NO_BYTES = new Uint8Array(0);
+
+/** Parameter that is true in the last response to a request on a stream. */
+export const FINAL_RESPONSE = "triton_final_response";
+
+const encodeFinal = (boolParam: boolean): Uint8Array =>
+  encodeMessage(inference.ModelInferResponse, { parameters: { [FINAL_RESPONSE]: { boolParam } } });
+const FINAL = encodeFinal(true);
+const NOT_FINAL = encodeFinal(false);
 
 const RAW_OUTPUT_CONTENTS_TAG = (6 << 3) | 2;
 const INFER_RESPONSE_TAG = (2 << 3) | 2;
@@ -22,15 +35,29 @@ const INFER_RESPONSE_TAG = (2 << 3) | 2;
  * @throws TritonError INVALID_ARG when it exceeds the largest size of a message.
  */
 export function encodeInferResponseParts(message: ResponseMessage): Uint8Array[] {
-  const { rawOutputContents, modelName, modelVersion, id, parameters, outputs } = message;
-  const head: ResponseMessage = { modelName, modelVersion, id, parameters, outputs };
-  const parts: Uint8Array[] = [encodeMessage(inference.ModelInferResponse, head)];
+  const { rawOutputContents, id, parameters } = message;
+  const head = responseHead(message);
+  const parts: Uint8Array[] = [head.model];
+  const own = ownFields(id ?? "", parameters ?? {});
+  if (own.byteLength > 0) parts.push(own);
+  if (head.outputs.byteLength > 0) parts.push(head.outputs);
   for (const contents of rawOutputContents ?? []) {
     parts.push(prefix(RAW_OUTPUT_CONTENTS_TAG, contents.byteLength));
     if (contents.byteLength > 0) parts.push(contents);
   }
   checkSize(partsByteLength(parts));
   return parts;
+}
+
+/** Encodes the id and the parameters of a response. Most responses on a stream have only the parameter "final". */
+function ownFields(id: string, parameters: Parameters): Uint8Array {
+  if (id !== "") return encodeMessage(inference.ModelInferResponse, { id, parameters });
+  let count = 0;
+  for (const _ in parameters) count++;
+  if (count === 0) return NO_BYTES;
+  const final = count === 1 ? parameters[FINAL_RESPONSE]?.boolParam : undefined;
+  if (final == null) return encodeMessage(inference.ModelInferResponse, { parameters });
+  return final ? FINAL : NOT_FINAL;
 }
 
 /** Encodes a `ModelStreamInferResponse`. */
@@ -47,7 +74,9 @@ export function encodeStreamResponseParts(message: StreamMessage): Uint8Array[] 
 
 /** Bytes of all parts together. */
 export function partsByteLength(parts: readonly Uint8Array[]): number {
-  return parts.reduce((total, part) => total + part.byteLength, 0);
+  let total = 0;
+  for (const part of parts) total += part.byteLength;
+  return total;
 }
 
 /** @throws TritonError INVALID_ARG for a response that exceeds the largest size of a message. */
@@ -60,11 +89,17 @@ function checkSize(size: number): void {
   );
 }
 
-/** Encodes a tag and a length as varints. */
+/** Encodes a tag of one byte and a length as varints. */
 function prefix(tag: number, length: number): Uint8Array {
-  const bytes = [tag];
+  let size = 2;
+  for (let rest = length; rest > 0x7f; rest = Math.floor(rest / 0x80)) size++;
+  const bytes = new Uint8Array(size);
+  bytes[0] = tag;
   let rest = length;
-  for (; rest > 0x7f; rest = Math.floor(rest / 0x80)) bytes.push((rest & 0x7f) | 0x80);
-  bytes.push(rest);
-  return Uint8Array.from(bytes);
+  for (let at = 1; at < size - 1; at++) {
+    bytes[at] = (rest & 0x7f) | 0x80;
+    rest = Math.floor(rest / 0x80);
+  }
+  bytes[size - 1] = rest;
+  return bytes;
 }

@@ -3,11 +3,10 @@ import type { inference } from "@tritonjs/grpc-messages";
 import { TritonError } from "@tritonjs/protocol";
 import type { DecodedMessage } from "../decode/infer-request.js";
 import { encodeInferResponse } from "./infer-response.js";
+import { FINAL_RESPONSE } from "./infer-response-parts.js";
 
 type Request = inference.ModelInferRequest;
 type StreamMessage = inference.ModelStreamInferResponse.$Properties;
-
-const FINAL_RESPONSE = "triton_final_response";
 
 /** Encodes a response or an error as a message of a stream. */
 export function encodeStreamReply(

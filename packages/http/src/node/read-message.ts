@@ -1,8 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import type { RequestShare } from "@tritonjs/core/frontend";
 import { BodyBuffer, ClientGone } from "../exchange/body-buffer.js";
+import { freeMemory } from "./free-memory.js";
 
 const NO_BYTES = new Uint8Array(0);
+
+/** Bytes of a chunk from which freeing it costs less than leaving it to the garbage collector. */
+const WORTH_FREEING_BYTES = 16 * 1024;
 
 /**
  * Reads the body of a message of Node. After a body is rejected, its remaining bytes are read and dropped, so that the
@@ -36,6 +40,7 @@ export function readMessage(
       try {
         memory.take(chunk.length);
         body.add(chunk, true);
+        if (isOurs(chunk, message)) freeMemory(chunk.buffer as ArrayBuffer);
       } catch (thrown) {
         fail(thrown);
       }
@@ -50,4 +55,9 @@ export function readMessage(
     message.on("error", leave);
     message.on("close", leave);
   });
+}
+
+/** True for a chunk with memory of its own, as node:http makes it, that no other listener sees. The body has a copy. */
+function isOurs({ length, buffer }: Buffer, message: IncomingMessage): boolean {
+  return length >= WORTH_FREEING_BYTES && buffer.byteLength === length && message.listenerCount("data") === 1;
 }

@@ -44,7 +44,7 @@ export class Connection {
   opened(stream: ServerHttp2Stream): void {
     this.#calls++;
     this.received();
-    stream.once("close", () => {
+    stream.on("close", () => {
       this.#calls--;
       if (stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted) this.#reset();
     });

@@ -36,10 +36,27 @@ export interface Frame {
   readonly bytes: Buffer;
 }
 
-/** Assembles messages from pieces with one copy, or without a copy for a message in one piece. */
+/** Bytes allocated for an announced message at once. A longer one gets the rest when it has sent this much. */
+const TRUSTED_BYTES = 1024 * 1024;
+
+/** Size of the largest tensor element, in bytes. */
+const ALIGNMENT = 8;
+
+const NO_BYTES = Buffer.alloc(0);
+
+/**
+ * Assembles messages from pieces. A message in one piece is a view of it. Pieces of a longer message are copied as they
+ * arrive, so that their memory is free at once.
+ */
 export class FrameReader {
   readonly #limit: MessageLimit;
-  #pieces: Buffer[] = [];
+  /** Bytes of a header that is incomplete. */
+  #header: Buffer = NO_BYTES;
+  #compressed = false;
+  /** Length of the current message; undefined until its header is complete. */
+  #length: number | undefined;
+  /** Memory of the current message, and the number of its bytes that have arrived. */
+  #message: Buffer = NO_BYTES;
   #size = 0;
 
   constructor(limit: MessageLimit) {
@@ -53,50 +70,70 @@ export class FrameReader {
    * INTERNAL for an unknown flag.
    */
   push(piece: Buffer): Frame[] {
-    this.#pieces.push(piece);
-    this.#size += piece.length;
     const frames: Frame[] = [];
-    for (let length = this.#messageLength(); length !== undefined; length = this.#messageLength()) {
-      const flag = this.#pieces[0]![0]!;
-      if (flag > 1) {
-        const hex = flag.toString(16).padStart(2, "0");
-        throw new RefusedCall(STATUS.INTERNAL, `Bad GRPC frame type 0x${hex}`);
-      }
-      if (length > this.#limit.bytes) {
-        throw new RefusedCall(STATUS.RESOURCE_EXHAUSTED, tooLarge(length, this.#limit));
-      }
-      if (this.#size < HEADER_BYTES + length) break;
-      frames.push(this.#take(length));
+    let at = 0;
+    while (at < piece.length) {
+      if (this.#length === undefined) at = this.#readHeader(piece, at);
+      const length = this.#length;
+      if (length === undefined) break;
+      const end = Math.min(piece.length, at + length - this.#size);
+      if (end - at === length) this.#message = piece.subarray(at, end);
+      else if (end > at) this.#append(piece.subarray(at, end), length);
+      this.#size += end - at;
+      at = end;
+      if (this.#size === length) frames.push(this.#complete());
     }
     return frames;
   }
 
-  /** Length of the current message; undefined before its header is complete. */
-  #messageLength(): number | undefined {
-    if (this.#size < HEADER_BYTES) return undefined;
-    if (this.#pieces[0]!.length < HEADER_BYTES) this.#pieces = [Buffer.concat(this.#pieces)];
-    return this.#pieces[0]!.readUInt32BE(1);
+  /** Reads what a piece has of the header from `at` on. Returns the position behind it. */
+  #readHeader(piece: Buffer, at: number): number {
+    const end = Math.min(piece.length, at + HEADER_BYTES - this.#header.length);
+    const part = piece.subarray(at, end);
+    const header = this.#header.length === 0 ? part : Buffer.concat([this.#header, part]);
+    this.#header = header;
+    if (header.length < HEADER_BYTES) return end;
+    this.#header = NO_BYTES;
+    const flag = header[0]!;
+    if (flag > 1) {
+      throw new RefusedCall(STATUS.INTERNAL, `Bad GRPC frame type 0x${flag.toString(16).padStart(2, "0")}`);
+    }
+    const length = header.readUInt32BE(1);
+    if (length > this.#limit.bytes) {
+      throw new RefusedCall(STATUS.RESOURCE_EXHAUSTED, tooLarge(length, this.#limit));
+    }
+    this.#compressed = flag === 1;
+    this.#length = length;
+    return end;
   }
 
-  #take(length: number): Frame {
-    const end = HEADER_BYTES + length;
-    const whole = this.#pieces.length === 1 ? this.#pieces[0]! : joined(this.#pieces, this.#size, end);
-    this.#pieces = whole.length === end ? [] : [whole.subarray(end)];
-    this.#size -= end;
-    return { compressed: whole[0] === 1, bytes: whole.subarray(HEADER_BYTES, end) };
+  #append(part: Buffer, length: number): void {
+    const needed = this.#size + part.length;
+    if (needed > this.#message.length) {
+      const isFirst = this.#size === 0 && needed <= TRUSTED_BYTES;
+      const grown = allocate(length, isFirst ? Math.min(length, TRUSTED_BYTES) : length);
+      this.#message.copy(grown, 0, 0, this.#size);
+      this.#message = grown;
+    }
+    part.copy(this.#message, this.#size);
+  }
+
+  #complete(): Frame {
+    const frame = { compressed: this.#compressed, bytes: this.#message };
+    this.#message = NO_BYTES;
+    this.#size = 0;
+    this.#length = undefined;
+    return frame;
   }
 }
 
 /**
- * Joins the pieces, placed so that the byte at `end` is at a multiple of 8. The raw contents of a request are at its
- * end, so aligned elements can be read without a copy.
+ * Allocates the first bytes of a message, placed so that the end of the message is at a multiple of 8. The raw contents
+ * of a request are at its end, so aligned elements can be read without a copy.
  */
-function joined(pieces: readonly Buffer[], size: number, end: number): Buffer {
-  const padding = -end & 7;
-  const buffer = Buffer.allocUnsafeSlow(padding + size);
-  let at = padding;
-  for (const piece of pieces) at += piece.copy(buffer, at);
-  return buffer.subarray(padding);
+function allocate(length: number, size: number): Buffer {
+  const padding = (ALIGNMENT - (length % ALIGNMENT)) % ALIGNMENT;
+  return Buffer.allocUnsafeSlow(padding + size).subarray(padding);
 }
 
 /** The pieces to write for a message: small ones are joined, large ones left as they are. */

@@ -9,7 +9,7 @@ import { compressorFor } from "./compress.js";
 import type { Connection } from "./connection.js";
 import { timeoutOf } from "./deadline.js";
 import { type Frame, FrameReader, HEADER_BYTES, type MessageLimit } from "./frames.js";
-import { Outgoing, RESPONSE_HEADERS } from "./outgoing.js";
+import { Outgoing, RESPONSE_HEADERS, TRAILERS_ONLY } from "./outgoing.js";
 import type { TransportOptions } from "./transport-options.js";
 import { unpackMessage } from "./unpack-message.js";
 
@@ -24,11 +24,11 @@ export function sendStatus(
   if (details !== "") trailers["grpc-message"] = encodeURI(details);
   if (retryAfterMs !== undefined) trailers[RETRY_PUSHBACK] = String(retryAfterMs);
   if (stream.headersSent) {
-    stream.once("wantTrailers", () => {
+    stream.on("wantTrailers", () => {
       if (!stream.closed && !stream.destroyed) stream.sendTrailers(trailers);
     });
     stream.end();
-  } else stream.respond({ ...RESPONSE_HEADERS, ...trailers }, { endStream: true });
+  } else stream.respond({ ...RESPONSE_HEADERS, ...trailers }, TRAILERS_ONLY);
   if (!stream.readableEnded) stream.resume();
 }
 
@@ -37,6 +37,8 @@ interface Arrived {
   readonly frame: Frame;
   readonly share: RequestShare;
 }
+
+const ignore = (): void => {};
 
 /** One call on an HTTP/2 stream: receives and sends messages, and ends with a status. */
 export class Http2Call implements DuplexStream<unknown, unknown> {
@@ -53,9 +55,9 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   readonly #incoming: RequestShare;
   /** Share of the request of a call that has only one. */
   #held: RequestShare | undefined;
-  readonly #closeListeners: (() => void)[] = [];
-  #onMessage: (message: unknown, share: RequestShare) => void = () => {};
-  #onHalfClose: () => void = () => {};
+  #closeListeners: (() => void)[] = [];
+  #onMessage: (message: unknown, share: RequestShare) => void = ignore;
+  #onHalfClose: () => void = ignore;
   /** Metadata of the end; undefined for most calls. */
   #trailers: OutgoingHttpHeaders | undefined;
   #deadline: NodeJS.Timeout | undefined;
@@ -84,7 +86,8 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     const compressor =
       level === "none" ? undefined : compressorFor(level, headers.get("grpc-accept-encoding"));
     this.#outgoing = new Outgoing(stream, compressor, () => connection.sent());
-    stream.once("close", () => this.#close());
+    // This event comes once. `on` does not wrap the listener and does not remove it, which takes longer than the event.
+    stream.on("close", () => this.#close());
   }
 
   get remoteAddress(): string | undefined {
@@ -101,7 +104,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
       return;
     }
     this.#stream.on("data", (piece: Buffer) => this.#read(piece));
-    this.#stream.once("end", () => {
+    this.#stream.on("end", () => {
       this.#inputEnded = true;
       this.#deliver();
     });
@@ -251,5 +254,8 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     this.#held?.release();
     for (const { share } of this.#arrived.splice(0)) share.release();
     for (const listener of this.#closeListeners) listener();
+    this.#closeListeners = [];
+    this.#onMessage = ignore;
+    this.#onHalfClose = ignore;
   }
 }

@@ -9,6 +9,13 @@ export const RESPONSE_HEADERS = {
   "grpc-accept-encoding": ACCEPTED_ENCODINGS,
 };
 
+/** Leaves out the header `date`, which gRPC does not have. Node's types lack the option. */
+const NO_DATE = { sendDate: false } as const;
+const WITH_TRAILERS = { waitForTrailers: true, ...NO_DATE };
+
+/** Options of a response that consists of headers. */
+export const TRAILERS_ONLY = { endStream: true, ...NO_DATE };
+
 /**
  * The messages of a call on their way to the client. Compression, if any, happens off the event loop and keeps the
  * order.
@@ -17,7 +24,7 @@ export class Outgoing {
   readonly #stream: ServerHttp2Stream;
   readonly #compressor: Compressor | undefined;
   readonly #onSent: () => void;
-  #onDrain: () => void = () => {};
+  #onDrain: (() => void) | undefined;
   /** Messages that are being compressed, or wait for an earlier one to be compressed. */
   #compressing = 0;
   #last: Promise<void> = Promise.resolve();
@@ -26,11 +33,11 @@ export class Outgoing {
     this.#stream = stream;
     this.#compressor = compressor;
     this.#onSent = onSent;
-    stream.on("drain", () => this.#drained());
   }
 
   onDrain(listener: () => void): void {
     this.#onDrain = listener;
+    this.#stream.on("drain", () => this.#drained());
   }
 
   /** Sends a message; false when the client or the compression is too slow. */
@@ -63,16 +70,16 @@ export class Outgoing {
       const encoding = this.#compressor?.encoding;
       const headers =
         encoding === undefined ? RESPONSE_HEADERS : { ...RESPONSE_HEADERS, "grpc-encoding": encoding };
-      stream.respond(headers, { waitForTrailers: true });
+      stream.respond(headers, WITH_TRAILERS);
     }
-    stream.cork();
+    if (pieces.length > 1) stream.cork();
     for (const piece of pieces) stream.write(piece);
-    stream.uncork();
+    if (pieces.length > 1) stream.uncork();
     this.#onSent();
   }
 
   #drained(): void {
-    if (this.#compressing === 0 && !this.#stream.writableNeedDrain) this.#onDrain();
+    if (this.#compressing === 0 && !this.#stream.writableNeedDrain) this.#onDrain?.();
   }
 
   #isClosed(): boolean {

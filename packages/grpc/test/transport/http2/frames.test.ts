@@ -30,6 +30,20 @@ describe("message frames", () => {
     expect(next!.bytes.toString()).toBe("next");
   });
 
+  test("are copied out of their pieces, whose memory may then change", () => {
+    const content = Buffer.from(Array.from({ length: 3_000_001 }, (_, i) => i));
+    const bytes = Buffer.concat(frame([content]));
+    const reader = new FrameReader(limitOf(bytes.length));
+    const messages = [];
+    for (let at = 0; at < bytes.length; at += 65_536) {
+      const piece = Buffer.from(bytes.subarray(at, at + 65_536));
+      messages.push(...reader.push(piece));
+      piece.fill(0xff);
+    }
+    expect(messages).toHaveLength(1);
+    expect(messages[0]!.bytes.equals(content)).toBe(true);
+  });
+
   test("above the limit are rejected from their header", () => {
     const reader = new FrameReader(limitOf(10));
     expect(() => reader.push(Buffer.of(0, 0xff, 0xff, 0xff, 0xff))).toThrow(
