@@ -26,7 +26,8 @@ export interface PythonListener {
  */
 export class PythonProcess {
   readonly #child: ChildProcess;
-  readonly #line: Duplex;
+  /** Undefined if the process could not be started. */
+  readonly #line: Duplex | undefined;
   readonly #listener: PythonListener;
   #gone = false;
   #fault: string | undefined;
@@ -48,14 +49,14 @@ export class PythonProcess {
         : variables,
     });
     this.#child = child;
-    const { stdout, stderr } = child;
-    const [line, lifeline] = child.stdio.slice(3) as Duplex[];
-    this.#line = line!;
     child.on("error", (error) => {
       if (child.pid === undefined) this.#end(`could not be started (${error.message})`);
     });
+    // Without a free descriptor, Node makes no streams either. Its types say otherwise.
+    const [, stdout, stderr, line, lifeline] = (child.stdio ?? []) as readonly (Duplex | undefined)[];
+    this.#line = line;
     // A write to a process that has ended fails. The event `exit` reports the end.
-    for (const stream of [stdout!, stderr!, line!, lifeline!]) stream.on("error", () => {});
+    for (const stream of [stdout, stderr, line, lifeline]) stream?.on("error", () => {});
     if (child.pid === undefined) return;
     if (nice !== undefined) lowerPriority(child.pid, nice);
     for (const stream of [stdout!, stderr!]) {
@@ -86,7 +87,7 @@ export class PythonProcess {
 
   /** Sends a frame. Does nothing when the process has ended. */
   send(header: object, body?: FrameBody): void {
-    if (this.#gone || !this.#line.writable) return;
+    if (this.#gone || !this.#line?.writable) return;
     this.#line.cork();
     for (const piece of pythonFrame(header, body)) this.#line.write(piece);
     this.#line.uncork();
