@@ -65,6 +65,8 @@ export async function chaosRun({ minutes, seed, logs }, write) {
     }
     if (!hasPython) skipped.push(`Python models: there is no ${python} with numpy`);
     if (clockEnvironment === undefined) skipped.push("clock jumps: libfaketime is not installed");
+    const hasPrlimit = spawnSync("prlimit", ["--version"]).status === 0;
+    if (!hasPrlimit) skipped.push("no descriptor free: prlimit is not installed");
     if (!workplace.isTmpfs) skipped.push("full disk: this user cannot mount a tmpfs");
 
     const env = { ...clockEnvironment, TMPDIR: workplace.temporary, TRITONJS_PYTHON: python };
@@ -109,6 +111,7 @@ export async function chaosRun({ minutes, seed, logs }, write) {
       redis,
       clockFile: clockEnvironment && clockFile,
       isTmpfs: workplace.isTmpfs,
+      hasPrlimit,
       folder: workplace.disk,
       state: { version: 1 },
     });

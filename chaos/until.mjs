@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { now } from "./now.mjs";
 
-/** Resolves when a condition is true; rejects after a minute. */
-export async function until(condition, what, withinMs = 60_000) {
+/** Resolves when a condition is true; rejects after three minutes. */
+export async function until(condition, what, withinMs = 180_000) {
   const limit = now() + withinMs;
   for (;;) {
     if (await condition()) return;

@@ -1,9 +1,10 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { checkMultiples, row } from "../load/values.mjs";
+import { descriptorCount } from "../servers/processes.mjs";
 
 /* Faults of the machine: time, memory, processes that stand still, and many connections at once. */
 
@@ -58,7 +59,7 @@ const flood = {
   needs: ["flood"],
   async run({ clients, random, journal, log }) {
     const event = log.begin(this.name, { server: "serve" });
-    const x = row(random, 1_000_000);
+    const x = row(random, 250_000);
     const inputs = { x: { datatype: "FP32", shape: [1, x.length], data: x } };
     const send = () =>
       journal.record({ protocol: "HTTP flood", server: "serve", model: "js_thread" }, async () => {
@@ -96,7 +97,39 @@ const connectionsCut = (server) => ({
   },
 });
 
+/** The server has as many open files as it may have. It can accept no connection and start no instance. */
+const noDescriptor = {
+  name: "no descriptor free",
+  needs: ["limits", "instances of serve", "repository", "connections to serve", "flood", "run of serve"],
+  async run({ clients, servers, random, log }) {
+    const { serve } = servers;
+    const event = log.begin(this.name, { server: "serve" });
+    const before = serve.restarts;
+    permit(serve.pid, descriptorCount(serve.pid));
+    const [host, port] = clients.serve.httpAddress.split(":");
+    const sockets = Array.from({ length: 20 }, () => connect(Number(port), host).on("error", () => {}));
+    const pids = serve.modelProcesses();
+    if (pids.length > 0) {
+      log.note("model process killed", { server: "serve" });
+      process.kill(random.pick(pids), "SIGKILL");
+    }
+    await sleep(random.between(500, 2000));
+    permit(serve.pid, MOST_DESCRIPTORS);
+    for (const socket of sockets) socket.destroy();
+    if (pids.length > 0) await serve.restarted(before);
+    log.end(event);
+  },
+};
+
+/** Enough for every connection of the run. */
+const MOST_DESCRIPTORS = 4096;
+
+function permit(pid, count) {
+  execFileSync("prlimit", ["--pid", String(pid), `--nofile=${count}:`]);
+}
+
 export const machineEvents = [
+  noDescriptor,
   suspended("serve"),
   suspended("program"),
   clockJumps,

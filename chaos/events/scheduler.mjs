@@ -6,11 +6,18 @@ import { redisEvents } from "./redis.mjs";
 import { repositoryEvents } from "./repository.mjs";
 
 /** All events that this machine permits. */
-export function possibleEvents({ redis, clockFile, isTmpfs }) {
-  const all = [...instanceEvents, ...modelControlEvents, ...machineEvents, ...repositoryEvents];
-  const lacks = new Set([...(clockFile === undefined ? ["clock"] : []), ...(isTmpfs ? [] : ["disk"])]);
-  const possible = all.filter(({ needs }) => !needs.some((need) => lacks.has(need)));
-  return redis === undefined ? possible : [...possible, ...redisEvents];
+export function possibleEvents({ redis, clockFile, isTmpfs, hasPrlimit }) {
+  const has = {
+    redis: redis !== undefined,
+    clock: clockFile !== undefined,
+    disk: isTmpfs,
+    limits: hasPrlimit,
+  };
+  const all = [
+    ...[...instanceEvents, ...modelControlEvents, ...machineEvents],
+    ...[...repositoryEvents, ...redisEvents],
+  ];
+  return all.filter(({ needs }) => needs.every((need) => has[need] ?? true));
 }
 
 /** Begins events at random. Two events that need the same thing never overlap. */

@@ -37,7 +37,7 @@ export async function countOnStream({ client, model, random }) {
   };
   let next = 0;
   let ends = 0;
-  for await (const { id, result, error, final } of client.streamInfer([request], { timeoutMs: 60_000 })) {
+  for await (const { id, result, error, final } of client.streamInfer([request])) {
     if (error !== undefined) throw error;
     checkEqual(id, request.id, "id of the response");
     checkEqual(ends, 0, "responses after the last one");
@@ -67,7 +67,7 @@ export async function inferOnStream({ client, model, random, journal, about }) {
     journal.record(about, () => new Promise((resolve, reject) => settle.set(id, { resolve, reject }))),
   );
   try {
-    for await (const { id, result, error } of client.streamInfer(requests, { timeoutMs: 60_000 })) {
+    for await (const { id, result, error } of client.streamInfer(requests)) {
       const { resolve, reject } = settle.get(id) ?? {};
       if (resolve === undefined)
         throw new WrongAnswer(`stream: expected the id of an open request, got '${id}'`);

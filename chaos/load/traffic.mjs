@@ -1,6 +1,7 @@
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import { Agent, fetch } from "undici";
+import { SETTLES_WITHIN_MS } from "../oracle/journal.mjs";
 import { CHANGING } from "../repository/models.mjs";
 import { countOnStream, generateWords, infer, inferOnStream } from "./infer.mjs";
 import { leaveBeforeAnswer, leaveStream, leaveWhileReceiving, leaveWhileSending } from "./leaving.mjs";
@@ -12,7 +13,7 @@ const PAUSE_MS = 80;
 
 /** The clients of one server. */
 export function clientsOf({ addresses, accessToken }) {
-  const options = accessToken === undefined ? {} : { accessToken };
+  const options = { timeoutMs: SETTLES_WITHIN_MS, ...(accessToken === undefined ? {} : { accessToken }) };
   const httpAddress = addresses.HTTPService;
   const grpcAddress = addresses.GRPCInferenceService;
   // The connections of the global fetch would stay open after the run.

@@ -10,6 +10,9 @@ const STATE_LOST = /an instance of model '([^']+)' failed, and the state of its 
 const SEQUENCE_GONE = /must specify the START flag on the first request of the sequence/;
 const NOT_SERVED =
   /Request for unknown model|is not at ready state|is not found|has no available versions|has stopped accepting new inference requests|was stopped before the request finished|was stopped$/;
+/** Connections that a server without descriptors could not accept, and instances that it could not start. */
+const NO_DESCRIPTOR =
+  /EMFILE|could not be started|cannot connect|incomplete answer|ECONNRESET|UND_ERR_SOCKET|No connection established|Connection dropped/;
 const MEMORY_SPENT = /request refused: /;
 
 /**
@@ -23,34 +26,28 @@ export function excuseOf(failure, deaths, events) {
   const { server, text } = failure;
   const overlaps = ({ at }) =>
     at >= (failure.since ?? failure.startedAt) - SLACK_MS && at <= failure.endedAt + SLACK_MS;
+  const deathOf = (key, name) =>
+    deaths.some((one) => one.server === server && one[key] === name && overlaps(one));
+  const during = (name) => events.during(failure, name, SLACK_MS).filter((event) => event.server === server);
+  const when = (isExplained, cause) => (isExplained ? cause : undefined);
+
+  if (NO_DESCRIPTOR.test(text) && during("no descriptor free").length > 0) return "no descriptor free";
   const died = INSTANCE_DIED.exec(text);
-  if (died !== null) {
-    const instance = died[1] ?? died[3];
-    const death = deaths.find((one) => one.server === server && one.instance === instance && overlaps(one));
-    return death && "instance died";
-  }
+  if (died !== null) return when(deathOf("instance", died[1] ?? died[3]), "instance died");
   const lost = STATE_LOST.exec(text);
-  if (lost !== null) {
-    const death = deaths.find((one) => one.server === server && one.model === lost[1] && overlaps(one));
-    return death && "state of a sequence lost";
-  }
-  if (SEQUENCE_GONE.test(text) && failure.since !== undefined) {
-    const death = deaths.find((one) => one.server === server && one.model === failure.model && overlaps(one));
-    return death && "sequence gone";
-  }
+  if (lost !== null) return when(deathOf("model", lost[1]), "state of a sequence lost");
+  if (SEQUENCE_GONE.test(text))
+    return when(failure.since !== undefined && deathOf("model", failure.model), "sequence gone");
   if (MEMORY_SPENT.test(text))
-    return during(events, failure, "flood of large requests") && "request memory spent";
+    return when(during("flood of large requests").length > 0, "request memory spent");
   if (!NOT_SERVED.test(text)) return undefined;
   if (server === "serve" && failure.model === CHANGING)
-    return during(events, failure, "model removed from the repository") && "model removed";
-  return (
-    events
-      .during(failure, "model unloaded and loaded", SLACK_MS)
-      .some(({ model }) => model === failure.model) && "model unloaded"
+    return when(during("model removed from the repository").length > 0, "model removed");
+  return when(
+    during("model unloaded and loaded").some(({ model }) => model === failure.model),
+    "model unloaded",
   );
 }
-
-const during = (events, failure, name) => events.during(failure, name, SLACK_MS).length > 0;
 
 /** Largest number of requests that an instance of a model has at once. */
 export function capacityOf(model) {

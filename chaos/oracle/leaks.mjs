@@ -19,11 +19,15 @@ export function holdingsOf({ pid }) {
  */
 export function faultsOfHoldings(name, before, after) {
   const faults = [];
-  const more = (what, was, is) => {
-    if (is > was) faults.push(`${name} holds ${is} ${what}, and had ${was} before the load`);
+  const more = (what, was, is, which = []) => {
+    if (is <= was) return;
+    const listed = which.length === 0 ? "" : `: ${which.join(", ")}`;
+    faults.push(`${name} holds ${is} ${what}, and had ${was} before the load${listed}`);
   };
-  for (const kind of ["socket", "pipe", "file"])
+  for (const kind of ["socket", "pipe"])
     more(`descriptors of kind '${kind}'`, before.descriptors[kind], after.descriptors[kind]);
+  const opened = after.files.filter((path) => !before.files.includes(path));
+  more("open files", before.descriptors.file, after.descriptors.file, opened);
   // A spare thread, which waits for another model, has an event loop of its own.
   const spareThreads = Math.max(0, after.threads - before.threads);
   more("descriptors of event loops", before.descriptors.other + 8 * spareThreads, after.descriptors.other);

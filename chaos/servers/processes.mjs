@@ -79,6 +79,10 @@ export function descriptors(pid) {
   return counts;
 }
 
+export function descriptorCount(pid) {
+  return readdirSync(`/proc/${pid}/fd`).length;
+}
+
 /** Paths of the files that the process has open. */
 export function openFiles(pid) {
   const paths = [];

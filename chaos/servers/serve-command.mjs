@@ -7,7 +7,7 @@ import { ServerProcess } from "./server-process.mjs";
 /** Megabytes of the heap of each server and of its JavaScript processes. */
 export const HEAP_MB = 192;
 /** Bytes that the requests in flight may take, so that a flood reaches the limit. */
-export const REQUEST_MEMORY = 48 * 2 ** 20;
+export const REQUEST_MEMORY = 12 * 2 ** 20;
 
 /** `tritonjs serve` on a polled repository in `folder`, with traces in the same folder. */
 export function startServeCommand({ folder, python, logFile, env }) {

@@ -75,7 +75,7 @@ export class ServerProcess {
       .filter((pid) => commandOf(pid).includes("run_model.py"));
   }
 
-  /** Resolves when a dead instance has restarted; rejects after a minute. */
+  /** Resolves when a dead instance has restarted; rejects after three minutes. */
   async restarted(countBefore) {
     await until(() => this.restarts > countBefore, `an instance of ${this.name} to restart`);
   }
