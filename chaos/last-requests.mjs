@@ -11,9 +11,11 @@ const ON_THE_WAY_MS = 3000;
 /** Refusals of a stopping server: it has not accepted the request. */
 const REFUSED = /Server not ready|Server is stopping|has stopped accepting new inference requests/;
 
-/** Errors of a connection that the stopping server did not accept, or closed between two requests. */
-const NOT_CONNECTED =
-  /cannot connect|ECONNREFUSED|ECONNRESET|incomplete answer|UND_ERR_SOCKET|No connection established|Connection dropped/;
+/** Errors of a connection that the server did not accept. */
+const NOT_CONNECTED = /cannot connect|ECONNREFUSED|No connection established/;
+
+/** Errors of a connection that was closed between two requests. */
+const CLOSED = /ECONNRESET|EPIPE|incomplete answer|UND_ERR_SOCKET|Connection dropped/;
 
 /**
  * Ends both servers under load: `serve` with SIGTERM, which loses nothing that it has accepted, and the program with
@@ -47,7 +49,10 @@ export async function lastRequests({ servers, random, python, log }) {
     const wasOnTheWay = startedAt >= signalled - ON_THE_WAY_MS;
     const isExcused =
       endedAt >= signalled &&
-      (server === "program" || REFUSED.test(text) || (wasOnTheWay && NOT_CONNECTED.test(text)));
+      (server === "program" ||
+        REFUSED.test(text) ||
+        NOT_CONNECTED.test(text) ||
+        (wasOnTheWay && CLOSED.test(text)));
     if (!isExcused)
       faults.push(
         `${protocol} request to '${model}' of ${server} was lost when it ended: ${failure.code} ${text} ` +

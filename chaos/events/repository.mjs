@@ -23,7 +23,7 @@ const badConfiguration = {
   async run(context) {
     const path = join(folderOf(context), "config.pbtxt");
     const event = context.log.begin(this.name, { server: "serve", model: CHANGING });
-    const broken = ["max_batch_size: many", `${CHANGING_CONFIG}\ninput [`, "", 'backend: "no_such_backend"'];
+    const broken = ["max_batch_size: many", `${CHANGING_CONFIG}\ninput [`, 'backend: "no_such_backend"'];
     writeFileSync(path, context.random.pick(broken));
     await sleep(context.random.between(500, TWO_POLLS_MS));
     writeFileSync(path, CHANGING_CONFIG);

@@ -35,8 +35,8 @@ describe("a failed request", () => {
     ["no instance died", []],
     ["another instance died", [{ ...death, instance: "js_process_1" }]],
     ["the instance of another server died", [{ ...death, server: "program" }]],
-    ["the instance died long before", [{ ...death, at: 90_000 }]],
-    ["the instance died long after", [{ ...death, at: 110_000 }]],
+    ["the instance died long before", [{ ...death, at: 80_000 }]],
+    ["the instance died long after", [{ ...death, at: 120_000 }]],
   ])("is a fault when %s", (_, deaths) => {
     expect(excuseOf(crashed, deaths, events())).toBeUndefined();
   });
