@@ -170,6 +170,7 @@ export async function chaosRun({ minutes, seed, logs }, write) {
       requests: Object.fromEntries(journal.protocols),
       models: Object.fromEntries(journal.models),
       excuses: judged.excuses,
+      excusesByModel: judged.byModel,
       events: log.counts(),
       deaths: deaths.length,
       memory: growth,
@@ -197,6 +198,7 @@ async function unexpectedEnd(server) {
 function judge(journal, deaths, log) {
   const faults = [];
   const excuses = {};
+  const byModel = {};
   const refused = { serve: new Map(), program: new Map() };
   for (const failure of journal.failures) {
     const excuse = excuseOf(failure, deaths, log);
@@ -204,14 +206,18 @@ function judge(journal, deaths, log) {
       const { protocol, server, model, code, reason, text } = failure;
       const why = `${code} ${reason}: ${text}`;
       faults.push(`${protocol} request to '${model}' of ${server} failed without a cause: ${why}`);
-    } else excuses[excuse] = (excuses[excuse] ?? 0) + 1;
+    } else {
+      excuses[excuse] = (excuses[excuse] ?? 0) + 1;
+      const key = `${failure.server}/${failure.model}: ${excuse}`;
+      byModel[key] = (byModel[key] ?? 0) + 1;
+    }
     if (BEFORE_THE_QUEUE.has(excuse)) {
       const counts = refused[failure.server];
       counts.set(failure.model, (counts.get(failure.model) ?? 0) + 1);
     }
   }
   faults.push(...faultsOfDeaths(journal.failures, deaths, log));
-  return { faults, excuses, refused };
+  return { faults, excuses, byModel, refused };
 }
 
 function statisticsFaults(statistics, journal, { refused }) {
