@@ -33,6 +33,8 @@ export function excuseOf(failure, deaths, events) {
 
   if (NO_DESCRIPTOR.test(text) && during("no descriptor free").length > 0) return "no descriptor free";
   const died = INSTANCE_DIED.exec(text);
+  // An instance that cannot start again refuses requests until it can.
+  if (died !== null && during("no descriptor free").length > 0) return "instance could not restart";
   if (died !== null) return when(deathOf("instance", died[1] ?? died[3]), "instance died");
   const lost = STATE_LOST.exec(text);
   if (lost !== null) return when(deathOf("model", lost[1]), "state of a sequence lost");
@@ -77,9 +79,10 @@ export function faultsOfDeaths(failures, deaths, events) {
       faults.push(`expected at most ${causes[cause]} instances to be ${cause}, got ${seen[cause]}`);
   }
   const failed = new Map();
-  for (const { server, text } of failures) {
+  for (const failure of failures) {
+    const { server, text } = failure;
     const died = INSTANCE_DIED.exec(text);
-    if (died === null) continue;
+    if (died === null || events.during(failure, "no descriptor free", SLACK_MS).length > 0) continue;
     const key = `${server}/${died[1] ?? died[3]}`;
     failed.set(key, (failed.get(key) ?? 0) + 1);
   }
