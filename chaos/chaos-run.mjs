@@ -33,6 +33,8 @@ const BEFORE_THE_QUEUE = new Set([
   "model removed",
   "model unloaded",
   "sequence gone",
+  "no descriptor free",
+  "instance could not restart",
 ]);
 
 const python = process.env.TRITONJS_PYTHON ?? "python3";
