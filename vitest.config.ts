@@ -75,6 +75,9 @@ const LONG = [
   "packages/client/test/remote/remote.health.test.ts",
   "packages/client/test/servers/several-servers.test.ts",
   "test/e2e/killed-replicas.test.ts",
+  // Servers on full disks, without free descriptors, and suspended; servers under load and faults for two minutes.
+  "test/recovery/*.test.ts",
+  "test/chaos/chaos-run.test.ts",
   // Schemas of Kubernetes from npm, and the Helm chart through Go.
   "test/deploy/schemas.test.ts",
   // Commands against several servers, with TLS, streams of tokens and sequences.

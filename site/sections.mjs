@@ -8,6 +8,7 @@ export const SECTIONS = [
     text: "Models",
     pages: [
       "backends",
+      "onnx-engines",
       "decorators",
       "model-configuration",
       "model-repository",
@@ -31,6 +32,7 @@ export const SECTIONS = [
     pages: [
       "operations",
       "security",
+      "reliability",
       "metrics",
       "observability",
       "tracing",

@@ -16,11 +16,11 @@ export class Program {
   #stderr = "";
   readonly #child: ChildProcess;
 
-  /** Starts a program without a shell, unless `shell` says otherwise. */
+  /** Starts a program without a shell, unless `shell` says otherwise. With `detached` it leads a group of its own. */
   constructor(
     command: string,
     args: readonly string[],
-    options: { cwd: string; shell?: boolean; env?: NodeJS.ProcessEnv },
+    options: { cwd: string; shell?: boolean; env?: NodeJS.ProcessEnv; detached?: boolean },
   ) {
     // Packages are looked up only around the program: pnpm's launchers name further places.
     const env = { ...process.env, NODE_PATH: undefined, ...options.env };
@@ -71,5 +71,19 @@ export class Program {
 
   signal(name: NodeJS.Signals): void {
     this.#child.kill(name);
+  }
+
+  /** Signals a `detached` program and the processes that it started in its group. Does nothing when all have ended. */
+  signalGroup(name: NodeJS.Signals): void {
+    try {
+      process.kill(-this.#child.pid!, name);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+  }
+
+  /** Reads no more of an output, so that writing to it fails. */
+  closeOutput(stream: "stdout" | "stderr"): void {
+    this.#child[stream]?.destroy();
   }
 }

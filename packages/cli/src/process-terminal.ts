@@ -9,8 +9,8 @@ export const processTerminal: Terminal = {
   get columns() {
     return process.stderr.columns;
   },
-  write: (text) => void process.stdout.write(text),
-  writeError: (text) => void process.stderr.write(text),
+  write: writerOf(process.stdout),
+  writeError: writerOf(process.stderr),
   isInteractive: process.stderr.isTTY === true,
   stopRequested: (secondExitCode = 1) =>
     new Promise((resolve) => {
@@ -24,3 +24,18 @@ export const processTerminal: Terminal = {
       }
     }),
 };
+
+/**
+ * Writes to a stream of the process. Text that cannot be written is lost: neither a full disk nor a reader that is gone
+ * ends a server.
+ */
+function writerOf(stream: NodeJS.WriteStream): (text: string) => void {
+  stream.on("error", () => {});
+  return (text) => {
+    try {
+      stream.write(text);
+    } catch {
+      // A file is written at once, and throws.
+    }
+  };
+}

@@ -28,8 +28,9 @@ export interface PythonListener {
  */
 export class PythonProcess {
   readonly #child: ChildProcess;
-  readonly #line: Duplex;
-  readonly #commands: Duplex;
+  /** Undefined if the process could not be started, as the other line is. */
+  readonly #line: Duplex | undefined;
+  readonly #commands: Duplex | undefined;
   readonly #reader: PythonFrameReader;
   /** Pieces of commands that are sent at the end of this turn of the event loop, in one call of the system. */
   #outbox: Uint8Array[] = [];
@@ -55,18 +56,19 @@ export class PythonProcess {
         : variables,
     });
     this.#child = child;
-    const { stdout, stderr } = child;
-    const [line, lifeline, commands] = child.stdio.slice(3) as Duplex[];
-    this.#line = line!;
-    this.#commands = commands!;
     this.#reader = new PythonFrameReader((header, body) =>
       listener.message(header as { type: string }, body),
     );
     child.on("error", (error) => {
       if (child.pid === undefined) this.#end(`could not be started (${error.message})`);
     });
+    // Without a free descriptor, Node makes no streams either. Its types say otherwise.
+    const streams = (child.stdio ?? []) as readonly (Duplex | undefined)[];
+    const [, stdout, stderr, line, lifeline, commands] = streams;
+    this.#line = line;
+    this.#commands = commands;
     // A write to a process that has ended fails. The event `exit` reports the end.
-    for (const stream of [stdout!, stderr!, line!, lifeline!, commands!]) stream.on("error", () => {});
+    for (const stream of [stdout, stderr, line, lifeline, commands]) stream?.on("error", () => {});
     if (child.pid === undefined) return;
     if (nice !== undefined) lowerPriority(child.pid, nice);
     for (const stream of [stdout!, stderr!]) {
@@ -102,7 +104,7 @@ export class PythonProcess {
 
   /** Sends a frame to the thread that reads messages. Does nothing when the process has ended. */
   send(header: object, body?: FrameBody): void {
-    if (this.#gone || !this.#line.writable) return;
+    if (this.#gone || !this.#line?.writable) return;
     writePieces(this.#line, pythonFrame(header, body, this.#memory));
   }
 
@@ -111,7 +113,7 @@ export class PythonProcess {
    * process once.
    */
   command(header: object, body?: FrameBody): void {
-    if (this.#gone || !this.#commands.writable) return;
+    if (this.#gone || !this.#commands?.writable) return;
     if (this.#outbox.length === 0) setImmediate(() => this.#sendCommands());
     this.#outbox.push(...pythonFrame(header, body, this.#memory));
   }
@@ -119,7 +121,7 @@ export class PythonProcess {
   #sendCommands(): void {
     const pieces = this.#outbox;
     this.#outbox = [];
-    if (!this.#gone && this.#commands.writable) writePieces(this.#commands, pieces);
+    if (!this.#gone && this.#commands?.writable) writePieces(this.#commands, pieces);
   }
 
   /** Ends the process and all its descendants by force. */

@@ -1,7 +1,7 @@
-import { closeSync, openSync, writeSync } from "node:fs";
 import { TritonError } from "@tritonjs/protocol";
 import { lineLogger } from "./line-logger.js";
 import { DEFAULT_LOG_SETTINGS, Log, type LogFormat } from "./log.js";
+import { LogFile } from "./log-file.js";
 import type { Logger } from "./logger.js";
 
 /** Options of the log, named after those of PyTriton's `TritonConfig`. */
@@ -54,30 +54,15 @@ export function createLog(options: LogOptions): OpenLog {
       reason: "INVALID_OPTION",
     });
   }
-  let file: number | undefined = openLogFile(settings.file);
-  const write = (line: string) => {
-    if (file !== undefined) writeSync(file, line);
-  };
+  const file = new LogFile(settings.file);
   const log: Log = new Log(
-    lineLogger(write, () => log.settings.format),
+    lineLogger(
+      (line) => file.write(line),
+      () => log.settings.format,
+    ),
     settings,
   );
-  const close = () => {
-    if (file !== undefined) closeSync(file);
-    file = undefined;
-  };
-  return { log, close };
-}
-
-function openLogFile(path: string): number {
-  try {
-    return openSync(path, "a");
-  } catch (cause) {
-    throw new TritonError("INVALID_ARG", `failed to open log file '${path}'`, {
-      reason: "INVALID_OPTION",
-      cause,
-    });
-  }
+  return { log, close: () => file.close() };
 }
 
 const processWarnings: Logger = {

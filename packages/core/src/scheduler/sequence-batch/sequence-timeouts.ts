@@ -4,6 +4,12 @@ import type { DeadlineQueue } from "../../clock/deadline-queue.js";
 import type { PendingRequest } from "../../request/pending-request.js";
 import type { Sequence } from "./sequence.js";
 
+/** Lateness of a deadline from which on the process must have stood still: its machine or its event loop was blocked. */
+const STOOD_STILL_MS = 100;
+
+/** Time to read the requests that came while the process stood still, before a sequence counts as idle. */
+const CATCH_UP_MS = 500;
+
 /** Time limits of sequences. */
 export interface SequenceLimits {
   /** Longest time in a slot without a request, in milliseconds. */
@@ -45,14 +51,21 @@ export class SequenceTimeouts {
     this.#watchIdle(sequence);
   }
 
-  /** Keeps one deadline for each open sequence in a slot. It is moved when it passes, not with each request. */
-  #watchIdle(sequence: Sequence): void {
+  /**
+   * Keeps one deadline for each open sequence in a slot. It is moved when it passes, not with each request.
+   *
+   * @param catchesUpAt end of the time to read waiting requests, after a deadline that came late
+   */
+  #watchIdle(sequence: Sequence, catchesUpAt?: number): void {
     if (!sequence.open) return;
     const { maxIdleMs, iterative } = this.limits;
-    sequence.idleDeadline = this.deadlines.add(sequence.lastUsed + maxIdleMs, () => {
+    const at = catchesUpAt ?? sequence.lastUsed + maxIdleMs;
+    sequence.idleDeadline = this.deadlines.add(at, () => {
       const now = this.clock.now();
       if (iterative && sequence.running) sequence.lastUsed = now;
       if (now - sequence.lastUsed < maxIdleMs) this.#watchIdle(sequence);
+      else if (catchesUpAt === undefined && now - at > STOOD_STILL_MS)
+        this.#watchIdle(sequence, now + CATCH_UP_MS);
       else this.over(sequence, "idle");
     });
   }

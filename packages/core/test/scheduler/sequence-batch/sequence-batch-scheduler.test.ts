@@ -88,6 +88,20 @@ describe.each(strategies)("sequences under the %s strategy", (strategy) => {
     expect(subject.deadlines.size).toBe(0);
   });
 
+  it("do not end while the process stood still, because their requests may wait to be read", async () => {
+    const subject = bench(4, { maxSequenceIdleMicroseconds: 100_000 });
+    await subject.sendEach("A1^", "B1^");
+    const { clock } = subject;
+    const now = clock.now.bind(clock);
+    clock.now = () => now() + 60_000;
+    await clock.advance(100);
+    expect(subject.evictions).toEqual([]);
+    await subject.sendEach("A2");
+    expect(subject.batches).toContain("A2");
+    await clock.advance(2000);
+    expect(subject.evictions.toSorted()).toEqual(["A: idle", "B: idle"]);
+  });
+
   it("give their slot to the backlog when they are idle, and never time out in the backlog", async () => {
     const subject = bench(1, { maxSequenceIdleMicroseconds: 100_000 });
     await subject.sendEach("A1^", "B1^");

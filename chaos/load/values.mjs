@@ -1,0 +1,21 @@
+import { WrongAnswer } from "../oracle/journal.mjs";
+
+/** A row of whole numbers, which floats of 32 bits and their small multiples represent exactly. */
+export function row(random, size) {
+  return Float32Array.from({ length: size }, () => random.between(0, 1_000_000));
+}
+
+/** @throws WrongAnswer unless the elements are those of the input times the factor */
+export function checkMultiples(input, factor, elements, what = "answer") {
+  if (elements?.length !== input.length)
+    throw new WrongAnswer(`${what}: expected ${input.length} elements, got ${elements?.length}`);
+  for (let i = 0; i < input.length; i++) {
+    if (elements[i] !== factor * input[i])
+      throw new WrongAnswer(`${what}: expected ${factor * input[i]} at ${i}, got ${elements[i]}`);
+  }
+}
+
+/** @throws WrongAnswer unless both are equal */
+export function checkEqual(got, expected, what) {
+  if (got !== expected) throw new WrongAnswer(`${what}: expected ${expected}, got ${got}`);
+}

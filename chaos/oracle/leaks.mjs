@@ -1,0 +1,98 @@
+import { readdirSync } from "node:fs";
+import { OBJECT_PREFIX } from "../load/shared-memory.mjs";
+import { descendants, descriptors, openFiles, residentMb, threadCount } from "../servers/processes.mjs";
+
+/** What a server holds while no request is in flight. */
+export function holdingsOf({ pid }) {
+  return {
+    descriptors: descriptors(pid),
+    threads: threadCount(pid),
+    processes: descendants(pid).length,
+    files: openFiles(pid),
+  };
+}
+
+/**
+ * What a server holds more than before the load.
+ *
+ * @returns descriptions of what was leaked
+ */
+export function faultsOfHoldings(name, before, after) {
+  const faults = [];
+  const more = (what, was, is, which = []) => {
+    if (is <= was) return;
+    const listed = which.length === 0 ? "" : `: ${which.join(", ")}`;
+    faults.push(`${name} holds ${is} ${what}, and had ${was} before the load${listed}`);
+  };
+  for (const kind of ["socket", "pipe"])
+    more(`descriptors of kind '${kind}'`, before.descriptors[kind], after.descriptors[kind]);
+  const opened = after.files.filter((path) => !before.files.includes(path));
+  more("open files", before.descriptors.file, after.descriptors.file, opened);
+  // A spare thread, which waits for another model, has an event loop of its own.
+  const spareThreads = Math.max(0, after.threads - before.threads);
+  more("descriptors of event loops", before.descriptors.other + 8 * spareThreads, after.descriptors.other);
+  more("processes", before.processes, after.processes);
+  return faults;
+}
+
+/** Shared memory objects that belong to the run. */
+export function sharedObjects() {
+  return readdirSync("/dev/shm").filter((name) => name.startsWith(OBJECT_PREFIX));
+}
+
+/** Samples the resident memory of the servers, and of the processes that they started. */
+export class MemoryWatch {
+  /** `{ at, own, all }` by server, in MiB. */
+  samples = new Map();
+  #servers;
+  #timer;
+  #startedAt = performance.now();
+
+  constructor(servers) {
+    this.#servers = servers;
+  }
+
+  start(everyMs) {
+    this.#timer = setInterval(() => this.sample(), everyMs);
+    this.sample();
+  }
+
+  sample() {
+    for (const [name, { pid }] of Object.entries(this.#servers)) {
+      const own = residentMb(pid);
+      const all = descendants(pid).reduce((sum, one) => sum + residentMb(one), own);
+      const list = this.samples.get(name) ?? [];
+      list.push({ at: (performance.now() - this.#startedAt) / 1000, own, all });
+      this.samples.set(name, list);
+    }
+  }
+
+  stop() {
+    clearInterval(this.#timer);
+  }
+
+  /**
+   * Memory after the warm-up and at the end: the median of a tenth of the samples each.
+   *
+   * @param warmUp share of the run that counts as warm-up
+   */
+  growth(warmUp) {
+    return Object.fromEntries(
+      [...this.samples].map(([name, list]) => {
+        const first = Math.floor(list.length * warmUp);
+        const count = Math.max(1, Math.floor(list.length / 10));
+        const of = (from, what) => median(list.slice(from, from + count).map((sample) => sample[what]));
+        const part = (what) => {
+          const [from, to] = [of(first, what), of(list.length - count, what)];
+          return { from, to, ratio: to / from };
+        };
+        return [name, { own: part("own"), all: part("all") }];
+      }),
+    );
+  }
+}
+
+function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)];
+}

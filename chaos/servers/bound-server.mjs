@@ -1,0 +1,67 @@
+import { fileURLToPath } from "node:url";
+import { controlledFiles, DOUBLE, SUM } from "../repository/models.mjs";
+import { writeFiles } from "../repository/write-files.mjs";
+import { HEAP_MB } from "./serve-command.mjs";
+import { ServerProcess } from "./server-process.mjs";
+
+const PROGRAM = fileURLToPath(new URL("./bound-program.mjs", import.meta.url));
+
+/** The program with bound models, whose files are in `folder`. */
+export function startBoundServer({ folder, redis, seed, logFile, env, onInProcess }) {
+  const controlled = controlledFiles();
+  writeFiles(folder, {
+    ...Object.fromEntries(
+      Object.entries(controlled).map(([name, content]) => [`controlled/${name}`, content]),
+    ),
+    "modules/double.mjs": DOUBLE,
+    "modules/sum.mjs": SUM,
+    "modules/double.onnx": controlled["loaded_onnx/1/model.onnx"],
+  });
+  const args = [
+    `--max-old-space-size=${HEAP_MB}`,
+    "--expose-gc",
+    PROGRAM,
+    JSON.stringify({ folder, redis, seed }),
+  ];
+  const server = new BoundServer("program", args, { env, services: 3, logFile, ipc: true });
+  server.onInProcess = onInProcess;
+  return server;
+}
+
+class BoundServer extends ServerProcess {
+  accessToken;
+  onInProcess;
+  #waiting = new Map();
+
+  constructor(...args) {
+    super(...args);
+    this.child.on("message", (message) => {
+      if (message.type === "token") this.accessToken = message.accessToken;
+      else if (message.type === "ended") this.onInProcess(message);
+      else this.#waiting.get(message.type)?.(message);
+    });
+  }
+
+  /** Lets the program send requests in process. */
+  startLoad() {
+    this.child.send({ type: "load" });
+  }
+
+  /** Stops the requests in process. Resolves when the last one has ended. */
+  async stopLoad() {
+    await this.#ask("quiet");
+  }
+
+  /** Bytes of the heap after a collection. */
+  async heapBytes() {
+    return (await this.#ask("heap")).bytes;
+  }
+
+  #ask(type) {
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(type, resolve);
+      this.child.send({ type });
+      this.ended.then(({ code, signal }) => reject(new Error(`program ended with ${signal ?? code}`)));
+    });
+  }
+}

@@ -1,0 +1,102 @@
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+
+/* What Linux tells about processes, in /proc. */
+
+/** The text of a file of a process; empty when the process is gone. */
+function read(pid, file) {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/** The running processes by the process that started them. */
+function processTree() {
+  const children = new Map();
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = read(name, "stat");
+    const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    if (state === undefined || state === "Z") continue;
+    const list = children.get(Number(parent)) ?? [];
+    list.push(Number(name));
+    children.set(Number(parent), list);
+  }
+  return children;
+}
+
+/** The processes that a process has started itself. */
+export function childrenOf(pid) {
+  return processTree().get(pid) ?? [];
+}
+
+/** The processes that a process has started, directly or through others. */
+export function descendants(pid) {
+  const tree = processTree();
+  const found = [];
+  const visit = (one) => {
+    for (const child of tree.get(one) ?? []) {
+      found.push(child);
+      visit(child);
+    }
+  };
+  visit(pid);
+  return found;
+}
+
+/** True while the process exists and has not ended. */
+export function isRunning(pid) {
+  const stat = read(pid, "stat");
+  return stat !== "" && stat.slice(stat.lastIndexOf(")") + 2)[0] !== "Z";
+}
+
+export function commandOf(pid) {
+  return read(pid, "cmdline").replaceAll("\0", " ").trim();
+}
+
+/** Resident memory in MiB. */
+export function residentMb(pid) {
+  const kilobytes = Number(/^VmRSS:\s+(\d+)/m.exec(read(pid, "status"))?.[1] ?? 0);
+  return kilobytes / 1024;
+}
+
+/** The number of open descriptors of each kind: sockets, pipes, files, and the kernel's own objects. */
+export function descriptors(pid) {
+  const counts = { socket: 0, pipe: 0, file: 0, other: 0 };
+  for (const name of readdirSync(`/proc/${pid}/fd`)) {
+    let target;
+    try {
+      target = readlinkSync(`/proc/${pid}/fd/${name}`);
+    } catch {
+      continue;
+    }
+    if (target.startsWith("socket:")) counts.socket++;
+    else if (target.startsWith("pipe:")) counts.pipe++;
+    else if (target.startsWith("/")) counts.file++;
+    else counts.other++;
+  }
+  return counts;
+}
+
+export function descriptorCount(pid) {
+  return readdirSync(`/proc/${pid}/fd`).length;
+}
+
+/** Paths of the files that the process has open. */
+export function openFiles(pid) {
+  const paths = [];
+  for (const name of readdirSync(`/proc/${pid}/fd`)) {
+    try {
+      const target = readlinkSync(`/proc/${pid}/fd/${name}`);
+      if (target.startsWith("/") && !target.startsWith("/dev/")) paths.push(target);
+    } catch {
+      // Closed since the listing.
+    }
+  }
+  return paths;
+}
+
+export function threadCount(pid) {
+  return Number(/^Threads:\s+(\d+)/m.exec(read(pid, "status"))?.[1] ?? 0);
+}

@@ -1,0 +1,12 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { now } from "./now.mjs";
+
+/** Resolves when a condition is true; rejects after three minutes. */
+export async function until(condition, what, withinMs = 180_000) {
+  const limit = now() + withinMs;
+  for (;;) {
+    if (await condition()) return;
+    if (now() > limit) throw new Error(`expected ${what} within ${withinMs / 1000} s`);
+    await sleep(50);
+  }
+}
