@@ -99,6 +99,7 @@ const ORDER = {
   ],
   trees: ["forest", "formats", "readers", "scoring", "backend"],
   media: ["parameters", "wav", "signal", "image", "audio"],
+  "frontend-threads": ["ring", "frames", "link", "messages", "engine", "thread"],
   cloud: ["rewrite", "vertex-ai", "sagemaker"],
   cli: [
     "descriptor-fault.ts",
@@ -161,6 +162,7 @@ const PACKAGES = {
   ],
   openai: ["@tritonjs/core", "@tritonjs/http", "@tritonjs/protocol", "@tritonjs/text-generation"],
   trees: ["@tritonjs/core", "@tritonjs/protocol"],
+  "frontend-threads": ["@tritonjs/core", "@tritonjs/protocol"],
   media: ["@tritonjs/core", "@tritonjs/protocol", "sharp"],
   cloud: ["@tritonjs/core", "@tritonjs/http", "@tritonjs/protocol"],
   cli: [

@@ -103,9 +103,14 @@ class InferStream {
     } catch (error) {
       share.release();
       if (inOrder) place ??= this.#ordered.open();
-      this.#answer(place, encodeRefusal(message, TritonError.from(error)));
-      this.#finish(place);
+      this.#refuse(message, place, error);
     }
+  }
+
+  #refuse(message: RequestMessage, place: Place<StreamMessage> | undefined, error: unknown): void {
+    if (this.#ended) return;
+    this.#answer(place, encodeRefusal(message, TritonError.from(error)));
+    this.#finish(place);
   }
 
   #infer(
@@ -128,7 +133,8 @@ class InferStream {
         trace?.responded();
         trace?.sending();
         try {
-          this.#reply(message, model, decoded, outcome, final, place);
+          if (request.refused) this.#refuse(message, place, outcome);
+          else this.#reply(message, model, decoded, outcome, final, place);
         } finally {
           if (final) {
             regions.release();

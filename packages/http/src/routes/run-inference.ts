@@ -85,7 +85,7 @@ function start(
   decoded.trace = trace?.request;
   let stopWatching: (() => void) | undefined;
   const sent = model.infer(decoded, (outcome, final, request) => {
-    exchange.errorType = "text/plain";
+    if (!request.refused) exchange.errorType = "text/plain";
     if (outcome !== undefined) trace?.responded();
     if (final) stopWatching?.();
     onResponse(outcome, final, request);
