@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 const LONG = [
   // Replays of recordings.
   "test/golden/**/*.test.ts",
-  "test/conformance/onnx-{operators,data}.test.ts",
+  "test/conformance/{onnx-operators,onnx-data,frontend-threads}.test.ts",
   // Random, hostile and large loads.
   "test/simulation/*-load.test.ts",
   "packages/trees/test/**/*.fuzz.test.ts",
