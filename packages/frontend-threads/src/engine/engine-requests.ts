@@ -188,7 +188,14 @@ export class EngineRequests {
     if (final) this.#requests.delete(number);
     if (request.cancelled !== undefined) return;
     const link = this.#link();
-    writeResponse(link.outgoing, number, request, outcome, final);
+    try {
+      writeResponse(link.outgoing, number, request, outcome, final);
+    } catch (error) {
+      // Outputs that have no bytes end the request.
+      writeResponse(link.outgoing, number, request, TritonError.from(error), true);
+      request.cancelled = TritonError.from(error);
+      request.handle?.cancel(request.cancelled);
+    }
     link.send();
     if (!final && link.behind) request.handle?.pause();
   }

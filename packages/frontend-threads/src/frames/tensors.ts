@@ -4,13 +4,15 @@ import type { OutgoingFrame } from "./outgoing-frame.js";
 
 type Tensors = ReadonlyMap<string, Tensor>;
 
-/** Bits in the word that describes a tensor: its data type, its number of dimensions, and what follows. */
-const RANK_AT = 8;
-const RANK_MASK = 0xffff;
-/** The dimensions are words; otherwise doubles. */
-const SMALL_DIMS = 1 << 24;
+/* Bits in the word that describes a tensor, above the code of its data type. */
+
+/** The dimensions are words; otherwise texts, because a client may send numbers of 64 bits. */
+const SMALL_DIMS = 1 << 8;
 /** The bytes are in memory that was handed over; otherwise inside the frame. */
-const ELSEWHERE = 1 << 25;
+const ELSEWHERE = 1 << 9;
+
+/** Code of a data type that does not exist, which a client may name all the same. Its name follows. */
+const UNKNOWN_TYPE = 0xff;
 
 const codes = new Map<DataType, number>(DATA_TYPES.map((datatype, code) => [datatype, code]));
 
@@ -74,16 +76,14 @@ export function readName(frame: IncomingFrame, known: readonly { readonly name: 
 
 function writeTensor(frame: OutgoingFrame, { datatype, shape, bytes }: Tensor, movable: boolean): void {
   const place = frame.place(bytes);
-  const isSmall = shape.every((dim) => dim >= 0 && dim <= MAX_WORD);
-  frame.word(
-    codes.get(datatype)! |
-      (shape.length << RANK_AT) |
-      (isSmall ? SMALL_DIMS : 0) |
-      (place === undefined ? ELSEWHERE : 0),
-  );
+  const isSmall = shape.every((dim) => typeof dim === "number" && dim >= 0 && dim <= MAX_WORD);
+  const code = codes.get(datatype);
+  frame.word((code ?? UNKNOWN_TYPE) | (isSmall ? SMALL_DIMS : 0) | (place === undefined ? ELSEWHERE : 0));
+  if (code === undefined) frame.text(datatype);
+  frame.word(shape.length);
   for (const dim of shape) {
     if (isSmall) frame.word(dim);
-    else frame.double(dim);
+    else frame.text(typeof dim === "bigint" ? `${dim as bigint}n` : String(dim));
   }
   frame.double(bytes.length);
   if (place !== undefined) {
@@ -112,13 +112,20 @@ function copyOf(bytes: Uint8Array): ArrayBuffer {
 
 function readTensor(frame: IncomingFrame): Tensor {
   const word = frame.word();
-  const rank = (word >> RANK_AT) & RANK_MASK;
-  const shape = new Array<number>(rank);
-  for (let axis = 0; axis < rank; axis++) shape[axis] = word & SMALL_DIMS ? frame.word() : frame.double();
+  const datatype = (word & 0xff) === UNKNOWN_TYPE ? (frame.text() as DataType) : DATA_TYPES[word & 0xff]!;
+  const rank = frame.word();
+  const shape: number[] = [];
+  for (let axis = 0; axis < rank; axis++) {
+    shape[axis] = word & SMALL_DIMS ? frame.word() : readLargeDim(frame.text());
+  }
   const length = frame.double();
-  const datatype = DATA_TYPES[word & 0xff]!;
   const at = frame.word();
   const bytes =
     word & ELSEWHERE ? new Uint8Array(frame.moved[at]!, frame.double(), length) : frame.placed(at, length);
   return Tensor.fromBytes(datatype, shape, bytes);
+}
+
+/** A dimension beyond the safe integers is a bigint, which the validation refuses. */
+function readLargeDim(text: string): number {
+  return text.endsWith("n") ? (BigInt(text.slice(0, -1)) as unknown as number) : Number(text);
 }

@@ -23,11 +23,11 @@ export class SentRequests {
     const number = (this.#lastNumber + 1) | 0;
     this.#lastNumber = number;
     const request = new SentRequest(this, number, init.id ?? "", model, onResponse);
-    this.#requests.set(number, request);
     const link = this.#link();
     const trace = init.trace instanceof MirroredTrace ? init.trace.sentWith(number) : undefined;
     writeRequest(link.outgoing, number, model, init, trace);
     link.send();
+    this.#requests.set(number, request);
     return request;
   }
 
