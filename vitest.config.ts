@@ -70,6 +70,8 @@ const LONG = [
   // Commands against several servers, with TLS, streams of tokens and sequences.
   "packages/tools/test/perf/perf.{servers,targets,openai,periodic}.test.ts",
   "packages/tools/test/load/load-generator.test.ts",
+  // Streams through frontend threads, and servers that close under requests.
+  "test/frontend-threads/requests.test.ts",
   // Commands that are interrupted.
   "packages/tools/test/lifetime/interrupted-commands.test.ts",
 ];

@@ -15,6 +15,8 @@ export interface ThreadedFrontend {
   readonly name: string;
   /** Options of the frontend, which can be cloned, with `port`, `address` and `reusePort`. */
   readonly options: ThreadedFrontendOptions;
+  /** Makes the error of this thread for a failure to open; the failure itself unless given. */
+  readonly startError?: (failure: unknown) => unknown;
 }
 
 /** Options of every frontend that can run in another thread. */

@@ -13,7 +13,6 @@ import type { IncomingFrame } from "../frames/incoming-frame.js";
 import { ReceivedRequest, type RequestTarget, readRequestKey } from "../frames/request-frame.js";
 import { type AnsweredRequest, readError, writeResponse } from "../frames/response-frame.js";
 import type { Link } from "../link/link.js";
-import { isSameInterface } from "./same-interface.js";
 
 /** A mark of a trace: the name of an event and its time in milliseconds. */
 export type TraceMark = readonly [name: string, atMs: number];
@@ -111,9 +110,9 @@ export class EngineRequests {
     trace.release(status);
   }
 
-  /** Forgets pins of versions that are no longer in service. */
-  forget(key: number): void {
-    this.#pins.delete(key);
+  /** Records the trace of a request that never came, because it could not be decoded. */
+  tracedThere(modelName: string, arrival: SentArrival, status: number | string | undefined): void {
+    this.#sample(modelName, arrival)?.release(status);
   }
 
   /** Cancels all requests: the thread has ended, and with it the connections of their clients. */
@@ -132,7 +131,7 @@ export class EngineRequests {
     const version = this.#versions.get(target.key);
     if (version === undefined) {
       const unknown = new EngineRequest("", "", "", NO_OUTPUTS);
-      this.#refuse(number, unknown, replaced("a model"));
+      this.#refuse(number, unknown, forgotten());
       return;
     }
     const { config, name } = version;
@@ -141,7 +140,6 @@ export class EngineRequests {
     this.#requests.set(number, request);
     try {
       const pin = this.#pin(target, version);
-      if (pin.config !== config && !isSameInterface(pin.config, config)) throw replaced(`model '${name}'`);
       const room = pin.awaitRoom(init.id);
       if (room === undefined) this.#send(number, request, pin, init);
       else {
@@ -168,7 +166,10 @@ export class EngineRequests {
       this.#requests.delete(number);
       return;
     }
-    if (init.arrival !== undefined) init.trace = this.#sample(number, pin.name, JSON.parse(init.arrival));
+    if (init.arrival !== undefined) {
+      init.trace = this.#sample(pin.name, JSON.parse(init.arrival));
+      if (init.trace !== undefined) this.#traces.set(number, init.trace);
+    }
     const handle = pin.infer(init, (outcome, final, running) => {
       request.handle = running;
       this.#answer(number, request, outcome, final);
@@ -228,7 +229,7 @@ export class EngineRequests {
     return pin;
   }
 
-  #sample(number: number, modelName: string, arrival: SentArrival): RequestTrace | undefined {
+  #sample(modelName: string, arrival: SentArrival): RequestTrace | undefined {
     const { protocol, startMs, headers, attributes, marks } = arrival;
     const trace = this.#service.tracing?.sample(modelName, {
       protocol,
@@ -236,19 +237,14 @@ export class EngineRequests {
       header: (name) => headers[name.toLowerCase()],
       attributes: () => attributes,
     });
-    if (trace === undefined) return undefined;
-    this.#traces.set(number, trace);
-    for (const [name, atMs] of marks) trace.mark(name, atMs);
+    for (const [name, atMs] of marks) trace?.mark(name, atMs);
     return trace;
   }
 }
 
 const NO_OUTPUTS: Pick<ModelConfig, "output"> = { output: [] };
 
-function replaced(model: string): TritonError {
-  return errorWithoutStack(
-    "UNAVAILABLE",
-    `${model} was replaced by a version with other tensors while the request was on its way: send it again`,
-    { reason: "MODEL_NOT_READY" },
-  );
+function forgotten(): TritonError {
+  const text = "the model was replaced many times while the request was on its way: send it again";
+  return errorWithoutStack("UNAVAILABLE", text, { reason: "MODEL_NOT_READY" });
 }

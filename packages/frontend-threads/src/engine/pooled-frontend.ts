@@ -16,10 +16,15 @@ export class PooledFrontend implements Frontend {
     this.#pool = pool;
   }
 
-  start(service: InferenceService): Promise<FrontendAddress> {
+  async start(service: InferenceService): Promise<FrontendAddress> {
     this.#isOpen = true;
     this.#stopping = undefined;
-    return this.#pool.open(this.name, this.#frontend.threaded!, service);
+    const { module, name, options, startError } = this.#frontend.threaded!;
+    try {
+      return await this.#pool.open(this.name, { module, name, options }, service);
+    } catch (failure) {
+      throw startError?.(failure) ?? failure;
+    }
   }
 
   leave(): void {

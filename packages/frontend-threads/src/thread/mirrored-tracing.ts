@@ -52,8 +52,9 @@ export class MirroredTracing extends Tracing {
     this.#control.callSync("updateTraces", modelName, changes);
   }
 
-  override sample(_modelName: string, arrival?: RequestArrival): RequestTrace | undefined {
-    return this.isOn && arrival !== undefined ? new MirroredTrace(this.#control, arrival) : undefined;
+  override sample(modelName: string, arrival?: RequestArrival): RequestTrace | undefined {
+    if (!this.isOn || arrival === undefined) return undefined;
+    return new MirroredTrace(this.#control, modelName, arrival);
   }
 }
 
@@ -74,18 +75,35 @@ export class MirroredTrace implements RequestTrace {
   readonly traceId = undefined;
   readonly traceparent = undefined;
   readonly #control: Control;
+  readonly #modelName: string;
   readonly #arrival: RequestArrival;
   #marks: TraceMark[] = [];
   #number: number | undefined;
 
-  constructor(control: Control, arrival: RequestArrival) {
+  constructor(control: Control, modelName: string, arrival: RequestArrival) {
     this.#control = control;
+    this.#modelName = modelName;
     this.#arrival = arrival;
   }
 
   /** What the engine needs to begin the trace, as JSON. */
   sentWith(number: number): string {
     this.#number = number;
+    return JSON.stringify(this.#sent());
+  }
+
+  mark(name: string, atMs: number): void {
+    this.#marks.push([name, atMs]);
+  }
+
+  release(status?: number | string): void {
+    // A request that could not be decoded never went to the engine.
+    if (this.#number === undefined) this.#control.tell("tracedHere", this.#modelName, this.#sent(), status);
+    else this.#control.tell("traced", this.#number, this.#marks, status);
+  }
+
+  /** The beginning of the trace, with the marks so far. */
+  #sent(): SentArrival {
     const { protocol, startMs } = this.#arrival;
     const headers: Record<string, string> = {};
     for (const name of TRACE_HEADERS) {
@@ -94,22 +112,7 @@ export class MirroredTrace implements RequestTrace {
     }
     const marks = this.#marks;
     this.#marks = [];
-    const sent: SentArrival = {
-      protocol,
-      startMs,
-      headers,
-      attributes: this.#arrival.attributes?.() ?? {},
-      marks,
-    };
-    return JSON.stringify(sent);
-  }
-
-  mark(name: string, atMs: number): void {
-    this.#marks.push([name, atMs]);
-  }
-
-  release(status?: number | string): void {
-    if (this.#number !== undefined) this.#control.tell("traced", this.#number, this.#marks, status);
+    return { protocol, startMs, headers, attributes: this.#arrival.attributes?.() ?? {}, marks };
   }
 
   child(): RequestTrace {

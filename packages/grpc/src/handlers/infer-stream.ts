@@ -130,11 +130,14 @@ class InferStream {
       entry.sent = model.infer(decoded, (outcome, final, request) => {
         entry.sent = request;
         if (final) this.#open.delete(entry);
-        trace?.responded();
-        trace?.sending();
         try {
-          if (request.refused) this.#refuse(message, place, outcome);
-          else this.#reply(message, model, decoded, outcome, final, place);
+          if (request.refused) {
+            this.#refuse(message, place, outcome);
+            return;
+          }
+          trace?.responded();
+          trace?.sending();
+          this.#reply(message, model, decoded, outcome, final, place);
         } finally {
           if (final) {
             regions.release();
