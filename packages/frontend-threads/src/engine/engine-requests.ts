@@ -11,8 +11,8 @@ import { errorWithoutStack, type ModelConfig, TritonError } from "@tritonjs/prot
 import { KIND } from "../frames/frame-kind.js";
 import type { IncomingFrame } from "../frames/incoming-frame.js";
 import { ReceivedRequest, type RequestTarget, readRequestKey } from "../frames/request-frame.js";
-import { type AnsweredRequest, readError, writeResponse } from "../frames/response-frame.js";
-import type { Link } from "../link/link.js";
+import { type AnsweredRequest, readFramedError, writeResponse } from "../frames/response-frame.js";
+import type { ThreadLink } from "../link/thread-link.js";
 
 /** A mark of a trace: the name of an event and its time in milliseconds. */
 export type TraceMark = readonly [name: string, atMs: number];
@@ -50,7 +50,7 @@ class EngineRequest implements AnsweredRequest {
 export class EngineRequests {
   readonly #service: InferenceService;
   readonly #versions: KnownVersions;
-  readonly #link: () => Link;
+  readonly #link: () => ThreadLink;
   readonly #requests = new Map<number, EngineRequest>();
   /** Traces that the thread has not finished yet. */
   readonly #traces = new Map<number, RequestTrace>();
@@ -58,7 +58,7 @@ export class EngineRequests {
   readonly #pins = new Map<number, { latest: PinnedModel | undefined; named: PinnedModel | undefined }>();
   #closed = false;
 
-  constructor(service: InferenceService, versions: KnownVersions, link: () => Link) {
+  constructor(service: InferenceService, versions: KnownVersions, link: () => ThreadLink) {
     this.#service = service;
     this.#versions = versions;
     this.#link = link;
@@ -79,7 +79,7 @@ export class EngineRequests {
     if (request === undefined) return;
     switch (frame.kind) {
       case KIND.cancel:
-        request.cancelled = readError(frame);
+        request.cancelled = readFramedError(frame);
         request.handle?.cancel(request.cancelled);
         break;
       case KIND.pause:

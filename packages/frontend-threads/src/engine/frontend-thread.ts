@@ -7,9 +7,9 @@ import {
   type ThreadedFrontend,
 } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
-import { Link } from "../link/link.js";
+import { ThreadLink } from "../link/thread-link.js";
 import { Control } from "../messages/control.js";
-import type { ServiceData, ThreadData } from "../messages/thread-data.js";
+import type { FrontendThreadData, ServiceData } from "../messages/thread-data.js";
 import { createRing } from "../ring/ring-words.js";
 import { EngineRequests } from "./engine-requests.js";
 import { serviceCalls } from "./service-calls.js";
@@ -159,7 +159,7 @@ class Run {
       },
       true,
     );
-    const link: Link = new Link(
+    const link: ThreadLink = new ThreadLink(
       { incoming: rings[0], outgoing: rings[1], memory: memory.port1 },
       {
         wakeOther: () => control.wakeOther(),
@@ -167,7 +167,7 @@ class Run {
         drained: () => requests.drained(),
       },
     );
-    const workerData: ThreadData = {
+    const workerData: FrontendThreadData = {
       link: { incoming: rings[1], outgoing: rings[0], memory: memory.port2 },
       control: messages.port2,
       signals,

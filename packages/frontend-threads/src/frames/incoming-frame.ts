@@ -1,8 +1,8 @@
 import { KIND_BITS, MOVED } from "./frame-kind.js";
-import { FrameReader } from "./frame-reader.js";
+import { WordReader } from "./word-reader.js";
 
 /** A frame that has arrived. */
-export class IncomingFrame extends FrameReader {
+export class IncomingFrame extends WordReader {
   readonly kind: number;
   readonly flags: number;
   /** Number of the request. */

@@ -1,6 +1,6 @@
 import { MAX_FRAME_BYTES, wholeUnits } from "../ring/ring-words.js";
 import { KIND_BITS, MOVED } from "./frame-kind.js";
-import { FrameWriter } from "./frame-writer.js";
+import { WordWriter } from "./word-writer.js";
 
 /** Bytes up to which a tensor is copied into the ring. Memory of larger tensors is handed over. */
 export const INLINE_BYTES = 64 * 1024;
@@ -13,7 +13,7 @@ const MAX_INLINE_BYTES = MAX_FRAME_BYTES / 2;
  *
  *   length | kind, flags | start of the tensors | number of the request | further words and texts | tensors
  */
-export class OutgoingFrame extends FrameWriter {
+export class OutgoingFrame extends WordWriter {
   /** Memory that is handed over with the frame. */
   moved: ArrayBuffer[] = [];
   #inline: Uint8Array[] = [];

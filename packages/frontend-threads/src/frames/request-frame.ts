@@ -3,7 +3,7 @@ import { type ModelConfig, NO_PARAMETERS, type Parameters, type Tensor } from "@
 import { KIND, MOVED } from "./frame-kind.js";
 import type { IncomingFrame } from "./incoming-frame.js";
 import type { OutgoingFrame } from "./outgoing-frame.js";
-import { readName, readTensors, writeName, writeTensors } from "./tensors.js";
+import { readName, readTensorMap, writeName, writeTensorMap } from "./tensors.js";
 
 /** Flags of a request; fields without a flag have their defaults. */
 const FLAG = {
@@ -68,7 +68,7 @@ export function writeRequest(
     flags |= FLAG.trace;
     frame.text(trace);
   }
-  writeTensors(frame, init.inputs, config.input, true);
+  writeTensorMap(frame, init.inputs, config.input, true);
   frame.close(flags);
 }
 
@@ -105,7 +105,7 @@ export class ReceivedRequest implements InferInit {
     this.sequenceStart = (flags & FLAG.start) !== 0;
     this.sequenceEnd = (flags & FLAG.end) !== 0;
     this.arrival = flags & FLAG.trace ? frame.text() : undefined;
-    this.inputs = readTensors(frame, config.input);
+    this.inputs = readTensorMap(frame, config.input);
   }
 }
 

@@ -10,7 +10,7 @@ import {
 import { KIND, MOVED } from "./frame-kind.js";
 import type { IncomingFrame } from "./incoming-frame.js";
 import type { OutgoingFrame } from "./outgoing-frame.js";
-import { readTensors, writeTensors } from "./tensors.js";
+import { readTensorMap, writeTensorMap } from "./tensors.js";
 
 /** Flags of a response. */
 export const RESPONSE = {
@@ -49,7 +49,7 @@ export function writeResponse(
   frame.open(KIND.response, number);
   if (TritonError.is(outcome)) {
     flags |= refused ? RESPONSE.error | RESPONSE.refused : RESPONSE.error;
-    writeError(frame, outcome);
+    writeFramedError(frame, outcome);
   } else if (outcome !== undefined) {
     flags |= RESPONSE.outputs;
     if (outcome.id !== request.id) {
@@ -65,7 +65,7 @@ export function writeResponse(
       flags |= RESPONSE.parameters;
       frame.parameters(outcome.parameters);
     }
-    writeTensors(frame, outcome.outputs, request.config.output, false);
+    writeTensorMap(frame, outcome.outputs, request.config.output, false);
   }
   frame.close(flags);
 }
@@ -76,7 +76,7 @@ export function readOutcome(
   request: AnsweredRequest,
 ): InferenceResponse | TritonError | undefined {
   const { flags } = frame;
-  if (flags & RESPONSE.error) return readError(frame);
+  if (flags & RESPONSE.error) return readFramedError(frame);
   if (!(flags & RESPONSE.outputs)) return undefined;
   const hasModel = (flags & RESPONSE.model) !== 0;
   return {
@@ -84,20 +84,23 @@ export function readOutcome(
     modelName: hasModel ? frame.text() : request.modelName,
     modelVersion: hasModel ? frame.text() : request.modelVersion,
     parameters: flags & RESPONSE.parameters ? frame.parameters() : NO_PARAMETERS,
-    outputs: readTensors(frame, request.config.output),
+    outputs: readTensorMap(frame, request.config.output),
   };
 }
 
 /** Writes an error without its cause. */
-export function writeError(frame: OutgoingFrame, { code, reason, message, retryAfterMs }: TritonError): void {
+export function writeFramedError(
+  frame: OutgoingFrame,
+  { code, reason, message, retryAfterMs }: TritonError,
+): void {
   frame.text(code);
   frame.text(reason);
   frame.text(message);
   frame.double(retryAfterMs ?? Number.NaN);
 }
 
-/** Reads an error that {@link writeError} wrote. */
-export function readError(frame: IncomingFrame): TritonError {
+/** Reads an error that {@link writeFramedError} wrote. */
+export function readFramedError(frame: IncomingFrame): TritonError {
   const code = frame.text() as ErrorCode;
   const reason = frame.text() as ErrorReason;
   const message = frame.text();

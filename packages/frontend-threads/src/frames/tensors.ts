@@ -25,7 +25,7 @@ const MAX_WORD = 0x7fff_ffff;
  * @param movable whether the memory of large tensors may be handed over. If not, it is copied, and the copy is handed
  * over
  */
-export function writeTensors(
+export function writeTensorMap(
   frame: OutgoingFrame,
   tensors: Tensors,
   known: readonly { readonly name: string }[],
@@ -38,8 +38,8 @@ export function writeTensors(
   }
 }
 
-/** Reads tensors that {@link writeTensors} wrote. */
-export function readTensors(
+/** Reads tensors that {@link writeTensorMap} wrote. */
+export function readTensorMap(
   frame: IncomingFrame,
   known: readonly { readonly name: string }[],
 ): Map<string, Tensor> {

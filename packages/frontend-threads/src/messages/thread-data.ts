@@ -3,10 +3,10 @@ import type { RequestMemoryOptions } from "@tritonjs/core";
 import type { Restrictions, ServiceChange } from "@tritonjs/core/frontend";
 import type { AccessGroup } from "@tritonjs/core/types";
 import type { ServerMetadata } from "@tritonjs/protocol";
-import type { LinkEnd } from "../link/link.js";
+import type { LinkEnd } from "../link/thread-link.js";
 
 /** Everything that a thread is started with. */
-export interface ThreadData {
+export interface FrontendThreadData {
   readonly link: LinkEnd;
   /** Carries calls in both directions, changes of the service, and wake-ups. */
   readonly control: MessagePort;

@@ -3,18 +3,18 @@ import { errorWithoutStack, type ModelConfig, type TritonError } from "@tritonjs
 import { KIND } from "../frames/frame-kind.js";
 import type { IncomingFrame } from "../frames/incoming-frame.js";
 import { writeRequest } from "../frames/request-frame.js";
-import { type AnsweredRequest, RESPONSE, readOutcome, writeError } from "../frames/response-frame.js";
-import type { Link } from "../link/link.js";
+import { type AnsweredRequest, RESPONSE, readOutcome, writeFramedError } from "../frames/response-frame.js";
+import type { ThreadLink } from "../link/thread-link.js";
 import type { MirroredModel } from "./mirrored-models.js";
 import { MirroredTrace } from "./mirrored-tracing.js";
 
 /** The requests of a thread that the engine has not answered yet. */
 export class SentRequests {
-  readonly #link: () => Link;
+  readonly #link: () => ThreadLink;
   readonly #requests = new Map<number, SentRequest>();
   #lastNumber = 0;
 
-  constructor(link: () => Link) {
+  constructor(link: () => ThreadLink) {
     this.#link = link;
   }
 
@@ -45,7 +45,7 @@ export class SentRequests {
   tell(number: number, kind: number, reason?: TritonError): void {
     const link = this.#link();
     link.outgoing.open(kind, number);
-    if (reason !== undefined) writeError(link.outgoing, reason);
+    if (reason !== undefined) writeFramedError(link.outgoing, reason);
     link.outgoing.close(0);
     link.send();
   }

@@ -1,9 +1,9 @@
 import { workerData } from "node:worker_threads";
 import type { Frontend } from "@tritonjs/core";
 import type { FrontendAddress, ThreadedFrontend } from "@tritonjs/core/frontend";
-import { Link } from "../link/link.js";
+import { ThreadLink } from "../link/thread-link.js";
 import { Control } from "../messages/control.js";
-import type { ThreadData } from "../messages/thread-data.js";
+import type { FrontendThreadData } from "../messages/thread-data.js";
 import { MirroredService } from "./mirrored-service.js";
 import { SentRequests } from "./sent-requests.js";
 
@@ -11,7 +11,7 @@ import { SentRequests } from "./sent-requests.js";
  * The program of a frontend thread.
  */
 
-const data = workerData as ThreadData;
+const data = workerData as FrontendThreadData;
 const frontends = new Map<string, Frontend>();
 const requests = new SentRequests(() => link);
 
@@ -43,7 +43,7 @@ const control = new Control(
   },
   false,
 );
-const link: Link = new Link(data.link, {
+const link: ThreadLink = new ThreadLink(data.link, {
   wakeOther: () => control.wakeOther(),
   frame: (frame) => requests.frame(frame),
   drained: () => {},

@@ -12,7 +12,7 @@ const halves = new Int32Array(double.buffer);
 export const VALUE = { false: 0, true: 1, number: 2, text: 3, bigint: 4 } as const;
 
 /** Writes numbers and texts one after the other, in words of four bytes. The memory is used again for the next frame. */
-export class FrameWriter {
+export class WordWriter {
   #buffer = Buffer.allocUnsafeSlow(FIRST_CAPACITY);
   #words = new Int32Array(this.#buffer.buffer, 0, FIRST_CAPACITY / 4);
   #at = 0;

@@ -1,8 +1,8 @@
 import { MessageChannel } from "node:worker_threads";
 import { Tensor } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { readTensors, writeTensors } from "../../src/frames/tensors.js";
-import { Link } from "../../src/link/link.js";
+import { readTensorMap, writeTensorMap } from "../../src/frames/tensors.js";
+import { ThreadLink } from "../../src/link/thread-link.js";
 import { createRing, MAX_FRAME_BYTES } from "../../src/ring/ring-words.js";
 
 /** Two ends of a link in one thread. The frames that arrive at the second end are lists of numbers, or tensors. */
@@ -13,7 +13,7 @@ function openLink() {
   const tensors: Tensor[] = [];
   let wakeUps = 0;
   let onFrame = (): void => {};
-  const sender: Link = new Link(
+  const sender: ThreadLink = new ThreadLink(
     { incoming: rings[0], outgoing: rings[1], memory: port1 },
     {
       wakeOther: () => {
@@ -24,12 +24,12 @@ function openLink() {
       drained: () => {},
     },
   );
-  const receiver: Link = new Link(
+  const receiver: ThreadLink = new ThreadLink(
     { incoming: rings[1], outgoing: rings[0], memory: port2 },
     {
       wakeOther: () => void setImmediate(() => sender.wake()),
       frame: (frame) => {
-        if (frame.kind === 2) tensors.push(...readTensors(frame, []).values());
+        if (frame.kind === 2) tensors.push(...readTensorMap(frame, []).values());
         else got.push([frame.number, frame.word()]);
         onFrame();
       },
@@ -85,7 +85,7 @@ describe("a link", () => {
     );
     const all = until(5000);
     sender.outgoing.open(2, 1);
-    writeTensors(sender.outgoing, inputs, [], true);
+    writeTensorMap(sender.outgoing, inputs, [], true);
     sender.outgoing.close(0);
     expect(sender.outgoing.size).toBeGreaterThan(MAX_FRAME_BYTES);
     sender.send();

@@ -34,7 +34,7 @@ export interface LinkOwner {
  *      --ring is full--> waiting frames --other end has read--> ring
  * ```
  */
-export class Link {
+export class ThreadLink {
   /** For the next frame to send. */
   readonly outgoing = new OutgoingFrame();
   readonly #reader: RingReader;

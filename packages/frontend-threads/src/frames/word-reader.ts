@@ -1,11 +1,11 @@
 import { NO_PARAMETERS, type Parameters, type ParameterValue } from "@tritonjs/protocol";
-import { VALUE } from "./frame-writer.js";
+import { VALUE } from "./word-writer.js";
 
 const double = new Float64Array(1);
 const halves = new Int32Array(double.buffer);
 
-/** Reads what a `FrameWriter` wrote. */
-export class FrameReader {
+/** Reads what a `WordWriter` wrote. */
+export class WordReader {
   /** Memory of the frame, of which tensors are views. */
   readonly memory: ArrayBuffer;
   readonly #buffer: Buffer;
