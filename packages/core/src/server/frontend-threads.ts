@@ -16,7 +16,7 @@ const LEAST_CORES = 4;
 /** Three threads decode as many small requests as one engine can schedule. */
 const MOST_BY_DEFAULT = 3;
 
-/** Each thread takes 15 MB, and no machine has use for more. */
+/** Each thread takes 20 to 40 MB, and no machine has use for more. */
 const MOST = 128;
 
 /** The export of the package of threads. */

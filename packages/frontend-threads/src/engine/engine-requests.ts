@@ -11,6 +11,7 @@ import { errorWithoutStack, type ModelConfig, TritonError } from "@tritonjs/prot
 import { KIND } from "../frames/frame-kind.js";
 import type { IncomingFrame } from "../frames/incoming-frame.js";
 import { ReceivedRequest, type RequestTarget, readRequestKey } from "../frames/request-frame.js";
+import { RequestSlots } from "../frames/request-slots.js";
 import { type AnsweredRequest, readFramedError, writeResponse } from "../frames/response-frame.js";
 import type { ThreadLink } from "../link/thread-link.js";
 
@@ -51,7 +52,7 @@ export class EngineRequests {
   readonly #service: InferenceService;
   readonly #versions: KnownVersions;
   readonly #link: () => ThreadLink;
-  readonly #requests = new Map<number, EngineRequest>();
+  readonly #requests = new RequestSlots<EngineRequest>();
   /** Traces that the thread has not finished yet. */
   readonly #traces = new Map<number, RequestTrace>();
   /** Pins of the versions that requests have named, by key. */
@@ -62,11 +63,6 @@ export class EngineRequests {
     this.#service = service;
     this.#versions = versions;
     this.#link = link;
-  }
-
-  /** Number of requests that are not answered. */
-  get size(): number {
-    return this.#requests.size;
   }
 
   /** Takes a frame. */
@@ -120,7 +116,6 @@ export class EngineRequests {
     this.#closed = true;
     const reason = errorWithoutStack("CANCELLED", "the frontend thread of the request has ended");
     for (const { handle } of this.#requests.values()) handle?.cancel(reason);
-    this.#requests.clear();
     for (const trace of this.#traces.values()) trace.release();
     this.#traces.clear();
   }

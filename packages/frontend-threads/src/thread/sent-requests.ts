@@ -3,6 +3,7 @@ import { errorWithoutStack, type ModelConfig, type TritonError } from "@tritonjs
 import { KIND } from "../frames/frame-kind.js";
 import type { IncomingFrame } from "../frames/incoming-frame.js";
 import { writeRequest } from "../frames/request-frame.js";
+import { RequestSlots } from "../frames/request-slots.js";
 import { type AnsweredRequest, RESPONSE, readOutcome, writeFramedError } from "../frames/response-frame.js";
 import type { ThreadLink } from "../link/thread-link.js";
 import type { MirroredModel } from "./mirrored-models.js";
@@ -11,8 +12,7 @@ import { MirroredTrace } from "./mirrored-tracing.js";
 /** The requests of a thread that the engine has not answered yet. */
 export class SentRequests {
   readonly #link: () => ThreadLink;
-  readonly #requests = new Map<number, SentRequest>();
-  #lastNumber = 0;
+  readonly #requests = new RequestSlots<SentRequest>();
 
   constructor(link: () => ThreadLink) {
     this.#link = link;
@@ -20,14 +20,18 @@ export class SentRequests {
 
   /** Sends a request to the engine. Memory of its large tensors is handed over. */
   send(model: MirroredModel, init: InferInit, onResponse: ResponseHandler): RequestHandle {
-    const number = (this.#lastNumber + 1) | 0;
-    this.#lastNumber = number;
-    const request = new SentRequest(this, number, init.id ?? "", model, onResponse);
-    const link = this.#link();
-    const trace = init.trace instanceof MirroredTrace ? init.trace.sentWith(number) : undefined;
-    writeRequest(link.outgoing, number, model, init, trace);
-    link.send();
-    this.#requests.set(number, request);
+    const request = new SentRequest(this, init.id ?? "", model, onResponse);
+    const number = this.#requests.add(request);
+    request.number = number;
+    try {
+      const link = this.#link();
+      const trace = init.trace instanceof MirroredTrace ? init.trace.sentWith(number) : undefined;
+      writeRequest(link.outgoing, number, model, init, trace);
+      link.send();
+    } catch (error) {
+      this.#requests.delete(number);
+      throw error;
+    }
     return request;
   }
 
@@ -55,24 +59,22 @@ export class SentRequests {
 class SentRequest implements RequestHandle, AnsweredRequest {
   settled = false;
   refused = false;
+  number = 0;
   readonly id: string;
   readonly modelName: string;
   readonly modelVersion: string;
   readonly config: Pick<ModelConfig, "output">;
   readonly #requests: SentRequests;
-  readonly #number: number;
   readonly #onResponse: ResponseHandler;
   #paused = false;
 
   constructor(
     requests: SentRequests,
-    number: number,
     id: string,
     { name, version, config }: MirroredModel,
     onResponse: ResponseHandler,
   ) {
     this.#requests = requests;
-    this.#number = number;
     this.id = id;
     this.modelName = name;
     this.modelVersion = String(version);
@@ -92,32 +94,32 @@ class SentRequest implements RequestHandle, AnsweredRequest {
     if (this.settled) return false;
     const reason = given ?? errorWithoutStack("CANCELLED", "the request was cancelled");
     this.#end();
-    this.#requests.tell(this.#number, KIND.cancel, reason);
+    this.#requests.tell(this.number, KIND.cancel, reason);
     this.#handOver(reason, true);
     return true;
   }
 
   /** The model may not be able to stop. This thread does not wait to learn that. */
   askToStop(): boolean {
-    if (!this.settled) this.#requests.tell(this.#number, KIND.stop);
+    if (!this.settled) this.#requests.tell(this.number, KIND.stop);
     return !this.settled;
   }
 
   pause(): void {
     if (this.settled || this.#paused) return;
     this.#paused = true;
-    this.#requests.tell(this.#number, KIND.pause);
+    this.#requests.tell(this.number, KIND.pause);
   }
 
   resume(): void {
     if (this.settled || !this.#paused) return;
     this.#paused = false;
-    this.#requests.tell(this.#number, KIND.resume);
+    this.#requests.tell(this.number, KIND.resume);
   }
 
   #end(): void {
     this.settled = true;
-    this.#requests.over(this.#number);
+    this.#requests.over(this.number);
   }
 
   #handOver(outcome: Parameters<ResponseHandler>[0], final: boolean): void {
