@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 const LONG = [
   // Replays of recordings.
   "test/golden/**/*.test.ts",
-  "test/conformance/onnx-{operators,data,engines}.test.ts",
+  "test/conformance/{onnx-operators,onnx-data,onnx-engines,frontend-threads}.test.ts",
   // Frames of HTTP/2 that a Python program writes.
   "test/conformance/http2-frames.test.ts",
   // Random, hostile and large loads.
@@ -83,6 +83,8 @@ const LONG = [
   // Commands against several servers, with TLS, streams of tokens and sequences.
   "packages/tools/test/perf/perf.{servers,targets,openai,periodic}.test.ts",
   "packages/tools/test/load/load-generator.test.ts",
+  // Streams through frontend threads, and servers that close under requests.
+  "test/frontend-threads/requests.test.ts",
   // Commands that are interrupted.
   "packages/tools/test/lifetime/interrupted-commands.test.ts",
 ];

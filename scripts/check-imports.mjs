@@ -100,6 +100,7 @@ const ORDER = {
   ],
   trees: ["forest", "formats", "readers", "scoring", "backend"],
   media: ["parameters", "wav", "signal", "image", "audio"],
+  "frontend-threads": ["ring", "frames", "link", "messages", "engine", "thread"],
   cloud: ["models", "rewrite", "vertex-ai", "sagemaker"],
   cli: [
     "descriptor-fault.ts",
@@ -162,6 +163,7 @@ const PACKAGES = {
   ],
   openai: ["@tritonjs/core", "@tritonjs/http", "@tritonjs/protocol", "@tritonjs/text-generation"],
   trees: ["@tritonjs/core", "@tritonjs/protocol"],
+  "frontend-threads": ["@tritonjs/core", "@tritonjs/protocol"],
   media: ["@tritonjs/core", "@tritonjs/protocol", "sharp"],
   cloud: ["@tritonjs/core", "@tritonjs/http", "@tritonjs/protocol"],
   cli: [

@@ -40,6 +40,7 @@ export const SECTIONS = [
       "performance-tools",
       "performance",
       "scaling",
+      "frontend-threads",
       "remote",
       "cloud",
     ],

@@ -1,25 +1,4 @@
-import { describe, expect, it } from "vitest";
-import { answerCases } from "./answer-cases.js";
-import { identityCases, noTextCase } from "./data-type-cases.js";
-import { openConformance, waysExcept } from "./open-conformance.js";
+import { testAnswers } from "./answer-tests.js";
+import { openConformance } from "./open-conformance.js";
 
-const clientOf = openConformance();
-
-describe("an identity model returns", () => {
-  for (const { title, call, unlike } of [...identityCases, noTextCase]) {
-    it.each(waysExcept(unlike))(`${title}, %s`, async (way) => {
-      const { outputs } = await clientOf(way).infer(call);
-      expect(outputs).toEqual([{ ...call.inputs[0], name: "y" }]);
-    });
-  }
-});
-
-describe("a model answers", () => {
-  for (const { title, call, outputs, answer, except } of answerCases) {
-    it.each(waysExcept(except))(`${title}, %s`, async (way) => {
-      const { outputs: got, ...rest } = await clientOf(way).infer(call);
-      expect(got).toEqual(outputs);
-      if (answer !== undefined && way !== "in process") expect(rest).toEqual(answer);
-    });
-  }
-});
+testAnswers(openConformance());

@@ -5,8 +5,12 @@ import { ALL_WAYS, type Client, type Way } from "./clients/client.js";
 import { openClients, openGrpcClients } from "./clients/open-clients.js";
 import { bindConformanceModels } from "./models.js";
 
-/** Serves the models while the tests of a file run, and returns a function that finds a client. */
-export function openConformance(): (way: Way) => Client {
+/**
+ * Serves the models while the tests of a file run, and returns a function that finds a client.
+ *
+ * @param frontendThreads threads that run the frontends
+ */
+export function openConformance(frontendThreads = 0): (way: Way) => Client {
   let triton: Triton;
   let clients: readonly Client[] = [];
   let closeServer = (): void => {};
@@ -15,7 +19,7 @@ export function openConformance(): (way: Way) => Client {
     bindConformanceModels(triton);
     const { url, close } = await openGrpcJsServer(triton);
     closeServer = close;
-    const served = await triton.serve();
+    const served = await triton.serve({ frontendThreads });
     clients = [...openClients(triton, served), ...openGrpcClients(served, url)];
   });
   afterAll(async () => {

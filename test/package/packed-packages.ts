@@ -18,6 +18,7 @@ export const PACKAGES = [
   "text-generation",
   "openai",
   "trees",
+  "frontend-threads",
   "media",
   "cloud",
   "cli",

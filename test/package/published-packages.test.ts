@@ -53,10 +53,11 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
         openai: 4,
         trees: 2,
         media: 2,
+        "frontend-threads": 2,
         cloud: 3,
         dashboard: 3,
         tools: 4,
-        cli: 13,
+        cli: 14,
       }[name],
     );
     expect(siblings.filter((range) => range !== `^${version}`)).toEqual([]);

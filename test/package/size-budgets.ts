@@ -25,10 +25,11 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   openai: { packedKilobytes: 60, unpackedKilobytes: 200, dependencies: 3 },
   trees: { packedKilobytes: 60, unpackedKilobytes: 200, dependencies: 1 },
   media: { packedKilobytes: 60, unpackedKilobytes: 200, dependencies: 1 },
+  "frontend-threads": { packedKilobytes: 60, unpackedKilobytes: 200, dependencies: 1 },
   cloud: { packedKilobytes: 60, unpackedKilobytes: 200, dependencies: 2 },
   tools: { packedKilobytes: 220, unpackedKilobytes: 750, dependencies: 6 },
   // Four of them are packages of backends, for models that name one.
-  cli: { packedKilobytes: 60, unpackedKilobytes: 200, dependencies: 13 },
+  cli: { packedKilobytes: 60, unpackedKilobytes: 200, dependencies: 14 },
 };
 
 /** Files that an application gets with core alone. */

@@ -5,12 +5,23 @@
 
 export { checkOptionNames } from "./config/schema/check-option-names.js";
 export { keyList } from "./config/schema/key-list.js";
+export { modelMetadata } from "./config/schema/metadata-of-config.js";
 export type { OptionsElsewhere } from "./config/schema/unknown-keys.js";
 export { AccessGate } from "./frontend/access-gate.js";
-export type { DefaultFrontends, FrontendAddress, WebPages } from "./frontend/frontend.js";
+export type {
+  DefaultFrontends,
+  FrontendAddress,
+  ThreadedFrontend,
+  ThreadedFrontendOptions,
+  WebPages,
+} from "./frontend/frontend.js";
 export { headerPattern } from "./frontend/header-pattern/header-pattern.js";
 export { type ListenAt, type Listening, type ListeningServer, listenOnAll } from "./frontend/listen.js";
+export { canSharePorts } from "./frontend/reusable-port.js";
 export { type ResolvedTlsOptions, resolveTls, type TlsOptions } from "./frontend/tls-options.js";
+export { parseVersion } from "./model/parse-version.js";
+export { pickNamespace, pickVersion, type Versions } from "./model/pick-version.js";
+export type { RegisteredVersion } from "./model/registered-version.js";
 export type { FailureNote } from "./observe/error-log.js";
 export type { LatencyCounts } from "./observe/latency/latency-counts.js";
 export { acceptFaults } from "./observe/log/accept-faults.js";
@@ -32,6 +43,7 @@ export type { InferInit, ResponseHandler } from "./request/inference-request-ini
 export type { InferenceResponse } from "./request/inference-response.js";
 export type { RequestHandle } from "./request/request-handle.js";
 export { UnpackFault, type UnpackFaultKind } from "./request-memory/inflate.js";
+export { MemoryUsage } from "./request-memory/memory-usage.js";
 export { type MemoryRefusals, RequestMemory } from "./request-memory/request-memory.js";
 export type { RequestShare } from "./request-memory/request-share.js";
 export { classify } from "./response/classify.js";
@@ -57,11 +69,19 @@ export {
 } from "./service/load-report.js";
 export type { ModelReadiness } from "./service/model-readiness.js";
 export { ENDPOINT_GROUPS, type Restriction, type Restrictions } from "./service/restrictions.js";
+export type { ServiceChange, WatchedModel, WatchedServer, WatchedVersion } from "./service/service-watch.js";
 export { loadReportMessage, writeLoadReport } from "./service/write-load-report.js";
-export type { RegisteredSystemRegion, RequestedRange } from "./shared-memory/registered-region.js";
+export { RegionUsers } from "./shared-memory/region-users.js";
+export {
+  RegisteredRegion,
+  type RegisteredSystemRegion,
+  type RequestedRange,
+} from "./shared-memory/registered-region.js";
 export { type RegionRange, RequestRegions } from "./shared-memory/request-regions.js";
 export {
   type RegisteredCudaRegion,
   SharedMemory,
   type SystemRegionRequest,
+  type WatchedRegion,
 } from "./shared-memory/shared-memory.js";
+export { DescriptorObject, type SharedObject } from "./shared-memory/shared-object.js";

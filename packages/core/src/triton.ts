@@ -13,6 +13,7 @@ import { checkOptionNames } from "./config/schema/check-option-names.js";
 import type { Frontend } from "./frontend/frontend.js";
 import type { LoadParameters, UnloadParameters } from "./repository/load-parameters.js";
 
+import { checkFrontendThreads, type FrontendThreads } from "./server/frontend-threads.js";
 import type { ServeResult } from "./server/open-frontends.js";
 import { ServerLifetime } from "./server/server-lifetime.js";
 import { assembleServer, type ServerParts } from "./server/server-parts.js";
@@ -227,11 +228,26 @@ export class Triton implements AsyncDisposable {
    * the frontends themselves: `serve({ frontends: [http({ tls }), grpc({ reflection: true })] })`.
    *
    * @throws TritonError when a model failed to load or a port is taken. Then no frontend stays open. INVALID_ARG for
-   * an unknown option.
+   * an unknown option, UNAVAILABLE with the reason PACKAGE_NOT_INSTALLED if threads are wanted without
+   * `@tritonjs/frontend-threads`.
    */
-  async serve(options: { readonly frontends?: readonly Frontend[] } = {}): Promise<ServeResult> {
-    checkOptionNames("serve()", options, ["frontends"], { "new Triton()": TRITON_OPTION_KEYS });
-    return this.#lifetime.serve(options.frontends, () => this.ready());
+  async serve(
+    options: {
+      readonly frontends?: readonly Frontend[];
+      /**
+       * Worker threads that run the HTTP and gRPC frontends: they accept connections, decode requests and encode
+       * answers, and the models stay in this thread. With "auto", the number follows the number of cores: 0 for fewer
+       * than four, then half of them, at most 3. @default 0
+       */
+      readonly frontendThreads?: FrontendThreads;
+    } = {},
+  ): Promise<ServeResult> {
+    const { frontends, frontendThreads = 0 } = options;
+    checkOptionNames("serve()", options, ["frontends", "frontendThreads"], {
+      "new Triton()": TRITON_OPTION_KEYS,
+    });
+    checkFrontendThreads(frontendThreads);
+    return this.#lifetime.serve(frontends, frontendThreads, () => this.ready());
   }
 
   /**

@@ -47,5 +47,6 @@ export type { LoadParameters, UnloadParameters } from "./repository/load-paramet
 export type { BackendConfig, ModelControlMode } from "./repository/repository-options.js";
 export type { EvictionListener, EvictionReason } from "./request/sequence-info.js";
 export type { ResponseParameters } from "./response/response-parameters.js";
+export type { FrontendThreads } from "./server/frontend-threads.js";
 export type { Authenticate, AuthenticationRequest } from "./service/authentication.js";
 export type { AccessGroup, EndpointGroup } from "./service/restrictions.js";

@@ -6,6 +6,7 @@ import {
   type FrontendAddress,
   type InferenceService,
   listenOnAll,
+  type ThreadedFrontend,
 } from "@tritonjs/core/frontend";
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import { type GrpcOptions, type ResolvedGrpcOptions, resolveGrpcOptions } from "./grpc-options.js";
@@ -50,6 +51,10 @@ class GrpcFrontend implements Frontend {
 
   constructor(options: ResolvedGrpcOptions) {
     this.#options = options;
+  }
+
+  get threaded(): ThreadedFrontend {
+    return { module: new URL("./index.js", import.meta.url).href, name: "grpc", options: this.#options };
   }
 
   async start(service: InferenceService): Promise<FrontendAddress> {

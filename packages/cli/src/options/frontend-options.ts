@@ -1,3 +1,4 @@
+import type { FrontendThreads } from "@tritonjs/core/types";
 import type { GrpcOptions } from "@tritonjs/grpc";
 import { openAiOptions, readOrigin } from "./openai-options.js";
 import { boolean, flag, integer, list, text, value } from "./option.js";
@@ -6,7 +7,6 @@ import { type RestrictionArgument, readRestriction } from "./read-restriction.js
 import { readMetricsSetting } from "./read-setting.js";
 import { readChoice, readInteger, readLong } from "./read-value.js";
 
-const threads = { noEffect: "Node.js serves all connections from its event loop" };
 const pools = { noEffect: "requests and responses are not pooled" };
 const pem = { completes: "file" } as const;
 const none: readonly RestrictionArgument[] = [];
@@ -27,7 +27,17 @@ export const frontendOptions = {
       "Regular expression in RE2 syntax. Headers with matching names become parameters of inference requests.",
       "",
     ),
-    "http-thread-count": integer("Number of threads for HTTP.", 8, threads),
+    "http-thread-count": integer(
+      "Number of threads for HTTP in tritonserver. With 1, --frontend-threads=auto starts none; other values do not change it.",
+      8,
+    ),
+    "frontend-threads": value(
+      "auto|integer",
+      "Threads that serve HTTP and gRPC; 0 for none. auto: none with less than 4 cores, then half of the cores, at most 3.",
+      0,
+      readFrontendThreads,
+      { completes: ["auto"] },
+    ),
     "http-max-input-size": value(
       "integer",
       "Largest tensor of an HTTP request in bytes, and largest decompressed body. A body may have eight times as many.",
@@ -60,7 +70,9 @@ export const frontendOptions = {
       "Regular expression in RE2 syntax. Metadata with matching names become parameters of inference requests.",
       "",
     ),
-    "grpc-infer-thread-count": value("integer", "Number of threads for gRPC.", 2, readThreadCount, threads),
+    "grpc-infer-thread-count": value("integer", "Number of threads for gRPC.", 2, readThreadCount, {
+      noEffect: "the threads of --frontend-threads serve HTTP and gRPC together",
+    }),
     "grpc-infer-allocation-pool-size": integer("Number of states kept for reuse.", 8, pools),
     "grpc-max-response-pool-size": value(
       "integer",
@@ -159,7 +171,8 @@ export const frontendOptions = {
   },
 };
 
-function canReusePorts(): boolean {
+/** True if this version of Node.js can share a port with other processes. */
+export function canReusePorts(): boolean {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   return major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
 }
@@ -168,6 +181,13 @@ function readInputSize(size: string): number {
   const bytes = readLong(size);
   if (bytes <= 0) throw new OptionError("Error: --http-max-input-size must be greater than 0.");
   return bytes;
+}
+
+function readFrontendThreads(text: string): FrontendThreads {
+  if (text === "auto") return text;
+  const count = readInteger(text);
+  if (count >= 0 && count <= 128) return count;
+  throw new OptionError("Error: --frontend-threads must be auto, or an integer from 0 to 128.");
 }
 
 function readThreadCount(count: string): number {

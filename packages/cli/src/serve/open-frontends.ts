@@ -1,10 +1,12 @@
 import { readFileSync } from "node:fs";
 import type { Frontend } from "@tritonjs/core";
 import { headerPattern, type Restrictions, type WebPages } from "@tritonjs/core/frontend";
+import type { FrontendThreads } from "@tritonjs/core/types";
 import { grpc, type RestrictedProtocols } from "@tritonjs/grpc";
 import { type HttpOptions, http, metrics } from "@tritonjs/http";
 import { statusText } from "@tritonjs/protocol";
 import { metricsAddress } from "../options/check-options.js";
+import { canReusePorts } from "../options/frontend-options.js";
 import { OptionError } from "../options/option-error.js";
 import type { OptionValues } from "../options/options.js";
 import { closedBy, closedGroups, type ManagedPlace } from "./management-access.js";
@@ -108,24 +110,38 @@ async function cloudFrontends(values: OptionValues): Promise<Frontend[]> {
 
 /** Wraps a frontend, so that its failure to open is reported in the words of the command line. */
 function orSayWhy(frontend: Frontend, service: string, socket: string, option: string): Frontend {
+  const startError = (error: unknown): StartError => {
+    const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+    const isTaken = code === "EADDRINUSE";
+    const why = isTaken
+      ? `Unavailable - Socket '${socket}' already in use`
+      : statusText(error).replace(": ", " - ");
+    return new StartError(
+      `failed to start ${service}: ${why}`,
+      isTaken ? `Choose another port with ${option}.` : "",
+    );
+  };
   return {
     name: frontend.name,
+    get threaded() {
+      return frontend.threaded && { ...frontend.threaded, startError };
+    },
     leave: () => frontend.leave?.(),
     stop: (drainTimeoutMs) => frontend.stop(drainTimeoutMs),
     start: async (inference) => {
       try {
         return await frontend.start(inference);
       } catch (error) {
-        const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
-        const isTaken = code === "EADDRINUSE";
-        const why = isTaken
-          ? `Unavailable - Socket '${socket}' already in use`
-          : statusText(error).replace(": ", " - ");
-        const hint = isTaken ? `Choose another port with ${option}.` : "";
-        throw new StartError(`failed to start ${service}: ${why}`, hint);
+        throw startError(error);
       }
     },
   };
+}
+
+/** Number of threads for HTTP and gRPC. One thread of tritonserver's for HTTP means none besides the main thread. */
+export function frontendThreads(values: OptionValues): FrontendThreads {
+  const threads = values["frontend-threads"];
+  return threads === "auto" && values["http-thread-count"] <= 1 ? 0 : threads;
 }
 
 /** The groups of routes that need a header. */
@@ -159,7 +175,7 @@ function httpFrontend(values: OptionValues, pages: WebPages | undefined): Fronte
   return http({
     address: values["http-address"],
     port: values["http-port"],
-    reusePort: values["reuse-http-port"],
+    reusePort: values["reuse-http-port"] && canReusePorts(),
     maxInputSize: values["http-max-input-size"],
     maxInputSizeName: "--http-max-input-size",
     headerForwardPattern: pattern(values, "http-header-forward-pattern"),
@@ -181,7 +197,7 @@ function grpcFrontend(values: OptionValues): Frontend {
   return grpc({
     address: values["grpc-address"],
     port: values["grpc-port"],
-    reusePort: values["reuse-grpc-port"],
+    reusePort: values["reuse-grpc-port"] && canReusePorts(),
     headerForwardPattern: pattern(values, "grpc-header-forward-pattern"),
     inferResponseCompressionLevel: values["grpc-infer-response-compression-level"],
     keepaliveTimeMs: values["grpc-keepalive-time"],

@@ -10,7 +10,7 @@ import type { Terminal } from "../terminal.js";
 import { accessNote } from "./management-access.js";
 import { metricsComplaints } from "./metrics-settings.js";
 import { openDashboard } from "./open-dashboard.js";
-import { openChosenFrontends, SERVICE_NAMES, StartError } from "./open-frontends.js";
+import { frontendThreads, openChosenFrontends, SERVICE_NAMES, StartError } from "./open-frontends.js";
 import { openOpenAi } from "./open-openai.js";
 import { loadSpanTracer } from "./span-tracer.js";
 import { logStart } from "./start-tables.js";
@@ -96,7 +96,7 @@ async function start(
     progress.stop();
     await logStart(service, values, columns);
   }
-  const { addresses } = await triton.serve({ frontends });
+  const { addresses } = await triton.serve({ frontends, frontendThreads: frontendThreads(values) });
   for (const [name, { host, port }] of Object.entries(addresses)) {
     const address = host.includes(":") ? `[${host}]` : host;
     service.log.info(`Started ${SERVICE_NAMES[name] ?? name} at ${address}:${port}`);

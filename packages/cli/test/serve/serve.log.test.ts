@@ -34,7 +34,7 @@ async function serve(...args: string[]): Promise<string> {
   await using folder = await TemporaryFolder.create({ "m/config.pbtxt": config, "m/1/": "" });
   const terminal = new StoppingTerminal("no client can use");
   const ports = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"];
-  const given = [`--model-repository=${folder.path}`, "--exit-on-error=false", "--http-thread-count=4"];
+  const given = [`--model-repository=${folder.path}`, "--exit-on-error=false", "--grpc-infer-thread-count=4"];
   expect(await run(["serve", ...given, ...ports, ...args], terminal)).toBe(0);
   return terminal.errors;
 }
@@ -52,7 +52,7 @@ it("all lines of a server with --log-format=json are JSON, with the model and it
     });
   }
   const find = (fields: object) => expect(lines).toContainEqual(expect.objectContaining(fields));
-  find({ level: "warn", message: expect.stringContaining("'--http-thread-count' has no effect") });
+  find({ level: "warn", message: expect.stringContaining("'--grpc-infer-thread-count' has no effect") });
   find({ level: "info", message: "loading: m:1", model: "m", version: "1" });
   find({ level: "error", model: "m", version: "1", message: expect.stringContaining("failed to load 'm'") });
   find({ model: "m", version: "1", state: "UNAVAILABLE", reason: expect.stringContaining("model.js") });

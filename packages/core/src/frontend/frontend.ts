@@ -8,10 +8,30 @@ export interface FrontendAddress {
   readonly url: string;
 }
 
+/** How another thread can make the same frontend. */
+export interface ThreadedFrontend {
+  /** URL of a module, and the name of its function that makes the frontend from the options. */
+  readonly module: string;
+  readonly name: string;
+  /** Options of the frontend, which can be cloned, with `port`, `address` and `reusePort`. */
+  readonly options: ThreadedFrontendOptions;
+  /** Makes the error of this thread for a failure to open; the failure itself unless given. */
+  readonly startError?: (failure: unknown) => unknown;
+}
+
+/** Options of every frontend that can run in another thread. */
+export interface ThreadedFrontendOptions {
+  readonly port: number;
+  readonly address: string;
+  readonly reusePort: boolean;
+}
+
 /** A transport in front of the service. It owns its sockets and nothing else. */
 export interface Frontend {
   /** Name in messages: `http`, `grpc` or `metrics`. */
   readonly name: string;
+  /** How to make this frontend in another thread; undefined if it can run only in this one. */
+  readonly threaded?: ThreadedFrontend | undefined;
   /** Starts to listen. If the port is taken, rejects with a `TritonError` that names the port and its option. */
   start(service: InferenceService): Promise<FrontendAddress>;
   /**

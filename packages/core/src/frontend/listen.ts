@@ -1,14 +1,15 @@
 import { TritonError } from "@tritonjs/protocol";
+import { bindSharedPort, nodeSharesPorts } from "./reusable-port.js";
 
 /** The members of a Node server, such as `net.Server` and `http.Server`, that are needed to listen. */
 export interface ListeningServer {
-  listen(at: { readonly host: string } & Port, onListening: () => void): unknown;
+  listen(at: ({ readonly host: string } & Port) | { readonly fd: number }, onListening: () => void): unknown;
   once(event: "error", listener: (error: Error) => void): unknown;
   address(): { readonly port: number } | string | null;
   close(): unknown;
 }
 
-/** A port, and whether other processes may listen on it too, which Node supports from 22.12 on. */
+/** A port, and whether other sockets may listen on it too. Before Node 22.12 this needs Linux and the package koffi. */
 interface Port {
   readonly port: number;
   readonly reusePort: boolean;
@@ -118,10 +119,11 @@ async function bindAll<S extends ListeningServer>(
   }
 }
 
-function bind(server: ListeningServer, at: { readonly host: string } & Port): Promise<void> {
-  return new Promise((resolve, reject) => {
+async function bind(server: ListeningServer, at: { readonly host: string } & Port): Promise<void> {
+  const target = at.reusePort && !nodeSharesPorts() ? { fd: bindSharedPort(at.host, at.port) } : at;
+  await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(at, resolve);
+    server.listen(target, resolve);
   });
 }
 

@@ -162,6 +162,11 @@ export class InstanceGroup {
     return whyNoneCanRun(this.#instances, this.#serving);
   }
 
+  /** True if a model of an instance reports its own readiness. */
+  get reportsReadiness(): boolean {
+    return this.#instances.some(({ executor }) => executor.checkReady !== undefined);
+  }
+
   /** Asks the models of all instances whether they can be used now. Rejects with the reason of one that cannot. */
   async checkReady(): Promise<void> {
     await Promise.all(this.#instances.map(({ executor }) => executor.checkReady?.()));

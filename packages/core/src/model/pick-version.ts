@@ -1,9 +1,9 @@
 import { TritonError } from "@tritonjs/protocol";
-import { ModelVersion } from "./model-version.js";
+import type { ModelVersion } from "./model-version.js";
 import type { RegisteredVersion } from "./registered-version.js";
 
 /** Versions of one model by number. */
-export type Versions = Map<number, RegisteredVersion>;
+export type Versions<V extends RegisteredVersion = RegisteredVersion> = Map<number, V>;
 
 /**
  * Picks the versions that a name means: those of its only namespace, or of the only one that is not unloaded.
@@ -13,11 +13,11 @@ export type Versions = Map<number, RegisteredVersion>;
  * @throws TritonError NOT_FOUND or INVALID_ARG for an unknown name; INVALID_ARG for a name that several repositories
  * have.
  */
-export function pickNamespace(
+export function pickNamespace<V extends RegisteredVersion>(
   name: string,
-  spaces: ReadonlyMap<string, Versions> | undefined,
+  spaces: ReadonlyMap<string, Versions<V>> | undefined,
   namespacing: boolean,
-): Versions {
+): Versions<V> {
   if (spaces === undefined) throw unknownModel(name, namespacing);
   if (!namespacing) return spaces.get("")!;
   const live = [...spaces.values()].filter(
@@ -43,7 +43,11 @@ export function pickNamespace(
  * @throws TritonError NOT_FOUND for a missing version, or if none is ready; UNAVAILABLE for a version that is not
  * ready.
  */
-export function pickVersion(name: string, versions: Versions, version: bigint | undefined): ModelVersion {
+export function pickVersion<V extends RegisteredVersion>(
+  name: string,
+  versions: Versions<V>,
+  version: bigint | undefined,
+): V {
   if (version === undefined) {
     const latest = latestReady(versions);
     if (latest !== undefined) return latest;
@@ -51,13 +55,14 @@ export function pickVersion(name: string, versions: Versions, version: bigint | 
   }
   const model = versions.get(Number(version));
   if (model === undefined) throw versionNotFound(`'${name}' version ${version} is not found`);
-  if (isReady(model)) return model;
+  if (model.state === "READY") return model;
   const text = `Request for unknown model: '${name}' version ${version} is not at ready state`;
   throw new TritonError("UNAVAILABLE", text + whyNot([model]), { reason: "MODEL_NOT_READY" });
 }
 
+/** True for a version in service. Only a `ModelVersion` is ever READY. */
 export function isReady(version: RegisteredVersion): version is ModelVersion {
-  return version.state === "READY" && version instanceof ModelVersion;
+  return version.state === "READY";
 }
 
 function versionNotFound(what: string): TritonError {
@@ -71,10 +76,10 @@ function unknownModel(name: string, namespacing: boolean): TritonError {
   });
 }
 
-function latestReady(versions: Versions): ModelVersion | undefined {
-  let latest: ModelVersion | undefined;
+function latestReady<V extends RegisteredVersion>(versions: Versions<V>): V | undefined {
+  let latest: V | undefined;
   for (const one of versions.values()) {
-    if (isReady(one) && (latest === undefined || one.version > latest.version)) latest = one;
+    if (one.state === "READY" && (latest === undefined || one.version > latest.version)) latest = one;
   }
   return latest;
 }

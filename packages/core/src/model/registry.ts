@@ -80,6 +80,15 @@ export class ModelRegistry {
     return [...this.#models.keys()].sort().flatMap((name) => this.versions(name));
   }
 
+  /** The versions of each name and namespace, in no order. */
+  *spaces(): Generator<
+    readonly [name: string, namespace: string, versions: ReadonlyMap<number, RegisteredVersion>]
+  > {
+    for (const [name, spaces] of this.#models) {
+      for (const [namespace, versions] of spaces) yield [name, namespace, versions];
+    }
+  }
+
   /** Versions of the models that the program binds. */
   bound(): ModelVersion[] {
     return this.models().filter((model) => model.directory === undefined);
@@ -150,7 +159,8 @@ export class ModelRegistry {
    */
   find(name: string, requested: string): ModelVersion {
     const version = parseVersion(requested);
-    return pickVersion(name, pickNamespace(name, this.#models.get(name), this.namespacing), version);
+    const versions = pickNamespace(name, this.#models.get(name), this.namespacing);
+    return pickVersion(name, versions, version) as ModelVersion;
   }
 
   /**
@@ -163,7 +173,7 @@ export class ModelRegistry {
       const versions = this.#models.get(name)?.get(namespace);
       return versions === undefined
         ? this.find(name, version)
-        : pickVersion(name, versions, parseVersion(version));
+        : (pickVersion(name, versions, parseVersion(version)) as ModelVersion);
     } catch (error) {
       throw new TritonError("UNAVAILABLE", TritonError.from(error).message, {
         reason: "ENSEMBLE_MEMBER_NOT_READY",

@@ -1,4 +1,5 @@
 import { TritonError } from "@tritonjs/protocol";
+import { MemoryUsage } from "./memory-usage.js";
 
 /** Time until a refused client should retry, in milliseconds. Requests take milliseconds to seconds. */
 export const RETRY_AFTER_MS = 1000;
@@ -6,16 +7,14 @@ export const RETRY_AFTER_MS = 1000;
 /** Budget of bytes for all requests. Each request takes its bytes as a share ({@link RequestShare}). */
 export class MemoryBudget {
   readonly limitBytes: number;
-  /** Number of requests that were refused because they did not fit. */
-  refusals = 0;
-  #usedBytes = 0;
+  readonly usage = new MemoryUsage();
 
   constructor(limitBytes: number) {
     this.limitBytes = limitBytes;
   }
 
   get usedBytes(): number {
-    return this.#usedBytes;
+    return this.usage.usedBytes;
   }
 
   /**
@@ -25,19 +24,20 @@ export class MemoryBudget {
    * @throws TritonError UNAVAILABLE when the bytes do not fit.
    */
   check(bytes: number, own: number): void {
-    if (this.#usedBytes + bytes <= this.limitBytes || this.#usedBytes === own) return;
-    this.refusals++;
-    const free = Math.max(0, this.limitBytes - this.#usedBytes);
+    const { usedBytes } = this.usage;
+    if (usedBytes + bytes <= this.limitBytes || usedBytes === own) return;
+    this.usage.refused("BUDGET");
+    const free = Math.max(0, this.limitBytes - usedBytes);
     throw new TritonError(
       "UNAVAILABLE",
       `request refused: expected at most ${free} more bytes of request memory, got ${bytes} ` +
-        `(${this.#usedBytes} of ${this.limitBytes} are in use). Try again later, or raise requestMemory.byteSize ` +
+        `(${usedBytes} of ${this.limitBytes} are in use). Try again later, or raise requestMemory.byteSize ` +
         "(--request-memory-byte-size).",
       { reason: "REQUEST_MEMORY_EXHAUSTED", retryAfterMs: RETRY_AFTER_MS },
     );
   }
 
   add(bytes: number): void {
-    this.#usedBytes += bytes;
+    this.usage.add(bytes);
   }
 }

@@ -2,6 +2,7 @@ import { ConcurrencyGate, TritonError } from "@tritonjs/protocol";
 
 import { type CompressionFormat, type InflateLimits, inflate, UnpackFault } from "./inflate.js";
 import { MemoryBudget, RETRY_AFTER_MS } from "./memory-budget.js";
+import type { MemoryRefusal } from "./memory-usage.js";
 import { type RequestMemoryOptions, resolveRequestMemory } from "./request-memory-options.js";
 import { RequestShare } from "./request-share.js";
 
@@ -9,7 +10,7 @@ import { RequestShare } from "./request-share.js";
  * Number of refused requests by reason: no memory left, too many waiting to be unpacked, too large for their compressed
  * size.
  */
-export type MemoryRefusals = Readonly<Record<"BUDGET" | "QUEUE" | "RATIO", number>>;
+export type MemoryRefusals = Readonly<Record<MemoryRefusal, number>>;
 
 /**
  * The memory of all requests that a server receives, over all transports:
@@ -19,15 +20,16 @@ export type MemoryRefusals = Readonly<Record<"BUDGET" | "QUEUE" | "RATIO", numbe
  *         \-- do not fit --> UNAVAILABLE <-- too many wait -----/
  */
 export class RequestMemory {
+  /** The options with all defaults filled in. */
+  readonly options: Required<RequestMemoryOptions>;
   readonly #budget: MemoryBudget;
   readonly #turns: ConcurrencyGate;
   readonly #maxRatio: number;
-  #refusedByQueue = 0;
-  #refusedByRatio = 0;
 
   /** @throws TritonError INVALID_ARG for a number that an option cannot have. */
   constructor(options?: RequestMemoryOptions) {
     const resolved = resolveRequestMemory(options);
+    this.options = resolved;
     const { maxDecompressions, maxWaitingDecompressions, maxCompressionRatio } = resolved;
     this.#budget = new MemoryBudget(resolved.byteSize);
     this.#maxRatio = maxCompressionRatio === 0 ? Number.POSITIVE_INFINITY : maxCompressionRatio;
@@ -47,7 +49,17 @@ export class RequestMemory {
 
   /** Requests that were refused since the start. */
   get refusals(): MemoryRefusals {
-    return { BUDGET: this.#budget.refusals, QUEUE: this.#refusedByQueue, RATIO: this.#refusedByRatio };
+    const { usage } = this.#budget;
+    return {
+      BUDGET: usage.refusals("BUDGET"),
+      QUEUE: usage.refusals("QUEUE"),
+      RATIO: usage.refusals("RATIO"),
+    };
+  }
+
+  /** Shares the budget with other threads, whose requests count in other rows. */
+  join(rows: Float64Array, row: number): void {
+    this.#budget.usage.join(rows, row);
   }
 
   /** Creates the empty share of one request. The caller has to release it. */
@@ -74,13 +86,13 @@ export class RequestMemory {
       share.give(input.byteLength);
       return output;
     } catch (error) {
-      if (error instanceof UnpackFault && error.kind === "RATIO") this.#refusedByRatio++;
+      if (error instanceof UnpackFault && error.kind === "RATIO") this.#budget.usage.refused("RATIO");
       throw error;
     }
   }
 
   #queueFull(limits: string): TritonError {
-    this.#refusedByQueue++;
+    this.#budget.usage.refused("QUEUE");
     return new TritonError(
       "UNAVAILABLE",
       `request refused: too many compressed requests wait to be decompressed (${limits}). Try again later, or raise ` +

@@ -7,6 +7,11 @@ export interface RequestHandle {
   /** True once the request is over. */
   readonly settled: boolean;
   /**
+   * True if the model has refused the request after `infer` returned, as it may in another thread. The refusal is the
+   * only outcome. Undefined otherwise.
+   */
+  readonly refused?: boolean;
+  /**
    * Cancels the request. Returns false if it was already over.
    *
    * @param reason error that the request is answered with; CANCELLED by default

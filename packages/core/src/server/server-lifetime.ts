@@ -4,6 +4,7 @@ import type { Clock } from "../clock/clock.js";
 import type { Frontend, ServeOptions } from "../frontend/frontend.js";
 import type { ModelVersion } from "../model/model-version.js";
 import { loadDefaultFrontends } from "./default-frontends.js";
+import { type FrontendThreads, placeFrontends } from "./frontend-threads.js";
 import { openFrontends, type ServeResult } from "./open-frontends.js";
 import type { ServerParts } from "./server-parts.js";
 
@@ -39,13 +40,14 @@ export class ServerLifetime {
   /** Waits for all models, then opens the given frontends, or those of the installed packages. */
   async serve(
     given: readonly Frontend[] | undefined,
+    threads: FrontendThreads,
     modelsReady: () => Promise<void>,
   ): Promise<ServeResult> {
     this.assertOpen();
     if (this.#serving !== undefined) {
       throw new TritonError("ALREADY_EXISTS", "serve() has already been called");
     }
-    const serving = this.#open(given, modelsReady);
+    const serving = this.#open(given, threads, modelsReady);
     this.#serving = serving;
     serving.catch(() => {
       this.#serving = undefined;
@@ -61,10 +63,12 @@ export class ServerLifetime {
 
   async #open(
     given: readonly Frontend[] | undefined,
+    threads: FrontendThreads,
     modelsReady: () => Promise<void>,
   ): Promise<ServeResult> {
     await modelsReady();
-    const frontends = given ?? (await loadDefaultFrontends(this.#options));
+    const chosen = given ?? (await loadDefaultFrontends(this.#options));
+    const frontends = await placeFrontends(chosen, threads, this.#parts.log.log);
     this.#frontends = frontends;
     return openFrontends(frontends, this.#parts.service);
   }

@@ -48,6 +48,8 @@ export interface AuthenticationOptions {
 export class Authentication {
   /** Value of the header `WWW-Authenticate`. */
   readonly challenge: string;
+  /** Groups for which nobody is authenticated. */
+  readonly publicEndpoints: readonly AccessGroup[];
   readonly #authenticate: Authenticate;
   readonly #public: ReadonlySet<AccessGroup>;
   readonly #log: Pick<Log, "error">;
@@ -56,6 +58,7 @@ export class Authentication {
   constructor(authenticate: Authenticate, options: AuthenticationOptions, log: Pick<Log, "error">) {
     const { challenge = "Bearer", publicEndpoints = ["health"] } = options;
     this.challenge = challenge;
+    this.publicEndpoints = publicEndpoints;
     this.#authenticate = authenticate;
     checkGroups(publicEndpoints.filter((group) => group !== "metrics"));
     this.#public = new Set(publicEndpoints);

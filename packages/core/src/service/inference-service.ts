@@ -21,6 +21,7 @@ import type { ServerInspector } from "./inspect/server-inspector.js";
 import type { LoadReport } from "./load-report.js";
 import type { ModelReadiness } from "./model-readiness.js";
 import type { Restrictions } from "./restrictions.js";
+import type { ServiceChange } from "./service-watch.js";
 
 /** The properties of a ready model version that decoders use. */
 export interface ReadyModel {
@@ -144,6 +145,13 @@ export interface InferenceService {
    * once. The delay leaves turns of the event loop to running requests while clients retry in a tight loop.
    */
   refusalTurn?(): Promise<void> | undefined;
+  /** True if models of several repositories may have one name. */
+  readonly namespacing?: boolean;
+  /**
+   * Calls `listener` now with the whole state that copies of the service in other threads need, and then at once with
+   * each change. There can be one listener. Returns a function that removes it.
+   */
+  watch?(listener: (change: ServiceChange) => void): () => void;
   /**
    * Registers a frontend that runs in a server of the program, so that it is told when the `Triton` closes. `serve()`
    * does the same for its frontends.

@@ -30,6 +30,7 @@ import { PinnedVersion, type PinOwner } from "./pinned-version.js";
 import { RefusalLine } from "./refusal-line.js";
 import type { Restrictions } from "./restrictions.js";
 import { serverExtensions } from "./server-extensions.js";
+import { type ServiceChange, ServiceWatch } from "./service-watch.js";
 
 import { reportReady } from "./statistics-report.js";
 
@@ -240,6 +241,37 @@ export class LocalService implements InferenceService {
   unregisterModelRepository(path: string): void {
     this.#assertOpen();
     this.#parts.repository.unregister(path);
+  }
+
+  watch(listener: (change: ServiceChange) => void): () => void {
+    const { registry, sharedMemory, log, tracing } = this.#parts;
+    const watch = new ServiceWatch({
+      registry,
+      server: () => ({
+        live: this.isLive(),
+        ready: this.isReady(),
+        open: !this.#refusesAll,
+        log: log.settings,
+        traces: tracing?.active ?? false,
+      }),
+      regions: () => sharedMemory.watched,
+    });
+    const look = (): void => {
+      const change = watch.look();
+      if (change !== undefined) listener(change);
+    };
+    const sources = [sharedMemory, log, ...(tracing === undefined ? [] : [tracing])];
+    for (const source of sources) source.onUpdate = look;
+    const forget = this.onChange(look);
+    look();
+    return () => {
+      forget();
+      for (const source of sources) source.onUpdate = undefined;
+    };
+  }
+
+  get namespacing(): boolean {
+    return this.#registry.namespacing;
   }
 
   refusalTurn(): Promise<void> | undefined {

@@ -1,4 +1,5 @@
 import { TritonError } from "@tritonjs/protocol";
+import type { RegionUsers } from "./region-users.js";
 import type { SharedObject } from "./shared-object.js";
 
 /** The place of a tensor as a request gives it, in unsigned 64-bit numbers. */
@@ -22,28 +23,26 @@ export interface RegisteredSystemRegion {
 
 /** A part of a shared memory object that a client has registered, with a count of the requests that use it. */
 export class RegisteredRegion {
-  /** Set when a client unregisters the region while requests use it. */
-  awaitingUnregister = false;
-  #users = 0;
   readonly #object: SharedObject;
+  readonly #users: RegionUsers;
 
   constructor(
     readonly status: RegisteredSystemRegion,
     object: SharedObject,
+    users: RegionUsers,
   ) {
     this.#object = object;
+    this.#users = users;
   }
 
-  get inUse(): boolean {
-    return this.#users > 0;
+  /** Counts a request that uses the region. Returns false if the region is closed. */
+  use(): boolean {
+    return this.#users.add();
   }
 
-  use(): void {
-    this.#users++;
-  }
-
-  endUse(): void {
-    this.#users--;
+  /** Returns true if the region was unregistered and this was its last request. */
+  endUse(): boolean {
+    return this.#users.remove();
   }
 
   /**
@@ -63,8 +62,11 @@ export class RegisteredRegion {
     if (!this.#object.write(this.status.offset + offset, bytes)) throw this.#outOfRange();
   }
 
-  close(): void {
-    this.#object.close();
+  /** Closes the object. Returns false while requests use the region. */
+  close(): boolean {
+    const closed = this.#users.close();
+    if (closed) this.#object.close();
+    return closed;
   }
 
   #allocate(byteSize: number): Uint8Array {

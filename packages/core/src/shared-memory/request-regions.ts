@@ -56,11 +56,12 @@ export class RequestRegions {
    * @throws TritonError NOT_FOUND for an unknown region, INVALID_ARG for a range outside the region.
    */
   hold(range: RequestedRange): RegionRange {
-    const { region, offset, byteSize } = this.#memory.find(range);
-    region.use();
+    let found = this.#memory.find(range);
+    // In a thread that does not own the region, it may be closed in between.
+    while (!found.region.use()) found = this.#memory.find(range);
     this.#held ??= [];
-    this.#held.push(region);
-    return new RegionRange(region, offset, byteSize);
+    this.#held.push(found.region);
+    return new RegionRange(found.region, found.offset, found.byteSize);
   }
 
   /** Releases the regions when the request is done. Calling it twice is harmless. */
@@ -68,9 +69,6 @@ export class RequestRegions {
     const held = this.#held;
     if (held === undefined) return;
     this.#held = undefined;
-    for (const region of held) {
-      region.endUse();
-      this.#memory.settle(region);
-    }
+    for (const region of held) if (region.endUse()) this.#memory.settle(region);
   }
 }

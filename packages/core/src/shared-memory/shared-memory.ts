@@ -1,5 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 import { loadPosix, type Posix } from "./posix.js";
+import { RegionUsers } from "./region-users.js";
 import { RegisteredRegion, type RegisteredSystemRegion, type RequestedRange } from "./registered-region.js";
 import { sharedObject } from "./shared-object.js";
 
@@ -19,6 +20,15 @@ export interface RegisteredCudaRegion {
   readonly byteSize: number;
 }
 
+/** A registered region, as other threads of the process use it. */
+export interface WatchedRegion {
+  readonly status: RegisteredSystemRegion;
+  /** Descriptor of the object. All threads share it. */
+  readonly descriptor: number;
+  /** Index of its count of users. */
+  readonly index: number;
+}
+
 /** Limit on regions. Each keeps a descriptor open, and connections need descriptors too. */
 export const MAX_REGIONS = 4096;
 const MAX_UINT64 = 2n ** 64n - 1n;
@@ -30,7 +40,12 @@ const MAX_UINT64 = 2n ** 64n - 1n;
 export class SharedMemory {
   /** Whether clients may register regions. */
   readonly allowed: boolean;
+  /** Number of requests of each region that use it, for {@link RegionUsers}. */
+  readonly users: Int32Array;
+  /** Called when a region was registered or has ended. */
+  onUpdate: (() => void) | undefined;
   readonly #regions = new Map<string, RegisteredRegion>();
+  #watched: readonly WatchedRegion[] = [];
   readonly #posix: () => Promise<Posix>;
   readonly #maxRegions: number;
 
@@ -38,6 +53,12 @@ export class SharedMemory {
     this.allowed = allowed;
     this.#posix = posix;
     this.#maxRegions = maxRegions;
+    this.users = new Int32Array(new SharedArrayBuffer(allowed ? 4 * maxRegions : 0));
+  }
+
+  /** The registered regions. The list is replaced when they change. */
+  get watched(): readonly WatchedRegion[] {
+    return this.#watched;
   }
 
   /** @throws TritonError UNSUPPORTED unless clients may register and unregister regions. */
@@ -97,7 +118,14 @@ export class SharedMemory {
       throw error;
     }
     const status = { name, key, offset: Number(offset), byteSize: Number(byteSize) };
-    this.#regions.set(name, new RegisteredRegion(status, object));
+    const taken = new Set(this.#watched.map(({ index }) => index));
+    let index = 0;
+    while (taken.has(index)) index++;
+    const users = new RegionUsers(this.users, index);
+    users.reset();
+    this.#regions.set(name, new RegisteredRegion(status, object, users));
+    this.#watched = [...this.#watched, { status, descriptor, index }];
+    this.onUpdate?.();
   }
 
   /**
@@ -146,7 +174,7 @@ export class SharedMemory {
     readonly offset: number;
     readonly byteSize: number;
   } {
-    const region = this.#regions.get(name);
+    const region = this.region(name);
     if (region === undefined) {
       throw new TritonError("NOT_FOUND", `Unable to find shared memory region: '${name}'`, {
         reason: "REGION_NOT_FOUND",
@@ -168,9 +196,22 @@ export class SharedMemory {
     return { region, offset: Number(start), byteSize: Number(length) };
   }
 
-  /** Removes an unregistered region when its last request is done. */
+  /** The region of a name, for requests. */
+  protected region(name: string): RegisteredRegion | undefined {
+    return this.#regions.get(name);
+  }
+
+  /** Removes an unregistered region after its last request. */
   settle(region: RegisteredRegion): void {
-    if (region.awaitingUnregister && !region.inUse) this.#unregister(region);
+    this.#unregister(region);
+  }
+
+  /** Removes the unregistered regions that requests of other threads no longer use. */
+  settleAll(): void {
+    for (const { status, index } of this.#watched) {
+      const region = this.#regions.get(status.name);
+      if (region !== undefined && new RegionUsers(this.users, index).awaitsEnd) this.#unregister(region);
+    }
   }
 
   /** Removes all regions. */
@@ -179,12 +220,11 @@ export class SharedMemory {
   }
 
   #unregister(region: RegisteredRegion): void {
-    if (region.inUse) {
-      region.awaitingUnregister = true;
-      return;
-    }
-    this.#regions.delete(region.status.name);
-    region.close();
+    if (!region.close()) return;
+    const { name } = region.status;
+    this.#regions.delete(name);
+    this.#watched = this.#watched.filter(({ status }) => status.name !== name);
+    this.onUpdate?.();
   }
 
   #named(name: string, kind: "system" | "cuda"): RegisteredRegion {

@@ -103,9 +103,14 @@ class InferStream {
     } catch (error) {
       share.release();
       if (inOrder) place ??= this.#ordered.open();
-      this.#answer(place, encodeRefusal(message, TritonError.from(error)));
-      this.#finish(place);
+      this.#refuse(message, place, error);
     }
+  }
+
+  #refuse(message: RequestMessage, place: Place<StreamMessage> | undefined, error: unknown): void {
+    if (this.#ended) return;
+    this.#answer(place, encodeRefusal(message, TritonError.from(error)));
+    this.#finish(place);
   }
 
   #infer(
@@ -125,9 +130,13 @@ class InferStream {
       entry.sent = model.infer(decoded, (outcome, final, request) => {
         entry.sent = request;
         if (final) this.#open.delete(entry);
-        trace?.responded();
-        trace?.sending();
         try {
+          if (request.refused) {
+            this.#refuse(message, place, outcome);
+            return;
+          }
+          trace?.responded();
+          trace?.sending();
           this.#reply(message, model, decoded, outcome, final, place);
         } finally {
           if (final) {

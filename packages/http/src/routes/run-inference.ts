@@ -57,7 +57,7 @@ export function startOrRefuse(
   onResponse: ResponseHandler,
 ): void {
   try {
-    start(exchange, model, decoded, onResponse);
+    start(exchange, model, decoded, refuse, onResponse);
   } catch (thrown) {
     const turn = isUnavailable(thrown) ? exchange.service.refusalTurn?.() : undefined;
     if (turn === undefined) refuse(thrown);
@@ -72,12 +72,14 @@ function isUnavailable(thrown: unknown): boolean {
 /**
  * Sends a request, and cancels it when the client leaves. Once the model has accepted it, errors are `text/plain`.
  *
+ * @param refuse gets the error of a request that the model rejects later: `onResponse` is then never called
  * @throws TritonError when the request is rejected: `onResponse` is then never called.
  */
 function start(
   exchange: Exchange,
   model: PinnedModel,
   decoded: DecodedRequest,
+  refuse: (error: unknown) => void,
   onResponse: ResponseHandler,
 ): void {
   const { request: sender, trace } = exchange;
@@ -85,9 +87,13 @@ function start(
   decoded.trace = trace?.request;
   let stopWatching: (() => void) | undefined;
   const sent = model.infer(decoded, (outcome, final, request) => {
+    if (final) stopWatching?.();
+    if (request.refused) {
+      refuse(outcome);
+      return;
+    }
     exchange.errorType = "text/plain";
     if (outcome !== undefined) trace?.responded();
-    if (final) stopWatching?.();
     onResponse(outcome, final, request);
   });
   if (sent.settled) return;

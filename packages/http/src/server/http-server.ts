@@ -59,9 +59,20 @@ export function http(options: HttpOptions = {}): Frontend {
   checkOptionNames("http({ limits })", options.limits ?? {}, HTTP_LIMIT_KEYS);
   const { port = 8000, address = "localhost", reusePort = false, logger, tls, limits, ...rest } = options;
   const { cors, pages, landing, ...v2 } = rest;
+  const stays = pages !== undefined || v2.labels !== undefined || (logger ?? false) !== false;
   const portHint = "the option httpPort (or http({ port }))";
   return new ListeningFrontend(
-    { name: "http", port, address, reusePort, portHint, tls, limits, logger },
+    {
+      name: "http",
+      port,
+      address,
+      reusePort,
+      portHint,
+      tls,
+      limits,
+      logger,
+      threaded: () => (stays ? undefined : { ...options, port, address, reusePort, ...shown(landing) }),
+    },
     (service) => {
       const routes = v2Handler(service, { maxInputSizeName: "http({ maxInputSize })", ...v2 });
       const handler = withCors(routes, cors);
@@ -72,4 +83,9 @@ export function http(options: HttpOptions = {}): Frontend {
       if (pages !== undefined) pages.servedAt = address;
     },
   );
+}
+
+/** The part of pages of another port that other threads need, once the pages are open. */
+function shown(landing: WebPages | undefined) {
+  return landing && { landing: { path: landing.path, servedAt: landing.servedAt } };
 }

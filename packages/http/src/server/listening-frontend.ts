@@ -11,6 +11,8 @@ import {
   listenOnAll,
   type ResolvedTlsOptions,
   resolveTls,
+  type ThreadedFrontend,
+  type ThreadedFrontendOptions,
   type TlsOptions,
 } from "@tritonjs/core/frontend";
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
@@ -35,6 +37,8 @@ export interface ListenOptions {
   readonly logger?: FastifyServerOptions["logger"];
   /** Body of the answer to a request that could not be parsed; Triton's form unless given. */
   readonly clientErrorBody?: ClientErrorBody;
+  /** Options with which `http()` makes the same frontend in another thread; undefined if it cannot. */
+  readonly threaded?: () => ThreadedFrontendOptions | undefined;
 }
 
 /** A frontend on a port of its own. */
@@ -58,6 +62,11 @@ export class ListeningFrontend implements Frontend {
     this.#options = options;
     this.#handlerOf = handlerOf;
     this.#onListening = onListening;
+  }
+
+  get threaded(): ThreadedFrontend | undefined {
+    const options = this.#options.threaded?.();
+    return options && { module: new URL("../index.js", import.meta.url).href, name: "http", options };
   }
 
   async start(service: InferenceService): Promise<FrontendAddress> {

@@ -50,6 +50,8 @@ export class Log {
   #settings: LogSettings;
   readonly #logger: SubjectLogger;
   readonly #tail = new LogTail();
+  /** Called when the settings have changed. */
+  onUpdate: (() => void) | undefined;
   /** False if nobody has chosen where messages go, so that informational ones are not shown. */
   readonly hasDestination: boolean;
 
@@ -66,6 +68,7 @@ export class Log {
   /** Changes the given settings and keeps the others. */
   update(changes: LogChanges): void {
     this.#settings = { ...this.#settings, ...changes };
+    this.onUpdate?.();
   }
 
   error(message: string, about?: LogSubject): void {

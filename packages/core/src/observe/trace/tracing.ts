@@ -32,6 +32,8 @@ export class Tracing {
   readonly #owner: TraceSettingOwner;
   /** The settings with which the server was started. */
   readonly #initial: TraceSettings;
+  /** Called when the settings have changed. */
+  onUpdate: (() => void) | undefined;
   #server: TraceSetting;
   readonly #models = new Map<string, TraceSetting>();
   /** Replaced settings that still have traces in progress. */
@@ -75,8 +77,13 @@ export class Tracing {
    */
   update(modelName: string, changes: TraceChanges): void {
     this.#update(modelName, changes);
-    if (modelName !== "") return;
-    for (const name of [...this.#models.keys()]) this.#update(name, {});
+    if (modelName === "") for (const name of [...this.#models.keys()]) this.#update(name, {});
+    this.onUpdate?.();
+  }
+
+  /** True if requests of some model may be traced. */
+  get active(): boolean {
+    return [this.#server, ...this.#models.values()].some(({ levels }) => levels.length > 0);
   }
 
   /**

@@ -1,0 +1,197 @@
+import { MessageChannel, Worker } from "node:worker_threads";
+import {
+  type FrontendAddress,
+  type InferenceService,
+  MemoryUsage,
+  type ServiceChange,
+  type ThreadedFrontend,
+} from "@tritonjs/core/frontend";
+import { TritonError } from "@tritonjs/protocol";
+import { ThreadLink } from "../link/thread-link.js";
+import { Control } from "../messages/control.js";
+import type { FrontendThreadData, ServiceData } from "../messages/thread-data.js";
+import { createRing } from "../ring/ring-words.js";
+import { EngineRequests } from "./engine-requests.js";
+import { serviceCalls } from "./service-calls.js";
+import type { ServiceState } from "./service-state.js";
+
+/** Milliseconds before a thread is started again. Each failure in a row doubles them. */
+const FIRST_DELAY_MS = 100;
+const LONGEST_DELAY_MS = 30_000;
+
+/** Milliseconds after which a thread that still runs has not failed in a row. */
+const STEADY_AFTER_MS = 60_000;
+
+/** Milliseconds that a thread has to end by itself. */
+const END_WITHIN_MS = 1000;
+
+/** What all threads of a server share. */
+export interface ThreadOwner {
+  readonly service: InferenceService;
+  readonly state: ServiceState;
+  /** The parts of {@link ServiceData} that are the same for all threads. */
+  readonly data: Omit<ServiceData, "memoryRow" | "state">;
+}
+
+/** A thread that runs frontends. If it ends by itself, its requests are cancelled and it is started again. */
+export class FrontendThread {
+  readonly #owner: ThreadOwner;
+  /** Row of the memory of its requests; the engine has row 0. */
+  readonly #row: number;
+  /** The frontends that it runs, by name. */
+  readonly #frontends = new Map<string, ThreadedFrontend>();
+  #run: Run;
+  #startedAt = performance.now();
+  #delayMs = FIRST_DELAY_MS;
+  #restart: NodeJS.Timeout | undefined;
+  #ending = false;
+
+  constructor(owner: ThreadOwner, row: number) {
+    this.#owner = owner;
+    this.#row = row;
+    this.#run = this.#start();
+  }
+
+  /** Number of the thread in messages. */
+  get number(): number {
+    return this.#row;
+  }
+
+  /** Id of the present worker. */
+  get threadId(): number {
+    return this.#run.worker.threadId;
+  }
+
+  /**
+   * Opens a frontend.
+   *
+   * @param keep whether the thread opens it again after a restart
+   * @throws TritonError UNAVAILABLE if the port cannot be used
+   */
+  async open(frontend: ThreadedFrontend, name: string, keep: boolean): Promise<FrontendAddress> {
+    if (keep) this.#frontends.set(name, frontend);
+    return this.#run.control.call<FrontendAddress>("open", name, frontend);
+  }
+
+  leave(name: string): void {
+    this.#run.control.tell("leave", name);
+  }
+
+  /** Drains a frontend. Resolves also if the thread ends meanwhile. */
+  async stop(name: string, drainTimeoutMs: number | undefined): Promise<void> {
+    this.#frontends.delete(name);
+    await this.#run.control.call("stop", name, drainTimeoutMs).catch(() => {});
+  }
+
+  change(change: ServiceChange): void {
+    this.#run.control.sendChange(change);
+  }
+
+  /** Ends the thread. */
+  async end(): Promise<void> {
+    this.#ending = true;
+    clearTimeout(this.#restart);
+    const { worker, control, ended } = this.#run;
+    control.tell("end");
+    const late = setTimeout(() => void worker.terminate(), END_WITHIN_MS);
+    await ended;
+    clearTimeout(late);
+  }
+
+  #start(): Run {
+    const run = new Run(this.#owner, this.#row);
+    this.#startedAt = performance.now();
+    void run.ended.then((cause) => this.#ended(cause));
+    return run;
+  }
+
+  #ended(cause: string): void {
+    MemoryUsage.end(this.#owner.data.memoryRows, this.#row);
+    this.#owner.service.sharedMemory.settleAll();
+    if (this.#ending) return;
+    if (performance.now() - this.#startedAt > STEADY_AFTER_MS) this.#delayMs = FIRST_DELAY_MS;
+    const delayMs = this.#delayMs;
+    this.#delayMs = Math.min(2 * delayMs, LONGEST_DELAY_MS);
+    this.#owner.service.log.error(
+      `frontend thread ${this.number} has ended: ${cause}. Its connections are closed, its requests are cancelled. ` +
+        `It is started again in ${delayMs} ms`,
+    );
+    this.#restart = setTimeout(() => void this.#startAgain(), delayMs);
+  }
+
+  async #startAgain(): Promise<void> {
+    const run = this.#start();
+    this.#run = run;
+    for (const [name, frontend] of this.#frontends) {
+      try {
+        await run.control.call("open", name, frontend);
+      } catch (error) {
+        const { message } = TritonError.from(error);
+        this.#owner.service.log.error(`frontend thread ${this.number} cannot open ${name} again: ${message}`);
+        await run.worker.terminate();
+        return;
+      }
+    }
+  }
+}
+
+/** One life of a thread. */
+class Run {
+  readonly worker: Worker;
+  readonly control: Control;
+  /** Resolves with the cause when the thread has ended. */
+  readonly ended: Promise<string>;
+
+  constructor({ service, state, data }: ThreadOwner, row: number) {
+    const rings = [createRing(), createRing()] as const;
+    const memory = new MessageChannel();
+    const messages = new MessageChannel();
+    const signals = new SharedArrayBuffer(4);
+    const requests = new EngineRequests(service, state, () => link);
+    const methods = serviceCalls(service, requests);
+    const control = new Control(
+      messages.port1,
+      signals,
+      {
+        wake: () => link.wake(),
+        change: () => {},
+        answer: (method, args) => methods[method]!(...(args as never[])),
+      },
+      true,
+    );
+    const link: ThreadLink = new ThreadLink(
+      { incoming: rings[0], outgoing: rings[1], memory: memory.port1 },
+      {
+        wakeOther: () => control.wakeOther(),
+        frame: (frame) => requests.frame(frame),
+        drained: () => requests.drained(),
+      },
+    );
+    const workerData: FrontendThreadData = {
+      link: { incoming: rings[1], outgoing: rings[0], memory: memory.port2 },
+      control: messages.port2,
+      signals,
+      service: { ...data, memoryRow: row, state: state.snapshot() },
+    };
+    this.control = control;
+    this.worker = new Worker(new URL("../thread/thread-main.js", import.meta.url), {
+      name: `tritonjs frontend ${row}`,
+      workerData,
+      transferList: [memory.port2, messages.port2],
+    });
+    this.ended = new Promise((resolve) => {
+      let cause = "";
+      this.worker.on("error", (error: unknown) => {
+        cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      });
+      this.worker.once("exit", (code) => {
+        link.close();
+        control.close(
+          new TritonError("UNAVAILABLE", "the frontend thread has ended", { reason: "SERVER_STOPPING" }),
+        );
+        requests.close();
+        resolve(cause === "" ? `exit code ${code}` : cause);
+      });
+    });
+  }
+}

@@ -1,0 +1,172 @@
+import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import { KIND } from "../frames/frame-kind.js";
+import { IncomingFrame } from "../frames/incoming-frame.js";
+import { OutgoingFrame } from "../frames/outgoing-frame.js";
+import { RingReader } from "../ring/ring-reader.js";
+import { MAX_FRAME_BYTES } from "../ring/ring-words.js";
+import { RingWriter } from "../ring/ring-writer.js";
+
+/** The memory and the port of one end of a link. All of them can be sent to another thread. */
+export interface LinkEnd {
+  readonly incoming: SharedArrayBuffer;
+  readonly outgoing: SharedArrayBuffer;
+  /** Carries memory that is handed over. */
+  readonly memory: MessagePort;
+}
+
+/** What a link needs of the thread that it is in. */
+export interface LinkOwner {
+  /** Wakes up the other end: there, `wake` is to be called. */
+  wakeOther(): void;
+  /** Called for each frame that arrives. It must not throw. */
+  frame(frame: IncomingFrame): void;
+  /** Called when the other end has taken all frames that waited for space. */
+  drained(): void;
+}
+
+/**
+ * One end of the way between the engine and a thread: a ring in each direction. Frames are written during a turn of the
+ * event loop and shown to the other end at its end, with one wake-up if the other end sleeps. It sleeps after a turn
+ * that brought no frames.
+ *
+ * ```
+ * send --ring has space--> ring --end of the turn--> other end
+ *      --ring is full--> waiting frames --other end has read--> ring
+ * ```
+ */
+export class ThreadLink {
+  /** For the next frame to send. */
+  readonly outgoing = new OutgoingFrame();
+  readonly #reader: RingReader;
+  readonly #writer: RingWriter;
+  readonly #memory: MessagePort;
+  readonly #owner: LinkOwner;
+  /** Frames that found the ring full, oldest first. Their number is bounded by that of the requests in flight. */
+  #waiting: Uint8Array[] = [];
+  #publishing = false;
+  #awake = true;
+  #closed = false;
+
+  constructor({ incoming, outgoing, memory }: LinkEnd, owner: LinkOwner) {
+    this.#reader = new RingReader(incoming);
+    this.#writer = new RingWriter(outgoing);
+    this.#memory = memory;
+    this.#owner = owner;
+    setImmediate(() => this.#turn());
+  }
+
+  /** True while frames wait for space. */
+  get behind(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** Sends `outgoing`, which is closed. */
+  send(): void {
+    if (this.#closed) return;
+    if (!this.#publishing) {
+      this.#publishing = true;
+      setImmediate(() => this.#publish());
+    }
+    const frame = this.outgoing;
+    if (frame.size > MAX_FRAME_BYTES) this.#sendElsewhere(frame);
+    const { moved, size } = frame;
+    const parts = frame.parts();
+    const isWritten = this.#waiting.length === 0 && this.#writer.write(parts, size);
+    // The frame is copied before memory that its tensors may be views of is handed over.
+    if (!isWritten) this.#waiting.push(joined(parts, size));
+    if (moved.length > 0) this.#memory.postMessage(moved, moved);
+  }
+
+  /** The other end has called for attention. */
+  wake(): void {
+    if (this.#awake || this.#closed) return;
+    this.#awake = true;
+    this.#turn();
+  }
+
+  /** Nothing is sent or delivered any more. */
+  close(): void {
+    this.#closed = true;
+    this.#waiting = [];
+    this.#memory.close();
+  }
+
+  #turn(): void {
+    if (this.#closed) return;
+    this.#sendWaiting();
+    let isBusy = false;
+    for (let copy = this.#reader.read(); copy !== undefined; copy = this.#reader.read()) {
+      isBusy = true;
+      this.#deliver(copy);
+      if (this.#closed) return;
+    }
+    if (isBusy && this.#reader.wasAwaited()) this.#owner.wakeOther();
+    // While frames keep coming, looking again after a turn is cheaper than a wake-up.
+    if (isBusy || !this.#reader.sleep()) setImmediate(() => this.#turn());
+    else this.#awake = false;
+  }
+
+  #deliver(copy: ArrayBuffer): void {
+    const lengths = new Int32Array(copy);
+    for (let at = 0; at < copy.byteLength; at += lengths[at >> 2]!) {
+      const frame = new IncomingFrame(copy, at, () => this.#takeMemory());
+      this.#owner.frame(frame.kind === KIND.elsewhere ? this.#elsewhere(frame) : frame);
+      if (this.#closed) return;
+    }
+  }
+
+  #takeMemory(): readonly ArrayBuffer[] {
+    return receiveMessageOnPort(this.#memory)?.message ?? [];
+  }
+
+  /** Sends a frame that is too large for the ring as memory that is handed over. */
+  #sendElsewhere(frame: OutgoingFrame): void {
+    const { moved } = frame;
+    const whole = joined(frame.parts(), frame.size);
+    frame.open(KIND.elsewhere, 0);
+    frame.hand(whole.buffer);
+    for (const memory of moved) frame.hand(memory);
+    frame.close(0);
+  }
+
+  #elsewhere({ moved: [whole, ...moved] }: IncomingFrame): IncomingFrame {
+    return new IncomingFrame(whole!, 0, () => moved);
+  }
+
+  #publish(): void {
+    this.#publishing = false;
+    if (!this.#closed && this.#writer.publish()) this.#owner.wakeOther();
+    if (this.#waiting.length > 0) this.#awaitSpace();
+  }
+
+  #sendWaiting(): void {
+    if (this.#waiting.length === 0) return;
+    let sent = 0;
+    while (sent < this.#waiting.length) {
+      const frame = this.#waiting[sent]!;
+      if (!this.#writer.write([frame], frame.length)) break;
+      sent++;
+    }
+    this.#waiting = this.#waiting.slice(sent);
+    if (sent > 0 && this.#writer.publish()) this.#owner.wakeOther();
+    if (this.#waiting.length > 0) this.#awaitSpace();
+    else this.#owner.drained();
+  }
+
+  /** Asks for a wake-up, and looks once more: the other end may have read in between. */
+  #awaitSpace(): void {
+    this.#writer.awaitSpace();
+    const [frame] = this.#waiting;
+    if (frame !== undefined && this.#writer.fits(frame.length)) setImmediate(() => this.#sendWaiting());
+  }
+}
+
+function joined(parts: readonly Uint8Array[], size: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at = (at + part.length + 7) & -8;
+  }
+  return whole;
+}

@@ -1,0 +1,14 @@
+import { IncomingFrame } from "../../src/frames/incoming-frame.js";
+import type { OutgoingFrame } from "../../src/frames/outgoing-frame.js";
+
+/** Passes a closed frame to the other side: its bytes are copied, and memory that is handed over is moved. */
+export function pass(frame: OutgoingFrame): IncomingFrame {
+  const bytes = new Uint8Array(frame.size);
+  let at = 0;
+  for (const part of frame.parts()) {
+    bytes.set(part, at);
+    at = (at + part.length + 7) & -8;
+  }
+  const moved = structuredClone(frame.moved, { transfer: frame.moved });
+  return new IncomingFrame(bytes.buffer, 0, () => moved);
+}

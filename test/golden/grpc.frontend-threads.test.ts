@@ -1,0 +1,3 @@
+import { replayGrpc } from "./grpc-calls.js";
+
+replayGrpc(1);

@@ -1,0 +1,3 @@
+import { replayHttp } from "./http-exchanges.js";
+
+replayHttp(1);
