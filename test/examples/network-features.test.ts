@@ -11,6 +11,7 @@ describe("the example of a server", () => {
     "request-limits",
     "warm-up-and-drain",
     "load-and-replay",
+    "command-line",
   ])("%s runs to its end and prints what its README promises", expectPromisedOutput);
 
   it.skipIf(process.platform === "win32")(
