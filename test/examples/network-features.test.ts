@@ -12,7 +12,11 @@ describe("the example of a server", () => {
     "warm-up-and-drain",
     "load-and-replay",
     "command-line",
-  ])("%s runs to its end and prints what its README promises", expectPromisedOutput);
+    "openai-endpoints",
+  ])("%s runs to its end and prints what its README promises", (name) => expectPromisedOutput(name));
+
+  it("dashboard runs to its end and prints what its README promises", () =>
+    expectPromisedOutput("dashboard", "--once"));
 
   it.skipIf(process.platform === "win32")(
     "shared-memory runs to its end and prints what its README promises (Linux and macOS)",

@@ -4,6 +4,6 @@ import { expectPromisedOutput } from "../support/example-run.js";
 describe("the serving example", () => {
   it.each(["decorators", "tree-ensemble", "response-cache", "rate-limiter", "priorities"])(
     "%s runs to its end and prints what its README promises",
-    expectPromisedOutput,
+    (name) => expectPromisedOutput(name),
   );
 });
