@@ -47,6 +47,8 @@ const LONG = [
   "test/examples/{backend-models,mounted-servers,pipelines}.test.ts",
   "test/e2e/quickstart-server.test.ts",
   "test/examples/text-engines.test.ts",
+  // Examples that run as programs of their own.
+  "test/examples/network-features.test.ts",
   // Networks of real size.
   "test/examples/{voice-activity,text-in-pictures,people-in-photographs}.test.ts",
   "test/docs/getting-started.test.ts",

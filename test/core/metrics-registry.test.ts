@@ -41,6 +41,21 @@ describe("the metrics of a Triton", () => {
     open({ metrics: { registry, labels: { server: "a" } } });
   });
 
+  it("include the process and its event loop on the page only", async () => {
+    const { triton } = open({});
+    const page = await triton.service.metrics();
+    for (const family of [
+      "process_cpu_seconds_total",
+      "process_resident_memory_bytes",
+      "nodejs_heap_size_used_bytes",
+      "nodejs_eventloop_utilization",
+      "nodejs_eventloop_lag_p99_seconds",
+    ]) {
+      expect(page).toMatch(new RegExp(`^${family} \\d`, "m"));
+      expect(await triton.metrics.metrics()).not.toContain(family);
+    }
+  });
+
   it("are not left in the registry by a Triton with invalid options", async () => {
     const registry = new Registry();
     const security = { authenticate: () => {}, publicEndpoints: ["helth"] as never };

@@ -1,22 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { graphFiles, layersFiles } from "../../examples/tfjs-model/model-files.js";
 import { trainFlowers } from "../../examples/tfjs-model/train-flowers.js";
-import { promisedOutput } from "../support/example-readme.js";
-import { Program } from "../support/program.js";
+import { expectPromisedOutput } from "../support/example-run.js";
 import { repositoryRoot } from "../support/repository.js";
 
 const examples = join(repositoryRoot, "examples");
-
-/** Runs an example to its end and compares its output with its README. */
-async function expectPromisedOutput(example: string): Promise<void> {
-  const program = Program.node(join(examples, example, "dist", "main.js"), [], repositoryRoot);
-  onTestFinished(() => program.signal("SIGKILL"));
-  const { code, stdout } = await program.ended;
-  expect(code).toBe(0);
-  expect(stdout).toMatch(promisedOutput(example));
-}
 
 it("javascript-ensemble runs JavaScript before and after an ONNX model", async () => {
   await expectPromisedOutput("javascript-ensemble");
