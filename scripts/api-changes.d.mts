@@ -11,3 +11,7 @@ export function apiChanges(before: string, after: string): ApiChange[];
 export function neededLevel(kind: ApiChange["kind"], version: string): Level;
 /** Whether a level, `undefined` for none, is at least as high as another one. */
 export function reaches(level: Level | undefined, needed: Level): boolean;
+/** The higher one of two levels, each of which may be `undefined`. */
+export function higher(a: Level | undefined, b: Level | undefined): Level | undefined;
+/** The level by which a version was raised; `undefined` for the same version. */
+export function levelBetween(before: string, after: string): Level | undefined;

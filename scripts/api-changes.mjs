@@ -40,6 +40,17 @@ export function reaches(level, needed) {
   return LEVELS.indexOf(level) >= LEVELS.indexOf(needed);
 }
 
+/** The higher one of two levels, each of which may be `undefined`. */
+export function higher(a, b) {
+  return reaches(a, b) ? a : b;
+}
+
+/** The level by which a version was raised; `undefined` for the same version. */
+export function levelBetween(before, after) {
+  const [old, now] = [before.split("."), after.split(".")];
+  return ["major", "minor", "patch"].find((_, i) => old[i] !== now[i]);
+}
+
 /** Texts of the exports by entry point and name: `@tritonjs/http/fetch: fetchHandler`. Overloads are one text. */
 function exportsOf(report) {
   const exports = new Map();

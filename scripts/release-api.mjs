@@ -1,14 +1,14 @@
 /*
  * `npm run release:api [-- --since <commit>]`: compares the API reports with those of a commit, by default of the last
- * release, and fails if a changeset that was added since then does not announce a change. A removed or changed export
- * needs a major changeset of its package, or a minor one below version 1.0. A new export needs a minor one, or a patch
- * below 1.0.
+ * release, and fails if neither a changeset that was added since then nor the version announces a change. A removed or
+ * changed export needs a major changeset of its package, or a minor one below version 1.0. A new export needs a minor
+ * one, or a patch below 1.0. The version counts once `npm run release:version` has consumed the changesets.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { apiChanges, neededLevel, reaches } from "./api-changes.mjs";
+import { apiChanges, higher, levelBetween, neededLevel, reaches } from "./api-changes.mjs";
 import { root } from "./run.mjs";
 
 const { values } = parseArgs({ options: { since: { type: "string" } } });
@@ -27,14 +27,14 @@ try {
 const levels = levelsOfChangesets();
 const faults = [];
 let count = 0;
-for (const name of packagesBeforeAndNow()) {
+for (const name of packagesAtCommit()) {
   const path = `packages/${name}/api-report.md`;
   const changes = apiChanges(textAt(path), textNow(path));
   count += changes.length;
-  const version = versionOf(name);
-  const level = levels.get(`@tritonjs/${name}`);
+  const [before, now] = versions(name);
+  const level = higher(levels.get(`@tritonjs/${name}`), levelBetween(before, now));
   for (const { kind, name: changed } of changes) {
-    const needed = neededLevel(kind, version);
+    const needed = neededLevel(kind, before);
     if (reaches(level, needed)) continue;
     faults.push(
       `${changed} (${kind}): expected a changeset of level ${needed} for @tritonjs/${name}, got ${level ?? "none"}`,
@@ -74,14 +74,17 @@ function textNow(path) {
   return existsSync(file) ? readFileSync(file, "utf8") : "";
 }
 
-function packagesBeforeAndNow() {
-  const before = git("ls-tree", "--name-only", `${since}:packages`).split("\n").filter(Boolean);
-  return new Set([...before, ...readdirSync(join(root, "packages"))]);
+/** Packages that have a version to compare with. The exports of a new package are no changes. */
+function packagesAtCommit() {
+  const names = git("ls-tree", "--name-only", `${since}:packages`).split("\n");
+  return names.filter((name) => name !== "" && textAt(`packages/${name}/package.json`) !== "");
 }
 
-function versionOf(name) {
+/** Versions of a package at the commit and now. They are equal for a removed package. */
+function versions(name) {
   const path = `packages/${name}/package.json`;
-  return JSON.parse(textNow(path) || textAt(path)).version;
+  const before = textAt(path);
+  return [JSON.parse(before).version, JSON.parse(textNow(path) || before).version];
 }
 
 /** Highest level of each package in changesets that were added or edited since the commit. */
@@ -92,7 +95,7 @@ function levelsOfChangesets() {
     const text = textNow(`.changeset/${file}`);
     if (text === textAt(`.changeset/${file}`)) continue;
     for (const [, name, level] of text.matchAll(/^["']?(@tritonjs\/[\w-]+)["']?: (patch|minor|major)$/gm)) {
-      if (!reaches(levels.get(name), level)) levels.set(name, level);
+      levels.set(name, higher(levels.get(name), level));
     }
   }
   return levels;

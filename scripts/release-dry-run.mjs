@@ -56,8 +56,11 @@ try {
   run("Dependencies and build", node, ["scripts/build.mjs"]);
   run("Changesets of API changes", node, ["scripts/release-api.mjs"]);
   run("Provenance", node, ["scripts/release-provenance.mjs"]);
-  run("Version", node, ["scripts/release-version.mjs"]);
-  run("Build of the version", node, ["scripts/build.mjs"]);
+  // Without changesets, the commit itself has the version that is released.
+  if (readdirSync(join(clone, ".changeset")).some((file) => file.endsWith(".md") && file !== "README.md")) {
+    run("Version", node, ["scripts/release-version.mjs"]);
+    run("Build of the version", node, ["scripts/build.mjs"]);
+  }
   run("Bills of materials", node, ["scripts/release-sbom.mjs", join(root, "sbom")]);
   run(`Tests on Node ${LINES.join(", ")}`, node, ["node_modules/vitest/vitest.mjs", "run", ...TESTS]);
   // The packages are built; their `prepack` would build each of them again.

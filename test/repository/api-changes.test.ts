@@ -1,5 +1,12 @@
 import { expect, it } from "vitest";
-import { type ApiChange, apiChanges, neededLevel, reaches } from "../../scripts/api-changes.mjs";
+import {
+  type ApiChange,
+  apiChanges,
+  higher,
+  levelBetween,
+  neededLevel,
+  reaches,
+} from "../../scripts/api-changes.mjs";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
@@ -75,6 +82,17 @@ it("a removed or changed export needs a major version, or a minor one below 1.0"
   expect(reaches("major", "minor")).toBe(true);
   expect(reaches("patch", "minor")).toBe(false);
   expect(reaches(undefined, "patch")).toBe(false);
+});
+
+it("a raised version announces changes as a changeset of its level does", () => {
+  expect(levelBetween("0.1.0", "0.1.0")).toBe(undefined);
+  expect(levelBetween("0.1.9", "0.1.10")).toBe("patch");
+  expect(levelBetween("0.1.9", "0.2.0")).toBe("minor");
+  expect(levelBetween("0.9.0", "1.0.0")).toBe("major");
+  expect(higher(undefined, "patch")).toBe("patch");
+  expect(higher("minor", undefined)).toBe("minor");
+  expect(higher("patch", "major")).toBe("major");
+  expect(higher(undefined, undefined)).toBe(undefined);
 });
 
 it("the check of changesets refuses a commit that does not exist", async () => {
