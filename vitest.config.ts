@@ -67,7 +67,7 @@ const LONG = [
   "test/package/api-reports.test.ts",
   // Projects that install the packages, by several package managers, and bundle them.
   "test/package/{published,installed}-packages.test.ts",
-  "test/package/package-managers.test.ts",
+  "test/package/{package-managers,tutorial}.test.ts",
   "packages/cli/test/commands/init-command.templates.test.ts",
   "test/package/typescript-versions.test.ts",
   "test/package/bundlers.test.ts",

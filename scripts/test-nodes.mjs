@@ -1,19 +1,27 @@
 /*
- * `npm run test:nodes`: runs the tests on every supported line of Node, with the binaries that npm brings. Arguments
- * choose lines: `npm run test:nodes -- 22 24`.
+ * `npm run test:nodes`: runs the tests on every supported line of Node, with the binaries that npm brings. Numbers
+ * choose lines, and the arguments after them go to vitest: `npm run test:nodes -- 22 24 test/e2e`.
  */
 import { delimiter, dirname } from "node:path";
 import { install } from "./install.mjs";
 import { LINES, nodeBinary } from "./node-lines.mjs";
 import { build, runNode, tool } from "./run.mjs";
 
+const given = process.argv.slice(2);
+const firstOther = given.findIndex((argument) => !/^\d+$/.test(argument));
+const chosen = firstOther < 0 ? given : given.slice(0, firstOther);
+const unknown = chosen.filter((line) => !LINES.includes(line));
+if (unknown.length > 0) {
+  console.error(`test:nodes: expected lines of Node among ${LINES.join(", ")}, got ${unknown.join(", ")}`);
+  process.exit(1);
+}
+const rest = given.slice(chosen.length);
 install();
 build();
-const chosen = process.argv.slice(2);
 for (const line of chosen.length > 0 ? chosen : LINES) {
   const node = nodeBinary(line);
   console.log(`\nNode ${line}`);
   // Programs that tests start by name use the same line.
   const env = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH}` };
-  runNode(tool("vitest", "vitest.mjs"), ["run"], { node, env });
+  runNode(tool("vitest", "vitest.mjs"), ["run", ...rest], { node, env });
 }

@@ -37,7 +37,7 @@ describe("the documents", () => {
   });
 
   it.each(documents())("name existing npm scripts: $path", ({ text }) => {
-    const named = [...text.matchAll(/`npm (?:run )?([a-z][\w:]*)/g)].map(([, name]) => name!);
+    const named = [...text.matchAll(/`npm (?:run )?([a-z][\w:-]*)/g)].map(([, name]) => name!);
     const known = new Set([...Object.keys(scripts), ...packageScripts(), ...NPM_COMMANDS]);
     expect(named.filter((name) => !known.has(name))).toEqual([]);
   });

@@ -82,6 +82,7 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
     const others = files.filter((file) => !/^dist\/.*\.(js|d\.ts)$/.test(file));
     const data = {
       dashboard: /^page\/[\w-]+\.(html|css|js)$/,
+      cli: /^templates\//,
       core: /^python\/.*\.py$/,
       trees: /^python\/.*\.py$/,
       "grpc-messages": /^(proto\/\w+\.proto|src\/generated\/\w+\.(js|d\.ts))$/,

@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { LINES } from "../../scripts/node-lines.mjs";
 import { PACKAGES } from "../package/packed-packages.js";
 import { repositoryRoot } from "../support/repository.js";
 
@@ -45,13 +46,32 @@ describe.each(workflows)("the workflow %s", (_, text) => {
 
 it("the workflows run the tests, and release only after them", () => {
   const [ci, release] = [read(FOLDER, "ci.yml"), read(FOLDER, "release.yml")];
-  expect(valuesOf(ci, "run")).toEqual([".ci/run"]);
+  expect(valuesOf(ci, "run")).toEqual([
+    ".ci/run",
+    "npm run release:dry-run",
+    expect.stringMatching(/^npm run release:api -- --since origin\/\$\{\{ github.base_ref \}\}$/),
+  ]);
+  expect(valuesOf(ci, "node")).toEqual([`[${LINES.join(", ")}]`]);
   expect(valuesOf(release, "uses")).toContain("./.github/workflows/ci.yml");
   expect(valuesOf(release, "needs")).toEqual(["test"]);
   expect(valuesOf(release, "version-script|publish-script")).toEqual([
     "npm run release:version",
     "npm run release:publish",
   ]);
+});
+
+it("the tests run every week on the platforms that the page on installing names, and not as a part of a release", () => {
+  const platforms = read(FOLDER, "platforms.yml");
+  expect(valuesOf(platforms, "run")).toEqual(["npm test"]);
+  expect(valuesOf(platforms, "cron")).toEqual([expect.stringMatching(/^"\d+ \d+ \* \* \d"$/)]);
+  const [, table] = /^## Platforms\n(.*?)^## /ms.exec(read("docs", "installing.md"))!;
+  const [, runners] = /\[(.*)\]/.exec(valuesOf(platforms, "os")[0]!)!;
+  for (const runner of runners!.split(", ")) expect(table).toContain(`\`${runner}\``);
+});
+
+it("the page on installing names the lines of Node that are tested", () => {
+  const [, lines] = /^\| lines \| (.*) \|$/m.exec(read("docs", "installing.md"))!;
+  expect(lines!.match(/\d+/g)).toEqual(LINES);
 });
 
 it("dependencies are audited every week, and not as a part of the tests", () => {
@@ -62,7 +82,8 @@ it("dependencies are audited every week, and not as a part of the tests", () => 
 
 it("a release proves where it was built, and lists what is in it", () => {
   const release = read(FOLDER, "release.yml");
-  expect(valuesOf(release, "NPM_CONFIG_PROVENANCE")).toEqual(['"true"']);
+  // pnpm publishes. It reads this name alone, and not npm's.
+  expect(valuesOf(release, "PNPM_CONFIG_PROVENANCE")).toEqual(['"true"']);
   expect(valuesOf(release, "id-token")).toEqual(["write"]);
   expect(valuesOf(release, "run")).toEqual(["npm run release:sbom"]);
 });

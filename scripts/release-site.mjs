@@ -1,0 +1,27 @@
+/*
+ * `npm run release:site`: adds the built documentation site to the branch gh-pages, beside those of earlier versions,
+ * and pushes the branch. The first release begins the branch.
+ */
+import { spawnSync } from "node:child_process";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { root, run } from "./run.mjs";
+
+const pages = join(root, "pages");
+const succeeds = (...args) => spawnSync("git", args, { cwd: root, stdio: "inherit" }).status === 0;
+const author = ["-c", "user.name=github-actions", "-c", "user.email=github-actions@users.noreply.github.com"];
+
+succeeds("fetch", "origin", "gh-pages");
+if (!succeeds("worktree", "add", pages, "gh-pages")) {
+  run("git", ["worktree", "add", "--detach", pages]);
+  run("git", ["-C", pages, "checkout", "--orphan", "gh-pages"]);
+  run("git", ["-C", pages, "rm", "-r", "--force", "--quiet", "."]);
+}
+cpSync(join(root, "site", "dist"), pages, { recursive: true });
+writeFileSync(join(pages, ".nojekyll"), "");
+run("git", ["-C", pages, "add", "--all"]);
+if (!succeeds("-C", pages, "diff", "--cached", "--quiet")) {
+  const { version } = JSON.parse(readFileSync(join(root, "packages", "core", "package.json"), "utf8"));
+  run("git", [...author, "-C", pages, "commit", "--message", `Documentation of ${version}`]);
+}
+run("git", ["-C", pages, "push", "origin", "gh-pages"]);

@@ -1,0 +1,98 @@
+import { readFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { LINES } from "../../scripts/node-lines.mjs";
+import { PROGRAMS, page, ReadersProject } from "../docs/getting-started-page.js";
+import { Program } from "../support/program.js";
+import { repositoryRoot } from "../support/repository.js";
+import { nodeOfLine } from "./foreign-tools.js";
+import { PACKAGES, PackedPackages, succeed } from "./packed-packages.js";
+
+const TIMEOUT_MS = 300_000;
+
+const read = (path: string) => readFileSync(join(repositoryRoot, path), "utf8").replaceAll("\r\n", "\n");
+
+/** What the page installs besides the packages, in the versions of the workspace. */
+const { devDependencies } = JSON.parse(read("package.json")) as { devDependencies: Record<string, string> };
+const others = Object.fromEntries(
+  ["onnxruntime-node", "fastify", "express", "hono", "@hono/node-server"].map((name) => [
+    name,
+    devDependencies[name]!,
+  ]),
+);
+
+/** The quick start of the README, and what it prints. */
+const [, quickStart, promised] =
+  /^Save this as `first\.mjs`.*?^```ts\n(.*?\/\/ (\[.*?\] \d+): one batch\n.*?)^```$/ms.exec(
+    read("README.md"),
+  )!;
+
+/** The typed program of the page. Node runs it from 22.18 on. */
+const [, typed] = /Save this as `typed\.ts`.*?^```ts\n(.*?)^```$/ms.exec(page)!;
+
+const packed = new PackedPackages();
+beforeAll(() => packed.pack(), TIMEOUT_MS);
+afterAll(() => packed.remove(), TIMEOUT_MS);
+
+describe.each(LINES.map((line) => ({ line, ...nodeOfLine(line) })))(
+  "the packed packages on Node $line $note",
+  ({ line, path: node }) => {
+    const PATH = `${dirname(node ?? "")}${delimiter}${process.env.PATH}`;
+    let folder: string;
+    let project: ReadersProject;
+
+    beforeAll(async () => {
+      if (node === undefined) return;
+      folder = packed.project(`tutorial-${line}`, PACKAGES, others).folder;
+      const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"];
+      const options = { cwd: folder, env: { PATH }, shell: process.platform === "win32" };
+      await succeed(new Program("npm", ["install", ...flags], options));
+      project = new ReadersProject(folder, node);
+    }, TIMEOUT_MS);
+
+    const started: Program[] = [];
+    afterEach(() => {
+      for (const program of started.splice(0)) program.signal("SIGKILL");
+    });
+    function start(...args: string[]): Program {
+      const program = new Program(node!, args, { cwd: folder, env: { PATH } });
+      started.push(program);
+      return program;
+    }
+
+    it.skipIf(node === undefined)("run the quick start of the README", async () => {
+      project.write("quick-start.mjs", quickStart!);
+      const { code, stdout, stderr } = await start("quick-start.mjs").ended;
+      expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: `${promised}\n`, stderr: "" });
+    });
+
+    it.skipIf(node === undefined).each(PROGRAMS.scripts)("run the tutorial's %s", (name) =>
+      project.expectOutput(name),
+    );
+
+    it.skipIf(node === undefined).each(PROGRAMS.servers)(
+      "run the tutorial's server %s with its clients",
+      (name) => project.expectServer(name),
+    );
+
+    it.skipIf(node === undefined || line === "20")("run the tutorial's typed program", async () => {
+      project.write("typed.ts", typed!);
+      const { code, stdout } = await start("typed.ts").ended;
+      expect({ code, stdout }).toEqual({ code: 0, stdout: "6\nINVALID_ARG\n" });
+    });
+
+    it.skipIf(node === undefined)("serve the repository of the tutorial's commands", async () => {
+      const command = join("node_modules", "@tritonjs", "cli", "dist", "main.js");
+      const { code, stderr } = await start(command, "init", "models").ended;
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+      const ports = ["http", "grpc", "metrics"].flatMap((name) => [`--${name}-port`, "0"]);
+      const server = start(command, "serve", "--model-repository", "models", ...ports);
+      expect(await server.untilOutput("Started Metrics Service", "stderr")).toMatch(
+        /\| classifier +\| 1 +\| READY/,
+      );
+      if (process.platform === "win32") return;
+      server.signal("SIGTERM");
+      expect((await server.ended).code).toBe(0);
+    });
+  },
+);
