@@ -46,6 +46,7 @@ export class OpenConnections {
       const check = setInterval(() => this.#watchUnread(timeoutMs), everyMs).unref();
       server.once("close", () => clearInterval(check));
     }
+    server.on("timeout", (socket: Socket) => this.#timeOut(socket));
     if (encrypted) server.on("connection", (socket: Socket) => this.#watchHandshake(socket));
     server.on(encrypted ? "secureConnection" : "connection", (socket: Socket) => this.#watch(socket));
     server.on("request", ({ socket }, response) => {
@@ -110,6 +111,21 @@ export class OpenConnections {
       });
       socket.setTimeout(timeoutMs);
     }
+  }
+
+  /**
+   * Ends a connection that was idle for too long. After a suspension or a long turn of the event loop, timers run before
+   * sockets are read. A request that waits there is read and answered instead.
+   */
+  #timeOut(socket: Socket): void {
+    const connection = this.#connections.get(socket);
+    if (connection === undefined || connection.responses.length > 0) return;
+    const { bytesRead } = socket;
+    setImmediate(() =>
+      setImmediate(() => {
+        if (socket.bytesRead === bytesRead) socket.destroy();
+      }),
+    );
   }
 
   #inFlight(): ServerResponse[] {
