@@ -9,7 +9,7 @@ import { until } from "./until.mjs";
 const ON_THE_WAY_MS = 3000;
 
 /** Refusals of a stopping server: it has not accepted the request. */
-const REFUSED = /Server not ready|Server is stopping|has stopped accepting new inference requests/;
+const REFUSED = /Server not ready|Server is stopping|has stopped accepting new (inference )?requests/;
 
 /** Errors of a connection that the server did not accept. */
 const NOT_CONNECTED = /cannot connect|ECONNREFUSED|No connection established/;

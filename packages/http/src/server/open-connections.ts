@@ -1,6 +1,7 @@
-import type { Server, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { Socket } from "node:net";
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
+import { lingeringClose } from "./lingering-close.js";
 
 /**
  * Milliseconds that an idle connection stays open after an answer while the server stops. A request that is already on
@@ -20,6 +21,10 @@ interface Connection {
    */
   readonly responses: ServerResponse[];
   answeredAt: number;
+  /** The last answered request, if its body had not arrived in full by then. */
+  unread: IncomingMessage | undefined;
+  /** Whether the connection was ended, and only waits for its client. */
+  lingers: boolean;
 }
 
 /** The connections of a server, and the requests in flight on each. */
@@ -41,6 +46,7 @@ export class OpenConnections {
       const check = setInterval(() => this.#watchUnread(timeoutMs), everyMs).unref();
       server.once("close", () => clearInterval(check));
     }
+    server.on("timeout", (socket: Socket) => this.#timeOut(socket));
     if (encrypted) server.on("connection", (socket: Socket) => this.#watchHandshake(socket));
     server.on(encrypted ? "secureConnection" : "connection", (socket: Socket) => this.#watch(socket));
     server.on("request", ({ socket }, response) => {
@@ -77,7 +83,11 @@ export class OpenConnections {
   /** Ends connections without a request in flight, now and from now on. */
   endIdle(): void {
     this.#closing = true;
-    for (const [socket, { responses }] of this.#connections) if (responses.length === 0) socket.destroy();
+    for (const [socket, connection] of this.#connections) {
+      if (connection.responses.length > 0 || connection.lingers) continue;
+      if (isSending(connection)) this.#end(socket, connection);
+      else socket.destroy();
+    }
     for (const socket of this.#handshakes.values()) socket.destroy();
   }
 
@@ -103,6 +113,21 @@ export class OpenConnections {
     }
   }
 
+  /**
+   * Ends a connection that was idle for too long. After a suspension or a long turn of the event loop, timers run before
+   * sockets are read. A request that waits there is read and answered instead.
+   */
+  #timeOut(socket: Socket): void {
+    const connection = this.#connections.get(socket);
+    if (connection === undefined || connection.responses.length > 0) return;
+    const { bytesRead } = socket;
+    setImmediate(() =>
+      setImmediate(() => {
+        if (socket.bytesRead === bytesRead) socket.destroy();
+      }),
+    );
+  }
+
   #inFlight(): ServerResponse[] {
     return [...this.#connections.values()].flatMap(({ responses }) => responses);
   }
@@ -116,7 +141,15 @@ export class OpenConnections {
 
   #watch(socket: Socket): void {
     this.#handshakes.delete(addressOf(socket));
-    this.#connections.set(socket, { responses: [], answeredAt: Number.NEGATIVE_INFINITY });
+    const connection: Connection = {
+      responses: [],
+      answeredAt: Number.NEGATIVE_INFINITY,
+      unread: undefined,
+      lingers: false,
+    };
+    this.#connections.set(socket, connection);
+    // Node calls this after an answer with `Connection: close`, whether or not the whole request has arrived.
+    socket.destroySoon = () => this.#end(socket, connection);
     socket.once("close", () => this.#lose(socket));
     if (this.#ended) socket.destroy();
   }
@@ -137,9 +170,21 @@ export class OpenConnections {
     if (connection === undefined) return;
     connection.responses.splice(connection.responses.indexOf(response), 1);
     connection.answeredAt = performance.now();
-    // Written bytes are sent before the connection ends.
+    connection.unread = response.req.complete ? undefined : response.req;
     if (this.#closing && connection.responses.length === 0) socket.destroySoon();
   }
+
+  /** Ends a connection after its written bytes. A client that is still sending gets time to finish and read them. */
+  #end(socket: Socket, connection: Connection): void {
+    if (connection.lingers) return;
+    connection.lingers = isSending(connection);
+    if (connection.lingers) lingeringClose(socket);
+    else Socket.prototype.destroySoon.call(socket);
+  }
+}
+
+function isSending({ responses, unread }: Connection): boolean {
+  return unread?.complete === false || responses.some(({ req }) => !req.complete);
 }
 
 function addressOf({ remoteAddress, remotePort }: Socket): string {
