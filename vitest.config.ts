@@ -22,7 +22,8 @@ const LONG = [
   "packages/core/test/scheduler/sequence-batch/implicit-states.test.ts",
   "packages/client/test/http/inference-server-client.data-types.test.ts",
   "test/core/request-settlement.test.ts",
-  "packages/text-generation/test/decoder/text-generation.mixed-load.test.ts",
+  "test/e2e/request-size-limits.test.ts",
+  "packages/text-generation/test/decoder/text-generation.{mixed-load,bad-input}.test.ts",
   "packages/grpc/test/handlers/stream-infer.back-pressure.test.ts",
   // Models in processes of their own; processes and threads that crash, hang or are killed.
   "test/core/instance-faults.test.ts",
@@ -30,7 +31,7 @@ const LONG = [
   "test/core/process-lifetime.test.ts",
   "test/core/native-calls-in-threads.test.ts",
   "test/core/onnx-engine.faults.test.ts",
-  "test/core/python-models/python-{backends,faults,process-lifetime,model-calls,readiness,interface}.test.ts",
+  "test/core/python-models/python-{backends,batches-ahead,faults,process-lifetime,model-calls,readiness,interface,tensor-memory}.test.ts",
   "test/core/python-models/{bound-python-models,execution-environments,torch-models}.test.ts",
   "test/core/{process,recycled}-instances.test.ts",
   "test/core/model-repository/javascript-{models,model-control}.test.ts",
@@ -46,7 +47,7 @@ const LONG = [
   "test/e2e/nest-routes.test.ts",
   "test/examples/{backend-models,mounted-servers,pipelines}.test.ts",
   "test/e2e/quickstart-server.test.ts",
-  "test/examples/text-engines.test.ts",
+  "test/examples/text-{engines,models}.test.ts",
   // Examples that run as programs of their own.
   "test/examples/network-features.test.ts",
   // Networks of real size.
@@ -61,6 +62,9 @@ const LONG = [
   "test/repository/import-rules.test.ts",
   // Runs of the compiler.
   "test/types/forgotten-wrapper.test.ts",
+  "test/core/classic-decorators.test.ts",
+  // Benchmarks that run once.
+  "test/bench/compare.test.ts",
   // The codec, generated again.
   "packages/grpc-messages/test/generated-codec-is-current.test.ts",
   // Declarations of all packages.
@@ -85,8 +89,8 @@ const LONG = [
   // Commands against several servers, with TLS, streams of tokens and sequences.
   "packages/tools/test/perf/perf.{servers,targets,openai,periodic}.test.ts",
   "packages/tools/test/load/load-generator.test.ts",
-  // Streams through frontend threads, and servers that close under requests.
-  "test/frontend-threads/requests.test.ts",
+  // Servers with frontend threads: streams, closing under requests, threads that die.
+  "test/frontend-threads/*.test.ts",
   // Commands that are interrupted.
   "packages/tools/test/lifetime/interrupted-commands.test.ts",
 ];
