@@ -29,6 +29,7 @@ async function playOnRepository(recorded: HttpCase): Promise<PlayedCase> {
   const folder = await RecordedRepository.create("http/models-explicit", modelsOf("explicit"));
   const triton = new Triton({
     ...repositoryOptions(flags),
+    allowModelFileOverride: true,
     security: { accessToken: ACCESS_TOKEN },
     backendConfig: patientPython,
     logger: quietLogger,
