@@ -21,7 +21,11 @@ export default defineConfig({
     anchor: { slugify: slug },
     theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
   },
-  head: [["link", { rel: "alternate", type: "text/markdown", href: `${base}llms.txt`, title: "llms.txt" }]],
+  // Without an icon of its own, a browser asks for /favicon.ico.
+  head: [
+    ["link", { rel: "icon", href: "data:," }],
+    ["link", { rel: "alternate", type: "text/markdown", href: `${base}llms.txt`, title: "llms.txt" }],
+  ],
   themeConfig: {
     search: { provider: "local" },
     outline: { level: [2, 3] },
