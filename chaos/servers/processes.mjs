@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/* What Linux tells about processes, in /proc. */
+/* Reads from Linux's /proc: processes, their memory and their descriptors. */
 
 /** The text of a file of a process; empty when the process is gone. */
 function read(pid, file) {

@@ -46,7 +46,7 @@ export class RedisProcess {
     await ended;
   }
 
-  /** Refuses to store more than so many bytes; 0 for no limit. */
+  /** Limits the memory of Redis; 0 removes the limit. Redis refuses writes beyond it. */
   async limitMemory(bytes) {
     await this.#ask(`CONFIG SET maxmemory ${bytes}`);
   }

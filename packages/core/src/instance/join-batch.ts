@@ -1,6 +1,7 @@
 import { mergeInputs, type Tensors } from "../batch/merge-inputs.js";
 import { splitOutputs } from "../batch/split-outputs.js";
 import { divideParameters } from "../response/response-parameters.js";
+import type { Allocate } from "../tensor/concat.js";
 import type { CallbackExecution } from "./executor.js";
 
 /** The parts of an execution from which a batch is joined, or the same parts of some of its requests. */
@@ -19,10 +20,22 @@ export type JoinedExecution = Pick<CallbackExecution, "requests" | "mergedInputs
  * }
  * ```
  */
-export function joinInputs({ requests, mergedInputs, layout }: JoinedExecution): Tensors {
+export function joinInputs(execution: JoinedExecution): Tensors {
+  return joinInputsIn(execution, undefined);
+}
+
+/**
+ * Works as {@link joinInputs}. Inputs that are joined by rows lie in memory of the caller.
+ *
+ * @param allocate gives the memory of an input by its name; by default it is new
+ */
+export function joinInputsIn(
+  { requests, mergedInputs, layout }: JoinedExecution,
+  allocate: ((name: string) => Allocate) | undefined,
+): Tensors {
   if (mergedInputs !== undefined) return mergedInputs;
   const inputs = requests.map((request) => request.inputs);
-  return layout === undefined ? mergeInputs(inputs) : layout.merge(inputs);
+  return layout === undefined ? mergeInputs(inputs, allocate) : layout.merge(inputs);
 }
 
 /** Splits the outputs of such a model among the requests, as views, in the order of the requests. */

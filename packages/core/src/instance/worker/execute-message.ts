@@ -1,8 +1,7 @@
-import { mergeInputs } from "../../batch/merge-inputs.js";
 import { requestInfo } from "../../request/request-info.js";
 import type { Allocate } from "../../tensor/concat.js";
 import type { Execution } from "../executor.js";
-import { joinInputs } from "../join-batch.js";
+import { joinInputsIn } from "../join-batch.js";
 import type { BatchMemory } from "./batch-memory.js";
 import { packTensors, type ToWorker, type WireInputs } from "./messages.js";
 import type { WorkerProgram } from "./worker-program.js";
@@ -54,14 +53,7 @@ function packInputs(
     const parts = requests.map(({ inputs }) => packTensors(inputs, transfer, false));
     return { inputs: [], parts, padding: layout.padding };
   }
-  const isPlain = layout === undefined;
-  const joined =
-    isPlain && execution.mergedInputs === undefined
-      ? mergeInputs(
-          requests.map(({ inputs }) => inputs),
-          allocate && (() => allocate),
-        )
-      : joinInputs(execution);
-  const inputs = packTensors(joined, transfer, isPlain && requests.length > 1, allocate);
+  const joined = joinInputsIn(execution, allocate && (() => allocate));
+  const inputs = packTensors(joined, transfer, requests.length > 1 && layout === undefined, allocate);
   return layout === undefined ? { inputs } : { inputs, indivisible: true };
 }

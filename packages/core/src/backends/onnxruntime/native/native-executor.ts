@@ -1,9 +1,9 @@
 import { type InstanceHosting, type ModelConfig, type Tensor, TritonError } from "@tritonjs/protocol";
-import { mergeInputs, type Tensors } from "../../../batch/merge-inputs.js";
+import type { Tensors } from "../../../batch/merge-inputs.js";
 import type { InstanceInfo } from "../../../callable/infer-context.js";
 import type { Clock } from "../../../clock/clock.js";
 import type { Execution, ExecutionResult, Executor } from "../../../instance/executor.js";
-import { divideOutputs, joinInputs } from "../../../instance/join-batch.js";
+import { divideOutputs, joinInputsIn } from "../../../instance/join-batch.js";
 import { totalRows } from "../../../instance/run-callable.js";
 import type { OutputChecker } from "../../../response/check-outputs.js";
 import type { SessionData } from "../create-session.js";
@@ -71,7 +71,7 @@ export class NativeExecutor implements Executor, RunningInstance {
 
   async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
     this.#watch(execution);
-    const inputs = this.#join(execution);
+    const inputs = joinInputsIn(execution, this.#memory.of);
     execution.inputsReady();
     try {
       const outputs = await runLane.run(() => this.#runBatch(inputs, execution), undefined);
@@ -102,7 +102,7 @@ export class NativeExecutor implements Executor, RunningInstance {
     if (this.#isRunning) this.#run?.end();
   }
 
-  /** Ends the batch once nobody waits for it. */
+  /** Ends the batch when all its requests are cancelled. */
   #watch(execution: Execution): void {
     let open = execution.requests.length;
     const givenUp = (): void => {
@@ -111,16 +111,6 @@ export class NativeExecutor implements Executor, RunningInstance {
     execution.watch({ givenUp });
     // Null requests, and those that were cancelled on the way here.
     for (const index of execution.requests.keys()) if (!execution.isOpen(index)) givenUp();
-  }
-
-  /** Joins plain batches in the memory of this instance. A single request's inputs are used where they are. */
-  #join(execution: Execution): Tensors {
-    const { requests, layout, mergedInputs } = execution;
-    if (layout !== undefined || mergedInputs !== undefined) return joinInputs(execution);
-    return mergeInputs(
-      requests.map(({ inputs }) => inputs),
-      this.#memory.of,
-    );
   }
 
   async #runBatch(inputs: Tensors, execution: Execution): Promise<Map<string, Tensor>> {
