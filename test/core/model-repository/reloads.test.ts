@@ -13,6 +13,8 @@ beforeEach(async () => {
   triton = new Triton({
     modelRepository: models.path,
     modelControlMode: "explicit",
+    // One after the other, so that the order of the versions is that of their numbers.
+    modelLoadThreadCount: 1,
     backends: { held: held.factory },
     logger: { error() {}, warn() {}, info() {}, debug() {} },
   });
