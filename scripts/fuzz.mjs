@@ -2,13 +2,14 @@
  * `npm run fuzz -- <target>`: bundles the fuzzer of `test/fuzz` with the sources that its targets import, and runs it.
  * `--help` lists the targets and options.
  */
-import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { rolldown } from "rolldown";
 import { build, root, runNode } from "./run.mjs";
 
 const folder = join(root, "test", "fuzz");
-const output = join(root, "node_modules", ".cache", "tritonjs-fuzz");
+// A folder of this process, as several runs may bundle at the same time.
+const output = join(root, "node_modules", ".cache", "tritonjs-fuzz", String(process.pid));
 
 /** Imports of packages' sources are resolved as in their packages, which the bundle is not part of. */
 const resolveInPackages = {
@@ -37,4 +38,5 @@ await bundle.write({
   sourcemap: true,
 });
 await bundle.close();
-runNode(join(dirname(join(output, "command.js")), "command.js"), process.argv.slice(2));
+process.once("exit", () => rmSync(output, { recursive: true, force: true }));
+runNode(join(output, "command.js"), process.argv.slice(2));

@@ -2,12 +2,9 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { repositoryRoot } from "../support/repository.js";
 import { targetNames } from "./targets/index.js";
-
-const findings = mkdtempSync(join(tmpdir(), "tritonjs-fuzz-findings-"));
-afterAll(() => rmSync(findings, { recursive: true }));
 
 /** Enough that each target changes its good inputs in all ways, and few enough for a test. */
 const RUNS = 2000;
@@ -16,6 +13,8 @@ test.each(targetNames)(
   "npm run fuzz -- %s finds nothing in some thousand inputs",
   { timeout: 600_000 },
   (target) => {
+    const findings = mkdtempSync(join(tmpdir(), "tritonjs-fuzz-findings-"));
+    onTestFinished(() => rmSync(findings, { recursive: true }));
     const options = ["--runs", String(RUNS), "--seed", "1", "--time", "60", "--corpus", findings];
     const { status, stdout, stderr } = spawnSync(process.execPath, ["scripts/fuzz.mjs", target, ...options], {
       cwd: repositoryRoot,
