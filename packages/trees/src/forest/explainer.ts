@@ -60,11 +60,11 @@ export class Explainer {
    * @returns for each group the part of each feature, then the expected sum. Valid until the next call.
    */
   explain(values: Float32Array, columns: number, row: number): Float64Array {
-    const { roots, treeGroups, groups, features, averages, treesOfGroup, usedFeatures } = this.#forest;
+    const { roots, treeGroups, groups, features, averages, treesOfGroup } = this.#forest;
     if (this.#sums.length === 0) this.#sums = new Float64Array(this.columns);
     const sums = this.#sums.fill(0);
     const bits = new Int32Array(values.buffer, values.byteOffset, values.length);
-    writeRowKeys(bits, columns, row, 1, usedFeatures, this.#keys);
+    writeRowKeys(bits, columns, row, 1, this.#forest, this.#keys);
     this.#values = values;
     this.#valuesAt = row * columns;
     for (let tree = 0; tree < roots.length; tree++) {

@@ -7,6 +7,9 @@ export const MISSING_KEY = 0x7fffffff;
 /** Largest key of a number, that of infinity. */
 export const LARGEST_KEY = 0x7f800000;
 
+/** Key of 1e-35, up to which LightGBM takes a value for 0. */
+export const ZERO_KEY = floatKey(1e-35);
+
 /** A key that no other key is below. */
 export const SMALLEST_KEY = -0x80000000;
 

@@ -24,6 +24,7 @@ export class ForestBuilder {
   readonly #categoryNodes = new GrowingIntegers();
   readonly #categories = new GrowingIntegers();
   readonly #covers = new GrowingNumbers();
+  /** Places in `usedFeatures` by feature, and by `-1 - feature` for nodes that treat values around 0 as missing. */
   readonly #slots = new Map<number, number>();
   #hasCovers = true;
 
@@ -96,6 +97,7 @@ export class ForestBuilder {
   build(): Forest {
     const { groups, averages } = this.head;
     const treeGroups = this.#treeGroups.toArray();
+    const slots = [...this.#slots.keys()];
     const treesOfGroup = new Int32Array(groups);
     for (const group of treeGroups) {
       if (group >= 0) treesOfGroup[group]!++;
@@ -113,7 +115,8 @@ export class ForestBuilder {
       depths: this.#depths.toArray(),
       treeGroups,
       leaves: this.#leaves.toArray(),
-      usedFeatures: Int32Array.from(this.#slots.keys()),
+      usedFeatures: Int32Array.from(slots, (key) => (key < 0 ? -1 - key : key)),
+      zeroMissingSlots: Int32Array.from(slots.flatMap((key, slot) => (key < 0 ? [slot] : []))),
       categoryNodes: this.#categoryNodes.toArray(),
       categories: this.#categories.toArray(),
       treesOfGroup,
@@ -171,7 +174,7 @@ export class ForestBuilder {
     const comparison = typeof tree.comparison === "string" ? tree.comparison : tree.comparison(node);
     const { key, smallerGoLeft } = limitOf(comparison, threshold);
     const [smaller, larger] = smallerGoLeft ? [left, right] : [right, left];
-    const position = 2 * this.#slotOf(feature);
+    const position = 2 * this.#slotOf(feature, tree.zeroIsMissing?.(node) ?? false);
     if (missing === larger) {
       this.#setNode(place, position, key, children, -1);
       return [smaller, larger];
@@ -207,10 +210,11 @@ export class ForestBuilder {
     return index;
   }
 
-  #slotOf(feature: number): number {
-    const found = this.#slots.get(feature);
+  #slotOf(feature: number, zeroIsMissing: boolean): number {
+    const key = zeroIsMissing ? -1 - feature : feature;
+    const found = this.#slots.get(key);
     if (found !== undefined) return found;
-    this.#slots.set(feature, this.#slots.size);
+    this.#slots.set(key, this.#slots.size);
     return this.#slots.size - 1;
   }
 }

@@ -65,6 +65,8 @@ export interface Forest extends ForestHead {
   readonly leaves: Float64Array;
   /** Feature of each pair of keys. */
   readonly usedFeatures: Int32Array;
+  /** Places in `usedFeatures` of pairs of keys in which values around 0 are missing ones. */
+  readonly zeroMissingSlots: Int32Array;
   /**
    * Categorical nodes, which have `-1 - index` as position: feature, first and last place (exclusive) in `categories`,
    * and 1 if missing values match.

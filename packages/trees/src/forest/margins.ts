@@ -45,7 +45,7 @@ export class MarginComputer {
       const count = Math.min(this.#blockRows, rows - done);
       const needed = count * this.#keysOfRow;
       if (this.#keys.length < needed) this.#keys = new Int32Array(this.#blockRows * this.#keysOfRow);
-      writeRowKeys(bits, columns, firstRow + done, count, this.#forest.usedFeatures, this.#keys);
+      writeRowKeys(bits, columns, firstRow + done, count, this.#forest, this.#keys);
       this.#addBlock(values, columns, firstRow + done, count, done * groups);
     }
     if (averages) this.#average(rows);

@@ -1,4 +1,5 @@
-import { LARGEST_KEY, MISSING_KEY } from "./float-key.js";
+import { LARGEST_KEY, MISSING_KEY, ZERO_KEY } from "./float-key.js";
+import type { Forest } from "./forest.js";
 
 /**
  * Writes the two keys of each used feature, for rows one after another.
@@ -11,7 +12,7 @@ export function writeRowKeys(
   columns: number,
   firstRow: number,
   rows: number,
-  usedFeatures: Int32Array,
+  { usedFeatures, zeroMissingSlots }: Forest,
   keys: Int32Array,
 ): void {
   const used = usedFeatures.length;
@@ -30,6 +31,13 @@ export function writeRowKeys(
         keys[place + 1] = -key;
       }
       place += 2;
+    }
+  }
+  for (const slot of zeroMissingSlots) {
+    for (let at = 2 * slot; at < 2 * used * rows; at += 2 * used) {
+      if (Math.abs(keys[at]!) > ZERO_KEY) continue;
+      keys[at] = MISSING_KEY;
+      keys[at + 1] = MISSING_KEY;
     }
   }
 }

@@ -20,6 +20,8 @@ export interface SourceTree {
   readonly comparison: Comparison | ((node: number) => Comparison);
   /** Whether missing values go left. */
   readonly missingGoLeft: (node: number) => boolean;
+  /** Whether a numerical node treats values around 0 as missing. */
+  readonly zeroIsMissing?: (node: number) => boolean;
   /** The categories of a categorical node; undefined for a numerical one. */
   readonly categorical?: (node: number) => CategoricalSplit | undefined;
   /** Value `index` of a leaf. */

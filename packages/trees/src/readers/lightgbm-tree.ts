@@ -5,6 +5,7 @@ import type { LineFields } from "../formats/line-fields.js";
 /** Bits of `decision_type`; above them is how missing values are treated. */
 const IS_CATEGORICAL = 1;
 const DEFAULT_LEFT = 2;
+const MISSING_IS_ZERO = 1;
 const MISSING_IS_NAN = 2;
 
 /** Words with the categories of one split. LightGBM's own bound of the value of a category is far below. */
@@ -25,6 +26,7 @@ export function lightgbmTree(fields: LineFields, group: number): SourceTree {
   const list = (key: string) => (splits === 0 ? new Float64Array() : fields.numbers(key, splits));
   const types = fields.has("decision_type") ? list("decision_type") : new Float64Array(splits);
   const threshold = list("threshold");
+  const missingKind = (node: number) => (types[node]! >> 2) & 3;
   const left = new Int32Array(splits + leaves).fill(-1);
   const right = new Int32Array(splits + leaves).fill(-1);
   place(list("left_child"), left, fields.path, splits, leaves);
@@ -41,10 +43,12 @@ export function lightgbmTree(fields: LineFields, group: number): SourceTree {
     missingGoLeft: (node) => {
       const type = types[node]!;
       if ((type & IS_CATEGORICAL) !== 0) return false;
-      // Unless missing values are a kind of their own, they count as 0.
-      if (((type >> 2) & 3) !== MISSING_IS_NAN) return 0 <= threshold[node]!;
-      return (type & DEFAULT_LEFT) !== 0;
+      const kind = missingKind(node);
+      if (kind === MISSING_IS_NAN || kind === MISSING_IS_ZERO) return (type & DEFAULT_LEFT) !== 0;
+      // Without a kind of missing values, they count as 0.
+      return 0 <= threshold[node]!;
     },
+    zeroIsMissing: (node) => missingKind(node) === MISSING_IS_ZERO,
     categorical: (node) => {
       if ((types[node]! & IS_CATEGORICAL) === 0) return undefined;
       if (categories === undefined)
