@@ -6,15 +6,14 @@ import { graphDescription } from "./graph-description.js";
 import { readModelJson } from "./model-json.js";
 import type { TensorflowData } from "./tensorflow-model.js";
 
-/** Describes a model from its `model.json`, without TensorFlow.js. This works for a GraphModel with a signature. */
+/** Describes a model from its `model.json`, without TensorFlow.js. This works for a GraphModel. */
 export function quickDescription({
   savedModel,
   path,
 }: Pick<TensorflowData, "savedModel" | "path">): ModelDescription | undefined {
   if (savedModel) return undefined;
   const json = readModelJson(path);
-  if (json.kind === "layers" || json.signature.inputs === undefined) return undefined;
-  return graphDescription(json);
+  return json.kind === "layers" ? undefined : graphDescription(json);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type DataType, type TensorSpec, TritonError } from "@tritonjs/protocol";
+import { type DataType, type DescribedTensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
 
 import type { ModelDescription } from "../../instance/backend.js";
 
@@ -58,14 +58,16 @@ export function tensorDataType(type: string | number | undefined): DataType {
 interface GraphNode {
   readonly name: string;
   readonly op: string;
-  readonly attr?: {
-    readonly dtype?: { readonly type?: string | number };
+  /** Nodes whose results it takes: `x`, `x:1`; `^x` for a node that only runs before it. */
+  readonly input?: readonly string[];
+  readonly attr?: Readonly<Record<string, { readonly type?: string | number } | undefined>> & {
     readonly shape?: { readonly shape?: SignatureTensor["tensorShape"] };
   };
 }
 
 /**
- * The tensors of a GraphModel, from its signature. A model without a signature gives its placeholders, and no outputs.
+ * The tensors of a GraphModel, from its signature. A model without a signature gives its placeholders, and as outputs
+ * the nodes that no other node takes, with an unknown rank.
  *
  * @throws TritonError UNSUPPORTED for tensors that the protocol cannot have
  */
@@ -81,8 +83,23 @@ export function graphDescription({ path, signature, content }: ModelJson): Model
     inputs: nodes
       .filter(({ op }) => op === "Placeholder")
       .map(({ name, attr }) => toSpec(path, name, attr?.dtype?.type, attr?.shape?.shape)),
-    outputs: [],
+    outputs: signature.outputs === undefined ? lastNodes(nodes) : specs(signature.outputs),
   };
+}
+
+/** Operations whose result is BOOL. Their attribute `T` is the type of what they take. */
+const TRUTHS = /^(?:Greater|Less)(?:Equal)?$|^(?:Not)?Equal$|^Logical|^Is(?:Nan|Inf|Finite)$/;
+
+function lastNodes(nodes: readonly GraphNode[]): DescribedTensor[] {
+  const taken = new Set(
+    nodes.flatMap(({ input = [] }) => input.map((name) => name.replace(/^\^|:\d+$/g, ""))),
+  );
+  return nodes
+    .filter(({ name, op }) => !taken.has(name) && !/^(?:Placeholder|Const|NoOp)$/.test(op))
+    .map(({ name, op, attr: { output_type, out_type, DstT, dtype, T } = {} }) => {
+      const type = TRUTHS.test(op) ? "DT_BOOL" : (output_type ?? out_type ?? DstT ?? dtype ?? T)?.type;
+      return { name, dtype: tensorDataType(type), shape: [], rankUnknown: true };
+    });
 }
 
 function toSpec(

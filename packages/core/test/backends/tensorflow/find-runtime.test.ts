@@ -54,12 +54,12 @@ it("restoreOldUtilities gives tfjs-node the functions that Node has removed", ()
 });
 
 describe("the description of a GraphModel", () => {
-  const json = (node: object, signature = {}): ModelJson => ({
+  const json = (node: object | object[], signature = {}): ModelJson => ({
     path: "model.json",
     kind: "graph",
     weightsManifest: [],
     signature,
-    content: { modelTopology: { node: [node] } },
+    content: { modelTopology: { node: [node].flat() } },
   });
   const placeholder = {
     name: "x",
@@ -67,10 +67,27 @@ describe("the description of a GraphModel", () => {
     attr: { dtype: { type: 9 }, shape: { shape: { dim: [{ size: -1 }, { size: "3" }] } } },
   };
 
-  it("comes from its placeholders when there is no signature", () => {
-    expect(graphDescription(json(placeholder))).toEqual({
+  it("comes from its placeholders and its last nodes when there is no signature", () => {
+    const node = (name: string, op: string, input: readonly string[], attr = {}) => ({
+      name,
+      op,
+      input,
+      attr,
+    });
+    const nodes = [
+      placeholder,
+      node("unused", "Const", [], { dtype: { type: 1 } }),
+      node("parts", "Split", ["x"], { T: { type: 9 } }),
+      node("as float", "Cast", ["parts:1"], { SrcT: { type: 9 }, DstT: { type: "DT_FLOAT" } }),
+      node("best", "ArgMax", ["as float", "^parts"], { T: { type: 1 }, output_type: { type: 3 } }),
+      node("large", "Greater", ["as float"], { T: { type: 1 } }),
+    ];
+    expect(graphDescription(json(nodes))).toEqual({
       inputs: [{ name: "x", dtype: "INT64", shape: [-1, 3] }],
-      outputs: [],
+      outputs: [
+        { name: "best", dtype: "INT32", shape: [], rankUnknown: true },
+        { name: "large", dtype: "BOOL", shape: [], rankUnknown: true },
+      ],
     });
   });
 
