@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
 /*
- * The commands that check a directory of models and serve it, as programs of their own.
+ * The commands that check a directory of models, write its types and serve it, as programs of their own.
  *
  *   npm start
  */
@@ -31,6 +31,8 @@ async function urlOf(server: ChildProcess): Promise<string> {
 
 const [checked] = await once(tritonjs("config", "check", "models"), "exit");
 console.log(`exit code ${checked}`);
+
+await once(tritonjs("types", "models"), "exit");
 
 const server = tritonjs(
   ..."serve --model-repository=models --http-address=127.0.0.1 --http-port=0".split(" "),

@@ -13,6 +13,10 @@ describe("the example of a server", () => {
     "load-and-replay",
     "command-line",
     "openai-endpoints",
+    "tool-calls",
+    "client-calls",
+    "classification",
+    "cross-origin",
   ])("%s runs to its end and prints what its README promises", (name) => expectPromisedOutput(name));
 
   it("dashboard runs to its end and prints what its README promises", () =>

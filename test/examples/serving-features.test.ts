@@ -2,8 +2,13 @@ import { describe, it } from "vitest";
 import { expectPromisedOutput } from "../support/example-run.js";
 
 describe("the serving example", () => {
-  it.each(["decorators", "tree-ensemble", "response-cache", "rate-limiter", "priorities", "ragged-batches"])(
-    "%s runs to its end and prints what its README promises",
-    (name) => expectPromisedOutput(name),
-  );
+  it.each([
+    "decorators",
+    "tree-ensemble",
+    "response-cache",
+    "rate-limiter",
+    "priorities",
+    "ragged-batches",
+    "iterative-sequences",
+  ])("%s runs to its end and prints what its README promises", (name) => expectPromisedOutput(name));
 });
