@@ -27,7 +27,7 @@ const END_WITHIN_MS = 1000;
 
 /**
  * Most megabytes of the young generation of a thread's heap, twice the default. With less, streams of gRPC outlive two
- * collections and are copied to the old generation, which took up to a fifth of the CPU time of a request.
+ * collections and are copied to the old generation, which took about a tenth of the CPU time of a call.
  */
 const YOUNG_GENERATION_MB = 96;
 
