@@ -8,7 +8,7 @@ import { grpcLoad } from "./support/load/grpc-load.mjs";
 import { inferMessage } from "./support/load/grpc-messages.mjs";
 import { binaryBody } from "./support/load/http-bodies.mjs";
 import { httpLoad } from "./support/load/http-load.mjs";
-import { runPairs, SECONDS } from "./support/pairs.mjs";
+import { ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";
 import { probeHealth } from "./support/probe-health.mjs";
 import { startProgram } from "./support/program.mjs";
 import { saveResult } from "./support/save-result.mjs";
@@ -25,13 +25,13 @@ const [smallMessage, largeMessage] = [
 ];
 const http =
   ({ path, headers, body }) =>
-  (urls) =>
-    httpLoad({ url: `${urls.http}${path}`, headers, body }, 64, seconds);
-const grpc = (message, load) => (urls) =>
+  (urls, duration) =>
+    httpLoad({ url: `${urls.http}${path}`, headers, body }, 64, duration);
+const grpc = (message, load) => (urls, duration) =>
   grpcLoad(
     { url: urls.grpc.replace("localhost", "127.0.0.1"), method: "ModelInfer", messages: [message] },
     load,
-    seconds,
+    duration,
   );
 const cases = {
   "HTTP, 64 B": http(small),
@@ -40,17 +40,25 @@ const cases = {
   "gRPC, 600 KB": grpc(largeMessage, { connections: 8, streams: 2 }),
 };
 
+/**
+ * Seconds of load before the first measurement. A thread compiles its code itself, and until it has, a request costs
+ * several times as much.
+ */
+const WARM_UP_SECONDS = 8;
+
 /** Starts a server, and returns a function that loads it and tells the CPU time of each request. */
 async function loaded(threads, load) {
   const server = await startProgram("threaded-server", { threads });
   const urls = await server.call("urls");
+  await load(urls, WARM_UP_SECONDS);
   const run = async () => {
     const before = await server.call("cpu");
-    const { rate } = await load(urls);
+    const { rate } = await load(urls, seconds);
     const after = await server.call("cpu");
     const requests = rate * seconds;
     const engine = (after.engine - before.engine) / requests;
-    return { rate, engine, total: engine + (after.others - before.others) / requests };
+    const switches = (after.switches - before.switches) / requests;
+    return { rate, engine, switches, total: engine + (after.others - before.others) / requests };
   };
   return { run, stop: () => server.stop() };
 }
@@ -58,34 +66,42 @@ async function loaded(threads, load) {
 const rows = {};
 for (const [name, load] of Object.entries(cases)) {
   const [with_, without] = [await loaded(THREADS, load), await loaded(0, load)];
-  const { ours, reference } = await runPairs(with_.run, without.run);
-  const of = (runs, figure) => short(median(runs.map((run) => run[figure])));
-  const ratio = (figure) => short(median(ours.map((run, i) => run[figure] / reference[i][figure])));
+  const runs = await runPairs(with_.run, without.run, { warmUp: false });
+  const of = (some, figure) => short(median(some.map((run) => run[figure])));
+  const ratio = (figure) => {
+    const { ratio, least, most } = ratioOf(runs, (run) => run[figure]);
+    return `${ratio} [${least}, ${most}]`;
+  };
   rows[name] = {
-    "engine µs": of(ours, "engine"),
-    "engine µs without threads": of(reference, "engine"),
-    "all threads µs": of(ours, "total"),
+    "engine µs": of(runs.ours, "engine"),
+    "engine µs without threads": of(runs.reference, "engine"),
+    "all threads µs": of(runs.ours, "total"),
+    "waits of threads": of(runs.ours, "switches"),
     "all CPU, ratio": ratio("total"),
     "rate, ratio": ratio("rate"),
   };
   await Promise.all([with_.stop(), without.stop()]);
 }
 
-/** 99th percentile of health probes, in milliseconds, while a callback computes for 0.2 ms for each request. */
+/**
+ * 99th percentile of health probes, in milliseconds, while a callback computes for 0.2 ms for each request. A process
+ * that does nothing else is probed at the same time: its delay is that of the machine.
+ */
 async function healthUnderLoad(threads) {
   const server = await startProgram("threaded-server", { threads, computeMs: 0.2 });
+  const idle = await startProgram("bare-http");
   const urls = await server.call("urls");
+  const load = http(small);
+  await load(urls, WARM_UP_SECONDS);
   const probe = probeHealth(`${urls.http}/v2/health/ready`);
-  await http(small)(urls);
-  const p99 = await probe.stop();
-  await server.stop();
-  return short(p99);
+  const idleProbe = probeHealth(await idle.call("url"));
+  await load(urls, 2 * seconds);
+  const [p99, idleP99] = [await probe.stop(), await idleProbe.stop()];
+  await Promise.all([server.stop(), idle.stop()]);
+  return { "p99 ms": short(p99), "p99 ms of an idle process": short(idleP99) };
 }
 
-const health = {
-  "p99 ms": await healthUnderLoad(THREADS),
-  "p99 ms without threads": await healthUnderLoad(0),
-};
+const health = { threads: await healthUnderLoad(THREADS), "no threads": await healthUnderLoad(0) };
 console.table(rows);
 console.log(`health probes while a model computes: ${JSON.stringify(health)}`);
 saveResult("frontend-threads", { threads: THREADS, rows, health });

@@ -28,17 +28,20 @@ identity("large", [-1], { batching: false });
 const at = { port: 0, address: "127.0.0.1" };
 const { addresses } = await triton.serve({ frontends: [http(at), grpc(at)], frontendThreads: threads });
 
-/** CPU microseconds of the main thread, and of all others: frontends, garbage collectors and compilers. */
+/**
+ * CPU microseconds of the main thread, and of all others: frontends, garbage collectors and compilers. And how often a
+ * thread went to sleep.
+ */
 function cpuOfThreads() {
-  const ticks = (id) => {
-    const text = readFileSync(`/proc/self/task/${id}/stat`, "utf8");
-    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-    return Number(fields[11]) + Number(fields[12]);
-  };
-  const all = readdirSync("/proc/self/task");
-  const sum = (ids) => ids.reduce((total, id) => total + ticks(id), 0) * 10_000;
-  const main = String(process.pid);
-  return { engine: sum([main]), others: sum(all.filter((id) => id !== main)) };
+  const use = { engine: 0, others: 0, switches: 0 };
+  for (const id of readdirSync("/proc/self/task")) {
+    const folder = `/proc/self/task/${id}`;
+    const [nanoseconds] = readFileSync(`${folder}/schedstat`, "utf8").split(" ");
+    use[id === String(process.pid) ? "engine" : "others"] += Number(nanoseconds) / 1000;
+    const status = readFileSync(`${folder}/status`, "utf8");
+    use.switches += Number(/^voluntary_ctxt_switches:\s+(\d+)/m.exec(status)[1]);
+  }
+  return use;
 }
 
 answerCalls({ urls: () => ({ http: addresses.http.url, grpc: addresses.grpc.url }), cpu: cpuOfThreads });

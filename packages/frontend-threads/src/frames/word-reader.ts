@@ -6,18 +6,16 @@ const halves = new Int32Array(double.buffer);
 
 /** Reads what a `WordWriter` wrote. */
 export class WordReader {
-  /** Memory of the frame, of which tensors are views. */
+  /** Memory of the frames, of which tensors are views. */
   readonly memory: ArrayBuffer;
   readonly #buffer: Buffer;
   readonly #words: Int32Array;
-  #at: number;
+  #at = 0;
 
-  /** @param start offset of the frame in the memory, a multiple of eight */
-  constructor(memory: ArrayBuffer, start = 0) {
+  constructor(memory: ArrayBuffer) {
     this.memory = memory;
     this.#buffer = Buffer.from(memory);
     this.#words = new Int32Array(memory);
-    this.#at = start;
   }
 
   /** Offset of the next word. */

@@ -14,11 +14,17 @@ export interface LinkEnd {
   readonly memory: MessagePort;
 }
 
+/**
+ * Milliseconds after which frames become visible before the end of the turn. A model may compute for all its requests in
+ * one turn. Its answers would come in one burst, and the thread would serve nobody else while it encodes them.
+ */
+const PUBLISH_AFTER_MS = 2;
+
 /** What a link needs of the thread that it is in. */
 export interface LinkOwner {
   /** Wakes up the other end: there, `wake` is to be called. */
   wakeOther(): void;
-  /** Called for each frame that arrives. It must not throw. */
+  /** Called for each frame that arrives. It must not throw. The frame is valid until it returns. */
   frame(frame: IncomingFrame): void;
   /** Called when the other end has taken all frames that waited for space. */
   drained(): void;
@@ -26,11 +32,11 @@ export interface LinkOwner {
 
 /**
  * One end of the way between the engine and a thread: a ring in each direction. Frames are written during a turn of the
- * event loop and shown to the other end at its end, with one wake-up if the other end sleeps. It sleeps after a turn
- * that brought no frames.
+ * event loop and shown to the other end at its end, with one wake-up if the other end sleeps. A long turn shows them
+ * every two milliseconds. The other end sleeps after a turn that brought no frames.
  *
  * ```
- * send --ring has space--> ring --end of the turn--> other end
+ * send --ring has space--> ring --end of the turn, or 2 ms--> other end
  *      --ring is full--> waiting frames --other end has read--> ring
  * ```
  */
@@ -40,10 +46,13 @@ export class ThreadLink {
   readonly #reader: RingReader;
   readonly #writer: RingWriter;
   readonly #memory: MessagePort;
+  readonly #takeMemory = (): readonly ArrayBuffer[] => receiveMessageOnPort(this.#memory)?.message ?? [];
   readonly #owner: LinkOwner;
   /** Frames that found the ring full, oldest first. Their number is bounded by that of the requests in flight. */
   #waiting: Uint8Array[] = [];
   #publishing = false;
+  /** Time of the first frame that the other end does not see. */
+  #hiddenSinceMs = 0;
   #awake = true;
   #closed = false;
 
@@ -63,9 +72,11 @@ export class ThreadLink {
   /** Sends `outgoing`, which is closed. */
   send(): void {
     if (this.#closed) return;
+    const now = performance.now();
     if (!this.#publishing) {
       this.#publishing = true;
-      setImmediate(() => this.#publish());
+      this.#hiddenSinceMs = now;
+      setImmediate(this.#endTurn);
     }
     const frame = this.outgoing;
     if (frame.size > MAX_FRAME_BYTES) this.#sendElsewhere(frame);
@@ -75,6 +86,10 @@ export class ThreadLink {
     // The frame is copied before memory that its tensors may be views of is handed over.
     if (!isWritten) this.#waiting.push(joined(parts, size));
     if (moved.length > 0) this.#memory.postMessage(moved, moved);
+    if (now - this.#hiddenSinceMs > PUBLISH_AFTER_MS) {
+      this.#hiddenSinceMs = now;
+      this.#publish();
+    }
   }
 
   /** The other end has called for attention. */
@@ -107,16 +122,12 @@ export class ThreadLink {
   }
 
   #deliver(copy: ArrayBuffer): void {
-    const lengths = new Int32Array(copy);
-    for (let at = 0; at < copy.byteLength; at += lengths[at >> 2]!) {
-      const frame = new IncomingFrame(copy, at, () => this.#takeMemory());
+    const frame = new IncomingFrame(copy, this.#takeMemory);
+    for (let at = 0; at < copy.byteLength; ) {
+      at = frame.open(at);
       this.#owner.frame(frame.kind === KIND.elsewhere ? this.#elsewhere(frame) : frame);
       if (this.#closed) return;
     }
-  }
-
-  #takeMemory(): readonly ArrayBuffer[] {
-    return receiveMessageOnPort(this.#memory)?.message ?? [];
   }
 
   /** Sends a frame that is too large for the ring as memory that is handed over. */
@@ -130,11 +141,17 @@ export class ThreadLink {
   }
 
   #elsewhere({ moved: [whole, ...moved] }: IncomingFrame): IncomingFrame {
-    return new IncomingFrame(whole!, 0, () => moved);
+    const frame = new IncomingFrame(whole!, () => moved);
+    frame.open(0);
+    return frame;
   }
 
-  #publish(): void {
+  readonly #endTurn = (): void => {
     this.#publishing = false;
+    this.#publish();
+  };
+
+  #publish(): void {
     if (!this.#closed && this.#writer.publish()) this.#owner.wakeOther();
     if (this.#waiting.length > 0) this.#awaitSpace();
   }

@@ -10,5 +10,7 @@ export function pass(frame: OutgoingFrame): IncomingFrame {
     at = (at + part.length + 7) & -8;
   }
   const moved = structuredClone(frame.moved, { transfer: frame.moved });
-  return new IncomingFrame(bytes.buffer, 0, () => moved);
+  const incoming = new IncomingFrame(bytes.buffer, () => moved);
+  incoming.open(0);
+  return incoming;
 }

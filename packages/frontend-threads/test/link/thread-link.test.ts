@@ -63,6 +63,23 @@ describe("a link", () => {
     close();
   });
 
+  it("shows the frames of a long turn before its end", async () => {
+    const { send, until, close, wakeUps } = openLink();
+    const first = until(1);
+    send(1, 1);
+    await first;
+    // After a turn without frames, the receiver sleeps.
+    for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
+    const before = wakeUps();
+    send(2, 2);
+    expect(wakeUps()).toBe(before);
+    const end = performance.now() + 3;
+    while (performance.now() < end);
+    send(3, 3);
+    expect(wakeUps()).toBe(before + 1);
+    close();
+  });
+
   it("keeps frames that find the ring full, and delivers them in order", async () => {
     const { sender, send, got, until, close } = openLink();
     const count = 60_000;
