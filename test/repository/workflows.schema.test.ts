@@ -16,10 +16,8 @@ const folder = join(repositoryRoot, ".github/workflows");
 it.skipIf(validator.path === undefined).each(readdirSync(folder))(
   `the workflow %s is valid by the schema of GitHub${validator.note}`,
   async (file) => {
-    const { code, stdout, stderr } = await new Program(process.execPath, [
-      validator.path!,
-      join(folder, file),
-    ]).ended;
+    const { code, stdout, stderr } = await Program.node(validator.path!, [join(folder, file)], repositoryRoot)
+      .ended;
     expect({ code, errors: stdout + stderr }).toEqual({ code: 0, errors: "" });
   },
 );
