@@ -14,7 +14,7 @@ const COMPUTE_MS = [1, 3, 10, 30, 100];
 const programs = new Map();
 for (const isolation of ISOLATIONS) programs.set(isolation, await startProgram("isolation", { isolation }));
 
-// The first calls are compiled.
+// The first calls run code that is not compiled yet.
 for (const program of programs.values()) await program.call("run", BYTE_SIZES[0], 2);
 
 /** Medians of a call of all programs, in turns, by isolation. */

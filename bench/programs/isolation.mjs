@@ -47,7 +47,8 @@ async function delayOf(computeMs, seconds) {
     }
   };
   await Promise.all([timers(), calls()]);
-  return median(delays);
+  // A timer may fire early. The picture has a logarithmic axis.
+  return Math.max(0.02, median(delays));
 }
 
 answerCalls({ run, delayOf });
