@@ -60,6 +60,8 @@ const LONG = [
   "test/openai/ai-sdk.test.ts",
   // The checks of this repository, on repositories with mistakes.
   "test/repository/import-rules.test.ts",
+  // The schema of GitHub from npm.
+  "test/repository/workflows.schema.test.ts",
   // Runs of the compiler.
   "test/types/forgotten-wrapper.test.ts",
   "test/core/classic-decorators.test.ts",

@@ -31,6 +31,7 @@ async function rateOf(model, count) {
 }
 
 const rows = {};
+const measured = [];
 for (const [name, model] of [
   ["a model that waits", "wait"],
   ["a model that costs nothing", "echo"],
@@ -48,6 +49,12 @@ for (const [name, model] of [
   row.coherence = law.coherence.toFixed(3);
   for (const count of PREDICTED) row[`${count} by the law`] = `${scaleUp(count, law).toFixed(2)}x`;
   rows[name] = row;
+  const alone = rates.get(1);
+  measured.push({
+    name: name.replace("a model that ", ""),
+    rates: Object.fromEntries([...rates].map(([count, rate]) => [count, short(rate / alone)])),
+    predicted: Object.fromEntries(PREDICTED.map((count) => [count, short(scaleUp(count, law))])),
+  });
 }
 for (const replica of replicas) await replica.stop();
 
@@ -55,4 +62,4 @@ const note =
   `All replicas and the clients share the machine. Each figure is the best of ${ROUNDS} rounds, the one that other work ` +
   "disturbed least. The law has two parameters and is fitted to two ratios, so it says how this machine would " +
   "continue, not how a larger one would.";
-report("scaling", { rows, note, document: "scaling.md" });
+report("scaling", { rows, measured: { models: measured }, note, document: "scaling.md" });

@@ -1,6 +1,7 @@
 /*
- * `npm run pictures`: draws the pictures of docs/, most of them from what the library does on a virtual clock. With
- * `--check` it changes nothing, and fails if a picture is not as it would be drawn.
+ * `npm run pictures`: draws the pictures of docs/, most of them from what the library does on a virtual clock, some
+ * from figures that a benchmark saved. With `--check` it changes nothing, and fails if a picture is not as it would be
+ * drawn.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,8 +10,11 @@ import { drawCacheByRepetition } from "./pictures/cache-by-repetition.mjs";
 import { drawDataPath } from "./pictures/data-path.mjs";
 import { drawDelayByLoad } from "./pictures/delay-by-load.mjs";
 import { drawEnsembleGraph } from "./pictures/ensemble-graph.mjs";
+import { drawIsolationCost, drawIsolationDelay } from "./pictures/isolation.mjs";
+import { drawReplicas } from "./pictures/replicas.mjs";
 import { drawRollingReload } from "./pictures/rolling-reload.mjs";
 import { drawSequenceSlots } from "./pictures/sequence-slots.mjs";
+import { drawThreadsAndInstances } from "./pictures/threads-and-instances.mjs";
 import { root } from "./run.mjs";
 
 const PICTURES = {
@@ -19,8 +23,12 @@ const PICTURES = {
   "data-path": drawDataPath,
   "delay-by-load": drawDelayByLoad,
   "ensemble-graph": drawEnsembleGraph,
+  "isolation-cost": drawIsolationCost,
+  "isolation-delay": drawIsolationDelay,
+  replicas: drawReplicas,
   "rolling-reload": drawRollingReload,
   "sequence-slots": drawSequenceSlots,
+  "threads-and-instances": drawThreadsAndInstances,
 };
 
 const isCheck = process.argv.includes("--check");

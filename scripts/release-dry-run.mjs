@@ -15,10 +15,15 @@ import { root } from "./run.mjs";
 /** Line of Node that the release workflow uses. Changesets needs 22 or newer. */
 const RELEASE_LINE = "24";
 
-/** Tests of what a release publishes. */
-const TESTS = ["published-packages", "api-reports", "installed-packages", "tutorial"].map(
-  (name) => `test/package/${name}.test.ts`,
-);
+/** Tests of what a release publishes, and of the files that name its version. */
+const TESTS = [
+  ...["published-packages", "api-reports", "installed-packages", "tutorial"].map(
+    (name) => `test/package/${name}.test.ts`,
+  ),
+  ...["repository/deployment", "deploy/kubernetes", "docs/document-references"].map(
+    (name) => `test/${name}.test.ts`,
+  ),
+];
 
 const shell = process.platform === "win32";
 const node = nodeBinary(RELEASE_LINE);

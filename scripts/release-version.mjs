@@ -7,11 +7,16 @@ import { join } from "node:path";
 import { install, PNPM } from "./install.mjs";
 import { root, run, runNode, tool } from "./run.mjs";
 
-/** Other files with the version. Each expression matches it after its first group. */
+/** Other files with the version. Each expression matches what stands before it. */
 const PLACES = {
-  "package.json": /^( {2}"version": ")[^"]+/m,
-  "packages/core/src/server/version.ts": /^(export const VERSION = ")[^"]+/m,
-  "deploy/Dockerfile": /^(ARG TRITONJS_VERSION=)\S+/m,
+  "package.json": /^ {2}"version": "/m,
+  "packages/core/src/server/version.ts": /^export const VERSION: string = "/m,
+  "deploy/Dockerfile": /^ARG TRITONJS_VERSION=/gm,
+  "deploy/compose/compose.yaml": /image: tritonjs:/,
+  "deploy/helm/tritonjs/Chart.yaml": /^(?:version|appVersion): /gm,
+  "deploy/kserve/cluster-serving-runtime.yaml": /image: tritonjs:/,
+  "deploy/kserve/multi-model-runtime.yaml": /image: tritonjs:/,
+  "deploy/kubernetes/base/kustomization.yaml": /newTag: /,
 };
 
 install();
@@ -19,6 +24,12 @@ runNode(tool("@changesets/cli", "bin.js"), ["version"]);
 const { version } = JSON.parse(readFileSync(join(root, "packages", "core", "package.json"), "utf8"));
 for (const [path, place] of Object.entries(PLACES)) {
   const file = join(root, path);
-  writeFileSync(file, readFileSync(file, "utf8").replace(place, `$1${version}`));
+  const versions = new RegExp(`(${place.source})[\\w.-]+`, place.flags);
+  const text = readFileSync(file, "utf8");
+  if (!versions.test(text)) throw new Error(`${path}: expected the version after ${place}`);
+  writeFileSync(
+    file,
+    text.replace(versions, (_, before) => before + version),
+  );
 }
 run("npx", ["--yes", PNPM, "install", "--lockfile-only"], { shell: process.platform === "win32" });

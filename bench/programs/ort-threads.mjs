@@ -23,8 +23,8 @@ const model = triton.bind({
 });
 await triton.ready();
 
-/** Rows a second, with enough requests in flight to keep all instances busy. */
-async function run(seconds) {
+/** Rows a second, with `inFlight` requests at a time. */
+async function run(seconds, inFlight) {
   const elements = shape.reduce((product, dim) => product * dim, rows);
   const x = new Float32Array(elements).fill(0.5);
   const start = performance.now();
@@ -33,7 +33,7 @@ async function run(seconds) {
   const client = async () => {
     for (; performance.now() < end; answers++) await model.infer({ x });
   };
-  await Promise.all(Array.from({ length: 2 * instances }, client));
+  await Promise.all(Array.from({ length: inFlight }, client));
   return { rate: (answers * rows * 1000) / (performance.now() - start) };
 }
 

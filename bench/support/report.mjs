@@ -4,18 +4,27 @@ import { root } from "../../scripts/run.mjs";
 import { machineNote, saveResult } from "./save-result.mjs";
 
 /**
- * Prints a table, saves it under `bench/results/`, and puts it with its plot into a document.
+ * Prints a table, saves it under `bench/results/`, and puts it with its plot into a document. After a benchmark with
+ * `measured`, `npm run pictures` draws its pictures again.
  *
  * @param rows an object of columns by the name of the row
  * @param plots SVG documents by name
  * @param figures further figures for the JSON
+ * @param measured figures that a picture of `scripts/pictures` draws
  * @param document file in `docs/` with markers for the table
  */
-export function report(name, { rows, plots = {}, figures = {}, note = "", document = "performance.md" }) {
+export function report(
+  name,
+  { rows, plots = {}, figures = {}, measured, note = "", document = "performance.md" },
+) {
   console.table(rows);
   if (note !== "") console.log(note);
   saveResult(name, { rows, ...figures });
   if (process.env.BENCH_DOCS === "0") return;
+  if (measured !== undefined) {
+    const json = JSON.stringify({ machine: machineNote(), ...measured }, null, 2);
+    writeFileSync(join(root, "scripts", "pictures", "measured", `${name}.json`), `${json}\n`);
+  }
   const folder = join(root, "docs", "performance");
   mkdirSync(folder, { recursive: true });
   const images = Object.entries(plots).map(([word, svg]) => {

@@ -8,7 +8,7 @@ import { PACKAGES, PackedPackages, type Project } from "./packed-packages.js";
 import { commonJsConsumer, consumer, servingProgram, workersProgram } from "./programs.js";
 import { CORE_INSTALLED } from "./size-budgets.js";
 
-const INSTALL_TIMEOUT_MS = 180_000;
+const INSTALL_TIMEOUT_MS = 600_000;
 
 const packed = new PackedPackages();
 let all: Project;

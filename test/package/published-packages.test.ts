@@ -7,8 +7,8 @@ import { repositoryRoot } from "../support/repository.js";
 import { PACKAGES, type PackageName, PackedPackages, type Packer, type Unpacked } from "./packed-packages.js";
 import { SIZE_BUDGETS } from "./size-budgets.js";
 
-const PACK_TIMEOUT_MS = 180_000;
-const TYPES_TIMEOUT_MS = 120_000;
+const PACK_TIMEOUT_MS = 600_000;
+const TYPES_TIMEOUT_MS = 300_000;
 
 const packed: Record<Packer, PackedPackages> = { npm: new PackedPackages(), pnpm: new PackedPackages() };
 const contents = new Map<PackageName, Record<Packer, Unpacked>>();

@@ -8,7 +8,7 @@ import { repositoryRoot } from "../support/repository.js";
 import { nodeOfLine } from "./foreign-tools.js";
 import { PACKAGES, PackedPackages, succeed } from "./packed-packages.js";
 
-const TIMEOUT_MS = 300_000;
+const TIMEOUT_MS = 600_000;
 
 const read = (path: string) => readFileSync(join(repositoryRoot, path), "utf8").replaceAll("\r\n", "\n");
 

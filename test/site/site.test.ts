@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { VERSION } from "@tritonjs/core/frontend";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
@@ -17,7 +18,7 @@ import { Program } from "../support/program.js";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 const dist = join(repository, "site", "dist");
-const base = "/v0.1/";
+const base = `/v${VERSION.split(".").slice(0, 2).join(".")}/`;
 const TYPES: Record<string, string> = {
   ".html": "text/html",
   ".js": "text/javascript",

@@ -1,2 +1,3 @@
 /** Version of the library. A test checks that it equals the version in package.json. */
-export const VERSION = "0.1.0";
+// The annotation keeps the version out of the declarations, so a release does not change the API.
+export const VERSION: string = "0.1.0";
