@@ -14,11 +14,11 @@ export interface CandidateResult {
   /** An interruption came before its last level. */
   readonly isPartial?: boolean;
   /** The comparison in turns whose means `runs` are. */
-  readonly compared?: Comparison;
+  readonly compared?: LeaderComparison;
 }
 
 /** A comparison of the leading candidates, which are measured in turns. */
-export interface Comparison {
+export interface LeaderComparison {
   /** Equal for all candidates of a comparison. */
   readonly id: string;
   /** How often each of the candidates was measured. */
