@@ -22,6 +22,21 @@ async function writeThenRead(port: number, head: string): Promise<string> {
   return answer.toString("latin1").split("\r\n")[0]!;
 }
 
+/** Sends a head and no more until the server has answered, then the whole body, and reads only afterwards. */
+async function writeSlowly(port: number, head: string): Promise<string> {
+  const socket = connect({ port, host: "localhost", allowHalfOpen: true });
+  onTestFinished(() => void socket.destroy());
+  await once(socket, "connect");
+  socket.write(head);
+  await once(socket, "readable");
+  await new Promise<void>((resolve, reject) =>
+    socket.write(BODY, (error) => (error ? reject(error) : resolve())),
+  );
+  const answer = socket.read() as Buffer;
+  socket.destroy();
+  return answer.toString("latin1").split("\r\n")[0]!;
+}
+
 const post = (model: string, headers = "") =>
   `POST /v2/models/${model}/infer HTTP/1.1\r\nhost: x\r\n${RAW}${headers}content-length: ${BODY.length}\r\n\r\n`;
 
@@ -115,6 +130,19 @@ describe("a client that reads only after it has sent all", () => {
   it("gets 405 for bytes that are not HTTP", async () => {
     const { port } = await serve({});
     expect(await writeThenRead(port, "GARBAGE\r\n\r\n")).toBe("HTTP/1.1 405 Method Not Allowed");
+  });
+
+  it("gets 408 for a head that is not complete in time", async () => {
+    const { port } = await serve({}, { limits: { headersTimeoutMs: 50, requestTimeoutMs: 100 } });
+    // The whole body belongs to a header without an end.
+    expect(await writeSlowly(port, "POST /v2/models/m/infer HTTP/1.1\r\nhost: x\r\nx-slow: ")).toMatch(
+      /^HTTP\/1\.1 408 /,
+    );
+  });
+
+  it("gets 408 for a body that is not complete in time", async () => {
+    const { port } = await serve({}, { limits: { headersTimeoutMs: 50, requestTimeoutMs: 100 } });
+    expect(await writeSlowly(port, post("m"))).toMatch(/^HTTP\/1\.1 408 /);
   });
 
   it("gets 431 for headers over the limit", async () => {

@@ -2,12 +2,14 @@ import { TritonError } from "@tritonjs/protocol";
 import { type AnalysisObserver, type AnalysisParts, SearchEnd } from "./analysis-parts.js";
 import type { CandidateResult, Prediction } from "./candidate-result.js";
 import { measurementCount } from "./candidate-result.js";
+import { comparisonId, withoutComparison, withRound } from "./comparison.js";
 import type { AnalyzeLevel, LevelRun } from "./figures.js";
-import { bestRun, compareRuns, failurePercent, type SearchGoal } from "./goal.js";
-import { allLevels, type LevelWalk, runAt } from "./level-walk.js";
+import type { SearchGoal } from "./goal.js";
+import { allLevels, type LevelWalk } from "./level-walk.js";
 import { type AnalyzeLoad, type Capacity, levelsOf } from "./load.js";
 import type { AnalyzeMachine } from "./machine.js";
-import { meanRun } from "./repeated-run.js";
+import { compareResults } from "./result-order.js";
+import { runCandidate } from "./run-candidate.js";
 import { type Candidate, candidateKey, isDefault, variantConfig } from "./variant-parameters.js";
 
 /** Number of first candidates that may all fail before the search gives up. */
@@ -29,6 +31,8 @@ export class Analysis {
   readonly #results = new Map<string, CandidateResult>();
   /** Runs at other levels than those of the load. */
   readonly #calibrations: Map<string, CandidateResult>;
+  /** The comparison that decides. */
+  #comparison: string | undefined;
   #failedFirst = 0;
 
   constructor(parts: AnalysisParts) {
@@ -49,9 +53,11 @@ export class Analysis {
     );
   }
 
-  /** Results in the order of measurement. */
+  /** Results in the order of measurement. Rounds of an earlier comparison are further measurements. */
   get results(): readonly CandidateResult[] {
-    return [...this.#results.values()];
+    return [...this.#results.values()].map((one) =>
+      one.compared?.id === this.#comparison ? one : withoutComparison(one),
+    );
   }
 
   /** Measured levels of all candidates, with those of the calibration. */
@@ -71,7 +77,7 @@ export class Analysis {
   /** The best result so far by the goal; undefined without a measurement. */
   get best(): CandidateResult | undefined {
     let best: CandidateResult | undefined;
-    for (const result of this.#results.values()) {
+    for (const result of this.results) {
       if (result.runs.length === 0) continue;
       if (best === undefined || compareResults(result, best, this.goal) > 0) best = result;
     }
@@ -113,14 +119,10 @@ export class Analysis {
     this.#checkEnd();
     this.observer.onBegin?.(candidate, this.levelsOf(candidate));
     const before = earlier?.runs ?? [];
-    const { runs, fault, isPartial } = await this.#run(candidate, walk, before);
+    const { runs, fault, isPartial } = await runCandidate(this, candidate, walk, before);
     if (isPartial && runs.length === 0) throw new SearchEnd("interrupted");
-    const isOfDefaults = Object.values(candidate).every(isDefault);
-    const number = isOfDefaults ? undefined : (earlier?.number ?? this.#nextNumber());
     const result = this.#keep(key, {
-      ...(number !== undefined && { number }),
-      candidate,
-      runs,
+      ...this.#numbered(candidate, runs),
       ...(fault !== undefined && { fault }),
       ...(isPartial && { isPartial }),
     });
@@ -148,26 +150,60 @@ export class Analysis {
       first = undefined;
       return level;
     };
-    const { runs, isPartial } = await this.#run(candidate, rest, known.runs);
+    const { runs, isPartial } = await runCandidate(this, candidate, rest, known.runs);
     return this.#update(known, runs, isPartial);
   }
 
   /**
-   * Measures a measured candidate once more at its levels. Its figures become the means.
+   * Measures candidates in turns, one round after the other, so that a change of the machine's speed meets all of them.
+   * The figures of each become the means of its rounds. An interrupted round does not count. A candidate that fails
+   * gets a fault and ends the comparison.
    *
-   * @throws SearchEnd after an interruption, and over the budget
+   * @returns whether all rounds were measured
+   * @throws SearchEnd after an interruption, and before a round that would exceed the budget
    */
-  async repeat(candidate: Candidate): Promise<CandidateResult> {
-    const known = this.#results.get(keyOf(candidate))!;
-    const levels = this.levelsOf(candidate);
-    this.#checkEnd();
-    this.observer.onBegin?.(candidate, levels);
-    const { runs, isPartial } = await this.#run(candidate, allLevels(levels), []);
-    const means = known.runs.map((run) => {
-      const again = runAt(runs, run.level);
-      return again === undefined ? run : meanRun(run, again);
-    });
-    return this.#update(known, means, isPartial);
+  async compare(candidates: readonly Candidate[], rounds: number): Promise<boolean> {
+    const id = comparisonId(candidates, this.goal);
+    for (const candidate of candidates) {
+      const earlier = this.#earlier.get(keyOf(candidate));
+      if (this.resultOf(candidate) === undefined && earlier !== undefined && !earlier.isPartial)
+        this.#results.set(keyOf(candidate), earlier);
+    }
+    this.#comparison = id;
+    const roundsOf = (one: Candidate) => {
+      const compared = this.resultOf(one)?.compared;
+      return compared?.id === id ? compared.rounds : 0;
+    };
+    const done = Math.min(...candidates.map(roundsOf));
+    for (let round = done; round < rounds; round++) {
+      this.#checkEnd(candidates.length);
+      // Every other round goes backwards, so that a steady change of the speed favours no candidate.
+      const order = round % 2 === 0 ? candidates : candidates.toReversed();
+      const runsOf = new Map<string, readonly LevelRun[]>();
+      for (const candidate of order) {
+        const levels = this.levelsOf(candidate);
+        this.observer.onBegin?.(candidate, levels);
+        const { runs, fault, isPartial } = await runCandidate(this, candidate, allLevels(levels));
+        if (isPartial) throw new SearchEnd("interrupted");
+        if (fault !== undefined) {
+          this.#keep(keyOf(candidate), { ...this.#resultOrNew(candidate), fault });
+          await this.#write();
+          return false;
+        }
+        runsOf.set(keyOf(candidate), runs);
+        this.#report({ candidate, runs });
+      }
+      for (const candidate of candidates) {
+        const key = keyOf(candidate);
+        this.#results.set(key, withRound(this.#resultOrNew(candidate), id, runsOf.get(key)!));
+      }
+      await this.#write();
+    }
+    return true;
+  }
+
+  #resultOrNew(candidate: Candidate): CandidateResult {
+    return this.resultOf(candidate) ?? this.#numbered(candidate, []);
   }
 
   async #update(known: CandidateResult, runs: LevelRun[], isPartial: boolean): Promise<CandidateResult> {
@@ -189,12 +225,11 @@ export class Analysis {
     if (result !== undefined) return result;
     this.#checkEnd();
     this.observer.onBegin?.(candidate, [level]);
-    const { runs, fault } = await this.#run(candidate, allLevels([level]), []);
+    const { runs, fault } = await runCandidate(this, candidate, allLevels([level]), []);
     if (this.signal.aborted && runs.length === 0) throw new SearchEnd("interrupted");
     result = { candidate, runs, isCalibration: true, ...(fault !== undefined && { fault }) };
     this.#calibrations.set(key, result);
-    this.expected = Math.max(0, this.expected - 1);
-    this.observer.onResult?.(result);
+    this.#report(result);
     await this.#write();
     this.#checkHope(result);
     return result;
@@ -204,56 +239,34 @@ export class Analysis {
     const { checkpoint } = this.#parts;
     if (checkpoint === undefined) return;
     const before = checkpoint.fault;
-    await checkpoint.write([...this.results, ...this.#calibrations.values()]);
+    await checkpoint.write([...this.#results.values(), ...this.#calibrations.values()]);
     if (before === undefined && checkpoint.fault !== undefined)
       this.observer.onCheckpointFault?.(checkpoint.fault);
   }
 
-  async #run(
-    candidate: Candidate,
-    walk: LevelWalk,
-    before: readonly LevelRun[],
-  ): Promise<{ runs: LevelRun[]; fault?: string; isPartial: boolean }> {
-    const runs = [...before];
-    let isPartial = false;
-    try {
-      const opened = await this.machine.open(candidate);
-      try {
-        for (let level = walk(runs); level !== undefined; level = walk(runs)) {
-          isPartial = this.signal.aborted;
-          if (isPartial) break;
-          const run = await opened.measure(level, this.signal);
-          isPartial = this.signal.aborted;
-          if (isPartial) break;
-          runs.push(run);
-        }
-      } finally {
-        await opened.close();
-      }
-    } catch (error) {
-      if (this.signal.aborted) return { runs, isPartial: true };
-      if (!TritonError.is(error)) throw error;
-      return { runs, fault: error.message, isPartial };
-    }
-    return { runs, isPartial };
-  }
-
   #keep(key: string, result: CandidateResult): CandidateResult {
     this.#results.set(key, result);
-    this.expected = Math.max(0, this.expected - 1);
-    this.observer.onResult?.(result);
+    this.#report(result);
     return result;
   }
 
-  /** Numbers count from 0, and go on after those of an interrupted search. */
-  #nextNumber(): number {
-    const used = [...this.#results.values(), ...this.#earlier.values()].map(({ number }) => number ?? -1);
-    return Math.max(-1, ...used) + 1;
+  #report(result: CandidateResult): void {
+    this.expected = Math.max(0, this.expected - 1);
+    this.observer.onResult?.(result);
   }
 
-  #checkEnd(): void {
+  /** Numbers count from 0, and go on after those of an interrupted search. The default configuration has none. */
+  #numbered(candidate: Candidate, runs: readonly LevelRun[]): CandidateResult {
+    if (Object.values(candidate).every(isDefault)) return { candidate, runs };
+    const used = [...this.#results.values(), ...this.#earlier.values()].map(({ number }) => number ?? -1);
+    const number = this.#earlier.get(keyOf(candidate))?.number ?? Math.max(-1, ...used) + 1;
+    return { number, candidate, runs };
+  }
+
+  /** @param measurements number of measurements that begin now */
+  #checkEnd(measurements = 1): void {
     if (this.signal.aborted) throw new SearchEnd("interrupted");
-    if (this.#parts.isOverBudget?.()) throw new SearchEnd("budget");
+    if (this.#parts.isOverBudget?.(measurements)) throw new SearchEnd("budget");
   }
 
   #checkHope({ fault, runs }: CandidateResult): void {
@@ -264,24 +277,6 @@ export class Analysis {
       `analyze: expected one of the first ${HOPELESS} configurations to answer requests, got: ${fault}`,
     );
   }
-}
-
-/** Positive if `a` is better than `b`, each at its best level. */
-export function compareResults(
-  a: { readonly runs: readonly LevelRun[] },
-  b: { readonly runs: readonly LevelRun[] },
-  goal: SearchGoal,
-): number {
-  const [runA, runB] = [bestRun(a.runs, goal), bestRun(b.runs, goal)];
-  if (runA === undefined || runB === undefined)
-    return Number(runA !== undefined) - Number(runB !== undefined);
-  return compareRuns(runA, runB, goal);
-}
-
-/** Whether the best level of a result meets all constraints. */
-export function meetsGoal(result: { readonly runs: readonly LevelRun[] }, goal: SearchGoal): boolean {
-  const run = bestRun(result.runs, goal);
-  return run !== undefined && failurePercent(run, goal) === 0;
 }
 
 const keyOf = (candidate: Candidate) => candidateKey(candidate);

@@ -13,6 +13,18 @@ export interface CandidateResult {
   readonly isCalibration?: boolean;
   /** An interruption came before its last level. */
   readonly isPartial?: boolean;
+  /** The comparison in turns whose means `runs` are. */
+  readonly compared?: LeaderComparison;
+}
+
+/** A comparison of the leading candidates, which are measured in turns. */
+export interface LeaderComparison {
+  /** Equal for all candidates of a comparison. */
+  readonly id: string;
+  /** How often each of the candidates was measured. */
+  readonly rounds: number;
+  /** Runs of the search before the comparison. They count as measurements, but not for the order. */
+  readonly before: readonly LevelRun[];
 }
 
 /** What the simulation foretold for a candidate. */
@@ -29,7 +41,8 @@ export function variantName(model: string, number: number | undefined): string {
 /** Number of measured levels, which is the effort of a search. */
 export function measurementCount(results: readonly CandidateResult[]): number {
   return results.reduce(
-    (sum, { runs }) => sum + runs.reduce((count, run) => count + (run.measurements ?? 1), 0),
+    (sum, { runs, compared }) =>
+      sum + [...runs, ...(compared?.before ?? [])].reduce((count, run) => count + (run.measurements ?? 1), 0),
     0,
   );
 }

@@ -1,8 +1,9 @@
 import type { ModelConfig } from "@tritonjs/protocol";
-import { type Analysis, compareResults, meetsGoal } from "./analysis.js";
+import type { Analysis } from "./analysis.js";
 import { type CandidateResult, type Prediction, variantName } from "./candidate-result.js";
 import type { LevelRun } from "./figures.js";
 import { type Breach, bestRun, breachesOf, compareRuns, type SearchGoal, scoreOf } from "./goal.js";
+import { compareResults, meetsGoal } from "./result-order.js";
 import { candidateKey, isDefault } from "./variant-parameters.js";
 
 /** A measured candidate in the order of the goal. */

@@ -76,7 +76,7 @@ export async function runSearch(
       observer: progress,
       checkpoint,
       earlier: settings.resume ? await checkpoint.read() : [],
-      isOverBudget: () => progress.isOverBudget(),
+      isOverBudget: (measurements) => progress.isOverBudget(measurements),
     });
     progress.attach(analysis);
     const mode = searchModeFor(settings, machine, terminal);

@@ -4,22 +4,23 @@ import { canonical, type VariantParameters } from "../variant-parameters.js";
 
 /**
  * Variants that show how long batches take: a few sizes for each setting that changes the duration. They have no delay,
- * so that some of them are candidates too.
+ * so that some of them are candidates too. The settings take turns, so that a change of the machine's speed meets all of
+ * them.
  */
 export function calibrationVariants(
   space: ModelSpace,
   load: AnalyzeLoad,
   batchSize: number,
 ): VariantParameters[] {
-  const variants: VariantParameters[] = [];
+  const settings: VariantParameters[][] = [];
   for (const isolation of orKept(space.isolation)) {
     for (const threads of orKept(space.threads)) {
       for (const instances of orKept(endsAndMiddle(space.instances ?? []))) {
         const sizes = endsAndMiddle(usefulSizes(space, load, batchSize, instances));
         // The first setting gives the shape of the curve.
-        const chosen = variants.length === 0 ? sizes : [...new Set([sizes[0], sizes.at(-1)])];
-        for (const maxBatchSize of orKept(chosen.filter((size) => size !== undefined))) {
-          variants.push(
+        const chosen = settings.length === 0 ? sizes : [...new Set([sizes[0], sizes.at(-1)])];
+        settings.push(
+          orKept(chosen.filter((size) => size !== undefined)).map((maxBatchSize) =>
             canonical({
               ...(instances !== undefined && { instances }),
               ...(isolation !== undefined && { isolation }),
@@ -29,12 +30,13 @@ export function calibrationVariants(
               ...(space.targetLatencyMs !== undefined && { targetLatencyMs: 0 }),
               ...(threads !== undefined && { threads }),
             }),
-          );
-        }
+          ),
+        );
       }
     }
   }
-  return variants;
+  const most = Math.max(...settings.map((variants) => variants.length));
+  return Array.from({ length: most }, (_, i) => settings.flatMap((variants) => variants[i] ?? [])).flat();
 }
 
 /**

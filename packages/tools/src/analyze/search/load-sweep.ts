@@ -1,6 +1,7 @@
-import { type Analysis, compareResults } from "../analysis.js";
+import type { Analysis } from "../analysis.js";
 import type { AnalyzeLevel } from "../figures.js";
 import { risingLevels } from "../level-walk.js";
+import { compareResults } from "../result-order.js";
 import { candidateKey } from "../variant-parameters.js";
 
 /** Candidates whose load is swept, besides the default configuration. */

@@ -14,21 +14,28 @@ import { calibrationVariants } from "./calibration-variants.js";
 import { DurationModel, type MachineSetting } from "./duration-model.js";
 import { PredictionCorrections, settingKey } from "./prediction-corrections.js";
 import { simulateLoad } from "./simulated-candidate.js";
-import { nextToVerify } from "./verification-choice.js";
+import { leadersOf, nextToVerify, type VerificationChoice } from "./verification-choice.js";
 
 /** Share by which the middle of three durations may be off their line before one more size is measured. */
 const BEND = 0.15;
 
+/** Candidates that are compared in turns at the end of a search. */
+const LEADERS = 2;
+
 /** How much of the search is measured. */
 export interface ModelSearchOptions {
-  /** Number of real runs after the simulation. A further size for a bend of the durations is one of them. */
+  /**
+   * Number of real runs after the simulation, of which half compare the leaders in turns. A further size for a bend of
+   * the durations is one of them. With two runs or fewer the leaders are not compared.
+   */
   readonly verify: number;
 }
 
 /**
  * Searches with a model of the machine. It measures a few batch sizes for each number of instances, threads and
- * isolation, simulates all candidates with the project's own scheduler, and verifies the best ones by real runs, some of
- * them twice. Each real run corrects the predictions of its setting.
+ * isolation, simulates all candidates with the project's own scheduler, and verifies the best ones by real runs. Each
+ * real run corrects the predictions of its setting. At the end the leaders are measured in turns, and that decides:
+ * figures of different times do not compare, because the speed of a machine changes.
  */
 export async function modelSearch(
   analysis: Analysis,
@@ -82,27 +89,40 @@ class ModelSearch {
       if (runsOf !== undefined) raw.push({ candidate, runs: runsOf });
     }
     this.#keepPredictions(raw);
-    analysis.observer.onPhase?.(`verifying the best by real runs`);
-    // A resumed search has some of the repetitions.
-    const repeated = analysis.results.filter(({ runs }) => (runs[0]?.measurements ?? 1) > 1).length;
-    const done = (between === undefined ? 0 : 1) + repeated;
-    for (let left = Math.max(1, verify - done); left > 0; left--) {
-      const next = nextToVerify({
-        analysis,
-        predictions: raw,
-        correct: (prediction) => this.#correct(prediction),
-        settingOf: ({ candidate }) => settingKey(this.#settingOf(candidate[this.#model]!)),
-        isLast: left === 1,
-      });
+    await this.#verify(raw, between === undefined ? verify : verify - 1);
+  }
+
+  /** Measures the best candidates, then compares the leaders in turns with half of the real runs. */
+  async #verify(raw: readonly Prediction[], count: number): Promise<void> {
+    const analysis = this.#analysis;
+    analysis.observer.onPhase?.("verifying the best by real runs");
+    const { defaultCandidate } = analysis;
+    const ofDefault = await this.#simulate(defaultCandidate);
+    const predictions =
+      ofDefault === undefined ? raw : [...raw, { candidate: defaultCandidate, runs: ofDefault }];
+    const choice: VerificationChoice = {
+      analysis,
+      predictions,
+      correct: (prediction) => this.#correct(prediction),
+      settingOf: ({ candidate }) => settingKey(this.#settingOf(candidate[this.#model]!)),
+    };
+    const rounds = Math.max(1, Math.floor(count / (2 * LEADERS)));
+    for (let left = Math.max(1, count - rounds * LEADERS); left > 0; left--) {
+      const next = nextToVerify(choice);
       if (next === undefined) break;
-      const isKnown = analysis.resultOf(next.candidate) !== undefined;
-      const { runs } = await (isKnown ? analysis.repeat(next.candidate) : analysis.measure(next.candidate));
+      const { runs } = await analysis.measure(next.candidate);
       for (const [index, run] of runs.entries()) {
         const simulated = next.runs[index]!.models[this.#model]!;
         const setting = this.#settingOf(next.candidate[this.#model]!);
         this.#corrections.add(setting, run.models[this.#model]!, simulated);
       }
       this.#keepPredictions(raw);
+    }
+    if (count <= LEADERS) return;
+    analysis.observer.onPhase?.("comparing the leaders in turns");
+    for (;;) {
+      const leaders = leadersOf(choice, LEADERS);
+      if (leaders.length < LEADERS || (await analysis.compare(leaders, rounds))) return;
     }
   }
 
@@ -118,9 +138,14 @@ class ModelSearch {
     const onLine = low!.ms + share * (high!.ms - low!.ms);
     if (Math.abs(middle!.ms / onLine - 1) < BEND) return undefined;
     const sizes = (this.#space.maxBatchSize ?? []).toSorted((a, b) => a - b);
-    const [from, to] = runs.slice(1, 3).map(({ parameters }) => sizes.indexOf(parameters.maxBatchSize ?? -1));
+    const key = settingKey(curve.setting);
+    const ofCurve = runs.filter(({ parameters }) => settingKey(this.#settingOf(parameters)) === key);
+    const [from, to] = ofCurve
+      .map(({ parameters }) => sizes.indexOf(parameters.maxBatchSize ?? -1))
+      .toSorted((a, b) => a - b)
+      .slice(1);
     if (from === undefined || to === undefined || to - from < 2) return undefined;
-    return { ...runs[1]!.parameters, maxBatchSize: sizes[(from + to) >> 1]! };
+    return { ...ofCurve[0]!.parameters, maxBatchSize: sizes[(from + to) >> 1]! };
   }
 
   /**

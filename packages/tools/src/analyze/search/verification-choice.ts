@@ -1,16 +1,14 @@
 import type { Analysis } from "../analysis.js";
-import { compareResults } from "../analysis.js";
 import type { Prediction } from "../candidate-result.js";
+import { runsBefore } from "../comparison.js";
 import type { LevelRun } from "../figures.js";
 import { runAt } from "../level-walk.js";
 import { meanRun } from "../repeated-run.js";
-import { PARAMETER_NAMES } from "../variant-parameters.js";
+import { compareResults } from "../result-order.js";
+import { type Candidate, PARAMETER_NAMES } from "../variant-parameters.js";
 
 /** Candidates whose predictions differ less than this behave alike, so that one of them is verified. */
 const ALIKE = 0.005;
-
-/** Most measurements of a candidate. A repetition shows whether the first one was luck. */
-const MOST_MEASUREMENTS = 2;
 
 /** A prediction with the corrections of real runs. */
 interface Corrected {
@@ -18,8 +16,7 @@ interface Corrected {
   readonly runs: readonly LevelRun[];
   /** Mean of the prediction and the measurements. */
   readonly estimate: { readonly runs: readonly LevelRun[] };
-  /** Number of measurements. */
-  readonly count: number;
+  readonly isMeasured: boolean;
 }
 
 /** Parts of a choice. */
@@ -30,32 +27,41 @@ export interface VerificationChoice {
   correct(prediction: Prediction): Prediction;
   /** A text that is equal for candidates whose real runs correct each other. */
   settingOf(prediction: Prediction): string;
-  /** No further choice follows. */
-  readonly isLast: boolean;
 }
 
 /**
- * Chooses what is measured next: the candidate with the best estimate, which may have been measured once before. The
- * last choice repeats the leader if it was measured only once. So a lucky measurement seldom wins. Candidates that
+ * Chooses the candidate that is measured next: the one with the best prediction that was not measured. Candidates that
  * behave like a measured one are left out, because they teach nothing.
  */
 export function nextToVerify(choice: VerificationChoice): Prediction | undefined {
-  const { analysis, isLast } = choice;
-  const all = choice.predictions.map((prediction) => correctedOf(prediction, choice));
-  const measured = all.filter(({ count }) => count > 0);
-  if (isLast) {
-    const leader = measured.find(
-      ({ prediction }) => analysis.resultOf(prediction.candidate) === analysis.best,
-    );
-    if (leader?.count === 1) return leader.prediction;
-  }
-  const open = all.filter(
-    (one) =>
-      one.count < MOST_MEASUREMENTS &&
-      (one.count > 0 || !measured.some((other) => behavesLike(one, other, choice))),
+  const all = ordered(choice);
+  const measured = all.filter(({ isMeasured }) => isMeasured);
+  const next = all.find(
+    (one) => !one.isMeasured && !measured.some((other) => behavesLike(one, other, choice)),
   );
-  open.sort((a, b) => compareResults(b.estimate, a.estimate, analysis.goal) || weightOf(a) - weightOf(b));
-  return open[0]?.prediction;
+  return next?.prediction;
+}
+
+/**
+ * Chooses the candidates that are compared in turns: the best ones by the mean of prediction and measurement, of which
+ * no two behave alike.
+ */
+export function leadersOf(choice: VerificationChoice, count: number): Candidate[] {
+  const leaders: Corrected[] = [];
+  for (const one of ordered(choice)) {
+    if (leaders.length === count) break;
+    if (!leaders.some((other) => behavesLike(one, other, choice))) leaders.push(one);
+  }
+  return leaders.map(({ prediction }) => prediction.candidate);
+}
+
+/** Candidates with the best estimate first; of equal ones the plainer first. Those that failed are left out. */
+function ordered(choice: VerificationChoice): Corrected[] {
+  const { analysis, predictions } = choice;
+  return predictions
+    .filter(({ candidate }) => analysis.resultOf(candidate)?.fault === undefined)
+    .map((prediction) => correctedOf(prediction, choice))
+    .toSorted((a, b) => compareResults(b.estimate, a.estimate, analysis.goal) || weightOf(a) - weightOf(b));
 }
 
 function correctedOf(
@@ -63,12 +69,13 @@ function correctedOf(
   { analysis, correct }: Pick<VerificationChoice, "analysis" | "correct">,
 ): Corrected {
   const { runs } = correct(prediction);
-  const measured = analysis.resultOf(prediction.candidate)?.runs ?? [];
+  const result = analysis.resultOf(prediction.candidate);
+  const measured = result === undefined ? [] : runsBefore(result);
   const means = runs.map((run) => {
     const real = runAt(measured, run.level);
     return real === undefined ? run : meanRun(run, real);
   });
-  return { prediction, runs, estimate: { runs: means }, count: measured[0]?.measurements ?? measured.length };
+  return { prediction, runs, estimate: { runs: means }, isMeasured: measured.length > 0 };
 }
 
 function behavesLike(one: Corrected, other: Corrected, { settingOf }: VerificationChoice): boolean {

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { readFile, symlink, writeFile } from "node:fs/promises";
+import { readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { runAnalyze, temporaryFolder } from "../../support/analyze-command.js";
@@ -111,6 +111,37 @@ describe("tritonjs analyze", () => {
     const second = new SimulatedMachine();
     expect((await runAnalyze([...args, "--resume"], second)).code).toBe(0);
     expect(second.measured).toBe(5 * 4 - 6);
+  });
+
+  it("repeats a round of the final comparison that was interrupted, and nothing else", async () => {
+    const folder = await temporaryFolder();
+    let interrupt = () => {};
+    const stop = new Promise<void>((resolve) => {
+      interrupt = resolve;
+    });
+    const args = ["-m", "m", "--search", "model", "--concurrency-range", "8", "-e", folder];
+    args.push("--instances", "1,2", "--max-batch-sizes", "1,2,4,8", "--queue-delays", "0,500");
+    const whole = new SimulatedMachine();
+    const expected = await runAnalyze(args, whole);
+    const last = whole.measured;
+    await rm(join(folder, "checkpoint.json"));
+
+    const first = new SimulatedMachine();
+    first.onMeasure = (count) => {
+      if (count === last) interrupt();
+    };
+    expect((await runAnalyze(args, first, { stop })).code).toBe(130);
+    const second = new SimulatedMachine();
+    const { code, output } = await runAnalyze([...args, "--resume"], second);
+    expect([code, second.measured]).toEqual([0, 2]);
+    const verdict = /The best configuration is[^:]*/;
+    expect(verdict.exec(output)?.[0]).toBe(verdict.exec(expected.output)?.[0]);
+    expect(output).toContain(`${last} measurements in`);
+
+    const third = new SimulatedMachine();
+    const again = await runAnalyze([...args, "--resume"], third);
+    expect([again.code, third.measured]).toEqual([0, 0]);
+    expect(verdict.exec(again.output)?.[0]).toBe(verdict.exec(output)?.[0]);
   });
 
   it.skipIf(!existsSync("/dev/full"))("tells of a full disk, and shows what was measured", async () => {

@@ -1,9 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { CandidateResult } from "../../../src/analyze/candidate-result.js";
 import { bestRun, type SearchGoal } from "../../../src/analyze/goal.js";
 import { bruteSearch } from "../../../src/analyze/search/brute-search.js";
 import { modelSearch } from "../../../src/analyze/search/model-search.js";
-import { Random } from "../../../src/data/random.js";
 import {
   analysisOf,
   type DurationRule,
@@ -43,35 +41,4 @@ describe("the search with a model of the machine", () => {
       expect(all.measurements).toBe(1 + 2 * (1 + 4 * 3));
     }
   });
-
-  it("finds it in a quarter of the measurements when each of them is off by 5%", async () => {
-    const wide = {
-      instances: [1, 2],
-      maxBatchSize: [1, 2, 4, 8, 16, 32],
-      queueDelayMicroseconds: [0, 500, 1000, 2000],
-    };
-    const load = { kind: "levels", levels: [{ mode: "concurrency", value: 32 }] } as const;
-    const exact = analysisOf(new SimulatedMachine(), { load });
-    await bruteSearch(exact, { m: wide });
-    const truth = ({ candidate }: CandidateResult) =>
-      exact.resultOf(candidate)!.runs[0]!.models.m!.figures.perf_throughput;
-    const ratios: number[] = [];
-    for (let seed = 1; seed <= 10; seed++) {
-      const random = new Random(seed * 7919);
-      const machine = new SimulatedMachine();
-      // Normal to a good approximation.
-      machine.noise = () => Math.exp(0.05 * (sumOf(12, () => random.uniform()) - 6));
-      const found = analysisOf(machine, { load });
-      await modelSearch(found, "m", wide, { verify: 4 });
-      expect(found.measurements).toBeLessThanOrEqual(exact.measurements / 4);
-      ratios.push(truth(found.best!) / truth(exact.best!));
-    }
-    expect(ratios.filter((ratio) => ratio >= 0.95).length).toBeGreaterThanOrEqual(9);
-  });
 });
-
-function sumOf(count: number, value: () => number): number {
-  let sum = 0;
-  for (let i = 0; i < count; i++) sum += value();
-  return sum;
-}

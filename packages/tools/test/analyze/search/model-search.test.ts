@@ -18,23 +18,6 @@ describe("the search with a model of the machine", () => {
     for (const ratio of ratios) expect(ratio).toBeCloseTo(1, 1);
   });
 
-  it("measures a lucky leader once more, so that the best one wins", async () => {
-    const machine = new SimulatedMachine();
-    let luck = 1;
-    machine.noise = ({ m }) => {
-      if (m!.maxBatchSize !== 4 || m!.instances !== 1) return 1;
-      const factor = luck === 1 ? 1.6 : 1;
-      luck++;
-      return factor;
-    };
-    const analysis = analysisOf(machine);
-    await modelSearch(analysis, "m", { instances: [1, 2], maxBatchSize: [1, 2, 4, 8, 16] }, { verify: 4 });
-    const lucky = analysis.resultOf({ m: { instances: 1, maxBatchSize: 4 } })!;
-    expect(lucky.runs[0]!.measurements).toBe(2);
-    expect(analysis.best).not.toBe(lucky);
-    expect(analysis.best!.candidate.m!.maxBatchSize).toBeGreaterThan(4);
-  });
-
   it("finds the lowest latency for a request rate", async () => {
     const goal: SearchGoal = { objectives: { perf_latency_p99: 1 }, constraints: {} };
     const load = {
