@@ -43,8 +43,8 @@ export class Tensor {
   }
 
   /**
-   * A tensor over `count` elements from `from` on. The view of them is made at the first access. Until then, bytes and
-   * copies are made of the array itself, which takes half as long as making a view first.
+   * A tensor over `count` elements from `from` on. A view of them is made when `elements` is read. Reading `bytes` and
+   * copying need no such view.
    */
   static fromPart(
     datatype: Exclude<DataType, "BYTES">,
