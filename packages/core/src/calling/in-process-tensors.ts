@@ -2,11 +2,11 @@ import {
   fromConfigDataType,
   type ModelConfig,
   NO_PARAMETERS,
+  ndArrayOf,
   type Shape,
   Tensor,
   TritonError,
   tensorFromValue,
-  toNdArray,
   type ValueTarget,
 } from "@tritonjs/protocol";
 import type { InferenceResponse } from "../request/inference-response.js";
@@ -26,7 +26,7 @@ export type CallBatchAxis = "given" | "added";
 export type InputValues = Readonly<Record<string, unknown>>;
 
 /** ndarrays by output name. */
-export type OutputArrays = Record<string, ReturnType<typeof toNdArray>>;
+export type OutputArrays = Record<string, ReturnType<typeof ndArrayOf>>;
 
 /** Placeholder for an input that the model does not have. The request validation then names the input. */
 const UNKNOWN_INPUT = Tensor.fromElements("BYTES", [1], [new Uint8Array()]);
@@ -109,7 +109,7 @@ export function toArrays(response: InferenceResponse, added: boolean, config: Mo
   const arrays: OutputArrays = {};
   for (const [name, tensor] of response.outputs) {
     const shape = added && !isShapeTensor(config, name) ? tensor.shape.slice(1) : tensor.shape;
-    arrays[name] = toNdArray(copyTensor(tensor, shape), "output", name, config.name);
+    arrays[name] = ndArrayOf(tensor.copyElements(), shape, "output", name, config.name);
   }
   const { parameters } = response;
   return parameters === NO_PARAMETERS ? arrays : withParameters(arrays, parameters);

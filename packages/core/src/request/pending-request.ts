@@ -32,7 +32,9 @@ const NOBODY: Observers = [];
  * get copies.
  */
 export class PendingRequest extends ScheduledRequest<PendingRequest> implements RequestHandle {
-  #observers = NOBODY;
+  /** The first observer, which most requests have alone, and those that were added later. */
+  #observer: RequestObserver<PendingRequest> | undefined = undefined;
+  #others = NOBODY;
   #runner: RequestRunner<PendingRequest> | undefined = undefined;
   #settled: boolean;
   #answered = false;
@@ -95,13 +97,16 @@ export class PendingRequest extends ScheduledRequest<PendingRequest> implements 
 
   /** Notifies an observer of all events from now on. */
   observe(observer: RequestObserver<PendingRequest>): void {
+    if (this.#observer === undefined) this.#observer = observer;
     // A new list each time, because a notification in progress iterates over the old one.
-    this.#observers = this.#observers === NOBODY ? [observer] : [...this.#observers, observer];
+    else this.#others = [...this.#others, observer];
   }
 
   /** Stops notifying an observer. */
   ignore(observer: RequestObserver<PendingRequest>): void {
-    this.#observers = this.#observers.filter((one) => one !== observer);
+    const [first, ...others] = [this.#observer, ...this.#others].filter((one) => one !== observer);
+    this.#observer = first;
+    this.#others = others as Observers;
   }
 
   /** Records that an instance has taken the request, which no longer waits. */
@@ -113,12 +118,16 @@ export class PendingRequest extends ScheduledRequest<PendingRequest> implements 
 
   /** Reports the outputs that the model has produced; the request may want only some of them. */
   made(outputs: ReadonlyMap<string, Tensor>): void {
-    for (const observer of this.#observers) observer.outputs?.(this, outputs);
+    const others = this.#others;
+    this.#observer?.outputs?.(this, outputs);
+    for (const observer of others) observer.outputs?.(this, outputs);
   }
 
   /** Reports that the model has computed an answer. Times are in milliseconds. */
   computed(inputMs: number, inferMs: number, outputMs: number): void {
-    for (const observer of this.#observers) observer.computed?.(this, inputMs, inferMs, outputMs);
+    const others = this.#others;
+    this.#observer?.computed?.(this, inputMs, inferMs, outputMs);
+    for (const observer of others) observer.computed?.(this, inputMs, inferMs, outputMs);
   }
 
   /**
@@ -130,7 +139,9 @@ export class PendingRequest extends ScheduledRequest<PendingRequest> implements 
       this.#executing = false;
       this.#runner = undefined;
     }
-    for (const observer of this.#observers) observer.released?.(this, again);
+    const others = this.#others;
+    this.#observer?.released?.(this, again);
+    for (const observer of others) observer.released?.(this, again);
   }
 
   /** Delivers a response. Returns false if the request was already over. */
@@ -208,7 +219,9 @@ export class PendingRequest extends ScheduledRequest<PendingRequest> implements 
   }
 
   #tellSettled(error: TritonError | undefined): void {
-    for (const observer of this.#observers) observer.settled?.(this, error);
+    const others = this.#others;
+    this.#observer?.settled?.(this, error);
+    for (const observer of others) observer.settled?.(this, error);
   }
 
   /** Calls the handler. An error that it throws must not affect the other requests of the batch. */

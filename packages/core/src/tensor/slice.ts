@@ -11,6 +11,8 @@ export class RowSlices {
   readonly #rowShape: Shape;
   readonly #perRow: number;
   #row: number;
+  /** Shape of the previous slice, which the next one shares if it has as many rows. */
+  #shape: Shape = [];
 
   constructor(tensor: Tensor, start = 0) {
     this.#tensor = tensor;
@@ -25,11 +27,12 @@ export class RowSlices {
     const start = this.#row;
     this.#row += rows;
     if (start === 0 && rows === tensor.shape[0]) return tensor;
-    const { elements } = tensor;
-    const [from, to] = [start * this.#perRow, (start + rows) * this.#perRow];
-    const part = Array.isArray(elements)
-      ? elements.slice(from, to)
-      : ((elements as Float32Array).subarray(from, to) as TypedArray);
-    return Tensor.fromElements(tensor.datatype, [rows, ...this.#rowShape], part);
+    const { datatype, elements } = tensor;
+    const from = start * this.#perRow;
+    const count = rows * this.#perRow;
+    if (this.#shape[0] !== rows) this.#shape = [rows, ...this.#rowShape];
+    return datatype === "BYTES"
+      ? Tensor.fromElements(datatype, this.#shape, (elements as Uint8Array[]).slice(from, from + count))
+      : Tensor.fromPart(datatype, this.#shape, elements as TypedArray, from, count);
   }
 }

@@ -24,11 +24,10 @@ export function decodeInferRequest(
   regions: RequestRegions,
 ): DecodedRequest {
   const reader = new InputReader(model, body.subarray(headerLength), maxInputSize, regions);
-  const header = body.subarray(0, headerLength);
-  const key = headerLength < body.length ? headerKey(header) : undefined;
+  const key = headerLength < body.length ? headerKey(body, headerLength) : undefined;
   const known = key === undefined ? undefined : knownHeader(model, key);
   if (known !== undefined) return known.request.withInputs(reader.readBinary(known.inputs));
-  const json = parseJson(header, maxNumbers(maxInputSize));
+  const json = parseJson(body.subarray(0, headerLength), maxNumbers(maxInputSize));
   const idJson = find(json, "id");
   const request = new DecodedRequest();
   if (idJson !== undefined) request.id = asText(idJson, "Unable to parse 'id'");
@@ -51,7 +50,7 @@ export function decodeInferRequest(
  */
 export function inferenceHeaderLength(header: string | undefined, bodyLength: number): number {
   if (header === undefined) return bodyLength;
-  const length = Number(/^[ \t]*([+-]?\d+)/.exec(header)?.[1] ?? 0);
+  const length = Number.parseInt(header, 10) || 0;
   if (length >= 0 && length <= bodyLength) return length;
   throw new TritonError(
     "INVALID_ARG",

@@ -1,5 +1,6 @@
 import type { ReadyModel } from "@tritonjs/core/frontend";
 import { type DataType, NO_PARAMETERS } from "@tritonjs/protocol";
+import { latin1Text } from "../exchange/latin1-text.js";
 import type { DecodedRequest } from "./decoded-request.js";
 
 /** An input whose bytes follow the JSON. */
@@ -23,12 +24,11 @@ const MAX_HEADERS = 64;
 const headersOf = new WeakMap<ReadyModel["config"], Map<string, BinaryHeader>>();
 
 /**
- * Key of a header. Clients that send tensors in binary write the same JSON for every request of one shape. Undefined
- * for JSON that is too long for such a header.
+ * Key of a header: the first bytes of a body. Clients that send tensors in binary write the same JSON for every request
+ * of one shape. Undefined for JSON that is too long for such a header.
  */
-export function headerKey(json: Uint8Array): string | undefined {
-  if (json.length > MAX_HEADER_BYTES) return undefined;
-  return Buffer.from(json.buffer, json.byteOffset, json.length).toString("latin1");
+export function headerKey(body: Uint8Array, headerLength: number): string | undefined {
+  return headerLength > MAX_HEADER_BYTES ? undefined : latin1Text(body, headerLength);
 }
 
 /** The content of an equal header that was valid for this model before; undefined for a new one. */

@@ -3,6 +3,7 @@ import type { Tensor } from "@tritonjs/protocol";
 import type { OutputForm, OutputForms } from "../decode/requested-outputs.js";
 import { ByteWriter } from "../json/byte-writer.js";
 import { writeJson } from "../json/write-json.js";
+import { bytesOf, isRepeated, keepJson, knownJson } from "./known-answers.js";
 import { writeTensorData } from "./tensor-data.js";
 
 /** Class names of an output, by index; undefined when it has none. */
@@ -22,6 +23,20 @@ export interface EncodedResponse {
  * its range of shared memory.
  */
 export function encodeInferResponse(
+  model: ReadyModel,
+  response: InferenceResponse,
+  forms: OutputForms,
+  labels: LabelLookup,
+): EncodedResponse {
+  const repeated = isRepeated(response, forms);
+  const known = repeated ? knownJson(model, response) : undefined;
+  if (known !== undefined) return { json: known, tensors: bytesOf(response.outputs) };
+  const encoded = encode(model, response, forms, labels);
+  if (repeated) keepJson(model, response, encoded.json);
+  return encoded;
+}
+
+function encode(
   model: ReadyModel,
   response: InferenceResponse,
   forms: OutputForms,

@@ -1,17 +1,19 @@
 import type { RequestListener, ServerResponse } from "node:http";
 import { pipeline, Readable } from "node:stream";
+import { latin1Text } from "../exchange/latin1-text.js";
 import { byteLength, isWhole, type V2Response } from "../exchange/response.js";
 import type { V2Handler } from "../v2/v2-handler.js";
 import { NodeV2Request } from "./node-request.js";
 
 /** Answers the requests of a Node server directly, without fastify. */
 export function answerDirectly(handler: V2Handler): RequestListener {
-  return (incoming, outgoing) => {
-    handler(new NodeV2Request(incoming, outgoing, ""))
-      .then((response) => {
-        if (response !== undefined) sendAnswer(outgoing, response);
-      })
-      .catch((error: Error) => outgoing.destroy(error));
+  return async (incoming, outgoing) => {
+    try {
+      const response = await handler(new NodeV2Request(incoming, outgoing, ""));
+      if (response !== undefined) sendAnswer(outgoing, response);
+    } catch (error) {
+      outgoing.destroy(error as Error);
+    }
   };
 }
 
@@ -44,8 +46,6 @@ function sendAnswer(outgoing: ServerResponse, { status, headers, body }: V2Respo
 /** Pieces as text in which each character is a byte: Node appends text to the headers, and sends both in one piece. */
 function latin1(pieces: readonly Uint8Array[]): string {
   let text = "";
-  for (const { buffer, byteOffset, length } of pieces) {
-    text += Buffer.from(buffer, byteOffset, length).toString("latin1");
-  }
+  for (const piece of pieces) text += latin1Text(piece);
   return text;
 }

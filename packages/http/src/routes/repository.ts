@@ -1,5 +1,6 @@
 import type { LoadParameters } from "@tritonjs/core/types";
 import { TritonError } from "@tritonjs/protocol";
+import { latin1Text } from "../exchange/latin1-text.js";
 import { emptyResponse, jsonResponse } from "../exchange/response.js";
 import { asBytes, find, members } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
@@ -75,7 +76,7 @@ function loadParameters(body: JsonValue | undefined): LoadParameters {
 }
 
 function fromBase64(name: string, bytes: Uint8Array): Uint8Array {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+  const text = latin1Text(bytes);
   if (!isBase64(text)) {
     throw new TritonError("INVALID_ARG", `load parameter '${name}': expected base64`, {
       reason: "INVALID_LOAD_REQUEST",

@@ -16,7 +16,11 @@ import type { Shape } from "./shape.js";
  */
 export class Tensor {
   #bytes: Uint8Array | undefined;
+  /** The elements. Those of a part that nobody has read are the elements of the whole tensor. */
   #elements: Elements | undefined;
+  /** First element and number of elements of such a part; the number is -1 for any other tensor. */
+  #from = 0;
+  #count = -1;
 
   private constructor(
     readonly datatype: DataType,
@@ -38,18 +42,40 @@ export class Tensor {
     return new Tensor(datatype, shape, undefined, elements);
   }
 
+  /**
+   * A tensor over `count` elements from `from` on. A view of them is made when `elements` is read. Reading `bytes` and
+   * copying need no such view.
+   */
+  static fromPart(
+    datatype: Exclude<DataType, "BYTES">,
+    shape: Shape,
+    elements: TypedArray,
+    from: number,
+    count: number,
+  ): Tensor {
+    const part = new Tensor(datatype, shape, undefined, elements);
+    part.#from = from;
+    part.#count = count;
+    return part;
+  }
+
   /** A tensor over the same memory with another shape. The caller ensures that the number of elements is the same. */
   reshaped(shape: Shape): Tensor {
-    return new Tensor(this.datatype, shape, this.#bytes, this.#elements);
+    const other = new Tensor(this.datatype, shape, this.#bytes, this.#elements);
+    other.#from = this.#from;
+    other.#count = this.#count;
+    return other;
   }
 
   /** The wire form: a view of the elements, or the serialized elements of `BYTES`. */
   get bytes(): Uint8Array {
     if (this.#bytes === undefined) {
       const elements = this.#elements!;
-      this.#bytes = Array.isArray(elements)
-        ? encodeBytes(elements)
-        : new Uint8Array(elements.buffer, elements.byteOffset, elements.byteLength);
+      if (Array.isArray(elements)) this.#bytes = encodeBytes(elements);
+      else {
+        const start = elements.byteOffset + this.#from * elements.BYTES_PER_ELEMENT;
+        this.#bytes = new Uint8Array(elements.buffer, start, this.byteLength);
+      }
     }
     return this.#bytes;
   }
@@ -67,14 +93,32 @@ export class Tensor {
   get elements(): Elements {
     this.#elements ??=
       this.datatype === "BYTES" ? decodeBytes(this.#bytes!) : alignedView(this.datatype, this.#bytes!);
+    if (this.#count !== -1) {
+      this.#elements = (this.#elements as Float32Array).subarray(this.#from, this.#from + this.#count);
+      this.#from = 0;
+      this.#count = -1;
+    }
     return this.#elements;
+  }
+
+  /** A copy of the elements, in memory of its own. */
+  copyElements(): Elements {
+    if (this.datatype === "BYTES") return decodeBytes(encodeBytes(this.elements as Uint8Array[]));
+    const Elements = typedArrayFor(this.datatype);
+    if (this.#count === -1) return new Elements(this.elements as TypedArray);
+    const whole = this.#elements as Float32Array;
+    // `slice` of a Buffer returns a view.
+    return (whole.constructor as unknown) === Elements
+      ? whole.slice(this.#from, this.#from + this.#count)
+      : new Elements(this.elements as TypedArray);
   }
 
   /** Size in bytes of the memory that this tensor holds, in either form. */
   get byteLength(): number {
     if (this.#bytes !== undefined) return this.#bytes.byteLength;
     const elements = this.#elements!;
-    return Array.isArray(elements) ? this.bytes.byteLength : elements.byteLength;
+    if (Array.isArray(elements)) return this.bytes.byteLength;
+    return this.#count === -1 ? elements.byteLength : this.#count * elements.BYTES_PER_ELEMENT;
   }
 }
 

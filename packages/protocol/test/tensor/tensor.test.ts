@@ -97,3 +97,33 @@ describe("a copy of a tensor", () => {
     );
   });
 });
+
+describe("a part of an array", () => {
+  const whole = Float32Array.of(1, 2, 3, 4, 5);
+  const part = () => Tensor.fromPart("FP32", [1, 2], whole, 1, 2);
+
+  it("has its elements, bytes and size, in whatever order they are read", () => {
+    const [one, other] = [part(), part()];
+    expect(one.byteLength).toBe(8);
+    expect(new Float32Array(one.bytes.slice().buffer)).toEqual(Float32Array.of(2, 3));
+    expect(one.elements).toEqual(Float32Array.of(2, 3));
+    expect(other.elements).toEqual(Float32Array.of(2, 3));
+    expect(other.byteLength).toBe(8);
+    expect(other.bytes).toEqual(one.bytes);
+  });
+
+  it("keeps its elements under another shape", () => {
+    const reshaped = part().reshaped([2]);
+    expect([reshaped.shape, reshaped.elements]).toEqual([[2], Float32Array.of(2, 3)]);
+  });
+
+  it("is copied to memory of its own, also from a Buffer", () => {
+    const copy = part().copyElements() as Float32Array;
+    expect(copy).toEqual(Float32Array.of(2, 3));
+    expect(copy.buffer).not.toBe(whole.buffer);
+    const buffer = Buffer.from([1, 2, 3]);
+    const bytes = Tensor.fromPart("UINT8", [2], buffer, 1, 2).copyElements() as Uint8Array;
+    buffer.fill(0);
+    expect([bytes.constructor, [...bytes]]).toEqual([Uint8Array, [2, 3]]);
+  });
+});
