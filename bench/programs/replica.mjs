@@ -18,7 +18,8 @@ const wait = batch(async ({ x }) => {
   await new Promise((resolve) => setTimeout(resolve, waitMs));
   return { y: x };
 });
-triton.bind({ modelName: "wait", ...specs, inferFunc: wait, config: { maxBatchSize: 4 } });
+// One row in each batch: with larger batches the rate depends on which requests happen to meet.
+triton.bind({ modelName: "wait", ...specs, inferFunc: wait, config: { maxBatchSize: 1 } });
 triton.bind({
   modelName: "echo",
   ...specs,
