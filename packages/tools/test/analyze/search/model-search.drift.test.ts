@@ -51,6 +51,19 @@ describe("the search with a model of the machine, on a machine whose speed chang
     expect(throughput(lucky)).toBeGreaterThan(throughput(analysis.best!));
   });
 
+  it("does not take a configuration to meet a limit for one lucky latency", async () => {
+    const machine = new SimulatedMachine();
+    machine.noise = () => (machine.measured === 1 ? 3 : 1);
+    const goal = { objectives: { cpu_used_ram: 1 }, constraints: { perf_latency_p99: { max: 38 } } };
+    const analysis = analysisOf(machine, { load, goal });
+    await modelSearch(analysis, "m", space, { verify: 4 });
+    const latency = ({ runs }: Pick<CandidateResult, "runs">) => runs[0]!.models.m!.figures.perf_latency_p99;
+    const lucky = analysis.resultOf(analysis.defaultCandidate)!;
+    expect(latency(lucky)).toBeLessThan(38);
+    expect(latency(analysis.estimateOf(lucky))).toBeGreaterThan(38);
+    expect(analysis.best!.candidate.m).toMatchObject({ instances: 1, maxBatchSize: 32 });
+  });
+
   it("measures a leader again, and reports the mean of its measurements", async () => {
     const machine = new SimulatedMachine();
     const factors = new Map<string, number[]>();
