@@ -26,8 +26,8 @@ export interface AnalysisParts {
   readonly checkpoint?: Checkpoint;
   /** Results of an interrupted search. */
   readonly earlier?: readonly CandidateResult[];
-  /** Whether the time for the search would be over before the end of the next measurements, one unless given. */
-  isOverBudget?(measurements?: number): boolean;
+  /** Whether the time for the search would be over before the end of the next measurement. */
+  isOverBudget?(): boolean;
 }
 
 /** Ends a search: it was interrupted, or its budget is used up. What was measured stays. */

@@ -2,20 +2,20 @@ import { TritonError } from "@tritonjs/protocol";
 import { type AnalysisObserver, type AnalysisParts, SearchEnd } from "./analysis-parts.js";
 import type { CandidateResult, Prediction } from "./candidate-result.js";
 import { measurementCount } from "./candidate-result.js";
-import { comparisonId, withoutComparison, withRound } from "./comparison.js";
 import type { AnalyzeLevel, LevelRun } from "./figures.js";
 import type { SearchGoal } from "./goal.js";
 import { allLevels, type LevelWalk } from "./level-walk.js";
 import { type AnalyzeLoad, type Capacity, levelsOf } from "./load.js";
 import type { AnalyzeMachine } from "./machine.js";
-import { compareResults } from "./result-order.js";
+import { firstRound, withRound } from "./repeated-run.js";
+import { compareResults, type Ranked } from "./result-order.js";
 import { runCandidate } from "./run-candidate.js";
 import { type Candidate, candidateKey, isDefault, variantConfig } from "./variant-parameters.js";
 
 /** Number of first candidates that may all fail before the search gives up. */
 const HOPELESS = 3;
 
-/** Measures candidates, each once, and remembers what came. Searches decide which. */
+/** Measures candidates and remembers the results. Searches decide which candidates. */
 export class Analysis {
   readonly machine: AnalyzeMachine;
   readonly goal: SearchGoal;
@@ -24,6 +24,8 @@ export class Analysis {
   readonly observer: AnalysisObserver;
   /** What the simulation foretold, by the key of the candidate. */
   readonly predictions = new Map<string, Prediction>();
+  /** Estimates of measured candidates, by their keys, from a search that has some. They decide the order of results. */
+  readonly estimates = new Map<string, readonly LevelRun[]>();
   /** Number of further measurements that the search expects. */
   expected = 0;
   readonly #parts: AnalysisParts;
@@ -31,8 +33,6 @@ export class Analysis {
   readonly #results = new Map<string, CandidateResult>();
   /** Runs at other levels than those of the load. */
   readonly #calibrations: Map<string, CandidateResult>;
-  /** The comparison that decides. */
-  #comparison: string | undefined;
   #failedFirst = 0;
 
   constructor(parts: AnalysisParts) {
@@ -53,11 +53,9 @@ export class Analysis {
     );
   }
 
-  /** Results in the order of measurement. Rounds of an earlier comparison are further measurements. */
+  /** Results in the order of the first measurement. */
   get results(): readonly CandidateResult[] {
-    return [...this.#results.values()].map((one) =>
-      one.compared?.id === this.#comparison ? one : withoutComparison(one),
-    );
+    return [...this.#results.values()];
   }
 
   /** Measured levels of all candidates, with those of the calibration. */
@@ -74,12 +72,18 @@ export class Analysis {
     return this.#results.get(keyOf(candidate));
   }
 
+  /** What decides the place of a measured candidate: its estimate, or its measured runs without one. */
+  estimateOf({ candidate, runs }: CandidateResult): Ranked {
+    return { runs: this.estimates.get(keyOf(candidate)) ?? runs };
+  }
+
   /** The best result so far by the goal; undefined without a measurement. */
   get best(): CandidateResult | undefined {
     let best: CandidateResult | undefined;
     for (const result of this.results) {
       if (result.runs.length === 0) continue;
-      if (best === undefined || compareResults(result, best, this.goal) > 0) best = result;
+      if (best === undefined) best = result;
+      else if (compareResults(this.estimateOf(result), this.estimateOf(best), this.goal) > 0) best = result;
     }
     return best;
   }
@@ -115,7 +119,7 @@ export class Analysis {
     const known = this.#results.get(key);
     if (known !== undefined) return known;
     const earlier = this.#earlier.get(key);
-    if (earlier !== undefined && !earlier.isPartial) return this.#keep(key, earlier);
+    if (earlier !== undefined && !earlier.isPartial) return this.#keep(key, firstRound(earlier));
     this.#checkEnd();
     this.observer.onBegin?.(candidate, this.levelsOf(candidate));
     const before = earlier?.runs ?? [];
@@ -155,55 +159,29 @@ export class Analysis {
   }
 
   /**
-   * Measures candidates in turns, one round after the other, so that a change of the machine's speed meets all of them.
-   * The figures of each become the means of its rounds. An interrupted round does not count. A candidate that fails
-   * gets a fault and ends the comparison.
+   * Measures a candidate once more. Its figures become the means of its measurements. An interrupted measurement does
+   * not count. A candidate that fails loses its figures.
    *
-   * @returns whether all rounds were measured
-   * @throws SearchEnd after an interruption, and before a round that would exceed the budget
+   * @throws SearchEnd after an interruption, and over the budget
    */
-  async compare(candidates: readonly Candidate[], rounds: number): Promise<boolean> {
-    const id = comparisonId(candidates, this.goal);
-    for (const candidate of candidates) {
-      const earlier = this.#earlier.get(keyOf(candidate));
-      if (this.resultOf(candidate) === undefined && earlier !== undefined && !earlier.isPartial)
-        this.#results.set(keyOf(candidate), earlier);
-    }
-    this.#comparison = id;
-    const roundsOf = (one: Candidate) => {
-      const compared = this.resultOf(one)?.compared;
-      return compared?.id === id ? compared.rounds : 0;
-    };
-    const done = Math.min(...candidates.map(roundsOf));
-    for (let round = done; round < rounds; round++) {
-      this.#checkEnd(candidates.length);
-      // Every other round goes backwards, so that a steady change of the speed favours no candidate.
-      const order = round % 2 === 0 ? candidates : candidates.toReversed();
-      const runsOf = new Map<string, readonly LevelRun[]>();
-      for (const candidate of order) {
-        const levels = this.levelsOf(candidate);
-        this.observer.onBegin?.(candidate, levels);
-        const { runs, fault, isPartial } = await runCandidate(this, candidate, allLevels(levels));
-        if (isPartial) throw new SearchEnd("interrupted");
-        if (fault !== undefined) {
-          this.#keep(keyOf(candidate), { ...this.#resultOrNew(candidate), fault });
-          await this.#write();
-          return false;
-        }
-        runsOf.set(keyOf(candidate), runs);
-        this.#report({ candidate, runs });
-      }
-      for (const candidate of candidates) {
-        const key = keyOf(candidate);
-        this.#results.set(key, withRound(this.#resultOrNew(candidate), id, runsOf.get(key)!));
-      }
-      await this.#write();
-    }
-    return true;
-  }
-
-  #resultOrNew(candidate: Candidate): CandidateResult {
-    return this.resultOf(candidate) ?? this.#numbered(candidate, []);
+  async measureAgain(candidate: Candidate): Promise<CandidateResult> {
+    const key = keyOf(candidate);
+    const known = this.#results.get(key);
+    if (known === undefined) return this.measure(candidate);
+    const earlier = this.#earlier.get(key)?.rounds?.[known.rounds?.length ?? 1];
+    if (earlier !== undefined) return this.#keep(key, withRound(known, earlier));
+    this.#checkEnd();
+    const levels = this.levelsOf(candidate);
+    this.observer.onBegin?.(candidate, levels);
+    const { runs, fault, isPartial } = await runCandidate(this, candidate, allLevels(levels));
+    if (isPartial) throw new SearchEnd("interrupted");
+    const { rounds: _, ...rest } = known;
+    const result = this.#keep(
+      key,
+      fault === undefined ? withRound(known, runs) : { ...rest, runs: [], fault },
+    );
+    await this.#write();
+    return result;
   }
 
   async #update(known: CandidateResult, runs: LevelRun[], isPartial: boolean): Promise<CandidateResult> {
@@ -263,10 +241,9 @@ export class Analysis {
     return { number, candidate, runs };
   }
 
-  /** @param measurements number of measurements that begin now */
-  #checkEnd(measurements = 1): void {
+  #checkEnd(): void {
     if (this.signal.aborted) throw new SearchEnd("interrupted");
-    if (this.#parts.isOverBudget?.(measurements)) throw new SearchEnd("budget");
+    if (this.#parts.isOverBudget?.()) throw new SearchEnd("budget");
   }
 
   #checkHope({ fault, runs }: CandidateResult): void {

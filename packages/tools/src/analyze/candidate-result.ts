@@ -13,18 +13,8 @@ export interface CandidateResult {
   readonly isCalibration?: boolean;
   /** An interruption came before its last level. */
   readonly isPartial?: boolean;
-  /** The comparison in turns whose means `runs` are. */
-  readonly compared?: LeaderComparison;
-}
-
-/** A comparison of the leading candidates, which are measured in turns. */
-export interface LeaderComparison {
-  /** Equal for all candidates of a comparison. */
-  readonly id: string;
-  /** How often each of the candidates was measured. */
-  readonly rounds: number;
-  /** Runs of the search before the comparison. They count as measurements, but not for the order. */
-  readonly before: readonly LevelRun[];
+  /** The single measurements of which `runs` are the means, in their order; absent if there is one. */
+  readonly rounds?: readonly (readonly LevelRun[])[];
 }
 
 /** What the simulation foretold for a candidate. */
@@ -41,8 +31,7 @@ export function variantName(model: string, number: number | undefined): string {
 /** Number of measured levels, which is the effort of a search. */
 export function measurementCount(results: readonly CandidateResult[]): number {
   return results.reduce(
-    (sum, { runs, compared }) =>
-      sum + [...runs, ...(compared?.before ?? [])].reduce((count, run) => count + (run.measurements ?? 1), 0),
+    (sum, { runs }) => runs.reduce((count, run) => count + (run.measurements ?? 1), sum),
     0,
   );
 }

@@ -3,16 +3,20 @@ import type { Analysis } from "./analysis.js";
 import { type CandidateResult, type Prediction, variantName } from "./candidate-result.js";
 import type { LevelRun } from "./figures.js";
 import { type Breach, bestRun, breachesOf, compareRuns, type SearchGoal, scoreOf } from "./goal.js";
-import { compareResults, meetsGoal } from "./result-order.js";
+import { runAt } from "./level-walk.js";
+import { compareResults } from "./result-order.js";
 import { candidateKey, isDefault } from "./variant-parameters.js";
 
 /** A measured candidate in the order of the goal. */
 export interface RankedResult {
   readonly result: CandidateResult;
-  /** The level that stands for the candidate. */
+  /** The measurement at the level that stands for the candidate: the mean, if there are several. */
   readonly run: LevelRun;
+  /** The estimate for that level, which decides the place; undefined for a search without estimates. */
+  readonly estimate?: LevelRun;
   /** By how much it is better than the default configuration, as a share; undefined without a default. */
   readonly gain?: number;
+  /** Constraints that the estimate does not meet; those that the measurement does not meet, without an estimate. */
   readonly breaches: readonly Breach[];
   /** Place among the simulated candidates, from 1, and what was foretold for the level. */
   readonly simulated?: { readonly rank: number; readonly run: LevelRun };
@@ -51,16 +55,18 @@ export function outcomeOf(analysis: Analysis, described: Described): AnalysisOut
   const places = new Map(predictions.map(({ candidate }, i) => [candidateKey(candidate), i]));
   const ranked = results
     .filter(({ runs }) => runs.length > 0)
-    .toSorted((a, b) => compareResults(b, a, goal))
+    .toSorted((a, b) => compareResults(analysis.estimateOf(b), analysis.estimateOf(a), goal))
     .map((result): RankedResult => {
-      const run = bestRun(result.runs, goal)!;
+      const estimate = bestRun(analysis.estimates.get(candidateKey(result.candidate)) ?? [], goal);
+      const run = estimate === undefined ? bestRun(result.runs, goal)! : runAt(result.runs, estimate.level)!;
       const place = places.get(candidateKey(result.candidate));
       const simulated = place === undefined ? undefined : predictions[place]!.runs[result.runs.indexOf(run)];
       return {
         result,
         run,
+        ...(estimate !== undefined && { estimate }),
         ...(reference !== undefined && { gain: scoreOf(run, reference, goal) }),
-        breaches: breachesOf(run, goal),
+        breaches: breachesOf(estimate ?? run, goal),
         ...(simulated !== undefined && { simulated: { rank: place! + 1, run: simulated } }),
       };
     });
@@ -92,9 +98,8 @@ export function candidateName({ candidate, number }: CandidateResult): string {
 }
 
 /** Whether some measured candidate meets the goal. */
-export function isMet({ ranked, goal }: AnalysisOutcome): boolean {
-  const [best] = ranked;
-  return best !== undefined && meetsGoal(best.result, goal);
+export function isMet({ ranked }: AnalysisOutcome): boolean {
+  return ranked[0]?.breaches.length === 0;
 }
 
 /** Throughput of all loaded models together, and the highest p99 latency among them. */
@@ -109,7 +114,9 @@ export function totalsOf(run: LevelRun): { throughput: number; p99Ms: number; me
 
 /** How well the simulation ranks: the share of pairs of measured candidates that it has in the measured order. */
 export function rankAgreement({ ranked, goal }: AnalysisOutcome): { pairs: number; share: number } {
-  const seen = ranked.filter(({ simulated }) => simulated !== undefined);
+  const seen = ranked
+    .filter(({ simulated }) => simulated !== undefined)
+    .toSorted((a, b) => compareRuns(b.run, a.run, goal));
   let [pairs, agreed] = [0, 0];
   seen.forEach((better, i) => {
     for (const worse of seen.slice(i + 1)) {

@@ -1,4 +1,20 @@
+import type { CandidateResult } from "./candidate-result.js";
 import type { AnalyzeFigures, LevelRun, MetricTag, ModelRun } from "./figures.js";
+import { runAt } from "./level-walk.js";
+
+/** A result with one more measurement. Its runs become the means of all of them. */
+export function withRound(result: CandidateResult, round: readonly LevelRun[]): CandidateResult {
+  const runs = result.runs.map((run) => {
+    const other = runAt(round, run.level);
+    return other === undefined ? run : meanRun(run, other);
+  });
+  return { ...result, runs, rounds: [...(result.rounds ?? [result.runs]), round] };
+}
+
+/** The first measurement of a result. */
+export function firstRound({ rounds, ...rest }: CandidateResult): CandidateResult {
+  return rounds === undefined ? rest : { ...rest, runs: rounds[0]! };
+}
 
 /**
  * The mean of two measurements of one level, weighted by how many measurements each stands for. The memory is the

@@ -7,9 +7,9 @@ export function normal(random: Random): number {
   return sum - 6;
 }
 
-/** Speed of a machine whose measurements are off by 5%, each by itself. */
-export function noisySpeed(random: Random): () => number {
-  return () => Math.exp(0.05 * normal(random));
+/** Speed of a machine whose measurements are off by a share, each by itself. */
+export function noisySpeed(random: Random, share: number): () => number {
+  return () => Math.exp(share * normal(random));
 }
 
 /** Speed of a machine that wanders by 20%: a measurement resembles the one before it. */

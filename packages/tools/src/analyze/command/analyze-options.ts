@@ -23,11 +23,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
   ],
   "Search:": [
     ["--search <mode>", "model, quick or brute", "model"],
-    [
-      "--verify <n>",
-      "real runs that verify the best simulated configurations; half of them compare the leaders in turns",
-      "4",
-    ],
+    ["--verify <n>", "real runs that verify the best simulated configurations", "4"],
     [
       "--early-exit-enable",
       "brute: end given lists of loads and batches where the throughput no longer rises",

@@ -46,9 +46,9 @@ export class AnalyzeProgress implements AnalysisObserver {
     return this.#count === 0 ? 0 : this.#spentMs / this.#count;
   }
 
-  /** Whether the next measurements would end after the budget. */
-  isOverBudget(measurements = 1): boolean {
-    return this.#budgetMs !== undefined && this.elapsedMs + measurements * this.meanMs > this.#budgetMs;
+  /** Whether the next measurement would end after the budget. */
+  isOverBudget(): boolean {
+    return this.#budgetMs !== undefined && this.elapsedMs + this.meanMs > this.#budgetMs;
   }
 
   onPhase(text: string): void {

@@ -76,7 +76,7 @@ export async function runSearch(
       observer: progress,
       checkpoint,
       earlier: settings.resume ? await checkpoint.read() : [],
-      isOverBudget: (measurements) => progress.isOverBudget(measurements),
+      isOverBudget: () => progress.isOverBudget(),
     });
     progress.attach(analysis);
     const mode = searchModeFor(settings, machine, terminal);

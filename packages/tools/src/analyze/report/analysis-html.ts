@@ -7,7 +7,14 @@ import { duration } from "../../report/number-texts.js";
 import { bestRun } from "../goal.js";
 import { type AnalysisOutcome, candidateName, rankAgreement, totalsOf } from "../outcome.js";
 import { type FrontierPoint, frontierOf, pointOf } from "./frontier.js";
-import { candidateText, shortNumber, signedPercent, throughputGain, verdictText } from "./result-cells.js";
+import {
+  candidateText,
+  estimateText,
+  shortNumber,
+  signedPercent,
+  throughputGain,
+  verdictText,
+} from "./result-cells.js";
 
 /** The analysis as one HTML page with the frontier. It has no script and loads nothing. */
 export function analysisHtml(outcome: AnalysisOutcome): string {
@@ -116,6 +123,7 @@ function resultTable(outcome: AnalysisOutcome): string {
     "Gain",
     "Simulated",
     "Simulated infer/s",
+    "Estimate",
     "Parameters",
   ];
   const rows = outcome.ranked.map((row) => {
@@ -128,6 +136,7 @@ function resultTable(outcome: AnalysisOutcome): string {
       signedPercent(throughputGain(row, outcome)),
       row.simulated === undefined ? "-" : `#${row.simulated.rank}`,
       row.simulated === undefined ? "-" : shortNumber(totalsOf(row.simulated.run).throughput),
+      estimateText(row),
       candidateText(row.result) + (row.breaches.length > 0 ? " (misses the constraints)" : ""),
     ];
   });

@@ -7,7 +7,14 @@ import {
   rankAgreement,
   totalsOf,
 } from "../outcome.js";
-import { candidateText, shortNumber, signedPercent, throughputGain, verdictText } from "./result-cells.js";
+import {
+  candidateText,
+  estimateText,
+  shortNumber,
+  signedPercent,
+  throughputGain,
+  verdictText,
+} from "./result-cells.js";
 
 const WIDTH = 80;
 
@@ -15,7 +22,8 @@ const WIDTH = 80;
 export function consoleTable(outcome: AnalysisOutcome, count: number): string {
   const rows = listed(outcome, count);
   const hasSimulation = rows.some(({ simulated }) => simulated !== undefined);
-  const header = ["variant", "infer/s", "p99 ms", "MB", "gain", ...(hasSimulation ? ["simulated"] : []), ""];
+  const simulation = hasSimulation ? ["simulated", "estimate"] : [];
+  const header = ["variant", "infer/s", "p99 ms", "MB", "gain", ...simulation, ""];
   const cells = rows.map((row) => cellsOf(row, outcome, hasSimulation));
   const widths = header.map((cell, i) => Math.max(cell.length, ...cells.map((row) => row[i]!.length)));
   const lines = [header, ...cells].map((row) =>
@@ -63,7 +71,8 @@ function cellsOf(row: RankedResult, outcome: AnalysisOutcome, hasSimulation: boo
       ? [
           simulated === undefined
             ? "-"
-            : `#${simulated.rank}, ${shortNumber(totalsOf(simulated.run).throughput)} infer/s`,
+            : `#${simulated.rank}, ${shortNumber(totalsOf(simulated.run).throughput)}`,
+          estimateText(row),
         ]
       : []),
     row.breaches.length > 0 ? "misses" : "",

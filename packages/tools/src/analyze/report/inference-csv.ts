@@ -45,11 +45,12 @@ export function analysisJson(outcome: AnalysisOutcome): string {
   const { ranked, failed, predictions, configs: _, ...rest } = outcome;
   const document = {
     ...rest,
-    results: ranked.map(({ result, run, gain, breaches, simulated }, i) => ({
+    results: ranked.map(({ result, run, estimate, gain, breaches, simulated }, i) => ({
       rank: i + 1,
       names: Object.keys(result.candidate).map((model) => variantName(model, result.number)),
       parameters: result.candidate,
       best: run,
+      estimate,
       runs: result.runs,
       satisfiesConstraints: breaches.length === 0,
       breaches,

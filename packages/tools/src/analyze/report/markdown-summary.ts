@@ -3,6 +3,7 @@ import { variantName } from "../candidate-result.js";
 import { type AnalysisOutcome, listed, rankAgreement } from "../outcome.js";
 import {
   candidateText,
+  estimateText,
   shapeOf,
   shortNumber,
   signedPercent,
@@ -44,6 +45,7 @@ function modelTable(outcome: AnalysisOutcome, model: string, count: number): str
       "Gain",
       "Parameters",
       "Simulated",
+      "Estimate",
     ],
   ];
   const rows = listed(outcome, count).map((row) => {
@@ -61,6 +63,7 @@ function modelTable(outcome: AnalysisOutcome, model: string, count: number): str
       signedPercent(throughputGain(row, outcome)),
       candidateText(row.result) + (row.breaches.length > 0 ? " (misses the constraints)" : ""),
       predicted === undefined ? "-" : `#${row.simulated!.rank}, ${shortNumber(predicted)}`,
+      estimateText(row),
     ];
   });
   const line = (cells: readonly (string | number)[]) => `| ${cells.map(escapeCell).join(" | ")} |`;

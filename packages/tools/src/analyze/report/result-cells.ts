@@ -17,6 +17,13 @@ export function signedPercent(share: number | undefined): string {
   return `${percent > 0 ? "+" : ""}${percent}%`;
 }
 
+/** Throughput and p99 latency of the estimate that decides the place of a candidate, if it has one. */
+export function estimateText({ estimate }: RankedResult): string {
+  if (estimate === undefined) return "-";
+  const { throughput, p99Ms } = totalsOf(estimate);
+  return `${shortNumber(throughput)}, ${shortNumber(p99Ms)} ms`;
+}
+
 /** How much more a candidate serves than the default configuration, as a share of it. */
 export function throughputGain(row: RankedResult, outcome: AnalysisOutcome): number | undefined {
   const fallback = outcome.ranked.find(({ result }) => result.number === undefined);

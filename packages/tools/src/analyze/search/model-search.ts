@@ -2,6 +2,7 @@ import type { ModelConfig, ModelInstanceGroup } from "@tritonjs/protocol";
 import type { Analysis } from "../analysis.js";
 import type { CandidateResult, Prediction } from "../candidate-result.js";
 import type { AnalyzeLevel, LevelRun, ModelRun } from "../figures.js";
+import { runAt } from "../level-walk.js";
 import { fullConcurrency } from "../load.js";
 import { candidatesOf, type ModelSpace } from "../search-space.js";
 import {
@@ -14,19 +15,15 @@ import { calibrationVariants } from "./calibration-variants.js";
 import { DurationModel, type MachineSetting } from "./duration-model.js";
 import { PredictionCorrections, settingKey } from "./prediction-corrections.js";
 import { simulateLoad } from "./simulated-candidate.js";
-import { leadersOf, nextToVerify, type VerificationChoice } from "./verification-choice.js";
+import { keepEstimates, nextToVerify, type VerificationChoice } from "./verification-choice.js";
 
 /** Share by which the middle of three durations may be off their line before one more size is measured. */
 const BEND = 0.15;
 
-/** Candidates that are compared in turns at the end of a search. */
-const LEADERS = 2;
-
 /** How much of the search is measured. */
 export interface ModelSearchOptions {
   /**
-   * Number of real runs after the simulation, of which half compare the leaders in turns. A further size for a bend of
-   * the durations is one of them. With two runs or fewer the leaders are not compared.
+   * Number of real runs after the simulation. A further size for a bend of the durations is one of them.
    */
   readonly verify: number;
 }
@@ -34,8 +31,8 @@ export interface ModelSearchOptions {
 /**
  * Searches with a model of the machine. It measures a few batch sizes for each number of instances, threads and
  * isolation, simulates all candidates with the project's own scheduler, and verifies the best ones by real runs. Each
- * real run corrects the predictions of its setting. At the end the leaders are measured in turns, and that decides:
- * figures of different times do not compare, because the speed of a machine changes.
+ * real run corrects the predictions of its setting. The estimate of a candidate is the weighted mean of its prediction
+ * and its measurements. The measured candidate with the best estimate wins, so one lucky measurement does not decide.
  */
 export async function modelSearch(
   analysis: Analysis,
@@ -92,38 +89,45 @@ class ModelSearch {
     await this.#verify(raw, between === undefined ? verify : verify - 1);
   }
 
-  /** Measures the best candidates, then compares the leaders in turns with half of the real runs. */
+  /** Gives each real run to one of the leaders, and corrects the predictions by it. */
   async #verify(raw: readonly Prediction[], count: number): Promise<void> {
     const analysis = this.#analysis;
     analysis.observer.onPhase?.("verifying the best by real runs");
-    const { defaultCandidate } = analysis;
-    const ofDefault = await this.#simulate(defaultCandidate);
-    const predictions =
-      ofDefault === undefined ? raw : [...raw, { candidate: defaultCandidate, runs: ofDefault }];
+    const outside = await this.#predictMeasured(raw);
+    const defaultKey = candidateKey(analysis.defaultCandidate);
     const choice: VerificationChoice = {
       analysis,
-      predictions,
+      // Other measured candidates outside of the space get no real runs, and stand for none of the space.
+      predictions: [...raw, ...outside.filter(({ candidate }) => candidateKey(candidate) === defaultKey)],
       correct: (prediction) => this.#correct(prediction),
       settingOf: ({ candidate }) => settingKey(this.#settingOf(candidate[this.#model]!)),
     };
-    const rounds = Math.max(1, Math.floor(count / (2 * LEADERS)));
-    for (let left = Math.max(1, count - rounds * LEADERS); left > 0; left--) {
+    const estimated: VerificationChoice = { ...choice, predictions: [...raw, ...outside] };
+    keepEstimates(estimated);
+    for (let left = Math.max(1, count); left > 0; left--) {
       const next = nextToVerify(choice);
-      if (next === undefined) break;
-      const { runs } = await analysis.measure(next.candidate);
-      for (const [index, run] of runs.entries()) {
-        const simulated = next.runs[index]!.models[this.#model]!;
-        const setting = this.#settingOf(next.candidate[this.#model]!);
-        this.#corrections.add(setting, run.models[this.#model]!, simulated);
+      if (next === undefined) return;
+      const { runs, rounds } = await analysis.measureAgain(next.candidate);
+      const setting = this.#settingOf(next.candidate[this.#model]!);
+      for (const run of rounds?.at(-1) ?? runs) {
+        const simulated = runAt(next.runs, run.level)?.models[this.#model];
+        if (simulated !== undefined) this.#corrections.add(setting, run.models[this.#model]!, simulated);
       }
       this.#keepPredictions(raw);
+      keepEstimates(estimated);
     }
-    if (count <= LEADERS) return;
-    analysis.observer.onPhase?.("comparing the leaders in turns");
-    for (;;) {
-      const leaders = leadersOf(choice, LEADERS);
-      if (leaders.length < LEADERS || (await analysis.compare(leaders, rounds))) return;
+  }
+
+  /** Predictions for measured candidates that are not in the space, such as the default configuration. */
+  async #predictMeasured(raw: readonly Prediction[]): Promise<Prediction[]> {
+    const known = new Set(raw.map(({ candidate }) => candidateKey(candidate)));
+    const predictions: Prediction[] = [];
+    for (const { candidate } of this.#analysis.results) {
+      if (known.has(candidateKey(candidate))) continue;
+      const runs = await this.#simulate(candidate);
+      if (runs !== undefined) predictions.push({ candidate, runs });
     }
+    return predictions;
   }
 
   /**

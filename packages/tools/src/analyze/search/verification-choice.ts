@@ -1,22 +1,31 @@
 import type { Analysis } from "../analysis.js";
-import type { Prediction } from "../candidate-result.js";
-import { runsBefore } from "../comparison.js";
-import type { LevelRun } from "../figures.js";
+import type { CandidateResult, Prediction } from "../candidate-result.js";
+import type { LevelRun, MetricTag } from "../figures.js";
 import { runAt } from "../level-walk.js";
 import { meanRun } from "../repeated-run.js";
-import { compareResults } from "../result-order.js";
-import { type Candidate, PARAMETER_NAMES } from "../variant-parameters.js";
+import { compareResults, type Ranked } from "../result-order.js";
+import { candidateKey, PARAMETER_NAMES } from "../variant-parameters.js";
 
 /** Candidates whose predictions differ less than this behave alike, so that one of them is verified. */
 const ALIKE = 0.005;
 
-/** A prediction with the corrections of real runs. */
-interface Corrected {
+/**
+ * Number of measurements for which a prediction counts in an estimate. On simulated machines whose measurements are off
+ * by 15 to 25%, 2 and 4 find the best configuration about equally often, and 1 less often.
+ */
+const PREDICTION_WEIGHT = 2;
+
+/** Number of candidates that share the real runs. On the same machines, 1 and 2 find the best one less often. */
+const LEADERS = 3;
+
+/** A prediction with what is known of its candidate. */
+interface Contender {
   readonly prediction: Prediction;
+  /** The prediction with the corrections of real runs. */
   readonly runs: readonly LevelRun[];
-  /** Mean of the prediction and the measurements. */
-  readonly estimate: { readonly runs: readonly LevelRun[] };
-  readonly isMeasured: boolean;
+  readonly estimate: Ranked;
+  /** How often the candidate was measured. */
+  readonly measurements: number;
 }
 
 /** Parts of a choice. */
@@ -30,69 +39,89 @@ export interface VerificationChoice {
 }
 
 /**
- * Chooses the candidate that is measured next: the one with the best prediction that was not measured. Candidates that
- * behave like a measured one are left out, because they teach nothing.
+ * Chooses the candidate that gets the next real run: of the candidates with the best estimates the one with the fewest
+ * measurements. So a candidate that leads by one figure is measured again. An unmeasured candidate that is predicted to
+ * behave like a measured one is left out.
  */
 export function nextToVerify(choice: VerificationChoice): Prediction | undefined {
-  const all = ordered(choice);
-  const measured = all.filter(({ isMeasured }) => isMeasured);
-  const next = all.find(
-    (one) => !one.isMeasured && !measured.some((other) => behavesLike(one, other, choice)),
-  );
-  return next?.prediction;
+  const contenders = ordered(choice);
+  const leaders: Contender[] = [];
+  const measured = contenders.filter(({ measurements }) => measurements > 0);
+  for (const one of contenders) {
+    if (leaders.length === LEADERS) break;
+    const others = one.measurements > 0 ? [] : [...measured, ...leaders];
+    if (!others.some((other) => behavesLike(one, other, choice))) leaders.push(one);
+  }
+  const fewest = Math.min(...leaders.map(({ measurements }) => measurements));
+  return leaders.find(({ measurements }) => measurements === fewest)?.prediction;
 }
 
-/**
- * Chooses the candidates that are compared in turns: the best ones by the mean of prediction and measurement, of which
- * no two behave alike.
- */
-export function leadersOf(choice: VerificationChoice, count: number): Candidate[] {
-  const leaders: Corrected[] = [];
-  for (const one of ordered(choice)) {
-    if (leaders.length === count) break;
-    if (!leaders.some((other) => behavesLike(one, other, choice))) leaders.push(one);
+/** Gives the analysis the estimates of the measured candidates. */
+export function keepEstimates(choice: VerificationChoice): void {
+  const { analysis, predictions, correct } = choice;
+  for (const prediction of predictions) {
+    const result = analysis.resultOf(prediction.candidate);
+    if (result === undefined || result.runs.length === 0) continue;
+    analysis.estimates.set(
+      candidateKey(prediction.candidate),
+      estimateOf(correct(prediction).runs, result).runs,
+    );
   }
-  return leaders.map(({ prediction }) => prediction.candidate);
 }
 
 /** Candidates with the best estimate first; of equal ones the plainer first. Those that failed are left out. */
-function ordered(choice: VerificationChoice): Corrected[] {
-  const { analysis, predictions } = choice;
+function ordered({ analysis, predictions, correct }: VerificationChoice): Contender[] {
   return predictions
     .filter(({ candidate }) => analysis.resultOf(candidate)?.fault === undefined)
-    .map((prediction) => correctedOf(prediction, choice))
+    .map((prediction): Contender => {
+      const { runs } = correct(prediction);
+      const result = analysis.resultOf(prediction.candidate);
+      if (result === undefined) return { prediction, runs, estimate: { runs }, measurements: 0 };
+      const measurements = result.rounds?.length ?? 1;
+      return { prediction, runs, estimate: estimateOf(runs, result), measurements };
+    })
     .toSorted((a, b) => compareResults(b.estimate, a.estimate, analysis.goal) || weightOf(a) - weightOf(b));
 }
 
-function correctedOf(
-  prediction: Prediction,
-  { analysis, correct }: Pick<VerificationChoice, "analysis" | "correct">,
-): Corrected {
-  const { runs } = correct(prediction);
-  const result = analysis.resultOf(prediction.candidate);
-  const measured = result === undefined ? [] : runsBefore(result);
-  const means = runs.map((run) => {
-    const real = runAt(measured, run.level);
-    return real === undefined ? run : meanRun(run, real);
-  });
-  return { prediction, runs, estimate: { runs: means }, isMeasured: measured.length > 0 };
+/**
+ * The weighted means of a prediction and the measurements at the measured levels. One lucky measurement moves it less
+ * than several that agree. The memory is the measured one, because it does not vary.
+ */
+function estimateOf(predicted: readonly LevelRun[], { runs }: CandidateResult): Ranked {
+  return {
+    runs: runs.map((run) => {
+      const foretold = runAt(predicted, run.level);
+      if (foretold === undefined) return run;
+      const mean = meanRun(run, { ...foretold, measurements: PREDICTION_WEIGHT });
+      const models = Object.entries(mean.models).map(([model, one]) => {
+        const { cpu_used_ram } = run.models[model]!.figures;
+        return [model, { ...one, figures: { ...one.figures, cpu_used_ram } }] as const;
+      });
+      return { level: run.level, models: Object.fromEntries(models) };
+    }),
+  };
 }
 
-function behavesLike(one: Corrected, other: Corrected, { settingOf }: VerificationChoice): boolean {
+/** Whether two candidates are predicted to be alike in all that the goal looks at. */
+function behavesLike(one: Contender, other: Contender, { analysis, settingOf }: VerificationChoice): boolean {
   if (settingOf(one.prediction) !== settingOf(other.prediction)) return false;
+  const { objectives, constraints, modelConstraints } = analysis.goal;
   return one.runs.every((run, i) =>
     Object.entries(run.models).every(([model, { figures: mine }]) => {
       const figures = other.runs[i]?.models[model]?.figures;
       if (figures === undefined) return false;
-      return (["perf_throughput", "perf_latency_p99"] as const).every(
-        (tag) => Math.abs(mine[tag] - figures[tag]) <= ALIKE * Math.abs(figures[tag]),
-      );
+      const tags = Object.keys({
+        ...objectives,
+        ...constraints,
+        ...modelConstraints?.[model],
+      }) as MetricTag[];
+      return tags.every((tag) => Math.abs(mine[tag] - figures[tag]) <= ALIKE * Math.abs(figures[tag]));
     }),
   );
 }
 
 /** Number of parameters with an effect: of equal predictions, the plainer configuration goes first. */
-function weightOf({ prediction }: Corrected): number {
+function weightOf({ prediction }: Contender): number {
   return Object.values(prediction.candidate).reduce(
     (sum, parameters) =>
       sum +
