@@ -11,7 +11,7 @@ const LONG = [
   "test/simulation/*-load.test.ts",
   "packages/trees/test/**/*.fuzz.test.ts",
   "packages/media/test/**/*.fuzz.test.ts",
-  "packages/tools/test/analyze/search/*.exhaustive.test.ts",
+  "packages/tools/test/analyze/search/*.{exhaustive,drift}.test.ts",
   "test/stress/**/*.test.ts",
   "test/security/{http2-floods,slow-clients,many-connections,overload}.test.ts",
   "test/fuzz/random-inputs.test.ts",
