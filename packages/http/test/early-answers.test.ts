@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { sample, Triton, TritonError } from "@tritonjs/core";
+import { batch, type ModelOptions, Triton, TritonError } from "@tritonjs/core";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { type HttpOptions, http } from "../src/index.js";
 
@@ -53,7 +53,8 @@ afterEach(() => {
 async function serve(
   options: ConstructorParameters<typeof Triton>[0],
   httpOptions: HttpOptions = {},
-): Promise<{ triton: Triton; port: number; begun: Promise<void> }> {
+  config: ModelOptions = {},
+) {
   const triton = new Triton(options);
   onTestFinished(() => triton.close());
   const gate = new Promise<void>((resolve) => gates.push(resolve));
@@ -61,19 +62,19 @@ async function serve(
   const begun = new Promise<void>((resolve) => {
     begin = resolve;
   });
-  triton.bind({
+  const model = triton.bind({
     modelName: "m",
     inputs: [{ name: "x", dtype: "UINT8", shape: [-1] }],
     outputs: [{ name: "y", dtype: "UINT8", shape: [-1] }],
-    inferFunc: sample(async ({ x }) => {
+    inferFunc: batch(async ({ x }) => {
       begin();
       await gate;
       return { y: x };
     }),
-    config: { batching: false },
+    config,
   });
   const { addresses } = await triton.serve({ frontends: [http({ port: 0, ...httpOptions })] });
-  return { triton, port: addresses.http!.port, begun };
+  return { triton, model, port: addresses.http!.port, begun };
 }
 
 /** Starts a request that the model holds. */
@@ -114,6 +115,18 @@ describe.each([
     const server = await serve({ requestMemory: { byteSize: 100_000 } });
     await hold(server);
     expect(await writeThenRead(server.port, post("m", headers))).toBe("HTTP/1.1 503 Service Unavailable");
+  });
+
+  it("gets 503 when the queue of the model is full", async () => {
+    const config = { maxBatchSize: 1, batcher: { defaultQueuePolicy: { maxQueueSize: 1 } } };
+    const server = await serve({}, {}, config);
+    await hold(server);
+    const x = new Uint8Array(1);
+    const waiting = server.model.inferSample({ x });
+    await expect(server.model.inferSample({ x })).rejects.toMatchObject({ reason: "QUEUE_FULL" });
+    expect(await writeThenRead(server.port, post("m", headers))).toBe("HTTP/1.1 503 Service Unavailable");
+    for (const open of gates.splice(0)) open();
+    await waiting;
   });
 
   it("gets 503 from a server that stops", async () => {
