@@ -25,6 +25,12 @@ const LONG = [
   "test/e2e/request-size-limits.test.ts",
   "packages/text-generation/test/decoder/text-generation.{mixed-load,bad-input}.test.ts",
   "packages/grpc/test/handlers/stream-infer.back-pressure.test.ts",
+  "packages/core/test/config/prototxt/write-prototxt.test.ts",
+  "packages/tools/test/analyze/search/quick-search.test.ts",
+  "test/fuzz/fuzzer.test.ts",
+  // Versions that change while requests of all transports run.
+  "test/e2e/{reload-under-load,reload-with-other-shapes}.test.ts",
+  "test/core/model-repository/half-written-models.test.ts",
   // Models in processes of their own; processes and threads that crash, hang or are killed.
   "test/core/instance-faults.test.ts",
   "test/core/worker-crashes.test.ts",
