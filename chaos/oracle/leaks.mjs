@@ -1,6 +1,13 @@
 import { readdirSync } from "node:fs";
 import { OBJECT_PREFIX } from "../load/shared-memory.mjs";
-import { descendants, descriptors, openFiles, residentMb, threadCount } from "../servers/processes.mjs";
+import {
+  descendants,
+  descriptors,
+  openFiles,
+  residentMb,
+  sockets,
+  threadCount,
+} from "../servers/processes.mjs";
 
 /** What a server holds while no request is in flight. */
 export function holdingsOf({ pid }) {
@@ -9,6 +16,7 @@ export function holdingsOf({ pid }) {
     threads: threadCount(pid),
     processes: descendants(pid).length,
     files: openFiles(pid),
+    sockets: sockets(pid),
   };
 }
 
@@ -24,8 +32,8 @@ export function faultsOfHoldings(name, before, after) {
     const listed = which.length === 0 ? "" : `: ${which.join(", ")}`;
     faults.push(`${name} holds ${is} ${what}, and had ${was} before the load${listed}`);
   };
-  for (const kind of ["socket", "pipe"])
-    more(`descriptors of kind '${kind}'`, before.descriptors[kind], after.descriptors[kind]);
+  more("sockets", before.descriptors.socket, after.descriptors.socket, after.sockets);
+  more("pipes", before.descriptors.pipe, after.descriptors.pipe);
   const opened = after.files.filter((path) => !before.files.includes(path));
   more("open files", before.descriptors.file, after.descriptors.file, opened);
   // A spare thread, which waits for another model, has an event loop of its own.

@@ -61,16 +61,22 @@ export function residentMb(pid) {
   return kilobytes / 1024;
 }
 
+/** What each open descriptor of a process stands for: a path, or `socket:[1234]` and the like. */
+function targets(pid) {
+  return readdirSync(`/proc/${pid}/fd`).flatMap((name) => {
+    try {
+      return [readlinkSync(`/proc/${pid}/fd/${name}`)];
+    } catch {
+      // Closed since the listing.
+      return [];
+    }
+  });
+}
+
 /** The number of open descriptors of each kind: sockets, pipes, files, and the kernel's own objects. */
 export function descriptors(pid) {
   const counts = { socket: 0, pipe: 0, file: 0, other: 0 };
-  for (const name of readdirSync(`/proc/${pid}/fd`)) {
-    let target;
-    try {
-      target = readlinkSync(`/proc/${pid}/fd/${name}`);
-    } catch {
-      continue;
-    }
+  for (const target of targets(pid)) {
     if (target.startsWith("socket:")) counts.socket++;
     else if (target.startsWith("pipe:")) counts.pipe++;
     else if (target.startsWith("/")) counts.file++;
@@ -79,22 +85,32 @@ export function descriptors(pid) {
   return counts;
 }
 
+/** States of TCP connections by their number in /proc/net/tcp. */
+const TCP_STATES = ["", "established", "", "", "", "", "", "", "close-wait", "", "listen"];
+
+/** The sockets of a process: those of TCP with their state and ports, the others with their kind. */
+export function sockets(pid) {
+  const names = new Map();
+  for (const file of ["tcp", "tcp6"]) {
+    for (const line of read(pid, `net/${file}`).split("\n").slice(1)) {
+      const [, local = "", remote = "", state = "", , , , , , inode] = line.trim().split(/\s+/);
+      const [from, to] = [local, remote].map((address) => Number.parseInt(address.split(":")[1], 16));
+      const number = Number.parseInt(state, 16);
+      names.set(inode, `TCP ${TCP_STATES[number] || `state ${number}`} from port ${from} to ${to}`);
+    }
+  }
+  return targets(pid)
+    .filter((target) => target.startsWith("socket:"))
+    .map((target) => names.get(/\d+/.exec(target)[0]) ?? "not TCP");
+}
+
 export function descriptorCount(pid) {
   return readdirSync(`/proc/${pid}/fd`).length;
 }
 
 /** Paths of the files that the process has open. */
 export function openFiles(pid) {
-  const paths = [];
-  for (const name of readdirSync(`/proc/${pid}/fd`)) {
-    try {
-      const target = readlinkSync(`/proc/${pid}/fd/${name}`);
-      if (target.startsWith("/") && !target.startsWith("/dev/")) paths.push(target);
-    } catch {
-      // Closed since the listing.
-    }
-  }
-  return paths;
+  return targets(pid).filter((target) => target.startsWith("/") && !target.startsWith("/dev/"));
 }
 
 export function threadCount(pid) {
