@@ -21,7 +21,7 @@ for (const clients of [16, 1]) {
   const model = triton.bind({
     modelName: "pixels",
     inferFunc: image({ width: SIDE, height: SIDE, mean, std }),
-    config: { maxBatchSize: 16 },
+    config: { maxBatchSize: 4 },
   });
   const [wanted, { pixels }] = [await bareSharp(photo), await model.inferSample({ image: [photo] })];
   if (wanted.some((value, i) => value !== pixels.data[i]))
@@ -42,7 +42,7 @@ for (const clients of [16, 1]) {
 }
 report("media", {
   rows: table,
-  note: `JPEG of 4000x3000 pixels, ${Math.round(photo.length / 1024)} KB.`,
+  note: `JPEG of 4000x3000 pixels, ${Math.round(photo.length / 1024)} KB. Batches of at most 4 images.`,
   document: "media.md",
 });
 await measureAudio();
