@@ -3,12 +3,13 @@
  * (BullMQ with Redis and one worker process), and the model bound. All get the same requests, 64 at a time. Needs
  * `redis-server`.
  */
+import { tmpdir } from "node:os";
+import { findRedis, RedisProcess } from "../chaos/servers/redis-process.mjs";
 import { binaryBody } from "./support/load/http-bodies.mjs";
 import { httpLoad, httpLoadTool } from "./support/load/http-load.mjs";
 import { medianOf, PAIRS, SECONDS } from "./support/pairs.mjs";
 import { probeHealth } from "./support/probe-health.mjs";
 import { startProgram } from "./support/program.mjs";
-import { startRedis } from "./support/redis-server.mjs";
 import { report } from "./support/report.mjs";
 import { median, short } from "./support/statistics.mjs";
 import { treeCpuMicroseconds } from "./support/tree-cpu.mjs";
@@ -42,12 +43,16 @@ async function measure([server], request) {
   return { ...load, healthMs, delayMs, cpuMs };
 }
 
+const program = findRedis();
+if (program === undefined) throw new Error("there is no redis-server");
+
 const rows = {};
 for (const [model, shape] of Object.entries(MODELS)) {
-  const redis = await startRedis();
+  const redis = new RedisProcess(program, tmpdir());
+  await redis.start();
   const request = binaryBody(model, shape);
   const started = {};
-  for (const [name, start] of Object.entries(designs)) started[name] = await start(model, redis.path);
+  for (const [name, start] of Object.entries(designs)) started[name] = await start(model, redis.url);
   const runs = Object.fromEntries(Object.keys(designs).map((name) => [name, []]));
   for (const programs of Object.values(started)) await measure(programs, request);
   for (let round = 0; round < PAIRS; round++) {
@@ -65,7 +70,7 @@ for (const [model, shape] of Object.entries(MODELS)) {
     };
   }
   for (const program of Object.values(started).flat()) await program.stop();
-  await redis.stop();
+  await redis.kill();
 }
 
 report("designs", {

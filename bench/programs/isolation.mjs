@@ -18,7 +18,7 @@ const model = triton.bind({
 });
 await triton.ready();
 
-/** CPU time of a call with a tensor of so many bytes, of this process and that of the instance, in µs. */
+/** Mean CPU microseconds of a call with a tensor of `byteSize` bytes. The process of the instance counts too. */
 async function run(byteSize, seconds) {
   const x = new Float32Array(byteSize / 4);
   const end = performance.now() + seconds * 1000;
@@ -28,7 +28,7 @@ async function run(byteSize, seconds) {
   return (treeCpuMicroseconds() - cpu) / calls;
 }
 
-/** How late timers fire while the model computes for so many milliseconds at a time: the median in ms. */
+/** Median delay of timers in milliseconds, while each call computes for `computeMs`. */
 async function delayOf(computeMs, seconds) {
   const end = performance.now() + Math.max(seconds * 1000, 10 * computeMs);
   const delays = [];

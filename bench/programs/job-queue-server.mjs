@@ -9,7 +9,7 @@ import { onnxModels } from "../support/onnx-models.mjs";
 import { answerCalls, programOptions } from "../support/program.mjs";
 
 const { model, redis } = programOptions();
-const connection = { path: redis };
+const connection = { url: redis };
 const queue = new Queue(model, { connection });
 const events = new QueueEvents(model, { connection });
 await events.waitUntilReady();

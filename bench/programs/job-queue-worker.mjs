@@ -11,7 +11,7 @@ const worker = new Worker(
     const { shape, bytes } = await run(Buffer.from(data.x, "base64"));
     return { shape, y: bytes.toString("base64") };
   },
-  { connection: { path: redis } },
+  { connection: { url: redis } },
 );
 await worker.waitUntilReady();
 

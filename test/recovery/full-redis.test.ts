@@ -9,7 +9,7 @@ const client = programOf("redis-cli");
 const isMissing = client === undefined || programOf("redis-server") === undefined;
 
 it.skipIf(isMissing)(
-  `requests are answered while Redis is full, and cached again afterwards${isMissing ? " (skipped: there is no redis-server and redis-cli)" : ""}`,
+  `a full Redis fails no request, and caches again when it has space${isMissing ? " (skipped: redis-server or redis-cli is missing)" : ""}`,
   async () => {
     await using redis = await RedisServer.start();
     const setMemory = (bytes: number) =>

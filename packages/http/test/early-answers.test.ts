@@ -8,30 +8,21 @@ import { type HttpOptions, http } from "../src/index.js";
 const BODY = Buffer.alloc(12_000_000, 32);
 const RAW = "inference-header-content-length: 0\r\n";
 
-/** Sends a head and then the whole body, reads only afterwards, and resolves with the first line of the answer. */
-async function writeThenRead(port: number, head: string): Promise<string> {
+/**
+ * Sends a head and then the whole body, reads only afterwards, and resolves with the first line of the answer.
+ *
+ * @param waits whether the body is sent only when the server has answered
+ */
+async function writeThenRead(port: number, head: string, waits = false): Promise<string> {
   const socket = connect({ port, host: "localhost", allowHalfOpen: true });
   onTestFinished(() => void socket.destroy());
   await once(socket, "connect");
   socket.write(head);
+  if (waits) await once(socket, "readable");
   await new Promise<void>((resolve, reject) =>
     socket.write(BODY, (error) => (error ? reject(error) : resolve())),
   );
-  const [answer] = (await once(socket, "data")) as [Buffer];
-  socket.destroy();
-  return answer.toString("latin1").split("\r\n")[0]!;
-}
-
-/** Sends a head and no more until the server has answered, then the whole body, and reads only afterwards. */
-async function writeSlowly(port: number, head: string): Promise<string> {
-  const socket = connect({ port, host: "localhost", allowHalfOpen: true });
-  onTestFinished(() => void socket.destroy());
-  await once(socket, "connect");
-  socket.write(head);
-  await once(socket, "readable");
-  await new Promise<void>((resolve, reject) =>
-    socket.write(BODY, (error) => (error ? reject(error) : resolve())),
-  );
+  if (!waits) await once(socket, "readable");
   const answer = socket.read() as Buffer;
   socket.destroy();
   return answer.toString("latin1").split("\r\n")[0]!;
@@ -148,14 +139,13 @@ describe("a client that reads only after it has sent all", () => {
   it("gets 408 for a head that is not complete in time", async () => {
     const { port } = await serve({}, { limits: { headersTimeoutMs: 50, requestTimeoutMs: 100 } });
     // The whole body belongs to a header without an end.
-    expect(await writeSlowly(port, "POST /v2/models/m/infer HTTP/1.1\r\nhost: x\r\nx-slow: ")).toMatch(
-      /^HTTP\/1\.1 408 /,
-    );
+    const head = "POST /v2/models/m/infer HTTP/1.1\r\nhost: x\r\nx-slow: ";
+    expect(await writeThenRead(port, head, true)).toMatch(/^HTTP\/1\.1 408 /);
   });
 
   it("gets 408 for a body that is not complete in time", async () => {
     const { port } = await serve({}, { limits: { headersTimeoutMs: 50, requestTimeoutMs: 100 } });
-    expect(await writeSlowly(port, post("m"))).toMatch(/^HTTP\/1\.1 408 /);
+    expect(await writeThenRead(port, post("m"), true)).toMatch(/^HTTP\/1\.1 408 /);
   });
 
   it("gets 431 for headers over the limit", async () => {

@@ -74,7 +74,7 @@ export class TensorMemory {
     return place + 1;
   }
 
-  /** Copies a body from its place, which the process may then use again. @throws Error if there is no such place */
+  /** Copies a body from its place. The process may then use the place again. @throws Error if there is no such place */
   read(place: number, size: number): Uint8Array {
     if (place > PLACES || size > PLACE_BYTES) throw new Error("the message has no place in memory");
     const body = Buffer.allocUnsafeSlow(size);

@@ -67,7 +67,7 @@ describe("the description of a GraphModel", () => {
     attr: { dtype: { type: 9 }, shape: { shape: { dim: [{ size: -1 }, { size: "3" }] } } },
   };
 
-  it("comes from its placeholders and its last nodes when there is no signature", () => {
+  it("without a signature, has its placeholders as inputs and its last nodes as outputs", () => {
     const node = (name: string, op: string, input: readonly string[], attr = {}) => ({
       name,
       op,

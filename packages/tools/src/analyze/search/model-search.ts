@@ -22,9 +22,7 @@ const BEND = 0.15;
 
 /** How much of the search is measured. */
 export interface ModelSearchOptions {
-  /**
-   * Number of real runs after the simulation. A further size for a bend of the durations is one of them.
-   */
+  /** Number of real runs after the simulation. A further size for a bend of the durations is one of them. */
   readonly verify: number;
 }
 

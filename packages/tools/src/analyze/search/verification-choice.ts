@@ -69,7 +69,7 @@ export function keepEstimates(choice: VerificationChoice): void {
   }
 }
 
-/** Candidates with the best estimate first; of equal ones the plainer first. Those that failed are left out. */
+/** The candidates that have not failed, the best estimate first. Of equal estimates, the plainer candidate is first. */
 function ordered({ analysis, predictions, correct }: VerificationChoice): Contender[] {
   return predictions
     .filter(({ candidate }) => analysis.resultOf(candidate)?.fault === undefined)
