@@ -43,7 +43,7 @@ const LONG = [
   "test/core/model-repository/javascript-{models,model-control}.test.ts",
   // A browser.
   "test/dashboard/browser{,-operations}.test.ts",
-  "test/examples/chat-page.browser.test.ts",
+  "test/examples/{chat-page,browser-and-edge}.browser.test.ts",
   // The documentation site, built and read in a browser.
   "test/site/*.test.ts",
   // Frameworks and servers of others.
@@ -56,6 +56,7 @@ const LONG = [
   "test/examples/text-{engines,models}.test.ts",
   // Examples that run as programs of their own.
   "test/examples/network-features.test.ts",
+  "test/examples/{gpus,monitoring,torchscript}.test.ts",
   // Networks of real size.
   "test/examples/{voice-activity,text-in-pictures,people-in-photographs}.test.ts",
   "test/docs/getting-started.test.ts",
@@ -68,6 +69,8 @@ const LONG = [
   "test/repository/import-rules.test.ts",
   // The schema of GitHub from npm.
   "test/repository/workflows.schema.test.ts",
+  // Repositories of git.
+  "test/repository/release-site.test.ts",
   // Runs of the compiler.
   "test/types/forgotten-wrapper.test.ts",
   "test/core/classic-decorators.test.ts",
@@ -85,6 +88,7 @@ const LONG = [
   "test/package/bundlers.test.ts",
   // Three servers behind proxies, and servers with a Redis.
   "test/deploy/{proxies,shared-cache}.test.ts",
+  "test/examples/replicas-behind-a-proxy.test.ts",
   // Servers that die, come back and change their addresses.
   "packages/client/test/remote/remote.health.test.ts",
   "packages/client/test/servers/several-servers.test.ts",

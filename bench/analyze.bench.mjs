@@ -2,19 +2,22 @@
  * Does `tritonjs analyze` find the best configuration with few measurements? Measures every configuration of a small
  * space, then searches the same space with the model of the machine. The machine's speed changes during a run, so the
  * first configuration of the exhaustive run may only have been lucky. Therefore its best three and the found one are
- * measured in turns. The best by the median of the rounds is the reference.
+ * measured in short turns. One half of the rounds tells which of the three is the reference, and the other half compares
+ * the found one with it: the best of three by the rounds that also judge it would be too good by their noise.
  */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "@tritonjs/cli";
-import { analyze, perf } from "@tritonjs/tools";
+import { analyze } from "@tritonjs/tools";
 import { onnxModels } from "./support/onnx-models.mjs";
 import { machineNote, saveResult } from "./support/save-result.mjs";
 import { median, short } from "./support/statistics.mjs";
+import { turnsOfModels } from "./support/turns-of-models.mjs";
 
 const INTERVAL_MS = Number(process.env.BENCH_INTERVAL_MS ?? 400);
-const ROUNDS = Number(process.env.BENCH_PAIRS ?? 11);
+const ROUNDS = Number(process.env.BENCH_PAIRS ?? 40);
+const CONCURRENCY = 32;
 /** Leading configurations of the exhaustive run that are measured again. */
 const LEADERS = 3;
 const SPACE = {
@@ -42,8 +45,8 @@ async function writeModels() {
 async function search(model, mode, space) {
   const results = join(folder, `${model}-${mode}`);
   const args = ["--model-repository", repository, "-m", model, "--search", mode, "--threads", "0"];
-  args.push("--concurrency-range", "32", "-p", String(INTERVAL_MS), "-r", "3", "-s", "20", "-e", results);
-  args.push("--num-configs-per-model", String(LEADERS));
+  args.push("--concurrency-range", String(CONCURRENCY), "-p", String(INTERVAL_MS), "-r", "3", "-s", "20");
+  args.push("-e", results, "--num-configs-per-model", String(LEADERS));
   const errors = [];
   const terminal = {
     write() {},
@@ -56,24 +59,11 @@ async function search(model, mode, space) {
   return { ...analysis, models_folder: join(results, "models") };
 }
 
-/** Measures one variant once more, loaded anew. */
-async function measureAgain(name) {
-  const json = join(folder, "pair.json");
-  const terminal = { write() {}, writeError() {}, stopRequested: () => new Promise(() => {}) };
-  const args = ["-m", name, "--service-kind", "triton_c_api", "--model-repository", join(variants, name)];
-  args.push("--concurrency-range", "32", "--warmup-request-count", "200", "-p", String(INTERVAL_MS));
-  // Three windows; whether they agree does not matter.
-  const code = await perf([...args, "-r", "3", "-s", "9999", "--json", json], terminal);
-  if (code !== 0) throw new Error(`perf ended with exit code ${code}`);
-  return JSON.parse(readFileSync(json, "utf8")).levels[0].inference_throughput.avg;
-}
-
-/** Keeps the repository of one of a search's variants under a name of its own, and returns that name. */
+/** Copies one of a search's variants to the model's folder of variants under a name of its own, and returns that name. */
 function keepVariant(model, analysis, place, role) {
   const { names } = analysis.results[place];
   const name = `${model}_${role}`;
-  // A repository of its own, because the command loads all models of a repository.
-  const target = join(variants, name, name);
+  const target = join(variants, model, name);
   cpSync(join(analysis.models_folder, names[0]), target, { recursive: true });
   const config = join(target, "config.pbtxt");
   writeFileSync(config, readFileSync(config, "utf8").replace(names[0], name));
@@ -89,15 +79,14 @@ try {
     const chosen = keepVariant(model, found, 0, "found");
     const leaders = exhaustive.results.slice(0, LEADERS);
     const names = leaders.map((_, place) => keepVariant(model, exhaustive, place, `best_${place + 1}`));
-    const figures = new Map([chosen, ...names].map((name) => [name, []]));
-    for (let round = 0; round < ROUNDS; round++) {
-      const order = [...figures.keys()];
-      if (round % 2 === 1) order.reverse();
-      for (const name of order) figures.get(name).push(await measureAgain(name));
-    }
-    const ratiosTo = (name) => figures.get(chosen).map((value, round) => value / figures.get(name)[round]);
-    const best = names.reduce((a, b) => (median(ratiosTo(b)) < median(ratiosTo(a)) ? b : a));
-    const ratios = ratiosTo(best);
+    const rates = await turnsOfModels(join(variants, model), [chosen, ...names], {
+      rounds: ROUNDS,
+      concurrency: CONCURRENCY,
+    });
+    const ratiosTo = (name, odd) =>
+      rates.get(chosen).flatMap((rate, round) => (round % 2 === odd ? [rate / rates.get(name)[round]] : []));
+    const best = names.reduce((a, b) => (median(ratiosTo(b, 1)) < median(ratiosTo(a, 1)) ? b : a));
+    const ratios = ratiosTo(best, 0);
     rows[model] = {
       "best of all": JSON.stringify(leaders[names.indexOf(best)].parameters[model]),
       found: JSON.stringify(found.results[0].parameters[model]),

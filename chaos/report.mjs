@@ -16,9 +16,10 @@ export function printReport(report, write) {
   table(write, "cause of a failure", excuses);
   table(write, "event", events);
   table(write, "requests that ended with their server", last);
-  for (const [server, { own, all }] of Object.entries(memory)) {
+  for (const [server, { own, all, course }] of Object.entries(memory)) {
     const text = ({ from, to, ratio }) => `${from.toFixed(0)} to ${to.toFixed(0)} MiB (${ratio.toFixed(3)})`;
     write(`\nmemory of ${server}: ${text(own)}; with its processes ${text(all)}`);
+    write(`its course: ${course.join(", ")}`);
   }
   write(`heap of program: ${heap.from.toFixed(1)} to ${heap.to.toFixed(1)} MiB`);
   write(faults.length === 0 ? "\nno faults" : `\n${faults.length} faults:`);

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Bytes of the disk that events fill. */
-const DISK = "24m";
+/** Bytes of the disk that events fill. The traces of an hour take some forty megabytes. */
+const DISK = "96m";
 
 const FAKETIME = ["/usr/lib/x86_64-linux-gnu/faketime", "/usr/lib/aarch64-linux-gnu/faketime"]
   .map((folder) => join(folder, "libfaketime.so.1"))

@@ -3,7 +3,7 @@
  * and pushes the branch. The first release begins the branch.
  */
 import { spawnSync } from "node:child_process";
-import { cpSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { root, run } from "./run.mjs";
 
@@ -17,7 +17,10 @@ if (!succeeds("worktree", "add", pages, "gh-pages")) {
   run("git", ["-C", pages, "checkout", "--orphan", "gh-pages"]);
   run("git", ["-C", pages, "rm", "-r", "--force", "--quiet", "."]);
 }
-cpSync(join(root, "site", "dist"), pages, { recursive: true });
+const built = join(root, "site", "dist");
+// Pages that this build no longer has must go.
+for (const name of readdirSync(built)) rmSync(join(pages, name), { recursive: true, force: true });
+cpSync(built, pages, { recursive: true });
 writeFileSync(join(pages, ".nojekyll"), "");
 run("git", ["-C", pages, "add", "--all"]);
 if (!succeeds("-C", pages, "diff", "--cached", "--quiet")) {

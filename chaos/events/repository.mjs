@@ -70,11 +70,7 @@ const diskFull = {
     try {
       await addVersionInParts(context, async (path, code) => {
         fill(ballast, folder);
-        try {
-          writeFileSync(path, code);
-        } catch (error) {
-          if (error.code !== "ENOSPC") throw error;
-        }
+        writeUntilFull(path, code);
         await sleep(random.between(500, TWO_POLLS_MS));
         rmSync(ballast);
       });
@@ -85,10 +81,18 @@ const diskFull = {
   },
 };
 
-/** Fills the disk of a folder with a file, but for one block. */
+/** Fills the disk of a folder with a file, but for one block. The server writes its traces to that disk meanwhile. */
 function fill(ballast, folder) {
   const { bavail, bsize } = statfsSync(folder);
-  writeFileSync(ballast, Buffer.alloc(Math.max(0, bavail - 1) * bsize));
+  writeUntilFull(ballast, Buffer.alloc(Math.max(0, bavail - 1) * bsize));
+}
+
+function writeUntilFull(path, data) {
+  try {
+    writeFileSync(path, data);
+  } catch (error) {
+    if (error.code !== "ENOSPC") throw error;
+  }
 }
 
 const modelRemoved = {

@@ -47,9 +47,16 @@ export class SharedMemoryClient {
 
   async #renew(random) {
     await this.close();
-    this.#left = random.between(1, 50);
+    this.#left = 0;
     this.#name = `${OBJECT_PREFIX}${randomUUID().slice(0, 8)}`;
-    this.#region = await SharedMemoryRegion.create(`/${this.#name}`, 2 * HALF);
-    await this.#client.registerSystemSharedMemory(this.#name, this.#region);
+    const region = await SharedMemoryRegion.create(`/${this.#name}`, 2 * HALF);
+    try {
+      await this.#client.registerSystemSharedMemory(this.#name, region);
+    } catch (error) {
+      region.destroy();
+      throw error;
+    }
+    this.#region = region;
+    this.#left = random.between(1, 50);
   }
 }

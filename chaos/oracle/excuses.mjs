@@ -10,9 +10,9 @@ const STATE_LOST = /an instance of model '([^']+)' failed, and the state of its 
 const SEQUENCE_GONE = /must specify the START flag on the first request of the sequence/;
 const NOT_SERVED =
   /Request for unknown model|is not at ready state|is not found|has no available versions|has stopped accepting new inference requests|was stopped before the request finished|was stopped$/;
-/** Connections that a server without descriptors could not accept, and instances that it could not start. */
+/** What a server without descriptors could not do: accept connections, start instances, open shared memory. */
 const NO_DESCRIPTOR =
-  /EMFILE|could not be started|cannot connect|incomplete answer|ECONNRESET|UND_ERR_SOCKET|No connection established|Connection dropped/;
+  /EMFILE|could not be started|Unable to open shared memory region|cannot connect|incomplete answer|ECONNRESET|UND_ERR_SOCKET|No connection established|Connection dropped/;
 const MEMORY_SPENT = /request refused: /;
 
 /**

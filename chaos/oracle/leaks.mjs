@@ -48,6 +48,9 @@ export function sharedObjects() {
   return readdirSync("/dev/shm").filter((name) => name.startsWith(OBJECT_PREFIX));
 }
 
+/** Parts of a run for each of which a report has the median of the resident memory. */
+const PARTS = 12;
+
 /** Samples the resident memory of the servers, and of the processes that they started. */
 export class MemoryWatch {
   /** `{ at, own, all }` by server, in MiB. */
@@ -80,7 +83,7 @@ export class MemoryWatch {
   }
 
   /**
-   * Memory after the warm-up and at the end: the median of a tenth of the samples each.
+   * Memory after the warm-up and at the end, each the median of a tenth of the samples, and its course.
    *
    * @param warmUp share of the run that counts as warm-up
    */
@@ -94,10 +97,21 @@ export class MemoryWatch {
           const [from, to] = [of(first, what), of(list.length - count, what)];
           return { from, to, ratio: to / from };
         };
-        return [name, { own: part("own"), all: part("all") }];
+        return [name, { own: part("own"), all: part("all"), course: courseOf(list) }];
       }),
     );
   }
+}
+
+/** Medians of equal parts of a run, in MiB. They tell growth from a step. */
+function courseOf(samples) {
+  const place = (part) => Math.floor((part * samples.length) / PARTS);
+  return Array.from({ length: Math.min(PARTS, samples.length) }, (_, part) => {
+    const own = samples
+      .slice(place(part), Math.max(place(part) + 1, place(part + 1)))
+      .map((sample) => sample.own);
+    return Math.round(median(own));
+  });
 }
 
 function median(values) {

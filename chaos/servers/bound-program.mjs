@@ -5,6 +5,7 @@
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { batch, sample, Triton, TritonError } from "@tritonjs/core";
+import { returnFreeMemory } from "@tritonjs/core/frontend";
 import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import { redisCache } from "@tritonjs/core/redis";
 import { grpc } from "@tritonjs/grpc";
@@ -13,6 +14,8 @@ import { inProcessTraffic } from "../load/in-process.mjs";
 import { MAX_BATCH } from "../repository/models.mjs";
 
 const { folder, redis, seed } = JSON.parse(process.argv[2]);
+
+returnFreeMemory();
 
 const line = (level) => (message) => process.stderr.write(`${level}1122 ${message}\n`);
 const triton = new Triton({

@@ -1,8 +1,11 @@
 import { fileURLToPath } from "node:url";
 import { controlledFiles, DOUBLE, SUM } from "../repository/models.mjs";
 import { writeFiles } from "../repository/write-files.mjs";
-import { HEAP_MB } from "./serve-command.mjs";
+import { HEAP_LIMITS } from "./serve-command.mjs";
 import { ServerProcess } from "./server-process.mjs";
+
+/** As docs/operations.md says for programs whose workers restart. `serve` sets them itself. */
+const MALLOC_LIMITS = { MALLOC_MMAP_THRESHOLD_: "4194304", MALLOC_TRIM_THRESHOLD_: "8388608" };
 
 const PROGRAM = fileURLToPath(new URL("./bound-program.mjs", import.meta.url));
 
@@ -17,13 +20,13 @@ export function startBoundServer({ folder, redis, seed, logFile, env, onInProces
     "modules/sum.mjs": SUM,
     "modules/double.onnx": controlled["loaded_onnx/1/model.onnx"],
   });
-  const args = [
-    `--max-old-space-size=${HEAP_MB}`,
-    "--expose-gc",
-    PROGRAM,
-    JSON.stringify({ folder, redis, seed }),
-  ];
-  const server = new BoundServer("program", args, { env, services: 3, logFile, ipc: true });
+  const args = [...HEAP_LIMITS, "--expose-gc", PROGRAM, JSON.stringify({ folder, redis, seed })];
+  const server = new BoundServer("program", args, {
+    env: { ...env, ...MALLOC_LIMITS },
+    services: 3,
+    logFile,
+    ipc: true,
+  });
   server.onInProcess = onInProcess;
   return server;
 }

@@ -1,4 +1,4 @@
-/* Three clients at once sum numbers from request to request, in process and over HTTP. */
+/* Three clients at once sum numbers from request to request, over HTTP. */
 import { Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
 import { bindAccumulator, bindOnnxAccumulator } from "./models.js";

@@ -20,8 +20,6 @@ export function bindAccumulator(triton: Triton) {
         return { sum: [[total.sum]] };
       }),
     config: { maxBatchSize: 16, sequence: { maxSequenceIdleMicroseconds } },
-    onSequenceEvict: ({ correlationId }, reason) =>
-      console.log(`sequence ${correlationId} is over: ${reason}`),
   });
 }
 

@@ -1,8 +1,12 @@
 import { sageMaker, vertexAi } from "@tritonjs/cloud";
 import { batch, Triton } from "@tritonjs/core";
+import { body, call } from "./call.js";
+import { multiModelEndpoint } from "./multi-model.js";
+import { serveByVariables } from "./variables.js";
 
 /*
- * A model behind the routes that SageMaker and Vertex AI call.
+ * A model behind the routes that SageMaker and Vertex AI call, an endpoint of many models, and servers that the
+ * environment variables of a platform describe.
  *
  *   npm start
  */
@@ -20,21 +24,18 @@ const { addresses } = await triton.serve({
     vertexAi({ port: 0, address: "127.0.0.1", predictRoute: "/predict", healthRoute: "/health" }),
   ],
 });
+const [sageMakerUrl, vertexAiUrl] = [addresses.sagemaker!.url, addresses["vertex-ai"]!.url];
 
-const body = JSON.stringify({ inputs: [{ name: "x", datatype: "FP32", shape: [1, 1], data: [21] }] });
-async function call(server: string, route: string, init?: RequestInit): Promise<void> {
-  const answer = await fetch(addresses[server]!.url + route, init);
-  const [values] = /"data":.*?\]/.exec(await answer.text()) ?? [];
-  console.log(`${server} ${route}: ${answer.status}${values === undefined ? "" : ` ${values}`}`);
-}
-
-await call("sagemaker", "/ping");
-await call("sagemaker", "/invocations", { method: "POST", body });
-await call("vertex-ai", "/health");
-await call("vertex-ai", "/predict", { method: "POST", body });
+await call("SageMaker", sageMakerUrl, "/ping");
+await call("SageMaker", sageMakerUrl, "/invocations", { method: "POST", body });
+await call("Vertex AI", vertexAiUrl, "/health");
+await call("Vertex AI", vertexAiUrl, "/predict", { method: "POST", body });
 // A header sends a prediction to another route. Routes that change the server are refused.
 for (const route of ["v2/models/double/infer", "v2/repository/models/double/unload"]) {
   console.log(`redirected to ${route}`);
   const headers = { "x-vertex-ai-triton-redirect": route };
-  await call("vertex-ai", "/predict", { method: "POST", body, headers });
+  await call("Vertex AI", vertexAiUrl, "/predict", { method: "POST", body, headers });
 }
+
+await multiModelEndpoint();
+await serveByVariables();

@@ -24,7 +24,7 @@ async function overHttp(prompt: string, seed: number): Promise<string> {
   return events.map((event) => JSON.parse(event.slice("data: ".length)).text_output).join("");
 }
 
-const client = new DecoupledModelClient(addresses.grpc!.url.replace(/^\w+:\/\//, ""), "text-generator");
+const client = new DecoupledModelClient(addresses.grpc!.url, "text-generator");
 
 /** A stream of gRPC. */
 async function overGrpc(prompt: string, seed: number): Promise<string> {

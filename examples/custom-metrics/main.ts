@@ -5,6 +5,7 @@ import { Counter, Histogram } from "prom-client";
 
 /*
  * Metrics of a program on the metrics page of its server: one that the model counts, and one of a diagnostics channel.
+ * The page also has metrics of the models, of the process and of its event loop.
  *
  *   npm start
  */
@@ -39,5 +40,5 @@ await Promise.all(lines.map((text) => count.inferSample({ text: [text] })));
 
 const { addresses } = await triton.serve({ frontends: [metrics({ port: 0 })] });
 const page = await (await fetch(`${addresses.metrics!.url}/metrics`)).text();
-for (const line of page.split("\n").sort())
-  if (/^(app_|nv_inference_(count|exec_count))/.test(line)) console.log(line);
+const shown = /^(app_|nv_inference_(count|exec_count)|nodejs_eventloop_utilization|process_resident_memory)/;
+for (const line of page.split("\n").sort()) if (shown.test(line)) console.log(line);

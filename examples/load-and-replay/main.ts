@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import { InferenceServerClient } from "@tritonjs/client/http";
 import { Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
 import { perf, readTrace, replayTrace, summarizeTrace, traceSummaryText } from "@tritonjs/tools";
@@ -14,7 +15,7 @@ import { perf, readTrace, replayTrace, summarizeTrace, traceSummaryText } from "
 
 const folder = await mkdtemp(join(tmpdir(), "load-"));
 process.chdir(folder);
-const triton = new Triton({ trace: { level: "TIMESTAMPS", rate: 1, file: "trace.json" } });
+const triton = new Triton({ trace: { file: "trace.json" } }); // no traces until a client asks for them
 triton.bind({
   modelName: "slow",
   inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
@@ -26,6 +27,17 @@ triton.bind({
   config: { maxBatchSize: 4 },
 });
 const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
+const { url } = addresses.http!;
+const { accessToken } = triton;
+
+const client = new InferenceServerClient(url, { accessToken });
+const { trace_level: initially } = await client.getTraceSettings();
+const { trace_level: now, trace_rate: rate } = await client.updateTraceSettings({
+  trace_level: ["TIMESTAMPS"],
+  trace_rate: "1",
+});
+console.log(`trace level ${initially}, then ${now} of every request (rate ${rate})`);
+await client.close();
 
 const terminal = {
   write: (text: string) => void process.stdout.write(text),
@@ -34,7 +46,7 @@ const terminal = {
 };
 // The commands of a shell: tritonjs perf, tritonjs trace summary and tritonjs replay.
 const load = ["--concurrency-range", "8", "--request-count", "200"];
-const access = ["-u", addresses.http!.url, "-H", `triton-access-token: ${triton.accessToken}`];
+const access = ["-u", url, "-H", `triton-access-token: ${accessToken}`];
 await perf(["-m", "slow", ...load, ...access], terminal);
 await triton.close(); // writes the trace
 console.log(traceSummaryText(summarizeTrace(await readTrace(["trace.json"]), 2)));

@@ -1,9 +1,12 @@
 import { gzipSync } from "node:zlib";
+import { InferenceServerClient } from "@tritonjs/client/grpc";
 import { sample, Triton } from "@tritonjs/core";
+import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
 
 /*
- * A budget for the memory of all requests, and a limit on what a compressed request may unpack to.
+ * A budget for the memory of all requests, a limit on what a compressed request may unpack to, and limits on the size of
+ * a single request.
  *
  *   npm start
  */
@@ -26,7 +29,13 @@ triton.bind({
     return { bytes: [x.data.length] };
   }),
 });
-const { addresses } = await triton.serve({ frontends: [http({ port: 0 })] });
+// A single request may have 12 MiB, and 64 KiB for the description of its tensors.
+const { addresses } = await triton.serve({
+  frontends: [
+    http({ port: 0, maxInputSize: 12 * MEBIBYTE }),
+    grpc({ port: 0, maxReceiveMessageSize: 12 * MEBIBYTE + 65_536 }),
+  ],
+});
 
 /** Sends a body of raw bytes, and describes the answer. */
 async function send(what: string, body: Uint8Array<ArrayBuffer>, headers: object = {}): Promise<string> {
@@ -53,4 +62,11 @@ console.log(await first);
 
 const bomb = new Uint8Array(gzipSync(new Uint8Array(12 * MEBIBYTE)));
 console.log(await send(`${bomb.length} bytes that unpack to 12 MiB`, bomb, { "content-encoding": "gzip" }));
+
+const tooLarge = new Uint8Array(14 * MEBIBYTE);
+console.log(await send("14 MiB over HTTP", tooLarge));
+const client = new InferenceServerClient(addresses.grpc!.url);
+const overGrpc = client.infer("size", { inputs: { x: tooLarge } });
+console.log(`14 MiB over gRPC: ${await overGrpc.catch((error: Error) => error.message)}`);
+client.close();
 console.log(`bytes in use at the end: ${triton.service.requestMemory.usedBytes}`);

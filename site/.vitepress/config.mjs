@@ -2,15 +2,15 @@ import { readFileSync } from "node:fs";
 import { slug } from "github-slugger";
 import { defineConfig } from "vitepress";
 
-/** What `build.mjs` has found: the version, the base of all addresses, and the sidebar. */
-const { version, base, sidebar } = JSON.parse(readFileSync(process.env.TRITONJS_SITE, "utf8"));
+/** What `build.mjs` has found: the version, the base of all addresses, the output folder, and the sidebar. */
+const { version, base, out, sidebar } = JSON.parse(readFileSync(process.env.TRITONJS_SITE, "utf8"));
 
 export default defineConfig({
   title: "tritonjs",
   description: "Triton's serving behaviour inside your Node.js process.",
   base,
   srcDir: ".pages",
-  outDir: `dist${base}`,
+  outDir: out,
   cleanUrls: false,
   // A link to a page that does not exist fails the build. Links to localhost are examples.
   ignoreDeadLinks: "localhostLinks",

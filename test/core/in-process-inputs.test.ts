@@ -26,6 +26,25 @@ describe("an in-process inference", () => {
     ]);
   });
 
+  it.each([
+    ["a symbol", Symbol("1"), "symbol"],
+    ["a text", "5", "string"],
+    ["a list", ["-1"], "object"],
+    ["null", null, "null"],
+    ["not a number", Number.NaN, "NaN"],
+  ])("rejects a time limit that is %s", async (_, timeoutMs, got) => {
+    triton = new Triton();
+    const model = triton.bind({
+      modelName: "m",
+      ...tensor("FP32", [1]),
+      inferFunc: batch(({ x }) => ({ y: x })),
+    });
+    await expect(model.inferSample({ x: [1] }, { timeoutMs: timeoutMs as never })).rejects.toMatchObject({
+      code: "INVALID_ARG",
+      message: `timeoutMs: expected a number of milliseconds, got ${got}`,
+    });
+  });
+
   it("rejects parameters that are not plain values before any other step", async () => {
     triton = new Triton();
     const model = triton.bind({

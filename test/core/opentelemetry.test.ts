@@ -9,6 +9,8 @@ import {
   PeriodicExportingMetricReader,
 } from "@opentelemetry/sdk-metrics";
 import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
   InMemorySpanExporter,
   type ReadableSpan,
   SimpleSpanProcessor,
@@ -17,6 +19,7 @@ import {
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import { batch, sample, Tensor, TritonError, type TritonOptions } from "@tritonjs/core";
+import { metrics } from "@tritonjs/http";
 import { openai } from "@tritonjs/openai";
 import { type OpenTelemetryOptions, openTelemetry, traceHeaders } from "@tritonjs/opentelemetry";
 import type { Parameters } from "@tritonjs/protocol";
@@ -441,4 +444,18 @@ it("meters count requests and batches of the program's meter provider", async ()
   ]);
   expect(counts("gen_ai.server.time_per_output_token")).toEqual([["writing", 1]]);
   await meters.shutdown();
+});
+
+it.each([
+  ["is an exemplar if the sampler keeps it", new AlwaysOnSampler(), 1],
+  ["is no exemplar if the sampler drops it", new AlwaysOffSampler(), 0],
+])("the trace of a request %s", async (_what, sampler, exemplars) => {
+  const triton = tracedTriton({ tracerProvider: new TracerProvider({ sampler }) });
+  const handle = triton.bind({ ...model("m"), inferFunc: batch(({ x }) => ({ y: x })) });
+  const { addresses } = await triton.serve({ frontends: [metrics({ port: 0 })] });
+  await handle.inferBatch({ x: [[1]] });
+  const headers = { accept: "application/openmetrics-text" };
+  const page = await (await fetch(`${addresses.metrics!.url}/metrics`, { headers })).text();
+  expect(page).toContain('tritonjs_request_duration_seconds_count{model="m",version="1"} 1');
+  expect(page.match(/# {trace_id="/g) ?? []).toHaveLength(exemplars);
 });

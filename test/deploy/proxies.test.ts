@@ -8,7 +8,7 @@ import { Replica } from "./replica.js";
 /** Longer than HAProxy needs to notice that a replica is not ready, and than a sequence of the load. */
 const EXIT_DELAY_SECS = 6;
 
-/** Enough for the exit delay and the start of three servers on a busy machine. */
+/** Enough for the exit delays and the starts of three servers beside a load, on a busy machine. */
 const RESTARTS_MS = 240_000;
 
 const note = (product: Product) => (programOf(product) === undefined ? ` (skipped: no ${product} here)` : "");
@@ -102,23 +102,27 @@ describe.each<Product>(["haproxy", "nginx"])("three replicas behind %s", (produc
     RESTARTS_MS,
   );
 
-  it.skipIf(missing)(`lose no more than what a killed one was running${note(product)}`, async () => {
-    const careless = new ProxiedLoad(proxy);
-    const careful = new ProxiedLoad(proxy, { retryLostInferences: true });
-    await moreAnswers(careless);
-    await replicas[0]!.kill();
-    await moreAnswers(careless);
-    await replicas[0]!.startAgain();
-    await allUp();
-    await moreAnswers(careful);
-    for (const load of [careless, careful]) await load[Symbol.asyncDispose]();
-    expect(careful.lostRequests).toEqual([]);
-    // Each loop has one request in flight.
-    expect(careless.lostRequests.length).toBeLessThanOrEqual(6);
-    for (const load of [careless, careful]) {
-      for (const text of load.lostSequences) expect(text).not.toContain("wrong sum");
-    }
-  });
+  it.skipIf(missing)(
+    `lose no more than what a killed one was running${note(product)}`,
+    async () => {
+      const careless = new ProxiedLoad(proxy);
+      const careful = new ProxiedLoad(proxy, { retryLostInferences: true });
+      await moreAnswers(careless);
+      await replicas[0]!.kill();
+      await moreAnswers(careless);
+      await replicas[0]!.startAgain();
+      await allUp();
+      await moreAnswers(careful);
+      for (const load of [careless, careful]) await load[Symbol.asyncDispose]();
+      expect(careful.lostRequests).toEqual([]);
+      // Each loop has one request in flight.
+      expect(careless.lostRequests.length).toBeLessThanOrEqual(6);
+      for (const load of [careless, careful]) {
+        for (const text of load.lostSequences) expect(text).not.toContain("wrong sum");
+      }
+    },
+    RESTARTS_MS,
+  );
 
   it.skipIf(missing)(`pass streams of responses on${note(product)}`, async () => {
     const client = new InferenceServerClient(proxy.grpc, { sequenceHeader: "x-sequence-id" });

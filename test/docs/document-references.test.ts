@@ -16,7 +16,7 @@ function manifest(folder: string): Manifest {
 }
 
 /** Commands of npm itself. */
-const NPM_COMMANDS = ["ci", "exec", "install", "pack", "publish", "rebuild"];
+const NPM_COMMANDS = ["ci", "exec", "install", "login", "pack", "publish", "rebuild"];
 
 const scripts = manifest(".").scripts ?? {};
 const [readme] = documents();

@@ -62,8 +62,16 @@ describe.each(parts)("$name", ({ name, state }) => {
     expect(left.filter((word) => !JOINTS.has(word))).toEqual([]);
   });
 
-  it("has an example", () => {
-    expect(features.some(({ example }) => example !== "")).toBe(true);
+  it("links each feature to an example, to which its page links too", () => {
+    for (const { name, page, example } of features) {
+      const [, folder] = /^\[[\w-]+\]\(\.\.\/(examples\/[\w-]+)\)$/.exec(example) ?? [];
+      expect(folder, name).toBeDefined();
+      expect(existsSync(join(repositoryRoot, folder!, "README.md")), name).toBe(true);
+      const [, document] = /\(([\w-]+\.md)/.exec(page)!;
+      expect(read(`docs/${document}`).includes(folder!), `${name}: ${document} links to ${folder}`).toBe(
+        true,
+      );
+    }
   });
 
   it("links each feature to its page and to tests that exist", () => {

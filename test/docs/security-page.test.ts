@@ -25,6 +25,7 @@ import {
 import { DEFAULT_HTTP_LIMITS } from "../../packages/http/src/server/http-limits.js";
 import { MOST_TOOLS } from "../../packages/openai/src/chat/tools.js";
 import { MOST_INPUTS } from "../../packages/openai/src/embeddings/embedding-request.js";
+import { MOST_LEVELS } from "../../packages/openai/src/fields/fields.js";
 import { MAX_BODY_SIZE, MAX_CHOICES } from "../../packages/openai/src/openai-handler.js";
 import { repositoryRoot } from "../support/repository.js";
 
@@ -87,6 +88,7 @@ const limits: Readonly<Record<string, string>> = {
   "choices of an OpenAI request": count(MAX_CHOICES),
   "tools of a chat": count(MOST_TOOLS),
   "inputs of an embeddings request": count(MOST_INPUTS),
+  "levels of JSON that an OpenAI request passes on": count(MOST_LEVELS),
 };
 
 describe("the table of limits", () => {

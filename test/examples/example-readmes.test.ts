@@ -18,7 +18,7 @@ describe.each(examples)("the README of examples/%s", (name) => {
     ]);
     const [, introduction] = /^# .*\n\n([^#]+)\n\n## Run\n/.exec(text) ?? [];
     expect(introduction?.length).toBeGreaterThan(60);
-    expect(text).toMatch(/^(?:```text|# 200 .*)$/m);
+    expect(text).toMatch(/^## Run\n[\s\S]*\bExpected output\b[\s\S]*^(?:```text|# 200 .*)$[\s\S]*^## Read$/m);
   });
 
   it("names commands that the example has", () => {

@@ -11,19 +11,23 @@ describe("the example of a server", () => {
     "request-limits",
     "warm-up-and-drain",
     "load-and-replay",
+    "tuning",
     "command-line",
     "openai-endpoints",
     "tool-calls",
     "client-calls",
     "classification",
     "cross-origin",
+    "cloud-repository",
+    "grpc-reflection",
   ])("%s runs to its end and prints what its README promises", (name) => expectPromisedOutput(name));
 
-  it("dashboard runs to its end and prints what its README promises", () =>
-    expectPromisedOutput("dashboard", "--once"));
+  it.each(["dashboard", "browser-and-edge"])("%s runs once and prints what its README promises", (name) =>
+    expectPromisedOutput(name, "--once"),
+  );
 
-  it.skipIf(process.platform === "win32")(
-    "shared-memory runs to its end and prints what its README promises (Linux and macOS)",
-    () => expectPromisedOutput("shared-memory"),
+  it.skipIf(process.platform === "win32").each(["shared-memory", "deployment"])(
+    "%s runs to its end and prints what its README promises (Linux and macOS)",
+    (name) => expectPromisedOutput(name),
   );
 });

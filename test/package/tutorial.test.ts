@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { LINES } from "../../scripts/node-lines.mjs";
@@ -28,7 +28,7 @@ const [, quickStart, promised] =
   )!;
 
 /** The typed program of the page. Node runs it from 22.18 on. */
-const [, typed] = /Save this as `typed\.ts`.*?^```ts\n(.*?)^```$/ms.exec(page)!;
+const [, typed] = /Save this as `typed\.mts`.*?^```ts\n(.*?)^```$/ms.exec(page)!;
 
 const packed = new PackedPackages();
 beforeAll(() => packed.pack(), TIMEOUT_MS);
@@ -44,6 +44,10 @@ describe.each(LINES.map((line) => ({ line, ...nodeOfLine(line) })))(
     beforeAll(async () => {
       if (node === undefined) return;
       folder = packed.project(`tutorial-${line}`, PACKAGES, others).folder;
+      // As `npm init -y` of npm 11 writes it.
+      const manifest = join(folder, "package.json");
+      const fields = JSON.parse(readFileSync(manifest, "utf8"));
+      writeFileSync(manifest, JSON.stringify({ ...fields, type: "commonjs" }));
       const flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"];
       const options = { cwd: folder, env: { PATH }, shell: process.platform === "win32" };
       await succeed(new Program("npm", ["install", ...flags], options));
@@ -76,8 +80,8 @@ describe.each(LINES.map((line) => ({ line, ...nodeOfLine(line) })))(
     );
 
     it.skipIf(node === undefined || line === "20")("run the tutorial's typed program", async () => {
-      project.write("typed.ts", typed!);
-      const { code, stdout } = await start("typed.ts").ended;
+      project.write("typed.mts", typed!);
+      const { code, stdout } = await start("typed.mts").ended;
       expect({ code, stdout }).toEqual({ code: 0, stdout: "6\nINVALID_ARG\n" });
     });
 

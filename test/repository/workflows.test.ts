@@ -32,10 +32,11 @@ describe.each(workflows)("the workflow %s", (_, text) => {
     expect(missing).toEqual([]);
   });
 
-  it("uses actions of a fixed major version, and existing workflows", () => {
+  // A tag can be moved to another commit after it was reviewed.
+  it("names actions by commit with their version, and existing workflows", () => {
     for (const used of valuesOf(text, "uses")) {
       if (used.startsWith("./")) expect(existsSync(join(repositoryRoot, used))).toBe(true);
-      else expect(used).toMatch(/^[\w-]+\/[\w-]+@v\d+$/);
+      else expect(used).toMatch(/^[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
     }
   });
 
@@ -53,10 +54,20 @@ it("the workflows run the tests, and release only after them", () => {
   ]);
   expect(valuesOf(ci, "node")).toEqual([`[${LINES.join(", ")}]`]);
   expect(valuesOf(release, "uses")).toContain("./.github/workflows/ci.yml");
-  expect(valuesOf(release, "needs")).toEqual(["test"]);
+  expect(valuesOf(release, "needs")).toEqual(["test", "release"]);
   expect(valuesOf(release, "version-script|publish-script")).toEqual([
     "npm run release:version",
     "npm run release:publish",
+  ]);
+});
+
+it("a release publishes its documentation site", () => {
+  const [docs, release] = [read(FOLDER, "docs.yml"), read(FOLDER, "release.yml")];
+  expect(valuesOf(release, "uses")).toContain("./.github/workflows/docs.yml");
+  expect(docs).toMatch(/^ {2}workflow_call:$/m);
+  expect(valuesOf(docs, "run")).toEqual([
+    expect.stringMatching(/^npm run docs -- --base \/\$\{\{ github.event.repository.name \}\}\/$/),
+    "npm run release:site",
   ]);
 });
 

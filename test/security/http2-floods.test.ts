@@ -100,6 +100,21 @@ describe("a client that never reads", () => {
   });
 });
 
+describe("a frame of a wrong length in the read that ends its session", () => {
+  const goaway = frameOf(FRAME.GOAWAY, 0, Buffer.alloc(8));
+  const call = openFrame(1, STREAM_INFER);
+  const badPing = frameOf(FRAME.PING, 0, Buffer.alloc(7));
+  it.each([
+    ["GOAWAY and a call", [goaway, call]],
+    ["GOAWAY and a call that is reset", [goaway, call, resetFrame(1)]],
+  ])("behind %s stops no other client", async (_what, frames) => {
+    const server = await openServer();
+    const { socket } = await rawConnection(server.grpcPort);
+    await new Promise((resolve) => socket.write(Buffer.concat([...frames, badPing]), resolve));
+    await server.serves();
+  });
+});
+
 describe("frames that cost nothing to send", () => {
   it("of settings and priorities do not stop other clients", async () => {
     const server = await openServer();

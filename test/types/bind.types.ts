@@ -45,6 +45,21 @@ triton.bind({
   }),
 });
 
+// Rows may be typed arrays of the data type.
+triton.bind({
+  modelName: "rows",
+  inputs: [{ name: "x", dtype: "FP32", shape: [2] }],
+  outputs: [{ name: "y", dtype: "FP32", shape: [2] }],
+  // @ts-expect-error
+  inferFunc: batch(() => ({ y: [new Float64Array(2)] })),
+});
+triton.bind({
+  modelName: "rows",
+  inputs: [{ name: "x", dtype: "FP32", shape: [2] }],
+  outputs: [{ name: "y", dtype: "FP32", shape: [2] }],
+  inferFunc: batch(() => ({ y: [new Float32Array(2), new Float32Array(2)] })),
+});
+
 triton.bind({
   modelName: "plain",
   inputs: [{ name: "x", dtype: "UINT8", shape: [2] }],

@@ -16,6 +16,7 @@ const triton = new Triton();
 const { label } = await triton.infer("typed_resnet", { image: new Float32Array(3) });
 expectType<BytesArray>()(label);
 await triton.infer("typed_resnet", { image: new Float32Array(3), "size-hint": new BigInt64Array(2) });
+await triton.infer("typed_resnet", { image: [new Float32Array(3)] });
 const { y } = await triton.infer("typed_source", {});
 expectType<NdArray<Uint16Array>>()(y);
 

@@ -6,6 +6,9 @@ const SUGGESTED = 4096;
 
 const CODES: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE"]);
 
+/** Node 26 gives no code when it cannot open a `package.json`. */
+const TEXTS = /\bE[MN]FILE\b|too many open files/;
+
 /**
  * Message for an error caused by too few open files; undefined for any other error. This file has no imports, because
  * an import may fail for the same reason.
@@ -21,7 +24,7 @@ export function descriptorFault(error: unknown): string | undefined {
 
 function isOutOfDescriptors(error: unknown): boolean {
   for (let one = error; one instanceof Error; one = one.cause) {
-    if (CODES.has((one as NodeJS.ErrnoException).code) || /\bE[MN]FILE\b/.test(one.message)) return true;
+    if (CODES.has((one as NodeJS.ErrnoException).code) || TEXTS.test(one.message)) return true;
   }
   return false;
 }

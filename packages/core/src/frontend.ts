@@ -29,6 +29,7 @@ export { lineLogger } from "./observe/log/line-logger.js";
 export { LOG_FORMATS, Log, type LogChanges, type LogSettings } from "./observe/log/log.js";
 export type { LogEntry, LogLevel } from "./observe/log/log-tail.js";
 export type { LogSubject } from "./observe/log/logger.js";
+export { residentBytes } from "./observe/machine/resident-bytes.js";
 export {
   readTraceCount,
   readTraceLevels,
@@ -48,6 +49,7 @@ export { type MemoryRefusals, RequestMemory } from "./request-memory/request-mem
 export type { RequestShare } from "./request-memory/request-share.js";
 export { classify } from "./response/classify.js";
 export { fixMallocThresholds } from "./server/malloc-thresholds.js";
+export { returnFreeMemory } from "./server/malloc-trim.js";
 export { VERSION } from "./server/version.js";
 export { Authentication } from "./service/authentication.js";
 export type {

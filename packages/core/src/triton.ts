@@ -229,7 +229,7 @@ export class Triton implements AsyncDisposable {
    *
    * @throws TritonError when a model failed to load or a port is taken. Then no frontend stays open. INVALID_ARG for
    * an unknown option, UNAVAILABLE with the reason PACKAGE_NOT_INSTALLED if threads are wanted without
-   * `@tritonjs/frontend-threads`.
+   * `@tritonjs/frontend-threads`, and UNSUPPORTED if they are wanted on macOS or Windows.
    */
   async serve(
     options: {

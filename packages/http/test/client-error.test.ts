@@ -7,7 +7,7 @@ import { answerClientError } from "../src/server/client-error.js";
 it("the server closes the connection of a client that stays after a parse error", async () => {
   const server = createServer();
   onTestFinished(() => void server.close());
-  server.on("clientError", answerClientError);
+  server.on("clientError", (error, socket) => answerClientError(error, socket as Socket, false));
   server.listen(0);
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;

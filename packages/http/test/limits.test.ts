@@ -4,7 +4,7 @@ import { PackedNumbers } from "../src/json/json-value.js";
 import { parseJson } from "../src/json/parse-json.js";
 import { IdentityService, identityConfig } from "./support/identity-service.js";
 import { oneConnection, send } from "./support/send.js";
-import { sendRaw } from "./support/speak.js";
+import { sendRaw, sendRawToEnd } from "./support/speak.js";
 import { startHttp } from "./support/start-http.js";
 
 const path = "/v2/models/m/infer";
@@ -116,6 +116,38 @@ it("Expect: 100-continue is answered before the body", async () => {
   const port = await startHttp(identity());
   const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: ${good.length}\r\n\r\n`;
   expect(await sendRaw(port, head, "\r\n\r\n")).toMatch(/^HTTP\/1\.1 100 /);
+});
+
+it("Expect: 100-continue is not answered within an answer that waits for an earlier one", async () => {
+  const service = identity();
+  const port = await startHttp(service);
+  service.onRequest = (request) => {
+    if (service.requests.length === 1) return;
+    service.answer(request);
+    setImmediate(() => service.answer(service.requests[0]!));
+  };
+  // An answer that is written in pieces.
+  const count = 20_000;
+  const many = good.replace("[1]", `[${count}]`).replace("[1]", `[${Array(count).fill(1)}]`);
+  const post = (body: string, headers = "") =>
+    `POST ${path} HTTP/1.1\r\nHost: x\r\n${headers}Content-Length: ${body.length}\r\n\r\n${body}`;
+  const second = post(many, "Expect: 100-continue\r\nConnection: close\r\n");
+  const answers = (await sendRawToEnd(port, post(good) + second)).split("HTTP/1.1 ").slice(1);
+  const [head, body] = answers.at(-1)!.split("\r\n\r\n");
+  expect(head).toMatch(/^200 OK/);
+  expect(head!.toLowerCase()).toContain(`content-length: ${body!.length}\r\n`);
+});
+
+it("a request that cannot be parsed is answered after the requests before it", async () => {
+  const service = identity();
+  const port = await startHttp(service);
+  service.onRequest = async (request) => {
+    for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+    service.answer(request);
+  };
+  const one = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${good.length}\r\n\r\n${good}`;
+  const answers = (await sendRawToEnd(port, `${one}GARBAGE\r\n\r\n`)).split("HTTP/1.1 ").slice(1);
+  expect(answers.map((answer) => answer.slice(0, 3))).toEqual(["200", "405"]);
 });
 
 describe("a client that leaves", () => {

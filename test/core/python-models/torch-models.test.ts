@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,12 +6,15 @@ import { promisify } from "node:util";
 import { Triton } from "@tritonjs/core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { outcomeOf } from "../../support/outcome.js";
-import { hasPython, patientPython, pythonProgram, withoutPython } from "../../support/python.js";
+import {
+  hasPython,
+  hasTorch,
+  patientPython,
+  pythonProgram,
+  withoutPython,
+  withoutTorch,
+} from "../../support/python.js";
 import { RepositoryOnDisk } from "../../support/repository-on-disk.js";
-
-const hasTorch =
-  hasPython && spawnSync(pythonProgram, ["-c", "import torch"], { stdio: "ignore" }).status === 0;
-const withoutTorch = hasTorch ? "" : ` (skipped: ${pythonProgram || "python3"} has no torch)`;
 
 const fp32 = (kind: string, name: string, dims = "-1", more = "") =>
   `${kind} [ { name: "${name}" data_type: TYPE_FP32 dims: [ ${dims} ] ${more} } ]`;

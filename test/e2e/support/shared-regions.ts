@@ -30,6 +30,7 @@ export async function grpcUrl(triton: Triton, transport: "http2" | "grpc-js"): P
     const { addresses } = await triton.serve({ frontends: [grpc({ port: 0 })] });
     return addresses.grpc!.url;
   }
+  await triton.ready();
   const { url, close } = await openGrpcJsServer(triton);
   onTestFinished(close);
   return url;

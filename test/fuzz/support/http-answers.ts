@@ -1,3 +1,4 @@
+import { constants, gunzipSync, inflateSync } from "node:zlib";
 import { expectThat } from "../engine/target.js";
 import type { HttpAnswer } from "./answers.js";
 
@@ -30,9 +31,17 @@ export function readHttpAnswers(received: Buffer, sent: Uint8Array): HttpAnswer[
     at = next;
     // An answer to HEAD cannot be told from one whose body is empty.
     if (mayHead && body.length === 0) continue;
-    answers.push({ status: Number(status), contentType: header("content-type") ?? "", body });
+    const decoded = decode(body, header("content-encoding"));
+    answers.push({ status: Number(status), contentType: header("content-type") ?? "", body: decoded });
   }
   return answers;
+}
+
+/** A body as it was before its compression. A stream that ended early has no whole one. */
+function decode(body: Buffer, encoding: string | undefined): Buffer {
+  const finishFlush = constants.Z_SYNC_FLUSH;
+  if (encoding === "gzip") return gunzipSync(body, { finishFlush });
+  return encoding === "deflate" ? inflateSync(body, { finishFlush }) : body;
 }
 
 function readBody(

@@ -1,5 +1,10 @@
 import { type Frontend, Triton } from "@tritonjs/core";
-import { fixMallocThresholds, type InferenceService, lineLogger } from "@tritonjs/core/frontend";
+import {
+  fixMallocThresholds,
+  type InferenceService,
+  lineLogger,
+  returnFreeMemory,
+} from "@tritonjs/core/frontend";
 import { statusText } from "@tritonjs/protocol";
 import { descriptorFault } from "../descriptor-fault.js";
 import type { Extensions } from "../extensions.js";
@@ -34,6 +39,7 @@ export async function serve(
 ): Promise<number> {
   const { values, warnings } = readArguments(args, terminal.environment);
   fixMallocThresholds(terminal.environment);
+  returnFreeMemory();
   const traces = traceSettings(values, terminal.environment);
   let triton: Triton | undefined;
   const format = () => triton?.service.log.settings.format ?? values["log-format"];

@@ -31,9 +31,18 @@ export async function awaitReady(
   }
 }
 
-/** True for a finite time limit. */
+/**
+ * True for a finite time limit.
+ *
+ * @throws TritonError INVALID_ARG for a value that is not a number, from callers without TypeScript
+ */
 export function isLimited(timeoutMs: number | undefined): timeoutMs is number {
-  return timeoutMs !== undefined && timeoutMs < Number.POSITIVE_INFINITY;
+  if (timeoutMs === undefined) return false;
+  if (typeof timeoutMs === "number" && !Number.isNaN(timeoutMs)) return timeoutMs < Number.POSITIVE_INFINITY;
+  const got = typeof timeoutMs === "number" ? "NaN" : timeoutMs === null ? "null" : typeof timeoutMs;
+  throw new TritonError("INVALID_ARG", `timeoutMs: expected a number of milliseconds, got ${got}`, {
+    reason: "INVALID_OPTION",
+  });
 }
 
 function untilGivenUp(

@@ -46,6 +46,9 @@ export function sendInProcess(
   const { signal, timeoutMs, sequence } = options;
   if (options.parameters !== undefined) checkParameters(model.name, options.parameters);
   if (signal?.aborted) throw cancelledError(signal);
+  const deadline = isLimited(timeoutMs)
+    ? earlier(options.deadline, timeoutMs, clock.now())
+    : options.deadline;
   const correlationId = typeof sequence?.id === "number" ? toId(sequence.id) : sequence?.id;
   // A nested call is traced only if the request that caused it is.
   const sampled = options.callers === undefined ? model.tracing?.sample(model.name) : undefined;
@@ -57,7 +60,7 @@ export function sendInProcess(
     parameters: options.parameters,
     priority: options.priority,
     queueTimeoutMicroseconds: options.queueTimeoutMicroseconds,
-    deadline: isLimited(timeoutMs) ? earlier(options.deadline, timeoutMs, clock.now()) : options.deadline,
+    deadline,
     callers: options.callers,
     correlationId,
     sequenceStart: sequence?.start,

@@ -40,3 +40,12 @@ export const realClock: Clock = {
     setImmediate(run);
   },
 };
+
+/** The real clock, with timers that do not keep the process alive. */
+export const quietClock: Pick<Clock, "now" | "setTimer"> = {
+  now: realClock.now,
+  setTimer(delayMs, run) {
+    const timer = setTimeout(run, delayMs).unref();
+    return { cancel: () => clearTimeout(timer) };
+  },
+};

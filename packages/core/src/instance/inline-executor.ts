@@ -2,6 +2,7 @@ import { AsyncResource } from "node:async_hooks";
 import type { Execution, ExecutionResult, Executor } from "./executor.js";
 import type { ImportedModel } from "./import-callable.js";
 import { releaseHeld } from "./instance-holdings.js";
+import { type LoopShare, loopShareOf } from "./loop-share.js";
 import { type Callable, runCallable } from "./run-callable.js";
 import { runDecoupled } from "./run-decoupled.js";
 
@@ -10,10 +11,14 @@ export class InlineExecutor implements Executor {
   readonly isolation = "inline";
   readonly mustFinish = false;
   readonly details = {};
+  onRoom: Executor["onRoom"];
   readonly #load: (running: Iterable<Execution>) => Promise<ImportedModel>;
   /** Batches that the module works on; undefined for a callback, which has no logger. */
   readonly #running: Set<Execution> | undefined;
   readonly #asyncContext = new AsyncResource("TritonInstance");
+  readonly #roomAgain = (): void => this.onRoom?.();
+  /** Undefined until it has run a batch. */
+  #share: LoopShare | undefined;
   #model: ImportedModel | undefined;
 
   /** @param callable the callback, or a function that imports its module, given the batches that run at any time */
@@ -23,16 +28,27 @@ export class InlineExecutor implements Executor {
     this.#running = isModule ? new Set() : undefined;
   }
 
+  get capacity(): number {
+    const share = this.#share;
+    if (share === undefined || !share.isSpent) return 1;
+    share.whenRenewed(this.#roomAgain);
+    return 0;
+  }
+
   async start(): Promise<void> {
     this.#model = await this.#load(this.#running ?? []);
   }
 
   async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
-    const { within } = execution;
+    const { clock, within } = execution;
+    const startedAt = clock.now();
     // Not in the context of the request that started the batch.
-    return this.#asyncContext.runInAsyncScope(() =>
+    const results = this.#asyncContext.runInAsyncScope(() =>
       within === undefined ? this.#run(execution) : within(() => this.#run(execution)),
     );
+    this.#share ??= loopShareOf(clock);
+    this.#share.spend(clock.now() - startedAt, clock);
+    return results;
   }
 
   async stop(): Promise<void> {

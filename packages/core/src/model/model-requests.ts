@@ -168,7 +168,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     const now = clock.now();
     trace.end(now, error);
     const { traceId } = trace;
-    if (traceId === undefined || error !== undefined) return;
+    if (traceId === undefined || !trace.sampled || error !== undefined) return;
     statistics.requestDurations.exemplify(now - request.queueStart, traceId, clock.wallNow());
   }
 

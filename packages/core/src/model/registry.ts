@@ -3,7 +3,7 @@ import type { MemberOf } from "./ensemble-members.js";
 import { ModelVersion } from "./model-version.js";
 import { parseVersion } from "./parse-version.js";
 import { isReady, pickNamespace, pickVersion, type Versions } from "./pick-version.js";
-import type { RegisteredVersion } from "./registered-version.js";
+import { AbsentVersion, type RegisteredVersion } from "./registered-version.js";
 
 /** All model versions by name, and the look-ups of the protocol with Triton's texts. */
 export class ModelRegistry {
@@ -56,10 +56,18 @@ export class ModelRegistry {
     this.#changed();
   }
 
-  /** Keeps a version that look-ups no longer find in `models` until it is unloaded. */
+  /**
+   * Keeps a version that look-ups no longer find in `models` until it is unloaded. Then only its state and the reason are
+   * kept: a model may get new versions for as long as the server runs.
+   */
   retire(model: ModelVersion, unloaded: Promise<void>): void {
     this.#retired.add(model);
-    void unloaded.finally(() => this.#retired.delete(model));
+    void unloaded.finally(() => {
+      this.#retired.delete(model);
+      const { name, namespace, version, state, reason } = model;
+      if (this.#models.get(name)?.get(namespace)?.get(version) !== model) return;
+      this.add(new AbsentVersion(name, namespace, version, state, reason));
+    });
   }
 
   /**

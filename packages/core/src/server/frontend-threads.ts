@@ -44,7 +44,7 @@ export function defaultFrontendThreads(cores: number): number {
  * threads cannot share a port here, or the package is not installed.
  *
  * @returns the frontends in the order in which they are to be opened
- * @throws TritonError UNAVAILABLE without the package, or without a way to share a port.
+ * @throws TritonError UNAVAILABLE without the package, or without a way to share a port; UNSUPPORTED on macOS and Windows.
  */
 export async function placeFrontends(
   frontends: readonly Frontend[],
@@ -56,9 +56,13 @@ export async function placeFrontends(
   const isAsked = threads !== "auto";
   if (!canSharePorts()) {
     if (!isAsked) return frontends;
+    if (process.platform === "darwin" || process.platform === "win32") {
+      const text = `frontend threads cannot share a port on ${process.platform}: they need Linux`;
+      throw new TritonError("UNSUPPORTED", text, { reason: "PLATFORM_NOT_SUPPORTED" });
+    }
     throw new TritonError(
       "UNAVAILABLE",
-      "frontend threads cannot share a port here: they need Linux, and Node.js 22.12 or newer or the package 'koffi'",
+      "frontend threads cannot share a port here: they need Node.js 22.12 or newer, or the package 'koffi'",
       { reason: "PACKAGE_NOT_INSTALLED" },
     );
   }

@@ -1,4 +1,6 @@
 import { performance } from "node:perf_hooks";
+import { getHeapStatistics } from "node:v8";
+import { residentBytes } from "@tritonjs/core/frontend";
 
 /** What this process used since the last look. */
 export interface ProcessUsage {
@@ -24,7 +26,11 @@ export class ProcessMeter {
     this.#cpu = process.cpuUsage();
     this.#loop = performance.eventLoopUtilization();
     this.#at = now;
-    const { rss, heapUsed } = process.memoryUsage();
-    return { cpu: (user + system) / 1000 / elapsedMs, eventLoop, residentBytes: rss, heapBytes: heapUsed };
+    return {
+      cpu: (user + system) / 1000 / elapsedMs,
+      eventLoop,
+      residentBytes: residentBytes(),
+      heapBytes: getHeapStatistics().used_heap_size,
+    };
   }
 }

@@ -74,6 +74,7 @@ function engineClock(aheadMs: number) {
 export class MirroredTrace implements RequestTrace {
   readonly traceId = undefined;
   readonly traceparent = undefined;
+  readonly sampled = true;
   readonly #control: Control;
   readonly #modelName: string;
   readonly #arrival: RequestArrival;

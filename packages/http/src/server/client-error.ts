@@ -15,21 +15,30 @@ export type ClientErrorBody = (message: string) => PlainJson;
 /** Triton's form of an error. */
 export const tritonErrorBody: ClientErrorBody = (message) => ({ error: message });
 
-/** Answers a request that could not be parsed, and closes its connection. */
+/**
+ * Answers a request that could not be parsed, and closes its connection.
+ *
+ * @param hasBegun whether a part of another answer to the request was sent already; then only the connection ends
+ */
 export function answerClientError(
   error: NodeJS.ErrnoException,
   socket: Socket,
+  hasBegun: boolean,
   bodyOf: ClientErrorBody = tritonErrorBody,
 ): void {
-  if (!socket.writable || error.code === "ECONNRESET") {
+  if (!socket.writable) {
     socket.destroy();
     return;
   }
+  if (!hasBegun) socket.write(answerTo(error, bodyOf));
+  lingeringClose(socket);
+}
+
+function answerTo(error: NodeJS.ErrnoException, bodyOf: ClientErrorBody): string {
   const [status, message] = answers[error.code ?? ""] ?? ["400 Bad Request", "Bad Request"];
   const body = toJsonBytes(bodyOf(message));
-  socket.write(
+  return (
     `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
-      `Connection: close\r\n\r\n${body}`,
+    `Connection: close\r\n\r\n${body}`
   );
-  lingeringClose(socket);
 }

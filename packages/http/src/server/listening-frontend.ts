@@ -19,6 +19,7 @@ import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import type { FastifyServerOptions } from "../fastify/fastify.js";
 import { answerDirectly } from "../node/direct-listener.js";
 import type { V2Handler } from "../v2/v2-handler.js";
+import { answerExpectation } from "./answer-expectation.js";
 import { answerClientError, type ClientErrorBody } from "./client-error.js";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits, limitOptions } from "./http-limits.js";
 import { OpenConnections } from "./open-connections.js";
@@ -77,9 +78,17 @@ export class ListeningFrontend implements Frontend {
     // The first server gets the connections of all addresses, and can end all of them when it stops.
     const { port, servers } = await listenOnAll<Server>({ ...this.#options, reusePort, lookup }, (first) => {
       if (first !== undefined) return createSocketServer({ noDelay: true }, handOver(first));
-      const server = openServer(limits, resolved, listener, clientErrorBody);
+      const server = openServer(limits, resolved, listener);
       const { sendTimeoutMs } = { ...DEFAULT_HTTP_LIMITS, ...limits };
-      connections = new OpenConnections(server, tls !== undefined, sendTimeoutMs);
+      const open = new OpenConnections(server, tls !== undefined, sendTimeoutMs);
+      server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+        if (error.code === "ECONNRESET") socket.destroy();
+        else
+          open.afterAnswers(socket, (hasBegun) =>
+            answerClientError(error, socket, hasBegun, clientErrorBody),
+          );
+      });
+      connections = open;
       return server;
     });
     const onFault = acceptFaults(service.log, this.name);
@@ -130,12 +139,14 @@ function openServer(
   limits: ListenOptions["limits"],
   tls: ResolvedTlsOptions | undefined,
   listener: RequestListener,
-  clientErrorBody: ClientErrorBody | undefined,
 ): HttpServer {
   const options = limitOptions(limits);
   const server =
     tls === undefined ? createServer(options, listener) : createTlsServer({ ...options, ...tls }, listener);
-  server.on("clientError", (error, socket) => answerClientError(error, socket as Socket, clientErrorBody));
+  server.on("checkContinue", (request, response) => {
+    answerExpectation(response);
+    server.emit("request", request, response);
+  });
   return server;
 }
 

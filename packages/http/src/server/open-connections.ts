@@ -25,6 +25,8 @@ interface Connection {
   unread: IncomingMessage | undefined;
   /** Whether the connection was ended, and only waits for its client. */
   lingers: boolean;
+  /** Whether the client sent bytes that could not be parsed. The parser reports an error for each further piece. */
+  isUnreadable: boolean;
 }
 
 /** The connections of a server, and the requests in flight on each. */
@@ -99,6 +101,26 @@ export class OpenConnections {
   }
 
   /**
+   * Calls a function once the earlier requests of a connection are answered. For a request that could not be parsed.
+   *
+   * @param answer gets whether a part of an answer to that request was sent already, so that no other can follow
+   */
+  afterAnswers(socket: Socket, answer: (hasBegun: boolean) => void): void {
+    const connection = this.#connections.get(socket);
+    if (connection?.isUnreadable) return;
+    if (connection !== undefined) connection.isUnreadable = true;
+    const responses = connection?.responses ?? [];
+    const end = () => answer(responses.some(({ headersSent }) => headersSent));
+    const before = responses.findLast(({ req }) => req.complete);
+    if (before === undefined) end();
+    else {
+      before.once("close", end);
+      // Bytes that still arrive would restart the time in which the client must read.
+      socket.pause();
+    }
+  }
+
+  /**
    * Ends the connections of clients that read nothing of their answers for this time. Only sockets that still hold bytes
    * at a check get a timer, so other requests cost nothing. Node's timer starts anew when a part of the bytes is sent.
    */
@@ -146,6 +168,7 @@ export class OpenConnections {
       answeredAt: Number.NEGATIVE_INFINITY,
       unread: undefined,
       lingers: false,
+      isUnreadable: false,
     };
     this.#connections.set(socket, connection);
     // Node calls this after an answer with `Connection: close`, whether or not the whole request has arrived.

@@ -1,4 +1,8 @@
+import { hasMoreLevels } from "@tritonjs/protocol";
 import { invalidField, shown, wrongType } from "../errors/openai-error.js";
+
+/** Most levels of objects and arrays in JSON that is passed on to a model. Schemas have about ten. */
+export const MOST_LEVELS = 100;
 
 /** The fields of a JSON object, read with checks. `null` counts as absent, as OpenAI's clients send it. */
 export class Fields {
@@ -108,13 +112,15 @@ export function isIntegers(values: readonly unknown[]): values is readonly numbe
   return values.every((value) => Number.isSafeInteger(value));
 }
 
-/** JSON text of a part of a request. */
+/**
+ * JSON text of a part of a request. The limit of its nesting is our own: from Node 26 on, `JSON.stringify` writes any
+ * depth, while the code that reads the text may be recursive.
+ *
+ * @throws OpenAiError 400 for more than 100 levels
+ */
 export function requestJson(value: unknown, path: string): string {
-  try {
-    return JSON.stringify(value);
-  } catch {
-    throw invalidField(path, `'${path}': expected less nesting`);
-  }
+  if (!hasMoreLevels(value, MOST_LEVELS)) return JSON.stringify(value);
+  throw invalidField(path, `'${path}': expected at most ${MOST_LEVELS} levels of nesting, got more`);
 }
 
 function range(least: number, most: number): string {

@@ -72,6 +72,10 @@ export class RequestSpans implements RequestTrace {
     return `00-${traceId}-${spanId}-${flags}`;
   }
 
+  get sampled(): boolean {
+    return (this.#model.spanContext().traceFlags & TraceFlags.SAMPLED) !== 0;
+  }
+
   child(modelName: string): RequestSpans {
     return new RequestSpans(this.#maker, modelName, this.#own);
   }

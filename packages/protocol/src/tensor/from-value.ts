@@ -31,11 +31,16 @@ export type ScalarOf<D extends DataType> = D extends "BOOL"
 export type Nested<T> = T | readonly Nested<T>[];
 
 /**
- * Any value that can become a tensor of data type `D`: an ndarray, a typed array, or nested arrays of scalars. A typed
- * array, and a list of the elements of `BYTES`, gets the shape of the specification, in which at most one dimension is
- * deduced. An element of `BYTES` is a byte array, a string, or a plain object, which becomes JSON.
+ * Any value that can become a tensor of data type `D`: an ndarray, a typed array, a list of typed arrays with one for
+ * each entry of the first dimension, or nested arrays of scalars. A typed array, and a list of the elements of `BYTES`,
+ * gets the shape of the specification, in which at most one dimension is deduced. An element of `BYTES` is a byte array,
+ * a string, or a plain object, which becomes JSON.
  */
-export type TensorValue<D extends DataType> = NdArray<ElementsOf<D>> | ElementsOf<D> | Nested<ScalarOf<D>>;
+export type TensorValue<D extends DataType> =
+  | NdArray<ElementsOf<D>>
+  | ElementsOf<D>
+  | readonly ElementsOf<D>[]
+  | Nested<ScalarOf<D>>;
 
 /** Where a value belongs. `what` is used in error messages: `input 'x' of model 'm'`. */
 export interface ValueTarget {
@@ -47,8 +52,12 @@ export interface ValueTarget {
   readonly takesScalar?: boolean;
 }
 
+interface NumericTarget extends ValueTarget {
+  readonly datatype: Exclude<DataType, "BYTES">;
+}
+
 /**
- * Makes a tensor from a value of a program. Typed arrays and ndarrays are viewed, not copied.
+ * Makes a tensor from a value of a program. Typed arrays and ndarrays are viewed, not copied; a list of typed arrays is.
  *
  * @throws TritonError INVALID_ARG that names the tensor, the expected value and the actual one.
  */
@@ -60,6 +69,9 @@ export function tensorFromValue(value: unknown, target: ValueTarget): Tensor {
   if (isTypedArray(value) && !(target.datatype === "BYTES" && value instanceof Uint8Array)) {
     const elements = checkedElements(value, target);
     return Tensor.fromElements(target.datatype, deduceShape(target, elements.length), elements);
+  }
+  if (target.datatype !== "BYTES" && Array.isArray(value) && isTypedArray(value[0])) {
+    return tensorOfRows(value, { ...target, datatype: target.datatype });
   }
   if (target.datatype === "BYTES" && target.shape.length !== 1 && isFlat(value)) {
     const elements = toElements(value, target);
@@ -98,6 +110,25 @@ function checkedElements(elements: Elements, target: ValueTarget): Elements {
     return new Uint8Array(given.buffer, given.byteOffset, given.length);
   }
   throw mismatch(target, expected.name, elements.constructor.name);
+}
+
+/** Joins typed arrays of the same length, one for each entry of the first dimension. */
+function tensorOfRows(rows: readonly unknown[], target: NumericTarget): Tensor {
+  const [first = 0, ...rest] = target.shape;
+  if (first !== -1 && first !== rows.length) {
+    throw mismatch(target, `rows for shape ${shapeToString(target.shape)}`, `${rows.length} typed arrays`);
+  }
+  const RowArray = typedArrayFor(target.datatype);
+  const { length } = rows[0] as TypedArray;
+  for (const [i, row] of rows.entries()) {
+    if (!(row instanceof RowArray)) throw mismatch(target, `a ${RowArray.name} as row ${i}`, describe(row));
+    if (row.length !== length)
+      throw mismatch(target, `rows of ${length} elements`, `${row.length} in row ${i}`);
+  }
+  const shape = deduceShape({ ...target, shape: [rows.length, ...rest] }, rows.length * length);
+  const elements = new RowArray(rows.length * length);
+  for (const [i, row] of rows.entries()) elements.set(row as never, i * length);
+  return Tensor.fromElements(target.datatype, shape, elements);
 }
 
 /**

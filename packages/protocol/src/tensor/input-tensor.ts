@@ -10,7 +10,11 @@ import { Tensor } from "./tensor.js";
 export interface TensorInput {
   /** Data type of the input. @default the data type of the typed array; nested arrays of numbers have none */
   readonly datatype?: DataType;
-  /** Shape of the input. @default that of the ndarray or of the nested arrays; a typed array is one-dimensional */
+  /**
+   * Shape of the input.
+   *
+   * @default that of the ndarray or of the nested arrays; a typed array has one dimension, a list of them has two
+   */
   readonly shape?: Shape;
   readonly data: TensorValue<DataType>;
 }
@@ -44,7 +48,8 @@ export function inputTensor(name: string, input: TensorInput | Tensor | BareData
   const datatype = described.datatype ?? datatypeOf(described.data);
   if (datatype === undefined) throw invalid(`${what} has no datatype`);
   if (!isDataType(datatype)) throw invalid(`${what}: ${unknownDataTypeText(datatype)}`);
-  const tensor = tensorFromValue(described.data, { what, datatype, shape: described.shape ?? [-1] });
+  const unknownShape = datatype !== "BYTES" && isRows(described.data) ? [-1, -1] : [-1];
+  const tensor = tensorFromValue(described.data, { what, datatype, shape: described.shape ?? unknownShape });
   return withShape(what, tensor, described.shape);
 }
 
@@ -71,12 +76,18 @@ function withShape(what: string, tensor: Tensor, shape: Shape | undefined): Tens
 function datatypeOf(value: unknown): DataType | undefined {
   if (isNdArray(value)) return datatypeOf(value.data);
   if (ArrayBuffer.isView(value)) return typedArrays.find(([type]) => value instanceof type)?.[1];
+  // A list of byte arrays holds elements of BYTES.
+  if (isRows(value) && !(value[0] instanceof Uint8Array)) return datatypeOf(value[0]);
   let leaf = value;
   while (Array.isArray(leaf)) leaf = leaf[0];
   if (leaf !== value && typeof leaf === "object" && leaf !== null) return "BYTES";
   if (typeof leaf === "boolean") return "BOOL";
   if (typeof leaf === "bigint") return "INT64";
   return typeof leaf === "string" || leaf instanceof Uint8Array ? "BYTES" : undefined;
+}
+
+function isRows(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value) && ArrayBuffer.isView(value[0]);
 }
 
 function invalid(message: string): TritonError {

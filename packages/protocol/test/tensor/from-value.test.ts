@@ -71,6 +71,36 @@ describe("nested arrays", () => {
   });
 });
 
+describe("a list of typed arrays", () => {
+  it("has one for each entry of the first dimension", () => {
+    const rows = [Float32Array.of(1, 2), Float32Array.of(3, 4), Float32Array.of(5, 6)];
+    const made = tensor(rows, "FP32", [-1, 2]);
+    expect(made.shape).toEqual([3, 2]);
+    expect(made.elements).toEqual(Float32Array.of(1, 2, 3, 4, 5, 6));
+    expect(tensor(rows, "FP32", [-1, -1]).shape).toEqual([3, 2]);
+    expect(tensor([BigInt64Array.of(1n)], "INT64", [1, 1]).shape).toEqual([1, 1]);
+  });
+
+  it("gets the other dimensions from the specification", () => {
+    const image = Uint8Array.from({ length: 12 }, (_, i) => i);
+    expect(tensor([image, image], "UINT8", [-1, 3, 2, 2]).shape).toEqual([2, 3, 2, 2]);
+  });
+
+  it("is rejected when the rows do not fit", () => {
+    const row = new Float32Array(2);
+    expect(fault([row, new Float32Array(3)], "FP32", [-1, 2])).toBe(
+      "INVALID_ARG input 'x' (FP32): expected rows of 2 elements, got 3 in row 1",
+    );
+    expect(fault([row, [1, 2]], "FP32", [-1, 2])).toContain("expected a Float32Array as row 1, got an array");
+    expect(fault([new Float64Array(2)], "FP32", [-1, 2])).toContain(
+      "a Float32Array as row 0, got Float64Array",
+    );
+    expect(fault([row, row], "FP32", [4, 1])).toContain("expected rows for shape [4,1], got 2 typed arrays");
+    expect(fault([row], "FP32", [-1, 3])).toContain("expected elements for shape [1,3], got an array of 2");
+    expect(fault([row], "FP32", [])).toContain("expected rows for shape [], got 1 typed arrays");
+  });
+});
+
 describe("an element of the wrong kind is rejected with the expected and the given kind", () => {
   const cases: [DataType, unknown, string][] = [
     ["BOOL", 2, "expected a boolean, 0 or 1, got 2"],

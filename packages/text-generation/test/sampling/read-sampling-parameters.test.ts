@@ -57,6 +57,10 @@ describe("sampling parameters", () => {
       { n: 1000 },
       "'n': expected 1, because a request gets one text: send one request for each text, got 1000",
     ],
+    [
+      { guided_json: `${'{"not":'.repeat(10_000)}{}${"}".repeat(10_000)}` },
+      "'guided_json': expected a JSON schema of at most 100 levels, got more",
+    ],
     [{ stop: Array.from({ length: 100 }, () => "x") }, "got 100 strings"],
     [{ stop: [""] }, "'stop': expected a string or at most 16 strings of 1 to 1024 characters"],
     [{ top_p: 0 }, "'top_p': expected a number above 0 and at most 1, got 0"],

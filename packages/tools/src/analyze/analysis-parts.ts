@@ -10,6 +10,8 @@ import type { Candidate } from "./variant-parameters.js";
 export interface AnalysisObserver {
   /** Called before a candidate is measured. */
   onBegin?(candidate: Candidate, levels: readonly AnalyzeLevel[]): void;
+  /** Called after a turn of a candidate with its share of a measurement. */
+  onTurn?(share: number): void;
   onResult?(result: CandidateResult): void;
   onPhase?(text: string): void;
   /** Called when the first of several writes of the checkpoint fails. */
@@ -26,6 +28,8 @@ export interface AnalysisParts {
   readonly checkpoint?: Checkpoint;
   /** Results of an interrupted search. */
   readonly earlier?: readonly CandidateResult[];
+  /** Milliseconds of a clock that never goes back. */
+  now(): number;
   /** Whether the time for the search would be over before the end of the next measurement. */
   isOverBudget?(): boolean;
 }

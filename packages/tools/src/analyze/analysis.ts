@@ -9,7 +9,8 @@ import { type AnalyzeLoad, type Capacity, levelsOf } from "./load.js";
 import type { AnalyzeMachine } from "./machine.js";
 import { firstRound, withRound } from "./repeated-run.js";
 import { compareResults, type Ranked } from "./result-order.js";
-import { runCandidate } from "./run-candidate.js";
+import { type RunPlace, runCandidate } from "./run-candidate.js";
+import { runInTurns, type Turn, type TurnEnd } from "./run-in-turns.js";
 import { type Candidate, candidateKey, isDefault, variantConfig } from "./variant-parameters.js";
 
 /** Number of first candidates that may all fail before the search gives up. */
@@ -123,7 +124,7 @@ export class Analysis {
     this.#checkEnd();
     this.observer.onBegin?.(candidate, this.levelsOf(candidate));
     const before = earlier?.runs ?? [];
-    const { runs, fault, isPartial } = await runCandidate(this, candidate, walk, before);
+    const { runs, fault, isPartial } = await runCandidate(this.#place, candidate, walk, { before });
     if (isPartial && runs.length === 0) throw new SearchEnd("interrupted");
     const result = this.#keep(key, {
       ...this.#numbered(candidate, runs),
@@ -131,7 +132,7 @@ export class Analysis {
       ...(isPartial && { isPartial }),
     });
     await this.#write();
-    this.#checkHope(result);
+    if (this.#isHopeless(result)) throw hopeless(result);
     if (isPartial) throw new SearchEnd("interrupted");
     return result;
   }
@@ -154,62 +155,87 @@ export class Analysis {
       first = undefined;
       return level;
     };
-    const { runs, isPartial } = await runCandidate(this, candidate, rest, known.runs);
+    const { runs, isPartial } = await runCandidate(this.#place, candidate, rest, { before: known.runs });
     return this.#update(known, runs, isPartial);
   }
 
   /**
-   * Measures a candidate once more. Its figures become the means of its measurements. An interrupted measurement does
-   * not count. A candidate that fails loses its figures.
+   * Measures candidates in turns, unless that is done. One that is measured already gets one more measurement, and its
+   * figures become the means of its measurements; if it fails, it loses its figures. A candidate at another level than
+   * those of the load is a calibration: it counts as a measurement, but not for the candidate.
    *
    * @throws SearchEnd after an interruption, and over the budget
+   * @throws TritonError if none of the first candidates works
    */
-  async measureAgain(candidate: Candidate): Promise<CandidateResult> {
+  async measureInTurns(turns: readonly Turn[]): Promise<void> {
+    const open = turns.filter((turn) => !this.#takeEarlier(turn));
+    const failed: CandidateResult[] = [];
+    await runInTurns(
+      {
+        ...this.#place,
+        isOver: () => this.#endsBy() !== undefined,
+        onBegin: ({ candidate, levels }) => this.observer.onBegin?.(candidate, levels),
+        onTurn: (share) => this.observer.onTurn?.(share),
+        onEnd: async (end) => {
+          const result = this.#keepTurns(end);
+          await this.#write();
+          if (result?.fault !== undefined) failed.push(result);
+        },
+      },
+      open,
+    );
+    for (const result of failed) if (this.#isHopeless(result)) throw hopeless(result);
+    if (open.length > 0) this.#checkEnd();
+  }
+
+  /** The calibration of a candidate at a level. */
+  calibrationOf(candidate: Candidate, level: AnalyzeLevel): CandidateResult | undefined {
+    return this.#calibrations.get(calibrationKey(candidate, level));
+  }
+
+  /** Takes the measurement of an interrupted search, if there is one. */
+  #takeEarlier({ candidate, levels, isCalibration }: Turn): boolean {
+    if (isCalibration) return this.calibrationOf(candidate, levels[0]!) !== undefined;
     const key = keyOf(candidate);
     const known = this.#results.get(key);
-    if (known === undefined) return this.measure(candidate);
-    const earlier = this.#earlier.get(key)?.rounds?.[known.rounds?.length ?? 1];
-    if (earlier !== undefined) return this.#keep(key, withRound(known, earlier));
-    this.#checkEnd();
-    const levels = this.levelsOf(candidate);
-    this.observer.onBegin?.(candidate, levels);
-    const { runs, fault, isPartial } = await runCandidate(this, candidate, allLevels(levels));
-    if (isPartial) throw new SearchEnd("interrupted");
+    const earlier = this.#earlier.get(key);
+    if (known === undefined) {
+      if (earlier === undefined || earlier.isPartial) return false;
+      this.#keep(key, firstRound(earlier));
+      return true;
+    }
+    const round = earlier?.rounds?.[known.rounds?.length ?? 1];
+    if (round === undefined) return false;
+    this.#keep(key, withRound(known, round));
+    return true;
+  }
+
+  /** Undefined for an interrupted measurement that does not count. */
+  #keepTurns({ turn, runs, fault, isPartial }: TurnEnd): CandidateResult | undefined {
+    const { candidate, levels, isCalibration } = turn;
+    const failed = fault === undefined ? {} : { fault };
+    if (isCalibration) {
+      if (isPartial) return undefined;
+      const result = { candidate, runs, isCalibration: true, ...failed };
+      this.#calibrations.set(calibrationKey(candidate, levels[0]!), result);
+      this.#report(result);
+      return result;
+    }
+    const key = keyOf(candidate);
+    const known = this.#results.get(key);
+    if (known === undefined) {
+      const partial = isPartial ? { isPartial } : {};
+      return this.#keep(key, { ...this.#numbered(candidate, runs), ...failed, ...partial });
+    }
+    if (isPartial) return undefined;
     const { rounds: _, ...rest } = known;
-    const result = this.#keep(
-      key,
-      fault === undefined ? withRound(known, runs) : { ...rest, runs: [], fault },
-    );
-    await this.#write();
-    return result;
+    return this.#keep(key, fault === undefined ? withRound(known, runs) : { ...rest, runs: [], fault });
   }
 
   async #update(known: CandidateResult, runs: LevelRun[], isPartial: boolean): Promise<CandidateResult> {
     const result = this.#keep(keyOf(known.candidate), { ...known, runs });
     await this.#write();
     if (isPartial) throw new SearchEnd("interrupted");
-    return result;
-  }
-
-  /**
-   * Measures a candidate at a level that the load of the search does not have. The result counts as a measurement, but
-   * not for the candidate.
-   *
-   * @throws SearchEnd after an interruption, and over the budget
-   */
-  async calibrate(candidate: Candidate, level: AnalyzeLevel): Promise<CandidateResult> {
-    const key = calibrationKey(candidate, level);
-    let result = this.#calibrations.get(key);
-    if (result !== undefined) return result;
-    this.#checkEnd();
-    this.observer.onBegin?.(candidate, [level]);
-    const { runs, fault } = await runCandidate(this, candidate, allLevels([level]), []);
-    if (this.signal.aborted && runs.length === 0) throw new SearchEnd("interrupted");
-    result = { candidate, runs, isCalibration: true, ...(fault !== undefined && { fault }) };
-    this.#calibrations.set(key, result);
-    this.#report(result);
-    await this.#write();
-    this.#checkHope(result);
     return result;
   }
 
@@ -241,19 +267,33 @@ export class Analysis {
     return { number, candidate, runs };
   }
 
-  #checkEnd(): void {
-    if (this.signal.aborted) throw new SearchEnd("interrupted");
-    if (this.#parts.isOverBudget?.()) throw new SearchEnd("budget");
+  get #place(): RunPlace {
+    return { machine: this.machine, signal: this.signal, now: () => this.#parts.now() };
   }
 
-  #checkHope({ fault, runs }: CandidateResult): void {
-    if (fault === undefined || runs.length > 0 || this.measurements > 0) return;
-    if (++this.#failedFirst < HOPELESS) return;
-    throw new TritonError(
-      "INTERNAL",
-      `analyze: expected one of the first ${HOPELESS} configurations to answer requests, got: ${fault}`,
-    );
+  /** Why the search has to end now; undefined if it goes on. */
+  #endsBy(): "interrupted" | "budget" | undefined {
+    if (this.signal.aborted) return "interrupted";
+    return this.#parts.isOverBudget?.() ? "budget" : undefined;
   }
+
+  #checkEnd(): void {
+    const reason = this.#endsBy();
+    if (reason !== undefined) throw new SearchEnd(reason);
+  }
+
+  /** Whether one more candidate failed, and none of the first has worked. */
+  #isHopeless({ fault, runs }: CandidateResult): boolean {
+    if (fault === undefined || runs.length > 0 || this.measurements > 0) return false;
+    return ++this.#failedFirst >= HOPELESS;
+  }
+}
+
+function hopeless({ fault }: CandidateResult): TritonError {
+  return new TritonError(
+    "INTERNAL",
+    `analyze: expected one of the first ${HOPELESS} configurations to answer requests, got: ${fault}`,
+  );
 }
 
 const keyOf = (candidate: Candidate) => candidateKey(candidate);

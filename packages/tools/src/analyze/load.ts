@@ -20,6 +20,13 @@ export function levelsOf(load: AnalyzeLoad, capacity: Capacity, rows: number): r
 }
 
 /** Requests in flight that keep a second batch ready for each instance. */
-export function fullConcurrency({ maxBatchSize, instances }: Capacity, rows: number): number {
-  return Math.max(1, Math.ceil((2 * Math.max(1, maxBatchSize) * instances) / rows));
+export function fullConcurrency(capacity: Capacity, rows: number): number {
+  return Math.max(1, Math.ceil((2 * rowsOf(capacity)) / rows));
 }
+
+/** Requests in flight that fill one batch of each instance. */
+export function busyConcurrency(capacity: Capacity, rows: number): number {
+  return Math.max(1, Math.ceil(rowsOf(capacity) / rows));
+}
+
+const rowsOf = ({ maxBatchSize, instances }: Capacity) => Math.max(1, maxBatchSize) * instances;

@@ -5,8 +5,12 @@ import type { Candidate } from "./variant-parameters.js";
 
 /** A candidate that is loaded. */
 export interface OpenedCandidate {
-  /** Measures one level of load on all loaded models at the same time. */
-  measure(level: AnalyzeLevel, signal: AbortSignal): Promise<LevelRun>;
+  /**
+   * Measures one level of load on all loaded models at the same time.
+   *
+   * @param share measures for this share of three windows, whether they agree or not; until the windows agree unless given
+   */
+  measure(level: AnalyzeLevel, signal: AbortSignal, share?: number): Promise<LevelRun>;
   close(): Promise<void>;
 }
 

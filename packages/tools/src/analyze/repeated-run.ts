@@ -11,6 +11,16 @@ export function withRound(result: CandidateResult, round: readonly LevelRun[]): 
   return { ...result, runs, rounds: [...(result.rounds ?? [result.runs]), round] };
 }
 
+/** The means of the turns of one measurement. */
+export function meanOfTurns(turns: readonly (readonly LevelRun[])[]): LevelRun[] {
+  const [first = [], ...others] = turns;
+  return first.map((run) => {
+    const all = others.flatMap((turn) => runAt(turn, run.level) ?? []);
+    const { measurements: _, ...mean } = all.reduce(meanRun, run);
+    return mean;
+  });
+}
+
 /** The first measurement of a result. */
 export function firstRound({ rounds, ...rest }: CandidateResult): CandidateResult {
   return rounds === undefined ? rest : { ...rest, runs: rounds[0]! };

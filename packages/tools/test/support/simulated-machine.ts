@@ -25,13 +25,16 @@ export class SimulatedMachine implements AnalyzeMachine {
   readonly batchSize = 1;
   /** Candidates that were opened, in order. */
   readonly opened: Candidate[] = [];
-  /** Number of measured levels. */
-  measured = 0;
+  /** Number of measured levels. Those of turns are whole once all their turns are over. */
+  get measured(): number {
+    return Math.floor(this.#measured + 1e-6);
+  }
+  #measured = 0;
   readonly #duration: DurationRule;
   /** Called before each measurement, with its number. */
   onMeasure: (count: number) => void = () => {};
-  /** Factor of the throughput of a measurement; latencies are divided by it. */
-  noise: (candidate: Candidate) => number = () => 1;
+  /** Factor of the throughput of a measurement, or of a share of one; latencies are divided by it. */
+  noise: (candidate: Candidate, share: number) => number = () => 1;
   /** Error of a candidate that cannot be loaded. */
   faultOf: (candidate: Candidate) => string | undefined = () => undefined;
 
@@ -51,14 +54,24 @@ export class SimulatedMachine implements AnalyzeMachine {
     this.opened.push(candidate);
     const fault = this.faultOf(candidate);
     if (fault !== undefined) throw new TritonError("INVALID_ARG", fault);
-    return { measure: (level, signal) => this.#measure(candidate, level, signal), close: async () => {} };
+    return {
+      measure: (level, signal, share) => this.#measure(candidate, level, signal, share),
+      close: async () => {},
+    };
   }
 
   async close(): Promise<void> {}
 
-  async #measure(candidate: Candidate, level: AnalyzeLevel, signal: AbortSignal): Promise<LevelRun> {
-    this.onMeasure(++this.measured);
-    const factor = this.noise(candidate);
+  async #measure(
+    candidate: Candidate,
+    level: AnalyzeLevel,
+    signal: AbortSignal,
+    share = 1,
+  ): Promise<LevelRun> {
+    const factor = this.noise(candidate, share);
+    // The first turn does not count.
+    if (share > 0.1) this.#measured += share;
+    this.onMeasure(this.measured);
     const models: Record<string, LevelRun["models"][string]> = {};
     for (const model of this.loaded) {
       const parameters = candidate[model] ?? {};
@@ -95,6 +108,7 @@ export function analysisOf(machine: AnalyzeMachine, parts: Partial<AnalysisParts
     goal: { objectives: { perf_throughput: 1 }, constraints: {} },
     load: { kind: "levels", levels: [{ mode: "concurrency", value: 16 }] },
     signal: new AbortController().signal,
+    now: () => 0,
     ...parts,
   });
 }

@@ -4,6 +4,7 @@ import { delimiter, dirname, isAbsolute } from "node:path";
 import type { Duplex } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { TritonError } from "@tritonjs/protocol";
+import { startProcess } from "../../files/start-process.js";
 import { type FrameBody, PythonFrameReader, pythonFrame } from "./frames.js";
 import { type MemoryDescription, TensorMemory } from "./tensor-memory.js";
 
@@ -48,13 +49,15 @@ export class PythonProcess {
   ) {
     this.#listener = listener;
     const variables = { ...process.env, ...env };
-    const child = spawn(python, [PROGRAM], {
-      detached: true,
-      stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe"],
-      env: isAbsolute(python)
-        ? { ...variables, PATH: `${dirname(python)}${delimiter}${variables.PATH ?? ""}` }
-        : variables,
-    });
+    const child = startProcess(() =>
+      spawn(python, [PROGRAM], {
+        detached: true,
+        stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe"],
+        env: isAbsolute(python)
+          ? { ...variables, PATH: `${dirname(python)}${delimiter}${variables.PATH ?? ""}` }
+          : variables,
+      }),
+    );
     this.#child = child;
     this.#reader = new PythonFrameReader((header, body) =>
       listener.message(header as { type: string }, body),

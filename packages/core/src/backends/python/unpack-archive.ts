@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
-import type { Readable, Writable } from "node:stream";
+import type { Readable, Transform, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
+import { startProcess } from "../../files/start-process.js";
 
 /** Characters kept of the error output of `tar`. */
 const MOST_WORDS = 2000;
@@ -20,26 +21,20 @@ const NOT_READ_ON = new Set(["EPIPE", "ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"
 export async function unpackArchive(archive: string, directory: string, withinMs: number): Promise<void> {
   const gunzip = (await isGzipped(archive)) ? [createGunzip()] : [];
   const env = { ...process.env, LC_ALL: "C", TAR_OPTIONS: undefined };
-  const tar = spawn("tar", ["-x", "-o", "-f", "-", "-C", directory], {
-    stdio: ["pipe", "ignore", "pipe"],
-    env,
-  });
+  const tar = startProcess(() =>
+    spawn("tar", ["-x", "-o", "-f", "-", "-C", directory], { stdio: ["pipe", "ignore", "pipe"], env }),
+  );
   let late = false;
   const limit = setTimeout(() => {
     late = true;
     tar.kill("SIGKILL");
   }, withinMs);
   try {
+    // Without a free descriptor, Node makes no streams. Its types say otherwise.
+    const input = tar.stdin as Writable | undefined;
     const [failure, unread] = await Promise.all([
       endOf(tar),
-      pipeline([
-        createReadStream(archive, { highWaterMark: 1 << 20 }),
-        ...gunzip,
-        tar.stdin as Writable,
-      ]).then(
-        () => undefined,
-        (error: NodeJS.ErrnoException) => (NOT_READ_ON.has(error.code ?? "") ? undefined : error.message),
-      ),
+      input && feed([createReadStream(archive, { highWaterMark: 1 << 20 }), ...gunzip, input]),
     ]);
     if (late) throw new Error(`unpacking took more than ${withinMs / 1000} s`);
     const why = unread ?? failure;
@@ -49,11 +44,22 @@ export async function unpackArchive(archive: string, directory: string, withinMs
   }
 }
 
+/** The reason why the archive could not be read; undefined when it could, or when `tar` wants no more of it. */
+async function feed(streams: readonly (Readable | Transform | Writable)[]): Promise<string | undefined> {
+  try {
+    await pipeline(streams as readonly NodeJS.ReadWriteStream[]);
+    return undefined;
+  } catch (error) {
+    const { code = "", message } = error as NodeJS.ErrnoException;
+    return NOT_READ_ON.has(code) ? undefined : message;
+  }
+}
+
 /** The reason why `tar` failed; undefined when it succeeded. */
 function endOf(tar: ChildProcess): Promise<string | undefined> {
   let words = "";
-  const stderr = tar.stderr as Readable;
-  stderr.setEncoding("utf8").on("data", (text: string) => {
+  const stderr = tar.stderr as Readable | undefined;
+  stderr?.setEncoding("utf8").on("data", (text: string) => {
     if (words.length < MOST_WORDS) words += text.slice(0, MOST_WORDS - words.length);
   });
   return new Promise((resolve) => {

@@ -92,7 +92,7 @@ export interface InstanceGroupOptions extends InstanceHosting {
   readonly count?: number;
   /**
    * Kind of the instances. @default "KIND_AUTO", which is `KIND_GPU` when `gpus` are listed and exist, and else
-   * `KIND_CPU`
+   * `KIND_CPU`, which is refused with a list of GPUs
    */
   readonly kind?: InstanceKind;
   /** Device numbers of the GPUs to use. @default all of them, with `KIND_GPU` */

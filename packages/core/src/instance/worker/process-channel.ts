@@ -1,5 +1,6 @@
 import { fork } from "node:child_process";
 import { setPriority } from "node:os";
+import { startProcess } from "../../files/start-process.js";
 import type { Channel, OpenChannel } from "./channel.js";
 import { type FromWorker, type ToWorker, unpackError } from "./messages.js";
 import { ownProgram } from "./own-program.js";
@@ -24,12 +25,14 @@ export const openProcess: OpenChannel = ({ heapLimitMb, nice }, listener) => {
   const main = ownProgram(new URL("./process-main.js", import.meta.url));
   const execArgv = process.execArgv.filter((argument) => !DEBUGGING.test(argument));
   if (heapLimitMb !== undefined) execArgv.push(`--max-old-space-size=${heapLimitMb}`);
-  const child = fork(main, [], {
-    execArgv,
-    serialization: "advanced",
-    // It inherits our output streams, so its output cannot fill our memory.
-    stdio: ["ignore", "inherit", "inherit", "ipc"],
-  });
+  const child = startProcess(() =>
+    fork(main, [], {
+      execArgv,
+      serialization: "advanced",
+      // It inherits our output streams, so its output cannot fill our memory.
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+    }),
+  );
   if (nice !== undefined && child.pid !== undefined) lowerPriority(child.pid, nice);
   let how: string | undefined;
   let fault: unknown;

@@ -2,6 +2,7 @@ import { getHeapStatistics } from "node:v8";
 import { isMainThread } from "node:worker_threads";
 import { TritonError } from "@tritonjs/protocol";
 import { RESCHEDULE } from "../../callable/reschedule.js";
+import { residentBytes } from "../../observe/machine/resident-bytes.js";
 import type { WorkerPort } from "./channel.js";
 import {
   type FromWorker,
@@ -121,5 +122,5 @@ function buffersOf(tensors: readonly WireTensor[]): ArrayBuffer[] {
 
 /** Memory of this worker: the whole memory of a process, or the thread's own heap. */
 function usedMemoryBytes(): number {
-  return isMainThread ? process.memoryUsage.rss() : getHeapStatistics().used_heap_size;
+  return isMainThread ? residentBytes() : getHeapStatistics().used_heap_size;
 }

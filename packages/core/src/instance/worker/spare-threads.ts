@@ -1,4 +1,4 @@
-import { type Clock, realClock, type Timer } from "../../clock/clock.js";
+import { type Clock, quietClock, type Timer } from "../../clock/clock.js";
 
 /** Most spare threads. Each takes about 10 MB, and its start takes processor time from other work. */
 export const MOST_SPARE_THREADS = 4;
@@ -83,11 +83,3 @@ export class SpareThreads<Thread extends SpareThread> {
     });
   }
 }
-
-const quietClock: Pick<Clock, "now" | "setTimer"> = {
-  now: realClock.now,
-  setTimer(delayMs, run) {
-    const timer = setTimeout(run, delayMs).unref();
-    return { cancel: () => clearTimeout(timer) };
-  },
-};

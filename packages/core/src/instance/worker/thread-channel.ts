@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { takeLastDescriptors } from "../../files/last-descriptors.js";
 import type { Channel, ChannelListener, OpenChannel } from "./channel.js";
 import type { FromWorker, ToWorker } from "./messages.js";
 import { ThreadEnding } from "./native-calls.js";
@@ -49,10 +50,13 @@ class WorkerThread implements Channel {
 
   constructor(heapLimitMb: number | undefined, keeps: boolean) {
     this.#keeps = keeps;
+    // A thread whose event loop gets only a part of its descriptors leaves them open.
+    const giveBack = takeLastDescriptors();
     this.#worker = new Worker(ownProgram(new URL("./thread-main.js", import.meta.url)), {
       workerData: { nativeCalls: this.#ending.state } satisfies ThreadData,
       ...(heapLimitMb === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapLimitMb } }),
     });
+    this.#worker.once("online", giveBack);
     this.#worker.on("message", (message: FromWorker) => {
       if (message.type === "ready") this.#loadEnds();
       if (message.type === "free") this.#becomeSpare();
@@ -62,6 +66,7 @@ class WorkerThread implements Channel {
       this.#fault = error;
     });
     this.#worker.on("exit", (code) => {
+      giveBack();
       clearTimeout(this.#patience);
       this.#ending.over();
       spares.forget(this);

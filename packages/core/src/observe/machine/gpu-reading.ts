@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { chosenGpus, type DriverGpu } from "../../config/placement/find-gpus.js";
+import { startProcess } from "../../files/start-process.js";
 
 /** What the driver measured of one GPU. A figure that it does not know is undefined. */
 export interface GpuReading extends DriverGpu {
@@ -37,19 +38,21 @@ export async function readGpus(): Promise<readonly GpuReading[] | undefined> {
 /** The output of the program, or undefined if it does not exist. */
 function askDriver(): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
-    execFile(
-      "nvidia-smi",
-      [`--query-gpu=${QUERY}`, "--format=csv,noheader,nounits"],
-      { encoding: "utf8", timeout: TIMEOUT_MS, killSignal: "SIGKILL", windowsHide: true },
-      (error, stdout, stderr) => {
-        if (error === null) return resolve(stdout);
-        if (error.code === "ENOENT") return resolve(undefined);
-        const said = `${stdout}\n${stderr}`.trim().split("\n")[0];
-        const how = error.killed
-          ? `did not answer within ${TIMEOUT_MS / 1000} seconds`
-          : said || error.message;
-        reject(new Error(`nvidia-smi: ${how}`));
-      },
+    startProcess(() =>
+      execFile(
+        "nvidia-smi",
+        [`--query-gpu=${QUERY}`, "--format=csv,noheader,nounits"],
+        { encoding: "utf8", timeout: TIMEOUT_MS, killSignal: "SIGKILL", windowsHide: true },
+        (error, stdout, stderr) => {
+          if (error === null) return resolve(stdout);
+          if (error.code === "ENOENT") return resolve(undefined);
+          const said = `${stdout}\n${stderr}`.trim().split("\n")[0];
+          const how = error.killed
+            ? `did not answer within ${TIMEOUT_MS / 1000} seconds`
+            : said || error.message;
+          reject(new Error(`nvidia-smi: ${how}`));
+        },
+      ),
     );
   });
 }

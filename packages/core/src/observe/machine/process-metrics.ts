@@ -1,5 +1,7 @@
 import { monitorEventLoopDelay, performance } from "node:perf_hooks";
+import { getHeapStatistics } from "node:v8";
 import { type CollectedFamily, counter, gauge } from "../collected-family.js";
+import { residentBytes } from "./resident-bytes.js";
 
 type DelayHistogram = ReturnType<typeof monitorEventLoopDelay>;
 
@@ -29,9 +31,7 @@ export class ProcessMetrics {
         const { user, system } = process.cpuUsage();
         return (user + system) / 1e6;
       }),
-      gauge("process_resident_memory_bytes", "Resident memory size in bytes.", () =>
-        process.memoryUsage.rss(),
-      ),
+      gauge("process_resident_memory_bytes", "Resident memory size in bytes.", residentBytes),
       gauge(
         "process_start_time_seconds",
         "Start time of the process since unix epoch in seconds.",
@@ -40,17 +40,17 @@ export class ProcessMetrics {
       gauge(
         "nodejs_heap_size_total_bytes",
         "Process heap size from Node.js in bytes.",
-        () => process.memoryUsage().heapTotal,
+        () => getHeapStatistics().total_heap_size,
       ),
       gauge(
         "nodejs_heap_size_used_bytes",
         "Process heap size used from Node.js in bytes.",
-        () => process.memoryUsage().heapUsed,
+        () => getHeapStatistics().used_heap_size,
       ),
       gauge(
         "nodejs_external_memory_bytes",
         "Node.js external memory size in bytes.",
-        () => process.memoryUsage().external,
+        () => getHeapStatistics().external_memory,
       ),
       gauge(
         "nodejs_eventloop_utilization",

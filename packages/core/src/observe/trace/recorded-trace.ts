@@ -12,6 +12,7 @@ export class RecordedTrace implements RequestTrace {
   readonly id: number;
   readonly traceId = undefined;
   readonly traceparent = undefined;
+  readonly sampled = true;
   readonly #trace: Trace;
   /** 0 for a request that no other request has caused. */
   readonly #parentId: number;

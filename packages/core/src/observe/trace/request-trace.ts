@@ -40,6 +40,8 @@ export interface RequestTrace {
   readonly traceId: string | undefined;
   /** Header `traceparent` for services that work on behalf of the request. Files have none. */
   readonly traceparent: string | undefined;
+  /** False if nothing of the trace is exported, so that no other place should refer to it. */
+  readonly sampled: boolean;
   /** Makes the trace of a request to a model that this one causes. */
   child(modelName: string): RequestTrace;
   /** Calls `fn` in the asynchronous context of the request's span. */

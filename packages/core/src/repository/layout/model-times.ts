@@ -14,7 +14,11 @@ export interface ModelTimes {
 /** Largest depth. Links are followed only at the top of a model's directory, because they may form cycles. */
 const MAX_DEPTH = 32;
 
-/** Reads the state of a model's directory. Files are compared by time, size and place, not by contents. */
+/**
+ * Reads the state of a model's directory. Files are compared by time, size and place, not by contents.
+ *
+ * @throws Error if the directory vanishes while it is read, or no descriptor is free
+ */
 export async function readModelTimes(directory: string, configPath: string): Promise<ModelTimes> {
   const versions = new Map<string, string>();
   const others: string[] = [];
@@ -62,9 +66,20 @@ async function signatureOf(path: string, depth: number): Promise<string> {
       inside.push(`${name} ${await signatureOf(join(path, name), depth + 1)}`);
     }
     return `${own} {${inside.join(", ")}}`;
-  } catch {
-    return "unreadable";
+  } catch (error) {
+    if (await isUnreadable(path, error as NodeJS.ErrnoException)) return "unreadable";
+    throw error;
   }
+}
+
+/**
+ * Whether an entry is there, but cannot be read: it has no permission, or is a link without a target. Other faults are
+ * no state of the model: the directory is away while it is read, or no descriptor is free.
+ */
+async function isUnreadable(path: string, { code = "" }: NodeJS.ErrnoException): Promise<boolean> {
+  if (code !== "ENOENT") return ["EACCES", "EPERM", "ELOOP"].includes(code);
+  const entry = await lstat(path).catch(() => undefined);
+  return entry?.isSymbolicLink() ?? false;
 }
 
 async function look(path: string, depth: number) {

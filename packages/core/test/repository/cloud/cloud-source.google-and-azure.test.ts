@@ -1,13 +1,13 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { AzureServer } from "../../../../../examples/cloud-repository/servers/azure-server.js";
+import { GoogleServer } from "../../../../../examples/cloud-repository/servers/google-server.js";
 import { realClock } from "../../../src/clock/clock.js";
 import { Log } from "../../../src/observe/log/log.js";
 import { parseCloudPath } from "../../../src/repository/cloud/cloud-path.js";
 import { CloudSource } from "../../../src/repository/cloud/cloud-source.js";
 import { openStorage } from "../../../src/repository/cloud/open-storage.js";
-import { AzureServer } from "../../support/azure-server.js";
-import { GoogleServer } from "../../support/google-server.js";
 
 const log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
 

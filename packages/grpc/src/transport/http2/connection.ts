@@ -17,6 +17,7 @@ export class Connection {
   readonly #resets = new ResetAbuse();
   readonly #silence: SilenceWatch;
   readonly #timers = new Set<NodeJS.Timeout>();
+  #isCutOff = false;
   #calls = 0;
   #pingsWithoutData = 0;
   #lastSign = performance.now();
@@ -88,6 +89,8 @@ export class Connection {
   }
 
   #cutOff(reason: string): void {
+    if (this.#isCutOff) return;
+    this.#isCutOff = true;
     this.#session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from(reason));
     this.#session.destroy();
   }

@@ -12,6 +12,7 @@ import type { CallHeaders } from "../call.js";
 import type { Method } from "../method.js";
 import { RefusedCall } from "../refused-call.js";
 import { Connection } from "./connection.js";
+import { destroyBetweenReads } from "./destroy-between-reads.js";
 import { Http2Call, sendStatus } from "./http2-call.js";
 import type { TransportOptions } from "./transport-options.js";
 
@@ -99,6 +100,7 @@ export class Http2Transport {
   }
 
   #watch(session: ServerHttp2Session): void {
+    destroyBetweenReads(session);
     this.#connections.set(session, new Connection(session, this.#accepting!, this.#options));
     this.#silent.add(session);
     session.once("remoteSettings", () => this.#silent.delete(session));

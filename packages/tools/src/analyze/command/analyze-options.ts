@@ -23,7 +23,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
   ],
   "Search:": [
     ["--search <mode>", "model, quick or brute", "model"],
-    ["--verify <n>", "real runs that verify the best simulated configurations", "4"],
+    ["--verify <n>", "best simulated configurations that are verified by real runs", "3"],
     [
       "--early-exit-enable",
       "brute: end given lists of loads and batches where the throughput no longer rises",

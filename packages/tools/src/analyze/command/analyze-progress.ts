@@ -41,7 +41,7 @@ export class AnalyzeProgress implements AnalysisObserver {
     return this.#now() - this.#startMs;
   }
 
-  /** Mean time of a measured candidate; 0 before the first one. */
+  /** Mean time of a measurement; 0 before the first one. */
   get meanMs(): number {
     return this.#count === 0 ? 0 : this.#spentMs / this.#count;
   }
@@ -67,12 +67,14 @@ export class AnalyzeProgress implements AnalysisObserver {
     this.#output.writeError(CLEAR_LINE + fitted(text, this.#output.columns));
   }
 
+  onTurn(share: number): void {
+    if (this.#beganMs !== undefined) this.#spentMs += this.#now() - this.#beganMs;
+    this.#count += share;
+    this.#beganMs = undefined;
+  }
+
   onResult(result: CandidateResult): void {
-    if (this.#beganMs !== undefined) {
-      this.#spentMs += this.#now() - this.#beganMs;
-      this.#count++;
-      this.#beganMs = undefined;
-    }
+    if (this.#beganMs !== undefined) this.onTurn(1);
     const text = candidateText(result);
     if (result.runs.length === 0) {
       this.#line(`${text}: skipped, ${result.fault ?? "no measurement"}`);

@@ -76,6 +76,7 @@ export async function runSearch(
       observer: progress,
       checkpoint,
       earlier: settings.resume ? await checkpoint.read() : [],
+      now: () => parts.now(),
       isOverBudget: () => progress.isOverBudget(),
     });
     progress.attach(analysis);

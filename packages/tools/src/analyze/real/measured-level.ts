@@ -21,14 +21,16 @@ export interface RealMeasuring {
   readonly seed: number;
 }
 
-/** Measures a level on all models at the same time. */
+/** Measures a level on all models at the same time, for a share of three windows if it is given. */
 export async function measureModels(
   triton: Triton,
   names: readonly string[],
   level: AnalyzeLevel,
-  measuring: RealMeasuring,
+  { options: whole, data: dataOptions, seed }: RealMeasuring,
   signal: AbortSignal,
+  share?: number,
 ): Promise<LevelRun> {
+  const options = share === undefined ? whole : partOf(whole, share);
   const generators: LoadGenerator[] = [];
   let memory = residentMegabytes();
   const onMoment = () => {
@@ -38,8 +40,8 @@ export async function measureModels(
     const sessions = [];
     for (const modelName of names) {
       const target = { kind: "in-process", modelName, source: { triton } } as const;
-      const data = await loadDataSet(await readModel(target), measuring.data);
-      const generator = await startLoadGenerator(target, data, { seed: measuring.seed });
+      const data = await loadDataSet(await readModel(target), dataOptions);
+      const generator = await startLoadGenerator(target, data, { seed });
       generators.push(generator);
       const { service } = triton;
       const view = new ReportServerView({
@@ -51,13 +53,13 @@ export async function measureModels(
       sessions.push({
         generator,
         clock: processClock,
-        options: measuring.options,
+        options,
         ...(server !== undefined && { server }),
         observer: { onMoment },
         signal,
       });
     }
-    const { warmupRequestCount } = measuring.options;
+    const { warmupRequestCount } = options;
     const loadLevel = toLoadLevel(level);
     await Promise.all(
       sessions.map(({ generator }) =>
@@ -70,6 +72,18 @@ export async function measureModels(
   } finally {
     await Promise.all(generators.map((generator) => generator.close()));
   }
+}
+
+/** One window with this share of the time or the requests of three. */
+function partOf(options: MeasureOptions, share: number): MeasureOptions {
+  const { requestCount } = options;
+  return {
+    ...options,
+    maxTrials: 1,
+    intervalMs: 3 * share * options.intervalMs,
+    windowRequestCount: Math.ceil(3 * share * options.windowRequestCount),
+    ...(requestCount !== undefined && { requestCount: Math.ceil(share * requestCount) }),
+  };
 }
 
 const WARM_UP: LoadLevel = { mode: "concurrency", value: 1 };

@@ -55,7 +55,8 @@ export class ModuleMachine implements AnalyzeMachine {
   async open(candidate: Candidate): Promise<OpenedCandidate> {
     const triton = await opened(this.#create, boundVariants(candidate));
     return {
-      measure: (level, signal) => measureModels(triton, this.loaded, level, this.#measuring, signal),
+      measure: (level, signal, share) =>
+        measureModels(triton, this.loaded, level, this.#measuring, signal, share),
       close: () => triton.close(),
     };
   }

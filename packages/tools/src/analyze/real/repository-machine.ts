@@ -76,7 +76,7 @@ export class RepositoryMachine implements AnalyzeMachine {
     try {
       const triton = await loadModels(folder, this.loaded);
       return {
-        measure: (level, signal) => this.#measure(triton, level, signal),
+        measure: (level, signal, share) => this.#measure(triton, level, signal, share),
         close: async () => {
           await triton.close();
           await remove();
@@ -109,8 +109,13 @@ export class RepositoryMachine implements AnalyzeMachine {
     }
   }
 
-  async #measure(triton: Triton, level: AnalyzeLevel, signal: AbortSignal): Promise<LevelRun> {
-    const run = await measureModels(triton, this.loaded, level, this.#measuring, signal);
+  async #measure(
+    triton: Triton,
+    level: AnalyzeLevel,
+    signal: AbortSignal,
+    share: number | undefined,
+  ): Promise<LevelRun> {
+    const run = await measureModels(triton, this.loaded, level, this.#measuring, signal, share);
     for (const [model, { figures, failureText }] of Object.entries(run.models)) {
       if (figures.perf_throughput > 0 || signal.aborted) continue;
       throw new TritonError(

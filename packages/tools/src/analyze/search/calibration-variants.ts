@@ -1,11 +1,10 @@
-import { type AnalyzeLoad, fullConcurrency } from "../load.js";
+import { type AnalyzeLoad, busyConcurrency } from "../load.js";
 import type { ModelSpace } from "../search-space.js";
 import { canonical, type VariantParameters } from "../variant-parameters.js";
 
 /**
  * Variants that show how long batches take: a few sizes for each setting that changes the duration. They have no delay,
- * so that some of them are candidates too. The settings take turns, so that a change of the machine's speed meets all of
- * them.
+ * so that some of them are candidates too.
  */
 export function calibrationVariants(
   space: ModelSpace,
@@ -16,9 +15,9 @@ export function calibrationVariants(
   for (const isolation of orKept(space.isolation)) {
     for (const threads of orKept(space.threads)) {
       for (const instances of orKept(endsAndMiddle(space.instances ?? []))) {
-        const sizes = endsAndMiddle(usefulSizes(space, load, batchSize, instances));
+        const sizes = usefulSizes(space, load, batchSize, instances);
         // The first setting gives the shape of the curve.
-        const chosen = settings.length === 0 ? sizes : [...new Set([sizes[0], sizes.at(-1)])];
+        const chosen = settings.length === 0 ? shapeOf(sizes) : [...new Set([sizes[0], sizes.at(-1)])];
         settings.push(
           orKept(chosen.filter((size) => size !== undefined)).map((maxBatchSize) =>
             canonical({
@@ -35,8 +34,7 @@ export function calibrationVariants(
       }
     }
   }
-  const most = Math.max(...settings.map((variants) => variants.length));
-  return Array.from({ length: most }, (_, i) => settings.flatMap((variants) => variants[i] ?? [])).flat();
+  return settings.flat();
 }
 
 /**
@@ -53,8 +51,16 @@ function usefulSizes(
   if (load.kind !== "levels" || load.levels.some(({ mode }) => mode !== "concurrency")) return sizes;
   const most = Math.max(...load.levels.map(({ value }) => value));
   return sizes.filter(
-    (maxBatchSize, i) => i === 0 || fullConcurrency({ maxBatchSize, instances }, batchSize) <= most,
+    (maxBatchSize, i) => i === 0 || busyConcurrency({ maxBatchSize, instances }, batchSize) <= most,
   );
+}
+
+/** The first, the middle and the last value, and the one between the two larger ones, where the curve may bend. */
+function shapeOf(values: readonly number[]): number[] {
+  const last = values.length - 1;
+  const middle = (last + 1) >> 1;
+  const places = new Set([0, middle, (middle + last) >> 1, last]);
+  return values.filter((_, i) => places.has(i));
 }
 
 /** The first, the middle and the last value. */

@@ -1,9 +1,9 @@
 import type { ModelConfig, ModelInstanceGroup } from "@tritonjs/protocol";
 import type { Analysis } from "../analysis.js";
-import type { CandidateResult, Prediction } from "../candidate-result.js";
+import type { Prediction } from "../candidate-result.js";
 import type { AnalyzeLevel, LevelRun, ModelRun } from "../figures.js";
-import { runAt } from "../level-walk.js";
-import { fullConcurrency } from "../load.js";
+import { busyConcurrency, fullConcurrency } from "../load.js";
+import type { Turn } from "../run-in-turns.js";
 import { candidatesOf, type ModelSpace } from "../search-space.js";
 import {
   type Candidate,
@@ -12,25 +12,23 @@ import {
   variantConfig,
 } from "../variant-parameters.js";
 import { calibrationVariants } from "./calibration-variants.js";
+import { CandidateEstimates } from "./candidate-estimates.js";
 import { DurationModel, type MachineSetting } from "./duration-model.js";
+import { leadersOf } from "./leaders.js";
 import { PredictionCorrections, settingKey } from "./prediction-corrections.js";
 import { simulateLoad } from "./simulated-candidate.js";
-import { keepEstimates, nextToVerify, type VerificationChoice } from "./verification-choice.js";
-
-/** Share by which the middle of three durations may be off their line before one more size is measured. */
-const BEND = 0.15;
 
 /** How much of the search is measured. */
 export interface ModelSearchOptions {
-  /** Number of real runs after the simulation. A further size for a bend of the durations is one of them. */
+  /** Number of real runs after the simulation. */
   readonly verify: number;
 }
 
 /**
  * Searches with a model of the machine. It measures a few batch sizes for each number of instances, threads and
- * isolation, simulates all candidates with the project's own scheduler, and verifies the best ones by real runs. Each
- * real run corrects the predictions of its setting. The estimate of a candidate is the weighted mean of its prediction
- * and its measurements. The measured candidate with the best estimate wins, so one lucky measurement does not decide.
+ * isolation, simulates all candidates with the project's own scheduler, and verifies the best ones by real runs. The
+ * measurements of each phase are taken in turns. The estimate of a candidate is the mean of its prediction and its
+ * measurements. The measured candidate with the best estimate wins, so one lucky measurement does not decide.
  */
 export async function modelSearch(
   analysis: Analysis,
@@ -60,20 +58,22 @@ class ModelSearch {
 
   async run(verify: number): Promise<void> {
     const analysis = this.#analysis;
-    const calibrations = calibrationVariants(this.#space, analysis.load, analysis.machine.batchSize);
+    const calibrations = calibrationVariants(this.#space, analysis.load, analysis.machine.batchSize).map(
+      (parameters) => ({ parameters, turn: this.#turnOf(parameters) }),
+    );
     analysis.expected = 1 + calibrations.length + verify;
-    await analysis.measure(analysis.defaultCandidate);
-    analysis.observer.onPhase?.(`measuring ${calibrations.length} batch sizes for the model of the machine`);
-    const runs: { parameters: VariantParameters; run: LevelRun }[] = [];
-    for (const parameters of calibrations) {
-      const run = await this.#calibrate(parameters);
-      if (run !== undefined) runs.push({ parameters, run });
-    }
-    const between = this.#sizeOfBend(runs);
-    if (between !== undefined) {
-      const run = await this.#calibrate(between);
-      if (run !== undefined) runs.push({ parameters: between, run });
-    }
+    const { defaultCandidate } = analysis;
+    analysis.observer.onPhase?.(
+      `measuring the default and ${calibrations.length} batch sizes in turns, for the model of the machine`,
+    );
+    await analysis.measureInTurns([
+      { candidate: defaultCandidate, levels: analysis.levelsOf(defaultCandidate) },
+      ...calibrations.map(({ turn }) => turn),
+    ]);
+    const runs = calibrations.flatMap(({ parameters, turn }) => {
+      const run = this.#addDuration(parameters, turn);
+      return run === undefined ? [] : [{ parameters, run }];
+    });
     if (runs.length === 0) return;
     const candidates = candidatesOf({ [this.#model]: this.#space });
     analysis.observer.onPhase?.(`simulating ${candidates.length} configurations`);
@@ -83,36 +83,41 @@ class ModelSearch {
       const runsOf = await this.#simulate(candidate);
       if (runsOf !== undefined) raw.push({ candidate, runs: runsOf });
     }
-    this.#keepPredictions(raw);
-    await this.#verify(raw, between === undefined ? verify : verify - 1);
+    const predictions = raw.map((prediction) => this.#correct(prediction));
+    for (const one of predictions) analysis.predictions.set(candidateKey(one.candidate), one);
+    const outside = (await this.#predictMeasured(raw)).map((prediction) => this.#correct(prediction));
+    await this.#verify(predictions, outside, verify);
   }
 
-  /** Gives each real run to one of the leaders, and corrects the predictions by it. */
-  async #verify(raw: readonly Prediction[], count: number): Promise<void> {
+  /** Measures the candidates with the best estimates in turns. Where one fails, the next best one follows. */
+  async #verify(
+    predictions: readonly Prediction[],
+    outside: readonly Prediction[],
+    count: number,
+  ): Promise<void> {
     const analysis = this.#analysis;
-    analysis.observer.onPhase?.("verifying the best by real runs");
-    const outside = await this.#predictMeasured(raw);
+    analysis.observer.onPhase?.("verifying the best by real runs in turns");
     const defaultKey = candidateKey(analysis.defaultCandidate);
-    const choice: VerificationChoice = {
-      analysis,
-      // Other measured candidates outside of the space get no real runs, and stand for none of the space.
-      predictions: [...raw, ...outside.filter(({ candidate }) => candidateKey(candidate) === defaultKey)],
-      correct: (prediction) => this.#correct(prediction),
-      settingOf: ({ candidate }) => settingKey(this.#settingOf(candidate[this.#model]!)),
-    };
-    const estimated: VerificationChoice = { ...choice, predictions: [...raw, ...outside] };
-    keepEstimates(estimated);
-    for (let left = Math.max(1, count); left > 0; left--) {
-      const next = nextToVerify(choice);
-      if (next === undefined) return;
-      const { runs, rounds } = await analysis.measureAgain(next.candidate);
-      const setting = this.#settingOf(next.candidate[this.#model]!);
-      for (const run of rounds?.at(-1) ?? runs) {
-        const simulated = runAt(next.runs, run.level)?.models[this.#model];
-        if (simulated !== undefined) this.#corrections.add(setting, run.models[this.#model]!, simulated);
+    const estimates = new CandidateEstimates(analysis, [...predictions, ...outside]);
+    // Other measured candidates outside of the space get no real runs, and stand for none of the space.
+    const eligible = [
+      ...predictions,
+      ...outside.filter(({ candidate }) => candidateKey(candidate) === defaultKey),
+    ];
+    estimates.keep();
+    for (let left = Math.max(1, count); left > 0; ) {
+      const leaders = leadersOf(estimates, eligible, left, (prediction) =>
+        settingKey(this.#settingOf(prediction.candidate[this.#model]!)),
+      );
+      if (leaders.length === 0) return;
+      await analysis.measureInTurns(
+        leaders.map(({ candidate }) => ({ candidate, levels: analysis.levelsOf(candidate) })),
+      );
+      for (const { candidate } of leaders) {
+        if (analysis.resultOf(candidate)?.fault === undefined) left--;
+        estimates.verified(candidate);
       }
-      this.#keepPredictions(raw);
-      keepEstimates(estimated);
+      estimates.keep();
     }
   }
 
@@ -129,42 +134,34 @@ class ModelSearch {
   }
 
   /**
-   * The variant of the first setting whose size lies in the middle of a bend: between the middle and the largest size if
-   * the three measured durations are not on one line.
+   * A variant with a load that keeps all its instances busy, so that the time between two batches of an instance is the
+   * duration of one. If the load of the search does that, the run is a measurement of the candidate too. A load that
+   * fills each instance only once counts as such: clients that send again after each answer fill it again.
    */
-  #sizeOfBend(runs: readonly { readonly parameters: VariantParameters }[]): VariantParameters | undefined {
-    const [curve] = this.durations.curves;
-    if (curve === undefined || curve.points.length !== 3) return undefined;
-    const [low, middle, high] = curve.points.map(({ rows, ms }) => ({ rows, ms }));
-    const share = (middle!.rows - low!.rows) / (high!.rows - low!.rows);
-    const onLine = low!.ms + share * (high!.ms - low!.ms);
-    if (Math.abs(middle!.ms / onLine - 1) < BEND) return undefined;
-    const sizes = (this.#space.maxBatchSize ?? []).toSorted((a, b) => a - b);
-    const key = settingKey(curve.setting);
-    const ofCurve = runs.filter(({ parameters }) => settingKey(this.#settingOf(parameters)) === key);
-    const [from, to] = ofCurve
-      .map(({ parameters }) => sizes.indexOf(parameters.maxBatchSize ?? -1))
-      .toSorted((a, b) => a - b)
-      .slice(1);
-    if (from === undefined || to === undefined || to - from < 2) return undefined;
-    return { ...ofCurve[0]!.parameters, maxBatchSize: sizes[(from + to) >> 1]! };
-  }
-
-  /**
-   * Runs a variant with a load that keeps all its instances busy, so that the time between two batches is the duration
-   * of one. If the load of the search does that, the run is a measurement of the candidate too.
-   */
-  async #calibrate(parameters: VariantParameters): Promise<LevelRun | undefined> {
+  #turnOf(parameters: VariantParameters): Turn {
     const analysis = this.#analysis;
     const candidate = { [this.#model]: parameters };
-    const full = fullConcurrency(analysis.capacityOf(candidate), analysis.machine.batchSize);
+    const capacity = analysis.capacityOf(candidate);
+    const { batchSize } = analysis.machine;
+    const busy = busyConcurrency(capacity, batchSize);
     const levels = analysis.levelsOf(candidate);
-    const isFull = levels.some(({ mode, value }) => mode === "concurrency" && value >= full);
-    const level: AnalyzeLevel = { mode: "concurrency", value: full };
-    const { runs }: CandidateResult = isFull
-      ? await analysis.measure(candidate)
-      : await analysis.calibrate(candidate, level);
-    const run = runs.findLast((one) => one.level.mode === "concurrency" && one.level.value >= full);
+    const isBusy = levels.some(({ mode, value }) => mode === "concurrency" && value >= busy);
+    if (isBusy) return { candidate, levels };
+    const value = fullConcurrency(capacity, batchSize);
+    return { candidate, levels: [{ mode: "concurrency", value }], isCalibration: true };
+  }
+
+  /** Learns the duration of batches from the run of a turn. Undefined if it has none. */
+  #addDuration(
+    parameters: VariantParameters,
+    { candidate, levels, isCalibration }: Turn,
+  ): LevelRun | undefined {
+    const analysis = this.#analysis;
+    const result = isCalibration
+      ? analysis.calibrationOf(candidate, levels[0]!)
+      : analysis.resultOf(candidate);
+    // The last level is the one with the most requests in flight.
+    const run = result?.runs.findLast(({ level }) => level.mode === "concurrency");
     const measured = run?.models[this.#model];
     if (run === undefined || measured === undefined) return undefined;
     const { meanRows, batchesPerSecond } = measured;
@@ -208,12 +205,6 @@ class ModelSearch {
   #correct({ candidate, runs }: Prediction): Prediction {
     const setting = this.#settingOf(candidate[this.#model]!);
     return { candidate, runs: runs.map((run) => this.#corrections.correct(setting, run)) };
-  }
-
-  #keepPredictions(raw: readonly Prediction[]): void {
-    for (const prediction of raw) {
-      this.#analysis.predictions.set(candidateKey(prediction.candidate), this.#correct(prediction));
-    }
   }
 
   #settingOf({ instances, isolation, threads }: VariantParameters): MachineSetting {

@@ -3,7 +3,7 @@ import type { CandidateResult } from "../../../src/analyze/candidate-result.js";
 import { measurementCount } from "../../../src/analyze/candidate-result.js";
 import { bruteSearch } from "../../../src/analyze/search/brute-search.js";
 import { modelSearch } from "../../../src/analyze/search/model-search.js";
-import { candidateKey } from "../../../src/analyze/variant-parameters.js";
+import { type Candidate, candidateKey } from "../../../src/analyze/variant-parameters.js";
 import { Random } from "../../../src/data/random.js";
 import { noisySpeed, steppingSpeed, wanderingSpeed } from "../../support/drifting-speed.js";
 import { analysisOf, SimulatedMachine } from "../../support/simulated-machine.js";
@@ -14,6 +14,9 @@ const space = {
   maxBatchSize: [1, 2, 4, 8, 16, 32],
   queueDelayMicroseconds: [0, 1000],
 };
+/** The default configuration is three times as fast as usual in the first phase. */
+const luckyDefault = (machine: SimulatedMachine) => (candidate: Candidate) =>
+  machine.measured < 7 && candidate.m!.maxBatchSize === undefined ? 3 : 1;
 const throughput = ({ runs }: CandidateResult) => runs[0]!.models.m!.figures.perf_throughput;
 
 describe("the search with a model of the machine, on a machine whose speed changes", () => {
@@ -21,16 +24,17 @@ describe("the search with a model of the machine, on a machine whose speed chang
   beforeAll(() => bruteSearch(exact, { m: space }));
 
   it.each([
-    ["each measurement is off by 15%", (random: Random) => noisySpeed(random, 0.15), 3],
-    ["the speed wanders by 20%", wanderingSpeed, 3],
-    ["the speed steps by a factor of 1.7", steppingSpeed, 2],
+    ["each measurement is off by 15%", (random: Random) => noisySpeed(random, 0.15), 4],
+    ["the speed wanders by 20%", wanderingSpeed, 6],
+    ["the speed steps by a factor of 1.7", steppingSpeed, 6],
   ])("finds the best of 24 configurations with ten measurements: %s", async (_, speedOf, least) => {
     const ratios: number[] = [];
-    for (let seed = 1; seed <= 3; seed++) {
+    for (let seed = 1; seed <= 6; seed++) {
       const machine = new SimulatedMachine();
-      machine.noise = speedOf(new Random(seed * 7919));
+      const speed = speedOf(new Random(seed * 7919));
+      machine.noise = (_, share) => speed(share);
       const found = analysisOf(machine, { load });
-      await modelSearch(found, "m", space, { verify: 4 });
+      await modelSearch(found, "m", space, { verify: 3 });
       expect(machine.measured).toBe(found.measurements);
       expect(found.measurements).toBeLessThanOrEqual(10);
       const { candidate } = found.best!;
@@ -43,20 +47,21 @@ describe("the search with a model of the machine, on a machine whose speed chang
 
   it("does not choose the default configuration for one lucky measurement", async () => {
     const machine = new SimulatedMachine();
-    machine.noise = () => (machine.measured === 1 ? 3 : 1);
+    machine.noise = luckyDefault(machine);
     const analysis = analysisOf(machine, { load });
-    await modelSearch(analysis, "m", space, { verify: 4 });
+    await modelSearch(analysis, "m", space, { verify: 3 });
     expect(analysis.best!.candidate.m!.maxBatchSize).toBeGreaterThan(4);
     const lucky = analysis.resultOf(analysis.defaultCandidate)!;
-    expect(throughput(lucky)).toBeGreaterThan(throughput(analysis.best!));
+    const [first] = lucky.rounds ?? [lucky.runs];
+    expect(throughput({ ...lucky, runs: first! })).toBeGreaterThan(throughput(analysis.best!));
   });
 
   it("does not take a configuration to meet a limit for one lucky latency", async () => {
     const machine = new SimulatedMachine();
-    machine.noise = () => (machine.measured === 1 ? 3 : 1);
+    machine.noise = luckyDefault(machine);
     const goal = { objectives: { cpu_used_ram: 1 }, constraints: { perf_latency_p99: { max: 38 } } };
     const analysis = analysisOf(machine, { load, goal });
-    await modelSearch(analysis, "m", space, { verify: 4 });
+    await modelSearch(analysis, "m", space, { verify: 3 });
     const latency = ({ runs }: Pick<CandidateResult, "runs">) => runs[0]!.models.m!.figures.perf_latency_p99;
     const lucky = analysis.resultOf(analysis.defaultCandidate)!;
     expect(latency(lucky)).toBeLessThan(38);
@@ -64,25 +69,19 @@ describe("the search with a model of the machine, on a machine whose speed chang
     expect(analysis.best!.candidate.m).toMatchObject({ instances: 1, maxBatchSize: 32 });
   });
 
-  it("measures a leader again, and reports the mean of its measurements", async () => {
+  it("measures a leader that it has measured again, and reports the mean", async () => {
     const machine = new SimulatedMachine();
-    const factors = new Map<string, number[]>();
-    machine.noise = (candidate) => {
-      const key = candidateKey(candidate);
-      const factor = 1 + machine.measured / 1000;
-      factors.set(key, [...(factors.get(key) ?? []), factor]);
-      return factor;
-    };
+    // The machine is twice as fast while the leaders are verified.
+    machine.noise = () => (machine.measured < 7 ? 1 : 2);
     const analysis = analysisOf(machine, { load });
-    await modelSearch(analysis, "m", space, { verify: 4 });
-    const { candidate, rounds, runs } = analysis.best!;
-    const own = factors.get(candidateKey(candidate))!;
-    expect(own.length).toBeGreaterThan(1);
-    expect(rounds).toHaveLength(own.length);
-    const mean = own.reduce((sum, factor) => sum + factor, 0) / own.length;
-    expect(throughput({ candidate, runs })).toBeCloseTo(
-      (throughput({ candidate, runs: rounds![0]! }) / own[0]!) * mean,
-    );
+    await modelSearch(analysis, "m", space, { verify: 3 });
+    const again = analysis.results.filter(({ rounds }) => rounds !== undefined);
+    expect(again.length).toBeGreaterThan(0);
+    for (const { candidate, rounds, runs } of again) {
+      const figures = rounds!.map((round) => throughput({ candidate, runs: round }));
+      expect(figures[1]! / figures[0]!).toBeGreaterThan(1.8);
+      expect(throughput({ candidate, runs })).toBeCloseTo((figures[0]! + figures[1]!) / 2);
+    }
     expect(measurementCount(analysis.results)).toBe(machine.measured);
   });
 
@@ -97,7 +96,7 @@ describe("the search with a model of the machine, on a machine whose speed chang
       return key === broken ? "no memory" : undefined;
     };
     const analysis = analysisOf(machine, { load });
-    await modelSearch(analysis, "m", space, { verify: 4 });
+    await modelSearch(analysis, "m", space, { verify: 3 });
     const failed = analysis.results.filter(({ fault }) => fault === "no memory");
     expect(failed.map(({ candidate, runs }) => [candidateKey(candidate), runs])).toEqual([[broken, []]]);
     expect(analysis.best).not.toBe(failed[0]);

@@ -18,6 +18,15 @@ describe("the search with a model of the machine", () => {
     for (const ratio of ratios) expect(ratio).toBeCloseTo(1, 1);
   });
 
+  it("goes on when several of the first configurations fail and others work", async () => {
+    const machine = new SimulatedMachine();
+    machine.faultOf = ({ m }) => ((m!.maxBatchSize ?? 16) < 8 ? "too small" : undefined);
+    const analysis = analysisOf(machine);
+    await modelSearch(analysis, "m", { instances: [1, 2], maxBatchSize: [1, 2, 4, 8, 16] }, { verify: 2 });
+    expect(analysis.results.filter(({ fault }) => fault !== undefined).length).toBeGreaterThanOrEqual(3);
+    expect(analysis.best!.candidate.m!.maxBatchSize).toBeGreaterThanOrEqual(8);
+  });
+
   it("finds the lowest latency for a request rate", async () => {
     const goal: SearchGoal = { objectives: { perf_latency_p99: 1 }, constraints: {} };
     const load = {

@@ -1,0 +1,54 @@
+import { Triton, TritonError } from "@tritonjs/core";
+import { onnxruntime } from "@tritonjs/core/onnxruntime";
+
+/*
+ * A model with an instance on each GPU, or with one on the CPU of a machine without GPUs.
+ *
+ *   npm start
+ *   GPUS=0 npm start    names the GPU of another maker than NVIDIA, which is not looked for
+ */
+
+const gpus = process.env.GPUS?.split(",").map(Number);
+await using triton = new Triton({
+  ...(gpus && { gpus }),
+  logger: { error: console.error, warn: console.log, info() {}, debug() {} },
+});
+
+function bindFlowers(kind: "KIND_GPU" | "KIND_CPU") {
+  return triton.bind({
+    modelName: "flowers",
+    inferFunc: onnxruntime({
+      model: new URL("../../quickstart/iris/iris.onnx", import.meta.url),
+      // The first one that works: CUDA needs NVIDIA's libraries, WebGPU a driver of Vulkan, Metal or Direct3D.
+      executionProviders: kind === "KIND_GPU" ? ["cuda", "webgpu", "cpu"] : ["cpu"],
+      onWarning: (message) => console.log(message),
+    }),
+    config: { maxBatchSize: 64, instanceGroup: { kind, count: 1 } },
+  });
+}
+
+function bindWhereItCan() {
+  try {
+    return bindFlowers("KIND_GPU");
+  } catch (error) {
+    console.log(TritonError.from(error).message);
+    return bindFlowers("KIND_CPU");
+  }
+}
+
+const flowers = bindWhereItCan();
+await flowers.ready();
+for (const { name, kind, deviceId, details } of flowers.instances())
+  console.log(`${name}: ${kind} ${deviceId}, provider ${details.executionProvider}`);
+
+const { species } = await triton.infer("flowers", {
+  measurements: [
+    [5.1, 3.5, 1.4, 0.2],
+    [6.7, 3.0, 5.2, 2.3],
+  ],
+});
+console.log(`species ${species!.get(0, 0)} and ${species!.get(1, 0)}`);
+
+const page = await triton.service.metrics();
+const figures = page.split("\n").filter((line) => line.startsWith("nv_gpu_"));
+console.log(figures.length > 0 ? figures.join("\n") : "no metrics of GPUs: nvidia-smi lists none");
