@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { controlledFiles, DOUBLE, SUM } from "../repository/models.mjs";
 import { writeFiles } from "../repository/write-files.mjs";
@@ -5,7 +6,11 @@ import { HEAP_LIMITS } from "./serve-command.mjs";
 import { ServerProcess } from "./server-process.mjs";
 
 /** As docs/operations.md says for programs whose workers restart. `serve` sets them itself. */
-const MALLOC_LIMITS = { MALLOC_MMAP_THRESHOLD_: "4194304", MALLOC_TRIM_THRESHOLD_: "8388608" };
+const MALLOC_LIMITS = {
+  MALLOC_MMAP_THRESHOLD_: "4194304",
+  MALLOC_TRIM_THRESHOLD_: "8388608",
+  MALLOC_ARENA_MAX: String(Math.max(2, availableParallelism())),
+};
 
 const PROGRAM = fileURLToPath(new URL("./bound-program.mjs", import.meta.url));
 

@@ -1,10 +1,10 @@
 /*
- * Prints the bytes that threads keep after a burst of buffers each, as JSON. With the argument `fixed`, the process has
- * the thresholds of `tritonjs serve`.
+ * Prints the bytes that threads keep after a burst of buffers each, as JSON. With the argument `limited`, the process
+ * has the limits of `tritonjs serve`.
  */
 import { once } from "node:events";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
-import { fixMallocThresholds } from "@tritonjs/core/frontend";
+import { limitMalloc } from "@tritonjs/core/frontend";
 
 const THREADS = 6;
 const MIB = 2 ** 20;
@@ -22,7 +22,7 @@ function burst() {
 }
 
 if (isMainThread) {
-  const fixed = process.argv[2] === "fixed" && fixMallocThresholds({});
+  const limited = process.argv[2] === "limited" && limitMalloc({});
   const threads = Array.from({ length: THREADS }, () => new Worker(new URL(import.meta.url)));
   await Promise.all(threads.map((thread) => once(thread, "message")));
   const before = process.memoryUsage.rss();
@@ -30,7 +30,7 @@ if (isMainThread) {
     thread.postMessage("burst");
     await once(thread, "message");
   }
-  console.log(JSON.stringify({ fixed, kept: process.memoryUsage.rss() - before }));
+  console.log(JSON.stringify({ limited, kept: process.memoryUsage.rss() - before }));
   process.exit();
 } else {
   parentPort.on("message", () => {

@@ -48,7 +48,7 @@ export { MemoryUsage } from "./request-memory/memory-usage.js";
 export { type MemoryRefusals, RequestMemory } from "./request-memory/request-memory.js";
 export type { RequestShare } from "./request-memory/request-share.js";
 export { classify } from "./response/classify.js";
-export { fixMallocThresholds } from "./server/malloc-thresholds.js";
+export { limitMalloc } from "./server/malloc-limits.js";
 export { returnFreeMemory } from "./server/malloc-trim.js";
 export { VERSION } from "./server/version.js";
 export { Authentication } from "./service/authentication.js";

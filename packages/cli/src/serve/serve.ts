@@ -1,10 +1,5 @@
 import { type Frontend, Triton } from "@tritonjs/core";
-import {
-  fixMallocThresholds,
-  type InferenceService,
-  lineLogger,
-  returnFreeMemory,
-} from "@tritonjs/core/frontend";
+import { type InferenceService, limitMalloc, lineLogger, returnFreeMemory } from "@tritonjs/core/frontend";
 import { statusText } from "@tritonjs/protocol";
 import { descriptorFault } from "../descriptor-fault.js";
 import type { Extensions } from "../extensions.js";
@@ -38,7 +33,7 @@ export async function serve(
   extensions: Extensions,
 ): Promise<number> {
   const { values, warnings } = readArguments(args, terminal.environment);
-  fixMallocThresholds(terminal.environment);
+  limitMalloc(terminal.environment);
   returnFreeMemory();
   const traces = traceSettings(values, terminal.environment);
   let triton: Triton | undefined;

@@ -24,6 +24,8 @@ const cases = ["expected.json", "lightgbm-expected.json"].flatMap((file): readon
 const everyFile = cases.flatMap((one) =>
   one.files.map((file) => ({ ...one, file, model: new URL(file, folder) })),
 );
+const withMargins = everyFile.filter(({ margins }) => margins !== undefined);
+const withContributions = everyFile.filter(({ contributions }) => contributions !== undefined);
 const rowsOf = ({ rows }: Case) => Float32Array.from(rows, (value) => value ?? Number.NaN);
 
 /** Largest difference, relative to numbers above 1. */
@@ -56,8 +58,10 @@ describe.each(everyFile)("the model $file ($objective)", (one) => {
       expect([...alone]).toEqual([...together.subarray(row * one.groups, (row + 1) * one.groups)]);
     }
   });
+});
 
-  test.runIf(one.margins !== undefined)("has exactly the library's sums of leaves", () => {
+describe.each(withMargins)("the model $file ($objective), whose library tells its sums", (one) => {
+  test("has exactly these sums of leaves", () => {
     const margins = (rounds: number | undefined) => {
       const forest = openForest({ model: one.model, ...(rounds === undefined ? {} : { rounds }) });
       const rows = rowsOf(one);
@@ -72,8 +76,10 @@ describe.each(everyFile)("the model $file ($objective)", (one) => {
       expect([...margins(3)]).toEqual(sumsOf(one, one.firstThreeRounds!));
     }
   });
+});
 
-  test.runIf(one.contributions !== undefined)("explains rows as its library does", () => {
+describe.each(withContributions)("the model $file ($objective), whose library explains rows", (one) => {
+  test("explains them as its library does", () => {
     const model = new TreeModel({ model: one.model, treeShap: true });
     const explained = model.explain(rowsOf(one));
     expect(difference(explained, one.contributions!)).toBeLessThan(1e-5);
