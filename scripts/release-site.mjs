@@ -18,9 +18,15 @@ if (!succeeds("worktree", "add", pages, "gh-pages")) {
   run("git", ["-C", pages, "rm", "-r", "--force", "--quiet", "."]);
 }
 const built = join(root, "site", "dist");
-// Pages that this build no longer has must go.
-for (const name of readdirSync(built)) rmSync(join(pages, name), { recursive: true, force: true });
-cpSync(built, pages, { recursive: true });
+const newest = Math.max(...readdirSync(built).map(versionOf));
+const isNewest = readdirSync(pages).every((name) => versionOf(name) <= newest);
+// The files beside the folders of the versions lead to the newest one.
+const changed = readdirSync(built).filter((name) => isNewest || versionOf(name) > 0);
+for (const name of changed) {
+  // Pages that this build no longer has must go.
+  rmSync(join(pages, name), { recursive: true, force: true });
+  cpSync(join(built, name), join(pages, name), { recursive: true });
+}
 writeFileSync(join(pages, ".nojekyll"), "");
 run("git", ["-C", pages, "add", "--all"]);
 if (!succeeds("-C", pages, "diff", "--cached", "--quiet")) {
@@ -28,3 +34,9 @@ if (!succeeds("-C", pages, "diff", "--cached", "--quiet")) {
   run("git", [...author, "-C", pages, "commit", "--message", `Documentation of ${version}`]);
 }
 run("git", ["-C", pages, "push", "origin", "gh-pages"]);
+
+/** The version of a folder such as `v1.2` as a number that grows with it; 0 for other names. */
+function versionOf(name) {
+  const [, major, minor] = /^v(\d+)\.(\d+)$/.exec(name) ?? [];
+  return major === undefined ? 0 : major * 1_000_000 + Number(minor) + 1;
+}

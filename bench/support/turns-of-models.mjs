@@ -5,8 +5,8 @@ const WARM_MS = 100;
 const TURN_MS = 400;
 
 /**
- * Measures models of one repository in short turns, two rounds forwards and two backwards. The machine's speed changes within seconds,
- * so turns of one round are alike and rounds are not.
+ * Measures models of one repository in short turns, two rounds forwards and two backwards. The machine's speed changes
+ * within seconds, so turns of one round are alike and rounds are not.
  *
  * @param concurrency requests in flight
  * @returns requests a second of each round by model

@@ -19,6 +19,8 @@ export class PlatformServer implements AsyncDisposable {
       env: { ...process.env, ...variables },
       stdio: ["ignore", "inherit", "pipe"],
     });
+    // A fault of this program ends the server too.
+    process.once("exit", () => child.kill());
     let log = "";
     for await (const part of child.stderr.setEncoding("utf8").iterator({ destroyOnReturn: false })) {
       log += part;

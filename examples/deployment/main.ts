@@ -66,6 +66,8 @@ async function tryOut({ command, variables, stopSignal, healthCheck }: Service):
   };
   const [file, ...args] = command.map(belowRoot);
   const server = spawn(file!, args, { env, cwd: root, stdio: ["ignore", "inherit", "pipe"] });
+  // A fault of this program ends the service too.
+  process.once("exit", () => server.kill());
   const ended = once(server, "exit");
   const port = await portOf(server.stderr);
   const answer = await fetch(`http://127.0.0.1:${port}/v2/models/classifier/infer`, {

@@ -8,11 +8,30 @@ import { delimiter, join } from "node:path";
 
 /** The proxies for which `deploy` has a configuration, and how they run in the foreground. */
 const PRODUCTS = {
-  haproxy: { file: "haproxy/haproxy.cfg", args: ["-W", "-f", "proxy.conf"] },
-  nginx: { file: "nginx/nginx.conf", args: ["-p", ".", "-c", "proxy.conf", "-g", "daemon off;"] },
-} as const;
+  haproxy: {
+    file: "haproxy/haproxy.cfg",
+    args: ["-W", "-f", "proxy.conf"],
+    addresses: ({ http, grpc, metrics }: ProxyAddresses): Change[] => [
+      ["bind :8000", `bind ${http}`],
+      ["bind :8001", `bind ${grpc}`],
+      ["bind :8404", `bind ${metrics}`],
+    ],
+  },
+  nginx: {
+    file: "nginx/nginx.conf",
+    args: ["-p", ".", "-c", "proxy.conf", "-g", "daemon off;"],
+    addresses: ({ http, grpc }: ProxyAddresses): Change[] => [
+      ["listen 8000", `listen ${http}`],
+      ["listen 8001", `listen ${grpc}`],
+      ["/tmp/nginx.pid", "nginx.pid"],
+    ],
+  },
+};
 
 export type Product = keyof typeof PRODUCTS;
+
+/** A text of a configuration, and what replaces it. */
+type Change = readonly [from: string, to: string];
 
 export const products = Object.keys(PRODUCTS) as Product[];
 
@@ -28,6 +47,18 @@ export interface Addresses {
   readonly grpc: string;
 }
 
+interface ProxyAddresses extends Addresses {
+  readonly metrics: string;
+}
+
+/** Applies changes to a configuration, which must contain each of their texts. */
+function rewritten(config: string, changes: readonly Change[]): string {
+  return changes.reduce((all, [from, to]) => {
+    if (!all.includes(from)) throw new Error(`expected '${from}' in the configuration of the proxy`);
+    return all.replaceAll(from, to);
+  }, config);
+}
+
 /** A proxy before three replicas, with its file of `deploy`. Only the addresses are those of this machine. */
 export class FrontProxy implements AsyncDisposable {
   private constructor(
@@ -37,26 +68,26 @@ export class FrontProxy implements AsyncDisposable {
   ) {}
 
   static async start(product: Product, replicas: readonly Addresses[]): Promise<FrontProxy> {
-    const { file, args } = PRODUCTS[product];
+    const { file, args, addresses } = PRODUCTS[product];
     const deploy = new URL("../../../deploy/", import.meta.url);
-    let config = await readFile(new URL(file, deploy), "utf8");
-    const [http, grpc, metrics] = await freePorts(3);
-    for (const [i, replica] of replicas.entries()) {
-      config = config
-        .replaceAll(`replica-${i + 1}:8000`, replica.http)
-        .replaceAll(`replica-${i + 1}:8001`, replica.grpc);
-    }
-    config = config
-      .replace(/(bind |listen ):?8000/, `$1127.0.0.1:${http}`)
-      .replace(/(bind |listen ):?8001/, `$1127.0.0.1:${grpc}`)
-      .replace("bind :8404", `bind 127.0.0.1:${metrics}`)
-      .replace("/tmp/nginx.pid", "nginx.pid");
+    const [http, grpc, metrics] = (await freePorts(3)).map((port) => `127.0.0.1:${port}`) as [
+      string,
+      string,
+      string,
+    ];
+    const config = rewritten(await readFile(new URL(file, deploy), "utf8"), [
+      ...replicas.flatMap((replica, i): Change[] => [
+        [`replica-${i + 1}:8000`, replica.http],
+        [`replica-${i + 1}:8001`, replica.grpc],
+      ]),
+      ...addresses({ http, grpc, metrics }),
+    ]);
     const folder = await mkdtemp(join(tmpdir(), "tritonjs-proxy-"));
     await writeFile(join(folder, "proxy.conf"), config);
     const child = spawn(programOf(product)!, args, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
     // A fault of this program ends the proxy too.
     process.once("exit", () => child.kill());
-    const proxy = new FrontProxy({ http: `127.0.0.1:${http}`, grpc: `127.0.0.1:${grpc}` }, child, folder);
+    const proxy = new FrontProxy({ http, grpc }, child, folder);
     let log = "";
     child.stderr.setEncoding("utf8").on("data", (part: string) => {
       log += part;

@@ -448,7 +448,7 @@ it("meters count requests and batches of the program's meter provider", async ()
 
 it.each([
   ["is an exemplar if the sampler keeps it", new AlwaysOnSampler(), 1],
-  ["is no exemplar if the sampler drops it", new AlwaysOffSampler(), 0],
+  ["is not an exemplar if the sampler drops it", new AlwaysOffSampler(), 0],
 ])("the trace of a request %s", async (_what, sampler, exemplars) => {
   const triton = tracedTriton({ tracerProvider: new TracerProvider({ sampler }) });
   const handle = triton.bind({ ...model("m"), inferFunc: batch(({ x }) => ({ y: x })) });

@@ -25,8 +25,8 @@ import {
 import { DEFAULT_HTTP_LIMITS } from "../../packages/http/src/server/http-limits.js";
 import { MOST_TOOLS } from "../../packages/openai/src/chat/tools.js";
 import { MOST_INPUTS } from "../../packages/openai/src/embeddings/embedding-request.js";
-import { MOST_LEVELS } from "../../packages/openai/src/fields/fields.js";
 import { MAX_BODY_SIZE, MAX_CHOICES } from "../../packages/openai/src/openai-handler.js";
+import { MOST_LEVELS } from "../../packages/protocol/src/objects/levels.js";
 import { repositoryRoot } from "../support/repository.js";
 
 const page = readFileSync(join(repositoryRoot, "docs/security.md"), "utf8");

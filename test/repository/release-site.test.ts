@@ -22,9 +22,10 @@ it("adds the site of each version, and replaces that of a version that is built 
   const second = await checkout("second");
   await release(second, "0.2.0", { "index.html": "0.2", "v0.2/page.html": "page" });
   const third = await checkout("third");
-  await release(third, "0.1.1", { "index.html": "0.2", "v0.1/page.html": "mended" });
+  await release(third, "0.1.1", { "index.html": "0.1", "v0.1/page.html": "mended" });
   expect(await published()).toEqual([".nojekyll", "index.html", "v0.1/page.html", "v0.2/page.html"]);
   expect(await git(origin, "show", "gh-pages:v0.1/page.html")).toBe("mended");
+  expect(await git(origin, "show", "gh-pages:index.html")).toBe("0.2");
   expect(await git(origin, "log", "--format=%s", "gh-pages")).toBe(
     "Documentation of 0.1.1\nDocumentation of 0.2.0\nDocumentation of 0.1.0\n",
   );

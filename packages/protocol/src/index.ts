@@ -66,7 +66,7 @@ export type {
   seenAs,
 } from "./model/tensor-types.js";
 export { type DefinedMembers, definedMembers } from "./objects/defined-members.js";
-export { hasMoreLevels } from "./objects/levels.js";
+export { hasMoreLevels, MOST_LEVELS } from "./objects/levels.js";
 export { decodeBytes, encodeBytes, scanBytes } from "./tensor/bytes.js";
 export type { BytesArray } from "./tensor/bytes-array.js";
 export {

@@ -30,9 +30,11 @@ it("keeps the state of unloaded versions in the index, and nothing else of them"
     await models.write({ [`m/${version}/`]: "" });
     await triton.loadModel("m");
   }
-  for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve));
-  collectGarbage();
-  expect(versions.map((version) => version.deref() !== undefined)).toEqual([false, false, false, true]);
+  const isHeld = () => {
+    collectGarbage();
+    return versions.map((version) => version.deref() !== undefined);
+  };
+  await expect.poll(isHeld).toEqual([false, false, false, true]);
   const index = await triton.service.repositoryIndex(false);
   expect(index.map(({ version, state, reason }) => [version, state, reason])).toEqual([
     ["1", "UNAVAILABLE", "unloaded"],

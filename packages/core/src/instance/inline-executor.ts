@@ -39,16 +39,14 @@ export class InlineExecutor implements Executor {
     this.#model = await this.#load(this.#running ?? []);
   }
 
-  async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
+  execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
     const { clock, within } = execution;
-    const startedAt = clock.now();
+    this.#share ??= loopShareOf(clock);
+    this.#share.begin();
     // Not in the context of the request that started the batch.
-    const results = this.#asyncContext.runInAsyncScope(() =>
+    return this.#asyncContext.runInAsyncScope(() =>
       within === undefined ? this.#run(execution) : within(() => this.#run(execution)),
     );
-    this.#share ??= loopShareOf(clock);
-    this.#share.spend(clock.now() - startedAt, clock);
-    return results;
   }
 
   async stop(): Promise<void> {

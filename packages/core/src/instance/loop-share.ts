@@ -1,38 +1,47 @@
 import type { Clock } from "../clock/clock.js";
 
-/** Milliseconds that callbacks may compute before the event loop handles its events. */
+/** Milliseconds in which callbacks may start and go on before the event loop handles its events. */
 const SHARE_MS = 2;
 
 /**
- * What callbacks may have of the event loop at a time. Each one that ends lets the next one start in the same turn of the
- * loop. Without a limit, sockets, timers and health probes would wait until all queued requests are done.
+ * Time that all callbacks of an event loop share between two of its turns. A callback that ends lets the next one start
+ * in the same turn, and a generator that waits only for promises goes on in the same turn. Without a limit, sockets,
+ * timers and health probes would wait until all queued requests are done.
  */
 export class LoopShare {
-  #spentMs = 0;
-  #isSpent = false;
+  readonly #clock: Pick<Clock, "now" | "defer">;
+  /** When the first callback of this turn began; undefined until then. */
+  #since: number | undefined;
   #listeners = new Set<() => void>();
+
+  constructor(clock: Pick<Clock, "now" | "defer">) {
+    this.#clock = clock;
+  }
 
   /** True from the time the share is spent until the event loop has handled its events. */
   get isSpent(): boolean {
-    return this.#isSpent;
+    return this.#since !== undefined && this.#clock.now() - this.#since >= SHARE_MS;
   }
 
-  /** Counts the time that a callback has computed. */
-  spend(ms: number, clock: Pick<Clock, "defer">): void {
-    this.#spentMs += ms;
-    if (this.#isSpent || this.#spentMs < SHARE_MS) return;
-    this.#isSpent = true;
-    clock.defer(() => this.#renew());
+  /** A callback begins or goes on. */
+  begin(): void {
+    if (this.#since !== undefined) return;
+    this.#since = this.#clock.now();
+    this.#clock.defer(() => this.#renew());
   }
 
-  /** Calls `listener` once when there is a new share. Those who waited longest are called first. */
+  /** Calls `listener` once when there is a new share. Listeners are called in the order of their registration. */
   whenRenewed(listener: () => void): void {
     this.#listeners.add(listener);
   }
 
+  /** Resolves when there is a new share. */
+  renewed(): Promise<void> {
+    return new Promise((resolve) => this.whenRenewed(resolve));
+  }
+
   #renew(): void {
-    this.#spentMs = 0;
-    this.#isSpent = false;
+    this.#since = undefined;
     const listeners = this.#listeners;
     this.#listeners = new Set();
     for (const listener of listeners) listener();
@@ -43,7 +52,10 @@ const shares = new WeakMap<Clock, LoopShare>();
 
 /** The share of all callbacks with this clock: those of the real one run on the same event loop. */
 export function loopShareOf(clock: Clock): LoopShare {
-  const share = shares.get(clock) ?? new LoopShare();
-  shares.set(clock, share);
+  let share = shares.get(clock);
+  if (share === undefined) {
+    share = new LoopShare(clock);
+    shares.set(clock, share);
+  }
   return share;
 }

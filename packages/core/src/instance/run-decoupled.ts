@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import { TritonError } from "@tritonjs/protocol";
 import { requestDecoratorsOf } from "../callable/decorators.js";
 import type { RequestScope } from "../callable/infer-context.js";
@@ -10,10 +9,10 @@ import {
 } from "../callable/infer-func.js";
 import { explainFailure } from "../callable/missing-wrapper.js";
 import { RESCHEDULE } from "../callable/reschedule.js";
-import type { Clock } from "../clock/clock.js";
 import { contextOf, toCallbackArrays, toInferRequest } from "./callback-arguments.js";
 import type { CallbackExecution } from "./executor.js";
 import { divideOutputs, joinInputs } from "./join-batch.js";
+import { loopShareOf } from "./loop-share.js";
 import { type Callable, resultsOf, totalRows } from "./run-callable.js";
 import { runDecorated } from "./run-decorated.js";
 import { runStepwise } from "./stepwise/run-stepwise.js";
@@ -128,9 +127,10 @@ async function forEachStep(
     send(settled);
     return;
   }
-  const turns = new EventLoopTurns(execution.clock);
+  const share = loopShareOf(execution.clock);
   const end = () => scope.runInContext(() => iterator.return?.());
   for (;;) {
+    share.begin();
     const { done, value: step } = await scope.runInContext(() => iterator.next());
     if (done) break;
     try {
@@ -140,7 +140,8 @@ async function forEachStep(
       throw error;
     }
     await allWritable(execution);
-    if (turns.overdue && anyOpen(execution)) await turns.next();
+    // Otherwise, a generator that never ends could not be cancelled.
+    if (share.isSpent && anyOpen(execution)) await share.renewed();
     if (!anyOpen(execution)) {
       await end();
       break;
@@ -205,29 +206,4 @@ function sendResult(
   // A response of a decoupled model may have any number of rows.
   const { requestedOutputs } = execution.requests[index]!;
   execution.send(index, checker.fromCallback(result, undefined, requestedOutputs), final);
-}
-
-/** Longest time in milliseconds without a turn of the event loop. */
-const MAX_MS = 5;
-
-/**
- * Gives timers and sockets their turn while a loop waits only for promises. Otherwise, a generator that never ends
- * could not be cancelled.
- */
-class EventLoopTurns {
-  #last: number;
-
-  constructor(private readonly clock: Clock) {
-    this.#last = clock.now();
-  }
-
-  /** True if the event loop should have a turn. */
-  get overdue(): boolean {
-    return this.clock.now() - this.#last > MAX_MS;
-  }
-
-  async next(): Promise<void> {
-    await setImmediate();
-    this.#last = this.clock.now();
-  }
 }

@@ -13,7 +13,7 @@ export interface RegisteredVersion {
   readonly isEnsemble: boolean;
 }
 
-/** A version that cannot serve: it is still loading, or could not be created. */
+/** A version that cannot serve: it is loading, could not be created, or is unloaded. */
 export class AbsentVersion implements RegisteredVersion {
   readonly isEnsemble = false;
 

@@ -115,7 +115,8 @@ export class OpenConnections {
     if (before === undefined) end();
     else {
       before.once("close", end);
-      // Bytes that still arrive would restart the time in which the client must read.
+      // Bytes that still arrive would restart the time in which the client must read. So a client that leaves now is
+      // noticed only when its answers are sent.
       socket.pause();
     }
   }

@@ -1,8 +1,5 @@
-import { hasMoreLevels } from "@tritonjs/protocol";
+import { hasMoreLevels, MOST_LEVELS } from "@tritonjs/protocol";
 import { invalidField, shown, wrongType } from "../errors/openai-error.js";
-
-/** Most levels of objects and arrays in JSON that is passed on to a model. Schemas have about ten. */
-export const MOST_LEVELS = 100;
 
 /** The fields of a JSON object, read with checks. `null` counts as absent, as OpenAI's clients send it. */
 export class Fields {

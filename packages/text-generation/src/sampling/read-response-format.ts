@@ -1,16 +1,10 @@
-import { hasMoreLevels } from "@tritonjs/protocol";
+import { hasMoreLevels, MOST_LEVELS } from "@tritonjs/protocol";
 import { invalidParameter, type ParameterFields } from "./parameter-fields.js";
 import type { ResponseFormat } from "./sampling-parameters.js";
 
 type Fields = Readonly<Record<string, unknown>>;
 
 const FORMATS = "an object with type 'text', 'json_object' or 'json_schema'";
-
-/**
- * Most levels of a JSON schema, as in requests of OpenAI. The compiler of grammars is recursive. Before Node 26,
- * `JSON.stringify` also refused deep values.
- */
-const MOST_LEVELS = 100;
 
 /** Parameters of vLLM that describe a text, by their names in `structured_outputs`. */
 const READERS: Readonly<Record<string, (name: string, value: unknown) => ResponseFormat | undefined>> = {

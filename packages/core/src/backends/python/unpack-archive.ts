@@ -44,7 +44,7 @@ export async function unpackArchive(archive: string, directory: string, withinMs
   }
 }
 
-/** The reason why the archive could not be read; undefined when it could, or when `tar` wants no more of it. */
+/** The reason why the archive could not be read; undefined when it could, or when `tar` stopped reading. */
 async function feed(streams: readonly (Readable | Transform | Writable)[]): Promise<string | undefined> {
   try {
     await pipeline(streams as readonly NodeJS.ReadWriteStream[]);

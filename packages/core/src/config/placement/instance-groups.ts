@@ -49,8 +49,8 @@ function hostingOf(group: InstanceGroupOptions): InstanceHosting | undefined {
 }
 
 /**
- * Fills the fields that a group leaves to Triton: its name, count and GPUs. `KIND_AUTO` is `KIND_GPU` if it lists GPUs
- * that all exist, and else `KIND_CPU`, which is refused with a list of GPUs. No callback and no session moves to a GPU that was not named.
+ * Fills the fields that a group leaves to Triton: its name, count and GPUs. `KIND_AUTO` becomes `KIND_GPU` if all listed
+ * GPUs exist, else `KIND_CPU`. `KIND_CPU` with a list of GPUs is refused. Nothing moves to a GPU that was not named.
  */
 export function normalizeInstanceGroups(
   { name, instanceGroup }: Pick<ModelConfig, "name" | "instanceGroup">,

@@ -52,10 +52,15 @@ class WorkerThread implements Channel {
     this.#keeps = keeps;
     // A thread whose event loop gets only a part of its descriptors leaves them open.
     const giveBack = takeLastDescriptors();
-    this.#worker = new Worker(ownProgram(new URL("./thread-main.js", import.meta.url)), {
-      workerData: { nativeCalls: this.#ending.state } satisfies ThreadData,
-      ...(heapLimitMb === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapLimitMb } }),
-    });
+    try {
+      this.#worker = new Worker(ownProgram(new URL("./thread-main.js", import.meta.url)), {
+        workerData: { nativeCalls: this.#ending.state } satisfies ThreadData,
+        ...(heapLimitMb === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapLimitMb } }),
+      });
+    } catch (error) {
+      giveBack();
+      throw error;
+    }
     this.#worker.once("online", giveBack);
     this.#worker.on("message", (message: FromWorker) => {
       if (message.type === "ready") this.#loadEnds();

@@ -57,24 +57,31 @@ export function isVersionModified(
 }
 
 async function signatureOf(path: string, depth: number): Promise<string> {
+  const found = await readEntry(path, depth);
+  if (found === undefined) return "unreadable";
+  const { mtimeNs, ctimeNs, size, ino, names } = found;
+  if (!found.isDirectory) return `${mtimeNs} ${ctimeNs} ${size} ${ino}`;
+  const inside: string[] = [];
+  for (const name of names) inside.push(`${name} ${await signatureOf(join(path, name), depth + 1)}`);
+  const own = `${mtimeNs} ${ino}`;
+  return depth >= MAX_DEPTH ? own : `${own} {${inside.join(", ")}}`;
+}
+
+/** An entry with the names in it, at most down to the greatest depth; undefined if it is there, but cannot be read. */
+async function readEntry(path: string, depth: number) {
   try {
-    const { mtimeNs, ctimeNs, size, ino, isDirectory } = await look(path, depth);
-    const own = isDirectory ? `${mtimeNs} ${ino}` : `${mtimeNs} ${ctimeNs} ${size} ${ino}`;
-    if (!isDirectory || depth >= MAX_DEPTH) return own;
-    const inside: string[] = [];
-    for (const name of (await readdir(path)).sort()) {
-      inside.push(`${name} ${await signatureOf(join(path, name), depth + 1)}`);
-    }
-    return `${own} {${inside.join(", ")}}`;
+    const entry = await look(path, depth);
+    const isListed = entry.isDirectory && depth < MAX_DEPTH;
+    return { ...entry, names: isListed ? (await readdir(path)).sort() : [] };
   } catch (error) {
-    if (await isUnreadable(path, error as NodeJS.ErrnoException)) return "unreadable";
+    if (await isUnreadable(path, error as NodeJS.ErrnoException)) return undefined;
     throw error;
   }
 }
 
 /**
- * Whether an entry is there, but cannot be read: it has no permission, or is a link without a target. Other faults are
- * no state of the model: the directory is away while it is read, or no descriptor is free.
+ * Whether an entry is there, but cannot be read: it has no permission, or is a link without a target. Other faults do
+ * not describe the model: the directory vanished during the read, or no descriptor is free.
  */
 async function isUnreadable(path: string, { code = "" }: NodeJS.ErrnoException): Promise<boolean> {
   if (code !== "ENOENT") return ["EACCES", "EPERM", "ELOOP"].includes(code);

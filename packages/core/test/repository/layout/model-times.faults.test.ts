@@ -1,4 +1,4 @@
-import { lstat, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { lstat, mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
@@ -22,6 +22,20 @@ it.each(["EMFILE", "EIO", "ENOENT"])("does not take the fault %s for a change of
   vi.mocked(lstat).mockRejectedValue(Object.assign(new Error(code), { code }));
   onTestFinished(() => void vi.mocked(lstat).mockReset());
   await expect(readModelTimes(directory, config)).rejects.toThrow(code);
+});
+
+it("does not take a file that vanishes during the read for a change of a linked version", async () => {
+  const { directory, config } = await modelDirectory();
+  await rename(join(directory, "1"), join(directory, "stored"));
+  await symlink(join(directory, "stored"), join(directory, "1"));
+  const inside = join(directory, "1", "model.js");
+  const { lstat: real } = await vi.importActual<typeof import("node:fs/promises")>("node:fs/promises");
+  vi.mocked(lstat).mockImplementation((async (path: string, options: object) => {
+    if (path === inside) throw Object.assign(new Error("ENOENT"), { code: "ENOENT" });
+    return real(path, options);
+  }) as typeof lstat);
+  onTestFinished(() => void vi.mocked(lstat).mockReset());
+  await expect(readModelTimes(directory, config)).rejects.toThrow("ENOENT");
 });
 
 it("a link without a target is a part of the model, and its target a change", async () => {
