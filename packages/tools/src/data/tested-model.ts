@@ -23,6 +23,11 @@ export interface TestedModel {
   readonly isSequenceModel: boolean;
   readonly inputs: readonly TestedInput[];
   readonly outputs: readonly { readonly name: string; readonly datatype: DataType }[];
+  /**
+   * True where the server does not tell the configuration, so that the metadata of the v2 protocol has to do.
+   * @default false
+   */
+  readonly isFromMetadata?: boolean;
   /** Names of the models of an ensemble, in the order of its steps. */
   readonly composingModels: readonly string[];
 }

@@ -152,7 +152,8 @@ export class ScheduleFeeder implements Feeder {
   ended(): void {
     while (this.#held.length > 0) {
       const { scheduled, index } = this.#held[0]!;
-      if (!this.#loop.send(scheduled, index)) return;
+      if (this.#isBlocked()) this.#loop.refuse(scheduled, index, this.#loop.blockedBy);
+      else if (!this.#loop.send(scheduled, index)) return;
       this.#held.shift();
     }
     if (this.#isOver) this.#loop.finished();
@@ -199,9 +200,13 @@ export class ScheduleFeeder implements Feeder {
   #sendNow(scheduled: number, index: number): void {
     const loop = this.#loop;
     const waiting = loop.inFlight + this.#held.length;
-    if (this.#clock.now() < loop.blockedUntil) loop.refuse(scheduled, index, loop.blockedBy);
+    if (this.#isBlocked()) loop.refuse(scheduled, index, loop.blockedBy);
     else if (waiting >= MOST_WAITING) {
       loop.refuse(scheduled, index, `not sent: ${MOST_WAITING} earlier requests have not been answered`);
     } else if (this.#held.length > 0 || !loop.send(scheduled, index)) this.#held.push({ scheduled, index });
+  }
+
+  #isBlocked(): boolean {
+    return this.#clock.now() < this.#loop.blockedUntil;
   }
 }

@@ -193,7 +193,7 @@ export class LoadLoop {
 
   #dispatch(request: LoadRequest): void {
     request.place = this.#requests.push(request) - 1;
-    if (this.#parts.clock.now() - request.scheduled > DELAYED_MS) this.#delayed++;
+    request.isDelayed = this.#parts.clock.now() - request.scheduled > DELAYED_MS;
     this.#deadlines?.sent();
     this.#carrier.send(request);
   }
@@ -206,6 +206,8 @@ export class LoadLoop {
     }
     if (request.isConnectionLost) this.#backOff.failed(request.end, request.failure ?? "");
     else if (request.failure === undefined) this.#backOff.succeeded();
+    // Without a server, requests are late because of the server.
+    if (request.isDelayed && !request.isConnectionLost) this.#delayed++;
     this.#records.add(request);
     this.#parts.source.ended(request);
     const isShort = request.responses < request.period;

@@ -18,7 +18,8 @@ export interface LoadOptions {
 }
 
 /** One core sends what one to three others serve, so a machine that also runs the server keeps cores for it. */
-export const defaultThreads = (): number => Math.min(8, Math.max(1, Math.floor(availableParallelism() / 2)));
+export const defaultThreads = (cores = availableParallelism()): number =>
+  Math.min(8, Math.max(1, Math.floor(cores / 2)));
 
 /** @throws TritonError INVALID_ARG for an option out of its range. */
 export function checkLoadOptions({ threads, seed, timeoutMs }: LoadOptions): void {

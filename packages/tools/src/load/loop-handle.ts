@@ -3,10 +3,13 @@ import { waitedInTurnsMs } from "./load-clock.js";
 import type { LoadLevel } from "./load-level.js";
 import type { LoadLoop } from "./load-loop.js";
 import type { LoopWindow } from "./loop-parts.js";
+import { threadCpuMs } from "./thread-cpu.js";
 
 /** A window of one loop, with what its thread used. */
 export interface ThreadWindow extends LoopWindow {
   readonly cpuMs: number;
+  /** CPU time as a share of the window, 0 to 1. */
+  readonly cpuUtilization: number;
   readonly eventLoopUtilization: number;
 }
 
@@ -24,6 +27,7 @@ export interface LoopHandle {
 export class LocalLoop implements LoopHandle {
   readonly #loop: LoadLoop;
   #cpuMs = threadCpuMs();
+  #takenAt = performance.now();
   #utilization = performance.eventLoopUtilization();
   #waitedMs = waitedInTurnsMs();
 
@@ -49,17 +53,21 @@ export class LocalLoop implements LoopHandle {
 
   async take(): Promise<ThreadWindow> {
     const cpuMs = threadCpuMs();
+    const now = performance.now();
     const utilization = performance.eventLoopUtilization();
     const waitedMs = waitedInTurnsMs();
     const { active, idle } = performance.eventLoopUtilization(utilization, this.#utilization);
     const busyMs = Math.max(0, active - (waitedMs - this.#waitedMs));
+    const usedMs = Math.max(0, cpuMs - this.#cpuMs - (waitedMs - this.#waitedMs));
     const window: ThreadWindow = {
       ...this.#loop.take(),
-      cpuMs: Math.max(0, cpuMs - this.#cpuMs - (waitedMs - this.#waitedMs)),
+      cpuMs: usedMs,
+      cpuUtilization: now > this.#takenAt ? Math.min(1, usedMs / (now - this.#takenAt)) : 0,
       eventLoopUtilization: active + idle > 0 ? Math.min(1, busyMs / (active + idle)) : 0,
     };
     this.#waitedMs = waitedMs;
     this.#cpuMs = cpuMs;
+    this.#takenAt = now;
     this.#utilization = utilization;
     return window;
   }
@@ -67,12 +75,4 @@ export class LocalLoop implements LoopHandle {
   close(): Promise<void> {
     return this.#loop.close();
   }
-}
-
-/** CPU time of this thread; before Node 24, where it is not known, the time that its event loop was busy. */
-function threadCpuMs(): number {
-  const { threadCpuUsage } = process as { threadCpuUsage?: () => NodeJS.CpuUsage };
-  if (threadCpuUsage === undefined) return performance.eventLoopUtilization().active;
-  const { user, system } = threadCpuUsage.call(process);
-  return (user + system) / 1000;
 }

@@ -25,6 +25,7 @@ export interface LoadLoopParts {
 /** What a loop did since it was last asked. */
 export interface LoopWindow {
   readonly records: RequestRecords;
+  /** Requests that ended here and were sent late, without those that found no connection. */
   readonly delayed: number;
   readonly bytesSent: number;
   readonly bytesReceived: number;

@@ -44,9 +44,11 @@ export interface KeptResponses {
 export interface GeneratorUsage {
   /** CPU time of all generator threads in milliseconds, without the wait for the slots of a schedule. */
   readonly cpuMs: number;
+  /** CPU time of the busiest thread as a share of the window, without that wait, 0 to 1. */
+  readonly cpuUtilization: number;
   /** Event-loop utilisation of the busiest thread, without that wait, 0 to 1. */
   readonly eventLoopUtilization: number;
-  /** Requests that were sent more than 1 ms after their slot. */
+  /** Requests that ended, and were sent more than 1 ms after their slot; without those that found no connection. */
   readonly delayed: number;
   /** Mean share of time in which no request of a thread waited for the thread, 0 to 1. */
   readonly idle: number;

@@ -65,6 +65,8 @@ function arrivalsOf(distribution: "constant" | "poisson", seed: number): () => n
 function rampTime({ from, to, durationMs }: RequestRateRampLevel, arrivals: number): number {
   const a = from / 1000;
   const b = to / 1000;
+  // The form of the root below is undefined for a ramp that begins with a rate of 0.
+  if (arrivals === 0) return 0;
   const offeredByRamp = ((a + b) / 2) * durationMs;
   if (arrivals >= offeredByRamp) return durationMs + (arrivals - offeredByRamp) / b;
   const slope = (b - a) / durationMs;

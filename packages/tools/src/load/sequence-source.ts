@@ -44,7 +44,9 @@ export class SequenceSource implements RequestSource {
 
   next(request: LoadRequest, _index: number, left: number): boolean {
     // Each open sequence needs one more request, so that all of them have ended with the last one.
-    const mayBegin = this.#live < this.#limit && left > this.#open.size;
+    // A last request that is still in flight keeps the id of its sequence.
+    const hasId = this.#ids.size < this.#rules.idRange;
+    const mayBegin = this.#live < this.#limit && hasId && left > this.#open.size;
     const sequence = mayBegin ? this.#begin() : this.#ready.shift();
     if (sequence === undefined) return false;
     const mustEnd = left <= this.#open.size || this.#live > this.#limit;

@@ -160,6 +160,7 @@ function joinedWindow(windows: readonly ThreadWindow[]): Pick<LoadWindow, "recor
     records: joinedRecords(windows.map(({ records }) => records)),
     usage: {
       cpuMs: sum(({ cpuMs }) => cpuMs),
+      cpuUtilization: Math.max(...windows.map(({ cpuUtilization }) => cpuUtilization)),
       eventLoopUtilization: Math.max(...windows.map(({ eventLoopUtilization }) => eventLoopUtilization)),
       delayed: sum(({ delayed }) => delayed),
       idle: 1 - sum(({ eventLoopUtilization }) => eventLoopUtilization) / windows.length,

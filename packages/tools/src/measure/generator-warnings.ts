@@ -1,23 +1,28 @@
+import { availableParallelism } from "node:os";
 import type { LevelResult } from "./level-result.js";
 import { countsConcurrency } from "./level-result.js";
 
 /** Shares from which the generator may have been the bottleneck. */
-const LIMITS = { eventLoop: 0.9, overhead: 0.5, delayed: 0.01 } as const;
+const LIMITS = { cpu: 0.9, eventLoop: 0.9, cores: 0.9, overhead: 0.5, delayed: 0.01 } as const;
 
-/** Warnings that a level may have measured the generator instead of the server, with what to do. */
-export function generatorWarnings({ level, figures }: LevelResult): string[] {
+/**
+ * Warnings that a level may have measured the generator instead of the server, with what to do.
+ *
+ * @param cores cores of this machine
+ */
+export function generatorWarnings({ level, figures }: LevelResult, cores = availableParallelism()): string[] {
   const warnings: string[] = [];
-  const percent = (share: number) => `${(share * 100).toFixed(1)}%`;
   if (figures.overhead > LIMITS.overhead) {
     warnings.push(
       "Perf Analyzer is not able to keep up with the desired load. The results may not be accurate. " +
         `Requests waited for the generator for ${percent(figures.overhead)} of the time; try a higher --max-threads.`,
     );
   }
-  if (figures.eventLoopUtilization > LIMITS.eventLoop) {
+  warnings.push(...threadWarnings(figures));
+  if (cores > 1 && figures.cpuCores > LIMITS.cores * cores) {
     warnings.push(
-      `A thread of the generator was busy for ${percent(figures.eventLoopUtilization)} of the time, so the generator ` +
-        "may be the bottleneck; try a higher --max-threads, or another machine for it.",
+      `The generator used ${figures.cpuCores.toFixed(1)} of the ${cores} CPU cores of this machine, so it may be the ` +
+        "bottleneck, also for a server on this machine; start it on another machine.",
     );
   }
   if (!countsConcurrency(level) && figures.delayedShare > LIMITS.delayed) {
@@ -28,3 +33,21 @@ export function generatorWarnings({ level, figures }: LevelResult): string[] {
   }
   return warnings;
 }
+
+/** An event loop can be busy without CPU time: its thread then waits for a core that other programs use. */
+function threadWarnings({ cpuUtilization, eventLoopUtilization }: LevelResult["figures"]): string[] {
+  const bottleneck = "so the generator may be the bottleneck";
+  if (cpuUtilization > LIMITS.cpu) {
+    return [
+      `A thread of the generator used a CPU core for ${percent(cpuUtilization)} of the time, ${bottleneck}; try a ` +
+        "higher --max-threads, or another machine for it.",
+    ];
+  }
+  if (eventLoopUtilization <= LIMITS.eventLoop) return [];
+  return [
+    `A thread of the generator was busy for ${percent(eventLoopUtilization)} of the time, ${bottleneck}; try a ` +
+      "higher --max-threads, or another machine for it.",
+  ];
+}
+
+const percent = (share: number): string => `${(share * 100).toFixed(1)}%`;

@@ -193,7 +193,7 @@ class LevelMeasurement {
 }
 
 /** Resolves to the result of a run, or to undefined if a sleep ends first. The sleep ends with the run. */
-async function firstOf<T>(
+export async function firstOf<T>(
   run: Promise<T>,
   sleep: (over: AbortSignal) => Promise<void>,
 ): Promise<T | undefined> {

@@ -1,12 +1,15 @@
 import { requestsOfLevel } from "../load/level-requests.js";
 import type { LoadLevel } from "../load/load-level.js";
-import { type LevelResult, meetsLimit } from "./level-result.js";
+import { countsConcurrency, type LevelResult, meetsLimit } from "./level-result.js";
 import type { LevelRange, LoadPlan } from "./load-plan.js";
-import { measureLevel, measurePhase } from "./measure-level.js";
+import { firstOf, measureLevel, measurePhase } from "./measure-level.js";
 import type { MeasureSession } from "./measure-session.js";
 
 /** Level of the warm-up requests: a schedule is kept for the measurement. */
 const WARM_UP_LEVEL: LoadLevel = { mode: "concurrency", value: 1 };
+
+/** Longest wait for the requests of a rate that was too high. */
+const DRAIN_MS = 60_000;
 
 /** Rounding error of repeated additions of a step. */
 const STEP_ERROR = 1e-9;
@@ -35,7 +38,8 @@ export async function measurePlan(session: MeasureSession, plan: LoadPlan): Prom
     }
   } else {
     const measureAt: MeasureAt = (value) => measureOne(measureLevel(session, plan.levelAt(value)));
-    await (plan.kind === "sweep" ? sweep : search)(plan.range, measureAt);
+    if (plan.kind === "sweep") await sweep(plan.range, measureAt);
+    else await search(plan.range, measureAt, (result) => drain(session, result));
   }
   return results;
 }
@@ -50,12 +54,21 @@ async function sweep({ start, end, step }: LevelRange, measureAt: MeasureAt): Pr
   }
 }
 
-/** Bisects a range for the highest level that meets the latency limit. An unstable level counts as not meeting it. */
-async function search({ start, end, step }: LevelRange, measureAt: MeasureAt): Promise<void> {
+/**
+ * Bisects a range for the highest level that meets the latency limit. An unstable level counts as not meeting it.
+ *
+ * @param drained is called after a level that does not meet the limit, before a lower one is measured
+ */
+async function search(
+  { start, end, step }: LevelRange,
+  measureAt: MeasureAt,
+  drained: (result: LevelResult) => Promise<void>,
+): Promise<void> {
   const first = await measureAt(start);
   if (hasEnded(first) || !meetsLimit(first) || end <= start) return;
   const last = await measureAt(end);
   if (hasEnded(last) || meetsLimit(last)) return;
+  await drained(last);
   let low = start;
   let high = end;
   while (high - low > step + STEP_ERROR) {
@@ -64,8 +77,20 @@ async function search({ start, end, step }: LevelRange, measureAt: MeasureAt): P
     const result = await measureAt(middle);
     if (hasEnded(result)) return;
     if (meetsLimit(result)) low = middle;
-    else high = middle;
+    else {
+      high = middle;
+      await drained(result);
+    }
   }
+}
+
+/**
+ * Waits until the requests of a rate that was too high have ended. Otherwise they would delay those of the next rate, and
+ * their latencies would count there.
+ */
+async function drain({ generator, clock, signal }: MeasureSession, { level }: LevelResult): Promise<void> {
+  if (countsConcurrency(level)) return;
+  await firstOf(generator.pause(), (over) => clock.sleep(DRAIN_MS, AbortSignal.any([signal, over])));
 }
 
 function hasEnded({ interrupted, fault }: LevelResult): boolean {

@@ -95,6 +95,18 @@ export class RequestFigures {
     return Math.max(0, ...this.#usages.map(({ usage }) => usage.eventLoopUtilization));
   }
 
+  /** CPU time of the busiest thread of the generator as a share of all windows, 0 to 1. */
+  get cpuUtilization(): number {
+    let sum = 0;
+    for (const { usage, durationMs } of this.#usages) sum += usage.cpuUtilization * durationMs;
+    return this.durationMs === 0 ? 0 : sum / this.durationMs;
+  }
+
+  /** Cores that all threads of the generator kept busy on average. */
+  get cpuCores(): number {
+    return this.durationMs === 0 ? 0 : this.#cpuMs / this.durationMs;
+  }
+
   /** Share of time in which requests waited for a thread of the generator, 0 to 1. */
   get overhead(): number {
     let sum = 0;
@@ -111,9 +123,8 @@ export class RequestFigures {
 
   /** CPU time of the generator for each request, in milliseconds. */
   get cpuMsPerRequest(): number {
-    const cpu = this.#usages.reduce((sum, { usage }) => sum + usage.cpuMs, 0);
     const all = this.requestCount + this.failureCount;
-    return all === 0 ? 0 : cpu / all;
+    return all === 0 ? 0 : this.#cpuMs / all;
   }
 
   /** Latency at a percentile, or the mean one, in milliseconds. */
@@ -181,6 +192,10 @@ export class RequestFigures {
     this.sendMs += sendEnd - sent;
     this.waitMs += first - sendEnd;
     this.receiveMs += end - first;
+  }
+
+  get #cpuMs(): number {
+    return this.#usages.reduce((sum, { usage }) => sum + usage.cpuMs, 0);
   }
 
   #perSecond(count: number): number {

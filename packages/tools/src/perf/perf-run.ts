@@ -63,6 +63,12 @@ export class PerfRun {
     const data = await this.#parts.loadData(target, settings);
     const plan = plannedLoad(settings, data, target.model);
     const run = this.#describe(target, plan);
+    if (target.model?.isFromMetadata) {
+      this.#warnings.push(
+        `The server does not tell the configuration of model '${target.model.name}'. Its tensors and its batch axis ` +
+          "are those of the metadata, and it counts as a model without sequences.",
+      );
+    }
     const keepResponses = tokens !== undefined || settings.reports.profile !== undefined;
     const server = await this.#watchServer(target);
     const metrics = this.#watchMetrics(target);
@@ -120,7 +126,14 @@ export class PerfRun {
     if (view === undefined || target.kind === "openai") return undefined;
     const model = { name: target.modelName, version: target.modelVersion ?? "" };
     try {
-      return await ServerWatch.open(view, model, calledModels);
+      const watch = await ServerWatch.open(view, model, calledModels);
+      if (watch === undefined) {
+        this.#warnings.push(
+          "The server does not tell its statistics: it lacks the extension 'statistics' of the v2 protocol. The report " +
+            "has no times of the server.",
+        );
+      }
+      return watch;
     } catch (error) {
       this.#warnings.push(`The server's statistics could not be read: ${(error as Error).message}`);
       return undefined;

@@ -1,4 +1,4 @@
-import { countsConcurrency, type LevelResult, levelValue } from "../measure/level-result.js";
+import { type LevelResult, levelValue } from "../measure/level-result.js";
 import { type ServerFigures, stageMs, usesCache } from "../measure/server/server-figures.js";
 import { remarkOf, reportedPercentiles } from "./console-report.js";
 import { microseconds, sixDigits } from "./number-texts.js";
@@ -50,7 +50,7 @@ function csvText(rows: readonly LevelResult[], run: RunDescription, verbose: boo
   );
   const percentiles = reportedPercentiles(run);
   const header = [
-    rows[0] === undefined || countsConcurrency(rows[0].level) ? "Concurrency" : "Request Rate",
+    levelHeader(run),
     "Inferences/Second",
     ...(run.decoupled ? ["Response Throughput"] : []),
     "Client Send",
@@ -80,7 +80,11 @@ function csvText(rows: readonly LevelResult[], run: RunDescription, verbose: boo
   const lines = rows.map((row) => {
     const { figures, server, metrics } = row;
     const us = microseconds;
-    const stages = server === undefined ? [] : serverCells(server, hasCache);
+    // A level whose statistics could not be read has no values here: zeros would look like measured times.
+    const serverSide =
+      server === undefined
+        ? Array(hasCache ? 7 : 5).fill("")
+        : [us(networkMs(row, server)), ...serverCells(server, hasCache)];
     const gauges = gpus.map(([, gauge]) =>
       Object.entries(metrics?.gauges[gauge] ?? {})
         .map(([uuid, value]) => `${uuid}:${sixDigits(value)};`)
@@ -91,9 +95,7 @@ function csvText(rows: readonly LevelResult[], run: RunDescription, verbose: boo
       sixDigits(figures.throughput),
       ...(run.decoupled ? [sixDigits(figures.responseThroughput)] : []),
       us(figures.meanSendMs),
-      ...(hasServer
-        ? [us(networkMs(row)), ...(stages.length > 0 ? stages : Array(hasCache ? 6 : 4).fill(0))]
-        : []),
+      ...(hasServer ? serverSide : []),
       us(figures.meanReceiveMs),
       ...percentiles.map((percentile) => us(figures.latency.percentile(percentile))),
       ...(verbose
@@ -112,8 +114,8 @@ function csvText(rows: readonly LevelResult[], run: RunDescription, verbose: boo
 }
 
 /** Time of the requests outside the client and the server's stages. */
-function networkMs({ figures, server }: LevelResult): number {
-  const inServer = server === undefined ? 0 : sum(serverMs(server, true));
+function networkMs({ figures }: LevelResult, server: ServerFigures): number {
+  const inServer = sum(serverMs(server, true));
   return Math.max(0, figures.fromSend.mean - figures.meanSendMs - figures.meanReceiveMs - inServer);
 }
 
@@ -134,9 +136,8 @@ function composingText(rows: readonly LevelResult[], run: RunDescription, key: s
     return model === undefined ? [] : [{ row, model }];
   });
   const hasCache = found.some(({ model }) => usesCache(model));
-  const isConcurrency = rows[0] === undefined || countsConcurrency(rows[0].level);
   const header = [
-    isConcurrency ? "Concurrency" : "Request Rate",
+    levelHeader(run),
     "Inferences/Second",
     "Server Queue",
     "Server Compute Input",
@@ -155,6 +156,9 @@ function composingText(rows: readonly LevelResult[], run: RunDescription, key: s
   });
   return table([header, ...lines]);
 }
+
+/** Heading of the levels, also where none has a row. */
+const levelHeader = ({ load }: RunDescription) => (load === "concurrency" ? "Concurrency" : "Request Rate");
 
 function table(rows: readonly (readonly (string | number)[])[]): string {
   return rows.map((row) => `${row.map(cell).join(",")}\n`).join("");

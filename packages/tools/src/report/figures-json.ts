@@ -54,6 +54,8 @@ function levelJson(result: LevelResult, run: RunDescription): { readonly [key: s
     generator: {
       overhead: figures.overhead,
       event_loop_utilization: figures.eventLoopUtilization,
+      cpu_utilization: figures.cpuUtilization,
+      cpu_cores: figures.cpuCores,
       delayed: figures.delayedShare,
       cpu_ms_per_request: figures.cpuMsPerRequest,
     },

@@ -22,6 +22,8 @@ export class LoadRequest {
   responses = 0;
   /** Text of the error. */
   failure: string | undefined;
+  /** True if it was sent more than 1 ms after its slot. */
+  isDelayed = false;
   /** True if it failed because there is no connection, or the connection was lost. */
   isConnectionLost = false;
 
@@ -55,6 +57,7 @@ export class LoadRequest {
     this.end = Number.NaN;
     this.responses = 0;
     this.failure = undefined;
+    this.isDelayed = false;
     this.isConnectionLost = false;
     this.inputTokens = 0;
     this.period = 0;

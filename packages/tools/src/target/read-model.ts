@@ -18,6 +18,7 @@ interface ReadConfig {
   readonly inputs: readonly ReadInput[];
   readonly outputs: readonly { readonly name: string; readonly dataType: string }[];
   readonly composingModels: readonly string[];
+  readonly isFromMetadata?: boolean;
 }
 
 interface ReadInput {
@@ -57,6 +58,7 @@ export async function readModel(target: Exclude<TargetOptions, OpenAiTargetOptio
       datatype: datatypeOf(name, output.name, output.dataType),
     })),
     composingModels: config.composingModels,
+    ...(config.isFromMetadata && { isFromMetadata: true }),
   };
 }
 
@@ -81,8 +83,7 @@ async function readOverHttp(target: HttpTargetOptions): Promise<ReadConfig> {
       composingModels: (ensemble?.step ?? []).map((step) => step.model_name),
     };
   } catch (cause) {
-    if (!hasNoConfig(cause)) throw cause;
-    return fromMetadata(await client.getModelMetadata(modelName, { modelVersion }));
+    return await withoutConfig(cause, () => client.getModelMetadata(modelName, { modelVersion }));
   } finally {
     client.close();
   }
@@ -94,8 +95,7 @@ async function readOverGrpc(target: GrpcTargetOptions): Promise<ReadConfig> {
   try {
     return fromConfig(await client.getModelConfig(modelName, { modelVersion }));
   } catch (cause) {
-    if (!hasNoConfig(cause)) throw cause;
-    return fromMetadata(await client.getModelMetadata(modelName, { modelVersion }));
+    return await withoutConfig(cause, () => client.getModelMetadata(modelName, { modelVersion }));
   } finally {
     client.close();
   }
@@ -146,13 +146,26 @@ function fromMetadata({ inputs, outputs }: Metadata): ReadConfig {
     })),
     outputs: outputs.map(({ name, datatype }) => ({ name, dataType: datatype })),
     composingModels: [],
+    isFromMetadata: true,
   };
 }
 
-/** Only servers without the operation answer so; others say that the model is unknown. */
-function hasNoConfig(cause: unknown): boolean {
-  if (!(cause instanceof TritonError)) return false;
-  return cause.code === "UNSUPPORTED" || (cause.code === "NOT_FOUND" && !/model/i.test(cause.message));
+/**
+ * Servers without the operation answer with all kinds of texts, also with ones that name the path and thus "models". A
+ * server that knows the model has metadata of it.
+ *
+ * @throws the cause where there is no metadata either
+ */
+async function withoutConfig(cause: unknown, readMetadata: () => Promise<Metadata>): Promise<ReadConfig> {
+  const isUnknown = TritonError.is(cause) && (cause.code === "UNSUPPORTED" || cause.code === "NOT_FOUND");
+  if (!isUnknown) throw cause;
+  let metadata: Metadata;
+  try {
+    metadata = await readMetadata();
+  } catch {
+    throw cause;
+  }
+  return fromMetadata(metadata);
 }
 
 function datatypeOf(model: string, tensor: string, text: string): DataType {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { levelValue, type WindowSummary } from "../../src/measure/level-result.js";
 import { measureLevel, measurePhase } from "../../src/measure/measure-level.js";
+import { LoopLoad, LoopTime } from "../support/loop-load.js";
+import { latencyOfMD1, meanOfMD1 } from "../support/m-d-1.js";
 import { sessionOf } from "../support/measure-session.js";
 import { windowOf } from "../support/request-rows.js";
 import { SimulatedLoad, type SimulatedServer } from "../support/simulated-load.js";
@@ -34,23 +36,28 @@ describe("measuring a level", () => {
     expect(figures.throughput).toBeCloseTo(100, 6);
   });
 
-  it("gives the mean of an M/D/1 queue, and the percentiles of its waiting times", async () => {
+  it.each([
+    [0.5, 0],
+    [0.7, 7],
+  ])("gives the distribution of an M/D/1 queue with a load of %f, from the real loop", async (busy, seed) => {
     const serviceMs = 10;
-    const load = 0.7;
-    const simulated = simulate({ serviceMs: () => serviceMs }, 7);
+    const clock = new LoopTime();
+    const load = new LoopLoad(clock, { serviceMs: () => serviceMs }, seed);
     const { figures } = await measureLevel(
-      sessionOf(simulated.load, simulated.clock, { intervalMs: 500_000, stability: { percentage: 25 } }),
-      { mode: "request_rate", value: (load * 1000) / serviceMs, distribution: "poisson" },
+      sessionOf(load, clock, { intervalMs: 500_000, stability: { percentage: 25 } }),
+      { mode: "request_rate", value: (busy * 1000) / serviceMs, distribution: "poisson" },
     );
-    expect(figures.requestCount).toBeGreaterThan(100_000);
-    // Pollaczek and Khinchine: the mean wait is load * service / (2 * (1 - load)).
-    const mean = serviceMs + (load * serviceMs) / (2 * (1 - load));
-    expect(Math.abs(figures.latency.mean / mean - 1)).toBeLessThan(0.04);
-    // Erlang: of the requests to an M/D/1 queue, 1 - load do not wait at all, so the 25th percentile is the service.
-    expect(figures.latency.percentile(25)).toBeCloseTo(serviceMs, 1);
-    // Share of requests that wait for less than one service: (1 - load) * e^load.
-    const share = (1 - load) * Math.exp(load) * 100;
-    expect(Math.abs(figures.latency.percentile(share) / (2 * serviceMs) - 1)).toBeLessThan(0.04);
+    expect(figures.requestCount).toBeGreaterThan(70_000);
+    const errorOf = (measured: number, services: number) => Math.abs(measured / (services * serviceMs) - 1);
+    expect(errorOf(figures.latency.mean, meanOfMD1(busy))).toBeLessThan(0.02);
+    for (const percentile of [50, 90, 99]) {
+      const expected = latencyOfMD1(busy, percentile);
+      expect(errorOf(figures.latency.percentile(percentile), expected)).toBeLessThan(0.03);
+    }
+    // Requests that find the server idle take one service time.
+    expect(figures.latency.percentile((1 - busy) * 90)).toBeCloseTo(serviceMs, 1);
+    // The loop is never late on this clock.
+    expect(figures.fromSend.mean).toBe(figures.latency.mean);
   });
 
   it("counts latency from the schedule when sending was late, and shows both figures", async () => {

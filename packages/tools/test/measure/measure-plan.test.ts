@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { type LevelResult, levelValue } from "../../src/measure/level-result.js";
+import { type LevelResult, levelValue, meetsLimit } from "../../src/measure/level-result.js";
 import type { LevelRange } from "../../src/measure/load-plan.js";
 import { measurePlan } from "../../src/measure/measure-plan.js";
+import { LoopLoad, LoopTime } from "../support/loop-load.js";
 import { sessionOf } from "../support/measure-session.js";
 import { SimulatedLoad } from "../support/simulated-load.js";
 import { VirtualTime } from "../support/virtual-time.js";
@@ -62,6 +63,21 @@ describe("a binary search", () => {
     expect(valuesOf(results)).toEqual([1, 64, 32, 16, 8, 12, 10, 11]);
     const best = Math.max(...valuesOf(results.filter(({ overLimit }) => !overLimit)));
     expect(best).toBe(10);
+  });
+
+  it("finds the highest rate within the limit, after rates that have overloaded the server", async () => {
+    const clock = new LoopTime();
+    const load = new LoopLoad(clock, { serviceMs: () => 10 });
+    const results = await measurePlan(sessionOf(load, clock, { latencyLimitMs: 15 }), {
+      kind: "search",
+      range: { start: 10, end: 400, step: 2 },
+      levelAt: (value) => ({ mode: "request_rate", value, distribution: "constant" }),
+    });
+    expect(valuesOf(results).slice(0, 3)).toEqual([10, 400, 205]);
+    // The server answers 100 requests a second.
+    const best = Math.max(...valuesOf(results.filter(meetsLimit)));
+    expect(best).toBeGreaterThan(97);
+    expect(best).toBeLessThanOrEqual(100);
   });
 
   it("stops after a start that exceeds the limit, and after an end that meets it", async () => {

@@ -93,18 +93,13 @@ describe("warnings about the generator", () => {
   const level = { mode: "request_rate", value: 1, distribution: "constant" } as const;
   const warningsOf = (usage: Parameters<typeof windowOf>[3]) => {
     const figures = figuresOf(windowOf(0, 1000, [{ sent: 0, end: 10 }], usage));
-    return generatorWarnings({
-      level,
-      figures,
-      overLimit: false,
-      interrupted: false,
-      timeline: [],
-      trials: 1,
-    });
+    const result = { level, figures, overLimit: false, interrupted: false, timeline: [], trials: 1 };
+    return generatorWarnings(result, 4);
   };
 
   it("are absent when it is idle", () => {
     expect(warningsOf({ eventLoopUtilization: 0.5, idle: 0.8 })).toEqual([]);
+    expect(warningsOf({ cpuUtilization: 0.85, cpuMs: 3500 })).toEqual([]);
   });
 
   it("tell that a thread was busy, that requests waited for it, and that they were sent late", () => {
@@ -115,5 +110,29 @@ describe("warnings about the generator", () => {
     expect(warningsOf({ delayed: 1 })).toEqual([
       expect.stringContaining("100.0% of the requests were delayed"),
     ]);
+  });
+
+  it("tell that a thread used a core all the time, instead of that it was busy", () => {
+    expect(warningsOf({ cpuUtilization: 0.96, eventLoopUtilization: 0.99 })).toEqual([
+      "A thread of the generator used a CPU core for 96.0% of the time, so the generator may be the bottleneck; " +
+        "try a higher --max-threads, or another machine for it.",
+    ]);
+  });
+
+  it("tell that the threads together used the cores of the machine", () => {
+    expect(warningsOf({ cpuUtilization: 0.93 / 1.1, cpuMs: 3720 })).toEqual([
+      "The generator used 3.7 of the 4 CPU cores of this machine, so it may be the bottleneck, also for a server on " +
+        "this machine; start it on another machine.",
+    ]);
+  });
+
+  it("judge the CPU time of a level by all of its windows", () => {
+    const rows = [{ sent: 0, end: 10 }];
+    const figures = figuresOf(
+      windowOf(0, 100, rows, { cpuUtilization: 1, cpuMs: 190 }),
+      windowOf(100, 1000, rows, { cpuUtilization: 0.5, cpuMs: 450 }),
+    );
+    expect(figures.cpuUtilization).toBeCloseTo(0.55, 9);
+    expect(figures.cpuCores).toBeCloseTo(0.64, 9);
   });
 });

@@ -54,3 +54,59 @@ it("a level without a request has no row", () => {
       .split("\n").length,
   ).toBe(1);
 });
+
+/** Cells of a row by the names of their columns. */
+function cellsOf(text: string, row = 1): Record<string, string> {
+  const [header = [], ...rows] = text.split("\n").map((line) => line.split(","));
+  return Object.fromEntries(header.map((name, i) => [name, rows[row - 1]![i]!]));
+}
+
+it("a decoupled model has the throughput of its responses after that of its inferences", () => {
+  const rows = requests(10).map((row) => ({ ...row, responses: 3 }));
+  const [file] = csvFiles([levelOf(concurrency(1), rows)], { ...RUN, decoupled: true }, false);
+  expect(file!.text).toMatch(/^Concurrency,Inferences\/Second,Response Throughput,Client Send,.*\n1,10,30,/);
+});
+
+it("a response cache has its columns after those of the model, and its time is not the network's", () => {
+  const base = serverOf(10);
+  const stages = { ...base.stages, cacheHit: { count: 5, ns: 5e6 }, cacheMiss: { count: 5, ns: 10e6 } };
+  const [file] = csvFiles(
+    [levelOf(concurrency(1), requests(10), { server: { ...base, stages } })],
+    RUN,
+    false,
+  );
+  expect(file!.text.split("\n")[0]).toContain(
+    ",Server Compute Output,Server Cache Hit,Server Cache Miss,Client Recv,",
+  );
+  expect(cellsOf(file!.text)).toMatchObject({
+    "Server Cache Hit": "500",
+    "Server Cache Miss": "1000",
+    "Network+Server Send/Recv": "750",
+  });
+});
+
+const rate = (value: number) => ({ mode: "request_rate", value, distribution: "constant" }) as const;
+
+it("a request rate heads its column, also in the files of composing models and without any row", () => {
+  const run = { ...RUN, load: "request_rate" } as const;
+  const server = serverOf(10, { composing: [serverOf(10, { name: "step", version: "1" })] });
+  const files = csvFiles([levelOf(rate(12.5), requests(10), { server })], run, false);
+  for (const { text } of files) expect(text).toMatch(/^Request Rate,Inferences\/Second,.*\n12\.5,10,/);
+  expect(files.length).toBe(2);
+  expect(csvFiles([], run, false)[0]!.text).toMatch(/^Request Rate,/);
+  expect(csvFiles([], { ...run, load: "request_intervals" }, false)[0]!.text).toMatch(/^Request Rate,/);
+  expect(csvFiles([], RUN, false)[0]!.text).toMatch(/^Concurrency,/);
+});
+
+it("a level whose server could not be asked has no values in the columns of the server", () => {
+  const [file] = csvFiles(
+    [levelOf(concurrency(1), requests(5), { server: serverOf(5) }), levelOf(concurrency(2), requests(10))],
+    RUN,
+    false,
+  );
+  const columns = ["Network+Server Send/Recv", "Server Queue", "Server Compute Input"];
+  columns.push("Server Compute Infer", "Server Compute Output");
+  const empty = Object.fromEntries(columns.map((column) => [column, ""]));
+  expect(cellsOf(file!.text, 2)).toMatchObject({ ...empty, "Client Send": "1000", "Client Recv": "2000" });
+  expect(cellsOf(file!.text, 1)["Server Queue"]).toBe("1000");
+});

@@ -1,6 +1,6 @@
 import { VirtualClock } from "@tritonjs/core/testing";
 import { LoadLoop } from "../../src/load/load-loop.js";
-import { PlainSource } from "../../src/load/request-source.js";
+import { PlainSource, type RequestSource } from "../../src/load/request-source.js";
 import type { LoadRequest } from "../../src/target/load-request.js";
 
 /** How the simulated server answers a request. */
@@ -28,7 +28,11 @@ export class LoopBench {
   readonly sent: SentRequest[] = [];
   readonly loop: LoadLoop;
 
-  constructor(answerOf: (n: number) => SimulatedAnswer, share = { index: 0, count: 1 }) {
+  constructor(
+    answerOf: (n: number) => SimulatedAnswer,
+    share = { index: 0, count: 1 },
+    { source = new PlainSource(100) as RequestSource, sequences = 0, serialSequences = true } = {},
+  ) {
     this.loop = new LoadLoop({
       clock: {
         now: () => this.clock.now(),
@@ -41,11 +45,11 @@ export class LoopBench {
         cancel: () => {},
         close: () => {},
       }),
-      source: new PlainSource(100),
+      source,
       share,
       seed: 3,
-      sequences: 0,
-      serialSequences: true,
+      sequences,
+      serialSequences,
       kept: { responses: false, outputs: false, tokens: false },
     });
   }

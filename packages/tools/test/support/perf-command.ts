@@ -1,4 +1,5 @@
 import type { LoadGenerator } from "../../src/load/load-generator.js";
+import type { OpenedTarget } from "../../src/perf/opened-target.js";
 import { perfWith } from "../../src/perf/perf.js";
 import type { PerfParts } from "../../src/perf/perf-parts.js";
 import type { PerfTerminal } from "../../src/perf/perf-terminal.js";
@@ -17,9 +18,13 @@ export interface CommandEnd {
 export async function runPerf(
   args: readonly string[],
   server: SimulatedServer,
-  { stop = new Promise<unknown>(() => {}), parts = {} as Partial<PerfParts> } = {},
+  {
+    stop = new Promise<unknown>(() => {}),
+    parts = {} as Partial<PerfParts>,
+    target = {} as Partial<OpenedTarget>,
+    clock = new VirtualTime(),
+  } = {},
 ): Promise<CommandEnd> {
-  const clock = new VirtualTime();
   const load = new SimulatedLoad(clock, server);
   let output = "";
   let errors = "";
@@ -48,6 +53,7 @@ export async function runPerf(
       options: settings as Extract<typeof settings, { kind: "http" }>,
       model,
       close: async () => {},
+      ...target,
     }),
     loadData: async () => ({
       kind: "tensors",

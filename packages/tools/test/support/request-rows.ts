@@ -20,6 +20,7 @@ export interface RequestRow {
 
 export const IDLE_USAGE: GeneratorUsage = {
   cpuMs: 0,
+  cpuUtilization: 0,
   eventLoopUtilization: 0,
   delayed: 0,
   idle: 1,

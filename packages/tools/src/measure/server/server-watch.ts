@@ -1,3 +1,4 @@
+import { TritonError } from "@tritonjs/protocol";
 import { counterDifference, type ServerFigures } from "./server-figures.js";
 import type { ModelCounters, ModelName, ServerView } from "./server-view.js";
 
@@ -85,11 +86,22 @@ async function withSteps(
 ): Promise<WatchedModel> {
   const path = new Set([...above, model.name]);
   const steps = new Map<string, WatchedModel>();
-  for (const step of await view.steps(model)) {
+  for (const step of await stepsOf(view, model)) {
     if (path.has(step.name) || steps.has(keyOf(step))) continue;
     steps.set(keyOf(step), await withSteps(view, step, path));
   }
   return { name: model.name, version: model.version, steps: [...steps.values()] };
+}
+
+/** Servers with statistics may lack the configuration of models, and then have no ensembles either. */
+async function stepsOf(view: ServerView, model: ModelName): Promise<ModelName[]> {
+  try {
+    return await view.steps(model);
+  } catch (error) {
+    const isUnknown = TritonError.is(error) && (error.code === "NOT_FOUND" || error.code === "UNSUPPORTED");
+    if (isUnknown) return [];
+    throw error;
+  }
 }
 
 function flat(model: WatchedModel): WatchedModel[] {
