@@ -99,7 +99,7 @@ const LONG = [
   // Schemas of Kubernetes from npm, and the Helm chart through Go.
   "test/deploy/schemas.test.ts",
   // Commands against several servers, with TLS, streams of tokens and sequences.
-  "packages/tools/test/perf/perf.{servers,targets,openai,periodic}.test.ts",
+  "packages/tools/test/perf/perf.{servers,targets,openai,periodic,options,foreign,lost-server}.test.ts",
   "packages/tools/test/load/load-generator.test.ts",
   // Servers with frontend threads: streams, closing under requests, threads that die.
   "test/frontend-threads/*.test.ts",

@@ -7,7 +7,10 @@ import { randomElements, unitByteSize } from "./random-elements.js";
 import type { Step, Steps, StepTensor } from "./steps.js";
 import type { TestedInput, TestedModel } from "./tested-model.js";
 
-/** Memory for random rows, and most of them. Requests beyond them repeat rows with fresh values. */
+/**
+ * Memory for random rows, and most of them. Requests beyond them repeat rows with fresh values. Without fresh values all
+ * requests carry the same rows.
+ */
 const ROWS_BYTES = 64 * 1024 * 1024;
 const MOST_ROWS = 256;
 
@@ -30,10 +33,9 @@ export function generatedSteps(model: TestedModel, options: DataOptions, kind: "
   const elementBytes = ({ datatype }: TestedInput) =>
     datatype === "BYTES" ? stringLength + LENGTH_BYTES : elementByteSize(datatype);
   const rowBytes = inputs.reduce((sum, input, i) => sum + elementCount(shapes[i]!) * elementBytes(input), 1);
-  const rows =
-    kind === "zero"
-      ? 1
-      : Math.max(options.batchSize ?? 1, Math.min(MOST_ROWS, Math.floor(ROWS_BYTES / rowBytes)));
+  const { batchSize = DATA_DEFAULTS.batchSize, freshData = DATA_DEFAULTS.freshData } = options;
+  const mostRows = freshData ? Math.min(MOST_ROWS, Math.floor(ROWS_BYTES / rowBytes)) : batchSize;
+  const rows = kind === "zero" ? 1 : Math.max(batchSize, mostRows);
   const tensor = (input: TestedInput, shape: readonly number[]): StepTensor => {
     const count = elementCount(shape);
     if (input.datatype === "BYTES") {

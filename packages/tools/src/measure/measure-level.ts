@@ -45,6 +45,8 @@ class LevelMeasurement {
   readonly #windows: WindowRecorder;
   #instability: Instability | undefined;
   #fault: LevelFault | undefined;
+  /** Text of a failure in the last window. */
+  #lastFailure: string | undefined;
 
   constructor(session: MeasureSession, level: LoadLevel, phase: string | undefined, keepAll: boolean) {
     this.#session = session;
@@ -174,10 +176,16 @@ class LevelMeasurement {
 
   /** Whether a window has a successful request. Otherwise the level ends, unless it was interrupted. */
   #checkRequests(figures: RequestFigures): boolean {
-    if (figures.requestCount > 0) return true;
     const [text] = figures.failures.keys();
+    const before = this.#lastFailure;
+    this.#lastFailure = text;
+    if (figures.requestCount > 0) return true;
     if (text !== undefined) this.#fault = { kind: "all failed", text: `every request failed: ${text}` };
-    else if (!this.#session.signal.aborted) this.#fault = NO_REQUESTS;
+    else if (this.#session.signal.aborted) return false;
+    // Connections are tried again after pauses, which may be longer than a window.
+    else if (before !== undefined)
+      this.#fault = { kind: "all failed", text: `no request ended after a failure: ${before}` };
+    else this.#fault = NO_REQUESTS;
     return false;
   }
 

@@ -21,6 +21,7 @@ import type { PerfTerminal } from "./perf-terminal.js";
 import { plannedLoad, requestsOfPlan } from "./planned-load.js";
 import { writeReports } from "./run-reports.js";
 import { bestOf, exitCodeOf, failedAssertions } from "./run-verdict.js";
+import { serverNotices } from "./server-notices.js";
 import { ShortPeriods } from "./short-periods.js";
 
 /** One run of the command, from the target to the reports. */
@@ -63,12 +64,6 @@ export class PerfRun {
     const data = await this.#parts.loadData(target, settings);
     const plan = plannedLoad(settings, data, target.model);
     const run = this.#describe(target, plan);
-    if (target.model?.isFromMetadata) {
-      this.#warnings.push(
-        `The server does not tell the configuration of model '${target.model.name}'. Its tensors and its batch axis ` +
-          "are those of the metadata, and it counts as a model without sequences.",
-      );
-    }
     const keepResponses = tokens !== undefined || settings.reports.profile !== undefined;
     const server = await this.#watchServer(target);
     const metrics = this.#watchMetrics(target);
@@ -121,19 +116,13 @@ export class PerfRun {
     return new MetricsWatch(metricsPage ?? (() => fetchPage(metrics.url)), target.modelName ?? "");
   }
 
-  async #watchServer({ view }: OpenedTarget): Promise<ServerWatch | undefined> {
+  async #watchServer({ view, model: tested }: OpenedTarget): Promise<ServerWatch | undefined> {
     const { target, calledModels } = this.#settings;
     if (view === undefined || target.kind === "openai") return undefined;
     const model = { name: target.modelName, version: target.modelVersion ?? "" };
     try {
-      const watch = await ServerWatch.open(view, model, calledModels);
-      if (watch === undefined) {
-        this.#warnings.push(
-          "The server does not tell its statistics: it lacks the extension 'statistics' of the v2 protocol. The report " +
-            "has no times of the server.",
-        );
-      }
-      return watch;
+      this.#warnings.push(...serverNotices(target, tested, await view.extensions()));
+      return await ServerWatch.open(view, model, calledModels);
     } catch (error) {
       this.#warnings.push(`The server's statistics could not be read: ${(error as Error).message}`);
       return undefined;

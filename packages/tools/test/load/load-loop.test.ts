@@ -1,9 +1,12 @@
 import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
+import { Random } from "../../src/data/random.js";
 import type { LoadClock } from "../../src/load/load-clock.js";
 import type { LoadLevel } from "../../src/load/load-level.js";
 import { LoadLoop } from "../../src/load/load-loop.js";
-import { PlainSource } from "../../src/load/request-source.js";
+import { PlainSource, type RequestSource } from "../../src/load/request-source.js";
+import { sequenceRules } from "../../src/load/sequence-load.js";
+import { SequenceSource } from "../../src/load/sequence-source.js";
 import type { LoadRequest } from "../../src/target/load-request.js";
 
 /** A loop under a virtual clock, with a carrier whose requests take `serviceMs`, or fail as lost connections. */
@@ -18,7 +21,7 @@ class Bench {
     wakeAt: (time, run) => this.clock.setTimer(Math.max(0, time - this.clock.now()), run),
   };
 
-  constructor(share = { index: 0, count: 1 }) {
+  constructor(share = { index: 0, count: 1 }, source: RequestSource = new PlainSource(7)) {
     this.loop = new LoadLoop({
       clock: this.#time,
       openCarrier: (onEnd) => ({
@@ -28,10 +31,10 @@ class Bench {
         cancel: () => {},
         close: () => {},
       }),
-      source: new PlainSource(7),
+      source,
       share,
       seed: 3,
-      sequences: 0,
+      sequences: 1,
       serialSequences: true,
       kept: { responses: false, outputs: false, tokens: false },
     });
@@ -91,10 +94,27 @@ describe("a load loop", () => {
     bench.isDown = true;
     bench.loop.begin({ mode: "request_rate", value: 1000, distribution: "constant" }, 0);
     await bench.clock.advance(100.5);
-    const { records } = bench.loop.take();
+    const { records, delayed } = bench.loop.take();
     expect(records.count).toBe(101);
+    expect(delayed).toBe(0);
     expect(records.errors).toEqual(["cannot connect"]);
     expect(bench.sentAt.length).toBeLessThan(8);
+  });
+
+  it("does not count requests as late that waited for a server which is gone, and tries few of them", async () => {
+    const streams = [{ first: 0, count: 3 }];
+    const rules = sequenceRules({}, false, { index: 0, count: 1 });
+    const bench = new Bench(undefined, new SequenceSource(streams, rules, new Random(1)));
+    bench.serviceMs = 200;
+    bench.loop.begin({ mode: "request_rate", value: 1000, distribution: "constant" }, 0);
+    await bench.clock.advance(250);
+    bench.isDown = true;
+    await bench.clock.advance(250);
+    const { records, delayed } = bench.loop.take();
+    expect(records.count).toBeGreaterThan(300);
+    expect(records.errors).toEqual(["cannot connect"]);
+    expect(delayed).toBe(0);
+    expect(bench.sentAt.length).toBeLessThan(12);
   });
 
   it.each<LoadLevel>([

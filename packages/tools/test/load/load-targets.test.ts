@@ -32,6 +32,8 @@ describe("threads of a load generator", () => {
         expect(records.errors).toEqual([]);
         expect(records.count).toBe(41);
         expect(usage.bytesSent).toBeGreaterThan(41 * 16);
+        expect(usage.cpuUtilization).toBeGreaterThanOrEqual(0);
+        expect(usage.cpuUtilization).toBeLessThanOrEqual(1);
         sent += 41;
         expect(models.successes("double")).toBe(sent);
       }

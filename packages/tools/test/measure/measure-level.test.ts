@@ -140,6 +140,19 @@ describe("measuring a level", () => {
     expect(result.figures.failureCount).toBe(500);
   });
 
+  it("names the failure of the window before when no request ends after it", async () => {
+    const { clock, load } = simulate({
+      serviceMs: (i) => (i > 450 ? 1e9 : 10),
+      errorOf: (i) => (i === 450 ? "connection lost" : undefined),
+    });
+    const result = await measureLevel(sessionOf(load, clock), { mode: "concurrency", value: 1 });
+    expect(result.fault).toEqual({
+      kind: "all failed",
+      text: "no request ended after a failure: connection lost",
+    });
+    expect(result.figures.requestCount).toBe(450);
+  });
+
   it("keeps what was measured when the generator fails", async () => {
     const { clock, load } = simulate({ serviceMs: () => 10 });
     const take = load.take.bind(load);

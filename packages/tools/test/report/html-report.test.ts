@@ -50,6 +50,12 @@ describe("the HTML report", () => {
     expect(page).toContain("&lt;img src=x onerror=&quot;alert(1)&quot;&gt;");
   });
 
+  it("names the fault of a level", () => {
+    const fault = { kind: "all failed", text: "every request failed: gone" } as const;
+    const page = htmlReport([levelOf(concurrency(2), [], { fault })], RUN, []);
+    expect(page).toContain("concurrency 2: every request failed: gone");
+  });
+
   it("closes every element that it opens", () => {
     const open: string[] = [];
     const page = htmlReport(results, RUN, ["careful"]).replace(/<!doctype html>|<meta[^>]*>/g, "");

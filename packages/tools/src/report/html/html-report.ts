@@ -60,7 +60,8 @@ ${timelineCharts(results)}
 }
 
 function warningsOf(result: LevelResult): string[] {
-  return generatorWarnings(result).map((text) => `${levelName(result)}: ${text}`);
+  const texts = [...(result.fault === undefined ? [] : [result.fault.text]), ...generatorWarnings(result)];
+  return texts.map((text) => `${levelName(result)}: ${text}`);
 }
 
 function descriptionOf(results: readonly LevelResult[], run: RunDescription): string {
