@@ -103,6 +103,8 @@ const LONG = [
   "packages/tools/test/load/load-generator.test.ts",
   // Servers with frontend threads: streams, closing under requests, threads that die.
   "test/frontend-threads/*.test.ts",
+  // Searches that measure ONNX models and models in processes.
+  "packages/tools/test/analyze/real/measured-variants.test.ts",
   // Commands that are interrupted.
   "packages/tools/test/lifetime/interrupted-commands.test.ts",
 ];

@@ -24,6 +24,8 @@ const SPACE = {
   "--instances": "1,2",
   "--max-batch-sizes": "1,2,4,8,16,32",
   "--queue-delays": "0,500,1000,2000",
+  "--isolation": "default",
+  "--preferred-batch-sizes": "0",
 };
 
 const folder = mkdtempSync(join(tmpdir(), "tritonjs-analyze-bench-"));

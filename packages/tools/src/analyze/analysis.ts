@@ -132,7 +132,7 @@ export class Analysis {
       ...(isPartial && { isPartial }),
     });
     await this.#write();
-    if (this.#isHopeless(result)) throw hopeless(result);
+    if (this.#isHopeless(result)) throw this.#hopeless(result);
     if (isPartial) throw new SearchEnd("interrupted");
     return result;
   }
@@ -184,7 +184,8 @@ export class Analysis {
       },
       open,
     );
-    for (const result of failed) if (this.#isHopeless(result)) throw hopeless(result);
+    const last = failed.filter((result) => this.#isHopeless(result)).at(-1);
+    if (last !== undefined) throw this.#hopeless(last);
     if (open.length > 0) this.#checkEnd();
   }
 
@@ -287,13 +288,13 @@ export class Analysis {
     if (fault === undefined || runs.length > 0 || this.measurements > 0) return false;
     return ++this.#failedFirst >= HOPELESS;
   }
-}
 
-function hopeless({ fault }: CandidateResult): TritonError {
-  return new TritonError(
-    "INTERNAL",
-    `analyze: expected one of the first ${HOPELESS} configurations to answer requests, got: ${fault}`,
-  );
+  #hopeless({ fault }: CandidateResult): TritonError {
+    return new TritonError(
+      "INTERNAL",
+      `analyze: expected one of the first ${this.#failedFirst} configurations to answer requests, got: ${fault}`,
+    );
+  }
 }
 
 const keyOf = (candidate: Candidate) => candidateKey(candidate);

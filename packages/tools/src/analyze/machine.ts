@@ -1,7 +1,7 @@
 import type { ModelConfig } from "@tritonjs/protocol";
 import type { CandidateResult } from "./candidate-result.js";
 import type { AnalyzeLevel, LevelRun } from "./figures.js";
-import type { Candidate } from "./variant-parameters.js";
+import type { Candidate, VariantParameters } from "./variant-parameters.js";
 
 /** A candidate that is loaded. */
 export interface OpenedCandidate {
@@ -22,6 +22,8 @@ export interface AnalyzeMachine {
   readonly loaded: readonly string[];
   /** Rows of each request. */
   readonly batchSize: number;
+  /** Parameters that it cannot vary. @default none */
+  readonly fixed?: readonly (keyof VariantParameters)[];
   /**
    * Loads a candidate.
    *

@@ -22,26 +22,50 @@ export interface SpaceBounds {
   /** Limit on the p99 latency, which adds adaptive batching to the space. */
   readonly latencyBudgetMs?: number;
   readonly cores: number;
+  /** Whether configurations are simulated, so that most of them take no measurement. */
+  readonly isSimulated: boolean;
+  /** Parameters that the machine cannot vary. */
+  readonly fixed?: readonly (keyof VariantParameters)[];
 }
+
+/** Smallest preferred sizes that are simulated. Their multiples by powers of two are preferred too. */
+const SMALLEST_PREFERRED = [4, 16];
+
+/** Backends whose instances can run in a worker or in a process. */
+const ISOLATED_BACKENDS = ["onnxruntime", "javascript", "tensorflow"];
 
 /** Values for the parameters that the user did not give. */
 export function defaultSpace(config: ModelConfig, bounds: SpaceBounds): ModelSpace {
   const batches = config.maxBatchSize > 0;
   const isDynamic = batches && config.sequenceBatching === undefined;
   const isOnnx = config.backend === "onnxruntime" || config.platform === "onnxruntime_onnx";
-  return {
+  // A configured isolation may be there for safety, so it stays.
+  const hasIsolations =
+    (isOnnx || ISOLATED_BACKENDS.includes(config.backend)) && config.parameters.isolation === undefined;
+  const space: ModelSpace = {
     instances: Array.from({ length: bounds.maxInstances }, (_, i) => i + 1),
+    ...(hasIsolations && bounds.isSimulated && { isolation: ["default", "process"] }),
     ...(batches && { maxBatchSize: powersOfTwo(bounds.maxBatchSize) }),
     ...(isDynamic && { queueDelayMicroseconds: [0, 500, 2000] }),
+    ...(isDynamic && bounds.isSimulated && { preferredBatchSizes: preferredSizes(bounds.maxBatchSize) }),
     ...(isDynamic &&
       bounds.latencyBudgetMs !== undefined && { targetLatencyMs: [0, bounds.latencyBudgetMs] }),
     ...(isOnnx && bounds.cores > 1 && { threads: [0, 1] }),
   };
+  const { fixed = [] } = bounds;
+  return Object.fromEntries(
+    Object.entries(space).filter(([name]) => !fixed.includes(name as keyof VariantParameters)),
+  );
 }
 
-function powersOfTwo(max: number): number[] {
+/** No preferred sizes, and lists up to the largest batch: without it, a long queue would run in small batches. */
+function preferredSizes(max: number): number[][] {
+  return [[], ...SMALLEST_PREFERRED.map((smallest) => powersOfTwo(max, smallest))];
+}
+
+function powersOfTwo(max: number, first = 1): number[] {
   const powers: number[] = [];
-  for (let value = 1; value <= max; value *= 2) powers.push(value);
+  for (let value = first; value <= max; value *= 2) powers.push(value);
   return powers;
 }
 

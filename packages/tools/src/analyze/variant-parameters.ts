@@ -1,11 +1,15 @@
 import type { ModelConfig, ModelDynamicBatching } from "@tritonjs/protocol";
 
+export const VARIANT_ISOLATIONS = ["default", "worker", "process"] as const;
+
+export type VariantIsolation = (typeof VARIANT_ISOLATIONS)[number];
+
 /** What a variant changes in the configuration of a model. An absent member leaves the configuration as it is. */
 export interface VariantParameters {
   /** Number of instances of the model. */
   readonly instances?: number;
-  /** Where an instance runs. */
-  readonly isolation?: "worker" | "process";
+  /** Where an instance runs; `default` for the default of its backend. */
+  readonly isolation?: VariantIsolation;
   readonly maxBatchSize?: number;
   readonly queueDelayMicroseconds?: number;
   readonly preferredBatchSizes?: readonly number[];
@@ -54,7 +58,9 @@ export function canonical(parameters: VariantParameters): VariantParameters {
   const unbatched = maxBatchSize !== undefined && maxBatchSize <= 1;
   const isAdaptive = targetLatencyMs !== undefined && targetLatencyMs > 0;
   const hasRules = !unbatched && !isAdaptive;
-  const sizes = preferredBatchSizes?.filter((size) => maxBatchSize === undefined || size <= maxBatchSize);
+  const possible = preferredBatchSizes?.filter((size) => maxBatchSize === undefined || size <= maxBatchSize);
+  // Without preferred sizes, the largest batch is preferred.
+  const sizes = possible?.length === 1 && possible[0] === maxBatchSize ? [] : possible;
   return {
     ...rest,
     ...(maxBatchSize !== undefined && { maxBatchSize }),
@@ -78,12 +84,12 @@ export function variantConfig(config: ModelConfig, parameters: VariantParameters
   if (isDefault(parameters)) return config;
   const { instances, isolation, maxBatchSize = config.maxBatchSize, targetLatencyMs, threads } = parameters;
   const set = { ...config.parameters };
-  const setParameter = (key: string, value: string | number | undefined, none?: number) => {
+  const setParameter = (key: string, value: string | number | undefined, none?: string | number) => {
     if (value === undefined) return;
     if (value === none) delete set[key];
     else set[key] = { stringValue: String(value) };
   };
-  setParameter("isolation", isolation);
+  setParameter("isolation", isolation, "default");
   setParameter("target_latency_ms", targetLatencyMs, 0);
   setParameter("intra_op_thread_count", threads, 0);
   const isBatched = maxBatchSize > 1 && config.sequenceBatching === undefined;
@@ -141,7 +147,7 @@ export function parametersText(parameters: VariantParameters): string {
   const { targetLatencyMs = 0 } = parameters;
   const parts = [
     instances === undefined ? "" : `${instances} instance${instances === 1 ? "" : "s"}`,
-    isolation ?? "",
+    isolation === undefined || isolation === "default" ? "" : isolation,
     maxBatchSize === undefined ? "" : `batch ${maxBatchSize}`,
     queueDelayMicroseconds ? `delay ${queueDelayMicroseconds} µs` : "",
     preferredBatchSizes?.length ? `prefers ${preferredBatchSizes.join("+")}` : "",

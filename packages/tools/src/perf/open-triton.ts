@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { Triton } from "@tritonjs/core";
+import { type Logger, Triton } from "@tritonjs/core";
 import { invalidOption } from "../data/invalid-option.js";
 
 /** What runs models in this process. */
@@ -22,22 +22,53 @@ export type InProcessSource =
  * @throws TritonError INVALID_ARG for a module without a `Triton`, and the errors of `Triton.ready`
  */
 export async function openTriton(source: InProcessSource, model: string): Promise<Triton> {
+  const log = new HeldErrors();
   const triton =
     "repository" in source
       ? new Triton({
           modelRepository: source.repository,
           modelControlMode: "explicit",
           loadModel: [model, ...(source.calledModels ?? [])],
+          logger: log,
         })
       : await importTriton(resolve(source.module));
   try {
     await triton.ready();
   } catch (error) {
-    if (triton.service.isModelReady(model, "")) return triton;
-    await triton.close();
-    throw error;
+    if (!triton.service.isModelReady(model, "")) {
+      await triton.close();
+      throw error;
+    }
   }
+  log.release();
   return triton;
+}
+
+/**
+ * Makes messages warnings of the process, as without a logger. Errors wait until the models are loaded: if the measured
+ * one is not, `ready` rejects with their texts.
+ */
+class HeldErrors implements Logger {
+  #held: string[] | undefined = [];
+
+  error(message: string): void {
+    if (this.#held === undefined) process.emitWarning(message, "TritonError");
+    else this.#held.push(message);
+  }
+
+  warn(message: string): void {
+    process.emitWarning(message, "TritonWarning");
+  }
+
+  info(): void {}
+
+  debug(): void {}
+
+  release(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const message of held) this.error(message);
+  }
 }
 
 async function importTriton(path: string): Promise<Triton> {

@@ -32,6 +32,13 @@ describe("the configuration of a variant", () => {
     });
   });
 
+  it("has no isolation for the default one of the backend", () => {
+    const isolated = variantConfig(config, { isolation: "worker" });
+    expect(isolated.parameters.isolation).toEqual({ stringValue: "worker" });
+    expect(variantConfig(isolated, { isolation: "default" }).parameters.isolation).toBeUndefined();
+    expect(parametersText({ instances: 1, isolation: "default" })).toBe("1 instance");
+  });
+
   it("does not keep the preferred size that stands for another largest batch", () => {
     expect(variantConfig(config, { maxBatchSize: 16 }).dynamicBatching!.preferredBatchSize).toEqual([]);
     expect(variantConfig(config, { instances: 2 }).dynamicBatching!.preferredBatchSize).toEqual([8]);
@@ -60,8 +67,17 @@ describe("the search space", () => {
     expect(candidatesOf({ a: { instances: [1, 2] }, b: { instances: [1, 2, 3] } })).toHaveLength(6);
   });
 
+  it("takes a preferred size that is the largest batch for none", () => {
+    const preferredBatchSizes = [[], [8], [4, 8], [4, 8, 16]];
+    expect(variantsOf({ maxBatchSize: [8], preferredBatchSizes }).map(parametersText)).toEqual([
+      "batch 8",
+      "batch 8, prefers 4+8",
+    ]);
+  });
+
+  const bounds = { maxInstances: 2, maxBatchSize: 8, cores: 4, isSimulated: false };
+
   it("has adaptive batching only with a limit on the latency, and threads only for ONNX Runtime", () => {
-    const bounds = { maxInstances: 2, maxBatchSize: 8, cores: 4 };
     expect(defaultSpace(config, bounds)).toEqual({
       instances: [1, 2],
       maxBatchSize: [1, 2, 4, 8],
@@ -71,5 +87,41 @@ describe("the search space", () => {
     const python = readPrototxt('name: "m" backend: "python" max_batch_size: 0');
     expect(defaultSpace(python, { ...bounds, latencyBudgetMs: 50 })).toEqual({ instances: [1, 2] });
     expect(defaultSpace(config, { ...bounds, latencyBudgetMs: 50 }).targetLatencyMs).toEqual([0, 50]);
+  });
+
+  describe("of a search with a simulation", () => {
+    const simulated = { ...bounds, maxBatchSize: 32, isSimulated: true };
+    const model = (text: string) => readPrototxt(`name: "m" ${text}`);
+
+    it("has preferred sizes for models with a dynamic batcher", () => {
+      const sizes = (text: string) => defaultSpace(model(text), simulated).preferredBatchSizes;
+      expect(sizes('backend: "x" max_batch_size: 8')).toEqual([[], [4, 8, 16, 32], [16, 32]]);
+      expect(sizes('backend: "x" max_batch_size: 0')).toBeUndefined();
+      expect(sizes('backend: "x" max_batch_size: 8 sequence_batching { }')).toBeUndefined();
+    });
+
+    it.each([
+      ["ONNX models", 'platform: "onnxruntime_onnx"', ["default", "process"]],
+      ["JavaScript models", 'backend: "javascript"', ["default", "process"]],
+      ["TensorFlow models", 'backend: "tensorflow"', ["default", "process"]],
+      ["Python models, which are always processes", 'backend: "python"', undefined],
+      [
+        "models whose isolation is configured",
+        'backend: "javascript" parameters { key: "isolation" value { string_value: "process" } }',
+        undefined,
+      ],
+    ])("has the isolations of %s", (_, text, isolation) => {
+      expect(defaultSpace(model(text), simulated).isolation).toEqual(isolation);
+    });
+
+    it("leaves out what the machine cannot vary", () => {
+      const space = defaultSpace(config, { ...simulated, fixed: ["isolation", "threads"] });
+      expect(Object.keys(space)).toEqual([
+        "instances",
+        "maxBatchSize",
+        "queueDelayMicroseconds",
+        "preferredBatchSizes",
+      ]);
+    });
   });
 });

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { openTriton } from "../../src/perf/open-triton.js";
 import { temporaryFolder } from "../support/analyze-command.js";
 
@@ -31,6 +31,28 @@ it("loads the measured model, the steps of an ensemble and the called models, an
   onTestFinished(() => triton.close());
   const ready = Object.keys(CONFIGS).filter((name) => triton.service.isModelReady(name, ""));
   expect(ready).toEqual(["step", "called", "pair"]);
+});
+
+/** Warnings of the process, which are not written. */
+function heardWarnings(): string[] {
+  const heard: string[] = [];
+  const spy = vi.spyOn(process, "emitWarning").mockImplementation((text) => void heard.push(String(text)));
+  onTestFinished(() => spy.mockRestore());
+  return heard;
+}
+
+it("leaves the message about a model that cannot be loaded to its caller", async () => {
+  const heard = heardWarnings();
+  await expect(openTriton({ repository: await writeModels() }, "absent")).rejects.toThrow("'absent'");
+  expect(heard).toEqual([]);
+});
+
+it("warns of a called model that cannot be loaded, and measures without it", async () => {
+  const heard = heardWarnings();
+  const triton = await openTriton({ repository: await writeModels(), calledModels: ["absent"] }, "step");
+  onTestFinished(() => triton.close());
+  expect(triton.service.isModelReady("step", "")).toBe(true);
+  expect(heard).toEqual([expect.stringContaining("'absent'")]);
 });
 
 it("names a model that the repository does not have", async () => {

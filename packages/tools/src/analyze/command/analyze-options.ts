@@ -10,11 +10,11 @@ const REPEATED = ["constraint", "inputData", "shape"];
 /** Options by the groups of the help. Where Model Analyzer has an option, the name is the same. */
 const GROUPS: Readonly<Record<string, readonly Row[]>> = {
   "Models:": [
-    ["-m, --models <names>", "models to tune, by commas; several run at the same time"],
+    ["-m, --models <names>", "models to tune, by commas; all of them get load at the same time"],
     ["--model-repository <folder>", "repository of the models"],
     ["--module <file>", "module with a function `createTriton(configs)`, for bound models"],
   ],
-  "SearchGoal:": [
+  "Goal:": [
     ["--objective <metrics>", "metrics to improve, with weights", "perf_throughput:10"],
     ["--constraint <limit>", 'limit such as "perf_latency_p99<50"; may be repeated'],
     ["--latency-budget <ms>", "limit on perf_latency_p99"],
@@ -33,10 +33,13 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
   ],
   "Configurations:": [
     ["--instances <list>", "numbers of instances; 1 to the number of cores, at most 4, unless given"],
-    ["--isolation <list>", "where instances run: worker, process"],
+    ["--isolation <list>", "where instances run: default, worker, process"],
     ["--max-batch-sizes <list>", "largest batches; powers of two up to 128 unless given; 0 to keep"],
     ["--queue-delays <list>", "queue delays in microseconds; 0,500,2000 unless given"],
-    ["--preferred-batch-sizes <list>", "preferred sizes; + joins sizes of one configuration: 4,8+16"],
+    [
+      "--preferred-batch-sizes <list>",
+      "preferred sizes; + joins sizes of one configuration: 4,8+16; 0 for none",
+    ],
     ["--target-latencies <list>", "targets of adaptive batching in ms, 0 for none"],
     ["--threads <list>", "threads of a session of ONNX Runtime, 0 for the default"],
   ],

@@ -118,7 +118,7 @@ async function searchUntilEnd(
   settings: AnalyzeSettings,
   signal: AbortSignal,
 ): Promise<"interrupted" | "budget" | undefined> {
-  const space = spaceOf(analysis.machine, settings);
+  const space = spaceOf(analysis.machine, settings, mode === "model");
   try {
     if (mode === "brute") {
       const { endsListsEarly, space: given } = settings;
@@ -140,7 +140,11 @@ async function searchUntilEnd(
   }
 }
 
-function spaceOf({ configs }: AnalyzeMachine, { space, goal }: AnalyzeSettings): SearchSpace {
+function spaceOf(
+  { configs, fixed = [] }: AnalyzeMachine,
+  { space, goal }: AnalyzeSettings,
+  isSimulated: boolean,
+): SearchSpace {
   const cores = availableParallelism();
   const latencyBudgetMs = goal.constraints.perf_latency_p99?.max;
   return Object.fromEntries(
@@ -152,6 +156,8 @@ function spaceOf({ configs }: AnalyzeMachine, { space, goal }: AnalyzeSettings):
           maxBatchSize: LARGEST_BATCH,
           ...(latencyBudgetMs !== undefined && { latencyBudgetMs }),
           cores,
+          isSimulated,
+          fixed,
         }),
         ...space,
       },

@@ -57,10 +57,16 @@ export function readAnalyzeSettings(given: PerfOptions, command: string): Analyz
   if (new Set(models).size < models.length) {
     throw invalidOption(`-m: expected different models, got '${models.join(",")}'`);
   }
+  const source = sourceOf(options);
+  const fixed =
+    source.kind === "module" ? ["isolation", "threads"].find((name) => options.has(name)) : undefined;
+  if (fixed !== undefined) {
+    throw invalidOption(`--${fixed}: expected models of --model-repository, got bound models of --module`);
+  }
   const exportPath = options.text("exportPath")!;
   const budget = options.text("budget");
   return {
-    source: sourceOf(options),
+    source,
     models,
     goal: readGoal(options, models),
     search: options.word("search", ["model", "quick", "brute"]),

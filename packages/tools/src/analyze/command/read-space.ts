@@ -2,6 +2,7 @@ import { invalidOption } from "../../data/invalid-option.js";
 import type { OptionReader } from "../../perf/option-reader.js";
 import { readOptionNumber, readWord } from "../../perf/option-readers.js";
 import type { ModelSpace } from "../search-space.js";
+import { VARIANT_ISOLATIONS } from "../variant-parameters.js";
 
 /** Reads the values that the user gave. An empty list keeps the configured value. */
 export function readSpace(options: OptionReader): ModelSpace {
@@ -16,7 +17,7 @@ export function readSpace(options: OptionReader): ModelSpace {
     isolation: options
       .text("isolation")
       ?.split(",")
-      .map((word) => readWord("--isolation", word.trim(), ["worker", "process"])),
+      .map((word) => readWord("--isolation", word.trim(), VARIANT_ISOLATIONS)),
     maxBatchSize: sizes?.length === 1 && sizes[0] === 0 ? [] : sizes,
     queueDelayMicroseconds: list("queueDelays", "--queue-delays", 0),
     preferredBatchSizes: options.text("preferredBatchSizes")?.split(",").map(preferredOf),

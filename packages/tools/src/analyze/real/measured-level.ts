@@ -21,6 +21,24 @@ export interface RealMeasuring {
   readonly seed: number;
 }
 
+/**
+ * Checks that requests can be made for the models. A batch of the load may be larger than the models take now, because
+ * variants take larger ones.
+ *
+ * @throws TritonError INVALID_ARG for shapes and data that do not fit
+ */
+export async function checkData(
+  triton: Triton,
+  names: readonly string[],
+  { options: { batchSize }, data }: RealMeasuring,
+): Promise<void> {
+  for (const modelName of names) {
+    const model = await readModel({ kind: "in-process", modelName, source: { triton } });
+    const maxBatchSize = model.maxBatchSize === 0 ? 0 : Math.max(model.maxBatchSize, batchSize);
+    await loadDataSet({ ...model, maxBatchSize }, data);
+  }
+}
+
 /** Measures a level on all models at the same time, for a share of three windows if it is given. */
 export async function measureModels(
   triton: Triton,

@@ -8,7 +8,7 @@ import { invalidOption } from "../../data/invalid-option.js";
 import { type CandidateResult, variantName } from "../candidate-result.js";
 import type { AnalyzeMachine, OpenedCandidate } from "../machine.js";
 import { type Candidate, isDefault, type VariantParameters } from "../variant-parameters.js";
-import { measureModels, type RealMeasuring } from "./measured-level.js";
+import { checkData, measureModels, type RealMeasuring } from "./measured-level.js";
 
 /** Options of `bind` that a variant changes. A program spreads them over its own. */
 export type BoundVariant = Pick<ModelOptions, "maxBatchSize" | "batcher" | "instanceGroup">;
@@ -16,11 +16,15 @@ export type BoundVariant = Pick<ModelOptions, "maxBatchSize" | "batcher" | "inst
 /** Makes the `Triton` of a program, with the changed options of each model by name. */
 export type CreateTriton = (configs: Readonly<Record<string, BoundVariant>>) => Triton | Promise<Triton>;
 
+/** Parameters that the options of `bind` do not have for all models. */
+const FIXED = ["isolation", "threads"] as const;
+
 /** Bound models of a module that makes its `Triton` in a function, so that it can be made for each variant. */
 export class ModuleMachine implements AnalyzeMachine {
   readonly configs: Readonly<Record<string, ModelConfig>>;
   readonly loaded: readonly string[];
   readonly batchSize: number;
+  readonly fixed = FIXED;
   readonly #create: CreateTriton;
   readonly #measuring: RealMeasuring;
 
@@ -36,7 +40,10 @@ export class ModuleMachine implements AnalyzeMachine {
     this.batchSize = measuring.options.batchSize;
   }
 
-  /** @throws TritonError INVALID_ARG for a module without `createTriton`, NOT_FOUND for an unknown model */
+  /**
+   * @throws TritonError INVALID_ARG for a module without `createTriton` and for data that does not fit, NOT_FOUND for an
+   * unknown model
+   */
   static async open(
     path: string,
     models: readonly string[],
@@ -46,6 +53,7 @@ export class ModuleMachine implements AnalyzeMachine {
     const triton = await opened(create, {});
     try {
       const configs = models.map((name) => [name, triton.service.modelConfig(name, "")] as const);
+      await checkData(triton, models, measuring);
       return new ModuleMachine(create, Object.fromEntries(configs), measuring);
     } finally {
       await triton.close();
@@ -95,9 +103,6 @@ function boundVariants(candidate: Candidate): Record<string, BoundVariant> {
 function boundVariant(parameters: VariantParameters): BoundVariant {
   const { instances, maxBatchSize, queueDelayMicroseconds, preferredBatchSizes, targetLatencyMs } =
     parameters;
-  if (parameters.isolation !== undefined || parameters.threads !== undefined) {
-    throw invalidOption("--isolation and --threads: expected a model repository, got bound models");
-  }
   const batcher = {
     ...(queueDelayMicroseconds !== undefined && { maxQueueDelayMicroseconds: queueDelayMicroseconds }),
     ...(preferredBatchSizes?.length && { preferredBatchSize: preferredBatchSizes }),

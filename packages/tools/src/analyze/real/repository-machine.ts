@@ -7,7 +7,7 @@ import type { AnalyzeLevel, LevelRun } from "../figures.js";
 import type { AnalyzeMachine, OpenedCandidate } from "../machine.js";
 import { type Candidate, isDefault, variantConfig } from "../variant-parameters.js";
 import { checkRepository, linkModel, linkRepository } from "./linked-repository.js";
-import { measureModels, type RealMeasuring } from "./measured-level.js";
+import { checkData, measureModels, type RealMeasuring } from "./measured-level.js";
 
 /** Models of a repository, loaded in this process with one configuration after the other. */
 export class RepositoryMachine implements AnalyzeMachine {
@@ -37,8 +37,8 @@ export class RepositoryMachine implements AnalyzeMachine {
   /**
    * Loads the models with their default configurations, to learn these. The steps of an ensemble are tuned in its place.
    *
-   * @throws TritonError INVALID_ARG for a repository that is no folder, NOT_FOUND for an unknown model, and the errors of
-   * loading
+   * @throws TritonError INVALID_ARG for a repository that is not a folder and for data that does not fit, NOT_FOUND for
+   * an unknown model, and the errors of loading
    */
   static async open(
     repository: string,
@@ -60,6 +60,7 @@ export class RepositoryMachine implements AnalyzeMachine {
         }
       };
       for (const name of models) add(name);
+      await checkData(triton, models, measuring);
       return new RepositoryMachine(repository, models, configs, ensembles, measuring);
     } finally {
       await triton.close();

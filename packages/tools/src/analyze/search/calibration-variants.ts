@@ -12,9 +12,11 @@ export function calibrationVariants(
   batchSize: number,
 ): VariantParameters[] {
   const settings: VariantParameters[][] = [];
-  for (const isolation of orKept(space.isolation)) {
-    for (const threads of orKept(space.threads)) {
-      for (const instances of orKept(endsAndMiddle(space.instances ?? []))) {
+  const numbers = orKept(endsAndMiddle(space.instances ?? []));
+  for (const [place, isolation] of orKept(space.isolation).entries()) {
+    // A further isolation differs by what a message costs, so one number of instances and threads shows its share.
+    for (const threads of place === 0 ? orKept(space.threads) : orKept(space.threads).slice(0, 1)) {
+      for (const instances of place === 0 ? numbers : numbers.slice(-1)) {
         const sizes = usefulSizes(space, load, batchSize, instances);
         // The first setting gives the shape of the curve.
         const chosen = settings.length === 0 ? shapeOf(sizes) : [...new Set([sizes[0], sizes.at(-1)])];

@@ -13,7 +13,8 @@ interface Point {
 /**
  * Durations of batches `t(rows)` for each setting of the machine, from a few measured points. Between sizes the
  * duration is linear. A setting with few points has the shape of the one with most. Between measured numbers of
- * instances the duration is linear too.
+ * instances the duration is linear too. An isolation that was measured with one setting only differs from the first
+ * isolation by the same factor with all settings.
  */
 export class DurationModel {
   readonly #points = new Map<string, { readonly setting: MachineSetting; readonly points: Point[] }>();
@@ -33,8 +34,20 @@ export class DurationModel {
     return this.#points.has(keyOf(setting));
   }
 
-  /** Milliseconds of a batch; NaN if no setting with these threads and this isolation was measured. */
+  /** Milliseconds of a batch; NaN if neither these threads nor this isolation were measured. */
   duration(setting: MachineSetting, rows: number): number {
+    const [first] = this.#points.values();
+    const own = [...this.#points.values()].filter((one) => one.setting.isolation === setting.isolation);
+    const isFirst = first?.setting.isolation === setting.isolation;
+    if (own.length !== 1 || isFirst) return this.#between(setting, rows);
+    const [known] = own;
+    const usual = (other: MachineSetting) =>
+      this.#between({ ...other, isolation: first!.setting.isolation }, rows);
+    return (usual(setting) * this.#at(known!.points, rows)) / usual(known!.setting);
+  }
+
+  /** NaN if no setting with these threads and this isolation was measured. */
+  #between(setting: MachineSetting, rows: number): number {
     const alike = [...this.#points.values()]
       .filter((one) => one.setting.isolation === setting.isolation && one.setting.threads === setting.threads)
       .toSorted((a, b) => a.setting.instances - b.setting.instances);

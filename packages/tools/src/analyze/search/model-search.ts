@@ -25,9 +25,9 @@ export interface ModelSearchOptions {
 }
 
 /**
- * Searches with a model of the machine. It measures a few batch sizes for each number of instances, threads and
- * isolation, simulates all candidates with the project's own scheduler, and verifies the best ones by real runs. The
- * measurements of each phase are taken in turns. The estimate of a candidate is the mean of its prediction and its
+ * Searches with a model of the machine. It measures a few batch sizes for each number of instances and threads, and two
+ * for each further isolation. It simulates all candidates with the project's own scheduler, and verifies the best ones
+ * by real runs. The measurements of each phase are taken in turns. The estimate of a candidate is the mean of its prediction and its
  * measurements. The measured candidate with the best estimate wins, so one lucky measurement does not decide.
  */
 export async function modelSearch(
@@ -211,7 +211,7 @@ class ModelSearch {
     const configured = this.#config.instanceGroup.reduce((sum, { count }) => sum + Math.max(1, count), 0);
     return {
       instances: instances ?? Math.max(1, configured),
-      isolation: isolation ?? "",
+      isolation: isolation === "default" ? "" : (isolation ?? ""),
       threads: threads ?? 0,
     };
   }

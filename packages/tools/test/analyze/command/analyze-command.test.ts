@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { AnalyzeMachine } from "../../../src/analyze/machine.js";
 import { runAnalyze, temporaryFolder } from "../../support/analyze-command.js";
 import { SimulatedMachine } from "../../support/simulated-machine.js";
 
@@ -26,7 +27,8 @@ describe("tritonjs analyze", () => {
       satisfiesConstraints: true,
       simulated: { rank: expect.any(Number) },
     });
-    expect(analysis.predictions).toHaveLength(4);
+    // Four, and those of batches of 8 with the preferred sizes 4 and 8.
+    expect(analysis.predictions).toHaveLength(6);
     const [header, ...rows] = (await read("metrics-model-inference.csv")).trim().split("\n");
     expect(header).toBe(
       "model_name,batch_size,concurrency,model_config_path,instance_group,max_batch_size," +
@@ -47,14 +49,35 @@ describe("tritonjs analyze", () => {
     expect(output).toMatch(/Skipped m_config_\d \(2 instances, batch 8\): no memory/);
   });
 
-  it("gives up when none of the first configurations works", async () => {
+  it.each([
+    ["brute", 3],
+    // The default and three batch sizes, measured in turns.
+    ["model", 4],
+  ])("gives up when none of the first configurations works: --search %s", async (search, count) => {
     const machine = new SimulatedMachine();
     machine.faultOf = () => "the file is broken";
-    const { code, errors } = await runAnalyze([...brute, "-e", await temporaryFolder()], machine);
-    expect(code).toBe(99);
+    const args = [...brute, "--search", search, "-e", await temporaryFolder()];
+    const { code, errors } = await runAnalyze(args, machine);
+    expect([code, machine.opened.length]).toEqual([99, count]);
     expect(errors).toContain(
-      "expected one of the first 3 configurations to answer requests, got: the file is broken",
+      `expected one of the first ${count} configurations to answer requests, got: the file is broken`,
     );
+  });
+
+  it("does not try what the machine cannot vary", async () => {
+    const tried = async (fixed: AnalyzeMachine["fixed"] = []) => {
+      const onnx = 'platform: "onnxruntime_onnx" max_batch_size: 4';
+      const machine = Object.assign(new SimulatedMachine(undefined, ["m"], onnx), { fixed });
+      const few = ["--max-batch-sizes", "4", "--queue-delays", "0", "--preferred-batch-sizes", "0"];
+      const args = ["-m", "m", "--instances", "1", ...few, "--concurrency-range", "8", "--verify", "1"];
+      expect((await runAnalyze([...args, "-e", await temporaryFolder()], machine)).code).toBe(0);
+      return new Set(machine.opened.flatMap(({ m }) => Object.keys(m!)));
+    };
+    expect(await tried()).toContain("isolation");
+    const names = await tried(["isolation", "threads"]);
+    expect([names.has("isolation"), names.has("threads"), names.has("instances")]).toEqual([
+      ...[false, false, true],
+    ]);
   });
 
   it("says which configuration is nearest when no one meets the constraints", async () => {
@@ -193,6 +216,19 @@ describe("tritonjs analyze", () => {
     const { code, output } = await runAnalyze(args, machine, { now: () => time });
     expect([code, machine.measured]).toEqual([0, 3]);
     expect(output.replaceAll(/\n */g, " ")).toContain("3 measurements in 60 s; the search ended early");
+  });
+
+  it("shows help with examples and exit codes, and its version", async () => {
+    const help = await runAnalyze(["--help"], new SimulatedMachine());
+    expect([help.code, help.errors]).toEqual([0, ""]);
+    expect(help.output).toContain("Examples:\n  $ tritonjs analyze --model-repository models -m resnet\n");
+    expect(help.output).toContain("130  interrupted");
+    expect([...help.output.matchAll(/^(\w+):$/gm)].map(([, heading]) => heading)).toEqual([
+      ...["Options", "Models", "Goal", "Search", "Configurations", "Load", "Measurement", "Reports"],
+      "Examples",
+    ]);
+    const version = await runAnalyze(["--version"], new SimulatedMachine());
+    expect(version.output).toMatch(/^\d+\.\d+\.\d+/);
   });
 
   it("says what it cannot read", async () => {

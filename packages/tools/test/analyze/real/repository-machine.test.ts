@@ -86,7 +86,7 @@ describe("the analysis of a repository", () => {
     expect(ensembleScheduling!.step[0]!.modelName).toBe("twin_config_default");
   });
 
-  it("tunes several models that share the machine: each gets its load at the same time", async () => {
+  it("tunes several models that share the machine", async () => {
     const { code, errors, folder } = await runAnalyze([
       ...[
         "-m",
@@ -133,6 +133,25 @@ describe("the analysis of a repository", () => {
         ["twin", "other"],
       ]);
     }
+  });
+
+  it.each([
+    [["--shape", "nope:1,2"], "--shape: expected an input of model 'twin' ('INPUT0'), got 'nope'"],
+    [["--input-data", "absent.json"], "absent.json"],
+  ])("ends before the first measurement with wrong data: %j", async (args, text) => {
+    const { code, output, errors } = await runAnalyze(["-m", "twin", ...args]);
+    expect([code, output, errors.trimEnd().split("\n").length]).toEqual([99, "", 1]);
+    expect(errors).toContain(text);
+  });
+
+  it("loads a batch that only variants take", async () => {
+    const { code, errors, folder } = await runAnalyze(["-m", "twin", "-b", "4", "--verify", "1"]);
+    expect(errors).toMatch(
+      /default: skipped, batch size: expected at most 2, the maximum of model 'twin', got 4/,
+    );
+    expect(code).toBe(0);
+    const { results } = JSON.parse(await readFile(join(folder, "analysis.json"), "utf8"));
+    expect(results[0].parameters.twin.maxBatchSize).toBe(4);
   });
 
   it("names a model that the repository does not have", async () => {

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { SearchGoal } from "../../../src/analyze/goal.js";
 import { modelSearch } from "../../../src/analyze/search/model-search.js";
-import { analysisOf, SimulatedMachine } from "../../support/simulated-machine.js";
+import type { ModelSpace } from "../../../src/analyze/search-space.js";
+import { parametersKey, type VariantParameters } from "../../../src/analyze/variant-parameters.js";
+import { analysisOf, type DurationRule, SimulatedMachine } from "../../support/simulated-machine.js";
 
 describe("the search with a model of the machine", () => {
   it("foretells every candidate, and the measured ones within 5%", async () => {
@@ -16,6 +18,35 @@ describe("the search with a model of the machine", () => {
     });
     expect(ratios.length).toBeGreaterThan(3);
     for (const ratio of ratios) expect(ratio).toBeCloseTo(1, 1);
+  });
+
+  it("takes two measurements for a further isolation, and foretells it with all threads and instances", async () => {
+    // A message to a process costs half as much again, with any number of instances and threads.
+    const rule: DurationRule = (rows, { instances = 1, isolation, threads }) =>
+      (4 + rows) * instances * (threads === 1 ? 1.2 : 1) * (isolation === "process" ? 1.5 : 1);
+    const space = { instances: [1, 2], threads: [0, 1], maxBatchSize: [1, 4, 8] };
+    const search = async (more: ModelSpace) => {
+      const analysis = analysisOf(new SimulatedMachine(rule));
+      await modelSearch(analysis, "m", { ...space, ...more }, { verify: 1 });
+      return analysis;
+    };
+    const plain = await search({});
+    const isolated = await search({ isolation: ["default", "process"] });
+    expect(isolated.measurements).toBe(plain.measurements + 2);
+    expect(isolated.predictions.size).toBe(2 * plain.predictions.size);
+    const predictions = [...isolated.predictions.values()];
+    const throughput = (parameters: VariantParameters) =>
+      predictions.find(({ candidate }) => parametersKey(candidate.m!) === parametersKey(parameters))!.runs[0]!
+        .models.m!.figures.perf_throughput;
+    for (const instances of [1, 2]) {
+      for (const threads of [0, 1]) {
+        const same = { instances, threads, maxBatchSize: 8 };
+        const ratio =
+          throughput({ ...same, isolation: "default" }) / throughput({ ...same, isolation: "process" });
+        expect(ratio).toBeCloseTo(1.5, 1);
+      }
+    }
+    expect(isolated.best!.candidate.m).toMatchObject({ isolation: "default", maxBatchSize: 8 });
   });
 
   it("goes on when several of the first configurations fail and others work", async () => {
