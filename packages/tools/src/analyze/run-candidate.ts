@@ -22,7 +22,7 @@ export interface CandidateRun {
   readonly loadMs: number;
 }
 
-/** What of a candidate is measured. */
+/** Earlier runs of a candidate, and the share of a measurement. */
 interface Measuring {
   /** Runs of before. */
   readonly before?: readonly LevelRun[];

@@ -18,7 +18,7 @@ export interface Turn {
   readonly isCalibration?: boolean;
 }
 
-/** What the turns of a candidate gave. */
+/** Result of all turns of a candidate. */
 export interface TurnEnd {
   readonly turn: Turn;
   /** The means of its turns. */
@@ -33,7 +33,7 @@ export interface TurnPlace extends RunPlace {
   /** Whether the search has to end now. */
   isOver(): boolean;
   onBegin(turn: Turn): void;
-  /** Called after each turn with its share of a measurement. */
+  /** Called after each turn with its share of a measurement: 0 for the first one, which does not count. */
   onTurn(share: number): void;
   /** Called once for each candidate with a run or a fault. */
   onEnd(end: TurnEnd): Promise<void>;
@@ -71,7 +71,7 @@ export async function runInTurns(place: TurnPlace, turns: readonly Turn[]): Prom
       const begin = place.now();
       const share = round === 0 ? FIRST_SHARE : 1 / count;
       const run = await runCandidate(place, candidate, allLevels(levels), { share });
-      place.onTurn(share);
+      place.onTurn(round === 0 ? 0 : share);
       if (run.isPartial) break;
       if (run.fault !== undefined) {
         entry.fault = run.fault;

@@ -130,7 +130,9 @@ class LevelMeasurement {
     await this.#windows.begin();
     this.#instability = "too few windows";
     for (let trial = 1; trial <= options.maxTrials && !signal.aborted; trial++) {
-      await (options.mode === "time_windows" ? this.#timeWindow(options.intervalMs) : this.#countWindow());
+      await (options.mode === "time_windows"
+        ? this.#timeWindow(options.intervalMs, options.longestIntervalMs)
+        : this.#countWindow());
       if (!this.#checkRequests(await this.#windows.cut())) return;
       this.#instability = instabilityOf(this.#windows.figures, options.stability);
       if (this.#instability === undefined || this.#isHopeless()) return;
@@ -150,12 +152,18 @@ class LevelMeasurement {
     this.#checkRequests(this.#windows.merged());
   }
 
-  async #timeWindow(durationMs: number): Promise<void> {
+  async #timeWindow(durationMs: number, longestMs = durationMs): Promise<void> {
     const { generator, clock, signal } = this.#session;
-    const end = clock.now() + durationMs;
-    for (let left = durationMs; left >= 1 && !signal.aborted; left = end - clock.now()) {
+    const begin = clock.now();
+    let isEmpty = true;
+    for (;;) {
+      const passed = clock.now() - begin;
+      const left = (isEmpty && durationMs - passed < 1 ? longestMs : durationMs) - passed;
+      if (left < 1 || signal.aborted) return;
       await clock.sleep(Math.min(PIECE_MS, left), signal);
-      await this.#windows.add(await generator.take());
+      const piece = await generator.take();
+      if (piece.records.count > 0) isEmpty = false;
+      await this.#windows.add(piece);
     }
   }
 

@@ -7,6 +7,8 @@ export interface MeasureOptions extends FigureOptions {
   readonly mode: "time_windows" | "count_windows";
   /** Length of a time window. */
   readonly intervalMs: number;
+  /** A time window in which no request has ended goes on until one has, at most to this length. */
+  readonly longestIntervalMs?: number;
   /** Fewest requests in a count window. */
   readonly windowRequestCount: number;
   /** Measures exactly this number of requests in one window, which counts as stable. */

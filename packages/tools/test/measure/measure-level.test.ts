@@ -60,6 +60,18 @@ describe("measuring a level", () => {
     expect(figures.fromSend.mean).toBe(figures.latency.mean);
   });
 
+  it.each([
+    ["goes on until a request has ended", 2000, 1, undefined],
+    ["ends after its longest time", 500, 0, "no requests"],
+  ])("a window without an answer %s", async (_, longestIntervalMs, count, fault) => {
+    const { clock, load } = simulate({ serviceMs: () => 1500 });
+    const begin = clock.now();
+    const options = { intervalMs: 250, longestIntervalMs, maxTrials: 1 };
+    const result = await measureLevel(sessionOf(load, clock, options), { mode: "concurrency", value: 1 });
+    expect([result.figures.requestCount, result.fault?.kind]).toEqual([count, fault]);
+    expect(clock.now() - begin).toBeLessThanOrEqual(longestIntervalMs);
+  });
+
   it("counts latency from the schedule when sending was late, and shows both figures", async () => {
     const clock = new VirtualTime();
     const rows = [0, 10, 20, 30].map((at) => ({ scheduled: at, sent: at + 100, end: at + 105 }));

@@ -55,8 +55,12 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
   ],
   "Measurement:": [
     ["-p, --measurement-interval <ms>", "length of a time window", "1000"],
-    ["-s, --stability-percentage <percent>", "largest difference of the last 3 windows", "10"],
-    ["-r, --max-trials <n>", "largest number of windows of a measurement", "6"],
+    [
+      "-s, --stability-percentage <percent>",
+      "largest difference of the last 3 windows; not for the search model",
+      "10",
+    ],
+    ["-r, --max-trials <n>", "largest number of windows of a measurement; not for the search model", "6"],
     ["--warmup-request-count <n>", "requests before the first window", "20"],
   ],
   "Reports:": [

@@ -24,6 +24,7 @@ export class AnalyzeProgress implements AnalysisObserver {
   #beganMs: number | undefined;
   #spentMs = 0;
   #count = 0;
+  #longestTurnMs = 0;
   #analysis: Analysis | undefined;
 
   constructor(output: AnalyzeOutput, now: () => number, budgetMs: number | undefined) {
@@ -41,14 +42,9 @@ export class AnalyzeProgress implements AnalysisObserver {
     return this.#now() - this.#startMs;
   }
 
-  /** Mean time of a measurement; 0 before the first one. */
-  get meanMs(): number {
-    return this.#count === 0 ? 0 : this.#spentMs / this.#count;
-  }
-
-  /** Whether the next measurement would end after the budget. */
+  /** Whether the next turn of a measurement may end after the budget. */
   isOverBudget(): boolean {
-    return this.#budgetMs !== undefined && this.elapsedMs + this.meanMs > this.#budgetMs;
+    return this.#budgetMs !== undefined && this.elapsedMs + this.#longestTurnMs > this.#budgetMs;
   }
 
   onPhase(text: string): void {
@@ -68,9 +64,12 @@ export class AnalyzeProgress implements AnalysisObserver {
   }
 
   onTurn(share: number): void {
-    if (this.#beganMs !== undefined) this.#spentMs += this.#now() - this.#beganMs;
-    this.#count += share;
+    const turnMs = this.#beganMs === undefined ? 0 : this.#now() - this.#beganMs;
+    this.#longestTurnMs = Math.max(this.#longestTurnMs, turnMs);
     this.#beganMs = undefined;
+    if (share === 0) return;
+    this.#spentMs += turnMs;
+    this.#count += share;
   }
 
   onResult(result: CandidateResult): void {
@@ -91,7 +90,7 @@ export class AnalyzeProgress implements AnalysisObserver {
   #left(): string {
     const expected = this.#analysis?.expected ?? 0;
     if (expected === 0 || this.#count === 0) return "";
-    const byCount = expected * this.meanMs;
+    const byCount = (expected * this.#spentMs) / this.#count;
     const byBudget = this.#budgetMs === undefined ? byCount : Math.max(0, this.#budgetMs - this.elapsedMs);
     return ` (about ${duration(Math.min(byCount, byBudget))} left)`;
   }

@@ -92,13 +92,17 @@ export async function measureModels(
   }
 }
 
-/** One window with this share of the time or the requests of three. */
+/**
+ * One window with this share of the time or the requests of three. A window in which a slow model answers nothing goes
+ * on for as long as all three.
+ */
 function partOf(options: MeasureOptions, share: number): MeasureOptions {
   const { requestCount } = options;
   return {
     ...options,
     maxTrials: 1,
     intervalMs: 3 * share * options.intervalMs,
+    longestIntervalMs: 3 * options.intervalMs,
     windowRequestCount: Math.ceil(3 * share * options.windowRequestCount),
     ...(requestCount !== undefined && { requestCount: Math.ceil(share * requestCount) }),
   };

@@ -73,7 +73,7 @@ export class CandidateEstimates {
     });
   }
 
-  /** What the machine was faster or slower than expected while the candidates were verified. */
+  /** Factors between measured and expected figures of the verified candidates. */
   #speed(): PredictionCorrections {
     const speed = new PredictionCorrections();
     for (const prediction of this.#predictions) {

@@ -30,10 +30,6 @@ export class DurationModel {
     entry.points.sort((a, b) => a.rows - b.rows);
   }
 
-  has(setting: MachineSetting): boolean {
-    return this.#points.has(keyOf(setting));
-  }
-
   /** Milliseconds of a batch; NaN if neither these threads nor this isolation were measured. */
   duration(setting: MachineSetting, rows: number): number {
     const [first] = this.#points.values();
@@ -59,11 +55,6 @@ export class DurationModel {
     const share =
       (setting.instances - low.setting.instances) / (high.setting.instances - low.setting.instances);
     return (1 - share) * this.#at(low.points, rows) + share * this.#at(high.points, rows);
-  }
-
-  /** Points by setting, for the report. */
-  get curves(): readonly { readonly setting: MachineSetting; readonly points: readonly Point[] }[] {
-    return [...this.#points.values()];
   }
 
   #at(points: readonly Point[], rows: number): number {

@@ -27,22 +27,21 @@ export interface ModelSearchOptions {
 /**
  * Searches with a model of the machine. It measures a few batch sizes for each number of instances and threads, and two
  * for each further isolation. It simulates all candidates with the project's own scheduler, and verifies the best ones
- * by real runs. The measurements of each phase are taken in turns. The estimate of a candidate is the mean of its prediction and its
- * measurements. The measured candidate with the best estimate wins, so one lucky measurement does not decide.
+ * by real runs. The measurements of each phase are taken in turns. The estimate of a candidate is the mean of its
+ * prediction and its measurements. The measured candidate with the best estimate wins, so one lucky measurement does not
+ * decide.
  */
 export async function modelSearch(
   analysis: Analysis,
   model: string,
   space: ModelSpace,
   options: ModelSearchOptions,
-): Promise<DurationModel> {
-  const search = new ModelSearch(analysis, model, space);
-  await search.run(options.verify);
-  return search.durations;
+): Promise<void> {
+  await new ModelSearch(analysis, model, space).run(options.verify);
 }
 
 class ModelSearch {
-  readonly durations = new DurationModel();
+  readonly #durations = new DurationModel();
   readonly #analysis: Analysis;
   readonly #model: string;
   readonly #space: ModelSpace;
@@ -167,7 +166,7 @@ class ModelSearch {
     const { meanRows, batchesPerSecond } = measured;
     if (meanRows === undefined || batchesPerSecond === undefined || !(batchesPerSecond > 0)) return undefined;
     const setting = this.#settingOf(parameters);
-    this.durations.add(setting, meanRows, (1000 * setting.instances) / batchesPerSecond);
+    this.#durations.add(setting, meanRows, (1000 * setting.instances) / batchesPerSecond);
     return run;
   }
 
@@ -190,13 +189,13 @@ class ModelSearch {
 
   async #simulateAt(parameters: VariantParameters, level: AnalyzeLevel): Promise<ModelRun | undefined> {
     const setting = this.#settingOf(parameters);
-    if (Number.isNaN(this.durations.duration(setting, 1))) return undefined;
+    if (Number.isNaN(this.#durations.duration(setting, 1))) return undefined;
     const config = variantConfig(this.#config, parameters);
     return simulateLoad({
       config: { ...config, instanceGroup: [{ ...PLAIN_GROUP, count: setting.instances }] },
       level,
       rows: this.#analysis.machine.batchSize,
-      duration: (rows) => this.durations.duration(setting, rows),
+      duration: (rows) => this.#durations.duration(setting, rows),
       signal: this.#analysis.signal,
     });
   }

@@ -29,6 +29,19 @@ describe("the time left", () => {
     expect(await timesLeft(["--budget", "75s"], () => 20)).toEqual(["55 s", "35 s", "15 s"]);
   });
 
+  it("does not count the first turns of a search with a model, which load each configuration for a short run", async () => {
+    let time = 0;
+    const machine = new SimulatedMachine();
+    const { open } = machine;
+    machine.open = async (candidate) => {
+      time += 5000;
+      return open.call(machine, candidate);
+    };
+    const args = ["-m", "m", "--concurrency-range", "8", ...space, "-e", await temporaryFolder()];
+    const { code, errors } = await runAnalyze([...args, "--budget", "1m"], machine, { now: () => time });
+    expect([code, errors]).toEqual([0, expect.stringContaining("infer/s")]);
+  });
+
   it("counts the turns of a search with a model by their shares", async () => {
     let time = 0;
     const machine = new SimulatedMachine();
