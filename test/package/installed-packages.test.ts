@@ -1,11 +1,11 @@
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { irisModel } from "../support/iris.js";
 import { repositoryRoot } from "../support/repository.js";
 import { PACKAGES, PackedPackages, type Project } from "./packed-packages.js";
-import { commonJsConsumer, consumer, servingProgram, workersProgram } from "./programs.js";
+import { commonJsConsumer, consumer, measuringProgram, servingProgram, workersProgram } from "./programs.js";
 import { CORE_INSTALLED } from "./size-budgets.js";
 
 const INSTALL_TIMEOUT_MS = 600_000;
@@ -112,6 +112,35 @@ describe("the command of a project with all packages", () => {
     expect((await all.command("tritonjs", "init", "models")).code).toBe(0);
     const { code, stdout } = await all.command("tritonjs", "config", "check", "models");
     expect({ code, stdout }).toEqual({ code: 0, stdout: "1 model: 0 errors, 0 warnings\n" });
+  });
+
+  it("measures a server", async () => {
+    const { code, stdout, stderr } = await all.run("measure.mjs", measuringProgram);
+    expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toBe("http: Request count: 40\ngrpc: Request count: 40\n");
+  });
+
+  it("finds the best configuration of a model", async () => {
+    const version = join(all.folder, "tuned", "same", "1");
+    mkdirSync(version, { recursive: true });
+    const tensor = "data_type: TYPE_FP32 dims: 1";
+    writeFileSync(
+      join(version, "..", "config.pbtxt"),
+      `backend: "javascript" max_batch_size: 4 input { name: "x" ${tensor} } output { name: "y" ${tensor} }`,
+    );
+    writeFileSync(
+      join(version, "model.js"),
+      "export default (requests) => requests.map(({ inputs }) => ({ y: inputs.x }));\n",
+    );
+    const { code, stdout, stderr } = await all.command(
+      "tritonjs",
+      ...["analyze", "--model-repository", "tuned", "-m", "same", "--search", "model", "--verify", "1"],
+      ...["--instances", "1", "--max-batch-sizes", "1,4", "--isolation", "default", "--queue-delays", "0"],
+      ...["--concurrency-range", "8", "-p", "100", "-r", "1"],
+    );
+    expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/^variant +infer\/s +p99 ms/m);
+    expect(readdirSync(join(all.folder, "analyze-results"))).toContain("report.html");
   });
 });
 

@@ -23,6 +23,30 @@ await triton.close();
 console.log("closed");
 `;
 
+/** A program that serves a model and measures it with the installed command. */
+export const measuringProgram = `
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { Triton } from "@tritonjs/core";
+
+const triton = new Triton({ httpPort: 0, grpcPort: 0, metricsPort: 0 });
+triton.bind({
+  modelName: "same",
+  inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
+  outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+  inferFunc: (requests) => requests.map(({ inputs }) => ({ y: inputs.x })),
+});
+const { addresses } = await triton.serve();
+const args = ["--no-install", "tritonjs", "perf", "-m", "same", "--request-count", "40", "--assert", "errors==0"];
+for (const [url, protocol] of [[addresses.http.url, "http"], ["127.0.0.1:" + addresses.grpc.port, "grpc"]]) {
+  const { stdout } = await promisify(execFile)("npx", [...args, "-u", url, "-i", protocol], {
+    shell: process.platform === "win32",
+  });
+  console.log(protocol + ":", /Request count: \\d+/.exec(stdout)[0]);
+}
+await triton.close();
+`;
+
 /** A program whose model runs in each kind of isolation. */
 export const workersProgram = `
 import { Triton, TritonError } from "@tritonjs/core";

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readArguments } from "../../src/options/read-arguments.js";
 import { traceSettings } from "../../src/serve/trace-settings.js";
@@ -22,6 +23,16 @@ function refusal(...args: string[]): string {
 }
 
 describe("trace options of the command line", () => {
+  it("are read from the line that records for a replay", () => {
+    const page = readFileSync(new URL("../../../../docs/performance-tools.md", import.meta.url), "utf8");
+    const lines = [...page.matchAll(/^tritonjs serve (.*)$/gm)].map(([, args]) => args!.trim().split(" "));
+    expect(lines).toHaveLength(1);
+    expect(settings(...lines[0]!)).toMatchObject({
+      options: { level: ["TIMESTAMPS"], rate: 1, file: "trace.json" },
+      warnings: [],
+    });
+  });
+
   it("leave tracing off by default, so that clients can read and change its settings", () => {
     expect(settings()).toEqual({ options: { level: "OFF" }, warnings: [] });
   });

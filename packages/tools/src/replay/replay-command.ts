@@ -1,7 +1,8 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { readPrototxt } from "@tritonjs/core/config";
 import { statusText, TritonError } from "@tritonjs/protocol";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { writeReport } from "../report/write-report.js";
 import { readTrace } from "./read-trace.js";
 import { recordingOf } from "./recording.js";
 import { type ReplayConfig, replay } from "./replay.js";
@@ -104,11 +105,8 @@ async function predict(
     terminal.writeError(`interrupted: ${length} of ${configs.length} configurations were replayed\n`);
   }
   if (json !== undefined) {
-    try {
-      await writeFile(json, `${JSON.stringify(result, undefined, 2)}\n`);
-    } catch (error) {
-      throw new TritonError("INTERNAL", `cannot write the figures: ${(error as Error).message}`);
-    }
+    const fault = await writeReport(json, `${JSON.stringify(result, undefined, 2)}\n`);
+    if (fault !== undefined) throw new TritonError("INTERNAL", fault);
   }
   return result.interrupted ? INTERRUPTED : 0;
 }

@@ -15,7 +15,10 @@ export interface DurationLine {
 /** Batches of one size that suffice for a median of their own. */
 const ENOUGH = 5;
 
-/** A batch that took more than this many times the typical duration was held up; the rest counts as a pause. */
+/**
+ * A batch that took more than this many times the typical duration was held up: what it took beyond the typical duration
+ * is a pause of the machine.
+ */
 const SLOWEST = 2;
 
 /**
@@ -57,8 +60,11 @@ export class BatchDurations {
     const measured = this.#batches[this.#indexAt(atMs)]!;
     const usual = this.typical(measured.rows);
     if (usual <= 0) return this.typical(rows);
-    const pauseMs = Math.max(0, measured.durationMs - SLOWEST * usual);
-    return (this.typical(rows) * (measured.durationMs - pauseMs)) / usual + pauseMs;
+    const { startMs, durationMs } = measured;
+    const pauseMs = durationMs > SLOWEST * usual ? durationMs - usual : 0;
+    // A batch that starts later is held up for the rest of the pause only.
+    const leftMs = Math.min(pauseMs, Math.max(0, startMs + durationMs - atMs));
+    return (this.typical(rows) * (durationMs - pauseMs)) / usual + leftMs;
   }
 
   /** Index of the last batch that started at or before `atMs`; 0 before all. */

@@ -1,5 +1,5 @@
-import { rmSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -77,8 +77,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const clock = new SimulationClock();
   const batches: SimulatedBatch[] = [];
   const name = config.name === "" ? "model" : config.name;
-  const repository = await writeRepository(simulatedConfig(config, name, instances), name);
-  const forget = cleanUpAtExit(() => rmSync(repository, { recursive: true, force: true }));
+  const { repository, forget } = writeRepository(simulatedConfig(config, name, instances), name);
   const triton = new Triton({
     clock,
     modelRepository: repository,
@@ -179,11 +178,17 @@ async function runClosedLoop(
   }
 }
 
-async function writeRepository(config: ModelConfig, name: string): Promise<string> {
-  const repository = await mkdtemp(join(tmpdir(), "tritonjs-simulation-"));
-  await mkdir(join(repository, name, "1"), { recursive: true });
-  await writeFile(join(repository, name, "config.pbtxt"), writePrototxt(config));
-  return repository;
+/**
+ * Writes the repository at once: a second Ctrl-C meanwhile would leave its folder behind.
+ *
+ * @returns the folder, and a function to call after its removal
+ */
+function writeRepository(config: ModelConfig, name: string): { repository: string; forget(): void } {
+  const repository = mkdtempSync(join(tmpdir(), "tritonjs-simulation-"));
+  const forget = cleanUpAtExit(() => rmSync(repository, { recursive: true, force: true }));
+  mkdirSync(join(repository, name, "1"), { recursive: true });
+  writeFileSync(join(repository, name, "config.pbtxt"), writePrototxt(config));
+  return { repository, forget };
 }
 
 /** Returns inputs of a number of rows. Equal ones share their tensor. */

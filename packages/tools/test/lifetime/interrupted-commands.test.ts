@@ -122,6 +122,10 @@ describe("tritonjs analyze", () => {
     "brute",
     "--instances",
     "1,2",
+    "--max-batch-sizes",
+    "1,2",
+    "--queue-delays",
+    "0",
     "-p",
     "200",
     "-r",
@@ -130,11 +134,10 @@ describe("tritonjs analyze", () => {
     "results",
   ];
 
-  it("reports what was measured after Ctrl-C, and ends with 130", async () => {
+  it("reports what was measured after Ctrl-C, ends with 130, and continues with --resume", async () => {
     const repository = await writeRepository();
-    const { program, folder, temporary } = await start(
-      ...["analyze", "--model-repository", repository, ...search, "--concurrency-range", "4"],
-    );
+    const args = ["analyze", "--model-repository", repository, ...search, "--concurrency-range", "4"];
+    const { program, folder, temporary } = await start(...args);
     await program.untilOutput("infer/s", "stderr");
     program.signal("SIGINT");
     const { code, stdout, stderr } = await program.ended;
@@ -145,6 +148,24 @@ describe("tritonjs analyze", () => {
       expect.arrayContaining(["report.html", "summary.md", "analysis.json", "checkpoint.json", "models"]),
     );
     expect((await readdir(temporary)).filter((name) => name.startsWith("tritonjs-"))).toEqual([]);
+
+    const read = async () => JSON.parse(await readFile(join(folder, "results", "analysis.json"), "utf8"));
+    const before = await read();
+    expect([before.endedBy, before.measurements < 5]).toEqual(["interrupted", true]);
+    const resumed = await new Program(process.execPath, [MAIN, ...args, "--resume"], { cwd: folder }).ended;
+    expect({ code: resumed.code, stdout: resumed.stdout }).toEqual({
+      code: 0,
+      stdout: expect.stringContaining("5 measurements in"),
+    });
+    const after = await read();
+    // What was measured before is kept as it was.
+    const best = (all: readonly { names: string[]; best: unknown }[]) =>
+      Object.fromEntries(all.map((one) => [one.names[0], one.best]));
+    const kept = after.results.filter(
+      ({ names: [name] }: { names: string[] }) => name! in best(before.results),
+    );
+    expect(best(kept)).toEqual(best(before.results));
+    expect(after.results.length).toBe(5);
   });
 
   it("ends at once after the second Ctrl-C, removes its folders, and keeps the checkpoint", async () => {
@@ -165,20 +186,35 @@ describe("tritonjs analyze", () => {
 });
 
 describe("tritonjs replay", () => {
-  it("reports the finished configurations after Ctrl-C, and ends with 130", async () => {
+  /** Starts a replay of eight configurations, and waits for the second one. */
+  async function startReplay() {
     const batcher = { maxQueueDelayMicroseconds: 3000 };
     const trace = await record({ maxBatchSize: 16, batcher, instances: 2, perMs: 0.9, count: 20_000 });
     const config = join(await temporaryFolder(), "as-is.pbtxt");
     await writeFile(config, "max_batch_size: 16 dynamic_batching { } instance_group { count: 2 }");
-    const { program, temporary } = await start(
+    const started = await start(
       ...["replay", trace, ...Array.from({ length: 8 }, () => ["--config", config]).flat()],
     );
-    await program.untilOutput("(2 of 8)", "stderr");
+    await started.program.untilOutput("(2 of 8)", "stderr");
+    return started;
+  }
+
+  it("reports the finished configurations after Ctrl-C, and ends with 130", async () => {
+    const { program, temporary } = await startReplay();
     program.signal("SIGINT");
     const { code, stdout, stderr } = await program.ended;
     expect(code).toBe(130);
     expect(stderr).toMatch(/interrupted: [1-7] of 8 configurations were replayed/);
     expect(stdout).toMatch(/^Requests answered +20000 +20000/m);
+    expect((await readdir(temporary)).filter((name) => name.startsWith("tritonjs-"))).toEqual([]);
+  });
+
+  it("ends at once after the second Ctrl-C, and removes its folders", async () => {
+    const { program, temporary } = await startReplay();
+    program.signal("SIGINT");
+    await program.untilOutput(INTERRUPTED, "stderr");
+    program.signal("SIGINT");
+    expect(await program.ended).toMatchObject({ code: 130, signal: null });
     expect((await readdir(temporary)).filter((name) => name.startsWith("tritonjs-"))).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { readPrototxt } from "@tritonjs/core/config";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -157,6 +157,23 @@ describe("the command replay", () => {
     const table = out.split("\n\n")[1]!;
     for (const line of table.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
     expect(JSON.parse(readFileSync(json, "utf8"))).toMatchObject({ model: "timed", predictions: [{}, {}] });
+  });
+
+  it("shows help with examples", async () => {
+    const { code, out, err } = await run("--help");
+    expect([code, err]).toEqual([0, ""]);
+    expect(out).toContain("Usage: tritonjs replay [options] <traces...>");
+    expect(out).toContain("    tritonjs replay trace.json --config models/resnet/config.pbtxt --speed 2\n");
+    for (const option of ["--config", "--model", "--speed", "--json"]) expect(out).toContain(option);
+  });
+
+  it.skipIf(!existsSync("/dev/full"))("tells of a full disk, and shows the table", async () => {
+    const path = join(dirname(file), "config.pbtxt");
+    writeFileSync(path, "max_batch_size: 16 dynamic_batching { }");
+    const { code, out, err } = await run(file, "--config", path, "--json", "/dev/full");
+    expect(code).toBe(1);
+    expect(out).toMatch(/^Requests answered +3000 +3000$/m);
+    expect(err).toMatch(/^error: Internal: cannot write \/dev\/full: ENOSPC/);
   });
 
   it.each([

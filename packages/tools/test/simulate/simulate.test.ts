@@ -147,7 +147,16 @@ describe("durations of batches", () => {
     const batches = [1, 2, 4].flatMap((rows) => [0, 1, 2, 3, 4].map((at) => measured(rows, rows, at)));
     const durations = new BatchDurations([...batches, measured(1, 102, 50)]);
     expect(durations.at(50, 1)).toBe(102);
-    expect(durations.at(50, 4)).toBe(108);
+    expect(durations.at(50, 4)).toBe(105);
+  });
+
+  it("include only what is left of a pause, and nothing of it afterwards", () => {
+    const batches = [0, 10, 20, 30, 40].map((at) => measured(4, 10, at));
+    // The machine stops for 90 ms; the next batch starts much later.
+    const durations = new BatchDurations([...batches, measured(4, 100, 50), measured(4, 10, 400)]);
+    expect([49, 50, 100, 149, 150, 399, 400].map((at) => durations.at(at, 4))).toEqual([
+      ...[10, 100, 60, 11, 10, 10, 10],
+    ]);
   });
 
   it("are never negative for a model that gets faster with size", () => {

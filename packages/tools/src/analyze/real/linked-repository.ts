@@ -1,5 +1,5 @@
-import { rmSync } from "node:fs";
-import { copyFile, link, mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFile, link, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { writePrototxt } from "@tritonjs/core/config";
@@ -19,7 +19,7 @@ export async function linkRepository(
   repository: string,
   configs: Readonly<Record<string, ModelConfig>>,
 ): Promise<{ readonly folder: string; remove(): Promise<void> }> {
-  const folder = await mkdtemp(join(tmpdir(), "tritonjs-analyze-"));
+  const folder = mkdtempSync(join(tmpdir(), "tritonjs-analyze-"));
   const forget = cleanUpAtExit(() => rmSync(folder, { recursive: true, force: true }));
   const remove = async () => {
     await rm(folder, { recursive: true, force: true });
@@ -61,7 +61,8 @@ function withoutPinnedMemory(config: ModelConfig): ModelConfig {
 
 /** @param without name of an entry that is left out */
 async function linkFolder(from: string, to: string, without?: string): Promise<void> {
-  await mkdir(to, { recursive: true });
+  // At once, so that no folder appears after the cleanup of a process that ends.
+  mkdirSync(to, { recursive: true });
   for (const name of await readdir(from)) {
     if (name === without) continue;
     const [source, target] = [join(from, name), join(to, name)];
