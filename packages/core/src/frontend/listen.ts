@@ -1,4 +1,5 @@
 import { TritonError } from "@tritonjs/protocol";
+import { furtherDescriptors } from "./further-descriptors.js";
 import { bindSharedPort, nodeSharesPorts } from "./reusable-port.js";
 
 /** The members of a Node server, such as `net.Server` and `http.Server`, that are needed to listen. */
@@ -33,7 +34,7 @@ export interface ListenAt extends Port {
 /** Servers that listen on all addresses of a host, at one port. */
 export interface Listening<S> {
   readonly port: number;
-  /** One server for each address. */
+  /** The servers of all addresses, some for each. */
   readonly servers: readonly S[];
 }
 
@@ -48,7 +49,7 @@ const FREE_PORT_ATTEMPTS = 10;
 /**
  * Listens on all addresses of a host: `localhost` is 127.0.0.1 and often ::1. Port 0 takes any free port.
  *
- * @param open makes the server for an address; `first` is the server that already listens on the first address
+ * @param open makes a server for an address; `first` is the server that already listens on the first address
  * @throws TritonError UNAVAILABLE if the port is taken on one of the addresses, or the host does not belong to this
  * machine
  */
@@ -110,6 +111,11 @@ async function bindAll<S extends ListeningServer>(
       }
       servers.push(server);
       port = portOf(server);
+      for (const fd of furtherDescriptors(server)) {
+        const further = open(servers[0]);
+        await listen(further, { fd });
+        servers.push(further);
+      }
     }
     if (servers.length === 0) throw listenError(lacking, at);
     return { port, servers };
@@ -121,9 +127,13 @@ async function bindAll<S extends ListeningServer>(
 
 async function bind(server: ListeningServer, at: { readonly host: string } & Port): Promise<void> {
   const target = at.reusePort && !nodeSharesPorts() ? { fd: bindSharedPort(at.host, at.port) } : at;
+  await listen(server, target);
+}
+
+async function listen(server: ListeningServer, at: Parameters<ListeningServer["listen"]>[0]): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(target, resolve);
+    server.listen(at, resolve);
   });
 }
 

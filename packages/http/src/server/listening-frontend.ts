@@ -75,9 +75,11 @@ export class ListeningFrontend implements Frontend {
     const listener = await listenerOf(this.#handlerOf(service), logger);
     const resolved = tls && resolveTls(tls, createSecureContext);
     let connections: OpenConnections | undefined;
-    // The first server gets the connections of all addresses, and can end all of them when it stops.
+    // The first server gets all connections, and can end all of them when it stops.
     const { port, servers } = await listenOnAll<Server>({ ...this.#options, reusePort, lookup }, (first) => {
-      if (first !== undefined) return createSocketServer({ noDelay: true }, handOver(first));
+      // As the sockets of the first server.
+      const sockets = { noDelay: true, allowHalfOpen: tls === undefined };
+      if (first !== undefined) return createSocketServer(sockets, handOver(first));
       const server = openServer(limits, resolved, listener);
       const { sendTimeoutMs } = { ...DEFAULT_HTTP_LIMITS, ...limits };
       const open = new OpenConnections(server, tls !== undefined, sendTimeoutMs);
@@ -120,7 +122,7 @@ export class ListeningFrontend implements Frontend {
   }
 }
 
-/** Makes a listener that hands the connections of another address to a server. */
+/** Makes a listener that hands the connections of another descriptor to a server. */
 function handOver(server: Server): (socket: Socket) => void {
   return (socket) => void server.emit("connection", socket);
 }
