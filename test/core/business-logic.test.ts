@@ -130,12 +130,16 @@ describe("a callback that calls models", () => {
     await triton.close();
   });
 
-  it("calls its own model while another instance is idle", async () => {
+  it.each([
+    ["", 0],
+    [" after a long computation, which leaves the event loop a turn", 5],
+  ])("calls its own model while another instance is idle%s", async (_, ms) => {
     const triton = new Triton();
     const sum = bindLogic(
       triton,
       "sum",
       sample(async ({ x }, { infer }) => {
+        for (const end = performance.now() + ms; performance.now() < end; );
         const value = x.data[0]!;
         if (value === 0) return { y: [0] };
         const { y } = await infer<Outputs>("sum", { x: Int32Array.of(value - 1) });

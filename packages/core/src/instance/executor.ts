@@ -98,6 +98,11 @@ export interface Executor {
   /** Number of batches that it takes at a time, which may change. Call `onRoom` when it has grown. @default 1 */
   readonly capacity?: number;
   /**
+   * True while it starts no batch although it has capacity for one, because others need the event loop first. Call
+   * `onRoom` when that is over. @default false
+   */
+  readonly isPausing?: boolean;
+  /**
    * True if it may get its next batch while it runs one, and then starts that batch directly afterwards; or the number
    * of batches that it may get so. @default false
    */

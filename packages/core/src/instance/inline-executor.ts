@@ -28,11 +28,11 @@ export class InlineExecutor implements Executor {
     this.#running = isModule ? new Set() : undefined;
   }
 
-  get capacity(): number {
+  get isPausing(): boolean {
     const share = this.#share;
-    if (share === undefined || !share.isSpent) return 1;
+    if (share === undefined || !share.isSpent) return false;
     share.whenRenewed(this.#roomAgain);
-    return 0;
+    return true;
   }
 
   async start(): Promise<void> {

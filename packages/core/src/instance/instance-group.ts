@@ -157,6 +157,11 @@ export class InstanceGroup {
     return this.#serving.reduce((sum, instance) => sum + instance.room, 0);
   }
 
+  /** Number of payloads that have a place in an instance, now or after a turn of the event loop. */
+  get freePlaces(): number {
+    return this.#serving.reduce((sum, instance) => sum + instance.freePlaces, 0);
+  }
+
   /** Why no instance can run; undefined while at least one can. */
   get unhealthyReason(): TritonError | undefined {
     return whyNoneCanRun(this.#instances, this.#serving);

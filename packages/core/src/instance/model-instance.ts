@@ -43,9 +43,14 @@ export class ModelInstance {
     return this.atWork.length > 0;
   }
 
-  /** Number of payloads that it could take besides the running ones. */
-  get room(): number {
+  /** Number of payloads that it has places for besides the running ones. */
+  get freePlaces(): number {
     return this.healthy ? Math.max(0, (this.executor.capacity ?? 1) - this.atWork.length) : 0;
+  }
+
+  /** Number of payloads that it could start now. */
+  get room(): number {
+    return this.executor.isPausing === true ? 0 : this.freePlaces;
   }
 
   /** True if it may get its next payload while it is busy. */

@@ -114,7 +114,7 @@ export class ModelVersion implements RegisteredVersion {
 
   /** False if a request would have to wait for others. */
   get hasRoom(): boolean {
-    return this.isEnsemble || this.instances.idleInstances > this.instances.queuedPayloads;
+    return this.isEnsemble || this.instances.freePlaces > this.instances.queuedPayloads;
   }
 
   /** False for work that holds the slot of a sequence, or resources of the rate limiter. */
