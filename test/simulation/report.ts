@@ -1,6 +1,15 @@
 import { COMPARED_LOAD, type Comparison, type Duel } from "./compare.js";
 
-const COLUMNS = ["", "one by one", "eager", "10 ms delay", "best fixed", "adaptive", "ratio", "machine time"];
+const COLUMNS = [
+  "case",
+  "one by one",
+  "eager",
+  "10 ms delay",
+  "best fixed",
+  "adaptive",
+  "ratio",
+  "machine time",
+];
 
 /** The comparisons as a table in Markdown. */
 export function table(comparisons: readonly Comparison[]): string {
