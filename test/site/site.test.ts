@@ -152,6 +152,7 @@ describe("the documentation site", () => {
           await page.close();
         }
       },
+      600_000,
     );
 
     it("finds a page by its text without a network", async () => {
