@@ -21,7 +21,7 @@ const ARENAS = { parameter: -8, variable: "MALLOC_ARENA_MAX", value: Math.max(2,
 
 /**
  * Limits the free memory that glibc's malloc keeps, for all threads of this process: fixes the thresholds from which it
- * is returned to the system, and limits the number of arenas. What the environment sets stays.
+ * is returned to the system, and limits the number of arenas. Limits in the environment stay as they are.
  *
  * @returns false if nothing was done: the environment sets both, koffi is not installed, or the C library is not glibc
  */

@@ -1,6 +1,7 @@
-import { type DataType, fromConfigDataType, isDataType, TritonError } from "@tritonjs/protocol";
+import { type DataType, fromConfigDataType, isDataType } from "@tritonjs/protocol";
 import { invalidOption } from "../data/invalid-option.js";
 import type { TestedModel } from "../data/tested-model.js";
+import { isUnknownToServer } from "../data/unknown-to-server.js";
 import { grpcClientOf, httpClientOf } from "./server-client.js";
 import type {
   GrpcTargetOptions,
@@ -157,8 +158,7 @@ function fromMetadata({ inputs, outputs }: Metadata): ReadConfig {
  * @throws the cause where there is no metadata either
  */
 async function withoutConfig(cause: unknown, readMetadata: () => Promise<Metadata>): Promise<ReadConfig> {
-  const isUnknown = TritonError.is(cause) && (cause.code === "UNSUPPORTED" || cause.code === "NOT_FOUND");
-  if (!isUnknown) throw cause;
+  if (!isUnknownToServer(cause)) throw cause;
   let metadata: Metadata;
   try {
     metadata = await readMetadata();

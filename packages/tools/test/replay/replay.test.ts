@@ -167,14 +167,17 @@ describe("the command replay", () => {
     for (const option of ["--config", "--model", "--speed", "--json"]) expect(out).toContain(option);
   });
 
-  it.skipIf(!existsSync("/dev/full"))("tells of a full disk, and shows the table", async () => {
-    const path = join(dirname(file), "config.pbtxt");
-    writeFileSync(path, "max_batch_size: 16 dynamic_batching { }");
-    const { code, out, err } = await run(file, "--config", path, "--json", "/dev/full");
-    expect(code).toBe(1);
-    expect(out).toMatch(/^Requests answered +3000 +3000$/m);
-    expect(err).toMatch(/^error: Internal: cannot write \/dev\/full: ENOSPC/);
-  });
+  it.skipIf(!existsSync("/dev/full"))(
+    "names the file for which the disk is full, and shows the table",
+    async () => {
+      const path = join(dirname(file), "config.pbtxt");
+      writeFileSync(path, "max_batch_size: 16 dynamic_batching { }");
+      const { code, out, err } = await run(file, "--config", path, "--json", "/dev/full");
+      expect(code).toBe(1);
+      expect(out).toMatch(/^Requests answered +3000 +3000$/m);
+      expect(err).toMatch(/^error: Internal: cannot write \/dev\/full: ENOSPC/);
+    },
+  );
 
   it.each([
     [["missing.json", "--config", "missing.pbtxt"], "cannot read the configuration"],

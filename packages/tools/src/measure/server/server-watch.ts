@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { isUnknownToServer } from "../../data/unknown-to-server.js";
 import { counterDifference, type ServerFigures } from "./server-figures.js";
 import type { ModelCounters, ModelName, ServerView } from "./server-view.js";
 
@@ -98,8 +98,7 @@ async function stepsOf(view: ServerView, model: ModelName): Promise<ModelName[]>
   try {
     return await view.steps(model);
   } catch (error) {
-    const isUnknown = TritonError.is(error) && (error.code === "NOT_FOUND" || error.code === "UNSUPPORTED");
-    if (isUnknown) return [];
+    if (isUnknownToServer(error)) return [];
     throw error;
   }
 }
