@@ -55,11 +55,12 @@ for (const model of ["mlp", "conv"]) {
       await program.stop();
     }
   }
-  plots[model] = drawLines(`${model}: milliseconds of a batch`, lines, {
-    xLabel: "rows",
-    yLabel: "ms",
-    xLog: true,
-  });
+  plots[model] = [
+    drawLines,
+    `${model}: milliseconds of a batch`,
+    lines,
+    { xLabel: "rows", yLabel: "ms", xLog: true },
+  ];
 }
 
 async function curveOf(program) {

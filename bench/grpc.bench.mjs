@@ -71,12 +71,18 @@ if (hasGrpcCore()) {
   const options = { seconds: 2 * SECONDS };
   const { row } = await compareServers([server, calls], [server, requests], options);
   rows["600 KB from the C++ client, compared with HTTP"] = row;
+  const bare = await startProgram("bare-http2");
+  const url = await bare.call("url");
+  const bareCalls = (time) => grpcCoreLoad({ url, message: large }, load, time);
+  const limit = await compareServers([server, calls], [bare, bareCalls], options);
+  rows["600 KB from the C++ client, compared with bare node:http2"] = limit.row;
+  await bare.stop();
 }
 await server.stop();
 await bare.stop();
 
 report("grpc", {
   rows,
-  plots: { "": drawRatios("Answers a second over gRPC, compared with a bare echo of grpc-js", ratios) },
+  plots: { "": [drawRatios, "Answers a second over gRPC, compared with a bare echo of grpc-js", ratios] },
   note: `Load from ${grpcLoadTool()}.`,
 });

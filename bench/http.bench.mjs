@@ -50,6 +50,6 @@ await server.stop();
 
 report("http", {
   rows,
-  plots: { "": drawRatios("Answers a second over HTTP, compared with bare node:http", ratios) },
+  plots: { "": [drawRatios, "Answers a second over HTTP, compared with bare node:http", ratios] },
   note: `Load from ${httpLoadTool()}.`,
 });

@@ -40,5 +40,5 @@ await ours.stop();
 const shown = ratios.filter(({ label }) => label.startsWith("dataloader"));
 report("in-process", {
   rows,
-  plots: { "": drawRatios("Requests a second in process, compared with dataloader", shown) },
+  plots: { "": [drawRatios, "Requests a second in process, compared with dataloader", shown] },
 });

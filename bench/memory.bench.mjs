@@ -89,6 +89,9 @@ await server.stop();
 report("memory", {
   rows,
   figures: { bytesPerQueuedRequest: perRequest },
-  plots: { "": drawRatios("Memory after all requests, compared with that after a tenth of them", ratios) },
-  note: `A queued request in process, with its input of 64 bytes and its promise, holds ${perRequest} bytes.`,
+  plots: {
+    "": [drawRatios, "Memory after all requests, compared with that after a tenth of them", ratios],
+  },
+  note: ({ bytesPerQueuedRequest }) =>
+    `A queued request in process, with its input of 64 bytes and its promise, holds ${bytesPerQueuedRequest} bytes.`,
 });

@@ -72,11 +72,12 @@ for (const [model, { shape, concurrencies }] of Object.entries(models)) {
     "health p99 ms there": medianOf(runs.reference, ({ healthMs }) => healthMs),
   };
   if (concurrencies.length > 1) {
-    plots[model] = drawLines(
+    plots[model] = [
+      drawLines,
       `${model}: share of the limit (batches of ${maxBatchSize} rows in a loop)`,
       Object.entries(lines).map(([label, points]) => ({ label, points })),
       { xLabel: "requests at a time", yLabel: "share", xLog: true },
-    );
+    ];
   }
   await Promise.all([ours, naive, limit].map((program) => program.stop()));
 }

@@ -124,15 +124,16 @@ report("overload", {
     growth: { rss: growth("rss"), heapUsed: growth("heapUsed") },
   },
   plots: {
-    "": drawLines(
+    "": [
+      drawLines,
       `Answers within ${SLO_MS} ms, a second`,
       Object.entries(lines).map(([label, points]) => ({ label, points })),
       { xLabel: "offered load, of the capacity", yLabel: "goodput" },
-    ),
+    ],
   },
-  note:
+  note: ({ capacity, maxQueueSize, goodputKept, growth: { rss, heapUsed } }) =>
     `Capacity ${short(capacity)} a second, SLO ${SLO_MS} ms, at most ${maxQueueSize} queued, for at most ${queueMs} ms. Goodput ` +
-    `at 3x load is ${kept.ratio} of that at capacity (${kept.least} to ${kept.most}). After the last round RSS is ` +
-    `${growth("rss")} of that after the first, the heap ${growth("heapUsed")}. The p99 is that of answers, "unanswered" what ` +
-    `had none ${SLO_MS} ms after the load had ended.`,
+    `at 3x load is ${goodputKept.ratio} of that at capacity (${goodputKept.least} to ${goodputKept.most}). After the last ` +
+    `round RSS is ${rss} of that after the first, the heap ${heapUsed}. The p99 is that of answers, "unanswered" what had ` +
+    `none ${SLO_MS} ms after the load had ended.`,
 });

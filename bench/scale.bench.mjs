@@ -91,6 +91,6 @@ await withPrograms(
 report("scale", {
   rows,
   plots: {
-    "": drawRatios("CPU time of a request, compared with the smallest size (less is better)", ratios),
+    "": [drawRatios, "CPU time of a request, compared with the smallest size (less is better)", ratios],
   },
 });

@@ -42,10 +42,10 @@ export class InlineExecutor implements Executor {
   execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
     const { clock, within } = execution;
     this.#share ??= loopShareOf(clock);
-    this.#share.begin();
+    const turn = this.#share.begin();
     // Not in the context of the request that started the batch.
     return this.#asyncContext.runInAsyncScope(() =>
-      within === undefined ? this.#run(execution) : within(() => this.#run(execution)),
+      within === undefined ? this.#run(execution, turn) : within(() => this.#run(execution, turn)),
     );
   }
 
@@ -56,7 +56,7 @@ export class InlineExecutor implements Executor {
     if (callable !== undefined) await releaseHeld(callable.info);
   }
 
-  async #run(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
+  async #run(execution: Execution, turn: number): Promise<readonly ExecutionResult[] | undefined> {
     const { callable } = this.#model!;
     this.#running?.add(execution);
     try {
@@ -64,6 +64,7 @@ export class InlineExecutor implements Executor {
       await runDecoupled(callable, execution);
       return undefined;
     } finally {
+      this.#share!.end(turn);
       this.#running?.delete(execution);
     }
   }

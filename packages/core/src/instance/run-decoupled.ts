@@ -130,8 +130,9 @@ async function forEachStep(
   const share = loopShareOf(execution.clock);
   const end = () => scope.runInContext(() => iterator.return?.());
   for (;;) {
-    share.begin();
+    const turn = share.begin();
     const { done, value: step } = await scope.runInContext(() => iterator.next());
+    share.end(turn);
     if (done) break;
     try {
       send(step);

@@ -6,31 +6,91 @@ function shareInTest() {
   const deferred: (() => void)[] = [];
   let now = 0;
   const clock = { now: () => now, defer: (run: () => void) => void deferred.push(run) };
+  const share = new LoopShare(clock);
+  const pass = (ms: number) => {
+    now += ms;
+  };
   return {
-    share: new LoopShare(clock),
+    share,
     deferred,
-    pass: (ms: number) => {
-      now += ms;
+    pass,
+    /** Runs a callback that takes this long. */
+    run(ms: number) {
+      const turn = share.begin();
+      pass(ms);
+      share.end(turn);
     },
     turn: () => deferred.splice(0).forEach((run) => void run()),
+    /** Ends the present event. */
+    event: () => new Promise<void>((resolve) => setImmediate(resolve)),
   };
 }
 
-it("is spent 2 ms after the first callback of a turn, and renewed by the next turn of the event loop", () => {
-  const { share, deferred, pass, turn } = shareInTest();
+it("is spent by callbacks that took 2 ms together, and renewed by the next turn of the event loop", async () => {
+  const { share, deferred, pass, run, event, turn } = shareInTest();
   pass(10);
   expect(share.isSpent).toBe(false);
-  share.begin();
-  pass(1.5);
-  share.begin();
+  run(1.5);
+  await event();
+  run(0.4);
   expect(share.isSpent).toBe(false);
-  pass(0.5);
+  await event();
+  run(0.1);
   expect(share.isSpent).toBe(true);
   expect(deferred).toHaveLength(1);
   turn();
   expect(share.isSpent).toBe(false);
-  share.begin();
-  pass(1.5);
+  run(1.5);
+  expect(share.isSpent).toBe(false);
+});
+
+it("does not count what the event loop does between callbacks", async () => {
+  const { share, pass, run, event } = shareInTest();
+  for (let i = 0; i < 10; i++) {
+    run(0.1);
+    await event();
+    pass(5);
+    expect(share.isSpent).toBe(false);
+  }
+});
+
+it("is spent by one event that led to callbacks and took 2 ms with all that they caused", async () => {
+  const { share, pass, run, event } = shareInTest();
+  run(0.1);
+  pass(1.8);
+  expect(share.isSpent).toBe(false);
+  run(0.1);
+  expect(share.isSpent).toBe(true);
+  await event();
+  expect(share.isSpent).toBe(false);
+});
+
+it("counts callbacks that overlap once, and those at work", async () => {
+  const { share, pass, event } = shareInTest();
+  const first = share.begin();
+  pass(0.5);
+  const second = share.begin();
+  pass(0.5);
+  share.end(first);
+  await event();
+  expect(share.isSpent).toBe(false);
+  pass(0.9);
+  expect(share.isSpent).toBe(false);
+  pass(0.2);
+  expect(share.isSpent).toBe(true);
+  share.end(second);
+  expect(share.isSpent).toBe(true);
+});
+
+it("does not count a callback of an earlier turn", async () => {
+  const { share, pass, run, event, turn } = shareInTest();
+  const waiting = share.begin();
+  turn();
+  await event();
+  run(0.1);
+  pass(5);
+  share.end(waiting);
+  await event();
   expect(share.isSpent).toBe(false);
 });
 
