@@ -54,7 +54,13 @@ export function combine(values, name = "") {
   if (typeof newest !== "object") return newest;
   const keys = Object.keys(newest);
   if (values.some((value) => Object.keys(value).join() !== keys.join())) return newest;
-  const parts = keys.map((key) => [key, combine(values.map((value) => value[key]), key)]);
+  const parts = keys.map((key) => [
+    key,
+    combine(
+      values.map((value) => value[key]),
+      key,
+    ),
+  ]);
   return Array.isArray(newest) ? parts.map(([, part]) => part) : Object.fromEntries(parts);
 }
 

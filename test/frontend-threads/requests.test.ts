@@ -1,6 +1,8 @@
 import { get, request } from "node:http";
 import { connect } from "node:net";
+import type { Tensor } from "@tritonjs/protocol";
 import { expect, it } from "vitest";
+import { keepingBackend } from "../support/keeping-backend.js";
 import { openTriton, serveInThreads } from "./support.js";
 
 it("a client that leaves cancels its request", async () => {
@@ -124,4 +126,27 @@ it("a probe of readiness is answered while the main thread is blocked", async ()
   Atomics.wait(flag, 0, 0, 30_000);
   expect(Atomics.load(flag, 0)).toBe(200);
   await asking.terminate();
+});
+
+it("the memory of a large request is freed when its backend releases it", async () => {
+  const triton = openTriton();
+  const seen: Tensor[] = [];
+  triton.bind({ modelName: "releases", inferFunc: keepingBackend(seen, { releasesInputs: true }) });
+  triton.bind({ modelName: "keeps", inferFunc: keepingBackend(seen, {}) });
+  const { url } = await serveInThreads(triton, 1);
+  const bytes = new Uint8Array(600_000);
+  for (const model of ["releases", "keeps"]) {
+    const json = JSON.stringify({
+      inputs: [
+        { name: "x", datatype: "FP32", shape: [150_000], parameters: { binary_data_size: bytes.length } },
+      ],
+    });
+    const answer = await fetch(`${url}/v2/models/${model}/infer`, {
+      method: "POST",
+      headers: { "inference-header-content-length": String(json.length) },
+      body: Buffer.concat([Buffer.from(json), bytes]),
+    });
+    expect((await answer.json()).outputs[0].data).toEqual([150_000]);
+  }
+  expect(seen.map((tensor) => tensor.bytes.length)).toEqual([0, bytes.length]);
 });

@@ -1,5 +1,11 @@
 import { type Frontend, Triton } from "@tritonjs/core";
-import { type InferenceService, limitMalloc, lineLogger, returnFreeMemory } from "@tritonjs/core/frontend";
+import {
+  type InferenceService,
+  keepHeapRoom,
+  limitMalloc,
+  lineLogger,
+  returnFreeMemory,
+} from "@tritonjs/core/frontend";
 import { statusText } from "@tritonjs/protocol";
 import { descriptorFault } from "../descriptor-fault.js";
 import type { Extensions } from "../extensions.js";
@@ -35,6 +41,7 @@ export async function serve(
   const { values, warnings } = readArguments(args, terminal.environment);
   limitMalloc(terminal.environment);
   returnFreeMemory();
+  keepHeapRoom();
   const traces = traceSettings(values, terminal.environment);
   let triton: Triton | undefined;
   const format = () => triton?.service.log.settings.format ?? values["log-format"];

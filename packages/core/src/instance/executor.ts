@@ -109,6 +109,11 @@ export interface Executor {
   readonly takesAhead?: boolean | number;
   /** True if it runs batches above the maximum batch size, which only a warm-up sample can have. @default false */
   readonly takesAnyBatchSize?: boolean;
+  /**
+   * True if neither it nor the model reads the inputs of a batch after `execute` has returned its results, and no
+   * result is a view of them. @default false
+   */
+  readonly releasesInputs?: boolean;
   /** Prepares to run; rejects if the model cannot be loaded. */
   start(): Promise<void>;
   /**

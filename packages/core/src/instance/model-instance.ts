@@ -112,7 +112,10 @@ export class ModelInstance {
       const result = results[i]!;
       if (result === RESCHEDULE) execution.reschedule(i);
       else if (TritonError.is(result)) execution.sendError(i, result, true);
-      else execution.send(i, result, true);
+      else {
+        if (this.executor.releasesInputs === true) requests[i]!.inputsUsed();
+        execution.send(i, result, true);
+      }
     }
     for (const [i, request] of requests.entries()) {
       const again = execution.isRescheduled(i);

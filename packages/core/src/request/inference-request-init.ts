@@ -47,4 +47,9 @@ export interface InferInit {
   readonly asyncContext?: AsyncResource | undefined;
   /** Set for a request that is traced. */
   readonly trace?: RequestTrace | undefined;
+  /**
+   * Called at most once, before the response, when nothing reads the inputs any more, so that their memory may be
+   * freed. It is not called where a model or a trace may keep them: callbacks on the main thread, and ensembles.
+   */
+  readonly onInputsUsed?: (() => void) | undefined;
 }

@@ -45,6 +45,8 @@ export class InferenceRequest implements SequencePlace {
   readonly asyncContext: AsyncResource | undefined;
   /** Set for a request that is traced. */
   readonly trace: RequestTrace | undefined;
+  /** Tells the sender that nothing reads the inputs any more. */
+  readonly onInputsUsed: (() => void) | undefined;
 
   constructor(init: InferInit, modelName: string) {
     this.modelName = modelName;
@@ -62,6 +64,7 @@ export class InferenceRequest implements SequencePlace {
     this.callers = init.callers ?? NO_CALLERS;
     this.asyncContext = init.asyncContext ?? (this.ready ? contextOf(init.trace) : undefined);
     this.trace = init.trace;
+    this.onInputsUsed = init.onInputsUsed;
   }
 
   /** `[request id: x] `, the beginning of error texts about this request. */

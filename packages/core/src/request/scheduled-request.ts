@@ -146,6 +146,11 @@ export abstract class ScheduledRequest<R> implements RequestInfo {
     return this.batchSize > 0 ? this.batchSize : 1;
   }
 
+  /** Tells the sender that no executor reads the inputs any more. A trace may keep them. */
+  inputsUsed(): void {
+    if (this.trace === undefined) this.#given.onInputsUsed?.();
+  }
+
   /** Calls `fn` in the asynchronous context of the caller. */
   runInContext<T>(fn: () => T): T {
     return this.#given.runInContext(fn);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { RequestView } from "../../src/instance/request-view.js";
+import type { RequestTrace } from "../../src/observe/trace/request-trace.js";
 import { PendingRequest } from "../../src/request/pending-request.js";
 import { requestInfo } from "../../src/request/request-info.js";
 import { requestWith } from "../support/requests.js";
@@ -41,5 +42,19 @@ describe("a request as executors see it", () => {
     const { signal } = viewOf(request);
     request.cancel();
     expect(signal.aborted).toBe(true);
+  });
+});
+
+describe("a request whose inputs have been used", () => {
+  const trace = { within: <T>(fn: () => T) => fn() } as unknown as RequestTrace;
+
+  it.each([
+    ["tells its sender", undefined, 1],
+    ["does not tell its sender while it is traced, because traces keep tensors", trace, 0],
+  ])("%s", (_, trace, times) => {
+    let told = 0;
+    const request = requestWith({ x: ones(1, 2) }, { trace, onInputsUsed: () => void told++ });
+    request.inputsUsed();
+    expect(told).toBe(times);
   });
 });

@@ -1,4 +1,4 @@
-import type { InferInit } from "@tritonjs/core/frontend";
+import { freeMemory, type InferInit } from "@tritonjs/core/frontend";
 import { type ModelConfig, NO_PARAMETERS, type Parameters, type Tensor } from "@tritonjs/protocol";
 import { KIND, MOVED } from "./frame-kind.js";
 import type { IncomingFrame } from "./incoming-frame.js";
@@ -89,6 +89,7 @@ export class ReceivedRequest implements InferInit {
   readonly sequenceEnd: boolean;
   readonly inputs: ReadonlyMap<string, Tensor>;
   trace: InferInit["trace"] = undefined;
+  readonly onInputsUsed: (() => void) | undefined;
   /** How a request that may be traced came, as JSON. */
   readonly arrival: string | undefined;
 
@@ -106,6 +107,8 @@ export class ReceivedRequest implements InferInit {
     this.sequenceEnd = (flags & FLAG.end) !== 0;
     this.arrival = flags & FLAG.trace ? frame.text() : undefined;
     this.inputs = readTensorMap(frame, config.input);
+    const { moved } = frame;
+    this.onInputsUsed = moved.length === 0 ? undefined : () => moved.forEach(freeMemory);
   }
 }
 

@@ -1,4 +1,10 @@
-import type { InferInit, RequestRegions, RequestTrace } from "@tritonjs/core/frontend";
+import {
+  freeWhenUsed,
+  type InferInit,
+  LARGE_REQUEST_BYTES,
+  type RequestRegions,
+  type RequestTrace,
+} from "@tritonjs/core/frontend";
 import type { inference } from "@tritonjs/grpc-messages";
 import { NO_PARAMETERS, type Parameters, type Tensor } from "@tritonjs/protocol";
 import { decodeInputs } from "./infer-inputs.js";
@@ -25,6 +31,7 @@ export class DecodedMessage implements InferInit, InferParameters {
   trace: RequestTrace | undefined = undefined;
   outputs: OutputForms = NO_FORMS;
   enableEmptyFinalResponse = false;
+  onInputsUsed: (() => void) | undefined = undefined;
 }
 
 /**
@@ -46,4 +53,16 @@ export function decodeInferRequest(
   request.outputs = decodeOutputForms(message.outputs, regions);
   request.requestedOutputs = requestedOutputNames(message.outputs);
   return request;
+}
+
+/**
+ * A function that frees the memory of a message when its inputs have been used; undefined for small messages. A large
+ * message must be in memory of its own.
+ */
+export function freeMessageWhenUsed({
+  rawInputContents,
+}: inference.ModelInferRequest): (() => void) | undefined {
+  // All raw contents are views of the same message.
+  const large = rawInputContents.find(({ length }) => length >= LARGE_REQUEST_BYTES);
+  return large && freeWhenUsed(large);
 }

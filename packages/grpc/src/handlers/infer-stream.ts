@@ -6,7 +6,7 @@ import {
 } from "@tritonjs/core/frontend";
 import { type inference, inferencePath } from "@tritonjs/grpc-messages";
 import { isDecoupled, isTimeout, TritonError } from "@tritonjs/protocol";
-import { type DecodedMessage, decodeInferRequest } from "../decode/infer-request.js";
+import { type DecodedMessage, decodeInferRequest, freeMessageWhenUsed } from "../decode/infer-request.js";
 import { inferRequestDecoder } from "../decode/infer-request-decoder.js";
 import { encodeStreamResponseParts } from "../encode/infer-response-parts.js";
 import { encodeEmptyFinal, encodeRefusal, encodeStreamReply } from "../encode/stream-reply.js";
@@ -127,6 +127,7 @@ class InferStream {
     try {
       const decoded = decodeInferRequest(message, forwardHeaders(this.#stream.headers), regions);
       decoded.trace = trace?.request;
+      if (this.#stream.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
       entry.sent = model.infer(decoded, (outcome, final, request) => {
         entry.sent = request;
         if (final) this.#open.delete(entry);

@@ -7,7 +7,7 @@ import {
 } from "@tritonjs/core/frontend";
 import { type inference, inferencePath } from "@tritonjs/grpc-messages";
 import { isDecoupled, TritonError } from "@tritonjs/protocol";
-import { decodeInferRequest } from "../decode/infer-request.js";
+import { decodeInferRequest, freeMessageWhenUsed } from "../decode/infer-request.js";
 import { inferRequestDecoder } from "../decode/infer-request-decoder.js";
 import { encodeInferResponse } from "../encode/infer-response.js";
 import { encodeInferResponseParts } from "../encode/infer-response-parts.js";
@@ -105,6 +105,7 @@ function inferOne(
     try {
       const decoded = decodeInferRequest(message, forwardHeaders(call.headers), regions);
       decoded.trace = trace?.request;
+      if (call.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
       const sent = model.infer(decoded, (outcome, final) => {
         if (outcome !== undefined) {
           first ??= outcome;

@@ -13,6 +13,8 @@ export interface Call {
   readonly headers: CallHeaders;
   /** Address of the peer, if it is known. */
   readonly remoteAddress: string | undefined;
+  /** True if a large message is in memory that belongs to it alone, and nothing but the handler sees it. */
+  readonly ownsMessages: boolean;
   /**
    * Calls `listener` once when the call is over: answered, cancelled or abandoned by the client, or past its deadline.
    */

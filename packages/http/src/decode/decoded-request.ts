@@ -20,6 +20,7 @@ export class DecodedRequest implements InferInit {
   sequenceStart = false;
   sequenceEnd = false;
   trace: RequestTrace | undefined = undefined;
+  onInputsUsed: (() => void) | undefined = undefined;
   outputs: OutputForms = ALL_IN_JSON;
 
   /** The same request with other tensors. */

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import type { RequestShare } from "@tritonjs/core/frontend";
+import { freeMemory, type RequestShare } from "@tritonjs/core/frontend";
 import { BodyBuffer, ClientGone } from "../exchange/body-buffer.js";
-import { freeMemory } from "./free-memory.js";
 
 const NO_BYTES = new Uint8Array(0);
 

@@ -1,4 +1,4 @@
-import { type ReadyModel, RequestRegions } from "@tritonjs/core/frontend";
+import { freeWhenUsed, type ReadyModel, RequestRegions } from "@tritonjs/core/frontend";
 import { isDecoupled, TritonError } from "@tritonjs/protocol";
 import { decompress, type RequestEncoding, requestEncoding } from "../decode/decompress.js";
 import { forwardHeaders } from "../decode/forwarded-headers.js";
@@ -56,6 +56,7 @@ async function infer(exchange: Exchange): Promise<V2Response> {
       headerLength === 0
         ? decodeRawRequest(model, body, maxInputSize)
         : decodeInferRequest(model, body, headerLength, maxInputSize, regions);
+    decoded.onInputsUsed = freeWhenUsed(body);
     const { forwardedHeaders } = exchange;
     if (forwardedHeaders !== undefined) {
       decoded.parameters = forwardHeaders(request.rawHeaders, forwardedHeaders, decoded.parameters);

@@ -24,6 +24,7 @@ import { PythonSession, type PythonSettings } from "./python-session.js";
 export class PythonExecutor implements Executor {
   readonly isolation = "process";
   readonly mustFinish = false;
+  readonly releasesInputs = true;
   details: Readonly<Record<string, string>> = {};
   memoryBytes: number | undefined;
   onHealth: Executor["onHealth"];

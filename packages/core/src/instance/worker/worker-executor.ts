@@ -28,6 +28,7 @@ export class WorkerExecutor implements Executor {
   readonly isolation: Isolation;
   readonly mustFinish: boolean;
   readonly takesAhead: boolean;
+  readonly releasesInputs = true;
   /** True if the worker has to know of cancelled requests. */
   readonly #watches: boolean;
   details: Readonly<Record<string, string>> = {};

@@ -24,6 +24,8 @@ type DuplexCall = ServerDuplexStream<Buffer, Buffer>;
 
 /** A call of grpc-js. */
 export class GrpcJsCall<C extends UnaryCall | StreamCall | DuplexCall> implements Call {
+  /** Interceptors see the messages too. */
+  readonly ownsMessages = false;
   protected readonly call: C;
   readonly headers: CallHeaders;
 

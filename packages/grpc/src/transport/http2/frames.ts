@@ -1,3 +1,4 @@
+import { LARGE_REQUEST_BYTES } from "@tritonjs/core/frontend";
 import { STATUS } from "../../status-from-code.js";
 import { RefusedCall } from "../refused-call.js";
 
@@ -45,8 +46,8 @@ const ALIGNMENT = 8;
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * Assembles messages from pieces. A message in one piece is a view of it. Pieces of a longer message are copied as they
- * arrive, so that their memory is free at once.
+ * Assembles messages from pieces. A small message in one piece is a view of it. Pieces of other messages are copied as
+ * they arrive, so that their memory is free at once, and a large message has memory of its own.
  */
 export class FrameReader {
   readonly #limit: MessageLimit;
@@ -77,7 +78,7 @@ export class FrameReader {
       const length = this.#length;
       if (length === undefined) break;
       const end = Math.min(piece.length, at + length - this.#size);
-      if (end - at === length) this.#message = piece.subarray(at, end);
+      if (end - at === length && length < LARGE_REQUEST_BYTES) this.#message = piece.subarray(at, end);
       else if (end > at) this.#append(piece.subarray(at, end), length);
       this.#size += end - at;
       at = end;

@@ -42,6 +42,7 @@ const ignore = (): void => {};
 
 /** One call on an HTTP/2 stream: receives and sends messages, and ends with a status. */
 export class Http2Call implements DuplexStream<unknown, unknown> {
+  readonly ownsMessages = true;
   readonly headers: CallHeaders;
   readonly #stream: ServerHttp2Stream;
   readonly #method: Method;

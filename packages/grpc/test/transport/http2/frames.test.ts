@@ -44,6 +44,19 @@ describe("message frames", () => {
     expect(messages[0]!.bytes.equals(content)).toBe(true);
   });
 
+  test.each([
+    ["small", 1000, true],
+    ["large", 100_000, false],
+  ])(
+    "that are %s and arrive in one piece have memory of their own only if they are large",
+    (_, size, isView) => {
+      const piece = Buffer.concat(frame([Buffer.alloc(size, 7)]));
+      const [message] = new FrameReader(limitOf(size)).push(piece);
+      expect(message!.bytes.buffer === piece.buffer).toBe(isView);
+      expect(message!.bytes.equals(Buffer.alloc(size, 7))).toBe(true);
+    },
+  );
+
   test("above the limit are rejected from their header", () => {
     const reader = new FrameReader(limitOf(10));
     expect(() => reader.push(Buffer.of(0, 0xff, 0xff, 0xff, 0xff))).toThrow(

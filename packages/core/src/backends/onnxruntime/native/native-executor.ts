@@ -34,6 +34,7 @@ interface NativeContext extends NativeSurroundings {
 export class NativeExecutor implements Executor, RunningInstance {
   /** A running batch can be ended. */
   readonly mustFinish = false;
+  readonly releasesInputs = true;
   readonly details: Readonly<Record<string, string>> = { executionProvider: "cpu", engine: "native" };
   readonly #context: NativeContext;
   readonly #data: SessionData;

@@ -3,6 +3,12 @@ import { MessageChannel, type MessagePort } from "node:worker_threads";
 /** The method of Node 22 and later that detaches a buffer. */
 type Transferable = ArrayBuffer & { transfer?(newByteLength: number): ArrayBuffer };
 
+/**
+ * Bytes of a request from which its memory is freed as soon as its model has used it. The memory of smaller ones is
+ * left to the garbage collector, and a transport may share it among several requests.
+ */
+export const LARGE_REQUEST_BYTES = 64 * 1024;
+
 let closed: MessagePort | undefined;
 
 /**
@@ -10,9 +16,20 @@ let closed: MessagePort | undefined;
  * on. V8 collects the whole heap for each 64 MiB of such memory, which costs ten times as much as reading it.
  */
 export function freeMemory(memory: ArrayBuffer): void {
+  if (memory.byteLength === 0) return;
   const { transfer } = memory as Transferable;
   if (transfer !== undefined) transfer.call(memory, 0);
   else closedPort().postMessage(undefined, [memory]);
+}
+
+/**
+ * A function that frees the memory of a request, for `InferInit.onInputsUsed`; undefined for one that is not large.
+ *
+ * @param bytes the request as it arrived, or a part of it; if large, in memory that belongs to the request alone
+ */
+export function freeWhenUsed({ buffer, byteLength }: Uint8Array): (() => void) | undefined {
+  if (byteLength < LARGE_REQUEST_BYTES || !(buffer instanceof ArrayBuffer)) return undefined;
+  return () => freeMemory(buffer);
 }
 
 /** A port without a receiver: what it is given is freed. This takes 2 µs on Node 20, which has no `transfer`. */

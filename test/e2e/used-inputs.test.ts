@@ -1,0 +1,105 @@
+import { sample, type Triton } from "@tritonjs/core";
+import { onnxruntime } from "@tritonjs/core/onnxruntime";
+import type { Tensor } from "@tritonjs/protocol";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { Client, NamedTensor, Way } from "../conformance/clients/client.js";
+import { openClients, openGrpcClients } from "../conformance/clients/open-clients.js";
+import { openGrpcJsServer } from "../support/grpc-js-server.js";
+import { keepingBackend } from "../support/keeping-backend.js";
+import { identityOnnx } from "../support/onnx-models.js";
+import { openTriton } from "./support/open-triton.js";
+
+/** Elements of a request whose memory is worth freeing, and of one that is left to the garbage collector. */
+const LARGE = 40_000;
+const SMALL = 1000;
+
+/** The ways in which a large tensor arrives in memory that belongs to its request alone. */
+const OWN_MEMORY: readonly Way[] = ["HTTP binary", "gRPC raw", "gRPC stream"];
+
+const numbers = (length: number, first = 0): NamedTensor => ({
+  name: "x",
+  datatype: "FP32",
+  shape: [length],
+  elements: Array.from({ length }, (_, i) => first + i),
+});
+
+/** Serves, and opens a client for each way. */
+async function connectAll(triton: Triton): Promise<Client[]> {
+  const grpcJs = await openGrpcJsServer(triton);
+  onTestFinished(grpcJs.close);
+  const served = await triton.serve();
+  const clients = [...openClients(triton, served), ...openGrpcClients(served, grpcJs.url)];
+  onTestFinished(() => clients.forEach((client) => void client.close()));
+  return clients;
+}
+
+/** Sends a tensor in each way, and returns the number of bytes that are left of it, by the way. */
+async function bytesLeft(clients: readonly Client[], model: string, length: number, seen: Tensor[]) {
+  const left: Partial<Record<Way, number>> = {};
+  for (const client of clients) {
+    await client.infer({ model, inputs: [numbers(length)] }).catch(() => {});
+    left[client.way] = seen.splice(0)[0]!.bytes.length;
+  }
+  return left;
+}
+
+describe("the memory of the inputs of a request", () => {
+  it("is freed with the answer where it is large, arrived in memory of its own, and its backend releases it", async () => {
+    const triton = openTriton();
+    const seen: Tensor[] = [];
+    triton.bind({ modelName: "releases", inferFunc: keepingBackend(seen, { releasesInputs: true }) });
+    triton.bind({ modelName: "fails", inferFunc: keepingBackend(seen, { releasesInputs: true }, true) });
+    triton.bind({ modelName: "keeps", inferFunc: keepingBackend(seen, {}) });
+    const clients = await connectAll(triton);
+    const all = (bytes: number) => Object.fromEntries(clients.map(({ way }) => [way, bytes]));
+    const none = Object.fromEntries(OWN_MEMORY.map((way) => [way, 0]));
+    expect(await bytesLeft(clients, "releases", LARGE, seen)).toEqual({ ...all(4 * LARGE), ...none });
+    expect(await bytesLeft(clients, "releases", SMALL, seen)).toEqual(all(4 * SMALL));
+    expect(await bytesLeft(clients, "keeps", LARGE, seen)).toEqual(all(4 * LARGE));
+    // An executor that fails may still read.
+    expect(await bytesLeft(clients, "fails", LARGE, seen)).toEqual(all(4 * LARGE));
+  });
+
+  it("is kept for a callback, which may keep its inputs", async () => {
+    const triton = openTriton();
+    const kept: Float32Array[] = [];
+    triton.bind({
+      modelName: "last",
+      inputs: [{ name: "x", dtype: "FP32", shape: [-1] }],
+      outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+      inferFunc: sample(({ x }) => {
+        kept.push(x.data);
+        return { y: Float32Array.of(x.data.length) };
+      }),
+    });
+    const clients = await connectAll(triton);
+    for (const client of clients) await client.infer({ model: "last", inputs: [numbers(LARGE)] });
+    expect(kept.map(({ length }) => length)).toEqual(clients.map(() => LARGE));
+  });
+
+  it.each(["native", "worker"] as const)(
+    "is freed by the engine %s without an effect on any answer",
+    async (engine) => {
+      const triton = openTriton({ responseCache: { byteSize: 2 ** 24 } });
+      triton.bind({
+        modelName: "copy",
+        inferFunc: onnxruntime({ model: identityOnnx("FLOAT", ["batch", LARGE]), engine }),
+        config: { maxBatchSize: 8, responseCache: true },
+      });
+      const clients = await connectAll(triton);
+      const rounds = [0, 1, 0];
+      for (const round of rounds) {
+        await Promise.all(
+          clients.flatMap((client, i) =>
+            [0, 1].map(async (k) => {
+              const first = 1000 * round + 100 * i + k;
+              const input = { ...numbers(LARGE, first), shape: [1, LARGE] };
+              const { outputs } = await client.infer({ model: "copy", inputs: [input] });
+              expect(outputs[0]!.elements).toEqual(input.elements);
+            }),
+          ),
+        );
+      }
+    },
+  );
+});
