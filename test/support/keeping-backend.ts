@@ -1,5 +1,4 @@
-import type { Backend } from "@tritonjs/core";
-import type { Executor } from "@tritonjs/core/backend";
+import type { Backend, Executor } from "@tritonjs/core/backend";
 import { Tensor, TritonError } from "@tritonjs/protocol";
 
 /**

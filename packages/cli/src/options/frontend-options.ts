@@ -34,7 +34,7 @@ export const frontendOptions = {
     "frontend-threads": value(
       "auto|integer",
       "Threads that serve HTTP and gRPC; 0 for none. auto: none with less than 4 cores, then half of the cores, at most 3.",
-      0,
+      "auto",
       readFrontendThreads,
       { completes: ["auto"] },
     ),

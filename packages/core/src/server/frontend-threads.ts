@@ -1,9 +1,9 @@
-import { availableParallelism } from "node:os";
 import { TritonError } from "@tritonjs/protocol";
 import type { Frontend } from "../frontend/frontend.js";
 import { canSharePorts } from "../frontend/reusable-port.js";
 import type { Log } from "../observe/log/log.js";
 import { importInstalled } from "../unbundled.js";
+import { availableCores } from "./available-cores.js";
 
 /** Number of threads for frontends; "auto" for a number by the number of cores. */
 export type FrontendThreads = number | "auto";
@@ -34,7 +34,7 @@ export function checkFrontendThreads(threads: FrontendThreads): void {
   );
 }
 
-/** Number of threads by the number of cores. */
+/** Number of threads by the number of cores that this process may use. */
 export function defaultFrontendThreads(cores: number): number {
   return cores < LEAST_CORES ? 0 : Math.min(MOST_BY_DEFAULT, Math.floor(cores / 2));
 }
@@ -51,7 +51,7 @@ export async function placeFrontends(
   threads: FrontendThreads,
   log: Pick<Log, "warning">,
 ): Promise<readonly Frontend[]> {
-  const count = threads === "auto" ? defaultFrontendThreads(availableParallelism()) : threads;
+  const count = threads === "auto" ? defaultFrontendThreads(availableCores()) : threads;
   if (count === 0) return frontends;
   const isAsked = threads !== "auto";
   if (!canSharePorts()) {
