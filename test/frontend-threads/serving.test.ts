@@ -29,6 +29,15 @@ it("several threads serve HTTP and gRPC at one port each, which port 0 chooses",
   ]);
 });
 
+it("the addresses come in the order of the frontends, although threads are opened last", async () => {
+  const own = { host: "127.0.0.1", port: 1, url: "http://127.0.0.1:1" };
+  const { addresses } = await serveInThreads(openTriton(), 1, [
+    http({ port: 0, address: "127.0.0.1" }),
+    { name: "own", start: async () => own, stop: async () => {} },
+  ]);
+  expect(Object.keys(addresses)).toEqual(["http", "own"]);
+});
+
 it("a taken port is reported as on the main thread", async () => {
   const holder = createServer().listen(0, "127.0.0.1");
   await once(holder, "listening");

@@ -70,7 +70,9 @@ export class ServerLifetime {
     const chosen = given ?? (await loadDefaultFrontends(this.#options));
     const frontends = await placeFrontends(chosen, threads, this.#parts.log.log);
     this.#frontends = frontends;
-    return openFrontends(frontends, this.#parts.service);
+    const { addresses } = await openFrontends(frontends, this.#parts.service);
+    // Those in threads are opened last.
+    return { addresses: Object.fromEntries(chosen.map(({ name }) => [name, addresses[name]!])) };
   }
 
   async #close(): Promise<void> {
