@@ -1,9 +1,10 @@
 import { once } from "node:events";
+import { Agent, get } from "node:http";
 import { createServer } from "node:net";
 import { InferenceServerClient } from "@tritonjs/client/grpc";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { makeCertificates } from "../support/certificates.js";
 import { askDouble, bindDouble, openTriton, serveInThreads } from "./support.js";
 
@@ -38,6 +39,15 @@ it("the addresses come in the order of the frontends, although threads are opene
   expect(Object.keys(addresses)).toEqual(["http", "own"]);
 });
 
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "localhost");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
 it("a taken port is reported as on the main thread", async () => {
   const holder = createServer().listen(0, "127.0.0.1");
   await once(holder, "listening");
@@ -49,6 +59,25 @@ it("a taken port is reported as on the main thread", async () => {
     cause: { code: "EADDRINUSE" },
   });
   holder.close();
+});
+
+it("a client that gets an answer while the server starts keeps its connection", async () => {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  onTestFinished(() => agent.destroy());
+  for (let i = 0; i < 5; i++) {
+    const port = await freePort();
+    const live = () =>
+      new Promise<number | undefined>((resolve) => {
+        const sent = get({ port, agent, path: "/v2/health/live" }, (answer) => {
+          answer.resume().on("end", () => resolve(answer.statusCode));
+        });
+        sent.on("error", () => resolve(undefined));
+      });
+    const serving = serveInThreads(openTriton(), 1, [http({ port, address: "localhost" })]);
+    while ((await live()) === undefined);
+    expect(await live()).toBe(200);
+    await serving;
+  }
 });
 
 it("connections can be encrypted", async () => {

@@ -32,7 +32,7 @@ export function grpc(options: GrpcOptions = {}): Frontend {
 /** Milliseconds to send the status of calls that the shutdown ends. */
 const LAST_WORDS_MS = 500;
 
-const PORT_HINT = "the option grpcPort (or grpc({ port }))";
+const LISTENING = { joinsFamilies: true, portHint: "the option grpcPort (or grpc({ port }))" };
 
 /** State of a frontend between start and stop. */
 interface Running {
@@ -54,7 +54,8 @@ class GrpcFrontend implements Frontend {
   }
 
   get threaded(): ThreadedFrontend {
-    return { module: new URL("./index.js", import.meta.url).href, name: "grpc", options: this.#options };
+    const module = new URL("./index.js", import.meta.url).href;
+    return { module, name: "grpc", options: this.#options, listening: LISTENING };
   }
 
   async start(service: InferenceService): Promise<FrontendAddress> {
@@ -73,9 +74,8 @@ class GrpcFrontend implements Frontend {
       socket.once("close", () => sockets.delete(socket));
       acceptBare(socket);
     };
-    const listening = await listenOnAll<Server>(
-      { address, port, reusePort, joinsFamilies: true, portHint: PORT_HINT, lookup },
-      () => createServer({ noDelay: true }, watch),
+    const listening = await listenOnAll<Server>({ address, port, reusePort, ...LISTENING, lookup }, () =>
+      createServer({ noDelay: true }, watch),
     );
     const { servers } = listening;
     const onFault = acceptFaults(service.log, this.name);

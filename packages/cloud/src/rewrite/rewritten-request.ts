@@ -35,6 +35,10 @@ export class RewrittenRequest implements V2Request {
     return this.#original.gone;
   }
 
+  get ownsBody(): boolean {
+    return this.#original.ownsBody === true;
+  }
+
   readBody(...parameters: Parameters<V2Request["readBody"]>): Promise<Uint8Array> {
     return this.#original.readBody(...parameters);
   }

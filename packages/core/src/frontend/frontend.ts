@@ -1,4 +1,5 @@
 import type { InferenceService } from "../service/inference-service.js";
+import type { ListenAt } from "./listen.js";
 
 /** Where a frontend listens. */
 export interface FrontendAddress {
@@ -15,6 +16,8 @@ export interface ThreadedFrontend {
   readonly name: string;
   /** Options of the frontend, which can be cloned, with `port`, `address` and `reusePort`. */
   readonly options: ThreadedFrontendOptions;
+  /** How to listen at its port, besides the options. */
+  readonly listening: Pick<ListenAt, "portHint" | "joinsFamilies">;
   /** Makes the error of this thread for a failure to open; the failure itself unless given. */
   readonly startError?: (failure: unknown) => unknown;
 }

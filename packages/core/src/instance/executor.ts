@@ -111,7 +111,8 @@ export interface Executor {
   readonly takesAnyBatchSize?: boolean;
   /**
    * True if neither it nor the model reads the inputs of a batch after `execute` has returned its results, and no
-   * result is a view of them. @default false
+   * result is a view of them: the memory of large requests is then freed. An executor that wraps this one, and keeps
+   * the inputs, must say false. @default false
    */
   readonly releasesInputs?: boolean;
   /** Prepares to run; rejects if the model cannot be loaded. */

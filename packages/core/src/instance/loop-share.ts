@@ -3,20 +3,25 @@ import type { Clock } from "../clock/clock.js";
 /** Milliseconds in which callbacks may start and go on before the event loop handles its events. */
 const SHARE_MS = 2;
 
+/** Milliseconds after the first callback of a turn in which further ones may start, whatever took the time. */
+const TURN_MS = 50;
+
 /**
  * Time that all callbacks of an event loop share between two of its turns. A callback that ends lets the next one start
  * in the same turn, and a generator that waits only for promises goes on in the same turn. Without a limit, sockets,
  * timers and health probes would wait until all queued requests are done.
  *
  * The share is spent by callbacks that took this long together, or by one event that led to callbacks and took this
- * long with all that they caused. The time in which sockets are read between callbacks does not count: requests that
- * have arrived would only wait in memory.
+ * long with all that they caused. The time in which sockets are read between callbacks does not count, up to 50 ms:
+ * requests that have arrived would only wait in memory.
  */
 export class LoopShare {
   readonly #clock: Pick<Clock, "now" | "defer">;
   /** Number of the turn. */
   #turn = 0;
   #hasBegun = false;
+  /** When the first callback of this turn began. */
+  #turnSince = 0;
   /** Milliseconds of this turn in which callbacks were at work, without those that are. */
   #spentMs = 0;
   /** Number of callbacks at work that began in this turn, and when the first of them did. */
@@ -37,6 +42,7 @@ export class LoopShare {
   get isSpent(): boolean {
     if (!this.#hasBegun) return false;
     const now = this.#clock.now();
+    if (now - this.#turnSince >= TURN_MS) return true;
     if (this.#eventSince !== undefined && now - this.#eventSince >= SHARE_MS) return true;
     return this.#spentMs + (this.#atWork > 0 ? now - this.#atWorkSince : 0) >= SHARE_MS;
   }
@@ -50,6 +56,7 @@ export class LoopShare {
     const now = this.#clock.now();
     if (!this.#hasBegun) {
       this.#hasBegun = true;
+      this.#turnSince = now;
       this.#clock.defer(() => this.#renew());
     }
     if (this.#eventSince === undefined) {

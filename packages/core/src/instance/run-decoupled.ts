@@ -131,11 +131,15 @@ async function forEachStep(
   const end = () => scope.runInContext(() => iterator.return?.());
   for (;;) {
     const turn = share.begin();
-    const { done, value: step } = await scope.runInContext(() => iterator.next());
-    share.end(turn);
-    if (done) break;
+    let next: IteratorResult<unknown>;
     try {
-      send(step);
+      next = await scope.runInContext(() => iterator.next());
+    } finally {
+      share.end(turn);
+    }
+    if (next.done) break;
+    try {
+      send(next.value);
     } catch (error) {
       await end();
       throw error;

@@ -148,7 +148,13 @@ export abstract class ScheduledRequest<R> implements RequestInfo {
 
   /** Tells the sender that no executor reads the inputs any more. A trace may keep them. */
   inputsUsed(): void {
-    if (this.trace === undefined) this.#given.onInputsUsed?.();
+    if (this.trace !== undefined) return;
+    try {
+      this.#given.onInputsUsed?.();
+    } catch (error) {
+      // It must not affect the other requests of the batch.
+      process.emitWarning(error instanceof Error ? error : String(error));
+    }
   }
 
   /** Calls `fn` in the asynchronous context of the caller. */

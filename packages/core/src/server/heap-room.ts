@@ -14,6 +14,9 @@ const ROOM_BYTES = 64 * 1024 * 1024;
 /** A larger heap grows by more than the room in V8's own way. */
 const LEAST_PERCENT = 50;
 
+/** The setting is that of all threads, whose heaps may be larger than the one of the main thread. */
+const MOST_PERCENT = 400;
+
 const LOOK_EVERY_MS = 10_000;
 
 const FLAG = "--heap-growing-percent";
@@ -32,7 +35,7 @@ export interface GrowingHeap {
  * @returns false if nothing was done, because the command line of Node sets the percentage
  */
 export function keepHeapRoom(): boolean {
-  if (process.execArgv.some((argument) => argument.startsWith(FLAG))) return false;
+  if (process.execArgv.some((argument) => argument.replaceAll("_", "-").startsWith(FLAG))) return false;
   const own: GrowingHeap = {
     usedBytes: () => getHeapStatistics().used_heap_size,
     grow: (percent) => setFlagsFromString(`${FLAG}=${percent}`),
@@ -46,7 +49,7 @@ export function growByRoom(heap: GrowingHeap, clock: Pick<Clock, "setTimer">): v
   let last = 0;
   const look = (): void => {
     const wanted = Math.round((100 * ROOM_BYTES) / heap.usedBytes());
-    const percent = wanted < LEAST_PERCENT ? 0 : wanted;
+    const percent = wanted < LEAST_PERCENT ? 0 : Math.min(wanted, MOST_PERCENT);
     // Each setting changes the flags of the process, so small differences are left alone.
     if (percent === 0 ? last !== 0 : Math.abs(percent - last) > last / 4) {
       heap.grow(percent);

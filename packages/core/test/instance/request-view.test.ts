@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import { RequestView } from "../../src/instance/request-view.js";
 import type { RequestTrace } from "../../src/observe/trace/request-trace.js";
@@ -56,5 +57,19 @@ describe("a request whose inputs have been used", () => {
     const request = requestWith({ x: ones(1, 2) }, { trace, onInputsUsed: () => void told++ });
     request.inputsUsed();
     expect(told).toBe(times);
+  });
+
+  it("is answered although its sender throws", async () => {
+    const warned = once(process, "warning");
+    const request = requestWith(
+      { x: ones(1, 2) },
+      {
+        onInputsUsed: () => {
+          throw new Error("cannot detach");
+        },
+      },
+    );
+    request.inputsUsed();
+    expect(String(await warned)).toContain("cannot detach");
   });
 });

@@ -74,8 +74,8 @@ export class FrontendThread {
    * @param keep whether the thread opens it again after a restart
    * @throws TritonError UNAVAILABLE if the port cannot be used
    */
-  async open(frontend: ThreadedFrontend, name: string, keep: boolean): Promise<FrontendAddress> {
-    if (keep) this.#frontends.set(name, frontend);
+  open(frontend: ThreadedFrontend, name: string): Promise<FrontendAddress> {
+    this.#frontends.set(name, frontend);
     return this.#run.control.call<FrontendAddress>("open", name, frontend);
   }
 

@@ -19,9 +19,9 @@ export class PooledFrontend implements Frontend {
   async start(service: InferenceService): Promise<FrontendAddress> {
     this.#isOpen = true;
     this.#stopping = undefined;
-    const { module, name, options, startError } = this.#frontend.threaded!;
+    const { module, name, options, listening, startError } = this.#frontend.threaded!;
     try {
-      return await this.#pool.open(this.name, { module, name, options }, service);
+      return await this.#pool.open(this.name, { module, name, options, listening }, service);
     } catch (failure) {
       throw startError?.(failure) ?? failure;
     }

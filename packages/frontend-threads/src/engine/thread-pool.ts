@@ -1,6 +1,10 @@
+import { lookup } from "node:dns/promises";
+import { once } from "node:events";
+import { createServer, type Server } from "node:net";
 import {
   type FrontendAddress,
   type InferenceService,
+  listenOnAll,
   MemoryUsage,
   type ThreadedFrontend,
 } from "@tritonjs/core/frontend";
@@ -30,16 +34,11 @@ export class ThreadPool {
     if (this.#threads.length === 0) this.#start(service);
     const [first] = this.#threads;
     const { options } = frontend;
-    let { port } = options;
-    if (!options.reusePort) {
-      // Alone on the port, the frontend finds out whether another program has it, and port 0 gets a number.
-      ({ port } = await first!.open(frontend, name, false));
-      await first!.stop(name, 0);
-    }
+    const port = options.reusePort ? options.port : await tryPort(frontend);
     const shared = { ...frontend, options: { ...options, port, reusePort: true } };
-    const address = await first!.open(shared, name, true);
+    const address = await first!.open(shared, name);
     const same = { ...shared, options: { ...shared.options, port: address.port } };
-    await Promise.all(this.#threads.map((thread) => thread === first || thread.open(same, name, true)));
+    await Promise.all(this.#threads.map((thread) => thread === first || thread.open(same, name)));
     return address;
   }
 
@@ -85,4 +84,19 @@ export class ThreadPool {
     const owner = { service, state, data };
     this.#threads = Array.from({ length: this.#count }, (_, i) => new FrontendThread(owner, i + 1));
   }
+}
+
+/**
+ * Finds out whether another program has the port of a frontend, and chooses one for port 0. Nothing is answered
+ * meanwhile: a client that saw the server ready could lose its connection when the threads open the port.
+ *
+ * @throws TritonError UNAVAILABLE if the port is taken
+ */
+async function tryPort({ options, listening }: ThreadedFrontend): Promise<number> {
+  const { port, servers } = await listenOnAll<Server>(
+    { ...options, reusePort: false, ...listening, lookup },
+    () => createServer((socket) => socket.destroy()),
+  );
+  await Promise.all(servers.map((server) => once(server.close(), "close")));
+  return port;
 }

@@ -14,6 +14,11 @@ export interface V2Request {
   /** True when the client has left. */
   readonly gone: boolean;
   /**
+   * True if the memory that `readBody` returns belongs to the request alone. It may then be freed when the model has
+   * used it. @default false
+   */
+  readonly ownsBody?: boolean;
+  /**
    * Reads the body into one piece of memory.
    *
    * @param memory share that counts the body as it arrives

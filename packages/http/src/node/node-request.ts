@@ -5,6 +5,7 @@ import { readMessage } from "./read-message.js";
 
 /** A request that a Node server received. Its body has not been read yet. */
 export class NodeV2Request implements V2Request {
+  readonly ownsBody = true;
   readonly method: string;
   readonly path: string;
   readonly rawHeaders: readonly string[];

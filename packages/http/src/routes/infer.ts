@@ -56,7 +56,7 @@ async function infer(exchange: Exchange): Promise<V2Response> {
       headerLength === 0
         ? decodeRawRequest(model, body, maxInputSize)
         : decodeInferRequest(model, body, headerLength, maxInputSize, regions);
-    decoded.onInputsUsed = freeWhenUsed(body);
+    if (request.ownsBody === true) decoded.onInputsUsed = freeWhenUsed(body);
     const { forwardedHeaders } = exchange;
     if (forwardedHeaders !== undefined) {
       decoded.parameters = forwardHeaders(request.rawHeaders, forwardedHeaders, decoded.parameters);

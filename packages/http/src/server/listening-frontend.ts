@@ -67,7 +67,9 @@ export class ListeningFrontend implements Frontend {
 
   get threaded(): ThreadedFrontend | undefined {
     const options = this.#options.threaded?.();
-    return options && { module: new URL("../index.js", import.meta.url).href, name: "http", options };
+    if (options === undefined) return undefined;
+    const module = new URL("../index.js", import.meta.url).href;
+    return { module, name: "http", options, listening: { portHint: this.#options.portHint } };
   }
 
   async start(service: InferenceService): Promise<FrontendAddress> {

@@ -9,6 +9,7 @@ const NO_BYTES = new Uint8Array(0);
 
 /** A request of the web platform. Its header names are in lower case, and dots in its path are already resolved. */
 export class WebV2Request implements V2Request {
+  readonly ownsBody = true;
   readonly method: string;
   readonly path: string;
   readonly report: (error: unknown) => void;
