@@ -84,5 +84,5 @@ await bare.stop();
 report("grpc", {
   rows,
   plots: { "": [drawRatios, "Answers a second over gRPC, compared with a bare echo of grpc-js", ratios] },
-  note: `Load from ${grpcLoadTool()}.`,
+  note: `Load from ${grpcLoadTool()}. The server has called [keepHeapRoom](operations.md#large-requests-and-the-heap).`,
 });

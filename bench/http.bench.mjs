@@ -51,5 +51,5 @@ await server.stop();
 report("http", {
   rows,
   plots: { "": [drawRatios, "Answers a second over HTTP, compared with bare node:http", ratios] },
-  note: `Load from ${httpLoadTool()}.`,
+  note: `Load from ${httpLoadTool()}. The server has called [keepHeapRoom](operations.md#large-requests-and-the-heap).`,
 });

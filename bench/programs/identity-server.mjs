@@ -4,9 +4,12 @@ import { importOf } from "../support/tree.mjs";
 
 const { tree } = programOptions();
 const { batch, Triton } = await importOf(tree, "core");
+const { keepHeapRoom } = await importOf(tree, "core", "frontend");
 const { http } = await importOf(tree, "http");
 const { grpc } = await importOf(tree, "grpc");
 
+// As the page on operations asks of a program that serves large requests. Older revisions lack it.
+keepHeapRoom?.();
 const triton = new Triton();
 const identity = (modelName, shape, config) =>
   triton.bind({
