@@ -132,8 +132,8 @@ report("overload", {
     ],
   },
   note: ({ capacity, maxQueueSize, goodputKept, growth: { rss, heapUsed } }) =>
-    `Capacity ${short(capacity)} a second, SLO ${SLO_MS} ms, at most ${maxQueueSize} queued, for at most ${queueMs} ms. Goodput ` +
+    `Capacity ${short(capacity)} a second, SLO ${SLO_MS} ms, at most ${Math.round(maxQueueSize)} queued, for at most ${queueMs} ms. Goodput ` +
     `at 3x load is ${goodputKept.ratio} of that at capacity (${goodputKept.least} to ${goodputKept.most}). After the last ` +
-    `round RSS is ${rss} of that after the first, the heap ${heapUsed}. The p99 is that of answers, "unanswered" what had ` +
-    `none ${SLO_MS} ms after the load had ended.`,
+    `round, RSS is ${rss} of that after the first round, and the heap is ${heapUsed}. The p99 is that of answered ` +
+    `requests. "unanswered" is the share of requests without an answer ${SLO_MS} ms after the load had ended.`,
 });

@@ -1,7 +1,6 @@
 import {
   freeWhenUsed,
   type InferInit,
-  LARGE_REQUEST_BYTES,
   type RequestRegions,
   type RequestTrace,
 } from "@tritonjs/core/frontend";
@@ -62,7 +61,10 @@ export function decodeInferRequest(
 export function freeMessageWhenUsed({
   rawInputContents,
 }: inference.ModelInferRequest): (() => void) | undefined {
-  // All raw contents are views of the same message.
-  const large = rawInputContents.find(({ length }) => length >= LARGE_REQUEST_BYTES);
-  return large && freeWhenUsed(large);
+  // All raw contents are views of the same message, so one large content is enough.
+  for (const contents of rawInputContents) {
+    const free = freeWhenUsed(contents);
+    if (free !== undefined) return free;
+  }
+  return undefined;
 }
