@@ -43,7 +43,13 @@ export { Tracing } from "./observe/trace/tracing.js";
 export type { InferInit, ResponseHandler } from "./request/inference-request-init.js";
 export type { InferenceResponse } from "./request/inference-response.js";
 export type { RequestHandle } from "./request/request-handle.js";
-export { freeMemory, freeWhenUsed, LARGE_REQUEST_BYTES } from "./request-memory/free-memory.js";
+export {
+  freeMemory,
+  freeWhenSent,
+  freeWhenUsed,
+  LARGE_REQUEST_BYTES,
+  ownedByAnswer,
+} from "./request-memory/free-memory.js";
 export { UnpackFault, type UnpackFaultKind } from "./request-memory/inflate.js";
 export { MemoryUsage } from "./request-memory/memory-usage.js";
 export { type MemoryRefusals, RequestMemory } from "./request-memory/request-memory.js";

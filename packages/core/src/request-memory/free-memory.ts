@@ -9,6 +9,9 @@ type Transferable = ArrayBuffer & { transfer?(newByteLength: number): ArrayBuffe
  */
 export const LARGE_REQUEST_BYTES = 64 * 1024;
 
+/** Memory of answers that belongs to them alone. */
+const ownedByAnswers = new WeakSet<ArrayBufferLike>();
+
 let closed: MessagePort | undefined;
 
 /**
@@ -30,6 +33,26 @@ export function freeMemory(memory: ArrayBuffer): void {
 export function freeWhenUsed({ buffer, byteLength }: Uint8Array): (() => void) | undefined {
   if (byteLength < LARGE_REQUEST_BYTES || !(buffer instanceof ArrayBuffer)) return undefined;
   return () => freeMemory(buffer);
+}
+
+/** Tells the transports that this memory belongs to one answer alone: they free it when they have sent all of it. */
+export function ownedByAnswer(memory: ArrayBuffer): void {
+  ownedByAnswers.add(memory);
+}
+
+/**
+ * A callback for `stream.write` of these bytes that frees their memory; undefined for memory that does not belong to
+ * one answer alone. Memory that could not be sent is left to the garbage collector.
+ */
+export function freeWhenSent({
+  buffer,
+  byteLength,
+}: Uint8Array): ((error?: Error | null) => void) | undefined {
+  if (byteLength < LARGE_REQUEST_BYTES || byteLength < buffer.byteLength) return undefined;
+  if (!ownedByAnswers.has(buffer)) return undefined;
+  return (error) => {
+    if (error == null) freeMemory(buffer as ArrayBuffer);
+  };
 }
 
 /** A port without a receiver: what it is given is freed. This takes 2 µs on Node 20, which has no `transfer`. */

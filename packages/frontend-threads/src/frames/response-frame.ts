@@ -1,4 +1,4 @@
-import type { InferenceResponse } from "@tritonjs/core/frontend";
+import { type InferenceResponse, ownedByAnswer } from "@tritonjs/core/frontend";
 import {
   type ErrorCode,
   type ErrorReason,
@@ -78,6 +78,8 @@ export function readOutcome(
   const { flags } = frame;
   if (flags & RESPONSE.error) return readFramedError(frame);
   if (!(flags & RESPONSE.outputs)) return undefined;
+  // The engine handed over copies, which nothing else sees.
+  frame.moved.forEach(ownedByAnswer);
   const hasModel = (flags & RESPONSE.model) !== 0;
   return {
     id: flags & RESPONSE.id ? frame.text() : request.id,

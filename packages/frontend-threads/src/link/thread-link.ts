@@ -1,10 +1,11 @@
-import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import type { MessagePort } from "node:worker_threads";
 import { KIND } from "../frames/frame-kind.js";
-import { IncomingFrame } from "../frames/incoming-frame.js";
+import type { IncomingFrame } from "../frames/incoming-frame.js";
 import { OutgoingFrame } from "../frames/outgoing-frame.js";
 import { RingReader } from "../ring/ring-reader.js";
 import { MAX_FRAME_BYTES } from "../ring/ring-words.js";
 import { RingWriter } from "../ring/ring-writer.js";
+import { IncomingFrames } from "./incoming-frames.js";
 
 /** The memory and the port of one end of a link. All of them can be sent to another thread. */
 export interface LinkEnd {
@@ -19,6 +20,13 @@ export interface LinkEnd {
  * one turn. Its answers would come in one burst, and the thread would serve nobody else while it encodes them.
  */
 const PUBLISH_AFTER_MS = 2;
+
+/**
+ * Bytes of memory that one turn takes over before the frames after it wait for the next turn. Memory that waits in the
+ * port does not belong to a heap. If all of it came at once, the collector of young objects would find it in use,
+ * promote it, and soon collect the whole heap.
+ */
+const MOVED_BYTES_A_TURN = 1024 * 1024;
 
 /** What a link needs of the thread that it is in. */
 export interface LinkOwner {
@@ -44,9 +52,9 @@ export class ThreadLink {
   /** For the next frame to send. */
   readonly outgoing = new OutgoingFrame();
   readonly #reader: RingReader;
+  readonly #incoming: IncomingFrames;
   readonly #writer: RingWriter;
   readonly #memory: MessagePort;
-  readonly #takeMemory = (): readonly ArrayBuffer[] => receiveMessageOnPort(this.#memory)?.message ?? [];
   readonly #owner: LinkOwner;
   /** Frames that found the ring full, oldest first. Their number is bounded by that of the requests in flight. */
   #waiting: Uint8Array[] = [];
@@ -59,6 +67,7 @@ export class ThreadLink {
   constructor({ incoming, outgoing, memory }: LinkEnd, owner: LinkOwner) {
     this.#reader = new RingReader(incoming);
     this.#writer = new RingWriter(outgoing);
+    this.#incoming = new IncomingFrames(this.#reader, memory);
     this.#memory = memory;
     this.#owner = owner;
     setImmediate(() => this.#turn());
@@ -109,25 +118,20 @@ export class ThreadLink {
   #turn(): void {
     if (this.#closed) return;
     this.#sendWaiting();
+    const incoming = this.#incoming;
+    const most = incoming.movedBytes + MOVED_BYTES_A_TURN;
     let isBusy = false;
-    for (let copy = this.#reader.read(); copy !== undefined; copy = this.#reader.read()) {
+    while (incoming.movedBytes < most) {
+      const frame = incoming.next();
+      if (frame === undefined) break;
       isBusy = true;
-      this.#deliver(copy);
+      this.#owner.frame(frame);
       if (this.#closed) return;
     }
     if (isBusy && this.#reader.wasAwaited()) this.#owner.wakeOther();
     // While frames keep coming, looking again after a turn is cheaper than a wake-up.
     if (isBusy || !this.#reader.sleep()) setImmediate(() => this.#turn());
     else this.#awake = false;
-  }
-
-  #deliver(copy: ArrayBuffer): void {
-    const frame = new IncomingFrame(copy, this.#takeMemory);
-    for (let at = 0; at < copy.byteLength; ) {
-      at = frame.open(at);
-      this.#owner.frame(frame.kind === KIND.elsewhere ? this.#elsewhere(frame) : frame);
-      if (this.#closed) return;
-    }
   }
 
   /** Sends a frame that is too large for the ring as memory that is handed over. */
@@ -138,12 +142,6 @@ export class ThreadLink {
     frame.hand(whole.buffer);
     for (const memory of moved) frame.hand(memory);
     frame.close(0);
-  }
-
-  #elsewhere({ moved: [whole, ...moved] }: IncomingFrame): IncomingFrame {
-    const frame = new IncomingFrame(whole!, () => moved);
-    frame.open(0);
-    return frame;
   }
 
   readonly #endTurn = (): void => {

@@ -110,4 +110,33 @@ describe("a link", () => {
     expect(tensors.map(({ bytes }) => bytes[0])).toEqual(Array.from({ length: 5000 }, (_, i) => i & 255));
     close();
   });
+
+  it("takes over no more memory in a turn than a megabyte and the frame that exceeds it", async () => {
+    const { sender, tensors, until, close } = openLink();
+    const count = 20;
+    const all = until(count);
+    for (let i = 0; i < count; i++) {
+      const bytes = new Uint8Array(600_000).fill(i);
+      sender.outgoing.open(2, i);
+      writeTensorMap(
+        sender.outgoing,
+        new Map([["x", Tensor.fromBytes("UINT8", [600_000], bytes)]]),
+        [],
+        true,
+      );
+      sender.outgoing.close(0);
+      sender.send();
+    }
+    let most = 0;
+    for (let before = 0; tensors.length < count; before = tensors.length) {
+      await new Promise((resolve) => setImmediate(resolve));
+      most = Math.max(most, tensors.length - before);
+    }
+    await all;
+    expect(most).toBe(2);
+    expect(tensors.map(({ bytes }) => [bytes.length, bytes[0], bytes.at(-1)])).toEqual(
+      Array.from({ length: count }, (_, i) => [600_000, i, i]),
+    );
+    close();
+  });
 });

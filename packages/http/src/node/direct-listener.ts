@@ -1,5 +1,6 @@
 import type { RequestListener, ServerResponse } from "node:http";
 import { pipeline, Readable } from "node:stream";
+import { freeWhenSent } from "@tritonjs/core/frontend";
 import { latin1Text } from "../exchange/latin1-text.js";
 import { byteLength, isWhole, type V2Response } from "../exchange/response.js";
 import type { V2Handler } from "../v2/v2-handler.js";
@@ -38,7 +39,7 @@ function sendAnswer(outgoing: ServerResponse, { status, headers, body }: V2Respo
     outgoing.end(latin1(pieces), "latin1");
   } else {
     outgoing.cork();
-    for (const piece of pieces) outgoing.write(piece);
+    for (const piece of pieces) outgoing.write(piece, freeWhenSent(piece));
     outgoing.end();
   }
 }

@@ -1,0 +1,101 @@
+import { connect } from "node:net";
+import type { Triton } from "@tritonjs/core";
+import type { Backend } from "@tritonjs/core/backend";
+import { ownedByAnswer } from "@tritonjs/core/frontend";
+import { Tensor } from "@tritonjs/protocol";
+import { expect, it, onTestFinished } from "vitest";
+import { openClients, openGrpcClients } from "../conformance/clients/open-clients.js";
+import { openGrpcJsServer } from "../support/grpc-js-server.js";
+import { openTriton } from "./support/open-triton.js";
+
+/** Elements of an output whose memory is worth freeing. */
+const LARGE = 40_000;
+
+/** A backend that answers with as many numbers as `x` says, in memory that belongs to the answer, and keeps them. */
+function answering(sent: Float32Array[]): Backend {
+  return {
+    backendName: "answering",
+    platform: "",
+    describe: () => ({
+      inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
+      outputs: [{ name: "y", dtype: "FP32", shape: [-1] }],
+    }),
+    createExecutor: () => ({
+      details: {},
+      mustFinish: false,
+      start: async () => {},
+      stop: async () => {},
+      execute: async ({ requests }) =>
+        requests.map(({ inputs }) => {
+          const count = Number(inputs.get("x")!.elements[0]);
+          const elements = Float32Array.from({ length: count }, (_, i) => i);
+          sent.push(elements);
+          ownedByAnswer(elements.buffer);
+          return new Map([["y", Tensor.fromElements("FP32", [count], elements)]]);
+        }),
+    }),
+  };
+}
+
+function bindAnswering(triton: Triton): Float32Array[] {
+  const sent: Float32Array[] = [];
+  triton.bind({ modelName: "answering", inferFunc: answering(sent), config: { batching: false } });
+  return sent;
+}
+
+it("the memory of an answer over gRPC is freed when it was sent", async () => {
+  const triton = openTriton();
+  const sent = bindAnswering(triton);
+  const grpcJs = await openGrpcJsServer(triton);
+  onTestFinished(grpcJs.close);
+  const served = await triton.serve();
+  const clients = [...openClients(triton, served), ...openGrpcClients(served, grpcJs.url)];
+  onTestFinished(() => clients.forEach((client) => void client.close()));
+  const expected = Array.from({ length: LARGE }, (_, i) => i);
+  for (const client of clients) {
+    const inputs = [{ name: "x", datatype: "FP32", shape: [1], elements: [LARGE] } as const];
+    const { outputs } = await client.infer({ model: "answering", inputs: [...inputs] });
+    expect(outputs[0]!.elements).toEqual(expected);
+  }
+  // The clients for HTTP ask for JSON or for compression, so what is sent to them is in other memory.
+  const freed = ["gRPC raw", "gRPC typed", "gRPC stream"];
+  const lengths = () => Object.fromEntries(clients.map(({ way }, i) => [way, sent[i]!.length]));
+  const wanted = Object.fromEntries(clients.map(({ way }) => [way, freed.includes(way) ? 0 : LARGE]));
+  await expect.poll(lengths).toEqual(wanted);
+});
+
+it("the memory of an answer over HTTP is freed when a slow client has read it, while others leave", async () => {
+  const triton = openTriton();
+  const sent = bindAnswering(triton);
+  const { addresses } = await triton.serve();
+  const COUNT = 4_000_000;
+  const REQUESTS = 3;
+  const json = `{"inputs":[{"name":"x","datatype":"FP32","shape":[1],"data":[${COUNT}]}],"outputs":[{"name":"y","parameters":{"binary_data":true}}]}`;
+  const head = `POST /v2/models/answering/infer HTTP/1.1\r\nHost: a\r\nContent-Length: ${json.length}\r\n`;
+  const open = () => {
+    const socket = connect(addresses.http!.port, "127.0.0.1");
+    socket.pause();
+    return socket;
+  };
+  const slow = open();
+  slow.write(`${head}\r\n${json}`.repeat(REQUESTS - 1));
+  slow.write(`${head}Connection: close\r\n\r\n${json}`);
+  const leaving = open();
+  leaving.write(`${head}\r\n${json}`);
+  await expect.poll(() => sent.length).toBe(REQUESTS + 1);
+  leaving.destroy();
+  const chunks: Buffer[] = [];
+  slow.on("data", (chunk: Buffer) => chunks.push(chunk));
+  slow.resume();
+  await new Promise((resolve) => slow.once("close", resolve));
+  const all = Buffer.concat(chunks);
+  const wanted = Buffer.from(Float32Array.from({ length: COUNT }, (_, i) => i).buffer);
+  let at = 0;
+  for (let i = 0; i < REQUESTS; i++) {
+    const start = all.indexOf("]}", all.indexOf("\r\n\r\n", at)) + 2;
+    expect(all.compare(wanted, 0, wanted.length, start, start + wanted.length)).toBe(0);
+    at = start + wanted.length;
+  }
+  expect(at).toBe(all.length);
+  await expect.poll(() => sent.filter(({ length }) => length === 0).length).toBeGreaterThanOrEqual(REQUESTS);
+});
