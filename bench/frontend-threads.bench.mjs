@@ -1,20 +1,20 @@
 /*
  * What do frontend threads cost and take off the main thread? CPU time of each request by thread, with 64 requests at a
  * time, against the same server without threads. Then the delay of health probes while a model computes on the event
- * loop. `BENCH_THREADS` is the number of threads; 1 unless given.
+ * loop. `BENCH_THREADS` lists the numbers of threads.
  */
 
 import { grpcLoad } from "./support/load/grpc-load.mjs";
 import { inferMessage } from "./support/load/grpc-messages.mjs";
 import { binaryBody } from "./support/load/http-bodies.mjs";
 import { httpLoad } from "./support/load/http-load.mjs";
-import { ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";
+import { medianOf, PAIRS, ratioOf, SECONDS } from "./support/pairs.mjs";
 import { probeHealth } from "./support/probe-health.mjs";
 import { startProgram } from "./support/program.mjs";
-import { saveResult } from "./support/save-result.mjs";
-import { median, short } from "./support/statistics.mjs";
+import { report } from "./support/report.mjs";
+import { short } from "./support/statistics.mjs";
 
-const THREADS = Number(process.env.BENCH_THREADS ?? 1);
+const THREADS = (process.env.BENCH_THREADS ?? "1,2").split(",").map(Number);
 const seconds = Math.max(1, Math.round(SECONDS));
 
 const small = binaryBody("small", [1, 16]);
@@ -40,11 +40,10 @@ const cases = {
   "gRPC, 600 KB": grpc(largeMessage, { connections: 8, streams: 2 }),
 };
 
-/**
- * Seconds of load before the first measurement. A thread compiles its code itself, and until it has, a request costs
- * several times as much.
- */
-const WARM_UP_SECONDS = 8;
+/** Seconds of load before the first measurement. A thread compiles its code itself, which takes a few seconds. */
+const WARM_UP_SECONDS = 4 * SECONDS;
+
+const named = (threads) => (threads === 1 ? "1 thread" : `${threads} threads`);
 
 /** Starts a server, and returns a function that loads it and tells the CPU time of each request. */
 async function loaded(threads, load) {
@@ -65,22 +64,27 @@ async function loaded(threads, load) {
 
 const rows = {};
 for (const [name, load] of Object.entries(cases)) {
-  const [with_, without] = [await loaded(THREADS, load), await loaded(0, load)];
-  const runs = await runPairs(with_.run, without.run, { warmUp: false });
-  const of = (some, figure) => short(median(some.map((run) => run[figure])));
-  const ratio = (figure) => {
-    const { ratio, least, most } = ratioOf(runs, (run) => run[figure]);
-    return `${ratio} [${least}, ${most}]`;
-  };
-  rows[name] = {
-    "engine µs": of(runs.ours, "engine"),
-    "engine µs without threads": of(runs.reference, "engine"),
-    "all threads µs": of(runs.ours, "total"),
-    "waits of threads": of(runs.ours, "switches"),
-    "all CPU, ratio": ratio("total"),
-    "rate, ratio": ratio("rate"),
-  };
-  await Promise.all([with_.stop(), without.stop()]);
+  const servers = [];
+  for (const threads of [0, ...THREADS]) servers.push(await loaded(threads, load));
+  const runs = servers.map(() => []);
+  for (let round = 0; round < PAIRS; round++) {
+    for (const [i, server] of servers.entries()) runs[i].push(await server.run());
+  }
+  for (const [i, threads] of THREADS.entries()) {
+    const pairs = { ours: runs[i + 1], reference: runs[0] };
+    const { ratio, least, most } = ratioOf(pairs);
+    rows[`${name}, ${named(threads)}`] = {
+      "engine µs": medianOf(pairs.ours, ({ engine }) => engine),
+      "all threads µs": medianOf(pairs.ours, ({ total }) => total),
+      "µs without threads": medianOf(pairs.reference, ({ total }) => total),
+      "CPU, ratio": ratioOf(pairs, ({ total }) => total).ratio,
+      "rate, ratio": ratio,
+      least,
+      most,
+      "waits of threads": medianOf(pairs.ours, ({ switches }) => switches),
+    };
+  }
+  await Promise.all(servers.map((server) => server.stop()));
 }
 
 /**
@@ -101,7 +105,13 @@ async function healthUnderLoad(threads) {
   return { "p99 ms": short(p99), "p99 ms of an idle process": short(idleP99) };
 }
 
-const health = { threads: await healthUnderLoad(THREADS), "no threads": await healthUnderLoad(0) };
-console.table(rows);
-console.log(`health probes while a model computes: ${JSON.stringify(health)}`);
-saveResult("frontend-threads", { threads: THREADS, rows, health });
+for (const threads of [0, ...THREADS]) {
+  rows[`health while a callback computes, ${threads === 0 ? "no threads" : named(threads)}`] =
+    await healthUnderLoad(threads);
+}
+
+report("frontend-threads", {
+  rows,
+  document: "frontend-threads.md",
+  note: "Load from 64 requests at a time. The rates are those of pairs of runs. The idle process does nothing else on the same machine.",
+});

@@ -83,20 +83,20 @@ try {
   const request = binaryBody("mlp", [1, ...shape]);
   const servers = { naive: await startProgram("naive-server", { model: "mlp" }) };
   for (const engine of ENGINES) servers[engine] = await startProgram("onnx-server", { model: "mlp", engine });
-  const meanMs = async (server) => {
+  const p50Of = async (server) => {
     const url = await server.call("url");
-    return 1000 / (await httpLoad({ ...request, url: `${url}${request.path}` }, 1, SECONDS)).rate;
+    return 1000 * (await httpLoad({ ...request, url: `${url}${request.path}` }, 1, SECONDS)).p50Ms;
   };
-  const means = Object.fromEntries(Object.keys(servers).map((name) => [name, []]));
-  for (const server of Object.values(servers)) await meanMs(server);
+  const p50s = Object.fromEntries(Object.keys(servers).map((name) => [name, []]));
+  for (const server of Object.values(servers)) await p50Of(server);
   for (let pair = 0; pair < PAIRS; pair++) {
-    for (const [name, server] of Object.entries(servers)) means[name].push(await meanMs(server));
+    for (const [name, server] of Object.entries(servers)) p50s[name].push(await p50Of(server));
   }
   for (const [name, server] of Object.entries(servers)) {
-    const added = means[name].map((mean, i) => mean - means.naive[i]);
+    const added = p50s[name].map((p50, i) => p50 - p50s.naive[i]);
     rows[`${name}: mlp over HTTP, one at a time`] = {
-      "mean µs": short(1000 * median(means[name])),
-      "mean over naive, µs": short(1000 * median(added)),
+      "p50 µs": short(median(p50s[name])),
+      "p50 over direct, µs": short(median(added)),
     };
     await server.stop();
   }
@@ -107,5 +107,5 @@ try {
 report("onnx-engines", {
   rows,
   document: "onnx-engines.md",
-  note: "One thread for each session. `direct` calls `session.run` on the main thread, and the naive server does so for each request. Memory is that of the process.",
+  note: "One thread for each session. `direct` calls `session.run` on the main thread; over HTTP, the naive server does so for each request. Memory is that of the process.",
 });

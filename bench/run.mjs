@@ -9,8 +9,8 @@ import { build, root, runNode } from "../scripts/run.mjs";
 
 /** In the order of the table there. The other benchmarks run only by name. */
 const SUITE = [
-  ...["in-process", "http", "grpc", "onnx", "overload"],
-  ...["scale", "memory", "startup", "batching"],
+  ...["in-process", "http", "grpc", "frontend-threads", "onnx", "onnx-engines"],
+  ...["overload", "scale", "memory", "startup"],
 ];
 
 const folder = join(root, "bench");

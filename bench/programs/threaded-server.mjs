@@ -5,8 +5,13 @@ import { importOf } from "../support/tree.mjs";
 
 const { tree, threads, computeMs = 0 } = programOptions();
 const { batch, Triton } = await importOf(tree, "core");
+const { keepHeapRoom, limitMalloc } = await importOf(tree, "core", "frontend");
 const { http } = await importOf(tree, "http");
 const { grpc } = await importOf(tree, "grpc");
+
+// As `tritonjs serve` does.
+keepHeapRoom();
+limitMalloc(process.env);
 
 const triton = new Triton();
 /** Returns its inputs, after some work on the event loop. */

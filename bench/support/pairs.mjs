@@ -1,7 +1,7 @@
 import { median, short } from "./statistics.mjs";
 
 /** Number of pairs, and duration of one measurement. `BENCH_PAIRS` and `BENCH_SECONDS` change them. */
-export const PAIRS = Number(process.env.BENCH_PAIRS ?? 5);
+export const PAIRS = Number(process.env.BENCH_PAIRS ?? 4);
 export const SECONDS = Number(process.env.BENCH_SECONDS ?? 1);
 
 /**

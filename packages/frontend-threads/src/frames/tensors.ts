@@ -1,3 +1,4 @@
+import { LARGE_REQUEST_BYTES } from "@tritonjs/core/frontend";
 import { DATA_TYPES, type DataType, Tensor } from "@tritonjs/protocol";
 import type { IncomingFrame } from "./incoming-frame.js";
 import type { OutgoingFrame } from "./outgoing-frame.js";
@@ -96,12 +97,9 @@ function writeTensor(frame: OutgoingFrame, { datatype, shape, bytes }: Tensor, m
   frame.double(mayMove ? bytes.byteOffset : 0);
 }
 
-/** Bytes of the largest piece of memory that Node.js shares among several chunks of sockets. */
-const LARGEST_SHARED = 64 * 1024;
-
-/** True for memory that belongs to one request alone. */
+/** True for memory that belongs to one request alone. Node.js shares at most 64 KiB among several chunks of sockets. */
 function isOwn({ buffer }: Uint8Array): boolean {
-  return buffer instanceof ArrayBuffer && buffer.byteLength > LARGEST_SHARED;
+  return buffer instanceof ArrayBuffer && buffer.byteLength > LARGE_REQUEST_BYTES;
 }
 
 function copyOf(bytes: Uint8Array): ArrayBuffer {
