@@ -52,7 +52,7 @@ export function report(
 function datesOf(runs) {
   if (runs.length === 1) return "";
   const dates = runs.map(({ date }) => `${date.slice(0, 10)} ${date.slice(11, 16)}`);
-  return ` Medians of ${runs.length} runs: ${dates.join(" and ")} UTC. Least and most are of all of them.`;
+  return ` Medians of ${runs.length} runs: ${new Intl.ListFormat("en-GB").format(dates)} UTC. Least and most are of all of them.`;
 }
 
 function markdownTable(rows) {
