@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { install } from "../scripts/install.mjs";
 import { build, root, runNode } from "../scripts/run.mjs";
 
-/** In the order of the table there. The other benchmarks run only by name. */
+/** The other benchmarks run only by name. */
 const SUITE = [
   ...["in-process", "http", "grpc", "frontend-threads", "onnx", "onnx-engines"],
   ...["overload", "scale", "memory", "startup"],

@@ -35,14 +35,15 @@ export function freeWhenUsed({ buffer, byteLength }: Uint8Array): (() => void) |
   return () => freeMemory(buffer);
 }
 
-/** Tells the transports that this memory belongs to one answer alone: they free it when they have sent all of it. */
+/** Tells the transports that this memory belongs to one answer alone: HTTP frees it when it has sent all of it. */
 export function ownedByAnswer(memory: ArrayBuffer): void {
   ownedByAnswers.add(memory);
 }
 
 /**
- * A callback for `stream.write` of these bytes that frees their memory; undefined for memory that does not belong to
- * one answer alone. Memory that could not be sent is left to the garbage collector.
+ * A callback for `write` of a socket or of an answer of `node:http` that frees the memory of these bytes; undefined for
+ * memory that does not belong to one answer alone. Memory that could not be sent is left to the garbage collector. Not for
+ * streams of `node:http2`, which call back while the system still sends from the memory.
  */
 export function freeWhenSent({
   buffer,

@@ -27,6 +27,12 @@ export interface SentArrival {
   readonly marks: readonly TraceMark[];
 }
 
+/** How the trace of a request ended, as a thread tells it. */
+export interface TraceEnd {
+  readonly marks: readonly TraceMark[];
+  readonly status?: number | string | undefined;
+}
+
 /** The versions that a thread may name, by key. */
 export interface KnownVersions {
   get(key: number): (WatchedVersion & { readonly config: ModelConfig }) | undefined;
@@ -71,6 +77,10 @@ export class EngineRequests {
       this.#receive(frame);
       return;
     }
+    if (frame.kind === KIND.traced) {
+      this.#traced(frame);
+      return;
+    }
     const request = this.#requests.get(frame.number);
     if (request === undefined) return;
     switch (frame.kind) {
@@ -97,15 +107,6 @@ export class EngineRequests {
     for (const request of this.#requests.values()) if (!request.paused) request.handle?.resume();
   }
 
-  /** Adds the last marks of a trace, and releases it. */
-  traced(number: number, marks: readonly TraceMark[], status: number | string | undefined): void {
-    const trace = this.#traces.get(number);
-    if (trace === undefined) return;
-    this.#traces.delete(number);
-    for (const [name, atMs] of marks) trace.mark(name, atMs);
-    trace.release(status);
-  }
-
   /** Records the trace of a request that never came, because it could not be decoded. */
   tracedThere(modelName: string, arrival: SentArrival, status: number | string | undefined): void {
     this.#sample(modelName, arrival)?.release(status);
@@ -118,6 +119,17 @@ export class EngineRequests {
     for (const { handle } of this.#requests.values()) handle?.cancel(reason);
     for (const trace of this.#traces.values()) trace.release();
     this.#traces.clear();
+  }
+
+  /** Adds the last marks of a trace, and releases it. */
+  #traced(frame: IncomingFrame): void {
+    const { number } = frame;
+    const trace = this.#traces.get(number);
+    if (trace === undefined) return;
+    this.#traces.delete(number);
+    const { marks, status }: TraceEnd = JSON.parse(frame.text());
+    for (const [name, atMs] of marks) trace.mark(name, atMs);
+    trace.release(status);
   }
 
   #receive(frame: IncomingFrame): void {

@@ -1,6 +1,6 @@
 import type { InferenceService, LogChanges, LogSubject, TraceChanges } from "@tritonjs/core/frontend";
 import type { AuthenticationRequest } from "@tritonjs/core/types";
-import type { EngineRequests, SentArrival, TraceMark } from "./engine-requests.js";
+import type { EngineRequests, SentArrival } from "./engine-requests.js";
 
 /** A request to authenticate. Headers cannot be cloned, so they are a list. */
 export type ClonedAuthenticationRequest = Omit<AuthenticationRequest, "headers"> & {
@@ -49,8 +49,6 @@ export function serviceCalls(service: InferenceService, requests: EngineRequests
     logVerbose: (message: string, about?: LogSubject) => log.verbose(1, message, about),
     traceSettings: (model: string) => tracing?.settings(model),
     updateTraces: (model: string, changes: TraceChanges) => tracing?.update(model, changes),
-    traced: (number: number, marks: readonly TraceMark[], status: number | string | undefined) =>
-      requests.traced(number, marks, status),
     tracedHere: (model: string, arrival: SentArrival, status: number | string | undefined) =>
       requests.tracedThere(model, arrival, status),
     systemStatus: (name: string) => sharedMemory.systemStatus(name),

@@ -14,6 +14,8 @@ export const KIND = {
   response: 6,
   /** The frame itself is in memory that was handed over, because it is too large for the ring. */
   elsewhere: 7,
+  /** The last marks of the trace of a request, which is over. */
+  traced: 8,
 } as const;
 
 /** Bits of the second word before the flags: those of the kind. */

@@ -9,10 +9,13 @@ const SLOT_MASK = (1 << SLOT_BITS) - 1;
 export class RequestSlots<R> {
   readonly #requests: (R | undefined)[] = [];
   readonly #numbers: number[] = [];
+  /** Free slots, at the end that gives out the numbers. */
   readonly #free: number[] = [];
+  #givesNumbers = false;
 
   /** Adds a request, and returns its number. */
   add(request: R): number {
+    this.#givesNumbers = true;
     const slot = this.#free.pop() ?? this.#requests.length;
     const number = ((this.#numbers[slot] ?? slot) + (1 << SLOT_BITS)) | 0;
     this.set(number, request);
@@ -40,7 +43,7 @@ export class RequestSlots<R> {
     const slot = number & SLOT_MASK;
     if (this.#numbers[slot] !== number || this.#requests[slot] === undefined) return;
     this.#requests[slot] = undefined;
-    this.#free.push(slot);
+    if (this.#givesNumbers) this.#free.push(slot);
   }
 
   /** The requests in flight. */

@@ -22,11 +22,12 @@ export interface LinkEnd {
 const PUBLISH_AFTER_MS = 2;
 
 /**
- * Bytes of memory that one turn takes over before the frames after it wait for the next turn. Memory that waits in the
- * port does not belong to a heap. If all of it came at once, the collector of young objects would find it in use,
- * promote it, and soon collect the whole heap.
+ * Bytes of memory that a turn takes over, for each millisecond since the last turn, and for one at least. The frames
+ * after them wait for the next turn. Memory that waits in the port does not belong to a heap. If all of it came at once, the collector of
+ * young objects would find it in use, promote it, and soon collect the whole heap. A turn after a long one takes over
+ * more: the requests belong in the queues of their models.
  */
-const MOVED_BYTES_A_TURN = 1024 * 1024;
+const MOVED_BYTES_A_MS = 1024 * 1024;
 
 /** What a link needs of the thread that it is in. */
 export interface LinkOwner {
@@ -62,9 +63,18 @@ export class ThreadLink {
   /** Time of the first frame that the other end does not see. */
   #hiddenSinceMs = 0;
   #awake = true;
+  readonly #now: () => number;
+  #turnedAtMs: number;
   #closed = false;
 
-  constructor({ incoming, outgoing, memory }: LinkEnd, owner: LinkOwner) {
+  /** @param now milliseconds of a monotonic clock */
+  constructor(
+    { incoming, outgoing, memory }: LinkEnd,
+    owner: LinkOwner,
+    now: () => number = () => performance.now(),
+  ) {
+    this.#now = now;
+    this.#turnedAtMs = now();
     this.#reader = new RingReader(incoming);
     this.#writer = new RingWriter(outgoing);
     this.#incoming = new IncomingFrames(this.#reader, memory);
@@ -81,7 +91,7 @@ export class ThreadLink {
   /** Sends `outgoing`, which is closed. */
   send(): void {
     if (this.#closed) return;
-    const now = performance.now();
+    const now = this.#now();
     if (!this.#publishing) {
       this.#publishing = true;
       this.#hiddenSinceMs = now;
@@ -119,7 +129,9 @@ export class ThreadLink {
     if (this.#closed) return;
     this.#sendWaiting();
     const incoming = this.#incoming;
-    const most = incoming.movedBytes + MOVED_BYTES_A_TURN;
+    const now = this.#now();
+    const most = incoming.movedBytes + MOVED_BYTES_A_MS * Math.max(1, now - this.#turnedAtMs);
+    this.#turnedAtMs = now;
     let isBusy = false;
     while (incoming.movedBytes < most) {
       const frame = incoming.next();

@@ -5,7 +5,7 @@ import {
   type TraceSettings,
   Tracing,
 } from "@tritonjs/core/frontend";
-import type { SentArrival, TraceMark } from "../engine/engine-requests.js";
+import type { SentArrival, TraceEnd, TraceMark } from "../engine/engine-requests.js";
 import type { Control } from "../messages/control.js";
 import type { MirroredLog } from "./mirrored-log.js";
 
@@ -79,7 +79,8 @@ export class MirroredTrace implements RequestTrace {
   readonly #modelName: string;
   readonly #arrival: RequestArrival;
   #marks: TraceMark[] = [];
-  #number: number | undefined;
+  /** Ends the trace in the engine; undefined for a request that never went there. */
+  #end: ((end: TraceEnd) => void) | undefined;
 
   constructor(control: Control, modelName: string, arrival: RequestArrival) {
     this.#control = control;
@@ -87,9 +88,9 @@ export class MirroredTrace implements RequestTrace {
     this.#arrival = arrival;
   }
 
-  /** What the engine needs to begin the trace, as JSON. */
-  sentWith(number: number): string {
-    this.#number = number;
+  /** What the engine needs to begin the trace, as JSON. It is sent now, and `end` later. */
+  sentWith(end: (end: TraceEnd) => void): string {
+    this.#end = end;
     return JSON.stringify(this.#sent());
   }
 
@@ -99,8 +100,8 @@ export class MirroredTrace implements RequestTrace {
 
   release(status?: number | string): void {
     // A request that could not be decoded never went to the engine.
-    if (this.#number === undefined) this.#control.tell("tracedHere", this.#modelName, this.#sent(), status);
-    else this.#control.tell("traced", this.#number, this.#marks, status);
+    if (this.#end === undefined) this.#control.tell("tracedHere", this.#modelName, this.#sent(), status);
+    else this.#end({ marks: this.#marks, status });
   }
 
   /** The beginning of the trace, with the marks so far. */

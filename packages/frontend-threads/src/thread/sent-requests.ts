@@ -1,5 +1,6 @@
 import type { InferInit, RequestHandle, ResponseHandler } from "@tritonjs/core/frontend";
 import { errorWithoutStack, type ModelConfig, type TritonError } from "@tritonjs/protocol";
+import type { TraceEnd } from "../engine/engine-requests.js";
 import { KIND } from "../frames/frame-kind.js";
 import type { IncomingFrame } from "../frames/incoming-frame.js";
 import { writeRequest } from "../frames/request-frame.js";
@@ -25,7 +26,10 @@ export class SentRequests {
     request.number = number;
     try {
       const link = this.#link();
-      const trace = init.trace instanceof MirroredTrace ? init.trace.sentWith(number) : undefined;
+      const trace =
+        init.trace instanceof MirroredTrace
+          ? init.trace.sentWith((end) => this.#endTrace(number, end))
+          : undefined;
       writeRequest(link.outgoing, number, model, init, trace);
       link.send();
     } catch (error) {
@@ -43,6 +47,14 @@ export class SentRequests {
   /** Notes that a request is over. */
   over(number: number): void {
     this.#requests.delete(number);
+  }
+
+  /** Ends a trace behind its request, which may still wait to be read. */
+  #endTrace(number: number, end: TraceEnd): void {
+    const link = this.#link();
+    link.outgoing.open(KIND.traced, number).text(JSON.stringify(end));
+    link.outgoing.close(0);
+    link.send();
   }
 
   /** Tells the engine something about a request. */

@@ -20,3 +20,13 @@ it("the other end keeps a request under the number that it was given", () => {
   for (const number of numbers) there.delete(number);
   expect(there.values()).toEqual([]);
 });
+
+it("the other end does not count the slots that become free, which only the first end uses again", () => {
+  const slots = new RequestSlots<string>();
+  const number = 1 << 20;
+  slots.set(number, "a");
+  slots.delete(number);
+  slots.delete(number);
+  const [first, second] = [slots.add("b"), slots.add("c")];
+  expect([first & 1, second & 3]).toEqual([1, 2]);
+});

@@ -1,4 +1,4 @@
-import type { InferenceResponse } from "@tritonjs/core/frontend";
+import { freeWhenSent, type InferenceResponse } from "@tritonjs/core/frontend";
 import { NO_PARAMETERS, Tensor, TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { OutgoingFrame } from "../../src/frames/outgoing-frame.js";
@@ -37,7 +37,10 @@ describe("a response that goes to a thread", () => {
     const { outcome } = received({ ...request, parameters: NO_PARAMETERS, outputs });
     const { bytes } = (outcome as InferenceResponse).outputs.get("y")!;
     expect(Buffer.compare(bytes, new Uint8Array(elements.buffer))).toBe(0);
-    expect(elements).toHaveLength(20_000);
+    // The copy is freed when it has been sent.
+    expect(freeWhenSent(new Uint8Array(elements.buffer))).toBeUndefined();
+    freeWhenSent(bytes)!();
+    expect([bytes.length, elements.length]).toEqual([0, 20_000]);
   });
 
   it("keeps code, reason, text and retry time of an error, and whether it is a refusal", () => {

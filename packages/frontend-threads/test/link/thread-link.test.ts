@@ -6,7 +6,7 @@ import { ThreadLink } from "../../src/link/thread-link.js";
 import { createRing, MAX_FRAME_BYTES } from "../../src/ring/ring-words.js";
 
 /** Two ends of a link in one thread. The frames that arrive at the second end are lists of numbers, or tensors. */
-function openLink() {
+function openLink(now?: () => number) {
   const rings = [createRing(), createRing()] as const;
   const { port1, port2 } = new MessageChannel();
   const got: number[][] = [];
@@ -35,6 +35,7 @@ function openLink() {
       },
       drained: () => {},
     },
+    now,
   );
   const until = (count: number) =>
     new Promise<void>((resolve) => {
@@ -111,8 +112,13 @@ describe("a link", () => {
     close();
   });
 
-  it("takes over no more memory in a turn than a megabyte and the frame that exceeds it", async () => {
-    const { sender, tensors, until, close } = openLink();
+  /** Sends 20 frames with 600 KB each. Returns the most that arrived in one turn, when turns are this far apart. */
+  async function mostInOneTurn(millisecondsApart: number): Promise<number> {
+    let now = 0;
+    const { sender, tensors, until, close } = openLink(() => {
+      now += millisecondsApart;
+      return now;
+    });
     const count = 20;
     const all = until(count);
     for (let i = 0; i < count; i++) {
@@ -133,10 +139,20 @@ describe("a link", () => {
       most = Math.max(most, tensors.length - before);
     }
     await all;
-    expect(most).toBe(2);
     expect(tensors.map(({ bytes }) => [bytes.length, bytes[0], bytes.at(-1)])).toEqual(
       Array.from({ length: count }, (_, i) => [600_000, i, i]),
     );
     close();
+    return most;
+  }
+
+  it("takes over a megabyte of memory in a turn, with the frame that exceeds it", async () => {
+    expect(await mostInOneTurn(0)).toBe(2);
+    expect(await mostInOneTurn(0.5)).toBe(2);
+  });
+
+  it("takes over more after a long turn, a megabyte for each millisecond", async () => {
+    expect(await mostInOneTurn(5)).toBe(9);
+    expect(await mostInOneTurn(100)).toBeGreaterThan(9);
   });
 });

@@ -12,6 +12,7 @@ const LAST_STREAM = 0x7fff_ffff;
 export class Connection {
   readonly remoteAddress: string | undefined;
   readonly #session: ServerHttp2Session;
+  readonly #socket: Socket;
   readonly #options: ResolvedConnectionOptions;
   readonly #pings: PingAbuse;
   readonly #resets = new ResetAbuse();
@@ -24,6 +25,7 @@ export class Connection {
 
   constructor(session: ServerHttp2Session, socket: Socket, options: ResolvedConnectionOptions) {
     this.#session = session;
+    this.#socket = socket;
     this.#options = options;
     this.remoteAddress = socket.remoteAddress;
     this.#pings = new PingAbuse(options);
@@ -125,8 +127,12 @@ export class Connection {
     const { maxConnectionAgeGraceMs } = this.#options;
     this.#session.goaway(constants.NGHTTP2_NO_ERROR, LAST_STREAM, Buffer.from("max_age"));
     this.#session.close();
-    if (maxConnectionAgeGraceMs !== undefined)
-      this.#after(maxConnectionAgeGraceMs, () => this.#session.destroy());
+    if (maxConnectionAgeGraceMs === undefined) return;
+    this.#after(maxConnectionAgeGraceMs, () => {
+      this.#session.destroy();
+      // The client may have stopped reading since it got the GOAWAY.
+      setImmediate(() => this.#socket.destroy());
+    });
   }
 
   #after(ms: number, action: () => void): NodeJS.Timeout {

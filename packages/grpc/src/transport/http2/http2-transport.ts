@@ -100,8 +100,9 @@ export class Http2Transport {
   }
 
   #watch(session: ServerHttp2Session): void {
-    destroyBetweenReads(session);
-    this.#connections.set(session, new Connection(session, this.#accepting!, this.#options));
+    const socket = this.#accepting!;
+    destroyBetweenReads(session, socket);
+    this.#connections.set(session, new Connection(session, socket, this.#options));
     this.#silent.add(session);
     session.once("remoteSettings", () => this.#silent.delete(session));
     session.once("close", () => {

@@ -1,5 +1,4 @@
 import type { ServerHttp2Stream } from "node:http2";
-import { freeWhenSent } from "@tritonjs/core/frontend";
 import type { Compressor } from "./compress.js";
 import { frame } from "./frames.js";
 import { ACCEPTED_ENCODINGS } from "./unpack-message.js";
@@ -74,7 +73,7 @@ export class Outgoing {
       stream.respond(headers, WITH_TRAILERS);
     }
     if (pieces.length > 1) stream.cork();
-    for (const piece of pieces) stream.write(piece, freeWhenSent(piece));
+    for (const piece of pieces) stream.write(piece);
     if (pieces.length > 1) stream.uncork();
     this.#onSent();
   }
