@@ -23,9 +23,9 @@ const PUBLISH_AFTER_MS = 2;
 
 /**
  * Bytes of memory that a turn takes over, for each millisecond since the last turn, and for one at least. The frames
- * after them wait for the next turn. Memory that waits in the port does not belong to a heap. If all of it came at once, the collector of
- * young objects would find it in use, promote it, and soon collect the whole heap. A turn after a long one takes over
- * more: the requests belong in the queues of their models.
+ * after them wait for the next turn. Memory that waits in the port does not belong to a heap. If all of it came at once,
+ * the collector of young objects would find it in use, promote it, and soon collect the whole heap. A turn after a long
+ * one takes over more: the requests belong in the queues of their models.
  */
 const MOVED_BYTES_A_MS = 1024 * 1024;
 
