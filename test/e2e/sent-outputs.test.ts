@@ -1,56 +1,33 @@
 import { connect } from "node:net";
 import type { Triton } from "@tritonjs/core";
-import type { Backend } from "@tritonjs/core/backend";
 import { ownedByAnswer } from "@tritonjs/core/frontend";
 import { Tensor } from "@tritonjs/protocol";
-import { expect, it, onTestFinished } from "vitest";
-import { openClients, openGrpcClients } from "../conformance/clients/open-clients.js";
-import { openGrpcJsServer } from "../support/grpc-js-server.js";
+import { expect, it } from "vitest";
+import { answeringBackend } from "../support/answering-backend.js";
+import { connectAll } from "./support/connect-all.js";
 import { openTriton } from "./support/open-triton.js";
 
 /** Elements of an output whose memory is worth freeing. */
 const LARGE = 40_000;
 
-/** A backend that answers with as many numbers as `x` says, in memory that belongs to the answer, and keeps them. */
-function answering(sent: Float32Array[]): Backend {
-  return {
-    backendName: "answering",
-    platform: "",
-    describe: () => ({
-      inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
-      outputs: [{ name: "y", dtype: "FP32", shape: [-1] }],
-    }),
-    createExecutor: () => ({
-      details: {},
-      mustFinish: false,
-      start: async () => {},
-      stop: async () => {},
-      execute: async ({ requests }) =>
-        requests.map(({ inputs }) => {
-          const count = Number(inputs.get("x")!.elements[0]);
-          const elements = Float32Array.from({ length: count }, (_, i) => i);
-          sent.push(elements);
-          ownedByAnswer(elements.buffer);
-          return new Map([["y", Tensor.fromElements("FP32", [count], elements)]]);
-        }),
-    }),
-  };
-}
-
+/** Binds a model that answers with as many numbers as `x` says, in memory that belongs to the answer, and keeps them. */
 function bindAnswering(triton: Triton): Float32Array[] {
   const sent: Float32Array[] = [];
-  triton.bind({ modelName: "answering", inferFunc: answering(sent), config: { batching: false } });
+  const inferFunc = answeringBackend([-1], (x) => {
+    const count = Number(x.elements[0]);
+    const elements = Float32Array.from({ length: count }, (_, i) => i);
+    sent.push(elements);
+    ownedByAnswer(elements.buffer);
+    return Tensor.fromElements("FP32", [count], elements);
+  });
+  triton.bind({ modelName: "answering", inferFunc, config: { batching: false } });
   return sent;
 }
 
 it("the memory of an answer is kept over gRPC, and over HTTP where the answer is not sent from it", async () => {
   const triton = openTriton();
   const sent = bindAnswering(triton);
-  const grpcJs = await openGrpcJsServer(triton);
-  onTestFinished(grpcJs.close);
-  const served = await triton.serve();
-  const clients = [...openClients(triton, served), ...openGrpcClients(served, grpcJs.url)];
-  onTestFinished(() => clients.forEach((client) => void client.close()));
+  const clients = await connectAll(triton);
   const expected = Array.from({ length: LARGE }, (_, i) => i);
   for (const client of clients) {
     const inputs = [{ name: "x", datatype: "FP32", shape: [1], elements: [LARGE] } as const];

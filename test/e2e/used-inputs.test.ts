@@ -1,12 +1,11 @@
-import { sample, type Triton } from "@tritonjs/core";
+import { sample } from "@tritonjs/core";
 import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import type { Tensor } from "@tritonjs/protocol";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Client, NamedTensor, Way } from "../conformance/clients/client.js";
-import { openClients, openGrpcClients } from "../conformance/clients/open-clients.js";
-import { openGrpcJsServer } from "../support/grpc-js-server.js";
-import { keepingBackend } from "../support/keeping-backend.js";
+import { keepingBackend } from "../support/answering-backend.js";
 import { identityOnnx } from "../support/onnx-models.js";
+import { connectAll } from "./support/connect-all.js";
 import { openTriton } from "./support/open-triton.js";
 
 /** Elements of a request whose memory is worth freeing, and of one that is left to the garbage collector. */
@@ -22,16 +21,6 @@ const numbers = (length: number, first = 0): NamedTensor => ({
   shape: [length],
   elements: Array.from({ length }, (_, i) => first + i),
 });
-
-/** Serves, and opens a client for each way. */
-async function connectAll(triton: Triton): Promise<Client[]> {
-  const grpcJs = await openGrpcJsServer(triton);
-  onTestFinished(grpcJs.close);
-  const served = await triton.serve();
-  const clients = [...openClients(triton, served), ...openGrpcClients(served, grpcJs.url)];
-  onTestFinished(() => clients.forEach((client) => void client.close()));
-  return clients;
-}
 
 /** Sends a tensor in each way, and returns the number of bytes that are left of it, by the way. */
 async function bytesLeft(clients: readonly Client[], model: string, length: number, seen: Tensor[]) {

@@ -2,7 +2,7 @@ import { get, request } from "node:http";
 import { connect } from "node:net";
 import type { Tensor } from "@tritonjs/protocol";
 import { expect, it } from "vitest";
-import { keepingBackend } from "../support/keeping-backend.js";
+import { keepingBackend } from "../support/answering-backend.js";
 import { openTriton, serveInThreads } from "./support.js";
 
 it("a client that leaves cancels its request", async () => {
