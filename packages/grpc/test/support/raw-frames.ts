@@ -18,6 +18,7 @@ export const FRAME = {
 /** A received frame. */
 export interface RawFrame {
   readonly type: number;
+  readonly flags: number;
   readonly stream: number;
   readonly payload: Buffer;
 }
@@ -84,7 +85,12 @@ function readFrames(socket: Socket, frames: RawFrame[]): void {
     while (rest.length >= 9) {
       const end = 9 + rest.readUIntBE(0, 3);
       if (rest.length < end) break;
-      frames.push({ type: rest[3]!, stream: rest.readUInt32BE(5), payload: rest.subarray(9, end) });
+      frames.push({
+        type: rest[3]!,
+        flags: rest[4]!,
+        stream: rest.readUInt32BE(5),
+        payload: rest.subarray(9, end),
+      });
       rest = rest.subarray(end);
     }
   });

@@ -3,12 +3,44 @@ import type { Socket } from "node:net";
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import { PingAbuse, ResetAbuse } from "./client-abuse.js";
 import type { ResolvedConnectionOptions } from "./connection-options.js";
-import { SilenceWatch } from "./silence-watch.js";
 
-/** The highest stream id. A GOAWAY with this id lets the client send the calls that it has begun. */
-const LAST_STREAM = 0x7fff_ffff;
+/** Milliseconds of silence after which a client is pinged. They double with each unanswered ping. */
+const SILENCE_MS = 10_000;
 
-/** Manages one connection: keepalive, the client's pings and resets, and its age. */
+/** Milliseconds between pings of a silent client that answers them, and between two looks at it. */
+const IDLE_PING_MS = 600_000;
+const IDLE_LOOK_MS = 60_000;
+
+/** Unanswered pings after which a client that takes nothing is given up: about 85 minutes. */
+const MAX_UNANSWERED = 8;
+
+/** Milliseconds that a session has to pass a ping to the system. */
+const STUCK_MS = 5000;
+
+/** Bytes that the system takes from a session although the client reads nothing. */
+const ALWAYS_TAKEN_BYTES = 16 * 1024;
+
+/** Bytes of frames around a message: headers, trailers and the frames' own headers. */
+const FRAME_BYTES = 256;
+
+/**
+ * Manages one connection: keepalive, the client's pings and resets, the age, and the end of the session.
+ *
+ * The socket belongs to the session. Nothing here reads from it or writes to it, since Node aborts the process when a
+ * write ends that the session did not begin. All that is known about the client comes from the session's public
+ * interface: frames that arrive, answered pings, completed writes and the window that the client grants.
+ *
+ * ```
+ *  the client is silent for 10 s ──> ping ──┬── answered: the next ping comes after 10 minutes
+ *                                           ├── still queued although little is unread: the session is dead, destroy it
+ *                                           └── no answer: ping again after 20, 40, 80 s ..; after 85 minutes in which
+ *                                               the client took and sent nothing, destroy the session
+ * ```
+ *
+ * A session is dead after most protocol errors: nghttp2 sends GOAWAY and then stops reading. Node does not report this,
+ * and does not notice when the client closes the connection, so its descriptor would stay open for ever. A live client
+ * may read as slowly as it likes.
+ */
 export class Connection {
   readonly remoteAddress: string | undefined;
   readonly #session: ServerHttp2Session;
@@ -16,12 +48,22 @@ export class Connection {
   readonly #options: ResolvedConnectionOptions;
   readonly #pings: PingAbuse;
   readonly #resets = new ResetAbuse();
-  readonly #silence: SilenceWatch;
   readonly #timers = new Set<NodeJS.Timeout>();
   #isCutOff = false;
   #calls = 0;
   #pingsWithoutData = 0;
   #lastSign = performance.now();
+  /** When the client answered the last ping of a silent connection. */
+  #lastAnswer = Number.NEGATIVE_INFINITY;
+  #unanswered = 0;
+  /** Writes that Node has not passed to the system yet, and the number of those that it has. */
+  #pendingWrites = 0;
+  #writes = 0;
+  /** Bytes sent so far, and those of them that the client has read, as its answer to a later ping shows. */
+  #sentBytes = 0;
+  #readBytes = 0;
+  /** Completed writes and the client's window when the client was last checked for progress. */
+  #seen = { writes: 0, window: 0 };
 
   constructor(session: ServerHttp2Session, socket: Socket, options: ResolvedConnectionOptions) {
     this.#session = session;
@@ -29,15 +71,10 @@ export class Connection {
     this.#options = options;
     this.remoteAddress = socket.remoteAddress;
     this.#pings = new PingAbuse(options);
-    this.#silence = new SilenceWatch({
-      session,
-      socket,
-      lastSign: () => this.#lastSign,
-      hasCalls: () => this.#calls > 0,
-      after: (ms, action) => this.#after(ms, action),
-    });
+    this.#destroyBetweenReads();
     session.on("ping", () => this.#pinged());
     session.once("close", () => this.#timers.forEach((timer) => void clearTimeout(timer)));
+    this.#lookAfter(SILENCE_MS);
     this.#keepAlive(options.keepaliveTimeMs);
     const { maxConnectionAgeMs } = options;
     if (maxConnectionAgeMs !== undefined) this.#after(jittered(maxConnectionAgeMs), () => this.#retire());
@@ -58,24 +95,42 @@ export class Connection {
     this.#lastSign = performance.now();
   }
 
-  /** Notes that the server has sent headers or data. */
+  /** Notes that the server has sent headers, a message or trailers. */
   sent(): void {
+    this.#sentBytes += FRAME_BYTES;
     this.#pingsWithoutData = 0;
     this.#pings.pardon();
   }
 
-  /** Sends GOAWAY. Calls that the client has begun by then are still accepted. */
-  leave(): void {
-    if (!this.#session.destroyed) this.#session.goaway(constants.NGHTTP2_NO_ERROR, LAST_STREAM);
+  /** Notes a write of this many bytes. Its callback is `written`. */
+  writing(bytes: number): void {
+    this.#sentBytes += bytes;
+    this.#pendingWrites++;
   }
 
-  /** Sends GOAWAY. Resolves when the calls in flight are over, or can no longer be answered. */
+  /** Notes that Node has passed a write to the system, or has dropped it with its stream. */
+  readonly written = (): void => {
+    this.#pendingWrites--;
+    this.#writes++;
+  };
+
+  /**
+   * Sends GOAWAY with the last call that the server has begun, and ends the session when its calls are over. A client
+   * repeats later calls, which the server ignores, over another connection.
+   *
+   * A GOAWAY that permits later calls is not possible with Node: nghttp2 ignores them all the same, and they hang.
+   */
+  leave(): void {
+    this.#session.close();
+  }
+
+  /** Does the same. Resolves when the calls in flight are over, or can no longer be answered. */
   close(): Promise<void> {
     const session = this.#session;
     if (session.destroyed) return Promise.resolve();
     return new Promise((resolve) => {
       session.once("close", resolve);
-      this.#silence.look();
+      this.#probe();
       session.close();
     });
   }
@@ -97,6 +152,63 @@ export class Connection {
     this.#session.destroy();
   }
 
+  #retire(): void {
+    const { maxConnectionAgeGraceMs } = this.#options;
+    this.#session.goaway(constants.NGHTTP2_NO_ERROR, 0, Buffer.from("max_age"));
+    this.#session.close();
+    if (maxConnectionAgeGraceMs !== undefined)
+      this.#after(maxConnectionAgeGraceMs, () => this.#session.destroy());
+  }
+
+  #lookAfter(ms: number): void {
+    this.#after(ms, () => this.#look());
+  }
+
+  /** Pings a silent client, or gives it up. */
+  #look(): void {
+    const silentMs = performance.now() - this.#lastSign;
+    if (silentMs < SILENCE_MS) {
+      this.#unanswered = 0;
+      return this.#lookAfter(SILENCE_MS - silentMs);
+    }
+    const answered = this.#lastSign <= this.#lastAnswer;
+    if (answered && silentMs < IDLE_PING_MS) return this.#lookAfter(IDLE_LOOK_MS);
+    if (this.#hasProgressed()) this.#unanswered = 0;
+    if (this.#unanswered >= MAX_UNANSWERED) return this.#session.destroy();
+    this.#probe();
+    this.#lookAfter(SILENCE_MS * 2 ** this.#unanswered);
+  }
+
+  /** Pings the client. Destroys the session after a few seconds if it is dead. */
+  #probe(): void {
+    const session = this.#session;
+    const sentBytes = this.#sentBytes;
+    const mustLeave = sentBytes - this.#readBytes <= ALWAYS_TAKEN_BYTES;
+    let isAnswered = false;
+    this.#unanswered++;
+    session.ping((error) => {
+      if (error !== null) return;
+      isAnswered = true;
+      this.#unanswered = 0;
+      this.#readBytes = sentBytes;
+      this.received();
+      this.#lastAnswer = this.#lastSign;
+    });
+    if (!mustLeave) return;
+    this.#after(STUCK_MS, () => {
+      // A later message may wait for a slow client. The queue says nothing then.
+      if (!isAnswered && this.#queued() > 0 && this.#sentBytes === sentBytes) session.destroy();
+    });
+  }
+
+  /** True if the client has taken something since the last call: then a write ended, or its window changed. */
+  #hasProgressed(): boolean {
+    const before = this.#seen;
+    const window = this.#session.state.remoteWindowSize ?? 0;
+    this.#seen = { writes: this.#writes, window };
+    return before.writes !== this.#writes || before.window !== window;
+  }
+
   #keepAlive(waitMs: number): void {
     this.#after(waitMs, () => {
       const { keepaliveTimeMs } = this.#options;
@@ -107,44 +219,85 @@ export class Connection {
   }
 
   #ping(): void {
-    const { keepaliveTimeMs, keepaliveTimeoutMs, keepalivePermitWithoutCalls, http2MaxPingsWithoutData } =
-      this.#options;
+    const { keepaliveTimeMs, keepalivePermitWithoutCalls, http2MaxPingsWithoutData } = this.#options;
     const wanted = this.#calls > 0 || keepalivePermitWithoutCalls;
     const allowed = http2MaxPingsWithoutData === 0 || this.#pingsWithoutData < http2MaxPingsWithoutData;
     if (wanted && allowed) {
       this.#pingsWithoutData++;
-      const timeout = this.#after(keepaliveTimeoutMs, () => this.#session.destroy());
-      this.#session.ping(() => {
-        clearTimeout(timeout);
-        this.#timers.delete(timeout);
-        this.received();
-      });
+      this.#pingInTime();
     }
     this.#keepAlive(keepaliveTimeMs);
   }
 
-  #retire(): void {
-    const { maxConnectionAgeGraceMs } = this.#options;
-    this.#session.goaway(constants.NGHTTP2_NO_ERROR, LAST_STREAM, Buffer.from("max_age"));
-    this.#session.close();
-    if (maxConnectionAgeGraceMs === undefined) return;
-    this.#after(maxConnectionAgeGraceMs, () => {
-      this.#session.destroy();
-      // The client may have stopped reading since it got the GOAWAY.
-      setImmediate(() => this.#socket.destroy());
+  /**
+   * Pings the client, and destroys the session if the answer does not come in time. The time begins when the ping
+   * leaves the session: it waits behind a message that a slow client is reading.
+   */
+  #pingInTime(): void {
+    const writes = this.#writes;
+    let isAnswered = false;
+    let hasLeft = false;
+    this.#session.ping(() => {
+      isAnswered = true;
+      this.received();
     });
+    setImmediate(() => {
+      hasLeft = this.#queued() === 0;
+    });
+    const expect = (): void => {
+      this.#after(this.#options.keepaliveTimeoutMs, () => {
+        if (isAnswered) return;
+        if (hasLeft) return this.#session.destroy();
+        hasLeft = this.#writes !== writes || this.#queued() === 0;
+        expect();
+      });
+    };
+    expect();
   }
 
-  #after(ms: number, action: () => void): NodeJS.Timeout {
+  /** Frames that the session has not passed to the system. */
+  #queued(): number {
+    const session = this.#session;
+    return session.destroyed ? 0 : (session.state.outboundQueueSize ?? 0);
+  }
+
+  /**
+   * Delays each `destroy` of the session, Node's own calls too, until the session has parsed what it is reading. A
+   * session that cannot send ends with its connection.
+   *
+   * nghttp2 before 1.68.1, which Node 20 has, continues with the bytes of the read when the session is destroyed during
+   * it. A frame of a wrong length among them then aborts the process (CVE-2026-27135).
+   *
+   * Node lets go of the answers of a destroyed session while the system still sends from their memory. A client that
+   * reads again later would get what is in this memory by then: answers to others.
+   */
+  #destroyBetweenReads(): void {
+    const session = this.#session;
+    const destroy = session.destroy.bind(session);
+    let isDue = false;
+    session.destroy = (error, code) => {
+      if (isDue) return;
+      isDue = true;
+      setImmediate(() => {
+        const isStuck = this.#pendingWrites > 0 || this.#queued() > 0;
+        destroy(error, code);
+        if (isStuck) this.#socket.destroy();
+      });
+    };
+  }
+
+  /** Calls `action` after this time, when all that has arrived by then is read. */
+  #after(ms: number, action: () => void): void {
     const timer = setTimeout(
       () => {
         this.#timers.delete(timer);
-        if (!this.#session.destroyed) action();
+        setImmediate(() => {
+          if (!this.#session.destroyed) action();
+        });
       },
       Math.min(ms, LONGEST_TIMEOUT_MS),
     ).unref();
     this.#timers.add(timer);
-    return timer;
   }
 }
 

@@ -86,7 +86,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     const level = method.protocol === "inference" ? inferResponseCompressionLevel : "none";
     const compressor =
       level === "none" ? undefined : compressorFor(level, headers.get("grpc-accept-encoding"));
-    this.#outgoing = new Outgoing(stream, compressor, () => connection.sent());
+    this.#outgoing = new Outgoing(stream, compressor, connection);
     // This event comes once. `on` does not wrap the listener and does not remove it, which takes longer than the event.
     stream.on("close", () => this.#close());
   }

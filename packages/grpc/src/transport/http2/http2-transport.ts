@@ -12,7 +12,6 @@ import type { CallHeaders } from "../call.js";
 import type { Method } from "../method.js";
 import { RefusedCall } from "../refused-call.js";
 import { Connection } from "./connection.js";
-import { destroyBetweenReads } from "./destroy-between-reads.js";
 import { Http2Call, sendStatus } from "./http2-call.js";
 import type { TransportOptions } from "./transport-options.js";
 
@@ -70,7 +69,7 @@ export class Http2Transport {
     this.#server.emit("connection", socket);
   }
 
-  /** Sends GOAWAY to the present clients, which then connect again. */
+  /** Sends GOAWAY to the present clients, which then connect again, and ends their connections after their calls. */
   leave(): void {
     for (const connection of this.#connections.values()) connection.leave();
   }
@@ -100,9 +99,7 @@ export class Http2Transport {
   }
 
   #watch(session: ServerHttp2Session): void {
-    const socket = this.#accepting!;
-    destroyBetweenReads(session, socket);
-    this.#connections.set(session, new Connection(session, socket, this.#options));
+    this.#connections.set(session, new Connection(session, this.#accepting!, this.#options));
     this.#silent.add(session);
     session.once("remoteSettings", () => this.#silent.delete(session));
     session.once("close", () => {

@@ -1,5 +1,6 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { Compressor } from "./compress.js";
+import type { Connection } from "./connection.js";
 import { frame } from "./frames.js";
 import { ACCEPTED_ENCODINGS } from "./unpack-message.js";
 
@@ -23,16 +24,16 @@ export const TRAILERS_ONLY = { endStream: true, ...NO_DATE };
 export class Outgoing {
   readonly #stream: ServerHttp2Stream;
   readonly #compressor: Compressor | undefined;
-  readonly #onSent: () => void;
+  readonly #connection: Connection;
   #onDrain: (() => void) | undefined;
   /** Messages that are being compressed, or wait for an earlier one to be compressed. */
   #compressing = 0;
   #last: Promise<void> = Promise.resolve();
 
-  constructor(stream: ServerHttp2Stream, compressor: Compressor | undefined, onSent: () => void) {
+  constructor(stream: ServerHttp2Stream, compressor: Compressor | undefined, connection: Connection) {
     this.#stream = stream;
     this.#compressor = compressor;
-    this.#onSent = onSent;
+    this.#connection = connection;
   }
 
   onDrain(listener: () => void): void {
@@ -72,10 +73,14 @@ export class Outgoing {
         encoding === undefined ? RESPONSE_HEADERS : { ...RESPONSE_HEADERS, "grpc-encoding": encoding };
       stream.respond(headers, WITH_TRAILERS);
     }
+    const connection = this.#connection;
     if (pieces.length > 1) stream.cork();
-    for (const piece of pieces) stream.write(piece);
+    for (const piece of pieces) {
+      connection.writing(piece.byteLength);
+      stream.write(piece, connection.written);
+    }
     if (pieces.length > 1) stream.uncork();
-    this.#onSent();
+    connection.sent();
   }
 
   #drained(): void {

@@ -1,10 +1,12 @@
-import type { ServerHttp2Session } from "node:http2";
+import { EventEmitter, once } from "node:events";
+import type { ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import { Tensor } from "@tritonjs/core";
 import { encodeMessage, inference } from "@tritonjs/grpc-messages";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ResetAbuse } from "../../../src/transport/http2/client-abuse.js";
-import { SilenceWatch } from "../../../src/transport/http2/silence-watch.js";
+import { Connection } from "../../../src/transport/http2/connection.js";
+import { CONNECTION_DEFAULTS } from "../../../src/transport/http2/connection-options.js";
 import { FakeService, responseTo } from "../../support/fake-service.js";
 import { framed, rawCall, rawSession } from "../../support/raw-call.js";
 import { FRAME, frameOf, openFrame, rawConnection, resetFrame } from "../../support/raw-frames.js";
@@ -95,69 +97,186 @@ describe("stream resets", () => {
   });
 });
 
+/** Timers and the monotonic clock stand still until the test advances them; sockets are not affected. */
+function holdTime(): void {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
+const immediate = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Advances the held time in steps, so that each timer finds what has arrived by then. */
+async function pass(totalMs: number, stepMs = 5000): Promise<void> {
+  for (let ms = 0; ms < totalMs; ms += stepMs) {
+    vi.advanceTimersByTime(Math.min(stepMs, totalMs - ms));
+    await immediate();
+    await immediate();
+  }
+}
+
 describe("the watch over a silent connection", () => {
-  /** A connection whose timers the test runs by hand. */
-  function watched({ answers = false, sends = true, calls = false } = {}) {
-    const timers: { ms: number; action: () => void }[] = [];
-    const seen = { pings: 0, destroyed: false, written: 0 };
-    const session = {
-      state: { outboundQueueSize: 0 },
+  /** A session whose client does what the test says. */
+  function watched({ answers = false, sends = true, options = {} } = {}) {
+    holdTime();
+    const session = Object.assign(new EventEmitter(), {
+      destroyed: false,
+      state: { outboundQueueSize: 0, remoteWindowSize: 65_535 },
+      pings: 0,
       ping(done: (error: Error | null) => void) {
-        seen.pings++;
+        session.pings++;
         if (!sends) session.state.outboundQueueSize++;
         if (answers) done(null);
         return true;
       },
       destroy() {
-        seen.destroyed = true;
+        session.destroyed = true;
+        session.emit("close");
       },
-    };
-    const socket = { bytesWritten: 0, writable: true, write: () => void seen.written++ };
-    let now = Number.NEGATIVE_INFINITY;
-    new SilenceWatch({
-      session: session as unknown as ServerHttp2Session,
-      socket: socket as unknown as Socket,
-      lastSign: () => now,
-      hasCalls: () => calls,
-      after: (ms, action) => void timers.push({ ms, action }),
     });
-    now = performance.now() - 20_000;
-    /** Runs the timer that was set first, and returns its delay. */
-    const next = () => {
-      const { ms, action } = timers.shift()!;
-      action();
-      return ms;
+    const socket = {
+      remoteAddress: "::1",
+      isDestroyed: false,
+      destroy: () => void (socket.isDestroyed = true),
     };
-    return { seen, next, session };
+    const connection = new Connection(session as unknown as ServerHttp2Session, socket as unknown as Socket, {
+      ...CONNECTION_DEFAULTS,
+      ...options,
+    });
+    const open = () => {
+      const stream = Object.assign(new EventEmitter(), { rstCode: 0, aborted: false });
+      connection.opened(stream as unknown as ServerHttp2Stream);
+      return stream;
+    };
+    return { session, socket, connection, open };
   }
 
-  test("pings once and then stops when the client answers", () => {
-    const { seen, next } = watched({ answers: true });
-    for (let turn = 0; turn < 20; turn++) next();
-    expect(seen).toEqual({ pings: 1, destroyed: false, written: 0 });
+  const HOUR = 3_600_000;
+
+  test("pings a client that answers once in ten minutes", async () => {
+    const { session } = watched({ answers: true });
+    await pass(590_000);
+    expect(session.pings).toBe(1);
+    await pass(HOUR);
+    expect(session.pings).toBeGreaterThanOrEqual(5);
+    expect(session.pings).toBeLessThanOrEqual(7);
+    expect(session.destroyed).toBe(false);
   });
 
-  test("destroys a session that no longer sends anything", () => {
-    const { seen, next } = watched({ sends: false });
-    expect([next(), next()]).toEqual([10_000, 5000]);
-    expect(seen).toMatchObject({ pings: 1, destroyed: true });
+  test("destroys a session that does not send a ping although the client has read everything", async () => {
+    const { session, socket } = watched({ sends: false });
+    await pass(10_000);
+    expect([session.pings, session.destroyed]).toEqual([1, false]);
+    await pass(5000);
+    expect([session.destroyed, socket.isDestroyed]).toEqual([true, true]);
   });
 
-  test("pings an unresponsive client at growing intervals, and closes it after the ninth ping when it has no calls", () => {
-    const { seen, next } = watched();
-    let waitedMs = 0;
-    while (!seen.destroyed) {
-      const ms = next();
-      if (ms !== 5000) waitedMs += ms;
+  test("keeps a session whose ping waits behind a message of which a slow client takes a part each hour", async () => {
+    const { session, connection, open } = watched({ sends: false });
+    open();
+    connection.writing(10_000_000);
+    connection.sent();
+    for (let hour = 0; hour < 48; hour++) {
+      await pass(HOUR, 60_000);
+      expect(session.destroyed).toBe(false);
+      session.state.remoteWindowSize += 1000;
     }
-    expect(seen.pings).toBe(9);
-    expect(seen.written).toBe(9);
-    expect(waitedMs).toBeGreaterThan(3_600_000);
+    connection.written();
   });
 
-  test("keeps a connection with calls open without an answer", () => {
-    const { seen, next } = watched({ calls: true });
-    for (let turn = 0; turn < 50; turn++) next();
-    expect(seen.destroyed).toBe(false);
+  test("gives up a client that takes nothing for two hours, with and without calls", async () => {
+    for (const hasCalls of [false, true]) {
+      const { session, connection, open } = watched({ options: { keepaliveTimeMs: 1000 * HOUR } });
+      if (hasCalls) open();
+      connection.writing(10_000_000);
+      connection.sent();
+      await pass(HOUR, 60_000);
+      expect(session.destroyed).toBe(false);
+      await pass(HOUR, 60_000);
+      expect([session.pings, session.destroyed]).toEqual([8, true]);
+    }
+  });
+
+  test("counts the time for the answer to a keepalive ping from the moment that the ping leaves", async () => {
+    const options = { keepaliveTimeMs: 10_000, keepaliveTimeoutMs: 1000 };
+    const { session, connection, open } = watched({ sends: false, options });
+    open();
+    connection.writing(10_000_000);
+    connection.sent();
+    await pass(60_000, 500);
+    expect(session.destroyed).toBe(false);
+    // The client has taken the message, and the ping follows it.
+    connection.written();
+    session.state.outboundQueueSize = 0;
+    await pass(1000, 500);
+    expect(session.destroyed).toBe(false);
+    await pass(1500, 500);
+    expect(session.destroyed).toBe(true);
+  });
+
+  test("destroys a session at the time-out of a keepalive ping that was sent", async () => {
+    const { session, open } = watched({ options: { keepaliveTimeMs: 10_000, keepaliveTimeoutMs: 1000 } });
+    open();
+    await pass(10_500, 500);
+    expect(session.destroyed).toBe(false);
+    await pass(1000, 500);
+    expect(session.destroyed).toBe(true);
+  });
+});
+
+describe("a client that reads slowly", () => {
+  const BYTES = 10_000_000;
+
+  /** Opens a call whose answer has 10 MB. The client grants a window for all of it. */
+  async function callForLargeAnswer(options = {}) {
+    const large = Tensor.fromBytes("UINT8", [BYTES], new Uint8Array(BYTES));
+    const service = new FakeService(
+      {},
+      (request) => void request.respond(responseTo(request, new Map([["Y", large]]))),
+    );
+    holdTime();
+    const { address } = await serve(service, options);
+    const { socket, frames } = await rawConnection(address.port, Buffer.of(0, 4, 0x10, 0, 0, 0));
+    socket.write(openFrame(1, "/inference.GRPCInferenceService/ModelInfer"));
+    socket.pause();
+    const grantWindow = () => socket.write(frameOf(FRAME.WINDOW_UPDATE, 0, Buffer.of(0x10, 0, 0, 0)));
+    const ask = () => socket.write(frameOf(FRAME.DATA, 1, message, message.length, 1));
+    const received = () => {
+      const data = frames.filter(({ type }) => type === FRAME.DATA);
+      return data.reduce((sum, { payload }) => sum + payload.length, 0);
+    };
+    const isOver = () =>
+      frames.some(({ type, flags }) => type === FRAME.HEADERS && (flags & 1) === 1 && received() > BYTES);
+    return { service, socket, frames, grantWindow, ask, received, isOver, port: address.port };
+  }
+
+  test("gets its whole answer when it reads nothing for an hour, answers no ping and then reads on", async () => {
+    const { service, socket, grantWindow, ask, isOver, port } = await callForLargeAnswer();
+    ask();
+    await expect.poll(() => service.requests.length).toBe(1);
+    await pass(12_000);
+    grantWindow();
+    await expect.poll(() => service.requests[0]!.settled).toBe(true);
+    await pass(3_600_000, 60_000);
+    socket.resume();
+    await expect.poll(isOver).toBe(true);
+    vi.useRealTimers();
+    await works(port);
+  });
+
+  test("gets its whole answer when it reads a part every ten seconds", async () => {
+    const { service, socket, received, grantWindow, ask, isOver } = await callForLargeAnswer();
+    grantWindow();
+    ask();
+    await expect.poll(() => service.requests.length).toBe(1);
+    let before = -1;
+    while (!isOver()) {
+      await pass(10_000);
+      const read = once(socket, "data");
+      socket.resume();
+      await read;
+      socket.pause();
+      expect(received()).toBeGreaterThanOrEqual(before);
+      before = received();
+    }
   });
 });

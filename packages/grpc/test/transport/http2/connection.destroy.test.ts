@@ -2,7 +2,8 @@ import { once } from "node:events";
 import { connect as connectHttp2, createServer, type ServerHttp2Session } from "node:http2";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { destroyBetweenReads } from "../../../src/transport/http2/destroy-between-reads.js";
+import { Connection } from "../../../src/transport/http2/connection.js";
+import { CONNECTION_DEFAULTS } from "../../../src/transport/http2/connection-options.js";
 
 /** A server that answers each stream with this many bytes, and the session and the socket of its only connection. */
 async function openServer(answerBytes: number) {
@@ -12,7 +13,7 @@ async function openServer(answerBytes: number) {
   const sessions: ServerHttp2Session[] = [];
   server.prependListener("connection", (socket: Socket) => sockets.push(socket));
   server.on("session", (session) => {
-    destroyBetweenReads(session, sockets.at(-1)!);
+    new Connection(session, sockets.at(-1)!, CONNECTION_DEFAULTS);
     sessions.push(session);
   });
   server.on("stream", (stream) => {
