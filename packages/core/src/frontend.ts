@@ -17,7 +17,7 @@ export type {
 } from "./frontend/frontend.js";
 export { headerPattern } from "./frontend/header-pattern/header-pattern.js";
 export { type ListenAt, type Listening, type ListeningServer, listenOnAll } from "./frontend/listen.js";
-export { canSharePorts } from "./frontend/reusable-port.js";
+export { canSharePorts } from "./frontend/bound-socket.js";
 export { type ResolvedTlsOptions, resolveTls, type TlsOptions } from "./frontend/tls-options.js";
 export { parseVersion } from "./model/parse-version.js";
 export { pickNamespace, pickVersion, type Versions } from "./model/pick-version.js";

@@ -4,6 +4,7 @@ import type { FuzzTarget, OpenTarget } from "../engine/target.js";
 const TARGETS: Readonly<Record<string, () => Promise<{ readonly open: OpenTarget }>>> = {
   http: () => import("./http.js"),
   "grpc-frames": () => import("./grpc-frames.js"),
+  "grpc-readers": () => import("./grpc-readers.js"),
   "grpc-messages": () => import("./grpc-messages.js"),
   "in-process": () => import("./in-process.js"),
   tensors: () => import("./tensors.js"),

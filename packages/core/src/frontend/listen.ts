@@ -1,25 +1,25 @@
+import { closeSync } from "node:fs";
 import { TritonError } from "@tritonjs/protocol";
-import { furtherDescriptors } from "./further-descriptors.js";
-import { bindSharedPort, nodeSharesPorts } from "./reusable-port.js";
+import { bindSocket, type SocketAddress } from "./bound-socket.js";
 
 /** The members of a Node server, such as `net.Server` and `http.Server`, that are needed to listen. */
 export interface ListeningServer {
-  listen(at: ({ readonly host: string } & Port) | { readonly fd: number }, onListening: () => void): unknown;
+  listen(target: SocketAddress | { readonly fd: number }, onListening: () => void): unknown;
   once(event: "error", listener: (error: Error) => void): unknown;
   address(): { readonly port: number } | string | null;
   close(): unknown;
 }
 
-/** A port, and whether other sockets may listen on it too. Before Node 22.12 this needs Linux and the package koffi. */
-interface Port {
-  readonly port: number;
-  readonly reusePort: boolean;
-}
+/** What one server listens on. */
+type ListenTarget = SocketAddress | { readonly fd: number };
 
 /** Where to listen. */
-export interface ListenAt extends Port {
+export interface ListenAt {
   /** Host name or address. */
   readonly address: string;
+  readonly port: number;
+  /** Whether other sockets may listen on the port too. Before Node 22.12 this needs Linux and the package koffi. */
+  readonly reusePort: boolean;
   /** Whether 0.0.0.0 and :: both mean every address of the machine, IPv6 included. If not, each means only itself. */
   readonly joinsFamilies?: boolean;
   /** How to choose another port. Part of the error when this one is taken. */
@@ -100,22 +100,23 @@ async function bindAll<S extends ListeningServer>(
   let lacking: unknown;
   try {
     for (const host of hosts) {
-      const server = open(servers[0]);
       try {
-        await bind(server, { host, port, reusePort: at.reusePort });
+        const targets = targetsOf({ host, port, reusePort: at.reusePort });
+        for (let target = targets.shift(); target !== undefined; target = targets.shift()) {
+          const server = open(servers[0]);
+          await listen(server, target).catch((error) => {
+            server.close();
+            for (const unused of targets) if ("fd" in unused) closeSync(unused.fd);
+            throw error;
+          });
+          servers.push(server);
+        }
       } catch (error) {
-        server.close();
         if (!isLacking(error)) throw listenError(error, { ...at, port });
         lacking = error;
         continue;
       }
-      servers.push(server);
-      port = portOf(server);
-      for (const fd of furtherDescriptors(server)) {
-        const further = open(servers[0]);
-        await listen(further, { fd });
-        servers.push(further);
-      }
+      port = portOf(servers.at(-1)!);
     }
     if (servers.length === 0) throw listenError(lacking, at);
     return { port, servers };
@@ -125,15 +126,16 @@ async function bindAll<S extends ListeningServer>(
   }
 }
 
-async function bind(server: ListeningServer, at: { readonly host: string } & Port): Promise<void> {
-  const target = at.reusePort && !nodeSharesPorts() ? { fd: bindSharedPort(at.host, at.port) } : at;
-  await listen(server, target);
+/** What servers listen on: descriptors of a bound socket, or an address that Node.js binds. */
+function targetsOf(at: SocketAddress): ListenTarget[] {
+  const descriptors = bindSocket(at);
+  return descriptors.length === 0 ? [at] : descriptors.map((fd) => ({ fd }));
 }
 
-async function listen(server: ListeningServer, at: Parameters<ListeningServer["listen"]>[0]): Promise<void> {
+async function listen(server: ListeningServer, target: ListenTarget): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(at, resolve);
+    server.listen(target, resolve);
   });
 }
 

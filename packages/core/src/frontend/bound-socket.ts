@@ -1,6 +1,7 @@
+import cluster from "node:cluster";
 import { getSystemErrorName } from "node:util";
 import { TritonError } from "@tritonjs/protocol";
-import { type Koffi, requireKoffi } from "../koffi.js";
+import { type Koffi, type NativeLibrary, requireKoffi } from "../koffi.js";
 
 /*
  * Numbers of Linux.
@@ -20,7 +21,7 @@ const IPV6_V6ONLY = 26;
 const ADDRESS = { [AF_INET]: { size: 16, host: 4 }, [AF_INET6]: { size: 28, host: 8 } } as const;
 
 /** True if Node.js itself can share a port: from 22.12 and 23.1 on. */
-export function nodeSharesPorts(version = process.versions.node): boolean {
+function nodeSharesPorts(version = process.versions.node): boolean {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   return major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
 }
@@ -39,21 +40,67 @@ export function canSharePorts(): boolean {
 }
 
 /**
- * Binds a socket to a port that other sockets may share, for versions of Node.js that cannot. Listen with its
- * descriptor.
- *
- * @param host address of IPv4 or IPv6
- * @throws TritonError UNAVAILABLE without the package koffi, UNSUPPORTED on systems other than Linux, and the error of
- * the system with its `code` if the address cannot be bound.
+ * Descriptors of a port. In a turn of the event loop, libuv accepts one connection for each of them. With a single one,
+ * 64 clients that connect together wait for 64 turns, which are long when large tensors are read.
  */
-export function bindSharedPort(host: string, port: number): number {
+const DESCRIPTORS = 8;
+
+/** Where to bind a socket. */
+export interface SocketAddress {
+  /** Address of IPv4 or IPv6. */
+  readonly host: string;
+  /** 0 for any free port. */
+  readonly port: number;
+  /** Whether other sockets may listen on the port too. */
+  readonly reusePort: boolean;
+}
+
+/**
+ * Binds a socket, and makes further descriptors of it. A server listens with each of them.
+ *
+ * @returns none if Node.js has to bind the socket itself: on systems other than Linux, without the package koffi, and in
+ * workers of `node:cluster`, which share the sockets of their primary. Fewer when the process has no more descriptors.
+ * @throws the error of the system with its `code` if the address cannot be bound. For a port to share that Node.js
+ * itself cannot share, TritonError UNAVAILABLE without koffi, UNSUPPORTED on systems other than Linux.
+ */
+export function bindSocket(at: SocketAddress): number[] {
+  const koffi = usableKoffi(at);
+  if (koffi === undefined) return [];
+  const library = koffi.load(null);
+  const duplicate = library.func("int dup(int fd)");
+  const descriptors = [bindFirst(koffi, library, at)];
+  while (descriptors.length < DESCRIPTORS) {
+    const further = duplicate(descriptors[0]);
+    if (further < 0) break;
+    descriptors.push(further);
+  }
+  return descriptors;
+}
+
+/** koffi, if the socket is to be bound with it. */
+function usableKoffi({ host, reusePort }: SocketAddress): Koffi | undefined {
+  const isNeeded = reusePort && !nodeSharesPorts();
   if (process.platform !== "linux") {
+    if (!isNeeded) return undefined;
     throw new TritonError("UNSUPPORTED", "sharing a port needs Linux with this version of Node.js", {
       reason: "PLATFORM_NOT_SUPPORTED",
     });
   }
-  const koffi = installedKoffi();
-  const library = koffi.load(null);
+  // An address with a zone, such as fe80::1%eth0, needs the number of its interface.
+  if (!isNeeded && (cluster.isWorker || host.includes("%"))) return undefined;
+  try {
+    return requireKoffi();
+  } catch (cause) {
+    if (!isNeeded) return undefined;
+    throw new TritonError(
+      "UNAVAILABLE",
+      "sharing a port needs Node.js 22.12 or newer, or the package 'koffi': npm install koffi",
+      { reason: "PACKAGE_NOT_INSTALLED", cause },
+    );
+  }
+}
+
+function bindFirst(koffi: Koffi, library: NativeLibrary, { host, port, reusePort }: SocketAddress): number {
   const socket = library.func("int socket(int domain, int type, int protocol)");
   const setOption = library.func(
     "int setsockopt(int fd, int level, int name, const void *value, uint32_t size)",
@@ -81,7 +128,7 @@ export function bindSharedPort(host: string, port: number): number {
   };
   try {
     set(SOL_SOCKET, SO_REUSEADDR, 1);
-    set(SOL_SOCKET, SO_REUSEPORT, 1);
+    if (reusePort) set(SOL_SOCKET, SO_REUSEPORT, 1);
     if (family === AF_INET6) set(IPPROTO_IPV6, IPV6_V6ONLY, 0);
     check(bind(descriptor, address, size), "bind");
   } catch (error) {
@@ -89,16 +136,4 @@ export function bindSharedPort(host: string, port: number): number {
     throw error;
   }
   return descriptor;
-}
-
-function installedKoffi(): Koffi {
-  try {
-    return requireKoffi();
-  } catch (cause) {
-    throw new TritonError(
-      "UNAVAILABLE",
-      "sharing a port needs Node.js 22.12 or newer, or the package 'koffi': npm install koffi",
-      { reason: "PACKAGE_NOT_INSTALLED", cause },
-    );
-  }
 }
