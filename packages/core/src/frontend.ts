@@ -8,6 +8,7 @@ export { keyList } from "./config/schema/key-list.js";
 export { modelMetadata } from "./config/schema/metadata-of-config.js";
 export type { OptionsElsewhere } from "./config/schema/unknown-keys.js";
 export { AccessGate } from "./frontend/access-gate.js";
+export { canSharePorts } from "./frontend/bound-socket.js";
 export type {
   DefaultFrontends,
   FrontendAddress,
@@ -17,7 +18,6 @@ export type {
 } from "./frontend/frontend.js";
 export { headerPattern } from "./frontend/header-pattern/header-pattern.js";
 export { type ListenAt, type Listening, type ListeningServer, listenOnAll } from "./frontend/listen.js";
-export { canSharePorts } from "./frontend/bound-socket.js";
 export { type ResolvedTlsOptions, resolveTls, type TlsOptions } from "./frontend/tls-options.js";
 export { parseVersion } from "./model/parse-version.js";
 export { pickNamespace, pickVersion, type Versions } from "./model/pick-version.js";

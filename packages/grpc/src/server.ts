@@ -32,6 +32,11 @@ export function grpc(options: GrpcOptions = {}): Frontend {
 /** Milliseconds to send the status of calls that the shutdown ends. */
 const LAST_WORDS_MS = 500;
 
+/** Resolves when the event loop has accepted the connections and read the bytes that wait now. */
+async function polled(): Promise<void> {
+  for (let turn = 0; turn < 2; turn++) await new Promise(setImmediate);
+}
+
 const LISTENING = { joinsFamilies: true, portHint: "the option grpcPort (or grpc({ port }))" };
 
 /** State of a frontend between start and stop. */
@@ -88,6 +93,15 @@ class GrpcFrontend implements Frontend {
 
   leave(): void {
     this.#running?.transport.leave();
+  }
+
+  async settle(): Promise<void> {
+    if (this.#running === undefined) return;
+    const { servers, transport } = this.#running;
+    // The system resets connections that it has accepted and the server has not.
+    await polled();
+    for (const server of servers) server.close();
+    await transport.settle();
   }
 
   stop(drainTimeoutMs = Number.POSITIVE_INFINITY): Promise<void> {

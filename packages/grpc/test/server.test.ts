@@ -9,6 +9,7 @@ import { defaultFrontends, grpc } from "../src/index.js";
 import { FakeService, responseTo } from "./support/fake-service.js";
 import { GrpcClient } from "./support/grpc-client.js";
 import { framed, rawCall, rawSession } from "./support/raw-call.js";
+import { FRAME, frameOf, openFrame, rawConnection } from "./support/raw-frames.js";
 import { serve } from "./support/serve.js";
 import { answer, manualService } from "./support/stream-reader.js";
 
@@ -74,6 +75,19 @@ describe("starting the frontend over http2", () => {
   });
 });
 
+const END_STREAM = 1;
+
+function refusesConnections(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "localhost");
+    socket.once("error", () => resolve(true));
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(false);
+    });
+  });
+}
+
 describe("stopping the frontend over http2", () => {
   test.each([30_000, Number.POSITIVE_INFINITY])(
     "lets running calls finish within %d ms and rejects new ones",
@@ -128,6 +142,48 @@ describe("stopping the frontend over http2", () => {
     expect((await call).grpcStatus).toBe(status.OK);
     await stopped;
     await expect.poll(() => session.destroyed).toBe(true);
+  });
+
+  test("before the stop, lets an idle connection make one more call", async () => {
+    const { service, arrived } = manualService();
+    const { frontend, address } = await serve(service, { stopGraceMs: 30_000 });
+    const { socket, frames, closed } = await rawConnection(address.port);
+    await expect
+      .poll(() => frames.some(({ type, flags }) => type === FRAME.SETTINGS && flags === 1))
+      .toBe(true);
+    frontend.leave!();
+    const body = framed(encodeMessage(inference.ModelInferRequest, { modelName: "m" }));
+    const path = "/inference.GRPCInferenceService/ModelInfer";
+    const call = Buffer.concat([openFrame(1, path), frameOf(FRAME.DATA, 1, body, body.length, END_STREAM)]);
+    expect(frames.some(({ type }) => type === FRAME.GOAWAY)).toBe(false);
+    socket.write(call);
+    const [kept] = await arrived(1);
+    const goaways = () => frames.filter(({ type }) => type === FRAME.GOAWAY);
+    await expect.poll(() => goaways().length).toBe(1);
+    // The last call that the server has begun.
+    expect(goaways()[0]!.payload.readUInt32BE(0)).toBe(1);
+    answer(kept!);
+    await closed;
+    expect(frames.some(({ type, flags }) => type === FRAME.HEADERS && (flags & END_STREAM) !== 0)).toBe(true);
+  });
+
+  test("before the stop, waits for the call of a connection that was just opened", async () => {
+    const { service, arrived } = manualService();
+    const { frontend, address } = await serve(service, { stopGraceMs: 30_000 });
+    const { socket, frames, closed } = await rawConnection(address.port);
+    const body = framed(encodeMessage(inference.ModelInferRequest, { modelName: "m" }));
+    const settled = frontend.settle!();
+    socket.write(openFrame(1, "/inference.GRPCInferenceService/ModelInfer"));
+    // The message comes later than the headers.
+    await expect.poll(() => refusesConnections(address.port)).toBe(true);
+    socket.write(frameOf(FRAME.DATA, 1, body, body.length, END_STREAM));
+    const [kept] = await arrived(1);
+    await settled;
+    const stopped = frontend.stop();
+    answer(kept!);
+    await closed;
+    await stopped;
+    expect(frames.some(({ type, flags }) => type === FRAME.HEADERS && (flags & END_STREAM) !== 0)).toBe(true);
   });
 
   test("does nothing before the start", async () => {

@@ -59,7 +59,7 @@ export async function open(): Promise<FuzzTarget> {
       grpc({
         port: 0,
         keepaliveTimeMs: 5000,
-        keepaliveTimeoutMs: 5000,
+        keepaliveTimeoutMs: 20_000,
         keepalivePermitWithoutCalls: true,
         http2MaxPingsWithoutData: 0,
         maxConnectionAgeMs: 60_000,

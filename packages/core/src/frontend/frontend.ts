@@ -43,6 +43,11 @@ export interface Frontend {
    */
   leave?(): void;
   /**
+   * Accepts no more connections. Resolves when requests that are on their way over connections that were just opened have
+   * arrived. Called between {@link leave} and {@link stop}, while the service still accepts requests.
+   */
+  settle?(): Promise<void>;
+  /**
    * Drains the frontend. It accepts no more connections, and ends connections without a request in flight. Resolves
    * when the requests in flight are answered. If `drainTimeoutMs` is given, it ends them after that time. Calling it
    * twice is harmless.

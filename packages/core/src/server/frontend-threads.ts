@@ -1,6 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
-import type { Frontend } from "../frontend/frontend.js";
 import { canSharePorts } from "../frontend/bound-socket.js";
+import type { Frontend } from "../frontend/frontend.js";
 import type { Log } from "../observe/log/log.js";
 import { importInstalled } from "../unbundled.js";
 import { availableCores } from "./available-cores.js";

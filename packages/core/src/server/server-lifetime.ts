@@ -82,6 +82,7 @@ export class ServerLifetime {
       service.leave();
       for (const frontend of this.#frontends) frontend.leave?.();
       await elapsed(models.clock, this.#exitDelayMs);
+      await Promise.all(this.#frontends.map((frontend) => frontend.settle?.()));
     }
     service.drain();
     await settledWithin(models.clock, this.#drainTimeoutMs, repository.close());

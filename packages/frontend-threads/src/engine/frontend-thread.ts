@@ -83,6 +83,11 @@ export class FrontendThread {
     this.#run.control.tell("leave", name);
   }
 
+  /** Settles a frontend. Resolves also if the thread ends meanwhile. */
+  async settle(name: string): Promise<void> {
+    await this.#run.control.call("settle", name).catch(() => {});
+  }
+
   /** Drains a frontend. Resolves also if the thread ends meanwhile. */
   async stop(name: string, drainTimeoutMs: number | undefined): Promise<void> {
     this.#frontends.delete(name);

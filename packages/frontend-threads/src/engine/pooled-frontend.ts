@@ -31,6 +31,10 @@ export class PooledFrontend implements Frontend {
     this.#pool.leave(this.name);
   }
 
+  settle(): Promise<void> {
+    return this.#pool.settle(this.name);
+  }
+
   stop(drainTimeoutMs?: number): Promise<void> {
     if (!this.#isOpen) return Promise.resolve();
     this.#stopping ??= this.#pool.stop(this.name, drainTimeoutMs);

@@ -46,6 +46,10 @@ export class ThreadPool {
     for (const thread of this.#threads) thread.leave(name);
   }
 
+  async settle(name: string): Promise<void> {
+    await Promise.all(this.#threads.map((thread) => thread.settle(name)));
+  }
+
   /** Drains a frontend in all threads. */
   async stop(name: string, drainTimeoutMs: number | undefined): Promise<void> {
     await Promise.all(this.#threads.map((thread) => thread.stop(name, drainTimeoutMs)));

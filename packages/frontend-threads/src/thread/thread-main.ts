@@ -23,6 +23,7 @@ const methods: Readonly<Record<string, (...args: never[]) => unknown>> = {
     return frontend.start(service);
   },
   leave: (name: string) => frontends.get(name)?.leave?.(),
+  settle: (name: string) => frontends.get(name)?.settle?.(),
   async stop(name: string, drainTimeoutMs: number | undefined): Promise<void> {
     await frontends.get(name)?.stop(drainTimeoutMs);
     frontends.delete(name);

@@ -11,7 +11,7 @@ import { currentTransport } from "./over-each-transport.js";
 /** The address of a served service, and the frontend to stop. */
 interface Served {
   readonly address: FrontendAddress;
-  readonly frontend: Pick<Frontend, "stop">;
+  readonly frontend: Pick<Frontend, "leave" | "settle" | "stop">;
 }
 
 /** Serves `service` on a free port until the end of the test, over the transport of the test. */

@@ -14,6 +14,9 @@ const IDLE_LOOK_MS = 60_000;
 /** Unanswered pings after which a client that takes nothing is given up: about 85 minutes. */
 const MAX_UNANSWERED = 8;
 
+/** Milliseconds after GOAWAY in which most calls end. */
+const CLOSE_PROBE_MS = 1000;
+
 /** Milliseconds that a session has to pass a ping to the system. */
 const STUCK_MS = 5000;
 
@@ -51,6 +54,12 @@ export class Connection {
   readonly #timers = new Set<NodeJS.Timeout>();
   #isCutOff = false;
   #calls = 0;
+  #isLeaving = false;
+  #isEnding = false;
+  #hasHadCall = false;
+  /** Calls whose requests have not arrived in full. */
+  #arriving = 0;
+  #onArrived: (() => void) | undefined;
   #pingsWithoutData = 0;
   #lastSign = performance.now();
   /** When the client answered the last ping of a silent connection. */
@@ -83,9 +92,13 @@ export class Connection {
   /** Notes that a call has begun. */
   opened(stream: ServerHttp2Stream): void {
     this.#calls++;
+    this.#hasHadCall = true;
     this.received();
+    // Calls that have arrived together with this one are served too.
+    if (this.#isLeaving) setImmediate(() => this.#endAfterCalls());
     stream.on("close", () => {
       this.#calls--;
+      if (this.#isEnding && this.#calls === 0) this.#session.close();
       if (stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted) this.#reset();
     });
   }
@@ -115,24 +128,56 @@ export class Connection {
   };
 
   /**
-   * Sends GOAWAY with the last call that the server has begun, and ends the session when its calls are over. A client
-   * repeats later calls, which the server ignores, over another connection.
+   * Ends the connection after its calls: those in flight, or else the next one. GOAWAY names the last call that the
+   * server has begun. The client repeats later ones over another connection. A proxy that sends one call at a time, and
+   * cannot repeat it, loses none.
    *
    * A GOAWAY that permits later calls is not possible with Node: nghttp2 ignores them all the same, and they hang.
    */
   leave(): void {
-    this.#session.close();
+    this.#isLeaving = true;
+    if (this.#calls > 0) this.#endAfterCalls();
   }
 
-  /** Does the same. Resolves when the calls in flight are over, or can no longer be answered. */
+  /** Notes a call whose request arrives, until `arrived` is called. */
+  arriving(): void {
+    this.#arriving++;
+  }
+
+  /** Notes that all of a call's request has arrived, or that the call is over. */
+  arrived(): void {
+    this.#arriving--;
+    if (this.#arriving === 0) this.#onArrived?.();
+  }
+
+  /** Resolves when the client has made a call, and all calls have arrived in full, or when the session is over. */
+  settled(): Promise<void> {
+    if (this.#session.destroyed || (this.#hasHadCall && this.#arriving === 0)) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onArrived = resolve;
+      this.#session.once("close", resolve);
+    });
+  }
+
+  /** Sends GOAWAY. Resolves when the calls in flight are over, or can no longer be answered. */
   close(): Promise<void> {
     const session = this.#session;
     if (session.destroyed) return Promise.resolve();
     return new Promise((resolve) => {
       session.once("close", resolve);
-      this.#probe();
-      session.close();
+      this.#endAfterCalls();
+      // Not at once: nginx fails a call whose trailers come in one piece with a ping.
+      this.#after(CLOSE_PROBE_MS, () => this.#probe());
     });
+  }
+
+  /** Sends GOAWAY, and ends the session when its calls are over. A closed session does not show whether it is dead. */
+  #endAfterCalls(reason?: string): void {
+    if (this.#isEnding || this.#session.destroyed) return;
+    this.#isEnding = true;
+    const data = reason === undefined ? undefined : Buffer.from(reason);
+    this.#session.goaway(constants.NGHTTP2_NO_ERROR, 0, data);
+    if (this.#calls === 0) this.#session.close();
   }
 
   #pinged(): void {
@@ -154,8 +199,7 @@ export class Connection {
 
   #retire(): void {
     const { maxConnectionAgeGraceMs } = this.#options;
-    this.#session.goaway(constants.NGHTTP2_NO_ERROR, 0, Buffer.from("max_age"));
-    this.#session.close();
+    this.#endAfterCalls("max_age");
     if (maxConnectionAgeGraceMs !== undefined)
       this.#after(maxConnectionAgeGraceMs, () => this.#session.destroy());
   }
@@ -169,24 +213,26 @@ export class Connection {
     const silentMs = performance.now() - this.#lastSign;
     if (silentMs < SILENCE_MS) {
       this.#unanswered = 0;
-      return this.#lookAfter(SILENCE_MS - silentMs);
+      this.#lookAfter(SILENCE_MS - silentMs);
+    } else if (this.#lastSign <= this.#lastAnswer && silentMs < IDLE_PING_MS) {
+      this.#lookAfter(IDLE_LOOK_MS);
+    } else {
+      if (this.#hasProgressed()) this.#unanswered = 0;
+      if (this.#unanswered < MAX_UNANSWERED) {
+        this.#probe();
+        this.#lookAfter(SILENCE_MS * 2 ** this.#unanswered);
+      } else this.#session.destroy();
     }
-    const answered = this.#lastSign <= this.#lastAnswer;
-    if (answered && silentMs < IDLE_PING_MS) return this.#lookAfter(IDLE_LOOK_MS);
-    if (this.#hasProgressed()) this.#unanswered = 0;
-    if (this.#unanswered >= MAX_UNANSWERED) return this.#session.destroy();
-    this.#probe();
-    this.#lookAfter(SILENCE_MS * 2 ** this.#unanswered);
   }
 
   /** Pings the client. Destroys the session after a few seconds if it is dead. */
   #probe(): void {
-    const session = this.#session;
     const sentBytes = this.#sentBytes;
-    const mustLeave = sentBytes - this.#readBytes <= ALWAYS_TAKEN_BYTES;
+    // The ping is sent at once, unless the session is dead.
+    const takesFrames = sentBytes - this.#readBytes <= ALWAYS_TAKEN_BYTES;
     let isAnswered = false;
     this.#unanswered++;
-    session.ping((error) => {
+    this.#session.ping((error) => {
       if (error !== null) return;
       isAnswered = true;
       this.#unanswered = 0;
@@ -194,10 +240,10 @@ export class Connection {
       this.received();
       this.#lastAnswer = this.#lastSign;
     });
-    if (!mustLeave) return;
+    if (!takesFrames) return;
     this.#after(STUCK_MS, () => {
       // A later message may wait for a slow client. The queue says nothing then.
-      if (!isAnswered && this.#queued() > 0 && this.#sentBytes === sentBytes) session.destroy();
+      if (!isAnswered && this.#queued() > 0 && this.#sentBytes === sentBytes) this.#session.destroy();
     });
   }
 
@@ -247,9 +293,11 @@ export class Connection {
     const expect = (): void => {
       this.#after(this.#options.keepaliveTimeoutMs, () => {
         if (isAnswered) return;
-        if (hasLeft) return this.#session.destroy();
-        hasLeft = this.#writes !== writes || this.#queued() === 0;
-        expect();
+        if (hasLeft) this.#session.destroy();
+        else {
+          hasLeft = this.#writes !== writes || this.#queued() === 0;
+          expect();
+        }
       });
     };
     expect();

@@ -88,7 +88,11 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
       level === "none" ? undefined : compressorFor(level, headers.get("grpc-accept-encoding"));
     this.#outgoing = new Outgoing(stream, compressor, connection);
     // This event comes once. `on` does not wrap the listener and does not remove it, which takes longer than the event.
-    stream.on("close", () => this.#close());
+    stream.on("close", () => {
+      if (!this.#inputEnded) connection.arrived();
+      this.#close();
+    });
+    connection.arriving();
   }
 
   get remoteAddress(): string | undefined {
@@ -107,6 +111,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     this.#stream.on("data", (piece: Buffer) => this.#read(piece));
     this.#stream.on("end", () => {
       this.#inputEnded = true;
+      this.#connection.arrived();
       this.#deliver();
     });
   }

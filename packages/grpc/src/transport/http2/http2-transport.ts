@@ -22,6 +22,9 @@ const MAX_FRAME_SIZE = 1024 * 1024;
 /** Milliseconds that a new connection has for its first bytes when the server stops, as over HTTP. */
 const FIRST_BYTES_MS = 50;
 
+/** Milliseconds in which calls on their way arrive before that, after an exit delay. */
+const ARRIVAL_MS = 1000;
+
 /**
  * Accepts headers with values that begin or end with a space, as gRPC does. Node has the option from 22.17 on, and
  * otherwise drops such headers. Its types lack the option.
@@ -69,33 +72,26 @@ export class Http2Transport {
     this.#server.emit("connection", socket);
   }
 
-  /** Sends GOAWAY to the present clients, which then connect again, and ends their connections after their calls. */
+  /** Ends the present connections after their calls. Their clients then connect again. */
   leave(): void {
     for (const connection of this.#connections.values()) connection.leave();
   }
 
-  /** Sends GOAWAY to the clients, and waits for the calls in flight. */
-  async stop(): Promise<void> {
-    await this.#firstBytes();
-    for (const session of this.#silent) session.destroy();
-    await Promise.all([...this.#connections.values()].map((connection) => connection.close()));
+  /** Resolves when each connection has had a call, and no request is arriving, or after a moment. */
+  async settle(): Promise<void> {
+    const connections = [...this.#connections.values()];
+    await allWithin(
+      ARRIVAL_MS,
+      connections.map((connection) => connection.settled()),
+    );
   }
 
-  /** Resolves when all clients have sent something, or after a moment: a call on its way gets an answer, not a reset. */
-  async #firstBytes(): Promise<void> {
-    if (this.#silent.size === 0) return;
-    const spoken = [...this.#silent].map((session) => {
-      return new Promise<void>((resolve) => {
-        session.once("remoteSettings", () => resolve());
-        session.once("close", resolve);
-      });
-    });
-    let timer: NodeJS.Timeout | undefined;
-    const over = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, FIRST_BYTES_MS);
-    });
-    await Promise.race([Promise.all(spoken), over]);
-    clearTimeout(timer);
+  /** Sends GOAWAY to the clients, and waits for the calls in flight. */
+  async stop(): Promise<void> {
+    // A call on its way gets an answer, not a reset.
+    await allWithin(FIRST_BYTES_MS, [...this.#silent].map(spoken));
+    for (const session of this.#silent) session.destroy();
+    await Promise.all([...this.#connections.values()].map((connection) => connection.close()));
   }
 
   #watch(session: ServerHttp2Session): void {
@@ -126,6 +122,25 @@ export class Http2Transport {
       start(method, call);
     }
   }
+}
+
+/** Resolves when the client has sent something, or the session is over. */
+function spoken(session: ServerHttp2Session): Promise<void> {
+  return new Promise((resolve) => {
+    session.once("remoteSettings", () => resolve());
+    session.once("close", resolve);
+  });
+}
+
+/** Resolves when all have resolved, or after this time. */
+async function allWithin(ms: number, all: readonly Promise<void>[]): Promise<void> {
+  if (all.length === 0) return;
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([Promise.all(all), over]);
+  clearTimeout(timer);
 }
 
 function start(method: Method, call: Http2Call): void {

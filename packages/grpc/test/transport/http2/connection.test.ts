@@ -136,7 +136,9 @@ describe("the watch over a silent connection", () => {
     const socket = {
       remoteAddress: "::1",
       isDestroyed: false,
-      destroy: () => void (socket.isDestroyed = true),
+      destroy() {
+        socket.isDestroyed = true;
+      },
     };
     const connection = new Connection(session as unknown as ServerHttp2Session, socket as unknown as Socket, {
       ...CONNECTION_DEFAULTS,
