@@ -11,7 +11,7 @@ const MANAGEMENT: readonly EndpointGroup[] = ["model-repository", "shared-memory
 const ACCESS_TOKEN_HEADER = "triton-access-token";
 
 /** A place with operations that change the server. */
-export type ManagedPlace = "http" | "grpc" | "openai" | "dashboard";
+export type ManagedPlace = "http" | "grpc" | "openai" | "dashboard" | "vertex-ai";
 
 interface ManagedFrontend {
   readonly place: ManagedPlace;
@@ -97,6 +97,8 @@ function managedFrontends(values: OptionValues): readonly ManagedFrontend[] {
   // OpenAI's endpoints load and unload models only if clients control which models are loaded.
   const loadsOverOpenAi =
     values["openai-port"] !== undefined && !hasKeys(values) && values["model-control-mode"] === "explicit";
+  // Redirects of Vertex AI can only read.
+  const redirected = overHttp.filter((group) => group === "model-repository" || group === "shared-memory");
   const frontends: readonly ManagedFrontend[] = [
     {
       place: "http",
@@ -131,6 +133,14 @@ function managedFrontends(values: OptionValues): readonly ManagedFrontend[] {
       addressOption: pagesOverMetrics ? "metrics-address" : "http-address",
       restrictOption: "http-restricted-api",
       groups: values.dashboard ? overHttp : [],
+    },
+    {
+      place: "vertex-ai",
+      title: "redirects of Vertex AI",
+      address: values["http-address"],
+      addressOption: "http-address",
+      restrictOption: "http-restricted-api",
+      groups: values["allow-vertex-ai"] ? redirected : [],
     },
   ];
   return frontends.filter(({ groups }) => groups.length > 0);
