@@ -33,7 +33,7 @@ export interface ServerParts {
 
 /** Makes the parts of a server and connects them. Loading the models of its repository begins. */
 export function assembleServer(options: TritonOptions): ServerParts {
-  const { accessToken, restrictions } = resolveSecurity(options.security);
+  const { accessToken, restrictions, allowedHosts } = resolveSecurity(options.security);
   const log = createLog(options);
   const registry = new ModelRegistry(options.modelNamespacing);
   const models = new ModelsOfServer(options, registry, log.log, () => metrics.registry);
@@ -88,6 +88,7 @@ export function assembleServer(options: TritonOptions): ServerParts {
     sharedMemory,
     requestMemory,
     restrictions,
+    allowedHosts,
     authentication,
     inspector,
     metrics,
