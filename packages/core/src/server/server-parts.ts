@@ -1,3 +1,4 @@
+import { disableTelemetry } from "../backends/onnxruntime/disable-telemetry.js";
 import { changedGroups } from "../binding/instance-changes.js";
 import { resolveSecurity } from "../frontend/security.js";
 import { ModelRegistry } from "../model/registry.js";
@@ -33,6 +34,8 @@ export interface ServerParts {
 
 /** Makes the parts of a server and connects them. Loading the models of its repository begins. */
 export function assembleServer(options: TritonOptions): ServerParts {
+  // Models of all kinds may run ONNX Runtime: Python models, JavaScript models, callbacks.
+  disableTelemetry();
   const { accessToken, restrictions, allowedHosts } = resolveSecurity(options.security);
   const log = createLog(options);
   const registry = new ModelRegistry(options.modelNamespacing);
