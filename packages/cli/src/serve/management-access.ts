@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Restriction } from "@tritonjs/core/frontend";
+import { isLoopback, type Restriction } from "@tritonjs/core/frontend";
 import type { EndpointGroup } from "@tritonjs/core/types";
 import { metricsAddress } from "../options/check-options.js";
 import type { OptionValues } from "../options/options.js";
@@ -148,8 +148,4 @@ function managedFrontends(values: OptionValues): readonly ManagedFrontend[] {
 
 function hasKeys(values: OptionValues): boolean {
   return values["openai-api-key"].length > 0 || values["openai-api-key-file"] !== "";
-}
-
-function isLoopback(address: string): boolean {
-  return address === "localhost" || address === "::1" || /^127(?:\.\d+){3}$/.test(address);
 }

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { createServer, type Server as HttpServer, type RequestListener } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import { createServer as createSocketServer, type Server, type Socket } from "node:net";
+import { type AddressInfo, createServer as createSocketServer, type Server, type Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import type { Frontend } from "@tritonjs/core";
 import {
@@ -76,10 +76,12 @@ export class ListeningFrontend implements Frontend {
 
   async start(service: InferenceService): Promise<FrontendAddress> {
     const { address, reusePort = false, tls, limits, logger = false, clientErrorBody } = this.#options;
-    const loopback = isLoopback(address);
+    let loopback = isLoopback(address);
+    const { allowedHosts = [] } = service;
     const handler = withAllowedHosts(
       this.#handlerOf(service),
-      service.allowedHosts,
+      // The address may be a name that the program gave this machine.
+      allowedHosts === true || address.includes(":") ? allowedHosts : [...allowedHosts, address],
       () => loopback,
       clientErrorBody,
     );
@@ -104,6 +106,7 @@ export class ListeningFrontend implements Frontend {
       connections = open;
       return server;
     });
+    loopback = servers.every((server) => isLoopback((server.address() as AddressInfo).address));
     const onFault = acceptFaults(service.log, this.name);
     for (const server of servers) server.on("error", onFault);
     this.#servers = servers;
