@@ -2,10 +2,14 @@ import { mkdir, mkdtemp, readdir, readFile, readlink, rm } from "node:fs/promise
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { Triton } from "@tritonjs/core";
+import { python } from "@tritonjs/core/python";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { irisModel } from "../support/iris.js";
 import { Program } from "../support/program.js";
+import { hasPython, withoutPython } from "../support/python.js";
 import { repositoryRoot } from "../support/repository.js";
+import { RepositoryOnDisk } from "../support/repository-on-disk.js";
 
 const note = process.platform === "linux" ? "" : " (skipped: it reads Linux's /proc)";
 const program = fileURLToPath(new URL("./support/onnx-program.mjs", import.meta.url));
@@ -57,6 +61,33 @@ async function opened(pid: number, folder: string) {
 }
 
 const places = ["worker", "native", "process", "callback", "program in a thread"];
+
+const PYTHON_MODEL = `import os
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        value = np.array([os.environ.get("ORT_DISABLE_TELEMETRY", "").encode()], dtype=object)
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("VALUE", value)]) for _ in requests]
+`;
+
+it.skipIf(!hasPython)(
+  `the processes of Python models turn telemetry of ONNX Runtime off too${withoutPython}`,
+  async () => {
+    await using files = await RepositoryOnDisk.create({ "m/model.py": PYTHON_MODEL });
+    await using triton = new Triton();
+    const model = triton.bind({
+      modelName: "m",
+      inferFunc: python({ model: join(files.path, "m/model.py") }),
+      inputs: [{ name: "X", dtype: "FP32", shape: [1] }],
+      outputs: [{ name: "VALUE", dtype: "BYTES", shape: [1] }],
+      config: { maxBatchSize: 0 },
+    });
+    const { VALUE } = await model.infer({ X: [0] });
+    expect(VALUE.data).toEqual([Buffer.from("1")].map((text) => new Uint8Array(text)));
+  },
+);
 
 describe.skipIf(note !== "")(`telemetry of ONNX Runtime${note}`, () => {
   it.each(places)("is off: no file, no descriptor and no socket (%s)", async (place) => {
