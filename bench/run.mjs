@@ -25,6 +25,8 @@ if (unknown.length > 0) {
   );
   process.exit(1);
 }
+// Benchmarks that run ONNX Runtime without a server send no telemetry either.
+process.env.ORT_DISABLE_TELEMETRY ||= "1";
 install();
 build();
 if (chosen[0] === "compare") runNode(join(folder, "compare.mjs"), chosen.slice(1));

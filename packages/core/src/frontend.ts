@@ -18,6 +18,7 @@ export type {
 } from "./frontend/frontend.js";
 export { headerPattern } from "./frontend/header-pattern/header-pattern.js";
 export { type ListenAt, type Listening, type ListeningServer, listenOnAll } from "./frontend/listen.js";
+export { HostRule, isForeign, isLoopback, SiteGuard, type SiteGuardOptions } from "./frontend/site-guard.js";
 export { type ResolvedTlsOptions, resolveTls, type TlsOptions } from "./frontend/tls-options.js";
 export { parseVersion } from "./model/parse-version.js";
 export { pickNamespace, pickVersion, type Versions } from "./model/pick-version.js";
@@ -79,7 +80,12 @@ export {
   type LoadReport,
 } from "./service/load-report.js";
 export type { ModelReadiness } from "./service/model-readiness.js";
-export { ENDPOINT_GROUPS, type Restriction, type Restrictions } from "./service/restrictions.js";
+export {
+  type AllowedHosts,
+  ENDPOINT_GROUPS,
+  type Restriction,
+  type Restrictions,
+} from "./service/restrictions.js";
 export type { ServiceChange, WatchedModel, WatchedServer, WatchedVersion } from "./service/service-watch.js";
 export { loadReportMessage, writeLoadReport } from "./service/write-load-report.js";
 export { RegionUsers } from "./shared-memory/region-users.js";

@@ -43,7 +43,13 @@ export async function send(path, init = {}) {
 }
 
 export const post = (path, value) =>
-  send(path, { method: "POST", body: value === undefined ? undefined : JSON.stringify(value) });
+  send(path, {
+    method: "POST",
+    ...(value !== undefined && {
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(value),
+    }),
+  });
 
 export const encode = encodeURIComponent;
 

@@ -1,4 +1,4 @@
-import { type InferenceService, keyList } from "@tritonjs/core/frontend";
+import { type InferenceService, keyList, SiteGuard } from "@tritonjs/core/frontend";
 import {
   ClientGone,
   ConnectionFault,
@@ -6,6 +6,7 @@ import {
   DEFAULT_MAX_INPUT_SIZE,
   firstHeader,
   type HttpTrace,
+  listedOrigins,
   type V2Handler,
   type V2Request,
   type V2Response,
@@ -75,6 +76,7 @@ export function openAiHandler(service: InferenceService, options: OpenAiEndpoint
   if (defaultMaxTokens !== undefined) checkCount("defaultMaxTokens", defaultMaxTokens, MOST_TOKENS);
   const access = new OpenAiAccess(options);
   const serviceAccess = new ServiceAccess(service);
+  const sites = new SiteGuard({ service, lists: listedOrigins(cors) });
   const context: ServerContext = {
     service,
     warnings: new FieldWarnings(service.log),
@@ -94,6 +96,10 @@ export function openAiHandler(service: InferenceService, options: OpenAiEndpoint
     const { route, model } = findRoute(request);
     access.check(request, route.group);
     await serviceAccess.check(request, route.access);
+    if (!access.guards(route.group)) {
+      const foreign = sites.fault(request, (header) => firstHeader(request, header), route.access);
+      if (foreign !== undefined) throw new OpenAiError(403, foreign, { code: "access_restricted" });
+    }
     if (request.gone) throw new ClientGone();
     const memory = service.requestMemory.share();
     try {

@@ -1,5 +1,11 @@
 import { checkOptionNames, type InferenceService } from "@tritonjs/core/frontend";
-import { type FastifyPluginCallback, mountHandler } from "@tritonjs/http/frontend";
+import {
+  type FastifyPluginCallback,
+  listensOnLoopback,
+  mountHandler,
+  withAllowedHosts,
+} from "@tritonjs/http/frontend";
+import { requestFaultBody } from "./errors/error-answer.js";
 import { OPENAI_OPTION_KEYS, type OpenAiEndpointOptions, openAiHandler } from "./openai-handler.js";
 import { ROUTE_PATTERNS } from "./routes/index.js";
 
@@ -24,6 +30,13 @@ const KEYS = ["triton", "prefix", "logLevel", "logSerializers", ...OPENAI_OPTION
  */
 export const openAiPlugin: FastifyPluginCallback<OpenAiPluginOptions> = (app, options, done) => {
   checkOptionNames("openAiPlugin", options, KEYS);
-  mountHandler(app, openAiHandler(options.triton.service, options), ROUTE_PATTERNS);
+  const { service } = options.triton;
+  const loopback = listensOnLoopback(app);
+  const handler = openAiHandler(service, options);
+  mountHandler(
+    app,
+    withAllowedHosts(handler, service.allowedHosts, loopback, requestFaultBody),
+    ROUTE_PATTERNS,
+  );
   done();
 };

@@ -1,7 +1,7 @@
 import type { Frontend } from "@tritonjs/core";
 import { checkOptionNames, keyList, type TlsOptions } from "@tritonjs/core/frontend";
 import { HTTP_LIMIT_KEYS, type HttpLimits, ListeningFrontend } from "@tritonjs/http/frontend";
-import { errorBody } from "./errors/error-answer.js";
+import { requestFaultBody } from "./errors/error-answer.js";
 import { OPENAI_OPTION_KEYS, type OpenAiEndpointOptions, openAiHandler } from "./openai-handler.js";
 
 /** Options of {@link openai}: its address, and how the endpoints answer. */
@@ -46,9 +46,6 @@ export function openai(options: OpenAiOptions = {}): Frontend {
   checkOptionNames("openai()", options, KEYS);
   checkOptionNames("openai({ limits })", options.limits ?? {}, HTTP_LIMIT_KEYS);
   const { port = PORT, address = "localhost", reusePort = false, tls, limits, ...endpoints } = options;
-  const clientErrorBody = (message: string) => ({
-    ...errorBody({ message, type: "invalid_request_error", param: null, code: null }),
-  });
   return new ListeningFrontend(
     {
       name: "openai",
@@ -56,7 +53,7 @@ export function openai(options: OpenAiOptions = {}): Frontend {
       address,
       reusePort,
       portHint: "openai({ port })",
-      clientErrorBody,
+      clientErrorBody: requestFaultBody,
       ...(tls && { tls }),
       ...(limits && { limits }),
     },

@@ -1,4 +1,5 @@
-import { boolean, text, value } from "./option.js";
+import { HostRule } from "@tritonjs/core/frontend";
+import { boolean, list, text, value } from "./option.js";
 import { OptionError } from "./option-error.js";
 
 /** A server whose defaults for access the command takes over. */
@@ -12,6 +13,13 @@ export const accessOptions = {
         "triton-grpc-protocol-triton-access-token). Other users of the machine see command lines, so set " +
         "TRITONJS_ACCESS_TOKEN instead.",
       "",
+    ),
+    "allowed-host": list(
+      "name",
+      "Name under which browsers may use the server, such as triton.example.com, or .example.com with all names below it; " +
+        "* for any. Otherwise only localhost, IP addresses and names without a dot are allowed: on loopback addresses, " +
+        "and where operations that change the server need no token. May be given several times.",
+      readHost,
     ),
     "allow-model-file-override": boolean(
       "Allow clients to send the files of a model with a load request. A file can be code that the server runs.",
@@ -27,6 +35,16 @@ export const accessOptions = {
     ),
   },
 };
+
+function readHost(name: string): string {
+  if (name === "*") return name;
+  try {
+    new HostRule([name]);
+    return name;
+  } catch {
+    throw new OptionError(`expected * or a name such as triton.example.com, without a port, got ${name}`);
+  }
+}
 
 function readCompatibility(name: string): Compatibility {
   if (name === "triton" || name === "") return name;

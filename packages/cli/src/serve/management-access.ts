@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Restriction } from "@tritonjs/core/frontend";
+import { isLoopback, type Restriction } from "@tritonjs/core/frontend";
 import type { EndpointGroup } from "@tritonjs/core/types";
 import { metricsAddress } from "../options/check-options.js";
 import type { OptionValues } from "../options/options.js";
@@ -11,7 +11,7 @@ const MANAGEMENT: readonly EndpointGroup[] = ["model-repository", "shared-memory
 const ACCESS_TOKEN_HEADER = "triton-access-token";
 
 /** A place with operations that change the server. */
-export type ManagedPlace = "http" | "grpc" | "openai" | "dashboard";
+export type ManagedPlace = "http" | "grpc" | "openai" | "dashboard" | "vertex-ai";
 
 interface ManagedFrontend {
   readonly place: ManagedPlace;
@@ -97,6 +97,8 @@ function managedFrontends(values: OptionValues): readonly ManagedFrontend[] {
   // OpenAI's endpoints load and unload models only if clients control which models are loaded.
   const loadsOverOpenAi =
     values["openai-port"] !== undefined && !hasKeys(values) && values["model-control-mode"] === "explicit";
+  // Redirects of Vertex AI can only read.
+  const redirected = overHttp.filter((group) => group === "model-repository" || group === "shared-memory");
   const frontends: readonly ManagedFrontend[] = [
     {
       place: "http",
@@ -132,14 +134,18 @@ function managedFrontends(values: OptionValues): readonly ManagedFrontend[] {
       restrictOption: "http-restricted-api",
       groups: values.dashboard ? overHttp : [],
     },
+    {
+      place: "vertex-ai",
+      title: "redirects of Vertex AI",
+      address: values["http-address"],
+      addressOption: "http-address",
+      restrictOption: "http-restricted-api",
+      groups: values["allow-vertex-ai"] ? redirected : [],
+    },
   ];
   return frontends.filter(({ groups }) => groups.length > 0);
 }
 
 function hasKeys(values: OptionValues): boolean {
   return values["openai-api-key"].length > 0 || values["openai-api-key-file"] !== "";
-}
-
-function isLoopback(address: string): boolean {
-  return address === "localhost" || address === "::1" || /^127(?:\.\d+){3}$/.test(address);
 }

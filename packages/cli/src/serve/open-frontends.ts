@@ -73,8 +73,6 @@ async function cloudFrontends(values: OptionValues): Promise<Frontend[]> {
   const { sageMaker, vertexAi } = await import("@tritonjs/cloud");
   const address = values["http-address"];
   const maxInputSize = values["http-max-input-size"];
-  // The platforms pass on no secrets, and reach these frontends alone.
-  const restrictions = givenRestrictions(values);
   const frontends: Frontend[] = [];
   if (values["allow-sagemaker"]) {
     const port = values["sagemaker-port"];
@@ -82,7 +80,8 @@ async function cloudFrontends(values: OptionValues): Promise<Frontend[]> {
       address,
       port,
       maxInputSize,
-      restrictions,
+      // The platform passes on no secrets, and loads models itself.
+      restrictions: givenRestrictions(values),
       inferenceType: values["sagemaker-inference-type"],
       pingMode: values["sagemaker-ping-mode"],
       multiModel: values["sagemaker-multi-model"],
@@ -98,7 +97,7 @@ async function cloudFrontends(values: OptionValues): Promise<Frontend[]> {
       address,
       port,
       maxInputSize,
-      restrictions,
+      restrictions: httpRestrictions(values, "vertex-ai"),
       defaultModel: values["vertex-ai-default-model"],
       predictRoute: values["vertex-ai-predict-route"],
       healthRoute: values["vertex-ai-health-route"],

@@ -1,4 +1,5 @@
 import type { Logger, TritonOptions } from "@tritonjs/core";
+import type { AllowedHosts } from "@tritonjs/core/frontend";
 import { OptionError } from "../options/option-error.js";
 import type { OptionValues } from "../options/options.js";
 import { closedBy, closedGroups } from "./management-access.js";
@@ -49,7 +50,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     hostPolicies: hostPolicies(values),
     allowClientSharedMemory: values["allow-client-shm"],
     allowModelFileOverride: values["allow-model-file-override"] || values.compat === "triton",
-    security: openAiSecurity(values),
+    security: { ...openAiSecurity(values), allowedHosts: allowedHosts(values) },
     ...(cacheBytes === undefined ? {} : { responseCache: { byteSize: cacheBytes } }),
     requestMemory: requestMemory(values),
     metricsConfig: metricsSettings(values["metrics-config"]),
@@ -79,6 +80,11 @@ function hostPolicies(values: OptionValues): NonNullable<TritonOptions["hostPoli
     policies[name] = { ...policies[name], ...setting };
   }
   return policies;
+}
+
+function allowedHosts(values: OptionValues): AllowedHosts {
+  const names = values["allowed-host"];
+  return names.includes("*") || names;
 }
 
 /** The token of OpenAI's endpoints. The other frontends get their restrictions themselves. */

@@ -1,10 +1,10 @@
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
-import { Triton } from "@tritonjs/core";
+import { sample, Triton } from "@tritonjs/core";
 import { lineLogger } from "@tritonjs/core/frontend";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { readArguments } from "../../src/options/read-arguments.js";
-import { accessNote, closedGroups } from "../../src/serve/management-access.js";
+import { accessNote, closedGroups, type ManagedPlace } from "../../src/serve/management-access.js";
 import { openDashboard } from "../../src/serve/open-dashboard.js";
 import { openChosenFrontends } from "../../src/serve/open-frontends.js";
 import { openOpenAi } from "../../src/serve/open-openai.js";
@@ -12,12 +12,16 @@ import { tritonSettings } from "../../src/serve/triton-settings.js";
 import { TemporaryFolder } from "../support/temporary-folder.js";
 
 const read = (args: readonly string[]) => readArguments(args, {}).values;
-const closed = (place: "http" | "grpc" | "openai" | "dashboard", ...args: string[]) =>
-  closedGroups(read(args), place);
+const closed = (place: ManagedPlace, ...args: string[]) => closedGroups(read(args), place);
 
 const all = ["model-repository", "shared-memory", "trace", "logging"];
 const groups = all.join(",");
 const loopback = ["--http-address=127.0.0.1", "--grpc-address=localhost"];
+const vertexAi = [
+  "--allow-vertex-ai=true",
+  "--vertex-ai-predict-route=/predict",
+  "--vertex-ai-health-route=/health",
+];
 const openAi = ["--openai-port=9000", "--model-control-mode=explicit"];
 
 describe("operations that change the server", () => {
@@ -25,6 +29,7 @@ describe("operations that change the server", () => {
     expect([closed("http"), closed("grpc")]).toEqual([all, all]);
     expect(closed("grpc", "--grpc-address=10.0.0.1")).toEqual(all);
     expect(closed("openai", ...openAi)).toEqual(["model-repository"]);
+    expect(closed("vertex-ai", ...vertexAi)).toEqual(["model-repository", "shared-memory"]);
     expect(closed("dashboard", "--dashboard", "--http-address=127.0.0.1", "--metrics-address=::")).toEqual(
       all,
     );
@@ -37,6 +42,7 @@ describe("operations that change the server", () => {
     ["grpc", ["--grpc-address=localhost"]],
     ["openai", [...openAi, "--openai-address=localhost"]],
     ["dashboard", ["--dashboard", "--metrics-address=127.0.0.1"]],
+    ["vertex-ai", [...vertexAi, "--http-address=127.0.0.1"]],
   ] as const)("are open over %s on loopback addresses: %j", (place, args) => {
     expect(closed(place, ...args)).toEqual([]);
   });
@@ -57,6 +63,11 @@ describe("operations that change the server", () => {
   it("need the access token on every address if there is one", () => {
     for (const args of [loopback, ["--compat=triton"], []])
       expect(closed("http", "--access-token=secret", ...args)).toEqual(all);
+    for (const args of [loopback, ["--compat=triton"], []])
+      expect(closed("vertex-ai", "--access-token=secret", ...vertexAi, ...args)).toEqual([
+        "model-repository",
+        "shared-memory",
+      ]);
   });
 });
 
@@ -111,6 +122,12 @@ async function serve(...args: string[]) {
   );
   const triton = new Triton(tritonSettings(values, logger));
   onTestFinished(() => triton.close());
+  triton.bind({
+    modelName: "double",
+    inputs: [{ name: "x", dtype: "FP32", shape: [-1] }],
+    outputs: [{ name: "y", dtype: "FP32", shape: [-1] }],
+    inferFunc: sample(({ x }) => ({ y: x.data.map((value) => 2 * value) })),
+  });
   const pages = await openDashboard(values);
   const frontends = await openChosenFrontends(values, pages, await openOpenAi(values));
   const { addresses } = await triton.serve({ frontends });
@@ -152,6 +169,28 @@ describe("a server of the command line", () => {
     expect(await status("openai", "/v1/models", {}, "GET")).toBe(200);
     expect(await status("metrics", page, {}, "GET")).toBe(403);
     expect(await status("metrics", "/dashboard/v2/repository/models/none/load")).toBe(403);
+  });
+
+  it.each([
+    [[], undefined, 403],
+    [["--access-token=secret"], undefined, 403],
+    [["--access-token=secret"], "secret", 200],
+    [["--access-token=secret", "--http-address=127.0.0.1"], undefined, 403],
+    [["--compat=triton"], undefined, 200],
+  ])("guards the redirects of Vertex AI with %j: token %s gets %i", async (args, given, expected) => {
+    const { status } = await serve(
+      ...vertexAi,
+      "--vertex-ai-port=0",
+      "--vertex-ai-default-model=double",
+      ...args,
+    );
+    for (const path of ["v2/repository/index", "v2/systemsharedmemory/status"]) {
+      const headers = { "X-Vertex-Ai-Triton-Redirect": path, ...(given && { "triton-access-token": given }) };
+      expect(await status("vertex-ai", "/predict", headers)).toBe(expected);
+    }
+    expect(await status("vertex-ai", "/predict", { "X-Vertex-Ai-Triton-Redirect": "v2/models/double" })).toBe(
+      200,
+    );
   });
 
   it("accepts them with the access token", async () => {

@@ -36,7 +36,7 @@ describe("server settings from the command line", () => {
       hostPolicies: {},
       allowClientSharedMemory: false,
       allowModelFileOverride: false,
-      security: { restrictedEndpoints: [] },
+      security: { restrictedEndpoints: [], allowedHosts: [] },
       requestMemory: { maxDecompressions: 2, maxWaitingDecompressions: 1024, maxCompressionRatio: 100 },
       metricsConfig: {},
       allowCpuMetrics: true,
@@ -60,6 +60,14 @@ describe("server settings from the command line", () => {
       { repositoryPollSecs: 1, modelLoadThreadCount: 1, modelLoadRetryCount: 0 },
     ],
     [["--exit-timeout-secs=-1"], { exitTimeoutSecs: 0 }],
+    [
+      ["--allowed-host=a.example", "--allowed-host=.b.example"],
+      { security: { restrictedEndpoints: [], allowedHosts: ["a.example", ".b.example"] } },
+    ],
+    [
+      ["--allowed-host=a.example", "--allowed-host=*"],
+      { security: { restrictedEndpoints: [], allowedHosts: true } },
+    ],
     [["--allow-model-file-override=1"], { allowModelFileOverride: true }],
     [["--compat=triton"], { allowModelFileOverride: true }],
     [

@@ -5,10 +5,12 @@ import {
   type InferenceService,
   keyList,
   type Restrictions,
+  SiteGuard,
   type TlsOptions,
 } from "@tritonjs/core/frontend";
 import {
   emptyResponse,
+  faultResponse,
   firstHeader,
   type HttpLimits,
   type V2Handler,
@@ -112,6 +114,7 @@ function sageMakerHandler(service: InferenceService, options: SageMakerOptions):
     return response && withInsufficientStorage(BINARY.typed(response));
   };
   const gate = new AccessGate(restrictions);
+  const sites = new SiteGuard({ service, restrictions });
   const models = new LoadedModels(service, options.modelsDirectory ?? "/opt/ml/models", UNLOAD_TIMEOUT_MS);
   const multiModel = new MultiModelRoutes(service, models, (request, model) =>
     infer(request, model, "infer"),
@@ -125,8 +128,11 @@ function sageMakerHandler(service: InferenceService, options: SageMakerOptions):
     }
     if (!options.multiModel || !/^\/models(\/|$)/.test(request.path)) return emptyResponse(400, "text/plain");
     if (!request.path.endsWith("/invoke")) {
-      const missing = gate.missingHeader("model-repository", (header) => firstHeader(request, header));
+      const sent = (header: string) => firstHeader(request, header);
+      const missing = gate.missingHeader("model-repository", sent);
       if (missing !== undefined) return emptyResponse(403, "text/plain");
+      const foreign = sites.fault(request, sent, "model-repository");
+      if (foreign !== undefined) return faultResponse(403, foreign, "application/json");
     }
     return multiModel.handle(request);
   };

@@ -35,7 +35,10 @@ export interface VertexAiOptions {
   readonly defaultModel?: string;
   /** Largest tensor of a request in bytes; 64 MiB unless given. */
   readonly maxInputSize?: number;
-  /** Groups of routes that require a header; none unless given, because the platform passes on no secrets. */
+  /**
+   * Groups of routes that require a header. Unless given, predictions and health require none, because the platform
+   * passes on no secrets, and redirects require those of the `Triton`'s `security`.
+   */
   readonly restrictions?: Restrictions;
   /** Encrypts connections; no encryption unless given. */
   readonly tls?: TlsOptions;
@@ -80,23 +83,29 @@ export function vertexAi(options: VertexAiOptions): Frontend {
   const portHint = "vertexAi({ port })";
   return new CloudFrontend({ name: "vertex-ai", port, address, portHint, tls, limits }, async (service) => {
     const model = await defaultModel(service, options.defaultModel);
-    const routes = v2Handler(service, {
-      metrics: true,
-      maxInputSizeName: "vertexAi({ maxInputSize })",
-      maxInputSize: options.maxInputSize,
-      restrictions: options.restrictions ?? {},
+    const { maxInputSize, restrictions } = options;
+    const v2 = { metrics: true, maxInputSizeName: "vertexAi({ maxInputSize })", maxInputSize };
+    return vertexAiHandler({
+      model,
+      predict,
+      health,
+      routes: v2Handler(service, { ...v2, restrictions: restrictions ?? {} }),
+      redirected: v2Handler(service, { ...v2, restrictions: restrictions ?? service.restrictions }),
     });
-    return vertexAiHandler(routes, { model, predict, health });
   });
 }
 
-interface Routes {
+interface Endpoint {
   readonly model: string;
   readonly predict: RegExp;
   readonly health: RegExp;
+  /** Answers health checks and predictions of the default model. */
+  readonly routes: V2Handler;
+  /** Answers redirects, which can name restricted routes. */
+  readonly redirected: V2Handler;
 }
 
-function vertexAiHandler(routes: V2Handler, { model, predict, health }: Routes): V2Handler {
+function vertexAiHandler({ model, predict, health, routes, redirected }: Endpoint): V2Handler {
   return answerErrors(async (request) => {
     if (health.test(request.path)) {
       return routes(new RewrittenRequest(request, { method: "GET", path: "/v2/health/ready" }));
@@ -108,7 +117,8 @@ function vertexAiHandler(routes: V2Handler, { model, predict, health }: Routes):
     const target = redirect === undefined ? { method: request.method } : redirectTo(path);
     if ("refusal" in target) return emptyResponse(target.refusal, "text/plain");
     const rewritten = { method: target.method, path, rawHeaders: BINARY.headersOf(request) };
-    const response = await routes(new RewrittenRequest(request, rewritten));
+    const answer = redirect === undefined ? routes : redirected;
+    const response = await answer(new RewrittenRequest(request, rewritten));
     return response && BINARY.typed(response);
   });
 }

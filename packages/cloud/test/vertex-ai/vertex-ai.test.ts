@@ -1,5 +1,5 @@
 import { sample, Triton } from "@tritonjs/core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type VertexAiOptions, vertexAi } from "../../src/index.js";
 
 const ROUTES = {
@@ -23,13 +23,15 @@ async function open(triton: Triton, options: Partial<VertexAiOptions> = {}) {
 
 const request = JSON.stringify({ inputs: [{ name: "x", datatype: "FP32", shape: [2], data: [1, 2] }] });
 
+const TOKEN = { "triton-access-token": "secret" };
+
 describe("a server with two models", () => {
-  const triton = new Triton();
+  const triton = new Triton({ security: { accessToken: TOKEN["triton-access-token"] } });
   let root: string;
   const predict = (body: string | Buffer<ArrayBuffer>, headers: Record<string, string> = {}) =>
     fetch(`${root}${ROUTES.predictRoute}`, { method: "POST", body, headers });
-  const redirect = (path: string, body: string | Buffer<ArrayBuffer> = "") =>
-    predict(body, { "X-Vertex-Ai-Triton-Redirect": path }).then(({ status }) => status);
+  const redirect = (path: string, headers: Record<string, string> = {}) =>
+    predict("", { ...headers, "X-Vertex-Ai-Triton-Redirect": path }).then(({ status }) => status);
 
   beforeAll(async () => {
     bindDouble(triton, "double");
@@ -71,8 +73,45 @@ describe("a server with two models", () => {
     ["v2/logging", 400],
     ["v2/trace/setting", 400],
     ["", 400],
-  ])("answers a redirect to %j with %i", async (path, status) => {
+  ])("answers a redirect with the access token to %j with %i", async (path, status) => {
+    expect(await redirect(path, TOKEN)).toBe(status);
+  });
+
+  it.each([
+    ["metrics", 200],
+    ["v2/models/other/config", 200],
+    ["v2/models/stats", 403],
+    ["v2/repository/index", 403],
+    ["v2/systemsharedmemory/status", 403],
+    ["v2/systemsharedmemory/region/a/status", 403],
+    ["v2/cudasharedmemory/status", 403],
+  ])("answers a redirect without the token to %j with %i", async (path, status) => {
     expect(await redirect(path)).toBe(status);
+    expect(await redirect(path, { "triton-access-token": "guess" })).toBe(status);
+  });
+
+  it("needs other headers for redirects, or none, with restrictions of its own", async () => {
+    const open = async (restrictions: VertexAiOptions["restrictions"]) => {
+      const frontend = vertexAi({
+        port: 0,
+        address: "127.0.0.1",
+        ...ROUTES,
+        defaultModel: "double",
+        restrictions,
+      });
+      const { url } = await frontend.start(triton.service);
+      onTestFinished(() => frontend.stop());
+      return async (headers = {}) =>
+        (
+          await fetch(`${url}${ROUTES.predictRoute}`, {
+            method: "POST",
+            headers: { ...headers, "X-Vertex-Ai-Triton-Redirect": "v2/repository/index" },
+          })
+        ).status;
+    };
+    expect(await (await open({}))()).toBe(200);
+    const ask = await open({ "model-repository": { header: "key", value: "mine" } });
+    expect([await ask(TOKEN), await ask({ key: "mine" })]).toEqual([403, 200]);
   });
 
   it("refuses redirects of other methods, and other paths", async () => {

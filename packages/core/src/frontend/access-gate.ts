@@ -1,11 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { TritonError } from "@tritonjs/protocol";
-import {
-  type AccessGroup,
-  checkGroups,
-  type EndpointGroup,
-  type Restrictions,
-} from "../service/restrictions.js";
+import { type AccessGroup, checkGroups, type Restrictions } from "../service/restrictions.js";
 
 /** Decides which callers may use which group of operations, for every transport. */
 export class AccessGate {
@@ -31,7 +26,7 @@ export class AccessGate {
   }
 
   /** True if the group is restricted. */
-  guards(group: EndpointGroup): boolean {
+  guards(group: AccessGroup): boolean {
     return this.#guards.has(group);
   }
 

@@ -1,3 +1,4 @@
+import { disableTelemetry } from "../backends/onnxruntime/disable-telemetry.js";
 import { changedGroups } from "../binding/instance-changes.js";
 import { resolveSecurity } from "../frontend/security.js";
 import { ModelRegistry } from "../model/registry.js";
@@ -33,7 +34,9 @@ export interface ServerParts {
 
 /** Makes the parts of a server and connects them. Loading the models of its repository begins. */
 export function assembleServer(options: TritonOptions): ServerParts {
-  const { accessToken, restrictions } = resolveSecurity(options.security);
+  // Models of all kinds may run ONNX Runtime: Python models, JavaScript models, callbacks.
+  disableTelemetry();
+  const { accessToken, restrictions, allowedHosts } = resolveSecurity(options.security);
   const log = createLog(options);
   const registry = new ModelRegistry(options.modelNamespacing);
   const models = new ModelsOfServer(options, registry, log.log, () => metrics.registry);
@@ -88,6 +91,7 @@ export function assembleServer(options: TritonOptions): ServerParts {
     sharedMemory,
     requestMemory,
     restrictions,
+    allowedHosts,
     authentication,
     inspector,
     metrics,

@@ -20,7 +20,7 @@ import type { Authentication } from "./authentication.js";
 import type { ServerInspector } from "./inspect/server-inspector.js";
 import type { LoadReport } from "./load-report.js";
 import type { ModelReadiness } from "./model-readiness.js";
-import type { Restrictions } from "./restrictions.js";
+import type { AllowedHosts, Restrictions } from "./restrictions.js";
 import type { ServiceChange } from "./service-watch.js";
 
 /** The properties of a ready model version that decoders use. */
@@ -91,6 +91,8 @@ export interface InferenceService {
   readonly requestMemory: RequestMemory;
   /** Restrictions of groups of operations, for frontends without restrictions of their own. */
   readonly restrictions: Restrictions;
+  /** Names under which browsers may use the server; none unless given. */
+  readonly allowedHosts?: AllowedHosts;
   /** Authenticates the requests of all frontends; undefined if every client is accepted. */
   readonly authentication?: Authentication | undefined;
   /** State of all models for operators. It is not part of the protocol. */

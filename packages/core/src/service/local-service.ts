@@ -28,7 +28,7 @@ import { type LoadReport, loadReportOf } from "./load-report.js";
 import { type ModelReadiness, modelReadiness, saysReady } from "./model-readiness.js";
 import { PinnedVersion, type PinOwner } from "./pinned-version.js";
 import { RefusalLine } from "./refusal-line.js";
-import type { Restrictions } from "./restrictions.js";
+import type { AllowedHosts, Restrictions } from "./restrictions.js";
 import { serverExtensions } from "./server-extensions.js";
 import { type ServiceChange, ServiceWatch } from "./service-watch.js";
 
@@ -50,6 +50,7 @@ export interface ServiceParts {
   readonly sharedMemory: SharedMemory;
   readonly requestMemory: RequestMemory;
   readonly restrictions: Restrictions;
+  readonly allowedHosts: AllowedHosts;
   readonly authentication: Authentication | undefined;
   readonly inspector: ServerInspector;
   readonly metrics: MetricsPage;
@@ -67,6 +68,7 @@ export class LocalService implements InferenceService {
   readonly sharedMemory: SharedMemory;
   readonly requestMemory: RequestMemory;
   readonly restrictions: Restrictions;
+  readonly allowedHosts: AllowedHosts;
   readonly authentication: Authentication | undefined;
   readonly inspector: ServerInspector;
   readonly #parts: ServiceParts;
@@ -89,6 +91,7 @@ export class LocalService implements InferenceService {
     this.sharedMemory = parts.sharedMemory;
     this.requestMemory = parts.requestMemory;
     this.restrictions = parts.restrictions;
+    this.allowedHosts = parts.allowedHosts;
     this.authentication = parts.authentication;
     this.inspector = parts.inspector;
     this.#registry = parts.registry;

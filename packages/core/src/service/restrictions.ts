@@ -31,6 +31,12 @@ export interface Restriction {
 export type Restrictions = Readonly<Partial<Record<EndpointGroup, Restriction>>>;
 
 /**
+ * Names under which browsers may use a server: `"triton.example.com"`, or `".example.com"` for that name and all names
+ * below it. `true` allows all names, and pages of all sites.
+ */
+export type AllowedHosts = true | readonly string[];
+
+/**
  * Checks that all names are groups of operations, and returns them.
  *
  * @throws TritonError INVALID_ARG that lists the unknown names.

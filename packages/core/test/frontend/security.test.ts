@@ -27,6 +27,7 @@ describe("the security options of a server", () => {
     expect(resolveSecurity({ restrictedEndpoints: [] })).toEqual({
       accessToken: undefined,
       restrictions: {},
+      allowedHosts: [],
     });
   });
 

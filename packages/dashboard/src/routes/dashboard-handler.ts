@@ -30,7 +30,7 @@ export function dashboardHandler(
   }
   const { path, intervalMs = INTERVAL_MS, configuration = {} } = options;
   const restrictions = options.restrictions ?? service.restrictions;
-  const access = new PageAccess(restrictions);
+  const access = new PageAccess(service, restrictions);
   const viewers = new Viewers(service, inspector, intervalMs);
   const v2 = fetchHandler({ service }, { prefix: path, restrictions });
   service.mount?.({ drain: () => viewers.close(), end: () => {} });

@@ -62,7 +62,7 @@ export class ThreadPool {
   }
 
   #start(service: InferenceService): void {
-    const { log: _, authentication, sharedMemory, requestMemory, restrictions } = service;
+    const { log: _, authentication, sharedMemory, requestMemory, restrictions, allowedHosts } = service;
     const state = new ServiceState(service, (change) => {
       for (const thread of this.#threads) thread.change(change);
     });
@@ -74,6 +74,7 @@ export class ThreadPool {
       metadata: service.serverMetadata(),
       namespacing: service.namespacing ?? false,
       restrictions,
+      ...(allowedHosts !== undefined && { allowedHosts }),
       authentication: authentication && {
         challenge: authentication.challenge,
         publicEndpoints: authentication.publicEndpoints,

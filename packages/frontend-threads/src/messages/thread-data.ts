@@ -1,6 +1,6 @@
 import type { MessagePort } from "node:worker_threads";
 import type { RequestMemoryOptions } from "@tritonjs/core";
-import type { Restrictions, ServiceChange } from "@tritonjs/core/frontend";
+import type { AllowedHosts, Restrictions, ServiceChange } from "@tritonjs/core/frontend";
 import type { AccessGroup } from "@tritonjs/core/types";
 import type { ServerMetadata } from "@tritonjs/protocol";
 import type { LinkEnd } from "../link/thread-link.js";
@@ -23,6 +23,7 @@ export interface ServiceData {
   readonly metadata: ServerMetadata;
   readonly namespacing: boolean;
   readonly restrictions: Restrictions;
+  readonly allowedHosts?: AllowedHosts;
   /** Undefined if every client is accepted. */
   readonly authentication:
     | { readonly challenge: string; readonly publicEndpoints: readonly AccessGroup[] }

@@ -1,5 +1,6 @@
 import type { QueueSnapshot } from "@tritonjs/core";
 import {
+  type AllowedHosts,
   Authentication,
   type InferenceService,
   type LoadReport,
@@ -42,6 +43,7 @@ export class MirroredService implements InferenceService {
   readonly sharedMemory: MirroredSharedMemory;
   readonly requestMemory: RequestMemory;
   readonly restrictions: Restrictions;
+  readonly allowedHosts: AllowedHosts;
   readonly authentication: Authentication | undefined;
   readonly #control: Control;
   readonly #metadata: ServerMetadata;
@@ -55,6 +57,7 @@ export class MirroredService implements InferenceService {
     this.#metadata = data.metadata;
     this.#server = data.state.server!;
     this.restrictions = data.restrictions;
+    this.allowedHosts = data.allowedHosts ?? [];
     this.log = new MirroredLog(control, this.#server.log);
     this.tracing = data.traces ? new MirroredTracing(control, this.log, data.timeOrigin) : undefined;
     this.sharedMemory = new MirroredSharedMemory(data.allowsSharedMemory, data.regionUsers, control);

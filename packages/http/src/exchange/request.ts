@@ -11,6 +11,8 @@ export interface V2Request {
   readonly scheme: "http" | "https";
   /** Address of the peer; undefined where the server does not report it. */
   readonly remoteAddress: string | undefined;
+  /** `Access-Control-Allow-Origin`, where the application around the routes has already put it into the answer. */
+  readonly grantedOrigin?: string | undefined;
   /** True when the client has left. */
   readonly gone: boolean;
   /**

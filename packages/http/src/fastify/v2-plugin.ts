@@ -1,7 +1,9 @@
+import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
-import { checkOptionNames, type InferenceService } from "@tritonjs/core/frontend";
+import { checkOptionNames, type InferenceService, isLoopback } from "@tritonjs/core/frontend";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
 import { NodeV2Request } from "../node/node-request.js";
+import { withAllowedHosts } from "../v2/allowed-hosts.js";
 import { V2_OPTION_KEYS, type V2Handler, type V2Options, v2Handler } from "../v2/v2-handler.js";
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "./fastify.js";
 
@@ -38,10 +40,23 @@ const PLUGIN_OPTION_KEYS = [
 export const v2Plugin: FastifyPluginCallback<V2PluginOptions> = (app, options, done) => {
   checkOptionNames("v2Plugin", options, PLUGIN_OPTION_KEYS);
   const service = options.service ?? options.triton.service;
+  const loopback = listensOnLoopback(app);
   const handler = v2Handler(service, { maxInputSizeName: "v2Plugin's option maxInputSize", ...options });
-  mountHandler(app, handler, ["/v2", "/v2/*", ...(options.metrics ? ["/metrics"] : [])]);
+  const urls = ["/v2", "/v2/*", ...(options.metrics ? ["/metrics"] : [])];
+  mountHandler(app, withAllowedHosts(handler, service.allowedHosts, loopback), urls);
   done();
 };
+
+/** A function that says whether an application listens only on loopback addresses. False until it listens. */
+export function listensOnLoopback(app: FastifyInstance): () => boolean {
+  let loopback = false;
+  app.addHook("onListen", (done) => {
+    const addresses: readonly (AddressInfo | string)[] = app.addresses();
+    loopback = addresses.every((one) => typeof one !== "string" && isLoopback(one.address));
+    done();
+  });
+  return () => loopback;
+}
 
 /**
  * Adds a handler to an application, which from then on reads no request bodies.
@@ -79,10 +94,17 @@ export function fastifyHandler(handler: V2Handler, prefix = ""): FastifyHandler 
 /** A request that fastify received. Its body has not been read yet. */
 class FastifyV2Request extends NodeV2Request {
   readonly #request: FastifyRequest;
+  readonly #reply: FastifyReply;
 
   constructor(request: FastifyRequest, reply: FastifyReply, prefix: string) {
     super(request.raw, reply.raw, prefix);
     this.#request = request;
+    this.#reply = reply;
+  }
+
+  /** Plugins such as @fastify/cors set headers of the reply. */
+  override get grantedOrigin(): string | undefined {
+    return this.#reply.getHeader("access-control-allow-origin")?.toString();
   }
 
   override get scheme(): "http" | "https" {

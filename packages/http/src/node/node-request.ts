@@ -29,6 +29,11 @@ export class NodeV2Request implements V2Request {
     return this.#incoming.socket.remoteAddress;
   }
 
+  /** An application sets it before it calls the routes; a server of ours never does. */
+  get grantedOrigin(): string | undefined {
+    return this.#outgoing.getHeader("access-control-allow-origin")?.toString();
+  }
+
   get gone(): boolean {
     return this.#outgoing.destroyed;
   }

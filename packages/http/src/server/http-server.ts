@@ -3,7 +3,7 @@ import { checkOptionNames, keyList, type TlsOptions, type WebPages } from "@trit
 import type { FastifyServerOptions } from "../fastify/fastify.js";
 import { withLandingPage } from "../pages/landing-page.js";
 import { withPages } from "../pages/serve-pages.js";
-import { type CorsOptions, withCors } from "../v2/cors.js";
+import { type CorsOptions, listedOrigins, withCors } from "../v2/cors.js";
 import { V2_OPTION_KEYS, type V2Options, v2Handler } from "../v2/v2-handler.js";
 import { HTTP_LIMIT_KEYS, type HttpLimits } from "./http-limits.js";
 import { ListeningFrontend } from "./listening-frontend.js";
@@ -74,7 +74,11 @@ export function http(options: HttpOptions = {}): Frontend {
       threaded: () => (stays ? undefined : { ...options, port, address, reusePort, ...shown(landing) }),
     },
     (service) => {
-      const routes = v2Handler(service, { maxInputSizeName: "http({ maxInputSize })", ...v2 });
+      const routes = v2Handler(
+        service,
+        { maxInputSizeName: "http({ maxInputSize })", ...v2 },
+        listedOrigins(cors),
+      );
       const handler = withCors(routes, cors);
       if (pages !== undefined) return withPages(handler, service, pages);
       return landing === undefined ? handler : withLandingPage(handler, landing);

@@ -1,13 +1,14 @@
 import { lookup } from "node:dns/promises";
 import { createServer, type Server as HttpServer, type RequestListener } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import { createServer as createSocketServer, type Server, type Socket } from "node:net";
+import { type AddressInfo, createServer as createSocketServer, type Server, type Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import type { Frontend } from "@tritonjs/core";
 import {
   acceptFaults,
   type FrontendAddress,
   type InferenceService,
+  isLoopback,
   listenOnAll,
   type ResolvedTlsOptions,
   resolveTls,
@@ -18,6 +19,7 @@ import {
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import type { FastifyServerOptions } from "../fastify/fastify.js";
 import { answerDirectly } from "../node/direct-listener.js";
+import { withAllowedHosts } from "../v2/allowed-hosts.js";
 import type { V2Handler } from "../v2/v2-handler.js";
 import { answerExpectation } from "./answer-expectation.js";
 import { answerClientError, type ClientErrorBody } from "./client-error.js";
@@ -36,7 +38,7 @@ export interface ListenOptions {
   readonly tls?: TlsOptions;
   readonly limits?: Partial<HttpLimits>;
   readonly logger?: FastifyServerOptions["logger"];
-  /** Body of the answer to a request that could not be parsed; Triton's form unless given. */
+  /** Body of the answer to a request that could not be parsed, or to another host; Triton's form unless given. */
   readonly clientErrorBody?: ClientErrorBody;
   /** Options with which `http()` makes the same frontend in another thread; undefined if it cannot. */
   readonly threaded?: () => ThreadedFrontendOptions | undefined;
@@ -74,7 +76,16 @@ export class ListeningFrontend implements Frontend {
 
   async start(service: InferenceService): Promise<FrontendAddress> {
     const { address, reusePort = false, tls, limits, logger = false, clientErrorBody } = this.#options;
-    const listener = await listenerOf(this.#handlerOf(service), logger);
+    let loopback = isLoopback(address);
+    const { allowedHosts = [] } = service;
+    const handler = withAllowedHosts(
+      this.#handlerOf(service),
+      // The address may be a name that the program gave this machine.
+      allowedHosts === true || address.includes(":") ? allowedHosts : [...allowedHosts, address],
+      () => loopback,
+      clientErrorBody,
+    );
+    const listener = await listenerOf(handler, logger);
     const resolved = tls && resolveTls(tls, createSecureContext);
     let connections: OpenConnections | undefined;
     // The first server gets all connections, and can end all of them when it stops.
@@ -95,6 +106,7 @@ export class ListeningFrontend implements Frontend {
       connections = open;
       return server;
     });
+    loopback = servers.every((server) => isLoopback((server.address() as AddressInfo).address));
     const onFault = acceptFaults(service.log, this.name);
     for (const server of servers) server.on("error", onFault);
     this.#servers = servers;

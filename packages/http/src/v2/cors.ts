@@ -87,6 +87,14 @@ function isPreflight(request: V2Request): boolean {
   return request.method === "OPTIONS" && firstHeader(request, "access-control-request-method") !== undefined;
 }
 
+/**
+ * A function that says whether the options list an origin. To allow all origins is not to trust them: their pages may
+ * not change the server.
+ */
+export function listedOrigins(cors: CorsOptions | undefined): ((origin: string) => boolean) | undefined {
+  return cors === undefined || cors.origins === true ? undefined : originRule(cors);
+}
+
 function originRule({ origins, credentials }: CorsOptions): (origin: string) => boolean {
   if (origins === true) {
     if (credentials) {

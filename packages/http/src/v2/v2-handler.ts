@@ -4,6 +4,7 @@ import {
   type InferenceService,
   keyList,
   type Restrictions,
+  SiteGuard,
 } from "@tritonjs/core/frontend";
 import type { LabelLookup } from "../encode/infer-response.js";
 import { ClientGone, ConnectionFault } from "../exchange/body-buffer.js";
@@ -55,8 +56,16 @@ export const V2_OPTION_KEYS = keyList<V2Options>({
 /** Answers one request with any path. Resolves to undefined when the client has left. */
 export type V2Handler = (request: V2Request) => Promise<V2Response | undefined>;
 
-/** Makes a handler of all routes over a service, for any kind of server. */
-export function v2Handler(service: InferenceService, options: V2Options = {}): V2Handler {
+/**
+ * Makes a handler of all routes over a service, for any kind of server.
+ *
+ * @param lists says whether pages of an origin may change the server; none may unless given
+ */
+export function v2Handler(
+  service: InferenceService,
+  options: V2Options = {},
+  lists?: (origin: string) => boolean,
+): V2Handler {
   const context: RouteContext = {
     service,
     maxInputSize: options.maxInputSize ?? DEFAULT_MAX_INPUT_SIZE,
@@ -64,6 +73,7 @@ export function v2Handler(service: InferenceService, options: V2Options = {}): V
     forwardedHeaders: headerPattern(options.headerForwardPattern),
   };
   const gate = new AccessGate(options.restrictions ?? service.restrictions);
+  const sites = new SiteGuard({ service, restrictions: options.restrictions, lists });
   const limitName = options.maxInputSizeName ?? "the option maxInputSize";
   const extraRoutes = [
     ...(options.openApi ? [openApiRoute] : []),
@@ -84,6 +94,8 @@ export function v2Handler(service: InferenceService, options: V2Options = {}): V
     if (missing !== undefined) {
       return faultResponse(403, `This API is restricted, expecting header '${missing}'`, "text/plain");
     }
+    const foreign = sites.fault(request, (header) => firstHeader(request, header), route.group);
+    if (foreign !== undefined) return faultResponse(403, foreign, route.errorType);
     if (!route.methods.some((method) => method === request.method)) {
       return faultResponse(405, "Method Not Allowed", route.errorType);
     }

@@ -1,6 +1,6 @@
 import { checkOptionNames, type InferenceService, keyList } from "@tritonjs/core/frontend";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
-import { type CorsOptions, withCors } from "../v2/cors.js";
+import { type CorsOptions, listedOrigins, withCors } from "../v2/cors.js";
 import { V2_OPTION_KEYS, type V2Handler, type V2Options, v2Handler } from "../v2/v2-handler.js";
 import { WebV2Request } from "./web-request.js";
 
@@ -40,10 +40,11 @@ export function fetchHandler(
 ): FetchHandler {
   checkOptionNames("fetchHandler()", options, FETCH_OPTION_KEYS);
   const { prefix = "", onError = console.error } = options;
-  const routes = v2Handler(target.service, {
-    maxInputSizeName: "fetchHandler(triton, { maxInputSize })",
-    ...options,
-  });
+  const routes = v2Handler(
+    target.service,
+    { maxInputSizeName: "fetchHandler(triton, { maxInputSize })", ...options },
+    listedOrigins(options.cors),
+  );
   return webHandler(withCors(routes, options.cors), prefix, onError);
 }
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FetchHandler } from "./fetch-handler.js";
-import { peerAddresses } from "./web-request.js";
+import { nodeSides } from "./web-request.js";
 
 const METHODS_WITHOUT_BODY = new Set(["GET", "HEAD"]);
 /** Methods that a `Request` cannot have. */
@@ -32,7 +32,8 @@ export function toNodeListener(handler: FetchHandler): NodeListener {
     try {
       const request = toRequest(incoming, left.signal);
       const { remoteAddress } = incoming.socket;
-      if (remoteAddress !== undefined) peerAddresses.set(request, remoteAddress);
+      const grantedOrigin = outgoing.getHeader("access-control-allow-origin")?.toString();
+      nodeSides.set(request, { remoteAddress, grantedOrigin });
       await write(await handler(request), outgoing, left.signal);
     } catch (error) {
       refuse(outgoing, error);

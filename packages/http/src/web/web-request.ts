@@ -2,8 +2,16 @@ import type { RequestShare } from "@tritonjs/core/frontend";
 import { BodyBuffer, ClientGone } from "../exchange/body-buffer.js";
 import type { V2Request } from "../exchange/request.js";
 
-/** Addresses of the peers of requests, where the server reports them: the web platform has no place for them. */
-export const peerAddresses = new WeakMap<Request, string>();
+/** What Node's server knows of a request, and the web platform has no place for. */
+interface NodeSide {
+  /** Address of the peer. */
+  readonly remoteAddress: string | undefined;
+  /** `Access-Control-Allow-Origin`, where the application has already put it into the answer. */
+  readonly grantedOrigin: string | undefined;
+}
+
+/** The Node side of requests that come from a server of Node. */
+export const nodeSides = new WeakMap<Request, NodeSide>();
 
 const NO_BYTES = new Uint8Array(0);
 
@@ -33,7 +41,11 @@ export class WebV2Request implements V2Request {
   }
 
   get remoteAddress(): string | undefined {
-    return peerAddresses.get(this.#request);
+    return nodeSides.get(this.#request)?.remoteAddress;
+  }
+
+  get grantedOrigin(): string | undefined {
+    return nodeSides.get(this.#request)?.grantedOrigin;
   }
 
   get gone(): boolean {

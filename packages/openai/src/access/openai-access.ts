@@ -60,6 +60,11 @@ export class OpenAiAccess {
     }
   }
 
+  /** True if the group needs a key or a header. */
+  guards(group: OpenAiGroup): boolean {
+    return this.#headers.has(group) || (this.#keys.length > 0 && !this.#public.has(group));
+  }
+
   /** @throws OpenAiError 401 for a missing or wrong key or header, 403 for a key of other groups */
   check(request: V2Request, group: OpenAiGroup): void {
     this.#checkKey(request, group);

@@ -19,6 +19,11 @@ export function errorBody(error: ErrorBody["error"]): ErrorBody {
   return { error, detail: error.message };
 }
 
+/** Makes the body of the refusal of a request that no endpoint has seen. */
+export function requestFaultBody(message: string) {
+  return { ...errorBody({ message, type: "invalid_request_error", param: null, code: null }) };
+}
+
 /** An error, ready to be answered or to be sent in a stream. */
 export interface ErrorAnswer {
   readonly status: number;

@@ -1,5 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 import { importUnbundled } from "../../unbundled.js";
+import { disableTelemetry } from "./disable-telemetry.js";
 
 /** The module `onnxruntime-node`. */
 export type Ort = typeof import("onnxruntime-node");
@@ -10,6 +11,7 @@ export type Ort = typeof import("onnxruntime-node");
  * @throws TritonError UNAVAILABLE when it is not installed, or does not load on this machine
  */
 export async function importOnnxRuntime(): Promise<Ort> {
+  disableTelemetry();
   try {
     return await importUnbundled<Ort>("onnxruntime-node");
   } catch (error) {

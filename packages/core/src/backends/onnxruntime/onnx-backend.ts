@@ -9,6 +9,7 @@ import { WorkerExecutor } from "../../instance/worker/worker-executor.js";
 import { describeInWorker } from "../describe-in-worker.js";
 import { chooseEngine } from "./choose-engine.js";
 import { describeOnnxModel, lacksShapes, readOnnxFile } from "./describe-model.js";
+import { disableTelemetry } from "./disable-telemetry.js";
 import { NativeModel } from "./native/native-model.js";
 import { describeSession } from "./native/native-session.js";
 import { ONNX_ENGINES, type OnnxRuntimeOptions } from "./options.js";
@@ -25,6 +26,8 @@ import type { SessionTensors } from "./session-tensors.js";
 export function onnxBackend(options: OnnxRuntimeOptions, ofModel: InstanceHosting = {}): Backend {
   const { model: given, onWarning, engine = "worker" } = options;
   assertEngine(engine);
+  // Before workers start, because they get copies of the environment.
+  disableTelemetry();
   const model = given instanceof URL ? fileURLToPath(given) : given;
   const warn = onWarning ?? ((message: string) => process.emitWarning(message, "TritonWarning"));
   let file: OnnxDescription | undefined;

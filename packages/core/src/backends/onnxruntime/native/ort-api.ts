@@ -1,5 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 import { ASYNC_STACK_BYTES, type Koffi, type NativeLibrary, requireKoffi } from "../../../koffi.js";
+import { disableTelemetry } from "../disable-telemetry.js";
 import { API_VERSION, C_FUNCTIONS, type CFunctions, KOFFI_TYPES, TABLE_LENGTH } from "./c-functions.js";
 import { ortLibraryFile } from "./library-file.js";
 
@@ -40,6 +41,7 @@ let loaded: OrtApi | undefined;
  * does not have {@link API_VERSION}; UNSUPPORTED when the program has limited the stack of koffi's calls
  */
 export function loadOrtApi(): OrtApi {
+  disableTelemetry();
   loaded ??= bindOrtApi(loadKoffi(), ortLibraryFile());
   return loaded;
 }
