@@ -67,8 +67,8 @@ describe("many requests to a full queue at once", () => {
     const { triton, model, waiting } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
     const settled: string[] = [];
     for (let i = 0; i < 20; i++) {
-      const turn = triton.service.model("echo", "").awaitRoom("");
-      void turn!.then(
+      const { turn } = triton.service.model("echo", "").awaitRoom("")!;
+      void turn.then(
         () => settled.push("taken"),
         () => settled.push("refused"),
       );

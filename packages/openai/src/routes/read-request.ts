@@ -27,10 +27,10 @@ export async function readRequest<T>(
  * Looks up the model of a request. While its queue is full, waits for the refusal's turn.
  *
  * @throws OpenAiError 404 for an unknown model; TritonError UNAVAILABLE for one that is not ready, or whose queue is
- * full
+ * full; TritonError CANCELLED when the client leaves meanwhile
  */
 export async function lookUpModel(
-  { service, requestId }: OpenAiExchange,
+  { service, request, requestId }: OpenAiExchange,
   name: string,
 ): Promise<PinnedModel> {
   let pinned: PinnedModel;
@@ -40,7 +40,11 @@ export async function lookUpModel(
     if (!TritonError.is(error) || error.code !== "NOT_FOUND") throw error;
     throw unknownModel(name, error);
   }
-  await pinned.awaitRoom(requestId);
+  const wait = pinned.awaitRoom(requestId);
+  if (wait !== undefined) {
+    const stopWatching = request.onGone(() => wait.leave());
+    await wait.turn.finally(stopWatching);
+  }
   return pinned;
 }
 
