@@ -154,7 +154,8 @@ export class RefusalLine {
   #wait(): void {
     this.#isTicking = true;
     this.#tickMs = Math.max(SHORTEST_TICK_MS, LOT / this.#refusalsPerMs);
-    this.#clock.setTimer(this.#tickMs, () => this.#tick());
+    // Deferred: a batch that ended in the same turn of the event loop first gives its room to the newest requests.
+    this.#clock.setTimer(this.#tickMs, () => this.#clock.defer(() => this.#tick()));
   }
 
   get #refusalsPerMs(): number {
