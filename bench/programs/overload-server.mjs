@@ -44,8 +44,4 @@ async function capacity(seconds) {
   return (answers * 1000) / (performance.now() - start);
 }
 
-answerCalls({
-  urls: () => ({ http: addresses.http.url, grpc: addresses.grpc.url }),
-  capacity,
-  quit: () => process.exit(),
-});
+answerCalls({ urls: () => ({ http: addresses.http.url, grpc: addresses.grpc.url }), capacity });
