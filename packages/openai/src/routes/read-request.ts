@@ -1,4 +1,5 @@
 import type { PinnedModel } from "@tritonjs/core/frontend";
+import { ClientGone } from "@tritonjs/http/frontend";
 import { TritonError } from "@tritonjs/protocol";
 import { readJsonObject } from "../body/read-body.js";
 import { OpenAiError } from "../errors/openai-error.js";
@@ -27,7 +28,7 @@ export async function readRequest<T>(
  * Looks up the model of a request. While its queue is full, waits for the refusal's turn.
  *
  * @throws OpenAiError 404 for an unknown model; TritonError UNAVAILABLE for one that is not ready, or whose queue is
- * full; TritonError CANCELLED when the client leaves meanwhile
+ * full; ClientGone when the client leaves meanwhile
  */
 export async function lookUpModel(
   { service, request, requestId }: OpenAiExchange,
@@ -43,7 +44,13 @@ export async function lookUpModel(
   const wait = pinned.awaitRoom(requestId);
   if (wait !== undefined) {
     const stopWatching = request.onGone(() => wait.leave());
-    await wait.turn.finally(stopWatching);
+    try {
+      await wait.turn;
+    } catch (refusal) {
+      throw request.gone ? new ClientGone(refusal) : refusal;
+    } finally {
+      stopWatching();
+    }
   }
   return pinned;
 }
