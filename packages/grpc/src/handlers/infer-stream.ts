@@ -97,6 +97,7 @@ class InferStream {
     try {
       this.#context.shutdown.refuseIfBegun();
       model = this.#context.service.model(message.modelName, message.modelVersion);
+      if (this.#reportFormat !== undefined) this.#lastModel = model;
       const wait = mayWait(message) ? model.awaitRoom(message.id) : undefined;
       if (wait === undefined) this.#accept(message, model, share);
       else void this.#awaitRoom(wait, message, model, share);
@@ -137,29 +138,25 @@ class InferStream {
   /** Passes a request to its model. An overloaded model's refusal goes out at its turn. */
   #accept(message: RequestMessage, model: PinnedModel, share: RequestShare): void {
     const place = this.#placeFor(model);
-    if (this.#reportFormat !== undefined) this.#lastModel = model;
     try {
       this.#infer(message, model, place, share);
     } catch (error) {
       const isRefusal = TritonError.is(error) && error.code === "UNAVAILABLE";
       const turn = isRefusal && mayWait(message) ? this.#context.service.refusalTurn?.() : undefined;
-      share.release();
-      if (turn === undefined) this.#refuse(message, place, error);
-      else void this.#refuseInTurn(turn, message, place, error);
+      const refuse = (): void => {
+        share.release();
+        this.#refuse(message, place, error);
+      };
+      if (turn === undefined) refuse();
+      else {
+        this.#hold();
+        void turn.then(() => {
+          this.#release();
+          refuse();
+          this.#readOn();
+        });
+      }
     }
-  }
-
-  async #refuseInTurn(
-    turn: Promise<void>,
-    message: RequestMessage,
-    place: Place<StreamMessage> | undefined,
-    error: unknown,
-  ): Promise<void> {
-    this.#hold(undefined);
-    await turn;
-    this.#release();
-    this.#refuse(message, place, error);
-    this.#readOn();
   }
 
   /** The place of an answer of this model, or of an error without a model; undefined for a decoupled model. */
@@ -167,7 +164,8 @@ class InferStream {
     return model !== undefined && isDecoupled(model.config) ? undefined : this.#ordered.open();
   }
 
-  #hold(wait: RoomWait | undefined): void {
+  /** Stops reading, for a request that waits or for its refusal. */
+  #hold(wait?: RoomWait): void {
     this.#held = true;
     this.#wait = wait;
     this.#stream.pause();
@@ -178,6 +176,7 @@ class InferStream {
     this.#wait = undefined;
   }
 
+  /** Reads on, unless something else holds the stream up. The next request may be delivered before it returns. */
   #readOn(): void {
     if (!this.#ended && !this.#held && !this.#behind) this.#stream.resume();
   }
