@@ -154,7 +154,6 @@ export class RefusalLine {
   #wait(): void {
     this.#isTicking = true;
     this.#tickMs = Math.max(SHORTEST_TICK_MS, LOT / this.#refusalsPerMs);
-    // Deferred: a batch that ended in the same turn of the event loop first gives its room to the newest requests.
     this.#clock.setTimer(this.#tickMs, () => this.#clock.defer(() => this.#tick()));
   }
 
@@ -163,7 +162,22 @@ export class RefusalLine {
     return Math.max(LOT / (SHORTEST_TICK_MS * this.#slowness), this.#count / longestWaitMs);
   }
 
+  /**
+   * Room that a batch has left in this turn of the event loop goes to the newest requests first. They have to be in
+   * their queue before the oldest look for room.
+   */
   #tick(): void {
+    let hasRoom = false;
+    for (const [queue, list] of this.#waiting) {
+      if (queue === undefined || queue.freePlaces === 0) continue;
+      hasRoom = true;
+      this.#fill(queue, list);
+    }
+    if (hasRoom) this.#clock.defer(() => this.#sendLot());
+    else this.#sendLot();
+  }
+
+  #sendLot(): void {
     this.#isTicking = false;
     const lot = Math.ceil(this.#refusalsPerMs * this.#tickMs);
     const utilization = this.#utilization();
