@@ -67,8 +67,8 @@ describe("many requests to a full queue at once", () => {
     const { triton, model, waiting } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
     const settled: string[] = [];
     for (let i = 0; i < 20; i++) {
-      const turn = triton.service.model("echo", "").awaitRoom("");
-      void turn!.then(
+      const { turn } = triton.service.model("echo", "").awaitRoom("")!;
+      void turn.then(
         () => settled.push("taken"),
         () => settled.push("refused"),
       );
@@ -80,6 +80,62 @@ describe("many requests to a full queue at once", () => {
     expect(settled.slice(0, 8)).toEqual(Array(8).fill("refused"));
     expect(settled.at(-1)).toBe("taken");
     expect(triton.service.model("echo", "").awaitRoom("")).toBeUndefined();
+  });
+});
+
+describe("a request in the line at a full queue", () => {
+  it("leaves it when its client has gone, and is not counted as a rejection", async () => {
+    const { triton } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
+    const model = triton.service.model("echo", "");
+    const waits = Array.from({ length: 20 }, () => model.awaitRoom("")!);
+    const outcomes = Promise.allSettled(waits.map(({ turn }) => turn));
+    waits.at(-1)!.leave();
+    const reasons = (await outcomes).map((outcome) => outcome.status === "rejected" && outcome.reason.code);
+    expect(reasons).toEqual([...Array(19).fill("UNAVAILABLE"), "CANCELLED"]);
+    expect(await triton.service.metrics()).toContain(
+      'tritonjs_request_refused_total{model="echo",version="1"} 19\n',
+    );
+  });
+
+  it("is rejected when the server stops", async () => {
+    const { triton, model } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
+    const pinned = triton.service.model("echo", "");
+    const turns = Array.from({ length: 2000 }, () => pinned.awaitRoom("")!.turn);
+    const outcomes = Promise.allSettled(turns);
+    const closed = triton.close();
+    const reasons = (await outcomes).map(
+      (outcome) => outcome.status === "rejected" && outcome.reason.message,
+    );
+    expect(reasons.at(-1)).toBe("Server not ready");
+    model.releaseAll();
+    await closed;
+  });
+});
+
+describe("a stream of requests to a full queue", () => {
+  it("has an answer or a rejection for each of them, in order", async () => {
+    const { triton, model, client } = await served({ batcher: { defaultQueuePolicy: { maxQueueSize: 2 } } });
+    const requests = Array.from({ length: 60 }, (_, i) => ({
+      modelName: "echo",
+      id: `${i}`,
+      inputs: { x: { datatype: "INT32", shape: [1, 1], data: [i] } } as const,
+    }));
+    const ids: string[] = [];
+    let answered = 0;
+    for await (const { id, result, error } of client.streamInfer(requests)) {
+      ids.push(id);
+      if (result !== undefined) answered++;
+      else expect(error!.message).toContain(FULL);
+      // From here on the model answers.
+      if (ids.length === 20) {
+        model.held = false;
+        model.releaseAll();
+      }
+    }
+    expect(ids).toEqual(requests.map(({ id }) => id));
+    expect(answered).toBeGreaterThan(0);
+    const page = await triton.service.metrics();
+    expect(page).toContain(`tritonjs_request_refused_total{model="echo",version="1"} ${60 - answered}\n`);
   });
 });
 
@@ -126,5 +182,5 @@ async function served(config: ModelOptions) {
     fetch(`http://localhost:${addresses.http!.port}/v2/models/echo/${action}`, { method: "POST", body });
   const infer = () =>
     client.infer("echo", { inputs: { x: { datatype: "INT32", shape: [1, 1], data: [1] } }, id: "r1" });
-  return { triton, model, handle, waiting, post, infer };
+  return { triton, model, handle, waiting, post, infer, client };
 }

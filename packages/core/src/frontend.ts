@@ -66,6 +66,7 @@ export type {
   MountedFrontend,
   PinnedModel,
   ReadyModel,
+  RoomWait,
 } from "./service/inference-service.js";
 export type {
   ObservedActivity,

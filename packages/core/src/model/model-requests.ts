@@ -54,6 +54,8 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
   readonly #owner: RequestsOwner;
   readonly #cached: CachedModel | undefined;
   readonly #inflight = new InflightRequests();
+  /** Called after each request that is over, while requests wait for room in the queue. */
+  onSettled: (() => void) | undefined;
 
   constructor(owner: RequestsOwner) {
     this.#owner = owner;
@@ -149,6 +151,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
   /** Called by the requests when one of them is over. */
   settled(request: PendingRequest, error: TritonError | undefined): void {
     this.#inflight.delete(request);
+    this.onSettled?.();
     request.deadlineTimer?.cancel();
     if (request.trace !== undefined) this.#traced(request.trace, request, error);
     if (!request.executing) this.#owner.statistics.pendingCount--;
@@ -177,7 +180,12 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
    * requests without its queue.
    */
   get isFull(): boolean {
-    return this.#cached === undefined && this.#owner.scheduler.isFull?.() === true;
+    return this.#cached === undefined && this.freePlaces === 0;
+  }
+
+  /** Number of requests that the queue has room for; infinite without a limit. */
+  get freePlaces(): number {
+    return this.#owner.scheduler.freePlaces?.() ?? Number.POSITIVE_INFINITY;
   }
 
   /**
@@ -204,7 +212,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
       this.#failed(request, "REJECTED");
       return error;
     }
-    if (this.#owner.scheduler.isFull?.(request.priority) !== true) return error;
+    if (this.#owner.scheduler.freePlaces?.(request.priority) !== 0) return error;
     return queueFullError(request.id, this.#drainMs());
   }
 

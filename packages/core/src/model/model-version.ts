@@ -169,6 +169,16 @@ export class ModelVersion implements RegisteredVersion {
     return this.#requests.isFull;
   }
 
+  /** Number of requests that the queue has room for; infinite without a limit. */
+  get freePlaces(): number {
+    return this.#requests.freePlaces;
+  }
+
+  /** Called after each request that is over. Set while requests wait for room in the queue. */
+  set onSettled(listener: (() => void) | undefined) {
+    this.#requests.onSettled = listener;
+  }
+
   /** Counts the refusal of a request that finds the model full, and returns its error; undefined if there is room. */
   refusal(id: string): TritonError | undefined {
     return this.#requests.refusal(id);

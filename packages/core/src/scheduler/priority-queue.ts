@@ -7,7 +7,7 @@ import {
 import type { DeadlineQueue } from "../clock/deadline-queue.js";
 
 import type { PendingRequest } from "../request/pending-request.js";
-import { isBounded, isLevelFull, isQueueFull, levelOf, policyOf } from "./queue-limits.js";
+import { freePlacesOf, isBounded, levelOf, placesLeft, policyOf } from "./queue-limits.js";
 import { type QueueTotals, RequestQueue } from "./request-queue.js";
 
 /** Waiting requests in the order in which they run, as batches are formed from them. */
@@ -150,11 +150,11 @@ export class PriorityQueue implements QueuedRequestView {
     return this.#levels.reduce((sum, level) => sum + (level.priority <= priority ? level.own.rows : 0), 0);
   }
 
-  /** True if a request of this priority would be refused; without a priority, if any request would be. */
-  isFull(priority?: number): boolean {
-    if (!this.#bounded) return false;
+  /** Number of requests of this priority that have room; without a priority, of the priority with the most room. */
+  freePlaces(priority?: number): number {
+    if (!this.#bounded) return Number.POSITIVE_INFINITY;
     const sizeOf = (level: number) => this.#levels.find((one) => one.priority === level)?.shared.size ?? 0;
-    return isQueueFull(this.#batching, sizeOf, priority);
+    return freePlacesOf(this.#batching, sizeOf, priority);
   }
 
   /**
@@ -163,7 +163,7 @@ export class PriorityQueue implements QueuedRequestView {
    */
   push(request: PendingRequest): void {
     const level = this.#levelOf(request);
-    if (isLevelFull(level.policy, level.shared.size)) {
+    if (placesLeft(level.policy, level.shared.size) === 0) {
       throw queueFullError(request.id);
     }
     level.unexpired.push(request);

@@ -24,26 +24,28 @@ export function isBounded({
   return policies.some(({ maxQueueSize }) => maxQueueSize > 0);
 }
 
-/** True if a level with this number of waiting requests is full. */
-export function isLevelFull({ maxQueueSize }: ModelQueuePolicy, size: number): boolean {
-  return maxQueueSize > 0 && size >= maxQueueSize;
+/** Number of requests that a level has room for; infinite without a limit. */
+export function placesLeft({ maxQueueSize }: ModelQueuePolicy, size: number): number {
+  return maxQueueSize > 0 ? Math.max(0, maxQueueSize - size) : Number.POSITIVE_INFINITY;
 }
 
 /**
- * True if the level of this priority is full; without a priority, if all levels are.
+ * Number of requests that the level of this priority has room for; without a priority, that the level with the most
+ * room has.
  *
  * @param sizeOf returns the number of waiting requests of a level
  */
-export function isQueueFull(
+export function freePlacesOf(
   batching: ModelDynamicBatching,
   sizeOf: (level: number) => number,
   priority?: number,
-): boolean {
-  const isFull = (level: number) => isLevelFull(policyOf(batching, level), sizeOf(level));
-  if (priority !== undefined) return isFull(levelOf(batching, priority));
+): number {
+  const placesOf = (level: number) => placesLeft(policyOf(batching, level), sizeOf(level));
+  if (priority !== undefined) return placesOf(levelOf(batching, priority));
   const { priorityLevels } = batching;
+  let most = 0;
   for (let level = Math.min(1, priorityLevels); level <= priorityLevels; level++) {
-    if (!isFull(level)) return false;
+    most = Math.max(most, placesOf(level));
   }
-  return true;
+  return most;
 }

@@ -27,10 +27,10 @@ export interface Scheduler {
   /** Live sequences, for schedulers of sequences. */
   readonly sequences?: SequenceCounts;
   /**
-   * True if a request of this priority would be refused because the queue is full; without a priority, if any request
-   * would be. Schedulers without a limit omit this method.
+   * Number of requests of this priority that the queue has room for; without a priority, of the priority with the most
+   * room. Schedulers without a limit omit this method.
    */
-  isFull?(priority?: number): boolean;
+  freePlaces?(priority?: number): number;
   /** Refuses new requests from now on. Waiting requests still run. */
   stop(): void;
   /** Fails every waiting request. */

@@ -46,6 +46,17 @@ export interface MountedFrontend {
   end(): void;
 }
 
+/** The wait of a request that found a full queue. */
+export interface RoomWait {
+  /**
+   * Resolves when the queue has room. Rejects with UNAVAILABLE when it is the refusal's turn, and with CANCELLED after
+   * `leave`.
+   */
+  readonly turn: Promise<void>;
+  /** Ends the wait because the client has gone. Has no effect after the turn. */
+  leave(): void;
+}
+
 /**
  * The model version that one look-up has found. A frontend decodes a request with its configuration and passes the
  * request to the same version, so that a reload in between cannot mix two versions.
@@ -63,11 +74,11 @@ export interface PinnedModel extends ReadyModel {
   inService(): PinnedModel;
   /**
    * Checks whether the queue accepts requests, before a frontend decodes one. Returns undefined if it does. Otherwise
-   * it returns a promise for the refusal's turn, which rejects with UNAVAILABLE, or resolves if there is room by then.
+   * the request waits for room, and is refused at its turn.
    *
    * @param id id that the client gave the request; empty while it is unknown
    */
-  awaitRoom(id: string): Promise<void> | undefined;
+  awaitRoom(id: string): RoomWait | undefined;
   /**
    * Makes a request, checks it and queues it. When it throws, the request is refused and the handler is never called.
    * Otherwise the handler is called exactly once with `final`.

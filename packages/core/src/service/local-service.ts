@@ -119,6 +119,7 @@ export class LocalService implements InferenceService {
   drain(): void {
     this.#stopping = true;
     for (const frontend of this.#mounted) frontend.drain();
+    this.#pins.refusals.dissolve();
     for (const listener of this.#listeners) listener();
   }
 

@@ -3,7 +3,7 @@ import type { ModelConfig } from "@tritonjs/protocol";
 import type { ModelVersion } from "../model/model-version.js";
 import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
 import type { RequestHandle } from "../request/request-handle.js";
-import type { PinnedModel } from "./inference-service.js";
+import type { PinnedModel, RoomWait } from "./inference-service.js";
 import type { RefusalLine } from "./refusal-line.js";
 
 /** The parts of the service that a pin uses. */
@@ -53,8 +53,10 @@ export class PinnedVersion implements PinnedModel {
     return new PinnedVersion(this.#owner, found, this.#requested);
   }
 
-  awaitRoom(id: string): Promise<void> | undefined {
-    return this.#model.isFull ? this.#awaitRefusal(id) : undefined;
+  awaitRoom(id: string): RoomWait | undefined {
+    if (!this.#model.isFull) return undefined;
+    const { turn, leave } = this.#owner.refusals.placeFor(this.#model);
+    return { turn: turn.then(() => this.#assertRoom(id)), leave };
   }
 
   infer(init: InferInit, onResponse: ResponseHandler): RequestHandle {
@@ -62,8 +64,8 @@ export class PinnedVersion implements PinnedModel {
     return this.#model.send(init, onResponse);
   }
 
-  async #awaitRefusal(id: string): Promise<void> {
-    await this.#owner.refusals.turn();
+  /** @throws TritonError UNAVAILABLE if the queue is still full. */
+  #assertRoom(id: string): void {
     this.#owner.assertOpen();
     const refusal = this.inService().#model.refusal(id);
     if (refusal !== undefined) throw refusal;

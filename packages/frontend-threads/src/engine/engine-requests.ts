@@ -5,6 +5,7 @@ import type {
   RequestArrival,
   RequestHandle,
   RequestTrace,
+  RoomWait,
   WatchedVersion,
 } from "@tritonjs/core/frontend";
 import { errorWithoutStack, type ModelConfig, TritonError } from "@tritonjs/protocol";
@@ -41,6 +42,8 @@ export interface KnownVersions {
 /** One request of a thread. */
 class EngineRequest implements AnsweredRequest {
   handle: RequestHandle | undefined;
+  /** Set while the request waits at a full queue. */
+  wait: RoomWait | undefined;
   cancelled: TritonError | undefined;
   /** The client cannot take more responses for now. */
   paused = false;
@@ -86,6 +89,7 @@ export class EngineRequests {
     switch (frame.kind) {
       case KIND.cancel:
         request.cancelled = readFramedError(frame);
+        request.wait?.leave();
         request.handle?.cancel(request.cancelled);
         break;
       case KIND.pause:
@@ -116,7 +120,10 @@ export class EngineRequests {
   close(): void {
     this.#closed = true;
     const reason = errorWithoutStack("CANCELLED", "the frontend thread of the request has ended");
-    for (const { handle } of this.#requests.values()) handle?.cancel(reason);
+    for (const { handle, wait } of this.#requests.values()) {
+      wait?.leave();
+      handle?.cancel(reason);
+    }
     for (const trace of this.#traces.values()) trace.release();
     this.#traces.clear();
   }
@@ -147,10 +154,10 @@ export class EngineRequests {
     this.#requests.set(number, request);
     try {
       const pin = this.#pin(target, version);
-      const room = pin.awaitRoom(init.id);
-      if (room === undefined) this.#send(number, request, pin, init);
+      request.wait = pin.awaitRoom(init.id);
+      if (request.wait === undefined) this.#send(number, request, pin, init);
       else {
-        room.then(
+        request.wait.turn.then(
           () => this.#sendLater(number, request, pin, init),
           (error) => this.#refuse(number, request, error),
         );

@@ -3,6 +3,7 @@ import {
   type PinnedModel,
   RequestRegions,
   type RequestShare,
+  type RoomWait,
 } from "@tritonjs/core/frontend";
 import { type inference, inferencePath } from "@tritonjs/grpc-messages";
 import { isDecoupled, isTimeout, TritonError } from "@tritonjs/protocol";
@@ -13,7 +14,7 @@ import { encodeEmptyFinal, encodeRefusal, encodeStreamReply } from "../encode/st
 import type { DuplexStream } from "../transport/call.js";
 import { duplex, type Method } from "../transport/method.js";
 import { GrpcSampler } from "./grpc-trace.js";
-import type { InferHandlerContext } from "./infer.js";
+import { type InferHandlerContext, mayWait } from "./infer.js";
 import { OpenRequests } from "./open-requests.js";
 import { OrderedStreamResponses, type Place } from "./ordered-responses.js";
 import { reportFormat, reportLoad } from "./report-load.js";
@@ -58,6 +59,9 @@ class InferStream {
   #lastModel: PinnedModel | undefined;
   #halfClosed = false;
   #behind = false;
+  /** True while a request waits at a full queue, or its refusal for its turn. */
+  #held = false;
+  #wait: RoomWait | undefined;
   #ended = false;
 
   constructor(stream: DuplexStream<RequestMessage, StreamMessage>, context: InferHandlerContext) {
@@ -89,22 +93,92 @@ class InferStream {
       share.release();
       return;
     }
-    // The error of an unknown model keeps its place in the order, like an answer of a model with one response per
-    // request.
-    let inOrder = true;
-    let place: Place<StreamMessage> | undefined;
+    let model: PinnedModel | undefined;
     try {
       this.#context.shutdown.refuseIfBegun();
-      const model = this.#context.service.model(message.modelName, message.modelVersion);
+      model = this.#context.service.model(message.modelName, message.modelVersion);
       if (this.#reportFormat !== undefined) this.#lastModel = model;
-      inOrder = !isDecoupled(model.config);
-      if (inOrder) place = this.#ordered.open();
-      this.#infer(message, model, place, share);
+      const wait = mayWait(message) ? model.awaitRoom(message.id) : undefined;
+      if (wait === undefined) this.#accept(message, model, share);
+      else void this.#awaitRoom(wait, message, model, share);
     } catch (error) {
       share.release();
-      if (inOrder) place ??= this.#ordered.open();
-      this.#refuse(message, place, error);
+      this.#refuse(message, this.#placeFor(model), error);
     }
+  }
+
+  /**
+   * Holds a request at a full queue. The stream reads no further requests meanwhile: the client gets back-pressure
+   * instead of one refusal after another.
+   */
+  async #awaitRoom(
+    wait: RoomWait,
+    message: RequestMessage,
+    model: PinnedModel,
+    share: RequestShare,
+  ): Promise<void> {
+    this.#hold(wait);
+    let current = model;
+    try {
+      await wait.turn;
+      current = model.inService();
+      this.#release();
+    } catch (error) {
+      this.#release();
+      share.release();
+      this.#refuse(message, this.#placeFor(current), error);
+      this.#readOn();
+      return;
+    }
+    if (this.#ended) share.release();
+    else this.#accept(message, current, share);
+    this.#readOn();
+  }
+
+  /** Passes a request to its model. An overloaded model's refusal goes out at its turn. */
+  #accept(message: RequestMessage, model: PinnedModel, share: RequestShare): void {
+    const place = this.#placeFor(model);
+    try {
+      this.#infer(message, model, place, share);
+    } catch (error) {
+      const isRefusal = TritonError.is(error) && error.code === "UNAVAILABLE";
+      const turn = isRefusal && mayWait(message) ? this.#context.service.refusalTurn?.() : undefined;
+      const refuse = (): void => {
+        share.release();
+        this.#refuse(message, place, error);
+      };
+      if (turn === undefined) refuse();
+      else {
+        this.#hold();
+        void turn.then(() => {
+          this.#release();
+          refuse();
+          this.#readOn();
+        });
+      }
+    }
+  }
+
+  /** The place of an answer of this model, or of an error without a model; undefined for a decoupled model. */
+  #placeFor(model: PinnedModel | undefined): Place<StreamMessage> | undefined {
+    return model !== undefined && isDecoupled(model.config) ? undefined : this.#ordered.open();
+  }
+
+  /** Stops reading, for a request that waits or for its refusal. */
+  #hold(wait?: RoomWait): void {
+    this.#held = true;
+    this.#wait = wait;
+    this.#stream.pause();
+  }
+
+  #release(): void {
+    this.#held = false;
+    this.#wait = undefined;
+  }
+
+  /** Reads on, unless something else holds the stream up. The next request may be delivered before it returns. */
+  #readOn(): void {
+    if (!this.#ended && !this.#held && !this.#behind) this.#stream.resume();
   }
 
   #refuse(message: RequestMessage, place: Place<StreamMessage> | undefined, error: unknown): void {
@@ -200,12 +274,12 @@ class InferStream {
 
   #catchUp(): void {
     this.#behind = false;
-    this.#stream.resume();
+    this.#readOn();
     for (const request of this.#open.sent()) request.resume();
   }
 
   #endIfDone(): void {
-    if (!this.#halfClosed || !this.#open.isEmpty) return;
+    if (!this.#halfClosed || this.#held || !this.#open.isEmpty) return;
     const model = this.#lastModel;
     if (model === undefined) this.#end();
     else
@@ -221,9 +295,10 @@ class InferStream {
     this.#giveUp();
   }
 
-  /** Cancels all requests in flight: the stream is over. */
+  /** Cancels all requests that wait or are in flight: the stream is over. */
   #giveUp(): void {
     this.#ended = true;
+    this.#wait?.leave();
     for (const request of this.#open.sent()) request.cancel();
   }
 }

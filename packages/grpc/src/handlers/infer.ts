@@ -56,11 +56,12 @@ function modelInfer(
   shutdown.refuseIfBegun();
   const model = service.model(message.modelName, message.modelVersion);
   refuseDecoupled(model);
-  const room = mayWait(message) ? model.awaitRoom(message.id) : undefined;
+  const wait = mayWait(message) ? model.awaitRoom(message.id) : undefined;
+  if (wait !== undefined) call.onClose(() => wait.leave());
   const answer =
-    room === undefined
+    wait === undefined
       ? inferOne(context, model, message, call, sampler)
-      : room.then(() => {
+      : wait.turn.then(() => {
           const current = model.inService();
           refuseDecoupled(current);
           return inferOne(context, current, message, call, sampler);
@@ -142,7 +143,7 @@ function inferOne(
  * True when a message may be kept until its refusal is sent. Large messages are rejected at once, which frees their
  * memory.
  */
-function mayWait(message: inference.ModelInferRequest): boolean {
+export function mayWait(message: inference.ModelInferRequest): boolean {
   return contentBytes(message) <= MOST_KEPT_BYTES;
 }
 

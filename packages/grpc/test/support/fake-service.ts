@@ -54,6 +54,8 @@ export class FakeService implements InferenceService {
   live = true;
   config: ModelConfig;
   labels: ReadonlyMap<string, readonly string[]> = new Map();
+  /** The wait of a request with this id; undefined while the model has room. */
+  awaitRoom: PinnedModel["awaitRoom"] = () => undefined;
   readonly #listeners = new Set<() => void>();
   #ready = true;
   #onInfer: (request: PendingRequest) => void;
@@ -114,7 +116,7 @@ export class FakeService implements InferenceService {
       config: this.config,
       labels: this.labels,
       inService: () => model,
-      awaitRoom: () => undefined,
+      awaitRoom: (id) => this.awaitRoom(id),
       infer: (init, onResponse) => {
         const request = Object.assign(new PendingRequest(init, name, onResponse), { modelVersion: version });
         this.requests.push(request);

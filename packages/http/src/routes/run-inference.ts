@@ -1,4 +1,4 @@
-import type { InferenceResponse, PinnedModel, ResponseHandler } from "@tritonjs/core/frontend";
+import type { InferenceResponse, PinnedModel, ResponseHandler, RoomWait } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
 import type { DecodedRequest } from "../decode/decoded-request.js";
 import { ClientGone } from "../exchange/body-buffer.js";
@@ -39,13 +39,26 @@ export function runSingle(
 
 /**
  * The turn of a refusal when the model's queue is full, to be awaited before the body is read: its content cannot
- * matter. Undefined while the queue has room. Rejects with UNAVAILABLE if the queue is still full at the turn.
+ * matter. Undefined while the queue has room. Rejects with UNAVAILABLE if the queue is still full at the turn, and with
+ * ClientGone when the client leaves.
  */
 export function turnAtFullQueue(exchange: Exchange, model: PinnedModel): Promise<void> | undefined {
-  return model.awaitRoom("")?.catch((refusal: unknown) => {
+  const wait = model.awaitRoom("");
+  return wait && turnOf(exchange, wait);
+}
+
+async function turnOf(exchange: Exchange, wait: RoomWait): Promise<void> {
+  const { request } = exchange;
+  const stopWatching = request.onGone(() => wait.leave());
+  try {
+    await wait.turn;
+  } catch (refusal) {
+    if (request.gone) throw new ClientGone(refusal);
     exchange.errorType = "application/json";
     throw refusal;
-  });
+  } finally {
+    stopWatching();
+  }
 }
 
 /** Works as `start`, but passes the error of a rejected request to `refuse`, at the turn of the refusal. */

@@ -58,6 +58,9 @@ export class IdentityService implements InferenceService {
   onRequest: ((request: PendingRequest) => void) | undefined;
   readonly #models: readonly ModelConfig[];
 
+  /** The wait of a request; undefined while the model has room. */
+  awaitRoom: PinnedModel["awaitRoom"] = () => undefined;
+
   constructor(...models: ModelConfig[]) {
     this.#models = models;
   }
@@ -101,7 +104,7 @@ export class IdentityService implements InferenceService {
       config,
       labels: new Map([["OUT", ["zero", "one"]]]),
       inService: () => model,
-      awaitRoom: () => undefined,
+      awaitRoom: (id) => this.awaitRoom(id),
       infer: (init, onResponse) => {
         const request = new PendingRequest(init, name, onResponse);
         this.requests.push(request);

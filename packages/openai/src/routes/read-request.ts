@@ -1,4 +1,5 @@
 import type { PinnedModel } from "@tritonjs/core/frontend";
+import { ClientGone } from "@tritonjs/http/frontend";
 import { TritonError } from "@tritonjs/protocol";
 import { readJsonObject } from "../body/read-body.js";
 import { OpenAiError } from "../errors/openai-error.js";
@@ -27,10 +28,10 @@ export async function readRequest<T>(
  * Looks up the model of a request. While its queue is full, waits for the refusal's turn.
  *
  * @throws OpenAiError 404 for an unknown model; TritonError UNAVAILABLE for one that is not ready, or whose queue is
- * full
+ * full; ClientGone when the client leaves meanwhile
  */
 export async function lookUpModel(
-  { service, requestId }: OpenAiExchange,
+  { service, request, requestId }: OpenAiExchange,
   name: string,
 ): Promise<PinnedModel> {
   let pinned: PinnedModel;
@@ -40,7 +41,17 @@ export async function lookUpModel(
     if (!TritonError.is(error) || error.code !== "NOT_FOUND") throw error;
     throw unknownModel(name, error);
   }
-  await pinned.awaitRoom(requestId);
+  const wait = pinned.awaitRoom(requestId);
+  if (wait !== undefined) {
+    const stopWatching = request.onGone(() => wait.leave());
+    try {
+      await wait.turn;
+    } catch (refusal) {
+      throw request.gone ? new ClientGone(refusal) : refusal;
+    } finally {
+      stopWatching();
+    }
+  }
   return pinned;
 }
 

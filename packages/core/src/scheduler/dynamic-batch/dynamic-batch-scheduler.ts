@@ -115,8 +115,8 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     return this.#alarm.isSet && this.#payload.state === "queued";
   }
 
-  isFull(priority?: number): boolean {
-    return this.#queue.isFull(priority);
+  freePlaces(priority?: number): number {
+    return this.#queue.freePlaces(priority);
   }
 
   enqueue(request: PendingRequest): void {

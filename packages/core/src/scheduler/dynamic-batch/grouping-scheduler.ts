@@ -9,7 +9,7 @@ import type { InstanceGroupListener } from "../../instance/instance-group-listen
 import type { PendingRequest } from "../../request/pending-request.js";
 import { ArrivalHold } from "../arrival-hold.js";
 import type { LevelStatus } from "../priority-queue.js";
-import { isQueueFull } from "../queue-limits.js";
+import { freePlacesOf } from "../queue-limits.js";
 import type { QueueTotals } from "../request-queue.js";
 import type { Scheduler } from "../scheduler.js";
 import { BatchersInTurn } from "./batcher-line.js";
@@ -77,9 +77,9 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
   }
 
   /** Size limits apply to all groups together. */
-  isFull(priority?: number): boolean {
+  freePlaces(priority?: number): number {
     const batching = this.config.dynamicBatching!;
-    return isQueueFull(batching, (level) => this.#levels.get(level)?.size ?? 0, priority);
+    return freePlacesOf(batching, (level) => this.#levels.get(level)?.size ?? 0, priority);
   }
 
   enqueue(request: PendingRequest): void {
