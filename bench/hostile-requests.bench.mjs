@@ -27,21 +27,37 @@ const infer = (model, datatype, piece, count = JSON_BYTES / piece.length) => ({
 const digitKeys = Array.from({ length: 200_000 }, (_, index) => `"${index}":1`).join(",");
 
 const bodies = {
-  "small objects": { path: "/v2/models/numbers/infer", body: `{"inputs":[${repeat('{"a":1},').slice(0, -1)}]}` },
+  "small objects": {
+    path: "/v2/models/numbers/infer",
+    body: `{"inputs":[${repeat('{"a":1},').slice(0, -1)}]}`,
+  },
   "empty arrays": { path: "/v2/models/numbers/infer", body: `{"inputs":[${repeat("[],").slice(0, -1)}]}` },
   "strings for BYTES": infer("texts", "BYTES", '"a",'),
   "strings for FP32": infer("numbers", "FP32", '"a",'),
   "strings behind a null": infer("texts", "BYTES", '"a",').body.replace('[{"name"', '[null,{"name"'),
-  "mixed strings": { ...infer("texts", "BYTES", '"a",'), body: infer("texts", "BYTES", '"a",').body.replace('"data":[', '"data":[null,') },
+  "mixed strings": {
+    ...infer("texts", "BYTES", '"a",'),
+    body: infer("texts", "BYTES", '"a",').body.replace('"data":[', '"data":[null,'),
+  },
   "numbers for FP32": infer("numbers", "FP32", "1,"),
   "numbers for BYTES": infer("texts", "BYTES", "1,"),
   "exponents for FP32": infer("numbers", "FP32", "1e1,"),
   "fractions for INT64": infer("integers", "INT64", "0.5,"),
   "large integers for INT64": infer("integers", "INT64", "9007199254740993,"),
   "booleans for BOOL": infer("booleans", "BOOL", "true,"),
-  "200,000 digit keys": { path: "/v2/models/numbers/infer", body: `{"parameters":{${digitKeys}},"inputs":[]}` },
-  "200,000 digit keys to generate": { path: "/v2/models/numbers/generate", body: `{${digitKeys}}`, plain: true },
-  "a long shape": { path: "/v2/models/numbers/infer", body: `{"inputs":[{"name":"x","datatype":"FP32","shape":[${repeat("1,").slice(0, -1)}],"data":[1]}]}` },
+  "200,000 digit keys": {
+    path: "/v2/models/numbers/infer",
+    body: `{"parameters":{${digitKeys}},"inputs":[]}`,
+  },
+  "200,000 digit keys to generate": {
+    path: "/v2/models/numbers/generate",
+    body: `{${digitKeys}}`,
+    plain: true,
+  },
+  "a long shape": {
+    path: "/v2/models/numbers/infer",
+    body: `{"inputs":[{"name":"x","datatype":"FP32","shape":[${repeat("1,").slice(0, -1)}],"data":[1]}]}`,
+  },
 };
 bodies["strings behind a null"] = { path: "/v2/models/texts/infer", body: bodies["strings behind a null"] };
 
@@ -81,8 +97,13 @@ function grpcMessage(field, bytes) {
     for (; value > 127; value = Math.floor(value / 128)) out.push((value % 128) | 128);
     return Buffer.from([...out, value]);
   };
-  const delimited = (number, content) => Buffer.concat([Buffer.of((number << 3) | 2), varint(content.length), content]);
-  const input = Buffer.concat([delimited(1, Buffer.from("x")), delimited(2, Buffer.from("FP32")), field(delimited, bytes)]);
+  const delimited = (number, content) =>
+    Buffer.concat([Buffer.of((number << 3) | 2), varint(content.length), content]);
+  const input = Buffer.concat([
+    delimited(1, Buffer.from("x")),
+    delimited(2, Buffer.from("FP32")),
+    field(delimited, bytes),
+  ]);
   const message = gzipSync(Buffer.concat([delimited(1, Buffer.from("numbers")), delimited(5, input)]));
   const head = Buffer.alloc(5);
   head[0] = 1;
@@ -91,9 +112,18 @@ function grpcMessage(field, bytes) {
 }
 
 const messages = {
-  "gRPC: 7 million dimensions": grpcMessage((delimited, bytes) => delimited(3, Buffer.alloc(bytes, 1)), JSON_BYTES),
-  "gRPC: 3.5 million unpacked dimensions": grpcMessage((_, bytes) => Buffer.alloc(bytes, Buffer.of(3 << 3, 1)), JSON_BYTES),
-  "gRPC: 2 million strings": grpcMessage((delimited) => delimited(5, Buffer.alloc(3 * 2 ** 21, Buffer.of((8 << 3) | 2, 1, 97))), JSON_BYTES),
+  "gRPC: 7 million dimensions": grpcMessage(
+    (delimited, bytes) => delimited(3, Buffer.alloc(bytes, 1)),
+    JSON_BYTES,
+  ),
+  "gRPC: 3.5 million unpacked dimensions": grpcMessage(
+    (_, bytes) => Buffer.alloc(bytes, Buffer.of(3 << 3, 1)),
+    JSON_BYTES,
+  ),
+  "gRPC: 2 million strings": grpcMessage(
+    (delimited) => delimited(5, Buffer.alloc(3 * 2 ** 21, Buffer.of((8 << 3) | 2, 1, 97))),
+    JSON_BYTES,
+  ),
 };
 
 async function sendGrpc(url, message) {
@@ -135,19 +165,31 @@ async function sendHalfOpen(url) {
     for (const socket of some) socket.on("error", () => {}).write(head);
     sockets.push(...some);
   }
-  return { requests: HALF_OPEN, answers: new Map(), end: () => sockets.forEach((socket) => socket.destroy()) };
+  return {
+    requests: HALF_OPEN,
+    answers: new Map(),
+    end: () => {
+      for (const socket of sockets) socket.destroy();
+    },
+  };
 }
 
 const only = process.argv.slice(2).join(" ");
 const attacks = {
-  ...Object.fromEntries(Object.entries(bodies).map(([name, body]) => [name, ({ http }) => sendJson(http, body)])),
-  ...Object.fromEntries(Object.entries(messages).map(([name, message]) => [name, ({ grpc }) => sendGrpc(grpc, message)])),
+  ...Object.fromEntries(
+    Object.entries(bodies).map(([name, body]) => [name, ({ http }) => sendJson(http, body)]),
+  ),
+  ...Object.fromEntries(
+    Object.entries(messages).map(([name, message]) => [name, ({ grpc }) => sendGrpc(grpc, message)]),
+  ),
   "half-open bodies": ({ http }) => sendHalfOpen(http),
 };
 const rows = {};
 for (const [name, attack] of Object.entries(attacks)) {
   if (!name.includes(only)) continue;
-  const server = await startProgram("hostile-server", { nodeOptions: process.env.SERVER_OPTIONS?.split(" ") });
+  const server = await startProgram("hostile-server", {
+    nodeOptions: process.env.SERVER_OPTIONS?.split(" "),
+  });
   const probe = await startProgram("health-probe");
   const urls = await server.call("urls");
   await probe.call("start", `${urls.http}/v2/health/live`);

@@ -24,6 +24,9 @@ const { addresses } = await triton.serve({ frontends: [http({ port: 0 }), grpc({
 const local = ({ url }) => url.replace("localhost", "127.0.0.1");
 
 answerCalls({
-  urls: () => ({ http: local(addresses.http), grpc: `http://${local(addresses.grpc).replace(/^\w+:\/\//, "")}` }),
+  urls: () => ({
+    http: local(addresses.http),
+    grpc: `http://${local(addresses.grpc).replace(/^\w+:\/\//, "")}`,
+  }),
   rss: () => process.memoryUsage.rss(),
 });

@@ -1,4 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
+import type { Tensor } from "@tritonjs/protocol";
+import type { Clock } from "../clock/clock.js";
 import type { Execution, ExecutionResult, Executor } from "./executor.js";
 import type { ImportedModel } from "./import-callable.js";
 import { releaseHeld } from "./instance-holdings.js";
@@ -56,16 +58,55 @@ export class InlineExecutor implements Executor {
     if (callable !== undefined) await releaseHeld(callable.info);
   }
 
-  async #run(execution: Execution, turn: number): Promise<readonly ExecutionResult[] | undefined> {
+  async #run(execution: Execution, begun: number): Promise<readonly ExecutionResult[] | undefined> {
     const { callable } = this.#model!;
+    let turn = begun;
     this.#running?.add(execution);
     try {
+      const strings = longStrings(execution);
+      if (strings.length > 0) {
+        this.#share!.end(turn);
+        await makeElements(strings, execution.clock);
+        turn = this.#share!.begin();
+      }
       if (!execution.decoupled) return await runCallable(callable, execution);
       await runDecoupled(callable, execution);
       return undefined;
     } finally {
       this.#share!.end(turn);
       this.#running?.delete(execution);
+    }
+  }
+}
+
+/** Bytes of a BYTES tensor from which its elements are made in turns of the event loop. */
+const LONG_STRINGS_BYTES = 64 * 1024;
+
+/** Milliseconds of one turn of the event loop in which elements are made. */
+const ELEMENTS_MS = 5;
+
+const NO_TENSORS: readonly Tensor[] = [];
+
+/** The inputs whose elements take long to make. */
+function longStrings({ requests }: Execution): readonly Tensor[] {
+  let found = NO_TENSORS;
+  for (const { inputs } of requests) {
+    for (const tensor of inputs.values()) {
+      if (tensor.datatype !== "BYTES" || tensor.hasElements || tensor.byteLength < LONG_STRINGS_BYTES)
+        continue;
+      found = [...found, tensor];
+    }
+  }
+  return found;
+}
+
+async function makeElements(tensors: readonly Tensor[], clock: Pick<Clock, "now" | "defer">): Promise<void> {
+  let until = clock.now() + ELEMENTS_MS;
+  for (const tensor of tensors) {
+    for (const _ of tensor.elementSteps()) {
+      if (clock.now() < until) continue;
+      await new Promise<void>((resolve) => clock.defer(resolve));
+      until = clock.now() + ELEMENTS_MS;
     }
   }
 }

@@ -1,6 +1,12 @@
 import { type DataType, type Shape, Tensor, TritonError, typedArrayFor } from "@tritonjs/protocol";
 import { asBoolean, asDouble, asInteger, asUnsigned, isArray } from "../json/access.js";
-import { type JsonArray, JsonDouble, type JsonValue, PackedNumbers, PackedStrings } from "../json/json-value.js";
+import {
+  type JsonArray,
+  JsonDouble,
+  type JsonValue,
+  PackedNumbers,
+  PackedStrings,
+} from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";
 import { MAX_DATA_DEPTH } from "../limits.js";
 
@@ -85,7 +91,8 @@ function checkPacked(reader: ElementReader, data: PackedNumbers, count: number):
 
 /** Index of the first number that the reader does not take; -1 when it takes all. */
 function firstWrong({ takes }: ElementReader, { values, fractionAt, minuses, exact }: PackedNumbers): number {
-  if (takes === "any" || (fractionAt < 0 && exact === undefined && !(takes === "unsigned" && minuses))) return -1;
+  if (takes === "any" || (fractionAt < 0 && exact === undefined && !(takes === "unsigned" && minuses)))
+    return -1;
   const end = fractionAt < 0 ? values.length : fractionAt;
   for (let i = 0; i < end; i++) {
     const value = values[i]!;

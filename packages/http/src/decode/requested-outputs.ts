@@ -3,8 +3,8 @@ import { TritonError } from "@tritonjs/protocol";
 import { asArray, asBoolean, asText, asUnsigned, find, member } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";
-import { readRange } from "./shared-memory.js";
 import { checkTensorCount } from "./part-count.js";
+import { readRange } from "./shared-memory.js";
 
 /** How one output goes to the client. */
 export interface OutputForm {

@@ -32,7 +32,11 @@ export function* tensorDataSteps(writer: ByteWriter, tensor: Tensor): Generator<
     for (let from = 0; from < elements.length; from += SLICE) {
       if (from > 0) writer.ascii(",");
       const to = from + SLICE;
-      writeElements(writer, tensor, Array.isArray(elements) ? elements.slice(from, to) : elements.subarray(from, to));
+      writeElements(
+        writer,
+        tensor,
+        Array.isArray(elements) ? elements.slice(from, to) : elements.subarray(from, to),
+      );
       yield;
     }
   }

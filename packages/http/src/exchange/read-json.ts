@@ -1,6 +1,6 @@
-import { DEFAULT_MAX_INPUT_SIZE, maxNumbers } from "../limits.js";
 import type { JsonValue } from "../json/json-value.js";
 import { jsonSteps, parseJson } from "../json/parse-json.js";
+import { DEFAULT_MAX_INPUT_SIZE, maxNumbers } from "../limits.js";
 import { type Client, loopTurns } from "./loop-turns.js";
 
 /** Bytes of a document from which it is read in turns of the event loop. A shorter one takes a millisecond at worst. */

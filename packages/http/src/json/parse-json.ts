@@ -156,7 +156,8 @@ class ValueReader {
   }
 
   #mayPack(): boolean {
-    if (this.#scratch === undefined || this.#cursor.bytes[this.#cursor.at + 1] === CLOSE_BRACKET) return false;
+    if (this.#scratch === undefined || this.#cursor.bytes[this.#cursor.at + 1] === CLOSE_BRACKET)
+      return false;
     return this.#open.at(-1)?.array === undefined;
   }
 }

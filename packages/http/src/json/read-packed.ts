@@ -294,6 +294,7 @@ export class PackedReader implements Run {
 /** True for digits, a minus, and the first letters of `NaN` and `Infinity`. */
 function isNumberStart(code: number | undefined): boolean {
   return (
-    code !== undefined && ((code >= ZERO && code <= NINE) || code === MINUS || code === UPPER_N || code === UPPER_I)
+    code !== undefined &&
+    ((code >= ZERO && code <= NINE) || code === MINUS || code === UPPER_N || code === UPPER_I)
   );
 }

@@ -6,9 +6,9 @@ import {
   RequestRegions,
 } from "@tritonjs/core/frontend";
 import { isDecoupled, TritonError } from "@tritonjs/protocol";
+import type { DecodedRequest } from "../decode/decoded-request.js";
 import { decompress, type RequestEncoding, requestEncoding } from "../decode/decompress.js";
 import { forwardHeaders } from "../decode/forwarded-headers.js";
-import type { DecodedRequest } from "../decode/decoded-request.js";
 import { decodeInferJson, decodeInferRequest, inferenceHeaderLength } from "../decode/infer-request.js";
 import { decodeRawRequest } from "../decode/raw-request.js";
 import { InputReader } from "../decode/request-inputs.js";
