@@ -1,5 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
-import type { Tensor } from "@tritonjs/protocol";
+import { getHeapStatistics } from "node:v8";
+import { elementCount, type Tensor, TritonError } from "@tritonjs/protocol";
 import type { Clock } from "../clock/clock.js";
 import type { Execution, ExecutionResult, Executor } from "./executor.js";
 import type { ImportedModel } from "./import-callable.js";
@@ -65,6 +66,7 @@ export class InlineExecutor implements Executor {
     try {
       const strings = longStrings(execution);
       if (strings.length > 0) {
+        checkHeap(callable.info.modelName, strings);
         this.#share!.end(turn);
         await makeElements(strings, execution.clock);
         turn = this.#share!.begin();
@@ -85,24 +87,46 @@ const LONG_STRINGS_BYTES = 64 * 1024;
 /** Milliseconds of one turn of the event loop in which elements are made. */
 const ELEMENTS_MS = 5;
 
-const NO_TENSORS: readonly Tensor[] = [];
+const NO_TENSORS: readonly (readonly [string, Tensor])[] = [];
 
-/** The inputs whose elements take long to make. */
-function longStrings({ requests }: Execution): readonly Tensor[] {
+/** Bytes of heap that an element takes: the view, and its place in the list. */
+const HEAP_BYTES_OF_ELEMENT = 128;
+
+/** The inputs whose elements take long to make, with their names. */
+function longStrings({ requests }: Execution): readonly (readonly [string, Tensor])[] {
   let found = NO_TENSORS;
   for (const { inputs } of requests) {
-    for (const tensor of inputs.values()) {
+    for (const [name, tensor] of inputs) {
       if (tensor.datatype !== "BYTES" || tensor.hasElements || tensor.byteLength < LONG_STRINGS_BYTES)
         continue;
-      found = [...found, tensor];
+      found = [...found, [name, tensor]];
     }
   }
   return found;
 }
 
-async function makeElements(tensors: readonly Tensor[], clock: Pick<Clock, "now" | "defer">): Promise<void> {
+/** @throws TritonError INVALID_ARG for elements that take more than half of the heap: more would end the process. */
+function checkHeap(model: string, tensors: readonly (readonly [string, Tensor])[]): void {
+  const most = Math.floor(getHeapStatistics().heap_size_limit / 2 / HEAP_BYTES_OF_ELEMENT);
+  let count = 0;
+  for (const [name, { shape }] of tensors) {
+    count += elementCount(shape);
+    if (count <= most) continue;
+    throw new TritonError(
+      "INVALID_ARG",
+      `model '${model}', input '${name}': expected at most ${most} strings, which take half of the heap of this ` +
+        `process, got ${count}. Send fewer at a time, or raise --max-old-space-size of Node`,
+      { reason: "REQUEST_TOO_LARGE" },
+    );
+  }
+}
+
+async function makeElements(
+  tensors: readonly (readonly [string, Tensor])[],
+  clock: Pick<Clock, "now" | "defer">,
+): Promise<void> {
   let until = clock.now() + ELEMENTS_MS;
-  for (const tensor of tensors) {
+  for (const [, tensor] of tensors) {
     for (const _ of tensor.elementSteps()) {
       if (clock.now() < until) continue;
       await new Promise<void>((resolve) => clock.defer(resolve));

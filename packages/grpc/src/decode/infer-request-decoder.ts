@@ -1,5 +1,5 @@
 import type { ReadyModel } from "@tritonjs/core/frontend";
-import { decodeMessage, eachField, inference } from "@tritonjs/grpc-messages";
+import { decodePacked, eachField, inference } from "@tritonjs/grpc-messages";
 import { TritonError } from "@tritonjs/protocol";
 import type { RequestDecoder } from "../transport/method.js";
 import { invalidArgument } from "./invalid-argument.js";
@@ -50,7 +50,7 @@ export function inferRequestDecoder(models: Models): RequestDecoder<inference.Mo
   return {
     decodeRequest: (bytes) => {
       if (bytes.length >= SHORTEST_COUNTED) checkCounts(countParts(bytes), models);
-      return decodeMessage(inference.ModelInferRequest, bytes);
+      return decodePacked(inference.ModelInferRequest, bytes);
     },
   };
 }
