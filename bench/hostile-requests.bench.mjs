@@ -194,6 +194,7 @@ for (const [name, attack] of Object.entries(attacks)) {
   const urls = await server.call("urls");
   await probe.call("start", `${urls.http}/v2/health/live`);
   await server.call("use");
+  await server.call("turns");
   let rss = 0;
   const sampling = setInterval(async () => {
     rss = Math.max(rss, await server.call("rss").catch(() => 0));
@@ -202,9 +203,11 @@ for (const [name, attack] of Object.entries(attacks)) {
     const { requests, answers, end } = await attack(urls);
     await server.call("ready");
     const { cpuMs } = await server.call("use");
+    const turns = await server.call("turns");
     rows[name] = {
       "CPU ms a request": Math.round((cpuMs / requests) * 100) / 100,
       "health p99 ms": Math.round(await probe.call("stop")),
+      "longest turn ms": Math.round(turns.longest),
       "most MB": Math.round(rss / 1e6),
     };
     end?.();

@@ -137,29 +137,50 @@ export class PackedReader implements Run {
    */
   read(stopAt: number): PackedNumbers | PackedStrings | null | undefined {
     const { bytes } = this.#cursor;
+    const scratch = this.#scratch;
+    // Local variables: rows of a few numbers reach them often.
+    let depth = this.#depth;
+    let mayEnd = this.#mayEnd;
+    let length = this.#length;
     for (;;) {
-      if (this.at >= stopAt) return this.#leave(undefined);
-      const token = bytes[this.at];
+      const { at } = this;
+      if (at >= stopAt) {
+        this.#depth = depth;
+        this.#mayEnd = mayEnd;
+        this.#length = length;
+        return this.#leave(undefined);
+      }
+      const token = bytes[at];
       if (token === COMMA) {
         if (this.valueExpected) return this.#leave(null);
         this.valueExpected = true;
-        this.#mayEnd = false;
-        this.at++;
+        mayEnd = false;
+        this.at = at + 1;
       } else if (token === CLOSE_BRACKET) {
-        if (this.valueExpected && !this.#mayEnd) return this.#leave(null);
-        this.at++;
+        if (this.valueExpected && !mayEnd) return this.#leave(null);
+        this.at = at + 1;
         this.valueExpected = false;
-        this.#depth--;
-        if (this.#depth === 0) return this.#leave(this.#packed());
-        if (this.#depth === 1) this.#length++;
+        if (--depth === 0) return this.#leave(this.#packed(length));
+        if (depth === 1) length++;
       } else if (token === OPEN_BRACKET) {
-        if (!this.valueExpected || ++this.#depth >= MAX_DATA_DEPTH) return this.#leave(null);
-        if (this.#depth > 1) this.#nested = true;
-        this.#mayEnd = true;
-        this.at++;
+        if (!this.valueExpected || ++depth >= MAX_DATA_DEPTH) return this.#leave(null);
+        mayEnd = true;
+        this.at = at + 1;
+        if (depth === 2) this.#nested = true;
       } else if (token === SPACE || token === LINE_FEED || token === CARRIAGE_RETURN || token === TAB) {
-        this.at++;
-      } else if (!this.valueExpected || !this.#readValues(token)) return this.#leave(null);
+        this.at = at + 1;
+      } else {
+        if (!this.valueExpected) return this.#leave(null);
+        const before = this.count;
+        if (this.#kind === "numbers") {
+          if (before === scratch.numbers.length) scratch.grow();
+          const { numbers } = scratch;
+          readRun(bytes, this, numbers, Math.min(numbers.length, before + RUN_LENGTH));
+          if (this.at === at && !(isNumberStart(token) && this.#readNumber())) return this.#leave(null);
+        } else if (!this.#readOther(token)) return this.#leave(null);
+        mayEnd = false;
+        if (depth === 1) length += this.count - before;
+      }
     }
   }
 
@@ -168,33 +189,30 @@ export class PackedReader implements Run {
     return result;
   }
 
-  /** Reads the values from `token` on; false if they do not belong into a packed array. */
-  #readValues(token: number | undefined): boolean {
-    const before = this.count;
+  /** Reads a value that is not known to be a number; false if it does not belong into a packed array. */
+  #readOther(token: number | undefined): boolean {
     if (isNumberStart(token)) {
-      if (this.#kind === undefined && endsRuns(this.#cursor.bytes)) this.#kind = "numbers";
-      if (this.#kind !== "numbers" || !this.#readNumbers()) return false;
-    } else if (token === QUOTE) {
+      if (this.#kind !== undefined || !endsRuns(this.#cursor.bytes)) return false;
+      this.#kind = "numbers";
+      return this.#readNumber();
+    }
+    if (token === QUOTE) {
       if (this.#kind === undefined && this.#packsStrings) this.#kind = "strings";
       if (this.#kind !== "strings") return false;
       this.#readText();
-    } else if (token === LOWER_T || token === LOWER_F) {
-      this.#kind ??= "booleans";
-      if (this.#kind !== "booleans" || !this.#readBoolean(token === LOWER_T)) return false;
-    } else return false;
-    this.#mayEnd = false;
-    if (this.#depth === 1) this.#length += this.count - before;
-    return true;
+      return true;
+    }
+    if (token !== LOWER_T && token !== LOWER_F) return false;
+    this.#kind ??= "booleans";
+    return this.#kind === "booleans" && this.#readBoolean(token === LOWER_T);
   }
 
-  #readNumbers(): boolean {
+  /** Reads one number of any form. */
+  #readNumber(): boolean {
     const scratch = this.#scratch;
-    const { at, count } = this;
+    const { count } = this;
     if (count === scratch.numbers.length) scratch.grow();
-    const room = Math.min(scratch.numbers.length, count + RUN_LENGTH);
-    readRun(this.#cursor.bytes, this, scratch.numbers, room);
-    if (this.at !== at) return true;
-    this.#cursor.at = at;
+    this.#cursor.at = this.at;
     const read = readNumber(this.#cursor);
     this.at = this.#cursor.at;
     let value: number;
@@ -267,11 +285,11 @@ export class PackedReader implements Run {
     this.#textsLength = needed;
   }
 
-  #packed(): PackedNumbers | PackedStrings {
+  #packed(length: number): PackedNumbers | PackedStrings {
     const { bytes } = this.#cursor;
     if (this.#kind === "strings") {
       const texts = this.#texts!.subarray(0, this.#textsLength);
-      return new PackedStrings(texts, this.#length, bytes, this.start);
+      return new PackedStrings(texts, length, bytes, this.start);
     }
     const scratch = this.#scratch;
     const { exact } = scratch;
@@ -279,7 +297,7 @@ export class PackedReader implements Run {
     scratch.exact = undefined;
     return new PackedNumbers(
       scratch.numbers.subarray(this.#from, this.count),
-      this.#length,
+      length,
       this.#kind === "booleans",
       this.fractionAt < 0 ? -1 : this.fractionAt - this.#from,
       this.minuses,
