@@ -4,7 +4,7 @@ import type { OutputForm, OutputForms } from "../decode/requested-outputs.js";
 import { ByteWriter } from "../json/byte-writer.js";
 import { writeJson } from "../json/write-json.js";
 import { bytesOf, isRepeated, keepJson, knownJson } from "./known-answers.js";
-import { tensorDataSteps, writeTensorData } from "./tensor-data.js";
+import { isLongTensor, tensorDataSteps, writeTensorData } from "./tensor-data.js";
 
 /** Class names of an output, by index; undefined when it has none. */
 export type LabelLookup = (model: ReadyModel, output: string) => readonly string[] | undefined;
@@ -15,9 +15,6 @@ export interface EncodedResponse {
   /** Binary tensors in the order of the outputs; empty ones are left out. */
   readonly tensors: readonly Uint8Array[];
 }
-
-/** Bytes of the outputs in JSON from which an answer is written in turns of the event loop. */
-const LONG_ANSWER_BYTES = 64 * 1024;
 
 /**
  * Encodes an answer, with each output in its requested form. Outputs for shared memory are written there.
@@ -41,20 +38,13 @@ export function encodeInferResponse(
   return step.value;
 }
 
-/** True for an answer that should be encoded with pauses. */
+/** True for an answer with a tensor that takes long to write in JSON. */
 export function isLongAnswer({ outputs }: InferenceResponse, forms: OutputForms): boolean {
-  let bytes = 0;
   for (const [name, tensor] of outputs) {
     const { binary, classes, range } = forms.named.get(name) ?? forms.others;
-    if (!binary && classes === 0 && range === undefined) bytes += roughBytes(tensor);
+    if (!binary && classes === 0 && range === undefined && isLongTensor(tensor)) return true;
   }
-  return bytes >= LONG_ANSWER_BYTES;
-}
-
-/** Size of a tensor. Strings that are not serialized count as many as their lengths would. */
-function roughBytes(tensor: Tensor): number {
-  if (tensor.datatype !== "BYTES" || !tensor.hasElements) return tensor.byteLength;
-  return 4 * tensor.elements.length;
+  return false;
 }
 
 /** Encodes an answer as {@link encodeInferResponse} does, with pauses within large tensors. */
@@ -87,8 +77,8 @@ export function* encodeSteps(
     writeHead(writer, name, tensor, form);
     if (!form.binary && form.range === undefined) {
       writer.ascii(',"data":');
-      if (roughBytes(tensor) < LONG_ANSWER_BYTES) writeTensorData(writer, tensor);
-      else yield* tensorDataSteps(writer, tensor);
+      if (isLongTensor(tensor)) yield* tensorDataSteps(writer, tensor);
+      else writeTensorData(writer, tensor);
     }
     writer.ascii("}");
     if (form.binary && tensor.byteLength > 0) tensors.push(tensor.bytes);

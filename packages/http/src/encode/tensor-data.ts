@@ -22,6 +22,14 @@ export function writeTensorData(writer: ByteWriter, tensor: Tensor, bare = false
   if (!bare) writer.ascii("]");
 }
 
+/** Elements from which a tensor takes a millisecond or more to write, and is written in turns of the event loop. */
+const LONG_TENSOR_ELEMENTS = 16 * 1024;
+
+/** True for a tensor that should be written with {@link tensorDataSteps}. */
+export function isLongTensor(tensor: Tensor): boolean {
+  return tensor.shape.reduce((count, dim) => count * dim, 1) >= LONG_TENSOR_ELEMENTS;
+}
+
 /** Writes a large tensor as {@link writeTensorData} does, with a pause after every few thousand elements. */
 export function* tensorDataSteps(writer: ByteWriter, tensor: Tensor): Generator<void> {
   checkJsonForm(tensor);

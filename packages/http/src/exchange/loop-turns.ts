@@ -23,6 +23,14 @@ interface Job {
   readonly reject: (error: unknown) => void;
 }
 
+/** The event loop. `defer` runs a function in its next turn. */
+export interface LoopClock {
+  now(): number;
+  defer(run: () => void): void;
+}
+
+const ownLoop: LoopClock = { now: () => performance.now(), defer: (run) => void setImmediate(run) };
+
 /**
  * Reads long requests and writes long answers in steps, for a few milliseconds of each turn of the event loop. Sockets,
  * timers and health probes take turns with them:
@@ -33,12 +41,17 @@ interface Job {
  * One job is done after the other, so that one document at a time takes the memory of its values. Answers go first:
  * they end requests, whose memory is then free.
  */
-class LoopTurns {
+export class LoopTurns {
+  readonly #clock: LoopClock;
   readonly #answers: Job[] = [];
   readonly #requests: Job[] = [];
   /** Time at which the share of this turn is spent. */
   #until = 0;
   #isTurn = false;
+
+  constructor(clock: LoopClock = ownLoop) {
+    this.#clock = clock;
+  }
 
   /** Reads a request. At once, or in the turns to come. */
   read<T>(client: Client, begin: Begin<T>): T | Promise<T> {
@@ -58,12 +71,12 @@ class LoopTurns {
   #run<T>(jobs: Job[], client: Client, begin: Begin<T>): T | Promise<T> {
     this.#startTurn();
     let step: Step<T> | undefined;
-    if (jobs.length === 0 && performance.now() < this.#until) {
+    if (jobs.length === 0 && this.#clock.now() < this.#until) {
       step = begin();
       do {
         const done = step();
         if (done !== undefined) return done.value;
-      } while (performance.now() < this.#until);
+      } while (this.#clock.now() < this.#until);
     }
     return new Promise<T>((resolve, reject) => {
       jobs.push({ begin, step, client, resolve, reject });
@@ -73,8 +86,8 @@ class LoopTurns {
   #startTurn(): void {
     if (this.#isTurn) return;
     this.#isTurn = true;
-    this.#until = performance.now() + SHARE_MS;
-    setImmediate(() => this.#nextTurn());
+    this.#until = this.#clock.now() + SHARE_MS;
+    this.#clock.defer(() => this.#nextTurn());
   }
 
   #nextTurn(): void {
@@ -86,7 +99,7 @@ class LoopTurns {
       const job = jobs[0];
       if (job === undefined) return;
       if (doStep(job)) jobs.shift();
-    } while (performance.now() < this.#until);
+    } while (this.#clock.now() < this.#until);
   }
 }
 
@@ -106,3 +119,8 @@ function doStep(job: Job): boolean {
 
 /** The turns of this thread. */
 export const loopTurns = new LoopTurns();
+
+/** Does work on a long request that cannot be divided. At once, or in the turns to come. */
+export function inTurn<T>(client: Client, work: () => T): T | Promise<T> {
+  return loopTurns.read(client, () => () => ({ value: work() }));
+}

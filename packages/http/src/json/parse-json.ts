@@ -57,12 +57,16 @@ export function parseJson(bytes: Uint8Array, mostNumbers = maxNumbers(DEFAULT_MA
  *
  * @returns a function that does one step. It returns undefined until the document is complete.
  */
-export function jsonSteps(bytes: Uint8Array, mostNumbers: number): () => { value: JsonValue } | undefined {
+export function jsonSteps(
+  bytes: Uint8Array,
+  mostNumbers: number,
+  stepBytes = STEP_BYTES,
+): () => { value: JsonValue } | undefined {
   scratchOfSteps.reuse(mostNumbers);
   const cursor = startOf(bytes);
   const reader = new ValueReader(cursor, scratchOfSteps, true);
   return () => {
-    const read = reader.read(cursor.at + STEP_BYTES);
+    const read = reader.read(cursor.at + stepBytes);
     if (read !== undefined) checkEnd(cursor);
     return read;
   };

@@ -2,8 +2,10 @@ import type { InferenceResponse, PinnedModel, RequestHandle, RequestShare } from
 import { httpStatusOf, TritonError } from "@tritonjs/protocol";
 import type { DecodedRequest } from "../decode/decoded-request.js";
 import { decodeGenerateJson } from "../decode/generate-request.js";
-import { encodeGenerateResponse } from "../encode/generate-response.js";
+import { encodeGenerateResponse, generateResponseSteps } from "../encode/generate-response.js";
+import { isLongTensor } from "../encode/tensor-data.js";
 import { BodyStream } from "../exchange/body-stream.js";
+import { loopTurns } from "../exchange/loop-turns.js";
 import { readJson } from "../exchange/read-json.js";
 import { firstHeader } from "../exchange/request.js";
 import type { V2Response } from "../exchange/response.js";
@@ -50,19 +52,21 @@ interface Part {
 }
 
 async function generate(exchange: Exchange): Promise<V2Response> {
-  const parts: Part[] = [];
+  const outcomes: (InferenceResponse | TritonError)[] = [];
   const { answered } = await decode(exchange, (model, decoded) => ({
     answered: new Promise<void>((resolve, reject) => {
       startOrRefuse(exchange, model, decoded, reject, (outcome, final) => {
-        if (outcome !== undefined) parts.push(toPart(outcome));
+        if (outcome !== undefined) outcomes.push(outcome);
         if (final) resolve();
       });
     }),
   }));
   await answered;
-  const json = parts.length === 1 ? parts[0]!.json : toJsonBytes({ error: NOT_ONE });
+  const [first] = outcomes;
+  const part = first === undefined ? undefined : await inTurns(exchange, first);
+  const json = outcomes.length === 1 ? part!.json : toJsonBytes({ error: NOT_ONE });
   const headers = { "content-type": "application/json" };
-  return { status: parts[0]?.status ?? 200, headers, body: inChunks(json) };
+  return { status: part?.status ?? 200, headers, body: inChunks(json) };
 }
 
 /** The first event decides the status. A later error can only be reported in its own event. */
@@ -133,6 +137,24 @@ async function decode<T>(exchange: Exchange, start: Start<T>): Promise<T> {
     return start(model, decodeGenerateJson(model, json));
   };
   return readJson(request, body, use, maxNumbers(maxInputSize));
+}
+
+/** Encodes the only answer; a long one in turns of the event loop. */
+async function inTurns({ request }: Exchange, outcome: InferenceResponse | TritonError): Promise<Part> {
+  if (TritonError.is(outcome) || ![...outcome.outputs.values()].some(isLongTensor)) return toPart(outcome);
+  try {
+    const json = await loopTurns.write(request, () => {
+      const steps = generateResponseSteps(outcome);
+      return () => {
+        const { done, value } = steps.next();
+        return done ? { value } : undefined;
+      };
+    });
+    return { status: 200, json };
+  } catch (thrown) {
+    if (!TritonError.is(thrown)) throw thrown;
+    return toPart(thrown);
+  }
 }
 
 function toPart(outcome: InferenceResponse | TritonError): Part {

@@ -45,7 +45,7 @@ export const inferRoute: Route = {
  * reading and checking the request are `application/json`.
  */
 async function infer(exchange: Exchange): Promise<V2Response> {
-  const { service, request, maxInputSize } = exchange;
+  const { service, request } = exchange;
   const found = service.model(exchange.model, exchange.version);
   refuseDecoupled(found);
   const encoding = requestEncoding(firstHeader(request, "content-encoding"));
