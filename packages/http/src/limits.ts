@@ -51,10 +51,10 @@ export const MAX_JSON_MEMBERS = 2 ** 16;
 export const MAX_JSON_STRINGS = 2 ** 21;
 
 /** Most dimensions in the shape of an input. Frameworks have at most 64. */
-export const MAX_DIMENSIONS = 1024;
+export const MAX_RANK = 1024;
 
 /** Most parameters of a request, as over gRPC. Each becomes a property of one object, which takes microseconds. */
-export const MAX_PARAMETERS = 4096;
+export const MAX_JSON_PARAMETERS = 4096;
 
 /** Deepest nesting of a tensor's `data`. */
 export const MAX_DATA_DEPTH = 100;

@@ -9,7 +9,7 @@ import {
 import { asText, find, isArray, members } from "../json/access.js";
 import { type JsonArray, JsonObject, type JsonValue } from "../json/json-value.js";
 import { parseJson } from "../json/parse-json.js";
-import { MAX_PARAMETERS, maxNumbers } from "../limits.js";
+import { MAX_JSON_PARAMETERS, maxNumbers } from "../limits.js";
 import { DecodedRequest } from "./decoded-request.js";
 import { checkCount } from "./part-count.js";
 import { readElements } from "./read-json-tensor.js";
@@ -70,7 +70,7 @@ class GenerateReader {
   read(object: JsonValue): void {
     const found = members(object);
     // A name that is written twice is read twice: the second time, the input exists already.
-    checkCount("parameters", found.size, MAX_PARAMETERS + this.#known.size);
+    checkCount("parameters", found.size, MAX_JSON_PARAMETERS + this.#known.size);
     for (const name of found.written()) {
       const value = found.get(name)!;
       if (name === NESTED) this.#readNested(value);
@@ -88,7 +88,7 @@ class GenerateReader {
         reason: "MALFORMED_JSON",
       });
     }
-    checkCount("parameters", value.size, MAX_PARAMETERS + this.#known.size);
+    checkCount("parameters", value.size, MAX_JSON_PARAMETERS + this.#known.size);
     try {
       for (const name of value.written()) this.#readMember(name, value.get(name)!);
     } catch (thrown) {

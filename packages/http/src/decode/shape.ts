@@ -2,7 +2,7 @@ import { TritonError } from "@tritonjs/protocol";
 import { asArray, asUnsigned } from "../json/access.js";
 import { type JsonValue, PackedNumbers } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";
-import { MAX_DIMENSIONS } from "../limits.js";
+import { MAX_RANK } from "../limits.js";
 import { checkCount } from "./part-count.js";
 
 const MAX_INT64 = 2n ** 63n - 1n;
@@ -11,7 +11,7 @@ const CONTEXT = "Unable to parse 'shape'";
 /** Reads a shape: unsigned 64-bit integers, which Triton reinterprets as signed. */
 export function readShape(json: JsonValue): (number | bigint)[] {
   const array = asArray(json, CONTEXT);
-  checkCount("dimensions", array.length, MAX_DIMENSIONS);
+  checkCount("dimensions", array.length, MAX_RANK);
   if (array instanceof PackedNumbers && plainDims(array)) {
     return plainNumbers(array.values);
   }

@@ -4,10 +4,10 @@ import { ClientGone } from "./body-buffer.js";
 const SHARE_MS = 5;
 
 /** Does a part of some work, of about a millisecond at most. Returns undefined until the work is done. */
-export type Step<T> = () => { readonly value: T } | undefined;
+export type WorkStep<T> = () => { readonly value: T } | undefined;
 
 /** Begins work whose turn has come. */
-export type Begin<T> = () => Step<T>;
+export type Begin<T> = () => WorkStep<T>;
 
 /** The client that waits for the work. */
 export interface Client {
@@ -17,7 +17,7 @@ export interface Client {
 interface Job {
   readonly begin: Begin<unknown>;
   /** Undefined until its turn comes. */
-  step: Step<unknown> | undefined;
+  step: WorkStep<unknown> | undefined;
   readonly client: Client;
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
@@ -70,7 +70,7 @@ export class LoopTurns {
    */
   #run<T>(jobs: Job[], client: Client, begin: Begin<T>): T | Promise<T> {
     this.#startTurn();
-    let step: Step<T> | undefined;
+    let step: WorkStep<T> | undefined;
     if (jobs.length === 0 && this.#clock.now() < this.#until) {
       step = begin();
       do {
