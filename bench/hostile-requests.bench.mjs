@@ -1,6 +1,7 @@
 /*
  * How long does a health probe wait while 64 clients send requests that are cheap to send and dear to read? Shows the
- * CPU time of the server for each request, and its largest memory.
+ * CPU time of the server for each request, its longest turn of the event loop, and its largest memory. Arguments choose
+ * the attacks whose name contains them; `SERVER_OPTIONS` are options of Node for the server.
  */
 import { once } from "node:events";
 import { Agent, request as post } from "node:http";
@@ -8,7 +9,7 @@ import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { startProgram } from "./support/program.mjs";
-import { report } from "./support/report.mjs";
+import { saveResult } from "./support/save-result.mjs";
 
 const CLIENTS = 64;
 const ROUNDS = Number(process.env.ROUNDS ?? 2);
@@ -218,4 +219,5 @@ for (const [name, attack] of Object.entries(attacks)) {
   clearInterval(sampling);
   await Promise.all([server, probe].map((program) => program.stop()));
 }
-if (only === "") report("hostile-requests", { rows, note: "64 clients at a time." });
+console.table(rows);
+if (only === "") saveResult("hostile-requests", rows);
