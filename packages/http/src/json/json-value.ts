@@ -18,7 +18,7 @@ export class PackedNumbers {
     readonly fractionAt: number,
     /** True when a number had a minus. */
     readonly minuses: boolean,
-    /** Integers beyond 2^53 in 64 bits, at their indices; undefined when there is none. */
+    /** Integers beyond 2^53 in 64 bits, at their indices; undefined when there is none. It may be shorter or longer. */
     readonly exact: BigInt64Array | undefined,
     /** True when there were arrays inside. */
     readonly nested: boolean,

@@ -22,7 +22,7 @@ import { type Cursor, consumeAll } from "./cursor.js";
 import { PackedNumbers, PackedStrings } from "./json-value.js";
 import { readNumber } from "./read-number.js";
 import { endsRuns, type Run, readRun } from "./read-run.js";
-import { readString } from "./read-string.js";
+import { closingQuote, unescapeInto } from "./read-string.js";
 
 /*
  * The fast path for tensors. The numbers of an array go into a scratch array that documents share one after the other.
@@ -35,7 +35,8 @@ const MAX_KEPT_SCRATCH = 1 << 20;
 /** Numbers of one call of `readRun`, after which a pause is possible. */
 const RUN_LENGTH = 4096;
 
-const FIRST_TEXT_BYTES = 16 * 1024;
+const FIRST_EXACT = 8;
+const FIRST_TEXT_BYTES = 64;
 /** Bytes from which a native copy is faster than a loop. */
 const WORTH_NATIVE_COPY = 64;
 const LENGTH_BYTES = 4;
@@ -43,8 +44,6 @@ const LENGTH_BYTES = 4;
 /** Memory for the packed arrays of one document at a time. */
 export class Scratch {
   numbers: Float64Array = new Float64Array(FIRST_SCRATCH);
-  /** Integers beyond 2^53 of the array that is being read, at the same indices. */
-  exact: BigInt64Array | undefined;
   /** Offset of the next array of this document. */
   used = 0;
   /** Strings in the packed arrays of this document. */
@@ -60,7 +59,6 @@ export class Scratch {
     this.used = 0;
     this.strings = 0;
     this.#limit = limit;
-    this.exact = undefined;
     if (this.numbers.length > MAX_KEPT_SCRATCH) this.numbers = new Float64Array(FIRST_SCRATCH);
   }
 
@@ -71,10 +69,6 @@ export class Scratch {
     const grown = new Float64Array(Math.min(length * 2, this.#limit));
     grown.set(this.numbers);
     this.numbers = grown;
-    if (this.exact === undefined) return;
-    const exact = new BigInt64Array(grown.length);
-    exact.set(this.exact);
-    this.exact = exact;
   }
 
   addString(): void {
@@ -115,6 +109,8 @@ export class PackedReader implements Run {
   #mayEnd = false;
   /** Elements of the outermost array. */
   #length = 0;
+  /** Integers beyond 2^53, at their indices in the array. */
+  #exact: BigInt64Array | undefined;
   #texts: Uint8Array | undefined;
   #textsLength = 0;
 
@@ -218,8 +214,7 @@ export class PackedReader implements Run {
     let value: number;
     if (typeof read === "bigint") {
       value = Number(read);
-      scratch.exact ??= new BigInt64Array(scratch.numbers.length);
-      scratch.exact[count] = read;
+      this.#keepExact(count - this.#from, read);
     } else if (typeof read === "number") value = read;
     else {
       value = read.value;
@@ -228,6 +223,17 @@ export class PackedReader implements Run {
     if (value < 0 || Object.is(value, -0)) this.minuses = true;
     this.#add(value);
     return true;
+  }
+
+  /** Its memory grows with the array: a document may have thousands of arrays of one such integer. */
+  #keepExact(index: number, value: bigint): void {
+    let exact = this.#exact;
+    if (exact === undefined || index >= exact.length) {
+      exact = new BigInt64Array(Math.max(FIRST_EXACT, 2 * index));
+      if (this.#exact !== undefined) exact.set(this.#exact);
+      this.#exact = exact;
+    }
+    exact[index] = value;
   }
 
   #readBoolean(value: boolean): boolean {
@@ -255,9 +261,7 @@ export class PackedReader implements Run {
       this.#addText(bytes, from, end);
       this.at = end + 1;
     } else {
-      this.#cursor.at = this.at;
-      const text = readString(this.#cursor);
-      this.#addText(text, 0, text.length);
+      this.#addEscaped(from, end);
       this.at = this.#cursor.at;
     }
     this.count++;
@@ -266,6 +270,24 @@ export class PackedReader implements Run {
 
   #addText(bytes: Uint8Array, from: number, end: number): void {
     const length = end - from;
+    const texts = this.#roomFor(length);
+    let at = this.#textsLength + LENGTH_BYTES;
+    if (length >= WORTH_NATIVE_COPY) texts.set(bytes.subarray(from, end), at);
+    else for (let place = from; place < end; place++) texts[at++] = bytes[place]!;
+    this.#endText(texts, length);
+  }
+
+  /** @param escapeAt offset of the first byte that is not simply a part of the string */
+  #addEscaped(from: number, escapeAt: number): void {
+    const texts = this.#roomFor(closingQuote(this.#cursor.bytes, escapeAt) - from);
+    const start = this.#textsLength + LENGTH_BYTES;
+    const out = { bytes: texts, length: start };
+    unescapeInto(this.#cursor, from, escapeAt, out);
+    this.#endText(texts, out.length - start);
+  }
+
+  /** Memory with room for a string of some bytes after the others. */
+  #roomFor(length: number): Uint8Array {
     const needed = this.#textsLength + LENGTH_BYTES + length;
     let texts = this.#texts;
     if (texts === undefined || needed > texts.length) {
@@ -275,14 +297,17 @@ export class PackedReader implements Run {
       texts = new Uint8Array(grown.buffer);
       this.#texts = texts;
     }
+    return texts;
+  }
+
+  /** Writes the length in front of a string. */
+  #endText(texts: Uint8Array, length: number): void {
     let at = this.#textsLength;
     texts[at++] = length;
     texts[at++] = length >>> 8;
     texts[at++] = length >>> 16;
     texts[at++] = length >>> 24;
-    if (length >= WORTH_NATIVE_COPY) texts.set(bytes.subarray(from, end), at);
-    else for (let place = from; place < end; place++) texts[at++] = bytes[place]!;
-    this.#textsLength = needed;
+    this.#textsLength = at + length;
   }
 
   #packed(length: number): PackedNumbers | PackedStrings {
@@ -292,16 +317,14 @@ export class PackedReader implements Run {
       return new PackedStrings(texts, length, bytes, this.start);
     }
     const scratch = this.#scratch;
-    const { exact } = scratch;
     scratch.used = this.count;
-    scratch.exact = undefined;
     return new PackedNumbers(
       scratch.numbers.subarray(this.#from, this.count),
       length,
       this.#kind === "booleans",
       this.fractionAt < 0 ? -1 : this.fractionAt - this.#from,
       this.minuses,
-      exact?.subarray(this.#from, this.count),
+      this.#exact,
       this.#nested,
       bytes,
       this.start,
