@@ -7,6 +7,7 @@ import { MAX_OBJECTS } from "../../packages/core/src/repository/cloud/list-objec
 import { REQUEST_MEMORY_DEFAULTS } from "../../packages/core/src/request-memory/request-memory-options.js";
 import { MAX_REGIONS } from "../../packages/core/src/shared-memory/shared-memory.js";
 import {
+  MAX_OTHER_FIELDS,
   MAX_PARAMETERS,
   MAX_STRINGS,
   MAX_TENSOR_PARAMETERS,
@@ -18,7 +19,11 @@ import {
   DEFAULT_MAX_INPUT_SIZE,
   MAX_CHUNKS,
   MAX_DATA_DEPTH,
+  MAX_JSON_MEMBERS,
+  MAX_JSON_OBJECTS,
+  MAX_JSON_STRINGS,
   MAX_JSON_VALUES,
+  MAX_RANK,
   MAX_TENSORS,
   maxBodySize,
 } from "../../packages/http/src/limits.js";
@@ -57,6 +62,10 @@ const limits: Readonly<Record<string, string>> = {
   "body of an HTTP request": bytes(maxBodySize(DEFAULT_MAX_INPUT_SIZE, false)),
   "chunks of a body": count(MAX_CHUNKS),
   "values in a JSON document": count(MAX_JSON_VALUES),
+  "objects in a JSON document": count(MAX_JSON_OBJECTS),
+  "members of an object": count(MAX_JSON_MEMBERS),
+  "strings in the arrays of a JSON document": count(MAX_JSON_STRINGS),
+  "dimensions of an input": count(MAX_RANK),
   "levels of `data`": count(MAX_DATA_DEPTH),
   "inputs, and outputs, of a request": count(MAX_TENSORS),
   "`limits.maxHeaderSize`": bytes(DEFAULT_HTTP_LIMITS.maxHeaderSize),
@@ -72,9 +81,10 @@ const limits: Readonly<Record<string, string>> = {
   "`http2MaxPingStrikes`": count(GRPC_DEFAULTS.http2MaxPingStrikes),
   "resets at once": count(BURST),
   "resets a second": count(RESETS_PER_SECOND),
-  "parameters of a gRPC request": count(MAX_PARAMETERS),
+  "parameters of a request": count(MAX_PARAMETERS),
   "parameters of its tensors": count(MAX_TENSOR_PARAMETERS),
   "elements in `bytes_contents`": count(MAX_STRINGS),
+  "fields of a gRPC request that are not among these": count(MAX_OTHER_FIELDS),
   "fields of another message": count(MAX_FIELDS),
   "`requestMemory.byteSize`": bytes(Math.max(2 ** 30, REQUEST_MEMORY_DEFAULTS.byteSize)),
   "`requestMemory.maxDecompressions`": count(REQUEST_MEMORY_DEFAULTS.maxDecompressions),

@@ -76,6 +76,10 @@ function slimScript(text) {
         /message\.((?!bytes|raw)\w+Contents)\.push\((reader\.\w+\(\))\);/g,
         "message.$1 = reader.added(message.$1, $2);",
       )
+      .replaceAll(
+        "message.bytesContents.push(reader.bytes());",
+        "message.bytesContents = reader.strings(message.bytesContents, 66);",
+      )
       .replaceAll(/\$util\.Long \? \$util\.Long\.fromBits\(0,0,(?:true|false)\) : 0/g, "0")
       .replace(/^( +)/gm, (indent) => " ".repeat(indent.length / 2)),
   );

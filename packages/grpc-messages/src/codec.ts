@@ -1,5 +1,5 @@
 import type { inference } from "#messages";
-import { BoundedReader, MessageReader } from "./message-reader.js";
+import { BoundedReader, MessageReader, PackingReader } from "./message-reader.js";
 import { MessageWriter } from "./message-writer.js";
 
 /** The decoding part of a generated message class. */
@@ -20,11 +20,21 @@ export interface MessageEncoder<T> {
  * @throws Error for bytes that are not such a message, FieldLimitError for too many fields.
  */
 export function decodeMessage<T>(type: MessageDecoder<T>, bytes: Uint8Array, maxFields?: number): T {
-  const buffer = Buffer.isBuffer(bytes)
-    ? bytes
-    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const buffer = asBuffer(bytes);
   const reader = maxFields === undefined ? new MessageReader(buffer) : new BoundedReader(buffer, maxFields);
   return type.decode(reader as never);
+}
+
+/**
+ * Decodes a request as {@link decodeMessage} does, except for tensors of thousands of strings in `bytesContents`: those
+ * are {@link WireStrings}.
+ */
+export function decodePacked<T>(type: MessageDecoder<T>, bytes: Uint8Array): T {
+  return type.decode(new PackingReader(asBuffer(bytes)) as never);
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 /** Encodes a message. */

@@ -11,8 +11,16 @@ export type FieldVisitor = (field: number, from: number, to: number) => void;
 /**
  * Visits the fields with a length of the message in `bytes` from `from` to `to`, without decoding them. Stops at bytes
  * that are not a message: the decoder reports them later.
+ *
+ * @param visitOther is called with the number of each other field, and of each field in a group
  */
-export function eachField(bytes: Uint8Array, from: number, to: number, visit: FieldVisitor): void {
+export function eachField(
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+  visit: FieldVisitor,
+  visitOther?: (field: number) => void,
+): void {
   let at = from;
   let groups = 0;
   /** Reads a varint of at most 32 bits; the low bits of a longer one. */
@@ -27,6 +35,7 @@ export function eachField(bytes: Uint8Array, from: number, to: number, visit: Fi
   };
   while (at < to) {
     const tag = varint();
+    if (visitOther !== undefined && ((tag & 7) !== DELIMITED || groups > 0)) visitOther(tag >>> 3);
     switch (tag & 7) {
       case VARINT:
         varint();

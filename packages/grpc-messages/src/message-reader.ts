@@ -1,5 +1,6 @@
 import protobuf from "#protobuf";
 import { type PackedType, type PackedValues, unpackValues } from "./packed-values.js";
+import { WireStrings } from "./wire-strings.js";
 
 /** The part of protobufjs' reader that the reader below uses, without its 64-bit types. */
 interface BaseReader {
@@ -10,6 +11,7 @@ interface BaseReader {
   tag(): number;
   /** Reads the length of a field. */
   size(): number;
+  bytes(): Uint8Array;
 }
 const BaseReader = protobuf.BufferReader as unknown as new (buffer: Buffer) => BaseReader;
 
@@ -63,6 +65,12 @@ export class MessageReader extends BaseReader {
     return list;
   }
 
+  /** Adds a string to `bytesContents`. */
+  strings(earlier: Uint8Array[] | WireStrings, _tag: number): Uint8Array[] | WireStrings {
+    (earlier as Uint8Array[]).push(this.bytes());
+    return earlier;
+  }
+
   /** Reads the low and the high half of a varint, unsigned. */
   #varint64(): [low: number, high: number] {
     let low = 0;
@@ -112,6 +120,28 @@ export class BoundedReader extends MessageReader {
   override tag(): number {
     if (--this.#left < 0) throw new FieldLimitError(this.#maxFields);
     return super.tag();
+  }
+}
+
+/** Strings of a tensor from which on they are not listed. */
+const MOST_LISTED = 4096;
+
+/** Reads a message for the server: many strings become {@link WireStrings}. */
+export class PackingReader extends MessageReader {
+  override strings(earlier: Uint8Array[] | WireStrings, tag: number): Uint8Array[] | WireStrings {
+    if (Array.isArray(earlier) && earlier.length < MOST_LISTED) return super.strings(earlier, tag);
+    const packed = Array.isArray(earlier) ? new WireStrings() : earlier;
+    if (Array.isArray(earlier)) for (const string of earlier) packed.add(string, 0, string.length);
+    // One loop for all strings that follow each other, whose tag is one byte.
+    for (;;) {
+      const length = this.size();
+      const end = this.pos + length;
+      if (end > this.len) throw new RangeError(`index out of range: ${this.pos} + ${length} > ${this.len}`);
+      packed.add(this.buf, this.pos, end);
+      this.pos = end;
+      if (end >= this.len || this.buf[end] !== tag) return packed;
+      this.pos++;
+    }
   }
 }
 

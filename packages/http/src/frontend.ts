@@ -6,6 +6,7 @@
 export { ClientGone, ConnectionFault } from "./exchange/body-buffer.js";
 export { BodyStream, type BodyStreamListener } from "./exchange/body-stream.js";
 export { InputTooLarge } from "./exchange/input-too-large.js";
+export { inTurn } from "./exchange/loop-turns.js";
 export { firstHeader, headersOf, type V2Request } from "./exchange/request.js";
 export {
   emptyResponse,
@@ -16,6 +17,7 @@ export {
 } from "./exchange/response.js";
 export type { FastifyInstance, FastifyPluginCallback } from "./fastify/fastify.js";
 export { listensOnLoopback, mountHandler } from "./fastify/v2-plugin.js";
+export { checkPartCount } from "./json/count-parts.js";
 export { DEFAULT_MAX_INPUT_SIZE } from "./limits.js";
 export { HttpTrace, type TracedExchange, traceReceived } from "./routes/http-trace.js";
 export { metricsResponse } from "./routes/metrics.js";

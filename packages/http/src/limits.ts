@@ -24,19 +24,37 @@ export function maxBodySize(maxInputSize: number, isRaw: boolean): number {
   return Math.min(bytes + BODY_ALLOWANCE, LARGEST_BUFFER);
 }
 
+/** Numbers that a document may have beside its tensors: those of shapes. */
+const FURTHER_NUMBERS = 2 ** 21;
+
 /** Most numbers in a document with tensors: an element has at least one byte. */
 export function maxNumbers(maxInputSize: number): number {
-  return maxInputSize + MAX_JSON_VALUES;
+  return maxInputSize + FURTHER_NUMBERS;
 }
 
 /** Most non-empty chunks of a chunked request body. */
 export const MAX_CHUNKS = 65_536;
 
 /**
- * Most values in one JSON document, where a tensor of numbers counts as one. A value takes some hundred bytes of
- * memory, and may cost the client only two bytes.
+ * Most values in one JSON document, where an array of numbers, of booleans or of strings counts as one. A value takes
+ * some hundred bytes of memory, and may cost the client only two bytes.
  */
-export const MAX_JSON_VALUES = 2 ** 21;
+export const MAX_JSON_VALUES = 2 ** 19;
+
+/** Most objects in one JSON document: two for each of 4096 inputs and 4096 outputs take an eighth of them. */
+export const MAX_JSON_OBJECTS = 2 ** 17;
+
+/** Most members of one object. A load request has one for each file. */
+export const MAX_JSON_MEMBERS = 2 ** 16;
+
+/** Most strings in the arrays of strings of one JSON document. */
+export const MAX_JSON_STRINGS = 2 ** 21;
+
+/** Most dimensions in the shape of an input. Frameworks have at most 64. */
+export const MAX_RANK = 1024;
+
+/** Most parameters of a request, as over gRPC. Each becomes a property of one object, which takes microseconds. */
+export const MAX_JSON_PARAMETERS = 4096;
 
 /** Deepest nesting of a tensor's `data`. */
 export const MAX_DATA_DEPTH = 100;

@@ -1581,7 +1581,7 @@ export const inference = $root.inference = (() => {
               break;
             if (!(message.bytesContents && message.bytesContents.length))
               message.bytesContents = [];
-            message.bytesContents.push(reader.bytes());
+            message.bytesContents = reader.strings(message.bytesContents, 66);
             continue;
           }
         }

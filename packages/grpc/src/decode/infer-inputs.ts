@@ -1,5 +1,5 @@
 import type { RequestRegions } from "@tritonjs/core/frontend";
-import { ContentsError, type inference, typedElements } from "@tritonjs/grpc-messages";
+import { ContentsError, type inference, typedElements, WireStrings } from "@tritonjs/grpc-messages";
 import { type DataType, isDataType, type Shape, Tensor, wireShape } from "@tritonjs/protocol";
 import { invalidArgument } from "./invalid-argument.js";
 import { decodeSharedMemoryRange } from "./shared-memory-parameters.js";
@@ -94,6 +94,7 @@ function decodeTypedContents(
 ): Tensor {
   try {
     const elements = typedElements(contents, datatype, where);
+    if (elements instanceof WireStrings) return Tensor.fromBytes(datatype, shape, elements.bytes);
     return elements === undefined
       ? Tensor.fromBytes(datatype, shape, NO_BYTES)
       : Tensor.fromElements(datatype, shape, elements);

@@ -1,6 +1,8 @@
 import { status } from "@grpc/grpc-js";
 import { eachField, inference } from "@tritonjs/grpc-messages";
+import { encodeBytes } from "@tritonjs/protocol";
 import { describe, expect, test } from "vitest";
+import { decodeInputs } from "../../src/decode/infer-inputs.js";
 import { inferRequestDecoder } from "../../src/decode/infer-request-decoder.js";
 import { FakeService, modelConfig } from "../support/fake-service.js";
 import { overEachTransport } from "../support/over-each-transport.js";
@@ -101,6 +103,43 @@ describe("the parts of a decoded request", () => {
     expect(() =>
       inferRequestDecoder(models(1)).decodeRequest(Buffer.concat([name, field(5, input)])),
     ).toThrow("request has 16385 parameters of tensors, which exceeds the maximum allowed number of 16384");
+  });
+
+  test.each([
+    ["packed", (count: number) => field(3, Buffer.alloc(count, 1))],
+    ["not packed", (count: number) => Buffer.alloc(2 * count, Buffer.of(3 << 3, 1))],
+  ])("may have 1024 dimensions of an input, %s", (_form, shape) => {
+    const message = (count: number) =>
+      Buffer.concat([name, field(5, Buffer.concat([field(1, "x"), shape(count)]))]);
+    const { decodeRequest } = inferRequestDecoder(models(1));
+    expect(decodeRequest(message(1024)).inputs[0]!.shape).toHaveLength(1024);
+    expect(() => decodeRequest(message(1025))).toThrow(
+      "request has more than 1024 dimensions of an input, which exceeds the maximum allowed number of 1024",
+    );
+    expect(() => decodeRequest(message(7_000_000))).toThrow(
+      "request has more than 1024 dimensions of an input",
+    );
+  });
+
+  test("may have 65536 fields that the server does not know", () => {
+    const message = (count: number) => Buffer.concat([name, Buffer.alloc(2 * count, Buffer.of(15 << 3, 1))]);
+    const { decodeRequest } = inferRequestDecoder(models(1));
+    expect(decodeRequest(message(65_536)).modelName).toBe("m");
+    expect(() => decodeRequest(message(65_537))).toThrow("request has more than 65536 other fields");
+    const known = Buffer.alloc(2 * 300_000, Buffer.of((15 << 3) | 2, 0));
+    expect(() => decodeRequest(known)).toThrow("request has more than 262144 parts");
+  });
+
+  test.each([1, 4096, 4097, 10_000])("become the same tensor with %d strings", (count) => {
+    const strings = Array.from({ length: count }, (_, index) => Buffer.from("s".repeat(index % 100)));
+    const contents = Buffer.concat(strings.map((string) => field(8, string)));
+    const input = [field(1, "x"), field(2, "BYTES"), field(3, Buffer.of(1)), field(5, contents)];
+    const decoded = inferRequestDecoder(models(1)).decodeRequest(
+      Buffer.concat([name, field(5, Buffer.concat(input))]),
+    );
+    const x = decodeInputs(decoded, {} as never).get("x")!;
+    expect(Buffer.compare(x.bytes, encodeBytes(strings))).toBe(0);
+    expect((x.elements as Uint8Array[]).length).toBe(count);
   });
 
   test("are counted behind a group of unknown fields", () => {

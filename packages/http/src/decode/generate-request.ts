@@ -7,10 +7,11 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import { asText, find, isArray, members } from "../json/access.js";
-import { type JsonArray, JsonObject, type JsonValue, PackedNumbers } from "../json/json-value.js";
-import { elementsOf, parseJson } from "../json/parse-json.js";
-import { maxNumbers } from "../limits.js";
+import { type JsonArray, JsonObject, type JsonValue } from "../json/json-value.js";
+import { parseJson } from "../json/parse-json.js";
+import { MAX_JSON_PARAMETERS, maxNumbers } from "../limits.js";
 import { DecodedRequest } from "./decoded-request.js";
+import { checkCount } from "./part-count.js";
 import { readElements } from "./read-json-tensor.js";
 import { readStrings } from "./read-strings.js";
 import { readParameter } from "./request-parameters.js";
@@ -34,7 +35,11 @@ export function decodeGenerateRequest(
   body: Uint8Array,
   maxInputSize: number,
 ): DecodedRequest {
-  const json = parseJson(body, maxNumbers(maxInputSize));
+  return decodeGenerateJson(model, parseJson(body, maxNumbers(maxInputSize)));
+}
+
+/** Decodes a generate request that has been parsed, as {@link decodeGenerateRequest} does. */
+export function decodeGenerateJson(model: ReadyModel, json: JsonValue): DecodedRequest {
   const idJson = find(json, "id");
   const request = new DecodedRequest();
   if (idJson !== undefined) request.id = asText(idJson, "Unable to parse 'id'");
@@ -65,6 +70,7 @@ class GenerateReader {
   read(object: JsonValue): void {
     const found = members(object);
     // A name that is written twice is read twice: the second time, the input exists already.
+    checkCount("parameters", found.size, MAX_JSON_PARAMETERS + this.#known.size);
     for (const name of found.written()) {
       const value = found.get(name)!;
       if (name === NESTED) this.#readNested(value);
@@ -82,6 +88,7 @@ class GenerateReader {
         reason: "MALFORMED_JSON",
       });
     }
+    checkCount("parameters", value.size, MAX_JSON_PARAMETERS + this.#known.size);
     try {
       for (const name of value.written()) this.#readMember(name, value.get(name)!);
     } catch (thrown) {
@@ -107,7 +114,7 @@ class GenerateReader {
 /** Makes a tensor of a value or an array of values. */
 function readInput(name: string, { datatype, shape }: GenerateInput, value: JsonValue): Tensor {
   const data: JsonArray = isArray(value) ? value : [value];
-  const count = data instanceof PackedNumbers && !data.nested ? data.values.length : elementsOf(data).length;
+  const count = data.length;
   if (datatype === "BYTES") return readStrings([count], data).reshaped(fitShape(name, shape, count));
   return readElements(name, datatype, fitShape(name, shape, count), count, data);
 }

@@ -1,6 +1,7 @@
 import type { ReadyModel, RequestRegions } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
 import { asText, find } from "../json/access.js";
+import type { JsonValue } from "../json/json-value.js";
 import { parseJson } from "../json/parse-json.js";
 import { maxNumbers } from "../limits.js";
 import { DecodedRequest } from "./decoded-request.js";
@@ -23,11 +24,28 @@ export function decodeInferRequest(
   maxInputSize: number,
   regions: RequestRegions,
 ): DecodedRequest {
-  const reader = new InputReader(model, body.subarray(headerLength), maxInputSize, regions);
   const key = headerLength < body.length ? headerKey(body, headerLength) : undefined;
   const known = key === undefined ? undefined : knownHeader(model, key);
+  const reader = new InputReader(model, body.subarray(headerLength), maxInputSize, regions);
   if (known !== undefined) return known.request.withInputs(reader.readBinary(known.inputs));
   const json = parseJson(body.subarray(0, headerLength), maxNumbers(maxInputSize));
+  const request = decodeInferJson(model, json, reader, regions);
+  if (key !== undefined) keepHeader(model, key, request, reader.binaryInputs);
+  return request;
+}
+
+/**
+ * Decodes an infer request whose JSON has been parsed.
+ *
+ * @param reader reads the inputs, with the tensors behind the JSON
+ * @throws TritonError with Triton's code and text for the first fault.
+ */
+export function decodeInferJson(
+  model: ReadyModel,
+  json: JsonValue,
+  reader: InputReader,
+  regions: RequestRegions,
+): DecodedRequest {
   const idJson = find(json, "id");
   const request = new DecodedRequest();
   if (idJson !== undefined) request.id = asText(idJson, "Unable to parse 'id'");
@@ -38,7 +56,6 @@ export function decodeInferRequest(
     request.requestedOutputs = [...named.keys()];
     request.outputs = { named, others: request.outputs.others };
   }
-  if (key !== undefined) keepHeader(model, key, request, reader.binaryInputs);
   return request;
 }
 

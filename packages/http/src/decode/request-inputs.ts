@@ -4,10 +4,10 @@ import { asArray, asText, asUnsigned, find, member } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";
 import type { BinaryInput } from "./known-headers.js";
+import { checkTensorCount } from "./part-count.js";
 import { datatypeOf, readJsonTensor } from "./read-json-tensor.js";
 import { readShape } from "./shape.js";
 import { readRange } from "./shared-memory.js";
-import { checkTensorCount } from "./tensor-count.js";
 
 const SOURCES =
   "Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', " +
@@ -36,9 +36,8 @@ export class InputReader {
     const context = "Unable to parse 'inputs'";
     const array = asArray(member(request, "inputs", context), context);
     const inputs = new Map<string, Tensor>();
-    const elements = elementsOf(array);
-    checkTensorCount("inputs", elements.length, this.#model.config.input.length);
-    for (const input of elements) {
+    checkTensorCount("inputs", array.length, this.#model.config.input.length);
+    for (const input of elementsOf(array)) {
       this.#readInput(input, id, inputs);
     }
     this.#checkAllUsed();

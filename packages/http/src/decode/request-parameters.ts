@@ -1,7 +1,9 @@
 import { type ParameterValue, TritonError } from "@tritonjs/protocol";
 import { asBoolean, asText, asUnsigned, find, isInteger, isUnsigned, members } from "../json/access.js";
 import { JsonDouble, type JsonValue } from "../json/json-value.js";
+import { MAX_JSON_PARAMETERS } from "../limits.js";
 import type { DecodedRequest } from "./decoded-request.js";
+import { checkCount } from "./part-count.js";
 import { ALL_IN_BINARY, ALL_IN_JSON } from "./requested-outputs.js";
 
 const MAX_CORRELATION_ID_LENGTH = 128;
@@ -33,8 +35,10 @@ const reserved: Readonly<Record<string, (value: JsonValue, into: DecodedRequest)
 export function readRequestParameters(request: JsonValue, into: DecodedRequest): void {
   const json = find(request, "parameters");
   if (json === undefined) return;
+  const given = members(json, "failed to get request params.");
+  checkCount("parameters", given.size, MAX_JSON_PARAMETERS);
   let custom: Record<string, ParameterValue> | undefined;
-  for (const [name, value] of members(json, "failed to get request params.")) {
+  for (const [name, value] of given) {
     if (Object.hasOwn(reserved, name)) reserved[name]!(value, into);
     else if (name.startsWith("triton_")) {
       throw new TritonError(

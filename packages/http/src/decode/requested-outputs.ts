@@ -3,8 +3,8 @@ import { TritonError } from "@tritonjs/protocol";
 import { asArray, asBoolean, asText, asUnsigned, find, member } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";
+import { checkTensorCount } from "./part-count.js";
 import { readRange } from "./shared-memory.js";
-import { checkTensorCount } from "./tensor-count.js";
 
 /** How one output goes to the client. */
 export interface OutputForm {
@@ -38,9 +38,9 @@ export function readRequestedOutputs(
   const named = new Map<string, OutputForm>();
   const json = find(request, "outputs");
   if (json === undefined) return named;
-  const elements = elementsOf(asArray(json, "Unable to parse 'outputs'"));
-  checkTensorCount("outputs", elements.length, modelOutputs);
-  for (const output of elements) {
+  const array = asArray(json, "Unable to parse 'outputs'");
+  checkTensorCount("outputs", array.length, modelOutputs);
+  for (const output of elementsOf(array)) {
     const parameters = find(output, "parameters");
     checkForm(parameters);
     const name = asText(member(output, "name", "Unable to parse 'name'"), "Unable to parse 'name'");

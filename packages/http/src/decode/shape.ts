@@ -2,6 +2,8 @@ import { TritonError } from "@tritonjs/protocol";
 import { asArray, asUnsigned } from "../json/access.js";
 import { type JsonValue, PackedNumbers } from "../json/json-value.js";
 import { elementsOf } from "../json/parse-json.js";
+import { MAX_RANK } from "../limits.js";
+import { checkCount } from "./part-count.js";
 
 const MAX_INT64 = 2n ** 63n - 1n;
 const CONTEXT = "Unable to parse 'shape'";
@@ -9,13 +11,19 @@ const CONTEXT = "Unable to parse 'shape'";
 /** Reads a shape: unsigned 64-bit integers, which Triton reinterprets as signed. */
 export function readShape(json: JsonValue): (number | bigint)[] {
   const array = asArray(json, CONTEXT);
-  if (array instanceof PackedNumbers && array.integers && !array.minuses && !array.nested) {
+  checkCount("dimensions", array.length, MAX_RANK);
+  if (array instanceof PackedNumbers && plainDims(array)) {
     return plainNumbers(array.values);
   }
   return elementsOf(array).map((dim) => {
     const value = asUnsigned(dim, CONTEXT);
     return typeof value === "bigint" ? BigInt.asIntN(64, value) : value;
   });
+}
+
+/** True for numbers that need no conversion. */
+function plainDims({ booleans, integers, minuses, nested, exact }: PackedNumbers): boolean {
+  return integers && !booleans && !minuses && !nested && exact === undefined;
 }
 
 /** A loop: `Array.from` with an iterator costs more than a short array. */

@@ -4,7 +4,7 @@ import type { OutputForm, OutputForms } from "../decode/requested-outputs.js";
 import { ByteWriter } from "../json/byte-writer.js";
 import { writeJson } from "../json/write-json.js";
 import { bytesOf, isRepeated, keepJson, knownJson } from "./known-answers.js";
-import { writeTensorData } from "./tensor-data.js";
+import { isLongTensor, tensorDataSteps, writeTensorData } from "./tensor-data.js";
 
 /** Class names of an output, by index; undefined when it has none. */
 export type LabelLookup = (model: ReadyModel, output: string) => readonly string[] | undefined;
@@ -31,17 +31,29 @@ export function encodeInferResponse(
   const repeated = isRepeated(response, forms);
   const known = repeated ? knownJson(model, response) : undefined;
   if (known !== undefined) return { json: known, tensors: bytesOf(response.outputs) };
-  const encoded = encode(model, response, forms, labels);
-  if (repeated) keepJson(model, response, encoded.json);
-  return encoded;
+  const steps = encodeSteps(model, response, forms, labels);
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  if (repeated) keepJson(model, response, step.value.json);
+  return step.value;
 }
 
-function encode(
+/** True for an answer with a tensor that takes long to write in JSON. */
+export function isLongAnswer({ outputs }: InferenceResponse, forms: OutputForms): boolean {
+  for (const [name, tensor] of outputs) {
+    const { binary, classes, range } = forms.named.get(name) ?? forms.others;
+    if (!binary && classes === 0 && range === undefined && isLongTensor(tensor)) return true;
+  }
+  return false;
+}
+
+/** Encodes an answer as {@link encodeInferResponse} does, with pauses within large tensors. */
+export function* encodeSteps(
   model: ReadyModel,
   response: InferenceResponse,
   forms: OutputForms,
   labels: LabelLookup,
-): EncodedResponse {
+): Generator<void, EncodedResponse> {
   const writer = new ByteWriter();
   const tensors: Uint8Array[] = [];
   writer.ascii("{");
@@ -62,7 +74,13 @@ function encode(
         : classify(output, form.classes, model.config.maxBatchSize > 0, labels(model, name));
     writer.ascii(separator);
     form.range?.put(name, tensor.bytes);
-    writeOutput(writer, name, tensor, form);
+    writeHead(writer, name, tensor, form);
+    if (!form.binary && form.range === undefined) {
+      writer.ascii(',"data":');
+      if (isLongTensor(tensor)) yield* tensorDataSteps(writer, tensor);
+      else writeTensorData(writer, tensor);
+    }
+    writer.ascii("}");
     if (form.binary && tensor.byteLength > 0) tensors.push(tensor.bytes);
     separator = ",";
   }
@@ -70,14 +88,9 @@ function encode(
   return { json: writer.bytes(), tensors };
 }
 
-/** An output in shared memory has neither data nor a size in the answer. */
-function writeOutput(writer: ByteWriter, name: string, tensor: Tensor, { binary, range }: OutputForm): void {
+/** Writes an output up to its data. An output in shared memory has neither data nor a size in the answer. */
+function writeHead(writer: ByteWriter, name: string, tensor: Tensor, { binary }: OutputForm): void {
   writer.ascii('{"name":').string(name);
   writer.ascii(`,"datatype":"${tensor.datatype}","shape":[${tensor.shape.join(",")}]`);
   if (binary) writer.ascii(`,"parameters":{"binary_data_size":${tensor.byteLength}}`);
-  else if (range === undefined) {
-    writer.ascii(',"data":');
-    writeTensorData(writer, tensor);
-  }
-  writer.ascii("}");
 }

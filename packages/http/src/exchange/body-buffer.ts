@@ -2,9 +2,9 @@ import { TritonError } from "@tritonjs/protocol";
 import { MAX_CHUNKS, maxBodySize } from "../limits.js";
 import { InputTooLarge } from "./input-too-large.js";
 
-const FIRST_CAPACITY = 16 * 1024;
-/** Bytes allocated for a declared body at once. Beyond that, memory grows with the bytes that the client has sent. */
-const TRUSTED_CAPACITY = 1024 * 1024;
+const FIRST_CAPACITY = 1024;
+/** A declared body gets its whole memory when one byte of this many has come. Until then, memory doubles. */
+const TRUSTED_SHARE = 8;
 /** Bytes up to which a body in one piece is not moved. Elements that need alignment are copied when they are read. */
 const MAX_UNALIGNED = 4096;
 const NO_BYTES = new Uint8Array(0);
@@ -24,8 +24,9 @@ export class ClientGone extends Error {
 export class ConnectionFault extends TritonError {}
 
 /**
- * Collects a request body in one piece of memory. The memory has the declared size once the client has begun to send,
- * and grows otherwise. A body that is too large is rejected as soon as that is known.
+ * Collects a request body in one piece of memory. The memory grows with the bytes that have come, and has the declared
+ * size once an eighth of them has: a client gets no memory for what it only announces. A body that is too large is
+ * rejected as soon as that is known.
  */
 export class BodyBuffer {
   #length = 0;
@@ -74,16 +75,17 @@ export class BodyBuffer {
   }
 
   #grow(needed: number): void {
-    const size = Math.min(Math.max(this.#capacity(), needed), this.#limit);
+    const size = Math.min(Math.max(this.#capacity(needed), needed), this.#limit);
     const { buffer } = Buffer.allocUnsafeSlow(size + this.#padding);
     const grown = new Uint8Array(buffer, this.#padding, size);
     grown.set(this.bytes());
     this.#buffer = grown;
   }
 
-  #capacity(): number {
-    if (this.#declared === undefined) return Math.max(FIRST_CAPACITY, this.#buffer.length * 2);
-    return this.#length === 0 ? Math.min(this.#declared, TRUSTED_CAPACITY) : this.#declared;
+  #capacity(needed: number): number {
+    const doubled = Math.max(FIRST_CAPACITY, this.#buffer.length * 2);
+    if (this.#declared === undefined) return doubled;
+    return needed * TRUSTED_SHARE >= this.#declared ? this.#declared : Math.min(doubled, this.#declared);
   }
 
   #tooLarge(size: number): TritonError {

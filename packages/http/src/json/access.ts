@@ -1,5 +1,12 @@
 import { TritonError } from "@tritonjs/protocol";
-import { type JsonArray, JsonDouble, JsonObject, type JsonValue, PackedNumbers } from "./json-value.js";
+import {
+  type JsonArray,
+  JsonDouble,
+  JsonObject,
+  type JsonValue,
+  PackedNumbers,
+  PackedStrings,
+} from "./json-value.js";
 import { decodeText } from "./text.js";
 
 /* Typed access with Triton's texts. `context` is Triton's prefix of the text: "Unable to parse 'shape'". */
@@ -24,9 +31,9 @@ export function members(value: JsonValue, context = ""): JsonObject {
   return value;
 }
 
-/** True for arrays in either form. */
+/** True for arrays in any form. */
 export function isArray(value: JsonValue | undefined): value is JsonArray {
-  return Array.isArray(value) || value instanceof PackedNumbers;
+  return Array.isArray(value) || value instanceof PackedNumbers || value instanceof PackedStrings;
 }
 
 /** The value as an array. */

@@ -66,13 +66,13 @@ export class ByteWriter {
    * Writes bytes as a JSON string, with Triton's escapes: the quote, the backslash and bytes below 0x20. Other bytes
    * are written unchanged, even if they are not valid UTF-8.
    */
-  stringBytes(bytes: Uint8Array): this {
+  stringBytes(bytes: Uint8Array, from = 0, end = bytes.length): this {
     this.#flush();
-    this.#reserve(bytes.length * 6 + 2);
+    this.#reserve((end - from) * 6 + 2);
     const buffer = this.#buffer;
     let at = this.#length;
     buffer[at++] = 0x22;
-    for (let i = 0; i < bytes.length; i++) {
+    for (let i = from; i < end; i++) {
       const byte = bytes[i]!;
       if (byte >= 0x20 && byte !== 0x22 && byte !== 0x5c) buffer[at++] = byte;
       else at += buffer.write(escapeOf(byte), at, "latin1");

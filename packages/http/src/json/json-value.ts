@@ -4,57 +4,108 @@ export class JsonDouble {
 }
 
 /**
- * An array that holds only numbers, nested or not, and no integer beyond 2^53: its numbers in a row. Tensors arrive in
- * this form. `integers` and `minuses` describe the tokens, so integer tensors can be checked without another look at
- * each element. `values` is a view of memory that the next document overwrites.
+ * An array that holds only numbers or only booleans, nested or not: its values in a row. Tensors arrive in this form.
+ * `values` is a view of memory that the next document overwrites. Booleans are 0 and 1.
  */
 export class PackedNumbers {
   constructor(
     readonly values: Float64Array,
-    /** True when no token had a fraction or an exponent. */
-    readonly integers: boolean,
+    /** Number of elements of the outermost array. */
+    readonly length: number,
+    /** True for booleans. */
+    readonly booleans: boolean,
+    /** Index of the first number with a fraction or an exponent; -1 if all are integers of at most 64 bits. */
+    readonly fractionAt: number,
     /** True when a number had a minus. */
     readonly minuses: boolean,
+    /** Integers beyond 2^53 in 64 bits, at their indices; undefined when there is none. It may be shorter or longer. */
+    readonly exact: BigInt64Array | undefined,
     /** True when there were arrays inside. */
     readonly nested: boolean,
     /** The source text, and the offset of the opening bracket in it. */
     readonly source: Uint8Array,
     readonly start: number,
   ) {}
+
+  /** True when no token had a fraction or an exponent. */
+  get integers(): boolean {
+    return this.fractionAt < 0;
+  }
 }
+
+/** An array of a long document that holds only strings, nested or not, in the wire form of a BYTES tensor. */
+export class PackedStrings {
+  constructor(
+    /** Each string behind its length in four bytes. */
+    readonly bytes: Uint8Array,
+    /** Number of elements of the outermost array. */
+    readonly length: number,
+    /** The source text, and the offset of the opening bracket in it. */
+    readonly source: Uint8Array,
+    readonly start: number,
+  ) {}
+}
+
+/** Members up to which a search is faster than a table. */
+const MAX_SEARCHED = 8;
+const NO_NAMES: string[] = [];
+const NO_VALUES: JsonValue[] = [];
 
 /** Members by name. If several have the same name, the first is kept. */
 export class JsonObject {
-  /** Undefined for an object without members, so that a document of many of them takes little memory. */
-  #members: Map<string, JsonValue> | undefined;
-  /** The names as written; undefined while no name has come twice. */
-  #written: string[] | undefined;
+  #names = NO_NAMES;
+  #values = NO_VALUES;
+  /** Places of the members by the keys of their names, from the first search in an object of many members on. */
+  #places: Map<string, number> | undefined;
+
+  /** Number of members as written. */
+  get size(): number {
+    return this.#names.length;
+  }
 
   get(name: string): JsonValue | undefined {
-    return this.#members?.get(keyOf(name));
+    const at = this.#names.length > MAX_SEARCHED ? this.#table().get(keyOf(name)) : this.#names.indexOf(name);
+    return at === undefined || at < 0 ? undefined : this.#values[at];
   }
 
   /** Adds a member after the others. */
   add(name: string, value: JsonValue): void {
-    const key = keyOf(name);
-    this.#members ??= new Map();
-    if (this.#members.has(key)) this.#written ??= [...this.#names()];
-    else this.#members.set(key, value);
-    this.#written?.push(name);
+    if (this.#names === NO_NAMES) {
+      this.#names = [name];
+      this.#values = [value];
+      return;
+    }
+    this.#names.push(name);
+    this.#values.push(value);
+    this.#places = undefined;
   }
 
   /** The members; the first of those with the same name. */
   *[Symbol.iterator](): Generator<[name: string, value: JsonValue]> {
-    for (const [key, value] of this.#members ?? []) yield [nameOf(key), value];
+    if (this.#names.length > MAX_SEARCHED) {
+      for (const at of this.#table().values()) yield [this.#names[at]!, this.#values[at]!];
+      return;
+    }
+    for (let at = 0; at < this.#names.length; at++) {
+      const name = this.#names[at]!;
+      if (this.#names.indexOf(name) === at) yield [name, this.#values[at]!];
+    }
   }
 
   /** The names as written: a name that came twice is listed twice. */
   written(): Iterable<string> {
-    return this.#written ?? this.#names();
+    return this.#names;
   }
 
-  *#names(): Generator<string> {
-    for (const key of this.#members?.keys() ?? []) yield nameOf(key);
+  #table(): ReadonlyMap<string, number> {
+    if (this.#places === undefined) {
+      this.#places = new Map();
+      for (let at = 0; at < this.#names.length; at++) {
+        const key = keyOf(this.#names[at]!);
+        if (!this.#places.has(key)) this.#places.set(key, at);
+      }
+    }
+    return this.#places;
   }
 }
 
@@ -71,12 +122,8 @@ function keyOf(name: string): string {
   return code >= ZERO && code <= MARK_CODE ? MARK + name : name;
 }
 
-function nameOf(key: string): string {
-  return key.charCodeAt(0) === MARK_CODE ? key.slice(1) : key;
-}
-
-/** An array in either of its forms. */
-export type JsonArray = JsonValue[] | PackedNumbers;
+/** An array in any of its forms. */
+export type JsonArray = JsonValue[] | PackedNumbers | PackedStrings;
 
 /**
  * A JSON value that keeps the details that tensors need. Strings are bytes. Integers (`number`, or `bigint` beyond

@@ -1,5 +1,10 @@
-import { TritonError } from "@tritonjs/protocol";
-import { DEFAULT_MAX_INPUT_SIZE, MAX_JSON_VALUES, maxNumbers } from "../limits.js";
+import {
+  DEFAULT_MAX_INPUT_SIZE,
+  MAX_JSON_MEMBERS,
+  MAX_JSON_OBJECTS,
+  MAX_JSON_VALUES,
+  maxNumbers,
+} from "../limits.js";
 import {
   CLOSE_BRACE,
   CLOSE_BRACKET,
@@ -15,14 +20,24 @@ import {
 import { type Cursor, consume, consumeAll, cursorAt, skipWhitespace, syntaxError } from "./cursor.js";
 import { type JsonArray, JsonObject, type JsonValue } from "./json-value.js";
 import { readNumber } from "./read-number.js";
-import { readPacked, reuseScratch } from "./read-packed.js";
+import { PackedReader, Scratch, tooMany } from "./read-packed.js";
 import { readString } from "./read-string.js";
 import { decodeText } from "./text.js";
 
 /** An array or object that is not closed yet. */
 type Open = { array: JsonValue[] } | { array?: undefined; object: JsonObject; name: string };
 
+/** Stands for an array until its first value comes. */
+const NO_VALUES: JsonValue[] = [];
+
 const NEVER = Number.POSITIVE_INFINITY;
+
+/** Bytes of one step of a reader. They take about 20 µs as numbers, and a millisecond at worst. */
+const STEP_BYTES = 16 * 1024;
+
+/** Memory of documents that are read at once, and of those that are read in steps, one after the other. */
+const scratch = new Scratch();
+const scratchOfSteps = new Scratch();
 
 /**
  * Reads a JSON document as Triton's parser does. It accepts a byte order mark, a NUL at the end, `NaN`, `Inf` and
@@ -33,17 +48,31 @@ const NEVER = Number.POSITIVE_INFINITY;
  * @throws TritonError INTERNAL that names the fault and its byte, INVALID_ARG for too many values.
  */
 export function parseJson(bytes: Uint8Array, mostNumbers = maxNumbers(DEFAULT_MAX_INPUT_SIZE)): JsonValue {
-  const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-  const cursor = cursorAt(bytes, hasMark ? 3 : 0);
-  reuseScratch(mostNumbers);
-  skipWhitespace(cursor);
-  if (atEnd(cursor)) throw syntaxError("The document is empty.", cursor.at);
-  const value = readValue(cursor, 0);
-  skipWhitespace(cursor);
-  if (!atEnd(cursor)) {
-    throw syntaxError("The document root must not be followed by other values.", cursor.at);
-  }
+  scratch.reuse(mostNumbers);
+  const cursor = startOf(bytes);
+  const { value } = new ValueReader(cursor, scratch, false).read(NEVER)!;
+  checkEnd(cursor);
   return value;
+}
+
+/**
+ * Reads a long document as {@link parseJson} does, in steps. Only one such document may be read at a time.
+ *
+ * @returns a function that does one step. It returns undefined until the document is complete.
+ */
+export function jsonSteps(
+  bytes: Uint8Array,
+  mostNumbers: number,
+  stepBytes = STEP_BYTES,
+): () => { value: JsonValue } | undefined {
+  scratchOfSteps.reuse(mostNumbers);
+  const cursor = startOf(bytes);
+  const reader = new ValueReader(cursor, scratchOfSteps, true);
+  return () => {
+    const read = reader.read(cursor.at + stepBytes);
+    if (read !== undefined) checkEnd(cursor);
+    return read;
+  };
 }
 
 /**
@@ -51,7 +80,23 @@ export function parseJson(bytes: Uint8Array, mostNumbers = maxNumbers(DEFAULT_MA
  */
 export function elementsOf(array: JsonArray): JsonValue[] {
   if (Array.isArray(array)) return array;
-  return readValue(cursorAt(array.source, array.start), NEVER) as JsonValue[];
+  const reader = new ValueReader(cursorAt(array.source, array.start), undefined, false);
+  return reader.read(NEVER)!.value as JsonValue[];
+}
+
+/** A cursor at the first value of a document. */
+function startOf(bytes: Uint8Array): Cursor {
+  const hasMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  const cursor = cursorAt(bytes, hasMark ? 3 : 0);
+  skipWhitespace(cursor);
+  if (atEnd(cursor)) throw syntaxError("The document is empty.", cursor.at);
+  return cursor;
+}
+
+function checkEnd(cursor: Cursor): void {
+  skipWhitespace(cursor);
+  if (atEnd(cursor)) return;
+  throw syntaxError("The document root must not be followed by other values.", cursor.at);
 }
 
 function atEnd(cursor: Cursor): boolean {
@@ -60,69 +105,96 @@ function atEnd(cursor: Cursor): boolean {
 }
 
 /**
- * Reads one value. An array that opens at `packFrom` or later is tried as packed numbers first. The next try begins
- * where the last one failed, so no byte is tried twice.
+ * Reads one value. An array is tried as a packed one first, unless it is inside of an array: that one has been tried.
  */
-function readValue(cursor: Cursor, packFrom: number): JsonValue {
-  const open: Open[] = [];
-  for (let count = 1; ; count++) {
-    if (count > MAX_JSON_VALUES) throw tooManyValues();
-    let value: JsonValue | undefined;
-    const start = cursor.at;
-    const code = cursor.bytes[start];
-    if (code === OPEN_BRACKET) {
-      if (start >= packFrom) {
-        value = readPacked(cursor);
-        if (value === undefined) {
-          packFrom = cursor.at;
-          cursor.at = start;
-        }
-      }
-      if (value === undefined) {
-        cursor.at++;
-        skipWhitespace(cursor);
-        if (!consume(cursor, CLOSE_BRACKET)) {
-          open.push({ array: [] });
-          continue;
-        }
-        value = [];
-      }
-    } else if (code === OPEN_BRACE) {
-      cursor.at++;
-      skipWhitespace(cursor);
-      const object = new JsonObject();
-      if (!consume(cursor, CLOSE_BRACE)) {
-        open.push({ object, name: readName(cursor) });
-        continue;
-      }
-      value = object;
-    } else value = readScalar(cursor, code);
+class ValueReader {
+  readonly #cursor: Cursor;
+  /** Undefined to pack nothing. */
+  readonly #scratch: Scratch | undefined;
+  readonly #packsStrings: boolean;
+  readonly #open: Open[] = [];
+  #packing: PackedReader | undefined;
+  #values = 0;
+  #objects = 0;
 
+  constructor(cursor: Cursor, memory: Scratch | undefined, packsStrings: boolean) {
+    this.#cursor = cursor;
+    this.#scratch = memory;
+    this.#packsStrings = packsStrings;
+  }
+
+  /** Reads on; undefined for a pause at offset `stopAt` or later. */
+  read(stopAt: number): { value: JsonValue } | undefined {
+    const cursor = this.#cursor;
+    const open = this.#open;
     for (;;) {
-      const top = open.at(-1);
-      if (top === undefined) return value;
-      if (!attach(cursor, top, value)) break;
-      value = top.array ?? top.object;
-      open.pop();
+      let value: JsonValue | undefined;
+      if (this.#packing === undefined) {
+        if (cursor.at >= stopAt) return undefined;
+        if (++this.#values > MAX_JSON_VALUES) throw tooMany(MAX_JSON_VALUES, "values");
+        const code = cursor.bytes[cursor.at];
+        if (code === OPEN_BRACKET) {
+          if (this.#mayPack()) this.#packing = new PackedReader(cursor, this.#scratch!, this.#packsStrings);
+          else value = openArray(cursor, open);
+        } else if (code === OPEN_BRACE) {
+          if (++this.#objects > MAX_JSON_OBJECTS) throw tooMany(MAX_JSON_OBJECTS, "objects");
+          value = openObject(cursor, open);
+        } else value = readScalar(cursor, code);
+      }
+      if (this.#packing !== undefined) {
+        const start = this.#packing.start;
+        const packed = this.#packing.read(stopAt);
+        if (packed === undefined) return undefined;
+        this.#packing = undefined;
+        if (packed === null) {
+          cursor.at = start;
+          value = openArray(cursor, open);
+        } else value = packed;
+      }
+      if (value === undefined) continue;
+      for (;;) {
+        const top = open.at(-1);
+        if (top === undefined) return { value };
+        if (!attach(cursor, top, value)) break;
+        value = top.array ?? top.object;
+        open.pop();
+      }
     }
+  }
+
+  #mayPack(): boolean {
+    if (this.#scratch === undefined || this.#cursor.bytes[this.#cursor.at + 1] === CLOSE_BRACKET)
+      return false;
+    return this.#open.at(-1)?.array === undefined;
   }
 }
 
-function tooManyValues(): TritonError {
-  return new TritonError(
-    "INVALID_ARG",
-    `request JSON: expected at most ${MAX_JSON_VALUES} values, got more`,
-    {
-      reason: "REQUEST_TOO_LARGE",
-    },
-  );
+/** Opens the array that comes next; returns an empty one, which is closed already. */
+function openArray(cursor: Cursor, open: Open[]): JsonValue[] | undefined {
+  cursor.at++;
+  skipWhitespace(cursor);
+  if (consume(cursor, CLOSE_BRACKET)) return [];
+  open.push({ array: NO_VALUES });
+  return undefined;
+}
+
+/** Opens the object that comes next; returns an empty one, which is closed already. */
+function openObject(cursor: Cursor, open: Open[]): JsonObject | undefined {
+  cursor.at++;
+  skipWhitespace(cursor);
+  const object = new JsonObject();
+  if (consume(cursor, CLOSE_BRACE)) return object;
+  open.push({ object, name: readName(cursor) });
+  return undefined;
 }
 
 /** Adds a value to its container; true when the container ends after it. */
 function attach(cursor: Cursor, into: Open, value: JsonValue): boolean {
   skipWhitespace(cursor);
   if (into.array !== undefined) {
-    into.array.push(value);
+    // The first value makes the array: one that is pushed into an empty array reserves room for 16 more.
+    if (into.array === NO_VALUES) into.array = [value];
+    else into.array.push(value);
     if (consume(cursor, CLOSE_BRACKET)) return true;
     if (!consume(cursor, COMMA)) {
       throw syntaxError("Missing a comma or ']' after an array element.", cursor.at);
@@ -130,6 +202,7 @@ function attach(cursor: Cursor, into: Open, value: JsonValue): boolean {
     skipWhitespace(cursor);
     return false;
   }
+  if (into.object.size >= MAX_JSON_MEMBERS) throw tooMany(MAX_JSON_MEMBERS, "members of an object");
   into.object.add(into.name, value);
   if (consume(cursor, CLOSE_BRACE)) return true;
   if (!consume(cursor, COMMA)) {

@@ -1,5 +1,6 @@
 import { DOT, LOWER_E, LOWER_I, MINUS, NINE, PLUS, UPPER_E, UPPER_I, UPPER_N, ZERO } from "./ascii.js";
 import { type Cursor, consume, consumeAll, syntaxError } from "./cursor.js";
+import { powersOfTen } from "./decimal.js";
 import { JsonDouble } from "./json-value.js";
 
 const MIN_INT64 = -(2n ** 63n);
@@ -23,6 +24,11 @@ export function readNumber(cursor: Cursor): number | bigint | JsonDouble {
   else skipDigits(cursor);
   const integer = bytes[cursor.at] !== DOT && bytes[cursor.at] !== LOWER_E && bytes[cursor.at] !== UPPER_E;
   if (!integer) skipFractionAndExponent(cursor, start);
+  const short = shortDecimal(bytes, minus ? start + 1 : start, cursor.at);
+  if (short >= 0) {
+    if (integer) return minus ? 0 - short : short;
+    return new JsonDouble(minus ? -short : short);
+  }
   const text = cursor.buffer.toString("latin1", start, cursor.at);
   if (integer) {
     const value = Number(text);
@@ -33,6 +39,42 @@ export function readNumber(cursor: Cursor): number | bigint | JsonDouble {
   const value = Number(text);
   if (!Number.isFinite(value)) throw syntaxError("Number too big to be stored in double.", start);
   return new JsonDouble(value);
+}
+
+/** Longest number that is read without a string, in bytes: 15 digits, a dot and an exponent of two digits. */
+const MAX_SHORT = 20;
+const MAX_EXACT_DIGITS = 15;
+
+/** Value of a number without its sign; -1 if it has too many digits for one exact operation. */
+function shortDecimal(bytes: Uint8Array, from: number, to: number): number {
+  if (to - from > MAX_SHORT) return -1;
+  let mantissa = 0;
+  let digits = 0;
+  let power = 0;
+  let fraction = 0;
+  for (let at = from; at < to; at++) {
+    const code = bytes[at]!;
+    if (code === DOT) fraction = 1;
+    else if (code === LOWER_E || code === UPPER_E) {
+      power += exponentOf(bytes, at + 1, to);
+      break;
+    } else {
+      mantissa = mantissa * 10 + (code - ZERO);
+      digits++;
+      power -= fraction;
+    }
+  }
+  if (digits > MAX_EXACT_DIGITS || power >= powersOfTen.length || -power >= powersOfTen.length) return -1;
+  return power < 0 ? mantissa / powersOfTen[-power]! : mantissa * powersOfTen[power]!;
+}
+
+function exponentOf(bytes: Uint8Array, from: number, to: number): number {
+  const sign = bytes[from];
+  let exponent = 0;
+  for (let at = sign === PLUS || sign === MINUS ? from + 1 : from; at < to; at++) {
+    exponent = exponent * 10 + (bytes[at]! - ZERO);
+  }
+  return sign === MINUS ? -exponent : exponent;
 }
 
 function skipDigits(cursor: Cursor): number {

@@ -26,8 +26,8 @@ export interface Run {
   count: number;
   /** True when another value must follow: there was a comma, or nothing was read. */
   valueExpected: boolean;
-  /** True when a number had a fraction. */
-  fractions: boolean;
+  /** Index of the first value with a fraction; negative while there is none. */
+  fractionAt: number;
   /** True when a number had a minus. */
   minuses: boolean;
 }
@@ -39,11 +39,11 @@ export function endsRuns(bytes: Uint8Array): boolean {
 }
 
 /**
- * Reads numbers into `values`, until `values` is full or a number has another form (an exponent, a name, too many
+ * Reads numbers into `values`, until there are `room` values or a number has another form (an exponent, a name, too many
  * digits, a fault). It also stops after a number without a comma. The bytes must not end with a digit or a dot: see
  * {@link endsRuns}.
  */
-export function readRun(bytes: Uint8Array, run: Run, values: Float64Array): void {
+export function readRun(bytes: Uint8Array, run: Run, values: Float64Array, room: number): void {
   // Literals inside the function: an exported constant is looked up at each use.
   const MINUS = 0x2d;
   const SPACE = 0x20;
@@ -55,9 +55,8 @@ export function readRun(bytes: Uint8Array, run: Run, values: Float64Array): void
   /** Longest number without its sign, in bytes, of which a signed 32-bit integer holds all digits. */
   const NARROW_LENGTH = 9;
   const powers = powersOfTen;
-  const room = values.length;
   let { at, count } = run;
-  let fractions = 0;
+  let fractionAt = run.fractionAt;
   let minuses = 0;
   let next = at;
   let valueExpected = true;
@@ -106,7 +105,7 @@ export function readRun(bytes: Uint8Array, run: Run, values: Float64Array): void
       }
       fraction = next - dot - 1;
       if (fraction === 0) break;
-      fractions = 1;
+      if (fractionAt < 0) fractionAt = count;
     }
     if (digit === LOWER_E_AS_DIGIT || digit === UPPER_E_AS_DIGIT) break;
     if (next - first > NARROW_LENGTH) {
@@ -132,7 +131,7 @@ export function readRun(bytes: Uint8Array, run: Run, values: Float64Array): void
   run.at = at;
   run.count = count;
   run.valueExpected = valueExpected;
-  if (fractions !== 0) run.fractions = true;
+  run.fractionAt = fractionAt;
   if (minuses !== 0) run.minuses = true;
 }
 

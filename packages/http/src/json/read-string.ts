@@ -1,12 +1,11 @@
-import { BACKSLASH, LOWER_U, QUOTE, SPACE } from "./ascii.js";
+import { BACKSLASH, LOWER_A, LOWER_U, NINE, QUOTE, SPACE, ZERO } from "./ascii.js";
 import { type Cursor, consume, syntaxError } from "./cursor.js";
 
-const escapes = new Map(
-  [...'""\\\\//b\bf\fn\nr\rt\t'.matchAll(/(.)(.)/gs)].map(([, name, value]) => [
-    name!.charCodeAt(0),
-    value!.charCodeAt(0),
-  ]),
-);
+/** Characters by the byte behind the backslash; 0 for none. */
+const escapes = new Uint8Array(256);
+for (const [, name, value] of '""\\\\//b\bf\fn\nr\rt\t'.matchAll(/(.)(.)/gs)) {
+  escapes[name!.charCodeAt(0)] = value!.charCodeAt(0);
+}
 
 /**
  * Reads the string whose opening quote is next, as bytes: a view of the text if nothing is escaped. As in Triton, bytes
@@ -29,16 +28,25 @@ export function readString(cursor: Cursor): Uint8Array {
 }
 
 /** Bytes without their escapes, as far as they have been read. Escapes never make a text shorter. */
-interface Unescaped {
+export interface Unescaped {
   readonly bytes: Uint8Array;
   length: number;
 }
 
 function readEscaped(cursor: Cursor, start: number, firstEscape: number): Uint8Array {
+  const out = { bytes: new Uint8Array(closingQuote(cursor.bytes, firstEscape) - start), length: 0 };
+  unescapeInto(cursor, start, firstEscape, out);
+  return out.bytes.subarray(0, out.length);
+}
+
+/**
+ * Adds the string from `start` on to `out`, which has room for it as written.
+ *
+ * @param firstEscape offset of its first escape
+ */
+export function unescapeInto(cursor: Cursor, start: number, firstEscape: number, out: Unescaped): void {
   const { bytes } = cursor;
-  const out: Unescaped = { bytes: new Uint8Array(closingQuote(bytes, firstEscape) - start), length: 0 };
-  out.bytes.set(bytes.subarray(start, firstEscape));
-  out.length = firstEscape - start;
+  for (let at = start; at < firstEscape; at++) out.bytes[out.length++] = bytes[at]!;
   cursor.at = firstEscape;
   for (;;) {
     const code = bytes[cursor.at];
@@ -51,11 +59,10 @@ function readEscaped(cursor: Cursor, start: number, firstEscape: number): Uint8A
     }
   }
   cursor.at++;
-  return out.bytes.subarray(0, out.length);
 }
 
 /** Offset of the closing quote of a string that continues at `at`; the end of the text when there is none. */
-function closingQuote(bytes: Uint8Array, at: number): number {
+export function closingQuote(bytes: Uint8Array, at: number): number {
   let end = at;
   while (end < bytes.length && bytes[end] !== QUOTE) end += bytes[end] === BACKSLASH ? 2 : 1;
   return Math.min(end, bytes.length);
@@ -64,9 +71,9 @@ function closingQuote(bytes: Uint8Array, at: number): number {
 function readEscape(cursor: Cursor, out: Unescaped): void {
   const start = cursor.at;
   const name = cursor.bytes[start + 1];
-  const plain = name === undefined ? undefined : escapes.get(name);
+  const plain = name === undefined ? 0 : escapes[name]!;
   cursor.at = start + 2;
-  if (plain !== undefined) push(out, plain);
+  if (plain !== 0) out.bytes[out.length++] = plain;
   else if (name === LOWER_U) pushUtf8(out, readCodePoint(cursor, start));
   else throw syntaxError("Invalid escape character in string.", start);
 }
@@ -83,28 +90,39 @@ function readCodePoint(cursor: Cursor, escapeStart: number): number {
 function readHex(cursor: Cursor, escapeStart: number): number {
   let value = 0;
   for (let i = 0; i < 4; i++) {
-    const digit = Number.parseInt(String.fromCharCode(cursor.bytes[cursor.at] ?? 0), 16);
-    if (Number.isNaN(digit))
-      throw syntaxError("Incorrect hex digit after \\u escape in string.", escapeStart);
+    const digit = hexDigit(cursor.bytes[cursor.at]);
+    if (digit < 0) throw syntaxError("Incorrect hex digit after \\u escape in string.", escapeStart);
     value = value * 16 + digit;
     cursor.at++;
   }
   return value;
 }
 
-function pushUtf8(out: Unescaped, codePoint: number): void {
-  if (codePoint < 0x80) push(out, codePoint);
-  else if (codePoint < 0x800) push(out, 0xc0 | (codePoint >> 6), continuation(codePoint));
-  else if (codePoint < 0x10000) {
-    push(out, 0xe0 | (codePoint >> 12), continuation(codePoint >> 6), continuation(codePoint));
-  } else {
-    push(out, 0xf0 | (codePoint >> 18), continuation(codePoint >> 12));
-    push(out, continuation(codePoint >> 6), continuation(codePoint));
-  }
+/** Value of a hexadecimal digit; -1 for any other byte. */
+function hexDigit(code: number | undefined): number {
+  if (code === undefined) return -1;
+  if (code >= ZERO && code <= NINE) return code - ZERO;
+  // The lower case of a letter.
+  const letter = (code | 0x20) - LOWER_A;
+  return letter >= 0 && letter < 6 ? letter + 10 : -1;
 }
 
-function push(out: Unescaped, ...codes: number[]): void {
-  for (const code of codes) out.bytes[out.length++] = code;
+function pushUtf8(out: Unescaped, codePoint: number): void {
+  const { bytes } = out;
+  if (codePoint < 0x80) {
+    bytes[out.length++] = codePoint;
+    return;
+  }
+  if (codePoint < 0x800) bytes[out.length++] = 0xc0 | (codePoint >> 6);
+  else {
+    if (codePoint < 0x10000) bytes[out.length++] = 0xe0 | (codePoint >> 12);
+    else {
+      bytes[out.length++] = 0xf0 | (codePoint >> 18);
+      bytes[out.length++] = continuation(codePoint >> 12);
+    }
+    bytes[out.length++] = continuation(codePoint >> 6);
+  }
+  bytes[out.length++] = continuation(codePoint);
 }
 
 function continuation(bits: number): number {

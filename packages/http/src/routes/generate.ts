@@ -1,12 +1,17 @@
 import type { InferenceResponse, PinnedModel, RequestHandle, RequestShare } from "@tritonjs/core/frontend";
 import { httpStatusOf, TritonError } from "@tritonjs/protocol";
 import type { DecodedRequest } from "../decode/decoded-request.js";
-import { decodeGenerateRequest } from "../decode/generate-request.js";
-import { encodeGenerateResponse } from "../encode/generate-response.js";
+import { decodeGenerateJson } from "../decode/generate-request.js";
+import { encodeGenerateResponse, generateResponseSteps } from "../encode/generate-response.js";
+import { isLongTensor } from "../encode/tensor-data.js";
 import { BodyStream } from "../exchange/body-stream.js";
+import { loopTurns } from "../exchange/loop-turns.js";
+import { readJson } from "../exchange/read-json.js";
 import { firstHeader } from "../exchange/request.js";
 import type { V2Response } from "../exchange/response.js";
+import type { JsonValue } from "../json/json-value.js";
 import { toJsonBytes } from "../json/write-json.js";
+import { maxNumbers } from "../limits.js";
 import { traceReceived } from "./http-trace.js";
 import { reportingLoad } from "./report-load.js";
 import { type Exchange, modelRoutePath, type Route } from "./route.js";
@@ -37,11 +42,8 @@ export const generateRoutes: readonly Route[] = [
   },
 ];
 
-/** A request, and the model version for which it was decoded. */
-interface PinnedRequest {
-  readonly model: PinnedModel;
-  readonly decoded: DecodedRequest;
-}
+/** Starts a request for the model version for which it was decoded. */
+type Start<T> = (model: PinnedModel, decoded: DecodedRequest) => T;
 
 /** A response or an error of the model, as JSON. */
 interface Part {
@@ -50,26 +52,32 @@ interface Part {
 }
 
 async function generate(exchange: Exchange): Promise<V2Response> {
-  const { model, decoded } = await decode(exchange);
-  const parts: Part[] = [];
-  await new Promise<void>((resolve, reject) => {
-    startOrRefuse(exchange, model, decoded, reject, (outcome, final) => {
-      if (outcome !== undefined) parts.push(toPart(outcome));
-      if (final) resolve();
-    });
-  });
-  const json = parts.length === 1 ? parts[0]!.json : toJsonBytes({ error: NOT_ONE });
+  const outcomes: (InferenceResponse | TritonError)[] = [];
+  const { answered } = await decode(exchange, (model, decoded) => ({
+    answered: new Promise<void>((resolve, reject) => {
+      startOrRefuse(exchange, model, decoded, reject, (outcome, final) => {
+        if (outcome !== undefined) outcomes.push(outcome);
+        if (final) resolve();
+      });
+    }),
+  }));
+  await answered;
+  const [first] = outcomes;
+  const part = first === undefined ? undefined : await inTurns(exchange, first);
+  const json = outcomes.length === 1 ? part!.json : toJsonBytes({ error: NOT_ONE });
   const headers = { "content-type": "application/json" };
-  return { status: parts[0]?.status ?? 200, headers, body: inChunks(json) };
+  return { status: part?.status ?? 200, headers, body: inChunks(json) };
 }
 
 /** The first event decides the status. A later error can only be reported in its own event. */
 async function generateStream(exchange: Exchange): Promise<V2Response> {
-  const pinned = await decode(exchange);
-  // The exchange ends with the first event, and the request continues.
-  const memory = exchange.memory.split(exchange.memory.bytes);
+  const { memory, events } = await decode(exchange, (model, decoded) => {
+    // The exchange ends with the first event, and the request continues.
+    const share = exchange.memory.split(exchange.memory.bytes);
+    return { memory: share, events: streamEvents(exchange, model, decoded, share) };
+  });
   try {
-    return await streamEvents(exchange, pinned, memory);
+    return await events;
   } catch (refusal) {
     memory.release();
     throw refusal;
@@ -78,7 +86,8 @@ async function generateStream(exchange: Exchange): Promise<V2Response> {
 
 function streamEvents(
   exchange: Exchange,
-  { model, decoded }: PinnedRequest,
+  model: PinnedModel,
+  decoded: DecodedRequest,
   memory: RequestShare,
 ): Promise<V2Response> {
   return new Promise((resolve, reject) => {
@@ -109,7 +118,8 @@ async function* inChunks(json: Uint8Array): AsyncGenerator<Uint8Array> {
   yield json;
 }
 
-async function decode(exchange: Exchange): Promise<PinnedRequest> {
+/** Decodes a request for the version that is in service then, and starts it without another wait. */
+async function decode<T>(exchange: Exchange, start: Start<T>): Promise<T> {
   const { service, request, memory, maxInputSize } = exchange;
   const found = service.model(exchange.model, exchange.version);
   if ((firstHeader(request, "content-encoding") || "identity") !== "identity") {
@@ -119,11 +129,32 @@ async function decode(exchange: Exchange): Promise<PinnedRequest> {
   }
   const turn = turnAtFullQueue(exchange, found);
   if (turn !== undefined) await turn;
-  const start = service.tracing?.now();
+  const since = service.tracing?.now();
   const body = await request.readBody(memory, maxInputSize);
-  traceReceived(exchange, start);
-  const model = found.inService();
-  return { model, decoded: decodeGenerateRequest(model, body, maxInputSize) };
+  traceReceived(exchange, since);
+  const use = (json: JsonValue): T => {
+    const model = found.inService();
+    return start(model, decodeGenerateJson(model, json));
+  };
+  return readJson(request, body, use, maxNumbers(maxInputSize));
+}
+
+/** Encodes the only answer; a long one in turns of the event loop. */
+async function inTurns({ request }: Exchange, outcome: InferenceResponse | TritonError): Promise<Part> {
+  if (TritonError.is(outcome) || ![...outcome.outputs.values()].some(isLongTensor)) return toPart(outcome);
+  try {
+    const json = await loopTurns.write(request, () => {
+      const steps = generateResponseSteps(outcome);
+      return () => {
+        const { done, value } = steps.next();
+        return done ? { value } : undefined;
+      };
+    });
+    return { status: 200, json };
+  } catch (thrown) {
+    if (!TritonError.is(thrown)) throw thrown;
+    return toPart(thrown);
+  }
 }
 
 function toPart(outcome: InferenceResponse | TritonError): Part {

@@ -1,10 +1,10 @@
 import type { LoadParameters } from "@tritonjs/core/types";
 import { TritonError } from "@tritonjs/protocol";
 import { latin1Text } from "../exchange/latin1-text.js";
+import { readJson } from "../exchange/read-json.js";
 import { emptyResponse, jsonResponse } from "../exchange/response.js";
 import { asBytes, find, members } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
-import { parseJson } from "../json/parse-json.js";
 import { decodeText } from "../json/text.js";
 import type { Exchange, Route } from "./route.js";
 
@@ -16,7 +16,7 @@ export const repositoryRoutes: readonly Route[] = [
     group: "model-repository",
     errorType: "application/json",
     async handle(exchange) {
-      const ready = find(await readOptionalJson(exchange), "ready");
+      const ready = await readOptionalJson(exchange, (json) => find(json, "ready"));
       if (ready !== undefined && typeof ready !== "boolean") {
         throw new TritonError("INVALID_ARG", "Invalid value for 'ready': expected a boolean", {
           reason: "INVALID_PARAMETER",
@@ -35,7 +35,7 @@ export const repositoryRoutes: readonly Route[] = [
     errorType: "application/json",
     async handle(exchange) {
       refuseRepository(exchange);
-      const parameters = loadParameters(await readOptionalJson(exchange));
+      const parameters = await readOptionalJson(exchange, loadParameters);
       await exchange.service.loadModel(exchange.model, parameters);
       return emptyResponse(200, "application/json");
     },
@@ -47,7 +47,9 @@ export const repositoryRoutes: readonly Route[] = [
     errorType: "application/json",
     async handle(exchange) {
       refuseRepository(exchange);
-      const given = find(find(await readOptionalJson(exchange), "parameters"), "unload_dependents");
+      const given = await readOptionalJson(exchange, (json) =>
+        find(find(json, "parameters"), "unload_dependents"),
+      );
       await exchange.service.unloadModel(exchange.model, { unloadDependents: given === true });
       return emptyResponse(200, "application/json");
     },
@@ -93,12 +95,11 @@ function isBase64(text: string): boolean {
   return /^[A-Za-z0-9+/]*={0,2}$/.test(text.replace(/\s+/g, ""));
 }
 
-/** The JSON body of a request; undefined for an empty body. */
-export async function readOptionalJson({
-  request,
-  memory,
-  maxInputSize,
-}: Exchange): Promise<JsonValue | undefined> {
+/** Reads the JSON body of a request. `use` takes it, or undefined for an empty body. */
+async function readOptionalJson<T>(
+  { request, memory, maxInputSize }: Exchange,
+  use: (json: JsonValue | undefined) => T,
+): Promise<T> {
   const body = await request.readBody(memory, maxInputSize);
-  return body.length === 0 ? undefined : parseJson(body);
+  return body.length === 0 ? use(undefined) : readJson(request, body, use);
 }

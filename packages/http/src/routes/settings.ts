@@ -2,8 +2,8 @@ import { traceSettingTexts } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
 import { changeLog, logSettingsJson } from "../decode/log-changes.js";
 import { readTraceChanges } from "../decode/trace-changes.js";
+import { readJson } from "../exchange/read-json.js";
 import { jsonResponse } from "../exchange/response.js";
-import { parseJson } from "../json/parse-json.js";
 import type { PlainJson } from "../json/write-json.js";
 import type { Route } from "./route.js";
 
@@ -29,7 +29,9 @@ const traceRoutes: readonly Route[] = [
     }
     if (request.method === "POST") {
       const body = await request.readBody(memory, maxInputSize);
-      tracing.update(model, readTraceChanges(body.length === 0 ? undefined : parseJson(body)));
+      const changes =
+        body.length === 0 ? readTraceChanges(undefined) : await readJson(request, body, readTraceChanges);
+      tracing.update(model, changes);
     }
     return jsonResponse(traceSettingTexts(tracing.settings(model)) as PlainJson);
   },
@@ -42,8 +44,10 @@ const loggingRoute: Route = {
   group: "logging",
   errorType: "application/json",
   async handle({ request, memory, maxInputSize, service }) {
-    if (request.method === "POST")
-      changeLog(service.log, parseJson(await request.readBody(memory, maxInputSize)));
+    if (request.method === "POST") {
+      const body = await request.readBody(memory, maxInputSize);
+      await readJson(request, body, (json) => changeLog(service.log, json));
+    }
     return jsonResponse(logSettingsJson(service.log.settings));
   },
 };

@@ -1,8 +1,8 @@
 import { TritonError } from "@tritonjs/protocol";
+import { readJson } from "../exchange/read-json.js";
 import { emptyResponse, jsonResponse, type V2Response } from "../exchange/response.js";
 import { asBytes, asUnsigned, find } from "../json/access.js";
 import type { JsonValue } from "../json/json-value.js";
-import { parseJson } from "../json/parse-json.js";
 import { decodeText } from "../json/text.js";
 import type { Exchange, Route } from "./route.js";
 
@@ -47,15 +47,16 @@ async function registerSystem({
 }: Exchange): Promise<V2Response> {
   sharedMemory.checkAllowed();
   checkNamed("system", region);
-  const json = parseJson(await request.readBody(memory, maxInputSize));
-  // Other names end at a NUL. A key does not: the shortened key would open another object than the client named.
-  const key = decodeText(asBytes(field(json, "key")));
-  const offset = find(json, "offset");
-  await sharedMemory.registerSystem(region, {
-    key,
-    offset: offset === undefined ? 0 : asUnsigned(offset),
-    byteSize: asUnsigned(field(json, "byte_size")),
+  const range = await readJson(request, await request.readBody(memory, maxInputSize), (json) => {
+    const offset = find(json, "offset");
+    return {
+      // Other names end at a NUL. A key does not: the shortened key would open another object than the client named.
+      key: decodeText(asBytes(field(json, "key"))),
+      offset: offset === undefined ? 0 : asUnsigned(offset),
+      byteSize: asUnsigned(field(json, "byte_size")),
+    };
   });
+  await sharedMemory.registerSystem(region, range);
   return emptyResponse(200, "application/json");
 }
 

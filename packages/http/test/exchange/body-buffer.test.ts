@@ -10,6 +10,20 @@ describe("the memory for a body", () => {
     expect(body.bytes().buffer.byteLength).toBeLessThanOrEqual(MIB);
   });
 
+  it("is a few bytes for the first byte of any body, and at most eight times the bytes that have come", () => {
+    for (const declared of [undefined, 2048, MIB, 60 * MIB]) {
+      const body = new BodyBuffer(64 * MIB, declared, undefined);
+      body.add(Uint8Array.of(1));
+      expect(body.bytes().buffer.byteLength).toBeLessThanOrEqual(1024 + 8);
+      let length = 1;
+      for (; length < 1_000_000; length += 1000) {
+        body.add(new Uint8Array(1000));
+        expect(body.bytes().buffer.byteLength).toBeLessThanOrEqual(8 * (length + 1000) + 8);
+        if (declared === 2048) break;
+      }
+    }
+  });
+
   it.each([
     [undefined, "request JSON size of 65601 bytes exceeds the maximum allowed input size of 65600 bytes"],
     [0, "Raw input has a byte_size (65601 bytes) that exceeds the maximum allowed value of 8 bytes"],

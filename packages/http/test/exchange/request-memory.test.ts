@@ -67,6 +67,29 @@ const oneTurn: Memory = { byteSize: 2 ** 30, maxDecompressions: 1, maxCompressio
 
 const gone = (socket: Socket) => new Promise<void>((resolve) => void socket.once("close", () => resolve()));
 
+test("long JSON counts as the tensors that it became, and is freed", async () => {
+  const { service, infer, held, used } = await open({ byteSize: 250_000 });
+  const count = 70_000;
+  const body = Buffer.from(
+    `{"inputs":[{"name":"IN","datatype":"UINT8","shape":[${count}],"data":[${Array(count).fill(7)}]}]}`,
+  );
+  const json = { "inference-header-content-length": String(body.length) };
+  const atModel = held();
+  const first = infer(body, json);
+  const request = await atModel;
+  expect(used()).toBe(count);
+  // The next one fits as JSON, but not once its tensor counts as well.
+  const refused = await infer(body, json);
+  expect([refused.status, refused.text]).toEqual([
+    503,
+    expect.stringContaining("of request memory, got 70000"),
+  ]);
+  expect(used()).toBe(count);
+  service.answer(request);
+  expect((await first).status).toBe(200);
+  expect(used()).toBe(0);
+});
+
 test("requests hold their bytes until they are answered, and requests beyond the budget are rejected", async () => {
   const { service, infer, held, used } = await open();
   const atModel = held();

@@ -138,10 +138,33 @@ describe("the JSON reader of requests", () => {
 
   it("rejects more values than memory should hold", () => {
     expect(() => parse(`[${"{},".repeat(2 ** 21)}1]`)).toThrow(
-      "request JSON: expected at most 2097152 values, got more",
+      "request JSON: expected at most 131072 objects, got more",
+    );
+    expect(() => parse(`[{},${"[],".repeat(2 ** 19)}1]`)).toThrow(
+      "request JSON: expected at most 524288 values, got more",
+    );
+    const keys = Array.from({ length: 65_537 }, (_, key) => `"${key}":1`);
+    expect(() => parse(`{${keys.join(",")}}`)).toThrow(
+      "request JSON: expected at most 65536 members of an object, got more",
     );
     const numbers = parse(`[${"1,".repeat(2 ** 21)}1]`) as PackedNumbers;
     expect(numbers.values).toHaveLength(2 ** 21 + 1);
+  });
+
+  it("finds the members of objects of any size", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom("a", "b", "0", "10", ":1", "__proto__", ..."cdefghijk")),
+        (names) => {
+          const object = parse(`{${names.map((name, at) => `"${name}":${at}`).join(",")}}`) as JsonObject;
+          const first = new Map([...names.entries()].reverse().map(([at, name]) => [name, at]));
+          for (const [name, at] of first) expect(object.get(name)).toBe(at);
+          expect(new Map(object)).toEqual(first);
+          expect([...object.written()]).toEqual(names);
+          expect([object.size, object.get("missing")]).toEqual([names.length, undefined]);
+        },
+      ),
+    );
   });
 
   it("reads a mixed array in linear time", () => {

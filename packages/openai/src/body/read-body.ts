@@ -1,13 +1,14 @@
 import type { RequestShare } from "@tritonjs/core/frontend";
 import type { V2Request } from "@tritonjs/http/frontend";
-import { firstHeader, InputTooLarge } from "@tritonjs/http/frontend";
+import { checkPartCount, firstHeader, InputTooLarge, inTurn } from "@tritonjs/http/frontend";
+import { TritonError } from "@tritonjs/protocol";
 import { OpenAiError } from "../errors/openai-error.js";
 
 /**
  * Reads the body of a request, which is a JSON object.
  *
  * @param memory share that counts the body
- * @throws OpenAiError 413 for a body above `maxBodySize` bytes, 415 for a compressed one, 400 for a body that is not a
+ * @throws OpenAiError 413 for a body above `maxBodySize` bytes or with too many values, 415 for a compressed one, 400 for a body that is not a
  * JSON object
  * @throws TritonError UNAVAILABLE for a body above the memory budget, ClientGone when the client leaves
  */
@@ -32,7 +33,7 @@ export async function readJsonObject(
     throw thrown instanceof InputTooLarge ? tooLarge(maxBodySize) : thrown;
   }
   if (body.length > maxBodySize) throw tooLarge(maxBodySize);
-  const value = parse(body);
+  const value = body.length < LONG_BODY_BYTES ? parse(body) : await inTurn(request, () => parseLong(body));
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new OpenAiError(400, "expected a JSON object as the body of the request", { code: "invalid_json" });
   }
@@ -46,6 +47,18 @@ function tooLarge(maxBodySize: number): OpenAiError {
 
 /** A number that JSON does not have, as the value of a field. */
 const NOT_A_NUMBER = /"(\w{1,64})"\s*:\s*(-?(?:NaN|Infinity))\b/;
+
+/** Bytes from which a body waits for its turn of the event loop to be parsed. */
+const LONG_BODY_BYTES = 64 * 1024;
+
+function parseLong(body: Uint8Array): unknown {
+  try {
+    checkPartCount(body);
+  } catch (thrown) {
+    throw new OpenAiError(413, TritonError.from(thrown).message, { code: "content_too_large" });
+  }
+  return parse(body);
+}
 
 function parse(body: Uint8Array): unknown {
   let text = "";

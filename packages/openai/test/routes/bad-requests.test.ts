@@ -154,6 +154,23 @@ describe("a bad request gets OpenAI's error, with the field at fault", () => {
     expect((await post(`${url}/v1/completions`, completion)).status).toBe(200);
   });
 
+  it("answers 413 to a body of too many small values, which strings do not count as", async () => {
+    const many = (part: string, count: number) =>
+      `{"model":"m","prompt":"Hello","user":[${Array(count).fill(part).join(",")}]}`;
+    for (const [part, count, parts] of [
+      ["{}", 140_000, "131072 objects"],
+      ["[]", 300_000, "524288 values"],
+    ] as const) {
+      const response = await post(`${url}/v1/completions`, many(part, count));
+      expect(response.status).toBe(413);
+      const { error } = (await response.json()) as { error: { message: string; code: string } };
+      expect(error).toMatchObject({ code: "content_too_large" });
+      expect(error.message).toContain(`expected at most ${parts}, got more`);
+    }
+    const text = `a ", \\ ${'[{,}],"\\'.repeat(80_000)}`;
+    expect((await post(`${url}/v1/completions`, { model: "m", prompt: text })).status).toBe(200);
+  });
+
   it("answers 404 to an unknown path and 405 to another method", async () => {
     const unknown = await fetch(`${url}/v1/nothing`);
     expect(unknown.status).toBe(404);

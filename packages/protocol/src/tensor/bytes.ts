@@ -46,8 +46,28 @@ export function encodeBytes(elements: readonly Uint8Array[]): Uint8Array {
  */
 export function decodeBytes(raw: Uint8Array): Uint8Array[] {
   const elements: Uint8Array[] = [];
+  decodeSome(raw, 0, elements, Number.POSITIVE_INFINITY);
+  return elements;
+}
+
+/** Elements between two pauses. They take less than a millisecond. */
+const ELEMENTS_OF_STEP = 2048;
+
+/** Reads elements as {@link decodeBytes} does, with pauses. */
+export function* decodeBytesSteps(raw: Uint8Array): Generator<void, Uint8Array[]> {
+  const elements: Uint8Array[] = [];
   let offset = 0;
-  while (offset < raw.byteLength) {
+  for (;;) {
+    offset = decodeSome(raw, offset, elements, elements.length + ELEMENTS_OF_STEP);
+    if (offset === raw.byteLength) return elements;
+    yield;
+  }
+}
+
+/** Adds elements from `offset` on until there are `most`. Returns the end of the last one. */
+function decodeSome(raw: Uint8Array, from: number, elements: Uint8Array[], most: number): number {
+  let offset = from;
+  while (offset < raw.byteLength && elements.length < most) {
     const end = elementEnd(raw, offset);
     if (end > raw.byteLength || end < 0) {
       throw new TritonError(
@@ -61,7 +81,7 @@ export function decodeBytes(raw: Uint8Array): Uint8Array[] {
     elements.push(raw.subarray(offset + LENGTH_BYTES, end));
     offset = end;
   }
-  return elements;
+  return offset;
 }
 
 /** Result of scanning serialized elements without making them. */

@@ -1,5 +1,5 @@
 import { TritonError } from "../errors/triton-error.js";
-import { decodeBytes, encodeBytes } from "./bytes.js";
+import { decodeBytes, decodeBytesSteps, encodeBytes } from "./bytes.js";
 import {
   type DataType,
   type Elements,
@@ -99,6 +99,16 @@ export class Tensor {
       this.#count = -1;
     }
     return this.#elements;
+  }
+
+  /**
+   * Makes the elements of a large `BYTES` tensor with pauses, so that reading `elements` costs nothing afterwards: each
+   * element is an object of its own.
+   *
+   * @throws as `elements` does.
+   */
+  *elementSteps(): Generator<void, void> {
+    if (this.datatype === "BYTES" && !this.hasElements) this.#elements = yield* decodeBytesSteps(this.bytes);
   }
 
   /** A copy of the elements, in memory of its own. */

@@ -3,7 +3,11 @@ import { MAX_TENSORS } from "../limits.js";
 
 /** @throws TritonError INVALID_ARG when a request names more tensors than both the limit and the model allow. */
 export function checkTensorCount(kind: "inputs" | "outputs", count: number, modelCount: number): void {
-  const limit = Math.max(MAX_TENSORS, modelCount);
+  checkCount(kind, count, Math.max(MAX_TENSORS, modelCount));
+}
+
+/** @throws TritonError INVALID_ARG when a request has more parts of a kind than the limit. */
+export function checkCount(kind: string, count: number, limit: number): void {
   if (count <= limit) return;
   throw new TritonError(
     "INVALID_ARG",

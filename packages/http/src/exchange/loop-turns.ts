@@ -1,0 +1,126 @@
+import { ClientGone } from "./body-buffer.js";
+
+/** Milliseconds of each turn of the event loop for long documents of all requests together. */
+const SHARE_MS = 5;
+
+/** Does a part of some work, of about a millisecond at most. Returns undefined until the work is done. */
+export type WorkStep<T> = () => { readonly value: T } | undefined;
+
+/** Begins work whose turn has come. */
+export type Begin<T> = () => WorkStep<T>;
+
+/** The client that waits for the work. */
+export interface Client {
+  readonly gone: boolean;
+}
+
+interface Job {
+  readonly begin: Begin<unknown>;
+  /** Undefined until its turn comes. */
+  step: WorkStep<unknown> | undefined;
+  readonly client: Client;
+  readonly resolve: (value: never) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The event loop. `defer` runs a function in its next turn. */
+export interface LoopClock {
+  now(): number;
+  defer(run: () => void): void;
+}
+
+const ownLoop: LoopClock = { now: () => performance.now(), defer: (run) => void setImmediate(run) };
+
+/**
+ * Reads long requests and writes long answers in steps, for a few milliseconds of each turn of the event loop. Sockets,
+ * timers and health probes take turns with them:
+ *
+ *     turn 1            turn 2            turn 3
+ *     events | A A A |  events | A A B |  events | B B B |
+ *
+ * One job is done after the other, so that one document at a time takes the memory of its values. Answers go first:
+ * they end requests, whose memory is then free.
+ */
+export class LoopTurns {
+  readonly #clock: LoopClock;
+  readonly #answers: Job[] = [];
+  readonly #requests: Job[] = [];
+  /** Time at which the share of this turn is spent. */
+  #until = 0;
+  #isTurn = false;
+
+  constructor(clock: LoopClock = ownLoop) {
+    this.#clock = clock;
+  }
+
+  /** Reads a request. At once, or in the turns to come. */
+  read<T>(client: Client, begin: Begin<T>): T | Promise<T> {
+    return this.#run(this.#requests, client, begin);
+  }
+
+  /** Writes an answer. At once, or in the turns to come. */
+  write<T>(client: Client, begin: Begin<T>): T | Promise<T> {
+    return this.#run(this.#answers, client, begin);
+  }
+
+  /**
+   * Does the work at once if none is waiting and the turn has time left. Otherwise the promise resolves when it is done.
+   *
+   * @throws the error of a step, and ClientGone when the client leaves before the work is done.
+   */
+  #run<T>(jobs: Job[], client: Client, begin: Begin<T>): T | Promise<T> {
+    this.#startTurn();
+    let step: WorkStep<T> | undefined;
+    if (jobs.length === 0 && this.#clock.now() < this.#until) {
+      step = begin();
+      do {
+        const done = step();
+        if (done !== undefined) return done.value;
+      } while (this.#clock.now() < this.#until);
+    }
+    return new Promise<T>((resolve, reject) => {
+      jobs.push({ begin, step, client, resolve, reject });
+    });
+  }
+
+  #startTurn(): void {
+    if (this.#isTurn) return;
+    this.#isTurn = true;
+    this.#until = this.#clock.now() + SHARE_MS;
+    this.#clock.defer(() => this.#nextTurn());
+  }
+
+  #nextTurn(): void {
+    this.#isTurn = false;
+    if (this.#answers.length + this.#requests.length === 0) return;
+    this.#startTurn();
+    do {
+      const jobs = this.#answers.length > 0 ? this.#answers : this.#requests;
+      const job = jobs[0];
+      if (job === undefined) return;
+      if (doStep(job)) jobs.shift();
+    } while (this.#clock.now() < this.#until);
+  }
+}
+
+/** True when the job is over. */
+function doStep(job: Job): boolean {
+  try {
+    if (job.client.gone) throw new ClientGone();
+    job.step ??= job.begin();
+    const done = job.step();
+    if (done !== undefined) job.resolve(done.value as never);
+    return done !== undefined;
+  } catch (error) {
+    job.reject(error);
+    return true;
+  }
+}
+
+/** The turns of this thread. */
+export const loopTurns = new LoopTurns();
+
+/** Does work on a long request that cannot be divided. At once, or in the turns to come. */
+export function inTurn<T>(client: Client, work: () => T): T | Promise<T> {
+  return loopTurns.read(client, () => () => ({ value: work() }));
+}
