@@ -283,7 +283,8 @@ export class Connection {
     const writes = this.#writes;
     let isAnswered = false;
     let hasLeft = false;
-    this.#session.ping(() => {
+    this.#session.ping((error) => {
+      if (error !== null) return;
       isAnswered = true;
       this.received();
     });
