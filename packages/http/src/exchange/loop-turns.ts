@@ -53,6 +53,11 @@ export class LoopTurns {
     this.#clock = clock;
   }
 
+  /** True when further requests wait behind the one that is read now. */
+  get hasRequests(): boolean {
+    return this.#requests.length > 1;
+  }
+
   /** Reads a request. At once, or in the turns to come. */
   read<T>(client: Client, begin: Begin<T>): T | Promise<T> {
     return this.#run(this.#requests, client, begin);

@@ -1,5 +1,5 @@
 import type { JsonValue } from "../json/json-value.js";
-import { jsonSteps, parseJson } from "../json/parse-json.js";
+import { endJsonSteps, jsonSteps, parseJson } from "../json/parse-json.js";
 import { DEFAULT_MAX_INPUT_SIZE, maxNumbers } from "../limits.js";
 import { type Client, loopTurns } from "./loop-turns.js";
 
@@ -29,7 +29,10 @@ export function readJson<T>(
     const step = jsonSteps(bytes, mostNumbers);
     return () => {
       const document = step();
-      return document && { value: use(document.value) };
+      if (document === undefined) return undefined;
+      const value = use(document.value);
+      if (!loopTurns.hasRequests) endJsonSteps();
+      return { value };
     };
   });
 }

@@ -35,9 +35,12 @@ const NEVER = Number.POSITIVE_INFINITY;
 /** Bytes of one step of a reader. They take about 20 µs as numbers, and a millisecond at worst. */
 const STEP_BYTES = 16 * 1024;
 
+/** Numbers of which memory is kept while further long documents wait: 32 MiB. Growing to it takes as long as reading. */
+const MAX_KEPT_NUMBERS = 1 << 22;
+
 /** Memory of documents that are read at once, and of those that are read in steps, one after the other. */
 const scratch = new Scratch();
-const scratchOfSteps = new Scratch();
+const scratchOfSteps = new Scratch(MAX_KEPT_NUMBERS);
 
 /**
  * Reads a JSON document as Triton's parser does. It accepts a byte order mark, a NUL at the end, `NaN`, `Inf` and
@@ -73,6 +76,11 @@ export function jsonSteps(
     if (read !== undefined) checkEnd(cursor);
     return read;
   };
+}
+
+/** Frees the memory of long documents when no other waits to be read. */
+export function endJsonSteps(): void {
+  scratchOfSteps.release();
 }
 
 /**

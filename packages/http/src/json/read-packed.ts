@@ -49,6 +49,12 @@ export class Scratch {
   /** Strings in the packed arrays of this document. */
   strings = 0;
   #limit = FIRST_SCRATCH;
+  readonly #mostKept: number;
+
+  /** @param mostKept numbers of which memory is kept for the next document */
+  constructor(mostKept = MAX_KEPT_SCRATCH) {
+    this.#mostKept = mostKept;
+  }
 
   /**
    * Releases the values of the last document: its arrays must not be used any more.
@@ -59,6 +65,11 @@ export class Scratch {
     this.used = 0;
     this.strings = 0;
     this.#limit = limit;
+    if (this.numbers.length > this.#mostKept) this.release();
+  }
+
+  /** Frees the memory of a long document when no other waits for it. */
+  release(): void {
     if (this.numbers.length > MAX_KEPT_SCRATCH) this.numbers = new Float64Array(FIRST_SCRATCH);
   }
 
