@@ -79,6 +79,10 @@ it.each([1, 2, 3])(
     };
     await Promise.all(Array.from({ length: WORKERS }, work));
     for (const name of NAMES) await rm(join(models.path, name), { recursive: true, force: true });
+    // As in Triton, a failed version keeps the server from being ready until it is loaded.
+    const files = new Map([1, 2, 3].map((version) => [`${version}/x`, new Uint8Array(8)]));
+    await triton.loadModel("none", { config: override("identity"), files });
+    await triton.unloadModel("none");
     await models.write(whole);
     for (const name of ["double-chain", "chain", "b", "a"]) await triton.loadModel(name);
     await expect(triton.loadModel("none")).rejects.toThrow("failed to load 'none'");
