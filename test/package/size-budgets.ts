@@ -14,7 +14,8 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   protocol: { packedKilobytes: 60, unpackedKilobytes: 220, dependencies: 2 },
   // The engine `native`, tensor memory of Python processes and shared ports added 30 KB.
   core: { packedKilobytes: 540, unpackedKilobytes: 1_900, dependencies: 5 },
-  http: { packedKilobytes: 80, unpackedKilobytes: 260, dependencies: 1 },
+  // Reading and writing long JSON in turns of the event loop, and the rules on hosts and pages, added 12 KB.
+  http: { packedKilobytes: 80, unpackedKilobytes: 270, dependencies: 1 },
   // Most of it is the generated code of the protocol's messages. It has the runtime of protobufjs in it.
   "grpc-messages": { packedKilobytes: 125, unpackedKilobytes: 1_250, dependencies: 0 },
   grpc: { packedKilobytes: 55, unpackedKilobytes: 200, dependencies: 3 },
