@@ -68,6 +68,17 @@ export class LoopTurns {
     return this.#run(this.#answers, client, begin);
   }
 
+  /** Writes an answer whose steps end where the generator pauses. */
+  writeSteps<T>(client: Client, begin: () => Generator<void, T>): T | Promise<T> {
+    return this.write(client, () => {
+      const steps = begin();
+      return () => {
+        const { done, value } = steps.next();
+        return done ? { value } : undefined;
+      };
+    });
+  }
+
   /**
    * Does the work at once if none is waiting and the turn has time left. Otherwise the promise resolves when it is done.
    *

@@ -143,14 +143,10 @@ async function decode<T>(exchange: Exchange, start: Start<T>): Promise<T> {
 async function inTurns({ request }: Exchange, outcome: InferenceResponse | TritonError): Promise<Part> {
   if (TritonError.is(outcome) || ![...outcome.outputs.values()].some(isLongTensor)) return toPart(outcome);
   try {
-    const json = await loopTurns.write(request, () => {
-      const steps = generateResponseSteps(outcome);
-      return () => {
-        const { done, value } = steps.next();
-        return done ? { value } : undefined;
-      };
-    });
-    return { status: 200, json };
+    return {
+      status: 200,
+      json: await loopTurns.writeSteps(request, () => generateResponseSteps(outcome)),
+    };
   } catch (thrown) {
     if (!TritonError.is(thrown)) throw thrown;
     return toPart(thrown);

@@ -155,13 +155,7 @@ function encodeAnswer(
   outputs: OutputForms,
 ): EncodedResponse | Promise<EncodedResponse> {
   if (!isLongAnswer(response, outputs)) return encodeInferResponse(model, response, outputs, labels);
-  return loopTurns.write(request, () => {
-    const steps = encodeSteps(model, response, outputs, labels);
-    return () => {
-      const { done, value } = steps.next();
-      return done ? { value } : undefined;
-    };
-  });
+  return loopTurns.writeSteps(request, () => encodeSteps(model, response, outputs, labels));
 }
 
 function refuseDecoupled({ config }: ReadyModel): void {
