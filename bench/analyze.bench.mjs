@@ -9,7 +9,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { run } from "@tritonjs/cli";
-import { analyze } from "@tritonjs/tools";
+import { analyze } from "@tritonjs/cli/tools";
 import { onnxModels } from "./support/onnx-models.mjs";
 import { machineNote, saveResult } from "./support/save-result.mjs";
 import { median, short } from "./support/statistics.mjs";

@@ -3,8 +3,8 @@
  * through `session.run` on the main thread. The benchmark measures the delay of the event loop meanwhile.
  */
 import { createHistogram } from "node:perf_hooks";
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Triton } from "@tritonjs/core";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import ort from "onnxruntime-node";
 import { saveResult } from "./support/save-result.mjs";
 import { slowModel } from "./support/slow-model.mjs";

@@ -1,5 +1,5 @@
 /*
- * How fast does the load generator of @tritonjs/tools send, compared with wrk over HTTP and h2load over gRPC? All load
+ * How fast does the load generator of @tritonjs/cli/tools send, compared with wrk over HTTP and h2load over gRPC? All load
  * the same server, in turns, with tensors of 64 B. The CPU time of a request in the generator's thread tells more on a
  * busy machine.
  *

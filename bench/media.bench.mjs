@@ -3,8 +3,9 @@
  * with JPEG's shrink-on-load, resize with the same filter, and normalize to FP32 NCHW; bare sharp is a loop of so many
  * images at a time. Then: what do seconds of audio cost on one thread, and what does the way to a worker cost?
  */
+
+import { audio, image } from "@tritonjs/backends/media";
 import { Triton } from "@tritonjs/core";
-import { audio, image } from "@tritonjs/media";
 import sharp from "sharp";
 import { medianOf, ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";
 import { report } from "./support/report.mjs";

@@ -3,8 +3,8 @@
  * replicas of which one is three times as fast, against sending them requests in turn.
  */
 
+import { remote } from "@tritonjs/backends/remote";
 import { InferenceServerClient } from "@tritonjs/client/grpc";
-import { remote } from "@tritonjs/client/remote";
 import { batch, Triton } from "@tritonjs/core";
 import { report } from "./support/report.mjs";
 

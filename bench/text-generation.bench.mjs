@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Triton } from "@tritonjs/core";
-import { textGeneration } from "@tritonjs/text-generation";
+import { textGeneration } from "@tritonjs/llm";
 import { root } from "../scripts/run.mjs";
 import { naiveDecoder } from "./support/naive-decoder.mjs";
 import { report } from "./support/report.mjs";

@@ -11,8 +11,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { TreeModel, trees } from "@tritonjs/backends/trees";
 import { Triton } from "@tritonjs/core";
-import { TreeModel, trees } from "@tritonjs/trees";
 import { medianOf, ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";
 import { report } from "./support/report.mjs";
 

@@ -11,9 +11,9 @@ const root = process.argv[2] ?? repository;
 
 /** Names, each with the interface that requires it. */
 const CONTRACTS = {
-  defaultFrontends: "a package of frontends (core/src/server/default-frontends.ts)",
-  repositoryBackends: "a package of backends (core/src/backends/backend-table.ts)",
-  load: "a program of a worker (core/src/instance/worker)",
+  defaultFrontends: "a package of frontends (core/src/frontend/serve-frontends.ts)",
+  repositoryBackends: "a package of backends (core/src/backends/find-backend.ts)",
+  load: "a program of a worker (core/src/worker)",
 };
 
 /** Folders that offer the same over HTTP and gRPC. A name in files of the same name there has one meaning. */

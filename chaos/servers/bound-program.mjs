@@ -4,9 +4,9 @@
  */
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { batch, sample, Triton, TritonError } from "@tritonjs/core";
 import { returnFreeMemory } from "@tritonjs/core/frontend";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import { redisCache } from "@tritonjs/core/redis";
 import { grpc } from "@tritonjs/grpc";
 import { http, metrics } from "@tritonjs/http";

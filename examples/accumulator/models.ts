@@ -1,5 +1,5 @@
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { sequenceState, type Triton } from "@tritonjs/core";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import { onnxModel } from "@tritonjs-examples/onnx-writer";
 
 const inputs = [{ name: "x", dtype: "FP32", shape: [1] }] as const;

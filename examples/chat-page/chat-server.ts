@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Triton } from "@tritonjs/core";
 import { toNodeListener } from "@tritonjs/http/fetch";
-import { openAiFetchHandler } from "@tritonjs/openai";
-import { textGeneration } from "@tritonjs/text-generation";
+import { textGeneration } from "@tritonjs/llm";
+import { openAiFetchHandler } from "@tritonjs/llm/openai";
 
 /** The page, and the story writer of `examples/text-generation`, both seen from `dist`. */
 const page = new URL("../page/index.html", import.meta.url);

@@ -1,5 +1,5 @@
-import { sageMaker, vertexAi } from "@tritonjs/cloud";
 import { batch, Triton } from "@tritonjs/core";
+import { sageMaker, vertexAi } from "@tritonjs/http/cloud";
 import { body, call } from "./call.js";
 import { multiModelEndpoint } from "./multi-model.js";
 import { serveByVariables } from "./variables.js";

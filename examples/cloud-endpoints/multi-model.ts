@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { sageMaker } from "@tritonjs/cloud";
 import { Triton } from "@tritonjs/core";
+import { sageMaker } from "@tritonjs/http/cloud";
 import { body, call } from "./call.js";
 
 /** Where the platform unpacks the archives of models: `/opt/ml/models` in a container. */

@@ -1,5 +1,5 @@
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Triton, TritonError } from "@tritonjs/core";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
 
 /*
  * A model with an instance on each GPU, or with one on the CPU of a machine without GPUs.

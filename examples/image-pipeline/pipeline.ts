@@ -1,6 +1,6 @@
+import { image } from "@tritonjs/backends/media";
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import type { Triton } from "@tritonjs/core";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
-import { image } from "@tritonjs/media";
 import { CLASSES, makeClassifier, makeSegmenter } from "./make-models.js";
 
 /** Width and height in pixels of the picture that the models get. */

@@ -7,7 +7,7 @@ import {
   textEmbedder,
   textGenerator,
   type YieldedPiece,
-} from "@tritonjs/text-generation";
+} from "@tritonjs/llm";
 import {
   type ChatHistoryItem,
   getLlama,

@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import { perf, readTrace, replayTrace, summarizeTrace, traceSummaryText } from "@tritonjs/cli/tools";
 import { InferenceServerClient } from "@tritonjs/client/http";
 import { Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
-import { perf, readTrace, replayTrace, summarizeTrace, traceSummaryText } from "@tritonjs/tools";
 
 /*
  * A load, its trace, and what a second instance would have made of the same load.

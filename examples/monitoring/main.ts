@@ -4,8 +4,8 @@ import { fileURLToPath } from "node:url";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import { TracerProvider } from "@opentelemetry/sdk-trace";
 import { batch, Triton } from "@tritonjs/core";
+import { openTelemetry } from "@tritonjs/core/opentelemetry";
 import { http, metrics } from "@tritonjs/http";
-import { openTelemetry } from "@tritonjs/opentelemetry";
 import { type Prometheus, startPrometheus } from "./prometheus.js";
 
 /*

@@ -1,6 +1,6 @@
 import { type BeforeApplicationShutdown, Injectable, type OnModuleInit } from "@nestjs/common";
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Triton } from "@tritonjs/core";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
 
 const KINDS = ["setosa", "versicolor", "virginica"];
 

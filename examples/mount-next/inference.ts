@@ -1,6 +1,6 @@
 import { join } from "node:path";
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Triton } from "@tritonjs/core";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import { fetchHandler } from "@tritonjs/http/fetch";
 
 /** Opens the models of the application. */

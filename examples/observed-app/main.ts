@@ -1,5 +1,5 @@
 import { sample, Triton } from "@tritonjs/core";
-import { openTelemetry } from "@tritonjs/opentelemetry";
+import { openTelemetry } from "@tritonjs/core/opentelemetry";
 import fastify, { type FastifyBaseLogger, LogController } from "fastify";
 import { pino } from "pino";
 import { Counter, Registry } from "prom-client";

@@ -1,5 +1,5 @@
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { batch, type Triton, TritonError } from "@tritonjs/core";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
 
 const model = new URL("../../quickstart/iris/iris.onnx", import.meta.url);
 const SPECIES = ["setosa", "versicolor", "virginica"];

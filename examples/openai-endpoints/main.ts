@@ -1,5 +1,5 @@
 import { batch, sample, Triton } from "@tritonjs/core";
-import { openai } from "@tritonjs/openai";
+import { openai } from "@tritonjs/llm/openai";
 
 /*
  * OpenAI's endpoints over a model that writes text and a model for embeddings.

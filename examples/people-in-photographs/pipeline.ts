@@ -1,6 +1,6 @@
+import { image } from "@tritonjs/backends/media";
+import { tensorflow } from "@tritonjs/backends/tensorflow";
 import { sample, type Triton } from "@tritonjs/core";
-import { tensorflow } from "@tritonjs/core/tensorflow";
-import { image } from "@tritonjs/media";
 import { findThings } from "./find-things.js";
 import { detector } from "./photographs.js";
 

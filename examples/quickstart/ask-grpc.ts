@@ -21,7 +21,7 @@ type InferClient = Client & {
 
 /** A gRPC client of the v2 protocol, made from the `.proto` files that `@tritonjs/grpc` ships. */
 export function openGrpcClient(address: string): InferClient {
-  const proto = fileURLToPath(import.meta.resolve("@tritonjs/grpc-messages/proto/grpc_service.proto"));
+  const proto = fileURLToPath(import.meta.resolve("@tritonjs/protocol/grpc/proto/grpc_service.proto"));
   const definition = loadPackageDefinition(loadSync(proto, { includeDirs: [dirname(proto)] }));
   const { GRPCInferenceService } = definition.inference as unknown as {
     GRPCInferenceService: ServiceClientConstructor;

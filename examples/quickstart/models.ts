@@ -1,5 +1,5 @@
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { batch, type Triton } from "@tritonjs/core";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import { packageFolder } from "./iris/package-folder.js";
 
 /** Weights of the linear model: three outputs from two inputs. */

@@ -1,4 +1,4 @@
-import { remote } from "@tritonjs/client/remote";
+import { remote } from "@tritonjs/backends/remote";
 import { Triton } from "@tritonjs/core";
 import { openReplica, rightAnswers } from "./replica.js";
 

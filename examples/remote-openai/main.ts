@@ -3,7 +3,7 @@
  * OPENAI_BASE_URL, OPENAI_MODEL and OPENAI_API_KEY, a small server in this process is asked.
  */
 import { Triton, TritonError } from "@tritonjs/core";
-import { textGenerator } from "@tritonjs/text-generation";
+import { textGenerator } from "@tritonjs/llm";
 import { remoteOpenAi } from "./remote-openai.js";
 import { startUpstream } from "./upstream.js";
 

@@ -1,10 +1,5 @@
 import { TritonError } from "@tritonjs/core";
-import type {
-  GeneratorRequest,
-  SamplingParameters,
-  TextCallback,
-  YieldedPiece,
-} from "@tritonjs/text-generation";
+import type { GeneratorRequest, SamplingParameters, TextCallback, YieldedPiece } from "@tritonjs/llm";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { remoteError } from "./remote-error.js";
 

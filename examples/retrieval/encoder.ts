@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tensorflow } from "@tritonjs/backends/tensorflow";
 import type { Triton } from "@tritonjs/core";
-import { tensorflow } from "@tritonjs/core/tensorflow";
-import { textEmbedder } from "@tritonjs/text-generation";
+import { textEmbedder } from "@tritonjs/llm";
 import { sentenceTokenizer } from "./sentence-tokenizer.js";
 
 const require = createRequire(import.meta.url);

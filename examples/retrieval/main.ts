@@ -5,7 +5,7 @@
 
 import { batch, Triton } from "@tritonjs/core";
 import { http } from "@tritonjs/http";
-import { openai } from "@tritonjs/openai";
+import { openai } from "@tritonjs/llm/openai";
 import { articles } from "./articles.js";
 import { bindEncoder } from "./encoder.js";
 import { VectorIndex } from "./vector-index.js";

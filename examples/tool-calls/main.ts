@@ -1,6 +1,6 @@
 import { Triton } from "@tritonjs/core";
-import { openai } from "@tritonjs/openai";
-import { textGenerator } from "@tritonjs/text-generation";
+import { textGenerator } from "@tritonjs/llm";
+import { openai } from "@tritonjs/llm/openai";
 
 /*
  * A model that calls a tool of its client, and answers with the tool's result.

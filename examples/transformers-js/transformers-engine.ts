@@ -11,7 +11,7 @@ import {
   type TextFinishReason,
   textGenerator,
   type YieldedPiece,
-} from "@tritonjs/text-generation";
+} from "@tritonjs/llm";
 
 /** Options of {@link openTransformers}. */
 export interface TransformersOptions {

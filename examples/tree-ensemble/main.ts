@@ -1,5 +1,5 @@
+import { TreeModel, trees } from "@tritonjs/backends/trees";
 import { Triton } from "@tritonjs/core";
-import { TreeModel, trees } from "@tritonjs/trees";
 
 const model = new URL("../model/fraud.json", import.meta.url);
 const NAMES = ["amount", "hour", "kilometres from home", "minutes since the last", "country"];

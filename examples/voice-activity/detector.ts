@@ -1,5 +1,5 @@
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import type { Triton } from "@tritonjs/core";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import { CHUNK, CONTEXT } from "./silero-model.js";
 
 /**

@@ -5,7 +5,7 @@ import {
   BY_PLATFORM,
   CONVERSIONS,
   PACKAGED,
-} from "../../packages/core/src/backends/backend-table.js";
+} from "../../packages/core/src/backends/find-backend.js";
 
 it("the table of a Triton repository has every backend and platform that the library knows", async () => {
   const page = await readFile(new URL("../../docs/backends.md", import.meta.url), "utf8");

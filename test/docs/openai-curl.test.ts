@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { batch, sample, Triton } from "@tritonjs/core";
-import { openai } from "@tritonjs/openai";
+import { openai } from "@tritonjs/llm/openai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { curlLines } from "../support/curl-line.js";
 import { repositoryRoot } from "../support/repository.js";

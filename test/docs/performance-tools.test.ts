@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { analyze } from "@tritonjs/tools";
+import { analyze } from "@tritonjs/cli/tools";
 import { expect, it, onTestFinished } from "vitest";
 import { repositoryRoot } from "../support/repository.js";
 import { blocks, documents } from "./markdown.js";

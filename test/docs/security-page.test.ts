@@ -1,19 +1,19 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { MAX_BYTES } from "../../packages/core/src/files/read-small-file.js";
-import { MAX_WAITING_BYTES } from "../../packages/core/src/observe/trace/trace-files.js";
-import { MAX_OBJECTS } from "../../packages/core/src/repository/cloud/list-objects.js";
-import { REQUEST_MEMORY_DEFAULTS } from "../../packages/core/src/request-memory/request-memory-options.js";
+import { MAX_WAITING_BYTES } from "../../packages/core/src/observe/tracing.js";
+import { MAX_OBJECTS } from "../../packages/core/src/repository/cloud-storage.js";
+import { REQUEST_MEMORY_DEFAULTS } from "../../packages/core/src/request/request-memory.js";
 import { MAX_REGIONS } from "../../packages/core/src/shared-memory/shared-memory.js";
+import { MAX_BYTES } from "../../packages/core/src/system/files.js";
+import { GRPC_DEFAULTS } from "../../packages/grpc/src/grpc-frontend.js";
 import {
   MAX_OTHER_FIELDS,
   MAX_PARAMETERS,
   MAX_STRINGS,
   MAX_TENSOR_PARAMETERS,
-} from "../../packages/grpc/src/decode/infer-request-decoder.js";
-import { GRPC_DEFAULTS } from "../../packages/grpc/src/grpc-options.js";
-import { BURST, RESETS_PER_SECOND } from "../../packages/grpc/src/transport/http2/client-abuse.js";
+} from "../../packages/grpc/src/infer/infer-request-limits.js";
+import { BURST, RESETS_PER_SECOND } from "../../packages/grpc/src/transport/connection.js";
 import { MAX_FIELDS } from "../../packages/grpc/src/transport/method.js";
 import {
   DEFAULT_MAX_INPUT_SIZE,
@@ -27,11 +27,11 @@ import {
   MAX_TENSORS,
   maxBodySize,
 } from "../../packages/http/src/limits.js";
-import { DEFAULT_HTTP_LIMITS } from "../../packages/http/src/server/http-limits.js";
-import { MOST_TOOLS } from "../../packages/openai/src/chat/tools.js";
-import { MOST_INPUTS } from "../../packages/openai/src/embeddings/embedding-request.js";
-import { MAX_BODY_SIZE, MAX_CHOICES } from "../../packages/openai/src/openai-handler.js";
-import { MOST_LEVELS } from "../../packages/protocol/src/objects/levels.js";
+import { DEFAULT_HTTP_LIMITS } from "../../packages/http/src/server/listening-frontend.js";
+import { MOST_TOOLS } from "../../packages/llm/src/openai/chat-request.js";
+import { MOST_INPUTS } from "../../packages/llm/src/openai/embeddings.js";
+import { MAX_BODY_SIZE, MAX_CHOICES } from "../../packages/llm/src/openai/openai-handler.js";
+import { MOST_LEVELS } from "../../packages/protocol/src/json.js";
 import { repositoryRoot } from "../support/repository.js";
 
 const page = readFileSync(join(repositoryRoot, "docs/security.md"), "utf8");

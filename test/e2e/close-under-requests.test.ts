@@ -1,4 +1,4 @@
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { describe, expect, it } from "vitest";
 import { type Client, type InferCall, Refusal, WAYS } from "../conformance/clients/client.js";
 import { irisModel } from "../support/iris.js";

@@ -1,5 +1,5 @@
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { batch } from "@tritonjs/core";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import { describe, expect, it } from "vitest";
 import type { Element, NamedTensor } from "../conformance/clients/client.js";
 import { flowers, irisModel } from "../support/iris.js";

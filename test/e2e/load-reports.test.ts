@@ -1,8 +1,8 @@
 import { Client, credentials, Metadata, type StatusObject } from "@grpc/grpc-js";
 import { batch, Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
-import { encodeMessage, inference, inferencePath } from "@tritonjs/grpc-messages";
 import { http } from "@tritonjs/http";
+import { encodeMessage, inference, inferencePath } from "@tritonjs/protocol/grpc";
 import { Gauge, Registry } from "prom-client";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openGrpcJsServer } from "../support/grpc-js-server.js";

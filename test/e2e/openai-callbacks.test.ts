@@ -1,6 +1,6 @@
 import { Triton, TritonError } from "@tritonjs/core";
-import { openAiFetchHandler } from "@tritonjs/openai";
-import { textEmbedder, textGenerator } from "@tritonjs/text-generation";
+import { textEmbedder, textGenerator } from "@tritonjs/llm";
+import { openAiFetchHandler } from "@tritonjs/llm/openai";
 import { afterAll, expect, it } from "vitest";
 
 const triton = new Triton();

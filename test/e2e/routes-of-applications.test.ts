@@ -122,7 +122,10 @@ describe("the v2 plugin over a model that cannot be loaded", () => {
     };
     const triton = new Triton({ logger: { error, warn: ignore, info: ignore, debug: ignore } });
     onTestFinished(() => triton.close());
-    const module = new URL("../core/fixtures/throws-while-loading.mjs", import.meta.url);
+    const module = new URL(
+      "../../packages/core/test/behaviours/fixtures/throws-while-loading.mjs",
+      import.meta.url,
+    );
     triton.bind({
       modelName: "m",
       inputs: [{ name: "x", dtype: "INT32", shape: [1] }],

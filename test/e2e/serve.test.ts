@@ -1,7 +1,6 @@
 import { createServer } from "node:net";
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { type Frontend, sample, Triton } from "@tritonjs/core";
-
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import { http } from "@tritonjs/http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { irisModel } from "../support/iris.js";

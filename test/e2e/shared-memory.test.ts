@@ -1,5 +1,5 @@
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import { encodeBytes } from "@tritonjs/protocol";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { flowers, irisModel } from "../support/iris.js";

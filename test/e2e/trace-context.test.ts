@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { InferenceServerClient } from "@tritonjs/client/grpc";
 import { sample } from "@tritonjs/core";
-import { otlp } from "@tritonjs/opentelemetry/otlp";
+import { otlp } from "@tritonjs/core/opentelemetry/otlp";
 import { expect, it, onTestFinished } from "vitest";
 import { openTriton } from "./support/open-triton.js";
 

@@ -1,5 +1,5 @@
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { sample } from "@tritonjs/core";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import type { Tensor } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import type { Client, NamedTensor, Way } from "../conformance/clients/client.js";

@@ -1,11 +1,11 @@
 /** A program that embeds models and names every part of core that needs an optional package. */
 export const bundledApp = `
 import { batch, Triton } from "@tritonjs/core";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
-import { python } from "@tritonjs/core/python";
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
+import { python } from "@tritonjs/backends/python";
 import { redisCache } from "@tritonjs/core/redis";
 import { sharedMemory } from "./optional-parts.mjs";
-import { tensorflow } from "@tritonjs/core/tensorflow";
+import { tensorflow } from "@tritonjs/backends/tensorflow";
 import { fetchHandler, http, v2Plugin } from "@tritonjs/http";
 
 const show = (what, answer) => answer.then(

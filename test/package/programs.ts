@@ -78,7 +78,7 @@ await triton.close();
 /** A program that is only type-checked: the types of a binding follow from its specifications. */
 export const consumer = `
 import { batch, type ModelHandle, sample, Triton, TritonError } from "@tritonjs/core";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { grpc } from "@tritonjs/grpc";
 import { http, metrics } from "@tritonjs/http";
 

@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { bindText, newTriton, say, serveOpenAi } from "../../packages/openai/test/support/openai-server.js";
+import {
+  bindText,
+  newTriton,
+  say,
+  serveOpenAi,
+} from "../../packages/llm/test/openai/support/openai-server.js";
 
 /** Strings of digits that older versions of V8 put into one bucket of a hash table. */
 const colliding = Array.from({ length: 65_536 }, (_, index) => `"${index * 65_536}":1`).join(",");

@@ -1,9 +1,7 @@
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import fastifyCors from "@fastify/cors";
-import { sageMaker, vertexAi } from "@tritonjs/cloud";
 import { type Frontend, sample, Triton, type TritonOptions } from "@tritonjs/core";
-import { dashboard } from "@tritonjs/dashboard";
 import {
   type FetchHandlerOptions,
   fetchHandler,
@@ -12,7 +10,9 @@ import {
   toNodeListener,
   v2Plugin,
 } from "@tritonjs/http";
-import { openAiPlugin, openai } from "@tritonjs/openai";
+import { sageMaker, vertexAi } from "@tritonjs/http/cloud";
+import { dashboard } from "@tritonjs/http/dashboard";
+import { openAiPlugin, openai } from "@tritonjs/llm/openai";
 import fastify from "fastify";
 import { describe, expect, it, onTestFinished } from "vitest";
 

@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, readdir, readFile, readlink, rm } from "node:fs/promise
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { python } from "@tritonjs/backends/python";
 import { Triton } from "@tritonjs/core";
-import { python } from "@tritonjs/core/python";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { irisModel } from "../support/iris.js";
 import { Program } from "../support/program.js";

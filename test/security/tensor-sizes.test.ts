@@ -1,5 +1,5 @@
 import { InferenceServerClient } from "@tritonjs/client/grpc";
-import { encodeMessage, inference } from "@tritonjs/grpc-messages";
+import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { framed, rawCall, rawSession } from "../../packages/grpc/test/support/raw-call.js";
 import { useServer } from "./support/open-server.js";

@@ -9,8 +9,8 @@ it("every check of a token compares in constant time, whatever is sent", async (
     compare.mockRestore();
     syncBuiltinESMExports();
   });
-  const { AccessGate } = await import("../../packages/core/src/frontend/access-gate.js");
-  const { Secret } = await import("../../packages/openai/src/access/secret.js");
+  const { AccessGate } = await import("../../packages/core/src/service/access-control.js");
+  const { Secret } = await import("../../packages/llm/src/openai/openai-access.js");
   const gate = new AccessGate({ trace: { header: "key", value: "secret" } });
   const secret = new Secret("secret");
   for (const sent of ["secret", "secre", "secret!", "", "x".repeat(10_000)]) {

@@ -1,16 +1,16 @@
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
-import type { Tensors } from "../../packages/core/src/batch/merge-inputs.js";
-import { DeadlineQueue } from "../../packages/core/src/clock/deadline-queue.js";
-import { resolveConfig } from "../../packages/core/src/config/options/resolve-config.js";
-import { planInstances } from "../../packages/core/src/config/placement/instances.js";
+import { SimulationClock } from "../../packages/cli/src/simulate/simulation-clock.js";
+import type { Tensors } from "../../packages/core/src/batch/batch-tensors.js";
+import { planInstances } from "../../packages/core/src/config/instance-groups.js";
+import { resolveConfig } from "../../packages/core/src/config/resolve-config.js";
 
-import type { Execution, ExecutionResult, Executor } from "../../packages/core/src/instance/executor.js";
+import type { Execution, ExecutionResult, Executor } from "../../packages/core/src/instance/backend.js";
 import { InstanceGroup } from "../../packages/core/src/instance/instance-group.js";
 import { ModelInstance } from "../../packages/core/src/instance/model-instance.js";
 import { ModelStatistics } from "../../packages/core/src/observe/statistics.js";
-import { PendingRequest } from "../../packages/core/src/request/pending-request.js";
-import { DynamicBatchScheduler } from "../../packages/core/src/scheduler/dynamic-batch/dynamic-batch-scheduler.js";
-import { SimulationClock } from "../../packages/tools/src/simulate/simulation-clock.js";
+import { PendingRequest } from "../../packages/core/src/request/inference-request.js";
+import { DynamicBatchScheduler } from "../../packages/core/src/scheduler/dynamic-batch-scheduler.js";
+import { DeadlineQueue } from "../../packages/core/src/system/clock.js";
 import { arrivalTimes, Durations, type Scenario } from "./scenario.js";
 import type { Setting } from "./setting.js";
 

@@ -1,4 +1,4 @@
-import type { BatcherOptions } from "../../packages/core/src/config/options/model-options.js";
+import type { BatcherOptions } from "../../packages/core/src/config/model-options.js";
 import type { Scenario } from "./scenario.js";
 
 /** How the model is bound. */

@@ -1,5 +1,5 @@
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { type ModelHandle, type TensorSpec, Triton } from "@tritonjs/core";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
 import type { BytesArray } from "@tritonjs/core/types";
 import type { NdArray } from "ndarray";
 

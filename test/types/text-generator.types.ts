@@ -1,12 +1,7 @@
 import { Triton } from "@tritonjs/core";
 import type { TypedBackend } from "@tritonjs/core/backend";
 import type { BytesArray } from "@tritonjs/core/types";
-import {
-  type ChatMessage,
-  type ChatTool,
-  type SamplingParameters,
-  textGenerator,
-} from "@tritonjs/text-generation";
+import { type ChatMessage, type ChatTool, type SamplingParameters, textGenerator } from "@tritonjs/llm";
 import type { NdArray } from "ndarray";
 
 /* Types are tested by compiling this file: see bind.types.ts. */

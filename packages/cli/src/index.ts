@@ -1,7 +1,6 @@
-export type { Extensions } from "./extensions.js";
-export { OptionError } from "./options/option-error.js";
+export type { Extensions, Terminal } from "./command-context.js";
+export { processTerminal } from "./command-context.js";
+export { OptionError } from "./options/option.js";
 export { type OptionName, type OptionValues, optionGroups } from "./options/options.js";
 export { readArguments } from "./options/read-arguments.js";
-export { processTerminal } from "./process-terminal.js";
 export { run } from "./run.js";
-export type { Terminal } from "./terminal.js";

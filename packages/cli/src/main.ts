@@ -3,7 +3,7 @@ import { descriptorFault } from "./descriptor-fault.js";
 
 try {
   // A static import would fail outside this `try` when few files may be open.
-  const { processTerminal } = await import("./process-terminal.js");
+  const { processTerminal } = await import("./command-context.js");
   const { run } = await import("./run.js");
   const code = await run(process.argv.slice(2), processTerminal);
   // Ends the process despite handles that a model has left open, but only after the output to a pipe is written.

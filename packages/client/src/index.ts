@@ -18,8 +18,14 @@ export type {
   TensorSpec,
 } from "@tritonjs/protocol";
 export { isTimeout, Tensor, TritonError } from "@tritonjs/protocol";
-export { InferResult, type SharedMemoryOutput } from "./infer/infer-result.js";
-export type { CommonCallOptions, CommonClientOptions, VersionOption } from "./options/client-options.js";
-export type { InferInput, SharedMemoryInput, SharedMemoryRange } from "./options/infer-options.js";
-export type { CommonModelOptions, WaitCallOptions } from "./options/model-options.js";
-export type { CudaRegion, SystemRegion } from "./options/shared-memory-regions.js";
+export type { InferInput, SharedMemoryInput, SharedMemoryRange } from "./infer-request.js";
+export { InferResult, type SharedMemoryOutput } from "./infer-result.js";
+export type {
+  CommonCallOptions,
+  CommonClientOptions,
+  CommonModelOptions,
+  CudaRegion,
+  SystemRegion,
+  VersionOption,
+  WaitCallOptions,
+} from "./options.js";

@@ -2,32 +2,36 @@
  * `@tritonjs/core/backend`: interfaces for custom backends.
  */
 
-export { hostingOf } from "./backends/hosting-parameters.js";
-export { findModelFile, type ModelFile, type ModelLocation } from "./backends/model-file.js";
+export {
+  findModelFile,
+  hostingOf,
+  type ModelFile,
+  type ModelLocation,
+} from "./backends/read-model-source.js";
 export type {
   Backend,
   BackendFactory,
-  ExecutorContext,
-  ModelDescription,
-  ModelSource,
-  TypedBackend,
-} from "./instance/backend.js";
-export { callbackExecutor } from "./instance/callback-executor.js";
-export type {
   ExecutableRequest,
   Execution,
   ExecutionResult,
   ExecutionWatcher,
   Executor,
-} from "./instance/executor.js";
-export { divideOutputs, joinInputs } from "./instance/join-batch.js";
+  ExecutorContext,
+  ModelDescription,
+  ModelSource,
+  TypedBackend,
+} from "./instance/backend.js";
+export { divideOutputs, joinInputs } from "./instance/backend.js";
+export { OutputsWithParameters, type ResponseParameters } from "./request/inference-response.js";
 export {
   type ChangeGauge,
   type ContinuousWorkerOptions,
+  callbackExecutor,
   continuousWorker,
   gaugesOf,
-} from "./instance/stepwise/continuous-worker.js";
-export { workerExecutor } from "./instance/worker/program-executor.js";
+  workerExecutor,
+} from "./worker/backend-executors.js";
+export type { WorkerProgram } from "./worker/open-worker.js";
 export type {
   WorkerBatch,
   WorkerEntry,
@@ -35,6 +39,4 @@ export type {
   WorkerModel,
   WorkerResponseStream,
   WorkerResult,
-} from "./instance/worker/worker-model.js";
-export type { WorkerProgram } from "./instance/worker/worker-program.js";
-export { OutputsWithParameters, type ResponseParameters } from "./response/response-parameters.js";
+} from "./worker/serve-models.js";

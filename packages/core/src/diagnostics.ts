@@ -3,7 +3,6 @@
  * of tracers.
  */
 
-export type { CutReason } from "./observe/cut-log.js";
 export type {
   BatchMessage,
   DiagnosedRequest,
@@ -15,8 +14,15 @@ export type {
   RequestResponseMessage,
   RequestSettledMessage,
   RequestStartMessage,
-} from "./observe/diagnostics/messages.js";
-export { type ExecutionListener, onDiagnostics, onExecution } from "./observe/diagnostics/subscribe.js";
-export type { ExecutionTimes } from "./observe/duration.js";
-export type { RequestTrace, TracedBatch, TracedRequest } from "./observe/trace/request-trace.js";
-export type { RequestArrival, RequestOrigin, RequestTracer } from "./observe/trace/request-tracer.js";
+} from "./observe/diagnostics-channels.js";
+export { type ExecutionListener, onDiagnostics, onExecution } from "./observe/diagnostics-channels.js";
+export type { ExecutionTimes } from "./observe/durations.js";
+export type {
+  RequestArrival,
+  RequestOrigin,
+  RequestTrace,
+  RequestTracer,
+  TracedBatch,
+  TracedRequest,
+} from "./observe/request-trace.js";
+export type { CutReason } from "./observe/statistics.js";

@@ -1,9 +1,37 @@
-import type { Server } from "@grpc/grpc-js";
-import { checkOptionNames, type InferenceService } from "@tritonjs/core/frontend";
+import type { EventEmitter } from "node:events";
+import {
+  Metadata,
+  type Server,
+  type ServerDuplexStream,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type ServiceDefinition,
+  type sendUnaryData,
+  type status,
+  type UntypedServiceImplementation,
+} from "@grpc/grpc-js";
+import {
+  checkOptionNames,
+  type InferenceService,
+  type RequestMemory,
+  type RequestShare,
+} from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
-import { HANDLER_OPTION_KEYS, type HandlerOptions, protocolMethods } from "./handlers/methods.js";
-import { Shutdown } from "./handlers/shutdown.js";
-import { type GrpcJsService, grpcJsServices } from "./transport/grpc-js/grpc-js-services.js";
+import { RETRY_PUSHBACK } from "@tritonjs/protocol/grpc";
+import { HANDLER_OPTION_KEYS, type HandlerOptions, protocolMethods } from "./methods/protocol-methods.js";
+import { Shutdown } from "./shutdown.js";
+import { STATUS, statusOfFailure } from "./status-from-code.js";
+import {
+  type Call,
+  type CallHeaders,
+  type DuplexMethod,
+  type DuplexStream,
+  decodeRequest,
+  type Method,
+  type ResponseStream,
+  type ServerStreamMethod,
+  type UnaryMethod,
+} from "./transport/method.js";
 
 /** Options of {@link addV2Service}. */
 export interface V2ServiceOptions extends HandlerOptions {
@@ -75,4 +103,256 @@ function clashText(name: string): string {
         ? "; call addV2Service without { reflection: true } to keep the one of the server"
         : "";
   return `cannot add the service ${name}: the server already has it${hint}`;
+}
+
+/** A service in the form that `addService` of grpc-js expects. */
+interface GrpcJsService {
+  /** `package.Service`. */
+  readonly name: string;
+  readonly definition: ServiceDefinition;
+  readonly implementation: UntypedServiceImplementation;
+}
+
+/** Groups methods by the service in their paths. */
+function grpcJsServices(methods: readonly Method[], memory: RequestMemory): GrpcJsService[] {
+  const names = [...new Set(methods.map(({ path }) => serviceOfPath(path)))];
+  return names.map((name) => {
+    const own = methods.filter(({ path }) => serviceOfPath(path) === name);
+    return {
+      name,
+      definition: Object.fromEntries(own.map((method) => [method.path, definitionOf(method)])),
+      implementation: Object.fromEntries(own.map((method) => [method.path, handlerOf(method, memory)])),
+    };
+  });
+}
+
+/** `package.Service` of `/package.Service/Method`. */
+function serviceOfPath(path: string): string {
+  return path.slice(1, path.lastIndexOf("/"));
+}
+
+function definitionOf({ path, kind }: Method): ServiceDefinition[string] {
+  return {
+    path,
+    requestStream: kind === "duplex",
+    responseStream: kind !== "unary",
+    requestSerialize: identity,
+    requestDeserialize: identity,
+    responseSerialize: identity,
+    responseDeserialize: identity,
+  };
+}
+
+const identity = (bytes: Buffer): Buffer => bytes;
+
+function handlerOf(method: Method, memory: RequestMemory): UntypedServiceImplementation[string] {
+  switch (method.kind) {
+    case "unary":
+      return unaryHandler(method, memory);
+    case "server-stream":
+      return serverStreamHandler(method, memory);
+    case "duplex":
+      return duplexHandler(method, memory);
+  }
+}
+
+function unaryHandler(method: UnaryMethod, memory: RequestMemory) {
+  return async (call: ServerUnaryCall<Buffer, Buffer>, respond: sendUnaryData<Buffer>): Promise<void> => {
+    const adapted = new GrpcJsCall(call);
+    let response: Buffer;
+    try {
+      if (method.admit !== undefined) await method.admit(adapted);
+      const request = receive(method, call.request, adapted, memory);
+      response = joinedParts(method.encode(await method.handle(request, adapted)));
+    } catch (error) {
+      respond(serviceErrorOf(error));
+      return;
+    }
+    respond(null, response, adapted.trailers);
+  };
+}
+
+function serverStreamHandler(method: ServerStreamMethod, memory: RequestMemory) {
+  return (call: ServerWritableStream<Buffer, Buffer>): void => {
+    const stream = new GrpcJsStream(call, method);
+    start(method, stream, () => method.handle(receive(method, call.request, stream, memory), stream));
+  };
+}
+
+function duplexHandler(method: DuplexMethod, memory: RequestMemory) {
+  return (call: ServerDuplexStream<Buffer, Buffer>): void => {
+    const stream = new GrpcJsDuplex(call, method, memory);
+    start(method, stream, () => method.handle(stream));
+  };
+}
+
+/** Runs the handler of a stream once its call is admitted. Until then grpc-js keeps the messages. */
+function start({ admit }: Method, stream: Call & { fail(error: unknown): void }, handle: () => void): void {
+  const run = () => {
+    try {
+      handle();
+    } catch (error) {
+      stream.fail(error);
+    }
+  };
+  if (admit === undefined) run();
+  else admit(stream).then(run, (error) => stream.fail(error));
+}
+
+/** Decodes the only request of a call. Its bytes count until the call is over. */
+function receive(method: Method, bytes: Buffer, call: Call, memory: RequestMemory): unknown {
+  const share = memory.share();
+  share.take(bytes.length);
+  call.onClose(() => share.release());
+  return decodeRequest(method, bytes);
+}
+
+/*
+ * Calls of grpc-js, in the form that handlers expect. Messages pass to and from grpc-js as bytes. So a message that is
+ * rejected or cannot be encoded ends its call with the same status as over node:http2.
+ */
+
+type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
+type StreamCall = ServerWritableStream<Buffer, Buffer>;
+type DuplexCall = ServerDuplexStream<Buffer, Buffer>;
+
+/** A call of grpc-js. */
+class GrpcJsCall<C extends UnaryCall | StreamCall | DuplexCall> implements Call {
+  /** Interceptors see the messages too. */
+  readonly ownsMessages = false;
+  protected readonly call: C;
+  readonly headers: CallHeaders;
+
+  constructor(call: C) {
+    this.call = call;
+    this.headers = callHeaders(call.metadata);
+  }
+
+  /** Metadata of the end; undefined for most calls. */
+  trailers: Metadata | undefined;
+
+  /** grpc-js reports the address with the port: `127.0.0.1:54321`, `[::1]:54321`. */
+  get remoteAddress(): string | undefined {
+    const peer = this.call.getPeer();
+    return /^\[?(.*?)\]?:\d+$/.exec(peer)?.[1] ?? peer;
+  }
+
+  addTrailer(name: string, value: string | Uint8Array): void {
+    this.trailers ??= new Metadata();
+    this.trailers.set(name, typeof value === "string" ? value : Buffer.from(value));
+  }
+
+  /** grpc-js emits `cancelled` at the end of every call, answered ones included. */
+  onClose(listener: () => void): void {
+    if (this.call.cancelled) listener();
+    else (this.call as EventEmitter).once("cancelled", listener);
+  }
+}
+
+/** A call of grpc-js with a stream of responses. */
+class GrpcJsStream<C extends StreamCall | DuplexCall>
+  extends GrpcJsCall<C>
+  implements ResponseStream<unknown>
+{
+  protected readonly method: Method;
+  protected ended = false;
+
+  constructor(call: C, method: Method) {
+    super(call);
+    this.method = method;
+  }
+
+  write(message: unknown): boolean {
+    if (this.ended || this.call.cancelled) return true;
+    return this.call.write(joinedParts(this.method.encode(message)));
+  }
+
+  onDrain(listener: () => void): void {
+    this.call.on("drain", listener);
+  }
+
+  end(error?: Error): void {
+    if (error === undefined) this.#finish({ ...GOOD_END, metadata: this.trailers });
+    else this.fail(error);
+  }
+
+  /** Ends the call with the status of a thrown error. */
+  fail(error: unknown): void {
+    this.#finish(serviceErrorOf(error));
+  }
+
+  /**
+   * An `error` event sets the status, even of a successful call: otherwise grpc-js would send the text "OK" with it.
+   */
+  #finish(status: object): void {
+    if (this.ended || this.call.cancelled) return;
+    this.ended = true;
+    this.call.emit("error", status);
+  }
+}
+
+const GOOD_END = { code: STATUS.OK, details: "" };
+
+/** A call of grpc-js with streams in both directions. */
+class GrpcJsDuplex extends GrpcJsStream<DuplexCall> implements DuplexStream<unknown, unknown> {
+  readonly #memory: RequestMemory;
+
+  constructor(call: DuplexCall, method: DuplexMethod, memory: RequestMemory) {
+    super(call, method);
+    this.#memory = memory;
+  }
+
+  onMessage(listener: (message: unknown, share: RequestShare) => void): void {
+    this.call.on("data", (bytes: Buffer) => {
+      if (this.ended) return;
+      const share = this.#memory.share();
+      let message: unknown;
+      try {
+        share.take(bytes.length);
+        message = decodeRequest(this.method, bytes);
+      } catch (error) {
+        share.release();
+        this.fail(error);
+        return;
+      }
+      listener(message, share);
+    });
+  }
+
+  onHalfClose(listener: () => void): void {
+    this.call.on("end", listener);
+  }
+
+  pause(): void {
+    this.call.pause();
+  }
+
+  resume(): void {
+    this.call.resume();
+  }
+}
+
+/** Joins a message to one piece: grpc-js does not accept parts. */
+function joinedParts(parts: readonly Uint8Array[]): Buffer {
+  const [first] = parts;
+  return parts.length === 1 && Buffer.isBuffer(first) ? first : Buffer.concat(parts);
+}
+
+/** Converts an error to the form in which grpc-js expects a status. */
+function serviceErrorOf(error: unknown): Error & { code: status; details: string; metadata: Metadata } {
+  const { code, details, retryAfterMs } = statusOfFailure(error);
+  const metadata = new Metadata();
+  if (retryAfterMs !== undefined) metadata.set(RETRY_PUSHBACK, String(retryAfterMs));
+  return Object.assign(new Error(details), { code: code as status, details, metadata });
+}
+
+function callHeaders(metadata: Metadata): CallHeaders {
+  return {
+    get: (name) => metadata.get(name).find((value) => typeof value === "string"),
+    *entries() {
+      for (const name of Object.keys(metadata.getMap())) {
+        for (const value of metadata.get(name)) if (typeof value === "string") yield [name, value];
+      }
+    },
+  };
 }

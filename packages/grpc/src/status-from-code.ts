@@ -1,4 +1,4 @@
-import { type ErrorCode, reasonStatus, type TritonError } from "@tritonjs/protocol";
+import { type ErrorCode, type ReasonOf, reasonStatus, TritonError } from "@tritonjs/protocol";
 
 /** gRPC status codes that this package sends. */
 export const STATUS = {
@@ -27,7 +27,7 @@ const statusOfCode: Record<ErrorCode, number> = {
 };
 
 /** The gRPC status code of an error code. */
-export function statusFromCode(code: ErrorCode): number {
+function statusFromCode(code: ErrorCode): number {
   return statusOfCode[code] ?? STATUS.UNKNOWN;
 }
 
@@ -65,7 +65,7 @@ export function statusFromError(error: TritonError): CallStatus {
 }
 
 /** Makes a text fit for a header: cuts it to the longest size, and removes lone surrogates, which have no encoding. */
-export function sendable(text: string): string {
+function sendable(text: string): string {
   let head = wellFormed(text.slice(0, MAX_DETAILS));
   if (head.length === text.length && encodeURI(head).length <= MAX_DETAILS) return head;
   while (encodeURI(head).length > MAX_DETAILS)
@@ -75,4 +75,28 @@ export function sendable(text: string): string {
 
 function wellFormed(text: string): string {
   return Buffer.from(text, "utf8").toString("utf8");
+}
+
+/** Ends a call with a status of the transport, not of the service. */
+export class RefusedCall extends Error implements CallStatus {
+  /** Cut to a length that clients accept: it often quotes text of the client. */
+  readonly details: string;
+
+  constructor(
+    readonly code: number,
+    details: string,
+  ) {
+    super(details);
+    this.details = sendable(details);
+  }
+}
+
+/** The status that ends a call after an error of the transport or of a handler. */
+export function statusOfFailure(error: unknown): CallStatus {
+  return error instanceof RefusedCall ? error : statusFromError(TritonError.from(error));
+}
+
+/** Makes the error of an invalid request. */
+export function invalidArgument(message: string, reason?: ReasonOf<"INVALID_ARG">): TritonError {
+  return new TritonError("INVALID_ARG", message, reason === undefined ? {} : { reason });
 }

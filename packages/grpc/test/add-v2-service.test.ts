@@ -11,7 +11,7 @@ import {
 } from "@grpc/grpc-js";
 import { batch, Triton } from "@tritonjs/core";
 import { RequestMemory } from "@tritonjs/core/frontend";
-import { decodeMessage, encodeMessage, inference, grpc as messages } from "@tritonjs/grpc-messages";
+import { decodeMessage, encodeMessage, inference, grpc as messages } from "@tritonjs/protocol/grpc";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { makeCertificates } from "../../../test/support/certificates.js";
 import { addV2Service, type V2ServiceOptions } from "../src/index.js";

@@ -3,7 +3,7 @@ import { connect, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { status } from "@grpc/grpc-js";
 import type { PendingRequest } from "@tritonjs/core/testing";
-import { encodeMessage, inference } from "@tritonjs/grpc-messages";
+import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
 import { describe, expect, test } from "vitest";
 import { defaultFrontends, grpc } from "../src/index.js";
 import { FakeService, responseTo } from "./support/fake-service.js";

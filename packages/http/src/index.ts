@@ -1,14 +1,12 @@
 import type { Frontend } from "@tritonjs/core";
 import type { DefaultFrontends } from "@tritonjs/core/frontend";
-import { http } from "./server/http-server.js";
-import { metrics } from "./server/metrics-server.js";
+import { http, metrics } from "./server/http-frontends.js";
 
 export type { TlsOptions } from "@tritonjs/core/frontend";
-export { type V2PluginOptions, v2Plugin } from "./fastify/v2-plugin.js";
 export * from "./fetch.js";
-export type { HttpLimits } from "./server/http-limits.js";
-export { type HttpOptions, http } from "./server/http-server.js";
-export { type MetricsOptions, metrics } from "./server/metrics-server.js";
+export { type HttpOptions, http, type MetricsOptions, metrics } from "./server/http-frontends.js";
+export type { HttpLimits } from "./server/listening-frontend.js";
+export { type V2PluginOptions, v2Plugin } from "./server/v2-plugin.js";
 
 /** The frontends of this package that `serve()` opens by default. */
 export const defaultFrontends: DefaultFrontends = (options, pages) => {

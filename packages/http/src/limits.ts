@@ -1,4 +1,5 @@
 import { constants } from "node:buffer";
+import { TritonError } from "@tritonjs/protocol";
 
 /** Default limit on a tensor of a JSON document or raw body in bytes, as Triton's `--http-max-input-size`. */
 export const DEFAULT_MAX_INPUT_SIZE = 64 * 1024 * 1024;
@@ -61,3 +62,35 @@ export const MAX_DATA_DEPTH = 100;
 
 /** Most inputs, and most requested outputs, of a request, unless its model has more. */
 export const MAX_TENSORS = 4096;
+
+/** Error of a request with a body or a tensor above the limit on inputs. */
+export class InputTooLarge extends TritonError<"INVALID_ARG"> {
+  readonly #fault: string;
+
+  /** @param fault the text up to the advice how to raise the limit */
+  constructor(fault: string, cause?: unknown) {
+    super("INVALID_ARG", fault, { reason: "REQUEST_TOO_LARGE", cause });
+    this.#fault = fault;
+  }
+
+  /** The error with Triton's advice, which names the option of the server for the limit. */
+  advising(option: string): TritonError {
+    const text = `${this.#fault}. Use ${option} to increase the limit.`;
+    return new TritonError("INVALID_ARG", text, { reason: "REQUEST_TOO_LARGE", cause: this.cause });
+  }
+}
+
+/** @throws TritonError INVALID_ARG when a request names more tensors than both the limit and the model allow. */
+export function checkTensorCount(kind: "inputs" | "outputs", count: number, modelCount: number): void {
+  checkCount(kind, count, Math.max(MAX_TENSORS, modelCount));
+}
+
+/** @throws TritonError INVALID_ARG when a request has more parts of a kind than the limit. */
+export function checkCount(kind: string, count: number, limit: number): void {
+  if (count <= limit) return;
+  throw new TritonError(
+    "INVALID_ARG",
+    `request has ${count} ${kind}, which exceeds the maximum allowed number of ${limit}`,
+    { reason: "REQUEST_TOO_LARGE" },
+  );
+}

@@ -2,22 +2,57 @@
  * Tensors, errors and descriptions of models: the parts that a server of the v2 protocol and its clients share. The
  * package runs in Node.js, in browsers and at the edge. It imports no module of Node.js and uses none of its globals.
  */
-export { onAbort } from "./async/abort-listener.js";
-export { cancelled, unlessAborted } from "./async/cancelled.js";
-export { ConcurrencyGate } from "./async/concurrency-gate.js";
-export { LONGEST_TIMEOUT_MS } from "./async/timer-limit.js";
-export { closestName } from "./errors/closest-name.js";
-export type { ErrorCode } from "./errors/code.js";
-export { type ErrorReason, errorReasons, type ReasonOf } from "./errors/error-reasons.js";
-export { errorWithoutStack } from "./errors/error-without-stack.js";
-export { httpStatusOf } from "./errors/http-status.js";
-export { queueFullError } from "./errors/queue-full-error.js";
-export { type ReasonStatus, reasonStatus } from "./errors/reason-status.js";
-export { statusText } from "./errors/status-text.js";
-export { isTimeout, noAnswerError, TIMEOUT_TEXT, timeoutError } from "./errors/timeout-error.js";
-export { TritonError, type TritonErrorName, type TritonErrorOptions } from "./errors/triton-error.js";
-export type { InferOptions, RequestSequence } from "./model/infer-options.js";
-export type { InstanceHosting, Isolation, RecycleOptions } from "./model/instance-hosting.js";
+export { cancelled, LONGEST_TIMEOUT_MS, onAbort, unlessAborted } from "./abort.js";
+export { closestName } from "./closest-name.js";
+export { ConcurrencyGate } from "./concurrency-gate.js";
+export {
+  DATA_TYPES,
+  type DataType,
+  type Elements,
+  type ElementsOf,
+  elementByteSize,
+  fromConfigDataType,
+  isDataType,
+  type TypedArray,
+  toConfigDataType,
+  typedArrayFor,
+  unknownDataTypeText,
+} from "./data-types.js";
+export type { ErrorCode } from "./error-reasons.js";
+export {
+  type ErrorReason,
+  errorReasons,
+  type ReasonOf,
+  type ReasonStatus,
+  reasonStatus,
+} from "./error-reasons.js";
+export {
+  bfloat16ToFloat32,
+  float16ToFloat32,
+  float32ToBfloat16,
+  float32ToFloat16,
+  fromBfloat16,
+  fromFloat16,
+} from "./half-float.js";
+export type { InferOptions, RequestSequence } from "./infer-options.js";
+export { isReservedParameter, NO_PARAMETERS, type Parameters, type ParameterValue } from "./infer-options.js";
+export {
+  type DefinedMembers,
+  definedMembers,
+  doubleText,
+  hasMoreLevels,
+  MOST_LEVELS,
+  numberText,
+} from "./json.js";
+export type {
+  InstanceHosting,
+  Isolation,
+  ModelSequenceBatching,
+  RecycleOptions,
+  SequenceControl,
+  SequenceControlKind,
+  SequenceStateTensor,
+} from "./model-config.js";
 export {
   type InstanceKind,
   isDecoupled,
@@ -34,26 +69,50 @@ export {
   type ModelQueuePolicy,
   type ModelVersionPolicy,
   type ModelWarmup,
-} from "./model/model-config.js";
-export type { ModelIndexEntry } from "./model/model-index-entry.js";
-export type { ModelMetadata, TensorMetadata } from "./model/model-metadata.js";
-export type {
-  ModelSequenceBatching,
-  SequenceControl,
-  SequenceControlKind,
-  SequenceStateTensor,
-} from "./model/model-sequence-batching.js";
-export type { Duration, ModelStatisticsReport, ResponseStatistics } from "./model/model-statistics.js";
-export { NO_PARAMETERS, type Parameters, type ParameterValue } from "./model/parameters.js";
-export type { ServerMetadata } from "./model/server-metadata.js";
+} from "./model-config.js";
 export {
-  BATCH_INPUT_KINDS,
-  BATCH_OUTPUT_KINDS,
-  type BatchInputSpec,
-  type BatchOutputSpec,
-  type DescribedTensor,
-  type TensorSpec,
-} from "./model/tensor-spec.js";
+  type BatchAxis,
+  inputNamesFault,
+  inputShapeFault,
+  type ModelSignature,
+  modelInputs,
+  type NamedInput,
+  type ShapeAxis,
+  type SignatureInput,
+} from "./model-inputs.js";
+export type {
+  Duration,
+  ModelIndexEntry,
+  ModelMetadata,
+  ModelStatisticsReport,
+  ResponseStatistics,
+  ServerMetadata,
+  TensorMetadata,
+} from "./model-metadata.js";
+export type { BytesArray } from "./nd-array.js";
+export { contiguousElements, isNdArray, ndArrayLike, ndArrayOf, toNdArray } from "./nd-array.js";
+export {
+  elementCount,
+  matchesShape,
+  type Shape,
+  sameShape,
+  shapeToString,
+  wireShape,
+  wrappedElementCount,
+} from "./shape.js";
+export { decodeBytes, encodeBytes, scanBytes, Tensor } from "./tensor.js";
+export {
+  type BareData,
+  inputTensor,
+  isDescribed,
+  type Nested,
+  type PlainObject,
+  type ScalarOf,
+  type TensorInput,
+  type TensorValue,
+  tensorFromValue,
+  type ValueTarget,
+} from "./tensor-from-value.js";
 export type {
   ArrayOf,
   InputOf,
@@ -64,59 +123,26 @@ export type {
   OutputsOf,
   ResultOf,
   seenAs,
-} from "./model/tensor-types.js";
-export { type DefinedMembers, definedMembers } from "./objects/defined-members.js";
-export { hasMoreLevels, MOST_LEVELS } from "./objects/levels.js";
-export { decodeBytes, encodeBytes, scanBytes } from "./tensor/bytes.js";
-export type { BytesArray } from "./tensor/bytes-array.js";
+} from "./tensor-spec.js";
 export {
-  DATA_TYPES,
-  type DataType,
-  type Elements,
-  type ElementsOf,
-  elementByteSize,
-  fromConfigDataType,
-  isDataType,
-  type TypedArray,
-  toConfigDataType,
-  typedArrayFor,
-} from "./tensor/data-type.js";
-export { unknownDataTypeText } from "./tensor/data-type-names.js";
+  BATCH_INPUT_KINDS,
+  BATCH_OUTPUT_KINDS,
+  type BatchInputSpec,
+  type BatchOutputSpec,
+  type DescribedTensor,
+  type TensorSpec,
+} from "./tensor-spec.js";
+export { activeTraceHeaders, withTraceparent } from "./trace-context.js";
 export {
-  type Nested,
-  type PlainObject,
-  type ScalarOf,
-  type TensorValue,
-  tensorFromValue,
-  type ValueTarget,
-} from "./tensor/from-value.js";
-export {
-  bfloat16ToFloat32,
-  float16ToFloat32,
-  float32ToBfloat16,
-  float32ToFloat16,
-  fromBfloat16,
-  fromFloat16,
-} from "./tensor/half-float.js";
-export { inputNamesFault, inputShapeFault, type NamedInput, type ShapeAxis } from "./tensor/input-faults.js";
-export { type BareData, inputTensor, isDescribed, type TensorInput } from "./tensor/input-tensor.js";
-export {
-  type BatchAxis,
-  type ModelSignature,
-  modelInputs,
-  type SignatureInput,
-} from "./tensor/model-inputs.js";
-export { contiguousElements, isNdArray, ndArrayLike, ndArrayOf, toNdArray } from "./tensor/nd-array.js";
-export { doubleText, numberText } from "./tensor/number-text.js";
-export { isReservedParameter } from "./tensor/reserved-parameter.js";
-export {
-  elementCount,
-  matchesShape,
-  type Shape,
-  sameShape,
-  shapeToString,
-  wireShape,
-  wrappedElementCount,
-} from "./tensor/shape.js";
-export { Tensor } from "./tensor/tensor.js";
-export { activeTraceHeaders, withTraceparent } from "./trace/open-telemetry.js";
+  errorWithoutStack,
+  httpStatusOf,
+  isTimeout,
+  noAnswerError,
+  queueFullError,
+  statusText,
+  TIMEOUT_TEXT,
+  TritonError,
+  type TritonErrorName,
+  type TritonErrorOptions,
+  timeoutError,
+} from "./triton-error.js";

@@ -13,9 +13,7 @@ import {
 } from "./client.js";
 import { fromWire, toWire } from "./wire.js";
 
-const proto = fileURLToPath(
-  new URL("../../../packages/grpc-messages/proto/grpc_service.proto", import.meta.url),
-);
+const proto = fileURLToPath(new URL("../../../packages/protocol/proto/grpc_service.proto", import.meta.url));
 export const root = new protobuf.Root().loadSync(proto);
 const requestType = root.lookupType("inference.ModelInferRequest");
 const responseType = root.lookupType("inference.ModelInferResponse");

@@ -1,4 +1,4 @@
-import { encodeMessage, grpc, inference, inferencePath } from "@tritonjs/grpc-messages";
+import { encodeMessage, grpc, inference, inferencePath } from "@tritonjs/protocol/grpc";
 
 /** A method, and good messages for it. */
 export interface GrpcMethod {

@@ -1,4 +1,4 @@
-import { ChatTemplate } from "@tritonjs/text-generation";
+import { ChatTemplate } from "@tritonjs/llm";
 import { type FuzzTarget, refusalOf } from "../engine/target.js";
 import { text } from "../structures/text.js";
 

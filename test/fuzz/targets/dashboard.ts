@@ -1,4 +1,4 @@
-import { dashboard } from "@tritonjs/dashboard";
+import { dashboard } from "@tritonjs/http/dashboard";
 import type { FuzzTarget } from "../engine/target.js";
 import { httpMessage } from "../structures/http-message.js";
 import { fetchTarget } from "../support/fetch-target.js";

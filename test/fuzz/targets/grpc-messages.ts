@@ -1,5 +1,5 @@
 import { grpc } from "@tritonjs/grpc";
-import { decodeMessage, grpc as grpcMessages, inference } from "@tritonjs/grpc-messages";
+import { decodeMessage, grpc as grpcMessages, inference } from "@tritonjs/protocol/grpc";
 import { expectThat, type FuzzTarget } from "../engine/target.js";
 import { protobuf } from "../structures/protobuf.js";
 import type { Structure } from "../structures/structure.js";

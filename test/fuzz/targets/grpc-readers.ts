@@ -2,8 +2,8 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
-import { encodeMessage, inference, inferencePath } from "@tritonjs/grpc-messages";
-import { headerBlocks } from "../../../packages/tools/src/target/http2/hpack.js";
+import { encodeMessage, inference, inferencePath } from "@tritonjs/protocol/grpc";
+import { headerBlocks } from "../../../packages/cli/src/target/hpack.js";
 import { expectThat, type FuzzTarget } from "../engine/target.js";
 import {
   frameBytes,

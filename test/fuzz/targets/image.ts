@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { image } from "@tritonjs/backends/media";
 import { Triton } from "@tritonjs/core";
-import { image } from "@tritonjs/media";
 import { expectThat, type FuzzTarget, refusalOf } from "../engine/target.js";
 
 /** Encoded images, through a model of the backend `image`. */

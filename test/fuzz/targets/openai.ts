@@ -1,6 +1,6 @@
 import { Triton } from "@tritonjs/core";
-import { openAiFetchHandler } from "@tritonjs/openai";
-import { textEmbedder, textGenerator } from "@tritonjs/text-generation";
+import { textEmbedder, textGenerator } from "@tritonjs/llm";
+import { openAiFetchHandler } from "@tritonjs/llm/openai";
 import { expectThat, type FuzzTarget } from "../engine/target.js";
 import { httpMessage } from "../structures/http-message.js";
 import { fetchTarget, requestOf } from "../support/fetch-target.js";

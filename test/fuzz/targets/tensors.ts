@@ -1,6 +1,6 @@
 import { grpc } from "@tritonjs/grpc";
-import { decodeMessage, encodeMessage, inference, inferencePath } from "@tritonjs/grpc-messages";
 import { fetchHandler } from "@tritonjs/http/fetch";
+import { decodeMessage, encodeMessage, inference, inferencePath } from "@tritonjs/protocol/grpc";
 import { expectThat, type FuzzTarget } from "../engine/target.js";
 import { httpMessage, httpStructure } from "../structures/http-message.js";
 import { text } from "../structures/text.js";

@@ -1,4 +1,4 @@
-import { TextTokenizer } from "../../../packages/text-generation/src/tokenizer/text-tokenizer.js";
+import { TextTokenizer } from "../../../packages/llm/src/text-tokenizer.js";
 import { expectThat, type FuzzTarget, refusalOf } from "../engine/target.js";
 import { text } from "../structures/text.js";
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ModelType, TreeModel } from "@tritonjs/trees";
+import { type ModelType, TreeModel } from "@tritonjs/backends/trees";
 import { expectThat, type FuzzTarget, refusalOf } from "../engine/target.js";
 import { bytes } from "../structures/bytes.js";
 import type { Structure } from "../structures/structure.js";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { planAudio } from "../../../packages/media/src/audio/audio-plan.js";
-import { AudioPreparer } from "../../../packages/media/src/audio/audio-preparer.js";
+import { planAudio } from "../../../packages/backends/src/media/audio-options.js";
+import { AudioPreparer } from "../../../packages/backends/src/media/audio-preparer.js";
 import { expectThat, type FuzzTarget, refusalOf } from "../engine/target.js";
 
 /** WAV files. Each gives finite numbers in every kind of features, or is refused. */

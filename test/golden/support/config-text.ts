@@ -3,9 +3,7 @@ import type { ModelConfig } from "@tritonjs/core";
 import protobuf from "protobufjs";
 import { fromText } from "protobufjs/ext/textformat.js";
 
-const proto = fileURLToPath(
-  new URL("../../../packages/grpc-messages/proto/model_config.proto", import.meta.url),
-);
+const proto = fileURLToPath(new URL("../../../packages/protocol/proto/model_config.proto", import.meta.url));
 let messageType: protobuf.Type | undefined;
 
 /** A configuration with only the fields of its text and the defaults of its messages. */

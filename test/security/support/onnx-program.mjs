@@ -4,8 +4,8 @@
  */
 import { fileURLToPath } from "node:url";
 import { isMainThread, Worker } from "node:worker_threads";
+import { onnxruntime, openSession } from "@tritonjs/backends/onnxruntime";
 import { batch, Triton } from "@tritonjs/core";
-import { onnxruntime, openSession } from "@tritonjs/core/onnxruntime";
 
 const [place, model] = process.argv.slice(2);
 const file = fileURLToPath(model);

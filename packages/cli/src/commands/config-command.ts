@@ -1,6 +1,8 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
+import { Triton, type TritonOptions } from "@tritonjs/core";
 import {
+  type Finding,
   inspectRepository,
   isCloudPath,
   type ModelInspection,
@@ -8,9 +10,8 @@ import {
   writePrototxt,
 } from "@tritonjs/core/config";
 import { Command } from "commander";
-import { checkReport, reportText } from "../check/check-report.js";
-import { loadModels } from "../check/load-models.js";
-import type { CommandContext } from "./command-context.js";
+import type { CommandContext } from "../command-context.js";
+import { checkReport, reportText } from "./check-report.js";
 
 interface Options {
   readonly json?: true;
@@ -109,4 +110,29 @@ function isModel(path: string): Promise<boolean> {
     (found) => found.isFile(),
     () => false,
   );
+}
+
+/** Loads the models of repositories. @returns the findings, with the reasons of models that did not load */
+async function loadModels(
+  inspections: readonly ModelInspection[],
+  repositories: readonly string[],
+  options: TritonOptions,
+): Promise<ModelInspection[]> {
+  const logger = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} };
+  await using triton = new Triton({ ...options, logger, modelRepository: repositories, exitOnError: false });
+  await triton.ready().catch(() => {});
+  const index = await triton.service.repositoryIndex(false);
+  return inspections.map((inspection) => {
+    const failures = index
+      .filter(({ name, state }) => name === inspection.name && state !== "READY")
+      .map(
+        ({ version, reason }): Finding => ({
+          severity: "error",
+          path: inspection.directory,
+          message: `${version === undefined ? "" : `version ${version} `}cannot be loaded: ${reason ?? "unknown reason"}`,
+        }),
+      )
+      .filter(({ message }) => !inspection.findings.some((known) => message.includes(known.message)));
+    return { ...inspection, findings: [...inspection.findings, ...failures] };
+  });
 }

@@ -1,16 +1,132 @@
-import type { FrontendThreads } from "@tritonjs/core/types";
+import { ENDPOINT_GROUPS, HostRule } from "@tritonjs/core/frontend";
+import type { EndpointGroup, FrontendThreads } from "@tritonjs/core/types";
 import type { GrpcOptions } from "@tritonjs/grpc";
-import { openAiOptions, readOrigin } from "./openai-options.js";
-import { boolean, flag, integer, list, text, value } from "./option.js";
-import { OptionError } from "./option-error.js";
-import { type RestrictionArgument, readRestriction } from "./read-restriction.js";
-import { readMetricsSetting } from "./read-setting.js";
-import { readChoice, readInteger, readLong } from "./read-value.js";
+import type { SageMakerInferenceType } from "@tritonjs/http/cloud";
+import type { OpenAiGroup } from "@tritonjs/llm/openai";
+import {
+  boolean,
+  flag,
+  integer,
+  list,
+  OptionError,
+  readChoice,
+  readInteger,
+  readLong,
+  readMetricsSetting,
+  text,
+  value,
+} from "./option.js";
 
 const pools = { noEffect: "requests and responses are not pooled" };
 const pem = { completes: "file" } as const;
 const none: readonly RestrictionArgument[] = [];
 const reusing = canReusePorts() ? {} : { noEffectHere: "it needs Node.js 22.12 or newer" };
+
+/** Groups of endpoints, with the names of Triton's OpenAI frontend. */
+const GROUPS: readonly OpenAiGroup[] = ["inference", "model-repository", "metrics", "health"];
+
+/** Groups of endpoints that need a header. */
+export interface OpenAiRestriction {
+  readonly groups: readonly OpenAiGroup[];
+  readonly header: string;
+  readonly value: string;
+}
+
+const noOpenAiOptions: readonly OpenAiRestriction[] = [];
+
+/** Options of the OpenAI frontend. It listens if it has a port. */
+const openAiOptions = {
+  "openai-port": value(
+    "integer",
+    "Port to listen on for OpenAI's endpoints, such as 9000; unless given, there are none.",
+    undefined as number | undefined,
+    (text) => readInteger(text),
+  ),
+  "openai-address": text("Address to listen on for OpenAI's endpoints.", "0.0.0.0"),
+  "openai-api-key": list(
+    "key",
+    "Key that clients of OpenAI's endpoints must send, or sha256: and its hash. May be given several times. " +
+      "Other users of the machine see command lines, so set TRITONJS_OPENAI_API_KEY instead.",
+    readKey,
+  ),
+  "openai-api-key-file": text("File with a key, or sha256: and its hash, on each line.", "", {
+    completes: "file",
+  }),
+  "openai-restricted-api": value(
+    "<apis>:<key>=<value>",
+    "Comma-separated groups of OpenAI's endpoints that need the header <key> with this value: inference, " +
+      "model-repository, metrics, health.",
+    noOpenAiOptions,
+    readOpenAiRestriction,
+  ),
+  "openai-chat-template": list(
+    "<model>=<directory>",
+    "Directory with the tokenizer_config.json of a model, whose chat template makes the prompt. May be given several times.",
+    readPair,
+  ),
+  "openai-tool-call-family": list(
+    "<model>=<family>",
+    "Form in which a model writes calls of tools, where its chat template does not show it: hermes, llama3, mistral, " +
+      "pythonic, deepseek or json. May be given several times.",
+    readPair,
+  ),
+  "openai-default-max-tokens": integer(
+    "max_tokens of requests to OpenAI's endpoints without one; 0 for 16 in completions and the model's own limit in chats.",
+    0,
+  ),
+  "openai-max-body-size": integer(
+    "Largest body of a request to OpenAI's endpoints in bytes.",
+    64 * 1024 * 1024,
+  ),
+  "openai-cors-origin": list(
+    "origin",
+    "Origin of web pages that may use OpenAI's endpoints; * for all. May be given several times.",
+    readOrigin,
+  ),
+};
+
+/** Reads the origin of web pages. */
+function readOrigin(origin: string): string {
+  if (origin === "*" || (URL.canParse(origin) && new URL(origin).origin === origin)) return origin;
+  throw new OptionError(`expected * or an origin such as https://app.example.com, got ${origin}`);
+}
+
+function readKey(key: string): string {
+  if (key !== "") return key;
+  throw new OptionError("--openai-api-key: expected a key, got an empty text");
+}
+
+/** Reads `<model>=<value>`. */
+function readPair(text: string): readonly [model: string, value: string] {
+  const equals = text.indexOf("=");
+  const pair = [text.slice(0, equals), text.slice(equals + 1)] as const;
+  if (equals > 0 && pair[1] !== "") return pair;
+  throw new OptionError(`expected <model>=<value>, got ${text}`);
+}
+
+/** Reads `<group>,<group>:<key>=<value>`. */
+function readOpenAiRestriction(
+  text: string,
+  previous: readonly OpenAiRestriction[],
+): readonly OpenAiRestriction[] {
+  const [, names, header, secret] = /^([^:]+):([^=]+)=(.+)$/.exec(text) ?? [];
+  if (names === undefined || header === undefined || secret === undefined) {
+    throw new OptionError(`--openai-restricted-api: expected '<apis>:<key>=<value>', got ${text}`);
+  }
+  const restricted = new Set(previous.flatMap(({ groups }) => groups));
+  const groups = names.split(",").map((name) => {
+    const group = GROUPS.find((known) => known === name);
+    if (group === undefined) {
+      throw new OptionError(`--openai-restricted-api: expected one of ${GROUPS.join(", ")}, got ${name}`);
+    }
+    if (restricted.has(group)) {
+      throw new OptionError(`--openai-restricted-api: expected each group once, got ${group} twice`);
+    }
+    restricted.add(group);
+    return group;
+  });
+  return [...previous, { groups, header, value: secret }];
+}
 
 /** Options of the HTTP, gRPC and metrics frontends. */
 export const frontendOptions = {
@@ -203,4 +319,152 @@ function readPositive(name: string, read = readInteger): (text: string) => numbe
     if (number > 0) return number;
     throw new OptionError(`Error: --${name} must be greater than 0.`);
   };
+}
+
+/** A server whose defaults for access the command takes over. */
+type Compatibility = "" | "triton";
+
+/** Options that decide who may change the server. */
+export const accessOptions = {
+  Access: {
+    "access-token": text(
+      "Secret that clients send to use operations that change the server, in the header triton-access-token (gRPC: " +
+        "triton-grpc-protocol-triton-access-token). Other users of the machine see command lines, so set " +
+        "TRITONJS_ACCESS_TOKEN instead.",
+      "",
+    ),
+    "allowed-host": list(
+      "name",
+      "Name under which browsers may use the server, such as triton.example.com, or .example.com with all names below it; " +
+        "* for any. Otherwise only localhost, IP addresses and names without a dot are allowed: on loopback addresses, " +
+        "and where operations that change the server need no token. May be given several times.",
+      readHost,
+    ),
+    "allow-model-file-override": boolean(
+      "Allow clients to send the files of a model with a load request. A file can be code that the server runs.",
+      false,
+    ),
+    compat: value<Compatibility>(
+      "string",
+      '"triton" opens operations that change the server to everyone, and allows the files of load requests, as ' +
+        "tritonserver does. A warning says what is open.",
+      "",
+      readCompatibility,
+      { completes: ["triton"] },
+    ),
+  },
+};
+
+function readHost(name: string): string {
+  if (name === "*") return name;
+  try {
+    new HostRule([name]);
+    return name;
+  } catch {
+    throw new OptionError(`expected * or a name such as triton.example.com, without a port, got ${name}`);
+  }
+}
+
+function readCompatibility(name: string): Compatibility {
+  if (name === "triton" || name === "") return name;
+  throw new OptionError(`expected triton, got ${name}`);
+}
+
+/** Groups of the protocol that need a header. */
+export interface RestrictionArgument {
+  readonly groups: readonly EndpointGroup[];
+  readonly header: string;
+  readonly value: string;
+}
+
+/**
+ * `<group>,<group>:<key>=<value>`: the groups answer only requests with a header `key` of that value.
+ *
+ * @param kind `api` or `protocol`, as the option calls the groups
+ */
+function readRestriction(option: string, kind: "api" | "protocol") {
+  return (text: string, previous: readonly RestrictionArgument[]): readonly RestrictionArgument[] => {
+    const colon = text.indexOf(":");
+    const equals = text.indexOf("=", colon + 1);
+    const header = text.slice(colon + 1, equals);
+    const value = text.slice(equals + 1);
+    if (colon <= 0 || equals < 0 || header === "" || value === "") {
+      throw new OptionError(`--${option} option format is '<config name>:<setting>=<value>'. Got ${text}`);
+    }
+    const restricted = new Set(previous.flatMap((other) => other.groups));
+    const groups = text
+      .slice(0, colon)
+      .split(",")
+      .map((group) => {
+        const known = ENDPOINT_GROUPS.find((each) => each === group);
+        if (known === undefined) throw new OptionError(`unknown restricted ${kind} '${group}' `);
+        if (restricted.has(known)) {
+          throw new OptionError(
+            `restricted ${kind} '${group}' can not be specified in multiple config groups`,
+          );
+        }
+        restricted.add(known);
+        return known;
+      });
+    return [...previous, { groups, header, value }];
+  };
+}
+
+const threads = { noEffect: "Node.js serves all connections from its event loop" };
+const inferenceTypes = { infer: true, generate: true, generate_stream: true } as const;
+const pingModes = { ready: true, live: true } as const;
+const noRange: PortRange | undefined = undefined;
+
+/** Ports that a platform allows, both ends included. */
+export interface PortRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Options of the frontends for Amazon SageMaker and Vertex AI. */
+export const cloudOptions = {
+  SageMaker: {
+    "allow-sagemaker": boolean("Listen for SageMaker requests, on the address of HTTP.", false),
+    "sagemaker-port": integer("Port to listen on for SageMaker.", 8080),
+    "sagemaker-safe-port-range": value<PortRange | undefined>(
+      "<integer>-<integer>",
+      "Ports that the other frontends may have.",
+      noRange,
+      readPortRange,
+    ),
+    "sagemaker-thread-count": integer("Number of threads for SageMaker.", 8, threads),
+    "sagemaker-default-model": text("Model of /invocations; by default the only one in service.", ""),
+    "sagemaker-inference-type": value<SageMakerInferenceType>(
+      "string",
+      "Operation behind /invocations: infer, generate or generate_stream.",
+      "infer",
+      readChoice(inferenceTypes, "expected infer, generate or generate_stream"),
+      { completes: Object.keys(inferenceTypes) },
+    ),
+    "sagemaker-ping-mode": value<"live" | "ready">(
+      "string",
+      'What /ping reports: "live", or "ready" once all models are.',
+      "ready",
+      readChoice(pingModes, "expected ready or live"),
+      { completes: Object.keys(pingModes) },
+    ),
+    "sagemaker-multi-model": flag(
+      "Serve the routes of multi-model endpoints, which load models of /opt/ml/models.",
+    ),
+  },
+  "Vertex AI": {
+    "allow-vertex-ai": boolean("Listen for Vertex AI requests, on the address of HTTP.", false),
+    "vertex-ai-port": integer("Port to listen on for Vertex AI.", 8080),
+    "vertex-ai-thread-count": integer("Number of threads for Vertex AI.", 8, threads),
+    "vertex-ai-default-model": text("Model of predictions; by default the only one in service.", ""),
+    "vertex-ai-predict-route": text("Path of predictions; by default AIP_PREDICT_ROUTE.", ""),
+    "vertex-ai-health-route": text("Path of the health check; by default AIP_HEALTH_ROUTE.", ""),
+  },
+};
+
+function readPortRange(text: string): PortRange {
+  const [, from, to] = /^(\d+)-(\d+)$/.exec(text) ?? [];
+  const range = { from: Number(from), to: Number(to) };
+  if (from !== undefined && range.from <= range.to && range.to <= 65535) return range;
+  throw new OptionError(`expected <integer>-<integer> with ports up to 65535, got '${text}'`);
 }

@@ -1,11 +1,6 @@
-import { accessOptions } from "./access-options.js";
-import { cloudOptions } from "./cloud-options.js";
-import { frontendOptions } from "./frontend-options.js";
-import { machineOptions } from "./machine-options.js";
-import type { Option } from "./option.js";
-import { repositoryOptions } from "./repository-options.js";
-import { serverOptions } from "./server-options.js";
-import { traceOptions } from "./trace-options.js";
+import { accessOptions, cloudOptions, frontendOptions } from "./frontend-options.js";
+import { type Option, OptionError } from "./option.js";
+import { machineOptions, repositoryOptions, serverOptions, traceOptions } from "./server-options.js";
 
 /** Options by group and name, in the order of the help: tritonserver's, and a few of our own. */
 export const optionGroups = {
@@ -34,3 +29,157 @@ export type OptionName = keyof Table & string;
 export type OptionValues = {
   readonly [Name in OptionName]: Table[Name] extends Option<infer T> ? T : never;
 };
+
+/** The options that were read, and warnings for the user. */
+export interface ReadOptions {
+  readonly values: OptionValues;
+  /** Warnings about options without effect and about old names. */
+  readonly warnings: readonly string[];
+  /** Options that were given explicitly, rather than with their initial value. */
+  readonly given: ReadonlySet<string>;
+}
+
+/** Values of options as texts, in the given order. */
+export type GivenOptions = readonly (readonly [name: string, text: string])[];
+
+/** Looks an option up. */
+export function findOption(name: string): Option<unknown> | undefined {
+  return Object.hasOwn(allOptions, name) ? (allOptions[name as OptionName] as Option<unknown>) : undefined;
+}
+
+/**
+ * Reads the texts of options.
+ *
+ * @param sources in ascending precedence: an option in a later source replaces the same option of earlier ones
+ * @throws OptionError for the first value that cannot be read.
+ */
+export function readOptions(sources: readonly GivenOptions[]): ReadOptions {
+  const values = new Map<string, unknown>(
+    Object.entries(allOptions).map(([name, option]) => [name, option.initial]),
+  );
+  const warnings: string[] = [];
+  const given = new Set<string>();
+  for (const source of [...sources].reverse()) {
+    const before = new Set(given);
+    for (const [name, text] of source) {
+      if (before.has(name)) continue;
+      const option = findOption(name)!;
+      if (option.deprecated !== undefined) warnings.push(option.deprecated(text));
+      values.set(name, readOne(name, option, text, values.get(name)));
+      given.add(name);
+    }
+  }
+  for (const name of given) {
+    const { noEffect, noEffectHere } = findOption(name)!;
+    const reason = noEffect ?? noEffectHere;
+    if (reason !== undefined) warnings.push(`Warning: '--${name}' has no effect: ${reason}.`);
+  }
+  return { values: Object.fromEntries(values) as OptionValues, warnings, given };
+}
+
+function readOne(name: string, option: Option<unknown>, text: string, previous: unknown): unknown {
+  try {
+    return option.read(text, previous);
+  } catch (error) {
+    if (!(error instanceof OptionError)) throw error;
+    throw new OptionError(`Bad option: "--${name}".\n${error.message}`);
+  }
+}
+
+/**
+ * Checks options against each other.
+ *
+ * @throws OptionError with tritonserver's text.
+ */
+export function checkOptions({ values, given }: ReadOptions): void {
+  if (values["load-model"].length > 0 && values["model-control-mode"] !== "explicit") {
+    throw new OptionError(
+      "Error: Use of '--load-model' requires setting '--model-control-mode=explicit' as well.",
+    );
+  }
+  if (given.has("response-cache-byte-size") && given.has("cache-config")) {
+    throw new OptionError(
+      "Error: Incompatible flags --response-cache-byte-size and --cache-config both provided. Please provide one " +
+        "or the other.",
+    );
+  }
+  checkPorts(values);
+  for (const { key } of values["host-policy"]) {
+    if (key !== "numa-node" && key !== "cpu-cores") {
+      throw triton(
+        `setting host policy: Unsupported - Unsupported host policy setting '${key}' is specified, supported ` +
+          "settings are 'numa-node', 'cpu-cores'",
+      );
+    }
+  }
+  for (const [, fraction] of values["model-load-gpu-limit"]) {
+    if (fraction < 0 || fraction > 1) {
+      throw triton(
+        "setting model load GPU limit: Invalid argument - expects limit fraction to be in range [0.0, 1.0], got " +
+          fraction.toFixed(6),
+      );
+    }
+  }
+}
+
+/** The address of the metrics. By default it is that of HTTP. */
+export function metricsAddress(values: OptionValues): string {
+  return values["metrics-address"] === "" ? values["http-address"] : values["metrics-address"];
+}
+
+function checkPorts(values: OptionValues): void {
+  const services = [
+    { name: "HTTP", on: values["allow-http"], address: values["http-address"], port: values["http-port"] },
+    { name: "GRPC", on: values["allow-grpc"], address: values["grpc-address"], port: values["grpc-port"] },
+    {
+      name: "metrics",
+      on: values["allow-metrics"],
+      address: metricsAddress(values),
+      port: values["metrics-port"],
+    },
+    {
+      name: "OpenAI",
+      on: values["openai-port"] !== undefined,
+      address: values["openai-address"],
+      port: values["openai-port"] ?? 0,
+    },
+    {
+      name: "SageMaker",
+      on: values["allow-sagemaker"],
+      address: values["http-address"],
+      port: values["sagemaker-port"],
+    },
+    {
+      name: "Vertex AI",
+      on: values["allow-vertex-ai"],
+      address: values["http-address"],
+      port: values["vertex-ai-port"],
+    },
+  ].filter(({ on }) => on);
+  for (const { name, port } of services) {
+    if (port < 0 || port > 65535) throw new OptionError(`port for ${name}: expected 0 to 65535, got ${port}`);
+  }
+  const range = values["sagemaker-safe-port-range"];
+  if (values["allow-sagemaker"] && range !== undefined) {
+    for (const { name, port } of services) {
+      if (name === "SageMaker" || (port >= range.from && port <= range.to)) continue;
+      throw new OptionError(
+        `The server cannot listen to ${name} requests at port ${port}, allowed port range is [${range.from}, ${range.to}]`,
+      );
+    }
+  }
+  services.forEach((one, index) => {
+    const other = services.slice(index + 1).find(({ address, port }) => {
+      return port !== 0 && address === one.address && port === one.port;
+    });
+    if (other === undefined) return;
+    throw new OptionError(
+      `The server cannot listen to ${one.name} requests and ${other.name} requests at the same address and port ` +
+        `${one.address}:${one.port}`,
+    );
+  });
+}
+
+function triton(text: string): OptionError {
+  return new OptionError(`Failed to build Triton option:\nerror: ${text}`, "alone");
+}

@@ -1,11 +1,15 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { closestName } from "@tritonjs/protocol";
-import { checkOptions } from "./check-options.js";
-import { cloudEnvironment } from "./cloud-environment.js";
-import { expandNames } from "./expand-names.js";
-import { OptionError } from "./option-error.js";
-import { findOption, type GivenOptions, type ReadOptions, readOptions } from "./option-values.js";
-import { allOptions } from "./options.js";
+import { OptionError } from "./option.js";
+import {
+  allOptions,
+  checkOptions,
+  findOption,
+  type GivenOptions,
+  type ReadOptions,
+  readOptions,
+} from "./options.js";
 
 /**
  * Reads the options of `tritonjs serve`: those of the command line, then those of the environment, then those of
@@ -88,4 +92,196 @@ function readEnvironment(environment: NodeJS.ProcessEnv): GivenOptions {
       ? []
       : value.split("\n").map((line): [string, string] => [name, line]);
   });
+}
+
+/**
+ * Expands abbreviated names of options. Like `getopt_long`, it allows a prefix that belongs to one option only.
+ *
+ * @param needsValue whether an option takes a value, which may be the next argument
+ * @throws OptionError for an unknown or ambiguous name, a missing value, or a value that the option does not take.
+ */
+function expandNames(
+  args: readonly string[],
+  names: readonly string[],
+  needsValue: (name: string) => boolean,
+): string[] {
+  const expanded: string[] = [];
+  for (let index = 0; index < args.length; index++) {
+    const argument = args[index]!;
+    if (argument === "--") return [...expanded, ...args.slice(index)];
+    const match = /^--([^=]+)(?:=([\s\S]*))?$/.exec(argument);
+    if (match === null) {
+      if (/^-./.test(argument)) throw getopt(`unrecognized option '${argument}'`);
+      expanded.push(argument);
+      continue;
+    }
+    const name = fullName(match[1]!, argument, names);
+    const given = match[2];
+    if (!needsValue(name)) {
+      if (given !== undefined) throw getopt(`option '--${name}' doesn't allow an argument`);
+      expanded.push(`--${name}`);
+      continue;
+    }
+    const value = given ?? args[++index];
+    if (value === undefined) throw getopt(`option '--${name}' requires an argument`);
+    expanded.push(`--${name}=${value}`);
+  }
+  return expanded;
+}
+
+function fullName(short: string, argument: string, names: readonly string[]): string {
+  if (names.includes(short)) return short;
+  const candidates = names.filter((name) => name.startsWith(short));
+  if (candidates.length === 1) return candidates[0]!;
+  if (candidates.length === 0) {
+    const text = `tritonjs: unrecognized option '${argument}'`;
+    const meant = closestName(short, names);
+    // The usage would push the proposal off the screen.
+    if (meant !== undefined) throw new OptionError(`${text}\nDid you mean '--${meant}'?`, "alone");
+    throw new OptionError(text, "before usage");
+  }
+  const possibilities = candidates.map((name) => `'--${name}'`).join(" ");
+  throw getopt(`option '--${short}' is ambiguous; possibilities: ${possibilities}`);
+}
+
+function getopt(text: string): OptionError {
+  return new OptionError(`tritonjs: ${text}`, "before usage");
+}
+
+/** Where SageMaker puts the model of an endpoint. */
+const SAGEMAKER_MODEL = "/opt/ml/model";
+
+/** Options that a variable of SageMaker gives, in the words of the script `serve` in Triton's image. */
+const SAGEMAKER_OPTIONS = {
+  SAGEMAKER_BIND_TO_PORT: "sagemaker-port",
+  SAGEMAKER_SAFE_PORT_RANGE: "sagemaker-safe-port-range",
+  SAGEMAKER_TRITON_METRICS_PORT: "metrics-port",
+  SAGEMAKER_TRITON_GRPC_PORT: "grpc-port",
+  SAGEMAKER_TRITON_BUFFER_MANAGER_THREAD_COUNT: "buffer-manager-thread-count",
+  SAGEMAKER_TRITON_THREAD_COUNT: "sagemaker-thread-count",
+  SAGEMAKER_TRITON_LOG_INFO: "log-info",
+  SAGEMAKER_TRITON_LOG_WARNING: "log-warning",
+  SAGEMAKER_TRITON_LOG_ERROR: "log-error",
+  SAGEMAKER_TRITON_LOG_VERBOSE: "log-verbose",
+  SAGEMAKER_TRITON_INFERENCE_TYPE: "sagemaker-inference-type",
+} as const;
+
+/**
+ * The options that the environment of a cloud platform asks for: of Vertex AI if it sets `AIP_MODE`, of SageMaker if it
+ * sets a variable of its own or has put a model in its directory. They come after all other sources of options, so the
+ * command `serve` alone starts the image on both platforms.
+ *
+ * @param hasRepository whether another source names a model repository; SageMaker's does not count then
+ * @throws OptionError for a directory that SageMaker could not have meant, with Triton's text.
+ */
+export function cloudEnvironment(
+  environment: NodeJS.ProcessEnv,
+  hasRepository: boolean,
+  modelDirectory = SAGEMAKER_MODEL,
+): GivenOptions {
+  const given: [string, string][] = vertexAi(environment);
+  if (given.length > 0 || hasRepository || !isSageMaker(environment, modelDirectory)) return given;
+  const { SAGEMAKER_TRITON_ADDITIONAL_ARGS: more = "" } = environment;
+  return [...sageMaker(environment, modelDirectory), ...additional(more)];
+}
+
+function vertexAi(environment: NodeJS.ProcessEnv): [string, string][] {
+  if (environment.AIP_MODE !== "PREDICTION") return [];
+  const { AIP_HTTP_PORT, AIP_STORAGE_URI, AIP_PREDICT_ROUTE, AIP_HEALTH_ROUTE } = environment;
+  const given: [string, string][] = [
+    ["allow-vertex-ai", "true"],
+    ["allow-http", "false"],
+    ["allow-grpc", "false"],
+  ];
+  if (AIP_HTTP_PORT) given.push(["vertex-ai-port", AIP_HTTP_PORT]);
+  if (AIP_STORAGE_URI) given.push(["model-repository", AIP_STORAGE_URI]);
+  if (AIP_PREDICT_ROUTE) given.push(["vertex-ai-predict-route", AIP_PREDICT_ROUTE]);
+  if (AIP_HEALTH_ROUTE) given.push(["vertex-ai-health-route", AIP_HEALTH_ROUTE]);
+  return given;
+}
+
+function isSageMaker(environment: NodeJS.ProcessEnv, modelDirectory: string): boolean {
+  const signs = Object.keys(environment).some((name) =>
+    /^SAGEMAKER_(TRITON_|MULTI_MODEL$|BIND_TO_PORT$)/.test(name),
+  );
+  return signs || isDirectory(modelDirectory);
+}
+
+function sageMaker(environment: NodeJS.ProcessEnv, modelDirectory: string): [string, string][] {
+  const isMultiModel = environment.SAGEMAKER_MULTI_MODEL === "true";
+  const given: [string, string][] = [
+    ["allow-sagemaker", "true"],
+    ["allow-http", "false"],
+    ["allow-grpc", environment.SAGEMAKER_TRITON_ALLOW_GRPC || "false"],
+    ["allow-metrics", environment.SAGEMAKER_TRITON_ALLOW_METRICS || "false"],
+    ["model-control-mode", "explicit"],
+    ["model-namespacing", environment.SAGEMAKER_TRITON_DISABLE_MODEL_NAMESPACING || "true"],
+    [
+      "sagemaker-ping-mode",
+      environment.SAGEMAKER_TRITON_OVERRIDE_PING_MODE || (isMultiModel ? "live" : "ready"),
+    ],
+  ];
+  for (const [variable, option] of Object.entries(SAGEMAKER_OPTIONS)) {
+    const text = environment[variable];
+    if (text) given.push([option, text]);
+  }
+  if (isMultiModel) return [...given, ["sagemaker-multi-model", "true"]];
+  const model = defaultModel(environment.SAGEMAKER_TRITON_DEFAULT_MODEL_NAME, modelDirectory);
+  given.push(["model-repository", modelDirectory], ["load-model", model], ["sagemaker-default-model", model]);
+  return given;
+}
+
+/** The model of a single-model endpoint. */
+function defaultModel(named: string | undefined, repository: string): string {
+  if (isFile(join(repository, "config.pbtxt"))) {
+    throw error(
+      "Incorrect directory structure.\n       Model directory needs to contain the top level folder",
+    );
+  }
+  if (named) {
+    if (isDirectory(join(repository, named))) return named;
+    throw error(`Directory with provided SAGEMAKER_TRITON_DEFAULT_MODEL_NAME ${named} does not exist`);
+  }
+  const found = directories(repository);
+  if (found.length === 1) return found[0]!;
+  if (found.length === 0) throw error("No model found in model repository");
+  throw error(
+    "More than 1 model directory found in model repository.\n" +
+      "       Either provide a single directory or set SAGEMAKER_TRITON_DEFAULT_MODEL_NAME to run the ensemble backend.\n" +
+      `       Directories found in model repository: ${found.join(" ")}`,
+  );
+}
+
+/** Further options of the command line, in one variable: `--log-verbose=1 --id=a`. */
+function additional(text: string): [string, string][] {
+  return text
+    .split(/\s+/)
+    .filter((word) => word !== "")
+    .map((word): [string, string] => {
+      const [, name, value = ""] = /^--([^=]+)(?:=([\s\S]*))?$/.exec(word) ?? [];
+      if (name !== undefined) return [name, value];
+      throw new OptionError(`SAGEMAKER_TRITON_ADDITIONAL_ARGS: Unexpected argument: ${word}`, "alone");
+    });
+}
+
+function error(text: string): OptionError {
+  return new OptionError(`ERROR: ${text}`, "alone");
+}
+
+function directories(path: string): string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true }).flatMap((entry) =>
+      entry.isDirectory() ? [entry.name] : [],
+    );
+  } catch {
+    return [];
+  }
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
 }

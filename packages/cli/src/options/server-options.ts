@@ -1,8 +1,101 @@
-import { LOG_FORMATS } from "@tritonjs/core/frontend";
-import type { LogFormat } from "@tritonjs/core/types";
-import { boolean, integer, list, text, value } from "./option.js";
-import { OptionError } from "./option-error.js";
-import { readLevel } from "./read-value.js";
+import type { TritonOptions } from "@tritonjs/core";
+import { LOG_FORMATS, type TraceMode } from "@tritonjs/core/frontend";
+import type { LogFormat, ModelControlMode } from "@tritonjs/core/types";
+import {
+  boolean,
+  flag,
+  integer,
+  integerFrom,
+  list,
+  type NamedSetting,
+  type Option,
+  OptionError,
+  readBackendSetting,
+  readBoolean,
+  readCacheSetting,
+  readChoice,
+  readDouble,
+  readHostPolicy,
+  readInteger,
+  readLevel,
+  readLong,
+  readPair,
+  readResource,
+  splitSetting,
+  text,
+  value,
+} from "./option.js";
+
+const repository = list(
+  "string",
+  "Path of a model repository: a directory, or an s3://, gs:// or as:// path in tritonserver's form. May be given " +
+    "several times.",
+  (path) => path,
+  { completes: "directory" },
+);
+
+/** Options of the model repository. */
+export const repositoryOptions = {
+  "Model Repository": {
+    "model-store": { ...repository, description: "Alias of --model-repository." },
+    "model-repository": repository,
+    "exit-on-error": boolean("Exit when anything fails during the start.", true),
+    "disable-auto-complete-config": flag(
+      "Do not complete model configurations from the model files. Each model then needs a complete config.pbtxt.",
+    ),
+    "strict-readiness": boolean(
+      "If true, /v2/health/ready reports ready only while all models are available.",
+      true,
+    ),
+    "model-control-mode": value(
+      "string",
+      '"none" loads all models at the start. "poll" also applies changes in the repository. "explicit" loads the ' +
+        "models of --load-model at the start, and others on request.",
+      "none",
+      readChoice<ModelControlMode>(
+        { none: true, poll: true, explicit: true },
+        "invalid argument for --model-control-mode",
+      ),
+      { completes: ["none", "poll", "explicit"] },
+    ),
+    "repository-poll-secs": integer("Interval between polls in seconds, for --model-control-mode=poll.", 15),
+    "load-model": list(
+      "string",
+      "Model to load at the start, for --model-control-mode=explicit. May be given several times; * loads all models.",
+      (name) => name,
+    ),
+    "model-config-name": value(
+      "string",
+      "Use configs/<name>.pbtxt of a model instead of its config.pbtxt, if it exists.",
+      "",
+      readConfigName,
+    ),
+    "model-load-thread-count": integer("Number of models that load at the same time.", 4),
+    "model-load-retry-count": integer("Number of retries after a failed load.", 0),
+    "model-namespacing": boolean("Allow models of the same name in different repositories.", false),
+    "enable-peer-access": boolean("Memory access between GPUs.", true, {
+      noEffect: "the providers of ONNX Runtime manage this access",
+    }),
+  },
+  Backend: {
+    "backend-directory": text(
+      "Directory of backends that models share: <backend>/model.py, or <backend>/backend.js. Shared libraries in it are " +
+        "not loaded.",
+      "/opt/tritonserver/backends",
+      { completes: "directory" },
+    ),
+  },
+  "Repository Agent": {
+    "repoagent-directory": text("Directory of shared libraries of repository agents.", "", {
+      noEffect: "repository agents are JavaScript modules, not shared libraries",
+    }),
+  },
+};
+
+function readConfigName(name: string): string {
+  if (name === "") throw new OptionError("Error: empty argument for --model-config-name");
+  return name;
+}
 
 /** Options of the server as a whole, and of its log. */
 export const serverOptions = {
@@ -44,4 +137,204 @@ function readFormat(format: string): LogFormat {
   const known = LOG_FORMATS.find((one) => one === format);
   if (known !== undefined) return known;
   throw new OptionError("invalid argument for --log-format");
+}
+
+const noGpuMemory = { noEffect: "the providers of ONNX Runtime manage the memory of GPUs" };
+
+/** Options of backends, cache, rate limiter and memory, and old names of options. */
+export const machineOptions = {
+  "Backend Settings": {
+    "backend-config": list(
+      "<backend>,<setting>=<value>",
+      "Setting of a backend; without the name, of all backends. May be given several times.",
+      readBackendSetting,
+    ),
+  },
+  "Response Cache": {
+    "cache-config": list(
+      "<cache>,<setting>=<value>",
+      "Setting of the response cache: local,size=<bytes>. May be given several times.",
+      readCacheSetting,
+    ),
+    "cache-directory": text("Directory of shared libraries of caches.", "", {
+      noEffect: "caches are JavaScript modules, not shared libraries",
+    }),
+  },
+  "Rate Limiter": {
+    "rate-limit": value(
+      "string",
+      '"execution_count" runs instances by priority when their resources are free. "off" runs them at once.',
+      "off",
+      readChoice<NonNullable<TritonOptions["rateLimit"]>>(
+        { execution_count: true, off: true },
+        "invalid argument for --rate-limit",
+      ),
+      { completes: ["execution_count", "off"] },
+    ),
+    "rate-limit-resource": list(
+      "<resource>:<count>:<device>",
+      "Available amount of a resource; without <device>, on each device. May be given several times.",
+      readResource,
+    ),
+  },
+  "Memory/Device Management": {
+    "pinned-memory-pool-byte-size": value("integer", "Bytes of pinned memory.", 2 ** 28, readLong, {
+      noEffect: "Node.js has no pinned memory",
+    }),
+    "cuda-memory-pool-byte-size": list(
+      "<device>:<bytes>",
+      "Bytes of the memory pool of a GPU.",
+      readPair(readLong),
+      noGpuMemory,
+    ),
+    "cuda-virtual-address-size": list(
+      "<device>:<bytes>",
+      "Bytes of address space for growing states on a GPU.",
+      readPair(readLong),
+      noGpuMemory,
+    ),
+    "min-supported-compute-capability": value(
+      "number",
+      "Lowest compute capability of GPUs to use.",
+      0,
+      readDouble,
+      {
+        noEffect: "the providers of ONNX Runtime choose the GPUs",
+      },
+    ),
+    "buffer-manager-thread-count": integer("Number of threads that copy tensors.", 0, {
+      noEffect: "tensors are passed on as views without a copy",
+    }),
+    "host-policy": list(
+      "<policy>,<setting>=<value>",
+      "Setting of a host policy: numa-node or cpu-cores. A warning shows how to apply it.",
+      readHostPolicy,
+    ),
+    "model-load-gpu-limit": list(
+      "<device>:<fraction>",
+      "Largest used fraction of a GPU's memory at which models still load.",
+      readPair(readDouble),
+      noGpuMemory,
+    ),
+  },
+  "Request Memory": {
+    "request-memory-byte-size": integerFrom(
+      0,
+      "Bytes that all HTTP and gRPC requests together may take, received and unpacked. Further requests are refused. " +
+        "0 stands for 1 GiB, or a quarter of the memory if that is less.",
+      0,
+    ),
+    "max-decompressions": integerFrom(
+      1,
+      "Number of compressed requests that are unpacked at the same time.",
+      2,
+    ),
+    "max-waiting-decompressions": integerFrom(
+      0,
+      "Number of compressed requests that may wait to be unpacked. Further ones are refused.",
+      1024,
+    ),
+    "max-compression-ratio": integerFrom(
+      0,
+      "Largest ratio of unpacked to compressed bytes of a request that unpacks to more than 8 MiB; 0 for any.",
+      100,
+    ),
+  },
+  "Shared Memory": {
+    "allow-client-shm": boolean("Allow clients to register regions of shared memory.", false),
+  },
+  DEPRECATED: {
+    "strict-model-config": {
+      ...value<boolean | undefined>("boolean", "Use --disable-auto-complete-config.", undefined, readBoolean),
+      deprecated: () =>
+        "Warning: '--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead.",
+    },
+    "response-cache-byte-size": {
+      ...value<number | undefined>("integer", "Use --cache-config.", undefined, readLong),
+      deprecated: (size: string) =>
+        "Warning: '--response-cache-byte-size' has been deprecated! This will default to the 'local' cache " +
+        "implementation with the provided byte size for its config. Please use '--cache-config' instead. The " +
+        `equivalent --cache-config CLI args would be: '--cache-config=local,size=${readLong(size)}'`,
+    },
+  },
+};
+
+/** Values of `--trace-level` and of the setting `level`. */
+type TraceLevelName = "OFF" | "TIMESTAMPS" | "TENSORS";
+
+/** Options of traces. */
+export const traceOptions = {
+  Tracing: {
+    "trace-config": list(
+      "<mode>,<setting>=<value>",
+      "Setting of traces: level (OFF, TIMESTAMPS, TENSORS), rate (1000), count (-1). Mode triton also has triton,file " +
+        "and triton,log-frequency (0). mode=opentelemetry exports spans to opentelemetry,url.",
+      readTraceSetting,
+    ),
+    "trace-file": renamed(
+      value("string", "Use --trace-config triton,file.", "", same, { completes: "file" }),
+      "triton,file=<filepath>",
+    ),
+    "trace-level": renamed(
+      list("string", "Use --trace-config level.", readTraceLevel),
+      "level=<OFF|TIMESTAMPS|TENSORS>",
+    ),
+    "trace-rate": renamed(whole("Use --trace-config rate."), "rate=<rate value>"),
+    "trace-count": renamed(whole("Use --trace-config count."), "count=<count value>"),
+    "trace-log-frequency": renamed(
+      whole("Use --trace-config triton,log-frequency."),
+      "triton,log-frequency=<log frequency value>",
+    ),
+  },
+};
+
+/** Reads `OFF`, `TIMESTAMPS` or `TENSORS`, or one of their older names, in any case. */
+export function readTraceLevel(text: string): TraceLevelName {
+  const level = text.toLowerCase();
+  if (level === "false" || level === "off") return "OFF";
+  if (["true", "on", "min", "max", "timestamps"].includes(level)) return "TIMESTAMPS";
+  if (level === "tensors") return "TENSORS";
+  throw new OptionError(`invalid value for trace level option: ${level}`);
+}
+
+/** Reads `triton` or `opentelemetry`, in any case. */
+export function readTraceMode(text: string): TraceMode {
+  const mode = text.toLowerCase();
+  return readChoice<TraceMode>(
+    { triton: true, opentelemetry: true },
+    `invalid value for trace mode option: ${mode}. Available options are "triton" and "opentelemetry"`,
+  )(mode);
+}
+
+/** Reads `<mode>,<setting>=<value>`, or `<setting>=<value>` for both modes, whose name is then empty. */
+function readTraceSetting(text: string): NamedSetting {
+  if (text.startsWith(",")) {
+    throw new OptionError(
+      "No trace mode specified. --trace-config option format is <trace mode>,<setting>=<value> or " +
+        `<setting>=<value>. Got ${text}\n`,
+    );
+  }
+  const comma = text.indexOf(",");
+  if (comma > 0) readTraceMode(text.slice(0, comma));
+  const format = `--trace-config option format is '<trace mode>,<setting>=<value>'. Got ${text}\n`;
+  const setting = splitSetting(text, format);
+  return { ...setting, name: setting.name.toLowerCase() };
+}
+
+function whole(description: string): Option<number | undefined> {
+  return value<number | undefined>("integer", description, undefined, readInteger);
+}
+
+function renamed<T>(option: Option<T>, setting: string): Option<T> {
+  const name = /^(?:triton,)?([a-z-]+)=/.exec(setting)![1]!;
+  return {
+    ...option,
+    deprecated: () =>
+      `Warning: '--trace-${name}' has been deprecated and will be removed in future releases. Please use ` +
+      `'--trace-config ${setting} instead.`,
+  };
+}
+
+function same(text: string): string {
+  return text;
 }

@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { isLoopback, type Restriction } from "@tritonjs/core/frontend";
 import type { EndpointGroup } from "@tritonjs/core/types";
-import { metricsAddress } from "../options/check-options.js";
-import type { OptionValues } from "../options/options.js";
+import { metricsAddress, type OptionValues } from "../options/options.js";
 
 /** Groups of operations that change the server. */
 const MANAGEMENT: readonly EndpointGroup[] = ["model-repository", "shared-memory", "trace", "logging"];

@@ -4,11 +4,11 @@ import { headerPattern, type Restrictions, type WebPages } from "@tritonjs/core/
 import type { FrontendThreads } from "@tritonjs/core/types";
 import { grpc, type RestrictedProtocols } from "@tritonjs/grpc";
 import { type HttpOptions, http, metrics } from "@tritonjs/http";
+import type { ChatTemplateSettings, OpenAiOptions } from "@tritonjs/llm/openai";
 import { statusText } from "@tritonjs/protocol";
-import { metricsAddress } from "../options/check-options.js";
 import { canReusePorts } from "../options/frontend-options.js";
-import { OptionError } from "../options/option-error.js";
-import type { OptionValues } from "../options/options.js";
+import { OptionError } from "../options/option.js";
+import { allOptions, metricsAddress, type OptionValues } from "../options/options.js";
 import { closedBy, closedGroups, type ManagedPlace } from "./management-access.js";
 
 /** Names of the frontends in tritonserver's log. */
@@ -70,7 +70,7 @@ export async function openChosenFrontends(
 }
 
 async function cloudFrontends(values: OptionValues): Promise<Frontend[]> {
-  const { sageMaker, vertexAi } = await import("@tritonjs/cloud");
+  const { sageMaker, vertexAi } = await import("@tritonjs/http/cloud");
   const address = values["http-address"];
   const maxInputSize = values["http-max-input-size"];
   const frontends: Frontend[] = [];
@@ -144,7 +144,7 @@ export function frontendThreads(values: OptionValues): FrontendThreads {
 }
 
 /** The groups of routes that need a header. */
-export function httpRestrictions(values: OptionValues, place: ManagedPlace): Restrictions {
+function httpRestrictions(values: OptionValues, place: ManagedPlace): Restrictions {
   const closed = closedBy(values);
   return {
     ...Object.fromEntries(closedGroups(values, place).map((group) => [group, closed])),
@@ -242,4 +242,93 @@ function pattern(
   } catch (error) {
     throw new OptionError(`Bad option: "--${name}".\n${(error as Error).message}`, "alone");
   }
+}
+
+/**
+ * Loads the OpenAI frontend and sets it up, if the command line asks for it.
+ *
+ * @throws OptionError for a file of keys that cannot be read or has none
+ */
+export async function openOpenAi(values: OptionValues): Promise<Frontend | undefined> {
+  const port = values["openai-port"];
+  if (port === undefined) return undefined;
+  const { openai } = await import("@tritonjs/llm/openai");
+  return openai(openAiSettings(values, port));
+}
+
+/** The options of the frontend. */
+function openAiSettings(values: OptionValues, port: number): OpenAiOptions {
+  const origins = values["openai-cors-origin"];
+  const defaultMaxTokens = values["openai-default-max-tokens"];
+  return {
+    port,
+    address: values["openai-address"],
+    apiKeys: [...values["openai-api-key"], ...keysOfFile(values["openai-api-key-file"])],
+    restrictions: Object.fromEntries(
+      values["openai-restricted-api"].flatMap(({ groups, header, value }) =>
+        groups.map((group) => [group, { header, value }]),
+      ),
+    ),
+    chatTemplates: Object.fromEntries(values["openai-chat-template"]),
+    toolCallFamilies: Object.fromEntries(values["openai-tool-call-family"]) as NonNullable<
+      ChatTemplateSettings["toolCallFamilies"]
+    >,
+    maxBodySize: values["openai-max-body-size"],
+    ...(defaultMaxTokens > 0 && { defaultMaxTokens }),
+    ...(origins.length > 0 && { cors: { origins: origins.includes("*") ? true : origins } }),
+  };
+}
+
+/** The keys of a file. A file without keys would leave the endpoints open. */
+function keysOfFile(path: string): string[] {
+  if (path === "") return [];
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    throw new OptionError(`Bad option: "--openai-api-key-file".\n${(error as Error).message}`, "alone");
+  }
+  const keys = text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !line.startsWith("#"));
+  if (keys.length > 0) return keys;
+  throw new OptionError(
+    `Bad option: "--openai-api-key-file".\nexpected a key on a line of ${path}, got none`,
+    "alone",
+  );
+}
+
+/** Options whose values hold secrets. */
+const SECRET: ReadonlySet<string> = new Set([
+  "access-token",
+  "http-restricted-api",
+  "grpc-restricted-protocol",
+  "openai-api-key",
+  "openai-restricted-api",
+  "cache-config",
+]);
+
+/** Loads the dashboard and sets it up: with the restrictions of HTTP, and the options that differ from the defaults. */
+export async function openDashboard(values: OptionValues): Promise<WebPages> {
+  const { dashboard } = await import("@tritonjs/http/dashboard");
+  return dashboard({
+    restrictions: httpRestrictions(values, "dashboard"),
+    configuration: changedOptions(values),
+  });
+}
+
+/** Texts of the options that are not at their defaults. */
+export function changedOptions(values: OptionValues): Record<string, string> {
+  const initial: Readonly<Record<string, { readonly initial: unknown }>> = allOptions;
+  const changed: Record<string, string> = {};
+  for (const [name, value] of Object.entries(values)) {
+    const text = textOf(value);
+    if (text !== textOf(initial[name]?.initial)) changed[`--${name}`] = SECRET.has(name) ? "(set)" : text;
+  }
+  return changed;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }

@@ -6,23 +6,24 @@ import {
   lineLogger,
   returnFreeMemory,
 } from "@tritonjs/core/frontend";
-import { statusText } from "@tritonjs/protocol";
+import { LONGEST_TIMEOUT_MS, statusText } from "@tritonjs/protocol";
+import type { Extensions, Terminal } from "../command-context.js";
 import { descriptorFault } from "../descriptor-fault.js";
-import type { Extensions } from "../extensions.js";
-import { OptionError } from "../options/option-error.js";
+import { OptionError } from "../options/option.js";
 import type { OptionValues } from "../options/options.js";
 import { readArguments } from "../options/read-arguments.js";
-import type { Terminal } from "../terminal.js";
 import { accessNote } from "./management-access.js";
-import { metricsComplaints } from "./metrics-settings.js";
-import { openDashboard } from "./open-dashboard.js";
-import { frontendThreads, openChosenFrontends, SERVICE_NAMES, StartError } from "./open-frontends.js";
-import { openOpenAi } from "./open-openai.js";
-import { loadSpanTracer } from "./span-tracer.js";
+import {
+  frontendThreads,
+  openChosenFrontends,
+  openDashboard,
+  openOpenAi,
+  SERVICE_NAMES,
+  StartError,
+} from "./open-frontends.js";
 import { logStart } from "./start-tables.js";
-import { abandonServer, stopServer } from "./stop-server.js";
-import { traceSettings } from "./trace-settings.js";
-import { tritonSettings } from "./triton-settings.js";
+import { loadSpanTracer, traceSettings } from "./trace-settings.js";
+import { metricsComplaints, tritonSettings } from "./triton-settings.js";
 
 /** Seconds between two reports on models that are still loading. */
 const PROGRESS_SECONDS = 10;
@@ -142,4 +143,43 @@ async function fail(error: unknown, triton: Triton | undefined, say: Say): Promi
   if (fault !== undefined) say("error", fault);
   await triton?.close();
   return 1;
+}
+
+/** Time after the drain to close connections, and for a model that is still loading. */
+const LAST_WORDS_MS = 1000;
+
+/**
+ * Stops a server. Requests in flight may finish within the time limit.
+ *
+ * @returns the exit code: 0, or 1 when requests were left at the time limit
+ */
+async function stopServer(triton: Triton, exitTimeoutSecs: number, exitDelaySecs: number): Promise<number> {
+  const { log } = triton.service;
+  const delaySecs = Math.max(0, exitDelaySecs);
+  if (delaySecs > 0) log.info(`Accepting requests for ${delaySecs} more seconds.`);
+  else log.info("Waiting for in-flight requests to complete.");
+  const timeoutMs = Math.min((delaySecs + Math.max(0, exitTimeoutSecs)) * 1000, LONGEST_TIMEOUT_MS);
+  const closed = triton.close();
+  if (await settlesWithin(closed, timeoutMs)) return 0;
+  log.error("Exit timeout expired. Exiting immediately.");
+  await settlesWithin(closed, LAST_WORDS_MS);
+  return 1;
+}
+
+/** Stops a server that has not begun to serve. @returns the exit code */
+async function abandonServer(triton: Triton): Promise<number> {
+  await settlesWithin(triton.close(), LAST_WORDS_MS);
+  return 0;
+}
+
+async function settlesWithin(promise: Promise<void>, timeoutMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const expired = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), timeoutMs);
+  });
+  try {
+    return await Promise.race([promise.then(() => true), expired]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -1,9 +1,9 @@
-import type { TraceOptions } from "@tritonjs/core";
+import type { TraceOptions, TritonOptions } from "@tritonjs/core";
 import type { TraceLevelOption } from "@tritonjs/core/types";
-import { OptionError } from "../options/option-error.js";
+import { TritonError } from "@tritonjs/protocol";
+import { OptionError, readInteger } from "../options/option.js";
 import type { OptionName, OptionValues } from "../options/options.js";
-import { readInteger } from "../options/read-value.js";
-import { readTraceLevel, readTraceMode } from "../options/trace-options.js";
+import { readTraceLevel, readTraceMode } from "../options/server-options.js";
 
 /** Settings of `--trace-config` that also have an older option of their own. */
 const OLD_OPTIONS = {
@@ -24,7 +24,7 @@ const PROVIDED = {
 } as const satisfies Record<keyof typeof OLD_OPTIONS, string>;
 
 /** Settings of the mode opentelemetry: where and in which amounts spans are sent. */
-export interface SpanSettings {
+interface SpanSettings {
   readonly url?: string;
   readonly resource: Readonly<Record<string, string>>;
   readonly maxQueueSize?: number;
@@ -50,7 +50,7 @@ const SPAN_NUMBERS = {
 } as const satisfies Record<string, keyof SpanSettings>;
 
 /** The trace settings of a command line. */
-export interface ChosenTraceSettings {
+interface ChosenTraceSettings {
   /** Traces are off unless the command line turns them on. Clients can always read and change their settings. */
   readonly options: TraceOptions;
   /** Set in mode opentelemetry. */
@@ -175,4 +175,37 @@ function isGiven(value: string | number | readonly string[] | undefined): boolea
 
 function isOld(key: string): key is keyof typeof OLD_OPTIONS {
   return Object.hasOwn(OLD_OPTIONS, key);
+}
+
+/** What the mode opentelemetry needs. The command does not bring it along, because it is 20 MB. */
+const PACKAGES = [
+  "@tritonjs/core/opentelemetry",
+  "@opentelemetry/api",
+  "@opentelemetry/core",
+  "@opentelemetry/exporter-trace-otlp-http",
+  "@opentelemetry/resources",
+  "@opentelemetry/sdk-trace",
+] as const;
+
+/**
+ * Loads the exporter of spans.
+ *
+ * @param onFailure called for spans that the collector did not accept
+ * @throws TritonError UNSUPPORTED that names the packages to install, INVALID_ARG for an invalid setting.
+ */
+export async function loadSpanTracer(
+  settings: SpanSettings,
+  onFailure: (message: string) => void,
+): Promise<NonNullable<TritonOptions["tracer"]>> {
+  let exporter: typeof import("@tritonjs/core/opentelemetry/otlp");
+  try {
+    exporter = await import("@tritonjs/core/opentelemetry/otlp");
+  } catch (cause) {
+    throw new TritonError(
+      "UNSUPPORTED",
+      `trace mode opentelemetry: packages are missing; install them beside @tritonjs/cli: npm install ${PACKAGES.join(" ")}`,
+      { cause },
+    );
+  }
+  return exporter.otlp({ ...settings, onFailure });
 }

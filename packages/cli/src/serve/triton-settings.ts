@@ -1,9 +1,8 @@
-import type { Logger, TritonOptions } from "@tritonjs/core";
+import type { Logger, MetricsConfig, TritonOptions } from "@tritonjs/core";
 import type { AllowedHosts } from "@tritonjs/core/frontend";
-import { OptionError } from "../options/option-error.js";
+import { type NamedSetting, OptionError } from "../options/option.js";
 import type { OptionValues } from "../options/options.js";
 import { closedBy, closedGroups } from "./management-access.js";
-import { metricsSettings } from "./metrics-settings.js";
 
 /**
  * The options of the server that the command line requests.
@@ -132,4 +131,31 @@ function cacheSize(values: OptionValues): number | undefined {
 /** The error of a server that could not be created. */
 function creating(reason: string): OptionError {
   return new OptionError(`error: creating server: ${reason}`, "alone");
+}
+
+/** The settings of `--metrics-config`. Unknown settings and invalid values are ignored, as by tritonserver. */
+function metricsSettings(settings: readonly NamedSetting[]): MetricsConfig {
+  const config: { -readonly [Key in keyof MetricsConfig]: MetricsConfig[Key] } = {};
+  for (const { key, value } of settings) {
+    if (key === "counter_latencies") config.counterLatencies = value !== "false";
+    if (key === "histogram_latencies") config.histogramLatencies = value === "true";
+    if (key === "summary_latencies") config.summaryLatencies = value === "true";
+    if (key === "summary_quantiles") {
+      // Each pair is <quantile>:<error>. The error is the tolerance of a summary; ours are exact.
+      const quantiles = value.split(",").map((pair) => Number(pair.split(":")[0]));
+      config.summaryQuantiles = quantiles.filter((quantile) => quantile >= 0 && quantile <= 1);
+    }
+  }
+  return config;
+}
+
+/** Warnings for the log, in tritonserver's words, about accepted settings with faults. */
+export function metricsComplaints(settings: readonly NamedSetting[]): string[] {
+  return settings
+    .filter(({ key }) => key === "summary_quantiles")
+    .flatMap(({ value }) => value.split(","))
+    .filter((pair) => !pair.includes(":"))
+    .map(
+      (pair) => `Invalid option: [${pair}]. No ':' delimiter found. Expected format is <quantile>:<error>`,
+    );
 }

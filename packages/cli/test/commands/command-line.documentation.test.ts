@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { commandLine } from "../../src/commands/command-line.js";
+import { commandLine } from "../../src/run.js";
 import { TestTerminal } from "../support/test-terminal.js";
 
 it("the reference page has a row for each command, and for no other", () => {

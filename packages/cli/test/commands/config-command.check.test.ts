@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import type { CheckReport } from "../../src/check/check-report.js";
-import { sampleModel } from "../../src/init/sample-model.js";
+import type { CheckReport } from "../../src/commands/check-report.js";
+import { sampleModel } from "../../src/commands/sample-model.js";
 import { run } from "../../src/run.js";
 import { TemporaryFolder } from "../support/temporary-folder.js";
 import { TestTerminal } from "../support/test-terminal.js";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { readPrototxt } from "@tritonjs/core/config";
 import { expect, it } from "vitest";
-import { sampleModel } from "../../src/init/sample-model.js";
+import { sampleModel } from "../../src/commands/sample-model.js";
 import { run } from "../../src/run.js";
 import { TemporaryFolder } from "../support/temporary-folder.js";
 import { TestTerminal } from "../support/test-terminal.js";

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { identityOnnx } from "../../../../test/support/onnx-models.js";
 import { repositoryRoot } from "../../../../test/support/repository.js";
-import { sampleModel } from "../../src/init/sample-model.js";
+import { sampleModel } from "../../src/commands/sample-model.js";
 import { run } from "../../src/run.js";
 import { TemporaryFolder } from "../support/temporary-folder.js";
 import { TestTerminal } from "../support/test-terminal.js";
@@ -55,8 +55,8 @@ it("the types command types triton.infer() for the models of a repository", asyn
 });
 
 const bindingProgram = `import { Triton } from "@tritonjs/core";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
-import { tensorflow } from "@tritonjs/core/tensorflow";
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
+import { tensorflow } from "@tritonjs/backends/tensorflow";
 const triton = new Triton();
 const classifier = triton.bind({ modelName: "classifier", inferFunc: onnxruntime({ model: "classifier.onnx" }) });
 const { probabilities } = await classifier.inferSample({ features: new Float32Array(4) });
@@ -112,7 +112,7 @@ end of trees
 `;
 
 it("the types command types tree models, whose files have the number of features and of scores", async () => {
-  const fixtures = join(repositoryRoot, "packages/trees/test/fixtures");
+  const fixtures = join(repositoryRoot, "packages/backends/test/trees/fixtures");
   const names = ["binary.json", "multiclass.ubj", "forest.model", "random-forest.tl"];
   await using folder = await TemporaryFolder.create({ "leaf.txt": lightgbmLeaf });
   const terminal = new TestTerminal();

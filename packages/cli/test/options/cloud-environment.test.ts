@@ -2,8 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { cloudEnvironment } from "../../src/options/cloud-environment.js";
-import { readArguments } from "../../src/options/read-arguments.js";
+import { cloudEnvironment, readArguments } from "../../src/options/read-arguments.js";
 
 const absent = join(tmpdir(), "tritonjs-no-model");
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { OptionError } from "../../src/options/option-error.js";
+import { OptionError } from "../../src/options/option.js";
 import { readArguments } from "../../src/options/read-arguments.js";
 
 function readValue(argument: string): unknown {

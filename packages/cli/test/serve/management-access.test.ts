@@ -5,9 +5,7 @@ import { lineLogger } from "@tritonjs/core/frontend";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { readArguments } from "../../src/options/read-arguments.js";
 import { accessNote, closedGroups, type ManagedPlace } from "../../src/serve/management-access.js";
-import { openDashboard } from "../../src/serve/open-dashboard.js";
-import { openChosenFrontends } from "../../src/serve/open-frontends.js";
-import { openOpenAi } from "../../src/serve/open-openai.js";
+import { openChosenFrontends, openDashboard, openOpenAi } from "../../src/serve/open-frontends.js";
 import { tritonSettings } from "../../src/serve/triton-settings.js";
 import { TemporaryFolder } from "../support/temporary-folder.js";
 

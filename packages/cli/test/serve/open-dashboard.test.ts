@@ -1,8 +1,7 @@
 import { Triton } from "@tritonjs/core";
 import { expect, it } from "vitest";
 import { readArguments } from "../../src/options/read-arguments.js";
-import { changedOptions, openDashboard } from "../../src/serve/open-dashboard.js";
-import { openChosenFrontends } from "../../src/serve/open-frontends.js";
+import { changedOptions, openChosenFrontends, openDashboard } from "../../src/serve/open-frontends.js";
 
 const free = [
   "--http-port=0",

@@ -1,7 +1,7 @@
 import { sample, Triton } from "@tritonjs/core";
 import { describe, expect, it } from "vitest";
 import { readArguments } from "../../src/options/read-arguments.js";
-import { openOpenAi } from "../../src/serve/open-openai.js";
+import { openOpenAi } from "../../src/serve/open-frontends.js";
 import { TemporaryFolder } from "../support/temporary-folder.js";
 
 const read = (args: readonly string[], environment = {}) => readArguments(args, environment).values;

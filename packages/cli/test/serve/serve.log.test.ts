@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import type { Terminal } from "../../src/command-context.js";
 import { run } from "../../src/run.js";
-import type { Terminal } from "../../src/terminal.js";
 import { TemporaryFolder } from "../support/temporary-folder.js";
 
 /** A terminal that asks to stop once a line contains `last`. */

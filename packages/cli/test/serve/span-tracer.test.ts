@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { loadSpanTracer } from "../../src/serve/span-tracer.js";
+import { loadSpanTracer } from "../../src/serve/trace-settings.js";
 
 afterEach(() => {
-  vi.doUnmock("@tritonjs/opentelemetry/otlp");
+  vi.doUnmock("@tritonjs/core/opentelemetry/otlp");
   vi.resetModules();
 });
 
@@ -70,7 +70,7 @@ describe("the exporter of spans", () => {
   });
 
   it("says which packages to install when they are missing", async () => {
-    vi.doMock("@tritonjs/opentelemetry/otlp", () => {
+    vi.doMock("@tritonjs/core/opentelemetry/otlp", () => {
       throw new Error("Cannot find package");
     });
     await expect(sendOne({ resource: {} })).rejects.toThrow(

@@ -1,4 +1,4 @@
-import type { Terminal } from "../../src/terminal.js";
+import type { Terminal } from "../../src/command-context.js";
 
 /** Collects what a command writes. */
 export class TestTerminal implements Terminal {

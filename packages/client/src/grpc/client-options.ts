@@ -1,10 +1,6 @@
 import type { ChannelOptions } from "@grpc/grpc-js";
-import type {
-  CommonCallOptions,
-  CommonClientOptions,
-  Compression,
-  VersionOption,
-} from "../options/client-options.js";
+import type { CommonOutputRequest, InferInput, RequestOptions } from "../infer-request.js";
+import type { CommonCallOptions, CommonClientOptions, Compression, VersionOption } from "../options.js";
 
 /** Certificates in PEM. */
 type Pem = string | Buffer;
@@ -39,3 +35,26 @@ export interface ModelCallOptions extends CallOptions, VersionOption {}
 
 /** PyTriton's metadata for the access token. */
 export const ACCESS_TOKEN_HEADER = "triton-grpc-protocol-triton-access-token";
+
+/** A requested output. */
+export interface OutputRequest extends CommonOutputRequest {}
+
+/** Options of one request, apart from its tensors. */
+export interface InferRequestOptions extends ModelCallOptions, RequestOptions {
+  /** @default that of the client */
+  readonly requestCompression?: Compression;
+}
+
+/** An inference: its inputs by name, the requested outputs, and options. */
+export interface InferCall extends InferRequestOptions {
+  readonly inputs: Readonly<Record<string, InferInput>>;
+  /** @default all outputs */
+  readonly outputs?: readonly (string | OutputRequest)[];
+}
+
+/** An inference on a stream. */
+export interface StreamInferRequest extends Omit<InferCall, keyof CallOptions | "requestCompression"> {
+  readonly modelName: string;
+  /** Asks for a message at the end of a request to a decoupled model even if no response marks it. */
+  readonly enableEmptyFinalResponse?: boolean;
+}

@@ -1,10 +1,18 @@
-import type { ModelConfig, ModelSignature, TensorSpec } from "@tritonjs/protocol";
-import { AnsweringModel } from "../model/answering-model.js";
-import type { CommonModelOptions } from "../options/model-options.js";
-import type { ClientOptions } from "./client-options.js";
-import type { InferRequestOptions } from "./infer/infer-options.js";
+import {
+  type BatchAxis,
+  type InputValuesOf,
+  type ModelConfig,
+  type ModelSignature,
+  modelInputs,
+  type ResultOf,
+  type TensorSpec,
+  TritonError,
+} from "@tritonjs/protocol";
+import { resultArrays } from "../infer-result.js";
+import { AnsweringModel, KnownModel, modelSignature } from "../known-model.js";
+import type { CommonModelOptions } from "../options.js";
+import type { ClientOptions, InferRequestOptions } from "./client-options.js";
 import { InferenceServerClient } from "./inference-server-client.js";
-import { signatureOf } from "./model-signature.js";
 
 /** Options of a client of one model. */
 export interface ModelClientOptions extends Omit<ClientOptions, "timeoutMs">, CommonModelOptions {}
@@ -48,4 +56,102 @@ export class ModelClient<
   protected override signatureOf(config: ModelConfig): ModelSignature {
     return signatureOf(this.modelName, config);
   }
+}
+
+/**
+ * A client of one decoupled model: a request has any number of responses, which arrive as the model makes them. Each
+ * call has its own stream, so calls do not wait for each other.
+ *
+ * @example
+ * ```ts
+ * await using llm = new DecoupledModelClient("localhost:8001", "llm");
+ * for await (const { text } of llm.inferSample({ prompt: "hello" })) process.stdout.write(`${text.get(0)}`);
+ * ```
+ */
+export class DecoupledModelClient<
+  const I extends readonly TensorSpec[] = readonly TensorSpec[],
+  const O extends readonly TensorSpec[] = readonly TensorSpec[],
+> extends KnownModel<InferenceServerClient> {
+  /**
+   * @param server address of the server, a list of addresses, or a client, which `close` leaves open
+   * @throws TritonError INVALID_ARG for an invalid address.
+   */
+  constructor(
+    server: string | readonly string[] | InferenceServerClient,
+    modelName: string,
+    options: ModelClientOptions = {},
+  ) {
+    super(server, (url) => new InferenceServerClient(url, options), modelName, options);
+  }
+
+  /**
+   * Infers one sample and yields its responses. A model with a batch axis gets one row, and the results come without
+   * the axis. The request is sent when the first response is requested. Leaving the loop cancels the request.
+   *
+   * @throws TritonError INVALID_ARG for inputs that do not fit the model; UNSUPPORTED for a model that is not
+   * decoupled; UNAVAILABLE when the model is not ready in time, and after `close`; CANCELLED when `signal` aborts; and
+   * the first error that the server answers.
+   */
+  inferSample(
+    inputs: InputValuesOf<I>,
+    options: ModelInferOptions = {},
+  ): AsyncGenerator<ResultOf<O>, void, void> {
+    return this.#infer(inputs, options, "added");
+  }
+
+  /** Infers a batch of rows. Throws as {@link inferSample}, and INVALID_ARG for a model without a batch axis. */
+  inferBatch(
+    inputs: InputValuesOf<I>,
+    options: ModelInferOptions = {},
+  ): AsyncGenerator<ResultOf<O>, void, void> {
+    return this.#infer(inputs, options, "given");
+  }
+
+  protected override signatureOf(config: ModelConfig): ModelSignature {
+    return signatureOf(this.modelName, config);
+  }
+
+  async *#infer(
+    inputs: InputValuesOf<I>,
+    options: ModelInferOptions,
+    axis: BatchAxis,
+  ): AsyncGenerator<ResultOf<O>, void, void> {
+    const { headers, signal, timeoutMs, requestCompression, ...request } = options;
+    const { signature, timeoutMs: defaultTimeoutMs } = await this.prepared(signal);
+    if (!signature.decoupled) {
+      throw new TritonError(
+        "UNSUPPORTED",
+        `model '${this.modelName}' is not decoupled, so it has a single response: use ModelClient`,
+        { reason: "DECOUPLED_MODEL" },
+      );
+    }
+    const { modelName } = this;
+    const { modelVersion } = this.options;
+    const only = { ...request, modelName, modelVersion, inputs: modelInputs(signature, inputs, axis) };
+    const responses = this.server.streamInfer([only], {
+      headers,
+      signal: signal === undefined ? this.closed : AbortSignal.any([signal, this.closed]),
+      timeoutMs: timeoutMs ?? defaultTimeoutMs,
+      endOnError: true,
+      ...(requestCompression !== undefined && { requestCompression }),
+    });
+    const strip = axis === "added" && signature.maxBatchSize > 0;
+    for await (const { result, error } of responses) {
+      if (error !== undefined) throw error;
+      yield resultArrays(result, strip) as ResultOf<O>;
+    }
+  }
+}
+
+/**
+ * Reads the signature of a model from its configuration.
+ *
+ * @throws TritonError INTERNAL for unknown data types.
+ */
+function signatureOf(
+  modelName: string,
+  { maxBatchSize, modelTransactionPolicy, input }: ModelConfig,
+): ModelSignature {
+  const decoupled = modelTransactionPolicy?.decoupled === true;
+  return modelSignature(modelName, { maxBatchSize, decoupled, inputs: input });
 }

@@ -1,11 +1,9 @@
 import { type ModelSignature, type TensorSpec, TritonError } from "@tritonjs/protocol";
-import { AnsweringModel } from "../model/answering-model.js";
-import { modelSignature } from "../model/model-signature.js";
-import type { CommonModelOptions } from "../options/model-options.js";
-import type { ModelConfigAnswer, ModelConfigTensor } from "./calls/server-answers.js";
-import type { ClientOptions } from "./client-options.js";
-import type { InferRequestOptions } from "./infer/infer-options.js";
+import { AnsweringModel, modelSignature } from "../known-model.js";
+import type { CommonModelOptions } from "../options.js";
+import type { ClientOptions, InferRequestOptions } from "./client-options.js";
 import { InferenceServerClient } from "./inference-server-client.js";
+import type { ModelConfigAnswer, ModelConfigTensor } from "./server-answers.js";
 
 /** Options of a client of one model. */
 export interface ModelClientOptions extends Omit<ClientOptions, "timeoutMs">, CommonModelOptions {}

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { Caller } from "../../src/call/caller.js";
-import type { Attempt, Carrier, OutgoingCall } from "../../src/call/carrier.js";
+import type { Attempt, Carrier, OutgoingCall } from "../../src/caller.js";
+import { Caller } from "../../src/caller.js";
 import { isTimeout, TritonError } from "../../src/index.js";
-import type { CommonClientOptions } from "../../src/options/client-options.js";
+import type { CommonClientOptions } from "../../src/options.js";
 
 const refused: Attempt<string> = { error: new TritonError("UNAVAILABLE", "refused"), failure: "not-sent" };
 const lost: Attempt<string> = { error: new TritonError("UNAVAILABLE", "lost"), failure: "lost" };

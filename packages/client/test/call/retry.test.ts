@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { retryDelay } from "../../src/call/retry.js";
+import { retryDelay } from "../../src/caller.js";
 
 describe("retryDelay", () => {
   const policy = { retries: 2, delayMs: 100, unavailable: false };

@@ -1,10 +1,10 @@
 import { Tensor } from "@tritonjs/core";
-import { decodeMessage, encodeMessage, inference } from "@tritonjs/grpc-messages";
+import { decodeMessage, encodeMessage, inference } from "@tritonjs/protocol/grpc";
 import ndarray from "ndarray";
 import { describe, expect, test } from "vitest";
 import { FakeService, responseTo } from "../../../grpc/test/support/fake-service.js";
 import { overEachTransport } from "../../../grpc/test/support/over-each-transport.js";
-import { decodeInferResponse } from "../../src/grpc/infer/decode-infer-response.js";
+import { decodeInferResponse } from "../../src/grpc/infer-messages.js";
 import { openClient } from "./support/open-client.js";
 
 overEachTransport("client infer", () => {

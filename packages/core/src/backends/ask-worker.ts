@@ -1,9 +1,8 @@
 import type { InstanceHosting, ModelConfig } from "@tritonjs/protocol";
-import { realClock } from "../clock/clock.js";
-
-import { WorkerExecutor } from "../instance/worker/worker-executor.js";
-import type { WorkerProgram } from "../instance/worker/worker-program.js";
-import { OutputChecker } from "../response/check-outputs.js";
+import { OutputChecker } from "../request/output-checker.js";
+import { realClock } from "../system/clock.js";
+import type { WorkerProgram } from "../worker/open-worker.js";
+import { WorkerExecutor } from "../worker/worker-executor.js";
 
 /** The model that a worker is started for. */
 export interface AskedModel {

@@ -7,9 +7,9 @@ import {
 } from "node:worker_threads";
 import { TritonError } from "@tritonjs/protocol";
 import type { ModelDescription } from "../instance/backend.js";
-import { packError, unpackError, type WireError } from "../instance/worker/messages.js";
-import { guardNativeCalls, ThreadEnding } from "../instance/worker/native-calls.js";
-import { ownProgram } from "../instance/worker/own-program.js";
+import { packError, unpackError, type WireError } from "../worker/messages.js";
+import { guardNativeCalls, ThreadEnding } from "../worker/native-calls.js";
+import { ownProgram } from "../worker/open-worker.js";
 
 /** The data that the worker is started with. */
 interface Question {

@@ -1,21 +1,80 @@
+import { stat } from "node:fs/promises";
 import { join, normalize } from "node:path";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
-import { isInside } from "../files/path-containment.js";
-import type { BackendFactory } from "../instance/backend.js";
-import { importInstalled } from "../unbundled.js";
-import { type BackendProgram, findProgram, hasSharedLibrary, isProgram } from "./backend-directory.js";
-import {
-  BUILT_IN,
-  BY_PLATFORM,
-  CONVERSIONS,
-  PACKAGED,
-  RUN_BY,
-  WITH_PYTHON_RUNTIME,
-} from "./backend-table.js";
-import { configWithProgram, sharedProgram } from "./shared-program.js";
+import type { Backend, BackendFactory, ModelSource } from "../instance/backend.js";
+import { importInstalled } from "../optional-packages.js";
+import { exists, isInside } from "../system/files.js";
+import { javascriptBackend, moduleBackend } from "./javascript-backend.js";
+import { identityBackend, repeatBackend, squareBackend } from "./testing-backends.js";
+
+/** Backends that are registered without the program doing so. */
+export const BUILT_IN: Readonly<Record<string, BackendFactory>> = {
+  javascript: javascriptBackend,
+  identity: identityBackend,
+  repeat: repeatBackend,
+  square: squareBackend,
+};
+
+/** A backend of a package: the module that has it, and the packages that it needs. */
+interface PackagedBackend {
+  readonly entry: string;
+  readonly install: string;
+}
+
+const packagedIn = (folder: string, peers = ""): PackagedBackend => ({
+  entry: `@tritonjs/backends/${folder}`,
+  install: `@tritonjs/backends${peers}`,
+});
+
+/** Backends of packages, which are loaded when the first model names them. */
+export const PACKAGED: Readonly<Record<string, PackagedBackend>> = {
+  onnxruntime: packagedIn("onnxruntime", " onnxruntime-node"),
+  openvino: packagedIn("onnxruntime", " onnxruntime-node"),
+  python: packagedIn("python"),
+  pytorch: packagedIn("python"),
+  tensorflow: packagedIn("tensorflow", " @tensorflow/tfjs"),
+  fil: packagedIn("trees"),
+  image: packagedIn("media", " sharp"),
+  audio: packagedIn("media"),
+  remote: packagedIn("remote", " @tritonjs/client"),
+  text_generation: { entry: "@tritonjs/llm", install: "@tritonjs/llm" },
+};
+
+/** Backends that also have the settings of another one, which runs their models. */
+const RUN_BY: Readonly<Record<string, string>> = { pytorch: "python", openvino: "onnxruntime" };
+
+/** Backends that may run a file `model.py` of a model, which `runtime` requests. */
+const WITH_PYTHON_RUNTIME: readonly string[] = ["pytorch"];
+
+/** Backend of a configuration that has only a platform. */
+export const BY_PLATFORM: Readonly<Record<string, string>> = {
+  onnxruntime_onnx: "onnxruntime",
+  tensorflow_graphdef: "tensorflow",
+  tensorflow_savedmodel: "tensorflow",
+  tensorflow_tfjs: "tensorflow",
+  tensorrt_plan: "tensorrt",
+  pytorch_libtorch: "pytorch",
+  libtorch: "pytorch",
+  torch_aoti: "pytorch",
+};
+
+/** How to run models of Triton's other backends here. */
+export const CONVERSIONS: Readonly<Record<string, string>> = {
+  tensorrt:
+    "a plan runs only in TensorRT; put the ONNX file that it was built from (trtexec --onnx=<file>) into the version " +
+    "directory as model.onnx, use backend 'onnxruntime' without a platform, and for TensorRT's kernels " +
+    'optimization { execution_accelerators { gpu_execution_accelerator [ { name: "tensorrt" } ] } }',
+  dali:
+    "decode and resize images with the backend 'image' of @tritonjs/backends/media or in a JavaScript model, as a step of an " +
+    "ensemble",
+  vllm:
+    "copy the folder src of vLLM's backend (github.com/triton-inference-server/vllm_backend) to <backend directory>/vllm " +
+    "and set backendDirectory (--backend-directory), or run 'vllm serve <model>' and call it from a JavaScript model",
+  tensorrtllm: "run 'trtllm-serve <model>' and call it from a JavaScript model",
+};
 
 /** A version of a model whose backend is wanted. */
-export interface BackendUser {
+interface BackendUser {
   readonly config: ModelConfig;
   /** Directory of the model. */
   readonly directory: string;
@@ -23,7 +82,7 @@ export interface BackendUser {
 }
 
 /** Places that are searched for backends, besides the tables of the library. */
-export interface BackendPlaces {
+interface BackendPlaces {
   /** Backends that the program registered; they come before those of the library. */
   readonly backends: Readonly<Record<string, BackendFactory>>;
   /** Directory of backends that are programs. They come after those of the library, unless `runtime` names them. */
@@ -31,7 +90,7 @@ export interface BackendPlaces {
 }
 
 /** The backend of a model. */
-export interface FoundBackend {
+interface FoundBackend {
   readonly factory: BackendFactory;
   /** The model's configuration, with the additions of the backend. */
   readonly config: ModelConfig;
@@ -39,9 +98,14 @@ export interface FoundBackend {
   readonly inherits?: string | undefined;
 }
 
-/** A package of `PACKAGED`. */
+/** A module of {@link PACKAGED}. */
 interface BackendPackage {
   readonly repositoryBackends: Readonly<Record<string, BackendFactory>>;
+}
+
+/** The module of the Python backend. */
+interface PythonPackage extends BackendPackage {
+  sharedModel(source: ModelSource, path: string, backendName: string): Promise<Backend>;
 }
 
 /**
@@ -84,17 +148,30 @@ async function fromProgram(
 }
 
 function packaged(name: string): BackendFactory | undefined {
-  const packageName = own(PACKAGED, name);
-  if (packageName === undefined) return undefined;
+  if (!Object.hasOwn(PACKAGED, name)) return undefined;
   return async (source) => {
-    const found = await importInstalled<BackendPackage>(packageName);
-    if (found !== undefined) return found.repositoryBackends[name]!(source);
-    throw new TritonError(
-      "UNAVAILABLE",
-      `the backend '${name}' of model '${source.name}' needs a package: install ${packageName}`,
-      { reason: "PACKAGE_NOT_INSTALLED" },
+    const { repositoryBackends } = await loadBackend<BackendPackage>(
+      name,
+      `the backend '${name}' of model '${source.name}'`,
     );
+    return repositoryBackends[name]!(source);
   };
+}
+
+/**
+ * Loads the module of a backend that a package has.
+ *
+ * @param backend key of {@link PACKAGED}
+ * @param user what needs it, for the error
+ * @throws TritonError UNAVAILABLE if the package is not installed
+ */
+export async function loadBackend<M>(backend: string, user: string): Promise<M> {
+  const { entry, install } = PACKAGED[backend]!;
+  const found = await importInstalled<M>(entry);
+  if (found !== undefined) return found;
+  throw new TritonError("UNAVAILABLE", `${user} needs a package: npm install ${install}`, {
+    reason: "PACKAGE_NOT_INSTALLED",
+  });
 }
 
 function unknown(name: string, isLibrary: boolean): TritonError {
@@ -145,4 +222,101 @@ function invalid(text: string): TritonError {
 
 function own<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
+/** A program of a backend directory that runs all models of its backend. */
+interface BackendProgram {
+  readonly language: "python" | "javascript";
+  /** Directory of the backend. */
+  readonly directory: string;
+  /** Name of the file in it, which `runtime` of a configuration may name. */
+  readonly runtime: string;
+  readonly path: string;
+}
+
+/** The files that make a directory a backend, in the order of the search. */
+const PROGRAMS: readonly Pick<BackendProgram, "runtime" | "language">[] = [
+  { runtime: "model.py", language: "python" },
+  { runtime: "backend.js", language: "javascript" },
+  { runtime: "backend.mjs", language: "javascript" },
+  { runtime: "backend.ts", language: "javascript" },
+];
+
+/** True for a value of `runtime` that names a program of a backend directory. */
+function isProgram(runtime: string): boolean {
+  return PROGRAMS.some((program) => program.runtime === runtime);
+}
+
+/**
+ * Finds the program of a backend: `<root>/<backend>/model.py`, or `backend.js`, `backend.mjs` or `backend.ts`.
+ *
+ * @param runtime the only file to look for; empty for any
+ * @returns undefined without such a file, and for a name that is not the name of a directory
+ */
+async function findProgram(
+  root: string,
+  backend: string,
+  runtime: string,
+): Promise<BackendProgram | undefined> {
+  if (!isDirectoryName(backend)) return undefined;
+  const directory = join(root, backend);
+  for (const program of PROGRAMS) {
+    if (runtime !== "" && runtime !== program.runtime) continue;
+    const path = join(directory, program.runtime);
+    if (await isFile(path)) return { ...program, directory, path };
+  }
+  return undefined;
+}
+
+/** True if the directory has a backend for tritonserver alone: a shared library. */
+async function hasSharedLibrary(root: string, backend: string): Promise<boolean> {
+  return isDirectoryName(backend) && isFile(join(root, backend, `libtriton_${backend}.so`));
+}
+
+/** False for a name that leads to another directory, such as `../python`. */
+function isDirectoryName(backend: string): boolean {
+  return /^[^/\\\0]+$/.test(backend) && backend !== "." && backend !== "..";
+}
+
+function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+}
+
+/**
+ * The backend whose program all its models share. The directory of a model holds only data: `pb_utils.get_model_dir()`
+ * in Python and `modelDirectory` in JavaScript are the directory of its version.
+ */
+function sharedProgram(backendName: string, { language, path }: BackendProgram): BackendFactory {
+  return async (source) => {
+    if (language !== "python") {
+      return moduleBackend(source, { path, directory: source.versionDirectory, backendName });
+    }
+    const { sharedModel } = await loadBackend<PythonPackage>(
+      "python",
+      `the backend '${backendName}' of model '${source.name}'`,
+    );
+    return sharedModel(source, path, backendName);
+  };
+}
+
+/**
+ * The configuration of a model with such a backend. As in Triton, `runtime` names the program, and an archive
+ * `pb_exec_env_model.py.tar.gz` beside a `model.py` is its environment.
+ */
+async function configWithProgram(
+  config: ModelConfig,
+  { language, directory, runtime }: BackendProgram,
+): Promise<ModelConfig> {
+  const environment = join(directory, `pb_exec_env_${runtime}.tar.gz`);
+  const isUsed =
+    language === "python" &&
+    config.parameters.EXECUTION_ENV_PATH === undefined &&
+    (await exists(environment));
+  const parameters = isUsed
+    ? { ...config.parameters, EXECUTION_ENV_PATH: { stringValue: environment } }
+    : config.parameters;
+  return { ...config, runtime, parameters };
 }

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import type { Tensor } from "@tritonjs/protocol";
-import type { CacheUsage } from "../observe/cache-metrics.js";
-import type { PendingRequest } from "../request/pending-request.js";
+import { LRUCache } from "lru-cache";
+import type { CacheUsage } from "../observe/model-families.js";
+import type { PendingRequest } from "../request/inference-request.js";
+import type { Clock } from "../system/clock.js";
 
 /** Outputs by name, in the model's order. */
 export type CachedOutputs = ReadonlyMap<string, Tensor>;
@@ -55,4 +57,59 @@ export function cacheKey(
 function answered(requested: readonly string[], all: readonly string[]): string[] {
   const named = new Set(requested);
   return named.size === all.length ? [] : [...named].sort();
+}
+
+/** Bytes of an entry besides its tensors: key, map, shapes. */
+const ENTRY_OVERHEAD_BYTES = 256;
+
+/** A cache in memory, with eviction of the least recently used entries at its byte size. */
+export class MemoryCache implements ResponseCache {
+  readonly #byteSize: number;
+  readonly #clock: Clock;
+  readonly #entries: LRUCache<string, { outputs: CachedOutputs; byteSize: number }>;
+  #lookups = 0;
+  #hits = 0;
+  #evictions = 0;
+  #lookupMs = 0;
+  #insertionMs = 0;
+
+  constructor(byteSize: number, clock: Clock) {
+    this.#byteSize = byteSize;
+    this.#clock = clock;
+    this.#entries = new LRUCache({
+      maxSize: byteSize,
+      sizeCalculation: (entry) => entry.byteSize + ENTRY_OVERHEAD_BYTES,
+      dispose: (_, __, reason) => {
+        if (reason === "evict") this.#evictions++;
+      },
+    });
+  }
+
+  get(key: string): CachedOutputs | undefined {
+    const start = this.#clock.now();
+    const entry = this.#entries.get(key);
+    this.#lookups++;
+    if (entry !== undefined) this.#hits++;
+    this.#lookupMs += this.#clock.now() - start;
+    return entry?.outputs;
+  }
+
+  set(key: string, outputs: CachedOutputs, byteSize: number): void {
+    const start = this.#clock.now();
+    this.#entries.set(key, { outputs, byteSize });
+    this.#insertionMs += this.#clock.now() - start;
+  }
+
+  usage(): CacheUsage {
+    return {
+      utilization: this.#entries.calculatedSize / this.#byteSize,
+      entries: this.#entries.size,
+      lookups: this.#lookups,
+      hits: this.#hits,
+      misses: this.#lookups - this.#hits,
+      evictions: this.#evictions,
+      lookupMicroseconds: Math.floor(1000 * this.#lookupMs),
+      insertionMicroseconds: Math.floor(1000 * this.#insertionMs),
+    };
+  }
 }

@@ -1,13 +1,32 @@
-import type { ModelConfig } from "@tritonjs/protocol";
-import type { InferContext, InstanceDevice, InstanceInfo } from "../callable/infer-context.js";
-import type { CallbackExecution } from "./executor.js";
-import { toRequestInfo } from "./request-view.js";
+import { type ModelConfig, type Parameters, toNdArray } from "@tritonjs/protocol";
+import type { Tensors } from "../batch/batch-tensors.js";
+import type { InferContext, InstanceDevice, InstanceInfo, RequestScope } from "../callback/infer-func.js";
+import { type RequestInfo, requestInfo, type SequenceInfo } from "../request/request-info.js";
+import type { CallbackExecution, ExecutableRequest } from "./backend.js";
+
+/** Converts tensors to callback arguments: ndarrays by name. */
+export function toCallbackArrays(inputs: Tensors, modelName: string): Record<never, never> {
+  const arrays: Record<string, unknown> = {};
+  for (const [name, tensor] of inputs) arrays[name] = toNdArray(tensor, "input", name, modelName);
+  return arrays;
+}
+
+/** Converts a request to the argument of a plain callback. */
+export function toInferRequest(request: ExecutableRequest, modelName: string) {
+  const inputs = toCallbackArrays(request.inputs, modelName);
+  return withSignal({ ...toRequestInfo(request), inputs }, request);
+}
+
+/** Context of a callback: its arguments besides the tensors. */
+export function contextOf(info: InstanceInfo, execution: CallbackExecution): InferContext {
+  return new CallbackContext(info, execution);
+}
 
 /**
  * Context of a callback: its arguments besides the tensors. Created for each batch; rarely used properties are created
  * on first access.
  */
-export class CallbackContext implements InferContext {
+class CallbackContext implements InferContext {
   readonly modelName: string;
   readonly modelVersion: number;
   readonly modelConfig: ModelConfig;
@@ -44,4 +63,113 @@ export class CallbackContext implements InferContext {
   get stream(): InferContext["stream"] {
     return (...call) => this.#execution.models.stream(...call);
   }
+}
+
+/**
+ * A request as executors see it, without access to its source. A class with getters, because few executors need more
+ * than the tensors: a view costs next to nothing, and views keep one shape (see `withSignal`).
+ */
+export class RequestView implements ExecutableRequest {
+  readonly inputs: Tensors;
+  readonly rows: number;
+  readonly #info: RequestInfo;
+  readonly #source: RequestScope & SignalSource;
+
+  /** @param source the request itself, or another view of it */
+  constructor(info: RequestInfo, inputs: Tensors, rows: number, source: RequestScope & SignalSource) {
+    this.inputs = inputs;
+    this.rows = rows;
+    this.#info = info;
+    this.#source = source;
+  }
+
+  get id(): string {
+    return this.#info.id;
+  }
+
+  get parameters(): Parameters {
+    return this.#info.parameters;
+  }
+
+  get priority(): number {
+    return this.#info.priority;
+  }
+
+  get queueTimeoutMicroseconds(): number {
+    return this.#info.queueTimeoutMicroseconds;
+  }
+
+  get correlationId(): bigint | string | undefined {
+    return this.#info.correlationId;
+  }
+
+  get sequenceStart(): boolean {
+    return this.#info.sequenceStart;
+  }
+
+  get sequenceEnd(): boolean {
+    return this.#info.sequenceEnd;
+  }
+
+  get sequence(): SequenceInfo | undefined {
+    return this.#info.sequence;
+  }
+
+  get ready(): boolean {
+    return this.#info.ready;
+  }
+
+  get requestedOutputs(): readonly string[] {
+    return this.#info.requestedOutputs;
+  }
+
+  get batchSize(): number {
+    return this.#info.batchSize;
+  }
+
+  get traceparent(): string | undefined {
+    return this.#info.traceparent;
+  }
+
+  get signal(): AbortSignal {
+    return this.#source.signal;
+  }
+
+  runInContext<T>(fn: () => T): T {
+    return this.#source.runInContext(fn);
+  }
+}
+
+/**
+ * Properties of a request for callbacks. They are the same in the list of requests and in the context, on this thread
+ * and in workers.
+ */
+function toRequestInfo(request: ExecutableRequest): RequestInfo & RequestScope {
+  return { ...requestInfo(request), runInContext: (fn) => request.runInContext(fn) };
+}
+
+/** Source of a signal, which is created on first use. */
+export interface SignalSource {
+  readonly signal: AbortSignal;
+}
+
+class LazySignal {
+  readonly #source: SignalSource;
+
+  constructor(source: SignalSource) {
+    this.#source = source;
+  }
+
+  get signal(): AbortSignal {
+    return this.#source.signal;
+  }
+}
+
+/**
+ * Creates an object of these fields that gets its `signal` from the source on access. The getter belongs to a class. An
+ * object literal with a getter has a hidden class of its own, which V8 keeps until the next full collection. It would
+ * keep the getter alive, with its batch and all tensors.
+ */
+export function withSignal<T extends object>(fields: T, source: SignalSource): T & SignalSource {
+  return Object.assign(new LazySignal(source), fields);
 }

@@ -1,13 +1,8 @@
-import type { TritonError } from "@tritonjs/protocol";
+import { TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
-import type { Clock } from "../clock/clock.js";
-import { chooseInstance, whyNoneCanRun } from "./choose-instance.js";
-import type { ExecutionObserver, InstanceGroupListener } from "./instance-group-listener.js";
-import { InstanceLoader } from "./instance-loader.js";
+import type { Clock } from "../system/clock.js";
 import type { ModelInstance } from "./model-instance.js";
-import { PayloadQueue } from "./payload-queue.js";
-import type { RateLimiter } from "./rate-limiter/rate-limiter.js";
-import { StagedInstances } from "./rate-limiter/staged-instances.js";
+import { RateLimiter } from "./rate-limiter.js";
 
 /** A scheduler that chooses instances itself, with a group for each instance. */
 export interface PartsOwner {
@@ -255,5 +250,227 @@ export class InstanceGroup {
     if (healthy) return;
     const dead = this.unhealthyReason;
     if (dead !== undefined) this.failQueued(dead);
+  }
+}
+
+/** Callbacks from instances to their scheduler. */
+export interface InstanceGroupListener {
+  /** There may be room for another payload: a queued payload was taken or cancelled, or an execution ended. */
+  slotFreed(): void;
+  /** An instance failed, or recovered. */
+  healthChanged?(healthy: boolean): void;
+}
+
+/** Is notified when each execution starts and ends. */
+export interface ExecutionObserver {
+  started(instance: ModelInstance, payload: Payload, now: number): void;
+  ended(instance: ModelInstance, payload: Payload, now: number): void;
+}
+
+/**
+ * Chooses the instance for the next payload: the first of those with the most room. If none has room and there is at
+ * most one instance, a busy one may get a payload that cannot grow any more. It starts this payload directly after its
+ * current one, so it is not idle until this thread learns that it has finished.
+ *
+ * @returns undefined if the payload has to wait
+ */
+function chooseInstance(serving: readonly ModelInstance[], payload: Payload): ModelInstance | undefined {
+  let idlest: ModelInstance | undefined;
+  for (const instance of serving) {
+    if (instance.room > (idlest?.room ?? 0)) idlest = instance;
+  }
+  if (idlest !== undefined) return idlest;
+  const only = serving.length === 1 ? serving[0]! : undefined;
+  return payload.complete && only?.takesAhead === true ? only : undefined;
+}
+
+/** Returns the reason why no instance can run; undefined while at least one can. */
+function whyNoneCanRun(
+  instances: readonly ModelInstance[],
+  serving: readonly ModelInstance[],
+): TritonError | undefined {
+  let reason: TritonError | undefined;
+  for (const instance of serving) {
+    if (instance.unhealthyReason === undefined) return undefined;
+    reason ??= instance.unhealthyReason;
+  }
+  if (reason !== undefined || instances.length === 0) return reason;
+  return new TritonError(
+    "UNAVAILABLE",
+    "all instances are passive, so the model cannot take requests: set passive: false on one",
+    { reason: "ALL_INSTANCES_PASSIVE" },
+  );
+}
+
+/** Payloads that wait for an instance, in order of arrival. */
+class PayloadQueue {
+  /** Milliseconds that a payload must have waited before the next one may be merged into it; 0 for never. */
+  mergeAfterMs = 0;
+  maxBatchSize = 0;
+  /** A list through the payloads, so that a payload leaves from any position in O(1) without a trace. */
+  #head: Payload | undefined;
+  #tail: Payload | undefined;
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The waiting payloads, next one first. */
+  get all(): readonly Payload[] {
+    const all: Payload[] = [];
+    for (let one = this.#head; one !== undefined; one = one.next) all.push(one);
+    return all;
+  }
+
+  /** The payload that is taken next. */
+  get head(): Payload | undefined {
+    return this.#head;
+  }
+
+  /** @param onLeft called when the payload leaves because its last request was cancelled */
+  add(payload: Payload, onLeft: () => void): void {
+    payload.state = "queued";
+    payload.onEmpty = (empty) => {
+      this.#leave(empty);
+      onLeft();
+    };
+    payload.previous = this.#tail;
+    if (this.#tail === undefined) this.#head = payload;
+    else this.#tail.next = payload;
+    this.#tail = payload;
+    this.#size++;
+  }
+
+  /** Takes the oldest payload, and merges payloads into it that waited longer than `mergeAfterMs`. */
+  take(now: number): Payload | undefined {
+    const payload = this.head;
+    if (payload === undefined) return undefined;
+    this.#leave(payload);
+    if (this.mergeAfterMs > 0 && !payload.saturated) this.#mergeInto(payload, now);
+    return payload;
+  }
+
+  /** Fails the requests of all payloads. */
+  fail(error: TritonError): void {
+    for (const payload of this.all) payload.fail(error);
+  }
+
+  #mergeInto(payload: Payload, now: number): void {
+    for (let next = this.head; next !== undefined; next = this.head) {
+      if (next.saturated || now - next.oldestQueueStart <= this.mergeAfterMs) return;
+      if (payload.batchSize + next.batchSize > this.maxBatchSize || !payload.accepts(next)) return;
+      this.#leave(next);
+      payload.absorb(next);
+    }
+  }
+
+  #leave(payload: Payload): void {
+    payload.state = "taken";
+    payload.onEmpty = undefined;
+    const { previous, next } = payload;
+    if (previous === undefined) this.#head = next;
+    else previous.next = next;
+    if (next === undefined) this.#tail = previous;
+    else next.previous = previous;
+    payload.previous = undefined;
+    payload.next = undefined;
+    this.#size--;
+  }
+}
+
+/** Loads and releases instances, including their registration at the rate limiter. */
+class InstanceLoader {
+  readonly #limiter: RateLimiter | undefined;
+  /** Instances that are loading or loaded, until they are released. */
+  readonly #held = new Set<ModelInstance>();
+  #stopped = false;
+
+  constructor(limiter: RateLimiter | undefined) {
+    this.#limiter = limiter;
+  }
+
+  /** True once `stop` has been called. */
+  get stopped(): boolean {
+    return this.#stopped;
+  }
+
+  /** Loads an instance; releases its resources if loading fails. */
+  async load(instance: ModelInstance): Promise<void> {
+    this.#assertOpen();
+    this.#held.add(instance);
+    try {
+      if (this.#limiter !== undefined && !instance.passive) {
+        instance.lease = this.#limiter.register(instance.placement);
+      }
+      await instance.executor.start();
+      this.#assertOpen();
+    } catch (error) {
+      await this.release(instance);
+      throw error;
+    }
+  }
+
+  /** Loads instances. Rejects with the first failure, after the others have been stopped. */
+  async loadAll(instances: readonly ModelInstance[]): Promise<void> {
+    const results = await Promise.allSettled(instances.map((instance) => this.load(instance)));
+    const failed = results.find((result) => result.status === "rejected");
+    if (failed === undefined) return;
+    await this.stop();
+    throw TritonError.from(failed.reason);
+  }
+
+  /** Stops an instance, and ends its registration at the rate limiter. */
+  async release(instance: ModelInstance): Promise<void> {
+    if (instance.lease !== undefined) this.#limiter?.unregister(instance.lease);
+    instance.lease = undefined;
+    await instance.executor.stop();
+    this.#held.delete(instance);
+  }
+
+  /** Releases all instances that are loading or loaded, and allows no more loading. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all([...this.#held].map((instance) => this.release(instance)));
+  }
+
+  #assertOpen(): void {
+    if (this.#stopped)
+      throw new TritonError("UNAVAILABLE", "the model was stopped while it was loading", {
+        reason: "MODEL_STOPPED",
+      });
+  }
+}
+
+/** The instances of one model in the rate limiter's queue: one for each waiting payload. */
+class StagedInstances {
+  readonly #staged = new Set<ModelInstance>();
+
+  /** @param run runs a payload on an instance; returns false if there was none left */
+  constructor(
+    private readonly limiter: RateLimiter,
+    private readonly waiting: () => number,
+    private readonly run: (instance: ModelInstance) => boolean,
+  ) {}
+
+  /** Stages idle instances until there is one for each waiting payload. */
+  stage(serving: readonly ModelInstance[]): void {
+    while (this.#staged.size < this.waiting()) {
+      const free = serving.filter((one) => one.room > 0 && !this.#staged.has(one));
+      const instance = RateLimiter.first(free);
+      const lease = instance?.lease;
+      if (instance === undefined || lease === undefined) return;
+      this.#staged.add(instance);
+      lease.granted = () => {
+        this.#staged.delete(instance);
+        if (!this.run(instance)) this.limiter.release(lease, () => {}, false);
+      };
+      this.limiter.stage(lease);
+    }
+  }
+
+  /** Removes an instance from the queue. */
+  unstage(instance: ModelInstance): void {
+    if (this.#staged.delete(instance) && instance.lease !== undefined) this.limiter.unstage(instance.lease);
   }
 }

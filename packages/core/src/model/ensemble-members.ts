@@ -1,11 +1,10 @@
 import { type ModelConfig, type ModelEnsembleStep, TritonError } from "@tritonjs/protocol";
-import { validateConfig } from "../config/validation/validate-config.js";
-import { checkMembers } from "../config/validation/validate-members.js";
-
-import type { ModelState } from "./registered-version.js";
+import { checkMembers } from "../config/ensemble.js";
+import { validateConfig } from "../config/resolve-config.js";
+import type { ModelState } from "./version-status.js";
 
 /** A model as seen by the ensembles that it is part of. */
-export interface MemberView {
+interface MemberView {
   readonly name: string;
   readonly version: number;
   readonly config: ModelConfig;
@@ -22,7 +21,7 @@ export type MemberOf = (
 ) => MemberView | undefined;
 
 /** State of an ensemble that follows from its members. */
-export interface EnsembleState {
+interface EnsembleState {
   readonly state: ModelState;
   readonly reason: string;
   /** True if all members are ready, but do not fit. */
@@ -123,4 +122,26 @@ class Pending {
     this.settled = true;
     this.#reject(error);
   }
+}
+
+/**
+ * Finds the path from an ensemble over its members back to itself, which requests would follow forever; undefined if
+ * there is none.
+ *
+ * @param memberOf looks members up, and the ensemble itself too
+ */
+export function ensembleCycle(config: ModelConfig, memberOf: MemberOf): readonly string[] | undefined {
+  const seen = new Set<ModelConfig>();
+  const search = (from: ModelConfig, path: readonly string[]): readonly string[] | undefined => {
+    for (const step of from.ensembleScheduling?.step ?? []) {
+      const member = memberOf(step)?.config;
+      if (member === config) return [...path, member.name];
+      if (member === undefined || seen.has(member)) continue;
+      seen.add(member);
+      const found = search(member, [...path, member.name]);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  return search(config, [config.name]);
 }

@@ -1,35 +1,32 @@
 import { queueFullError, type Tensor, TritonError, timeoutError } from "@tritonjs/protocol";
 import { CachedModel } from "../cache/cached-model.js";
 import type { ResponseCache } from "../cache/response-cache.js";
-import type { Clock } from "../clock/clock.js";
-import type { DeadlineQueue } from "../clock/deadline-queue.js";
-
 import type { InstanceGroup } from "../instance/instance-group.js";
 import {
+  type DiagnosedRequest,
+  diagnosedRequest,
   requestQueued,
   requestRefused,
   requestResponse,
   requestSettled,
   requestStart,
-} from "../observe/diagnostics/channels.js";
-import { diagnosedRequest } from "../observe/diagnostics/diagnosed-request.js";
-import type { DiagnosedRequest } from "../observe/diagnostics/messages.js";
-import type { Log } from "../observe/log/log.js";
-import { requestFields } from "../observe/log/request-fields.js";
+} from "../observe/diagnostics-channels.js";
+import { type Log, requestFields } from "../observe/log.js";
+import type { RequestTrace } from "../observe/request-trace.js";
 import type { FailureReason, ModelStatistics } from "../observe/statistics.js";
-import type { RequestTrace } from "../observe/trace/request-trace.js";
-import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
-import { PendingRequest } from "../request/pending-request.js";
-import type { RequestHandle } from "../request/request-handle.js";
-import type { RequestObserver } from "../request/request-observer.js";
-import type { RequestValidator } from "../request/validate-request.js";
+import {
+  type InferInit,
+  PendingRequest,
+  type RequestHandle,
+  type RequestObserver,
+  type ResponseHandler,
+} from "../request/inference-request.js";
+import type { RequestValidator } from "../request/request-validator.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
-import type { Callee, CallGraph } from "./call-graph.js";
-import { drainTimeMs } from "./drain-time.js";
-import { InflightRequests } from "./inflight-requests.js";
+import type { Clock, DeadlineQueue } from "../system/clock.js";
 
 /** Callbacks from the requests of a model to the model. */
-export interface RequestsOwner {
+interface RequestsOwner {
   readonly name: string;
   readonly version: number;
   /** Names of all outputs of the model. */
@@ -264,4 +261,141 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
 function reasonOf(error: TritonError): FailureReason {
   if (error.code === "CANCELLED") return "CANCELED";
   return error.code === "UNAVAILABLE" ? "REJECTED" : "OTHER";
+}
+
+/**
+ * The requests that a model has accepted and not yet answered: a list linked through the requests themselves. A `Set`
+ * that lives as long as the model would keep removed entries. Each table that V8 outgrows holds its entries and the
+ * next table, and an old table is seldom collected.
+ */
+export class InflightRequests {
+  #first: PendingRequest | undefined;
+  #size = 0;
+  #emptied: (() => void) | undefined;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  add(request: PendingRequest): void {
+    const next = this.#first;
+    request.nextInflight = next;
+    if (next !== undefined) next.previousInflight = request;
+    this.#first = request;
+    this.#size++;
+  }
+
+  /** Removes a request; has no effect if it is not in the list. */
+  delete(request: PendingRequest): void {
+    const { previousInflight: previous, nextInflight: next } = request;
+    if (previous !== undefined) previous.nextInflight = next;
+    else if (this.#first === request) this.#first = next;
+    else return;
+    if (next !== undefined) next.previousInflight = previous;
+    request.previousInflight = undefined;
+    request.nextInflight = undefined;
+    this.#size--;
+    if (this.#size === 0) this.#emptied?.();
+  }
+
+  /** Resolves when the list is empty. */
+  async empty(): Promise<void> {
+    if (this.#size === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#emptied = resolve;
+    });
+  }
+
+  /** Cancels all requests, oldest first. */
+  cancel(error: TritonError): void {
+    const all: PendingRequest[] = [];
+    for (let one = this.#first; one !== undefined; one = one.nextInflight) all.push(one);
+    for (const request of all.reverse()) request.cancel(error);
+  }
+}
+
+/** A model that is called by another. */
+export interface Callee {
+  /** `name/version`. */
+  readonly key: string;
+  /** False if the call would have to wait for other work of the model. */
+  readonly hasRoom: boolean;
+  /** False if a busy instance holds a resource that the call would wait for. */
+  readonly mayCallItself: boolean;
+}
+
+/** Most occurrences of one model in a chain of calls, which stops endless recursion. */
+const MAX_LEVELS = 32;
+
+/**
+ * Graph of the models that wait for each other. An instance that waits for another model does nothing else, so models
+ * that wait for each other in a circle would wait forever. A call that would close such a circle is refused, unless
+ * another instance is idle.
+ */
+export class CallGraph {
+  /** Calls in flight: caller, then callee. */
+  readonly #underWay = new Map<string, Map<string, number>>();
+
+  /**
+   * Records a call.
+   *
+   * @param callers models that work on the request, outermost first
+   * @returns function to call when the call is over
+   * @throws TritonError INTERNAL if the model already works on the request and has no room, UNAVAILABLE if it has no
+   * room and waits for the caller itself.
+   */
+  enter(callers: readonly string[], { key, hasRoom, mayCallItself }: Callee): () => void {
+    const levels = callers.filter((caller) => caller === key).length;
+    if (levels > 0 && !(hasRoom && mayCallItself && levels < MAX_LEVELS)) {
+      const path = [...callers, key].map((model) => `'${model}'`).join(" -> ");
+      throw new TritonError("INTERNAL", `circular call of models, which could wait forever: ${path}`, {
+        reason: "CIRCULAR_CALL",
+      });
+    }
+    const caller = callers.at(-1)!;
+    if (!hasRoom && this.#waits(key, caller, new Set())) {
+      throw new TritonError(
+        "UNAVAILABLE",
+        `model '${caller}' cannot call model '${key}', which is busy and waits for '${caller}': try again, or add instances`,
+        { reason: "MODEL_BUSY" },
+      );
+    }
+    this.#count(caller, key, 1);
+    return () => this.#count(caller, key, -1);
+  }
+
+  #waits(from: string, target: string, seen: Set<string>): boolean {
+    if (from === target) return true;
+    seen.add(from);
+    const callees = [...(this.#underWay.get(from)?.keys() ?? [])];
+    return callees.some((callee) => !seen.has(callee) && this.#waits(callee, target, seen));
+  }
+
+  #count(caller: string, callee: string, change: number): void {
+    const callees = this.#underWay.get(caller) ?? new Map<string, number>();
+    const count = (callees.get(callee) ?? 0) + change;
+    if (count > 0) callees.set(callee, count);
+    else callees.delete(callee);
+    if (callees.size > 0) this.#underWay.set(caller, callees);
+    else this.#underWay.delete(caller);
+  }
+}
+
+/** Assumed milliseconds for a request of a model that has answered none yet. */
+const UNKNOWN_MS = 1000;
+
+/**
+ * Estimates the milliseconds that the instances need for the waiting requests, from the executions so far. After that
+ * time, retrying a refused request is worthwhile.
+ */
+function drainTimeMs(
+  { computeInput, computeInfer, computeOutput, executionCount }: ModelStatistics,
+  waiting: number,
+  instances: number,
+): number {
+  const answered = computeInfer.count;
+  if (answered === 0) return UNKNOWN_MS;
+  const executionMs = (computeInput.ns + computeInfer.ns + computeOutput.ns) / 1e6 / answered;
+  const requestsPerExecution = answered / executionCount;
+  return Math.max(1, Math.ceil((waiting * executionMs) / requestsPerExecution / Math.max(1, instances)));
 }

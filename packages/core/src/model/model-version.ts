@@ -1,23 +1,49 @@
-import { type ModelConfig, type ModelInstanceGroup, TritonError } from "@tritonjs/protocol";
-import { settledWithin } from "../clock/bounded-wait.js";
-import type { Clock } from "../clock/clock.js";
+import { type ModelConfig, type ModelInstanceGroup, type Tensor, TritonError } from "@tritonjs/protocol";
+import type { Registry } from "prom-client";
+import type { ResponseCache } from "../cache/response-cache.js";
+import type { CallModels } from "../callback/infer-func.js";
+import type { HostPolicies } from "../config/instance-groups.js";
+import { initialStates } from "../config/sequence-batching.js";
+import type { ModelControl } from "../instance/backend.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
-import { modelState } from "../observe/diagnostics/channels.js";
-import { createLatencies } from "../observe/latency/latency-metrics.js";
+import type { RateLimiter } from "../instance/rate-limiter.js";
+import { modelState } from "../observe/diagnostics-channels.js";
+import { createLatencies, type ResolvedMetricsConfig } from "../observe/latency-metrics.js";
+import type { Log } from "../observe/log.js";
 import { ModelStatistics } from "../observe/statistics.js";
-import type { Tracing } from "../observe/trace/tracing.js";
-import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
-import type { PendingRequest } from "../request/pending-request.js";
-import type { RequestHandle } from "../request/request-handle.js";
-import type { Scheduler, SequenceCounts } from "../scheduler/scheduler.js";
-import type { EnsembleMembers, MemberOf } from "./ensemble-members.js";
-import type { InstanceUpdate, LiveInstances } from "./live-instances.js";
-import { ModelFaults } from "./model-faults.js";
-import { createParts } from "./model-parts.js";
-import type { ModelRequests } from "./model-requests.js";
-import type { ModelVersionInit } from "./model-version-init.js";
-import { type QueueSnapshot, queueSnapshot } from "./queue-snapshot.js";
-import type { ModelState, RegisteredVersion } from "./registered-version.js";
+import type { Tracing } from "../observe/tracing.js";
+import type {
+  InferInit,
+  PendingRequest,
+  RequestHandle,
+  ResponseHandler,
+} from "../request/inference-request.js";
+import type { EvictionListener } from "../request/request-info.js";
+import { RequestValidator } from "../request/request-validator.js";
+import { DynamicBatchScheduler } from "../scheduler/dynamic-batch-scheduler.js";
+import { EnsembleScheduler } from "../scheduler/ensemble-scheduler.js";
+import type { FindMember } from "../scheduler/ensemble-steps.js";
+import { GroupingScheduler, type VariableLength } from "../scheduler/grouping-scheduler.js";
+import { DirectScheduler, type Scheduler, type SequenceCounts } from "../scheduler/scheduler.js";
+import { SequenceBatchScheduler } from "../scheduler/sequence-batch-scheduler.js";
+import { type Clock, DeadlineQueue, settledWithin } from "../system/clock.js";
+import { dataFilesOf, readFileNow } from "../system/files.js";
+import { EnsembleMembers, type MemberOf } from "./ensemble-members.js";
+import {
+  createInstances,
+  type ExecutorFactory,
+  type InstanceUpdate,
+  type LiveInstances,
+  ModelFaults,
+  warmUp,
+} from "./live-instances.js";
+import { type Callee, type CallGraph, ModelRequests } from "./model-requests.js";
+import {
+  type ModelState,
+  type QueueSnapshot,
+  queueSnapshot,
+  type RegisteredVersion,
+} from "./version-status.js";
 
 /**
  * One version of a model: its configuration, scheduler, instances, statistics and state.
@@ -274,4 +300,135 @@ export class ModelVersion implements RegisteredVersion {
     }
     this.onStateChange?.();
   }
+}
+
+/** Everything that a model version is made from. */
+export interface ModelVersionInit {
+  readonly name: string;
+  readonly version: number;
+  readonly config: ModelConfig;
+  /** Class names by output. */
+  readonly labels: ReadonlyMap<string, readonly string[]>;
+  readonly createExecutor: ExecutorFactory;
+  readonly clock: Clock;
+  /** Finds the members of an ensemble. */
+  readonly findMember: FindMember;
+  /** Calls other models for callbacks. */
+  readonly callModels: CallModels;
+  /** Decides whose turn it is, over all models; undefined if any idle instance may run. */
+  readonly rateLimiter?: RateLimiter | undefined;
+  readonly hostPolicies?: HostPolicies | undefined;
+  /** Graph of the models that wait for each other. */
+  readonly calls: CallGraph;
+  /** Cache of responses, for models that ask for it. */
+  readonly responseCache?: ResponseCache | undefined;
+  /** Number of requests before the first batch of the dynamic batcher: a hold for tests. */
+  readonly holdUntil: number;
+  /** Number of requests in the sequence batcher's backlog to wait for in addition. */
+  readonly backlogHoldUntil: number;
+  /** True if one batch may combine requests with different optional inputs. */
+  readonly mixedInputs?: boolean | undefined;
+  /** True if callbacks have to return ndarrays, without any conversion. */
+  readonly strict?: boolean | undefined;
+  /** Log that models write to, and registry of their own metrics. */
+  readonly log: Log;
+  readonly metrics: () => Registry;
+  /** The models of the repository, for models that load others. */
+  readonly control?: ModelControl | undefined;
+  /** Decides which requests of this process are traced. */
+  readonly tracing?: Tracing | undefined;
+  /** Metrics of latency to record. */
+  readonly metricsConfig: ResolvedMetricsConfig;
+  /** Called for sequences that ended without an END. */
+  readonly onSequenceEvict?: EvictionListener | undefined;
+  /** Rules for batches of requests whose lengths differ. */
+  readonly variableLength?: VariableLength | undefined;
+  /** Initial states of sequences, for a model with implicit state: see `initialStates`. */
+  readonly initialStates?: ReadonlyMap<string, Tensor> | undefined;
+  /** Distinguishes models of the same name; empty unless namespaces are on. */
+  readonly namespace?: string;
+  /** Directory of the model, if it is from a repository. */
+  readonly directory?: string | undefined;
+  /** If true, the version stays LOADING after loading, until `publish`. */
+  readonly held?: boolean;
+}
+
+/** The parts of one model version that process its requests. */
+interface ModelParts {
+  readonly live: LiveInstances;
+  readonly scheduler: Scheduler;
+  readonly requests: ModelRequests;
+  /** Set for an ensemble. */
+  readonly members: EnsembleMembers | undefined;
+}
+
+/** Creates the parts of a model version from its configuration and connects them. */
+function createParts(
+  init: ModelVersionInit,
+  statistics: ModelStatistics,
+  model: Callee & { readonly config: ModelConfig },
+  faults: ModelFaults,
+): ModelParts {
+  const { name, version, config, clock, directory } = init;
+  const deadlines = new DeadlineQueue(clock);
+  const validator = new RequestValidator(config);
+  const live = createInstances({ ...init, statistics, faults });
+  const readFile = directory === undefined ? readFileNow : dataFilesOf(directory, "warmup");
+  live.warmUp = (instance) =>
+    warmUp(model.config, instance, validator, statistics, () => clock.now(), readFile);
+  const instances = live.group;
+  const members = config.ensembleScheduling && new EnsembleMembers(config);
+  const scheduler = createScheduler({ ...init, instances, deadlines, statistics });
+  const requests = new ModelRequests({
+    ...{ name, version, clock, statistics, instances, deadlines, validator, scheduler },
+    outputs: config.output.map((output) => output.name),
+    calls: init.calls,
+    log: init.log,
+    callee: model,
+    responseCache: config.responseCache?.enable ? init.responseCache : undefined,
+  });
+  return { live, scheduler, requests, members };
+}
+
+/** Everything that a scheduler may need from its model. */
+interface SchedulerContext {
+  readonly config: ModelConfig;
+  readonly version: number;
+  readonly instances: InstanceGroup;
+  readonly clock: Clock;
+  readonly deadlines: DeadlineQueue;
+  readonly statistics: ModelStatistics;
+  readonly holdUntil: number;
+  readonly backlogHoldUntil: number;
+  readonly onSequenceEvict?: EvictionListener | undefined;
+  /**
+   * Initial states of sequences, for a model with implicit state.
+   * @default the initial states of the configuration
+   */
+  readonly initialStates?: ReadonlyMap<string, Tensor> | undefined;
+  readonly findMember: FindMember;
+  /** True if one batch may combine requests with different optional inputs. */
+  readonly mixedInputs?: boolean | undefined;
+  /** Rules for batches of requests whose lengths differ. */
+  readonly variableLength?: VariableLength | undefined;
+}
+
+/** Creates the scheduler that a configuration asks for. */
+function createScheduler(context: SchedulerContext): Scheduler {
+  const { config, instances, clock, deadlines, holdUntil } = context;
+  if (config.ensembleScheduling !== undefined) return new EnsembleScheduler(context);
+  if (config.sequenceBatching !== undefined) {
+    const { backlogHoldUntil, onSequenceEvict: onEvict } = context;
+    const given = context.initialStates ?? initialStates(config, readFileNow).states;
+    const options = { holdUntil, backlogHoldUntil, onEvict, initialStates: given };
+    return new SequenceBatchScheduler(config, instances, clock, deadlines, options);
+  }
+  if (config.dynamicBatching === undefined) return new DirectScheduler(instances);
+  const { variableLength } = context;
+  if (variableLength !== undefined) {
+    const { grouping, padded } = variableLength;
+    return new GroupingScheduler(config, instances, clock, deadlines, grouping, padded, holdUntil);
+  }
+  const { mixedInputs: mixed } = context;
+  return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, { mixed });
 }

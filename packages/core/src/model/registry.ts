@@ -1,9 +1,8 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { MemberOf } from "./ensemble-members.js";
 import { ModelVersion } from "./model-version.js";
-import { parseVersion } from "./parse-version.js";
-import { isReady, pickNamespace, pickVersion, type Versions } from "./pick-version.js";
-import { AbsentVersion, type RegisteredVersion } from "./registered-version.js";
+import { isReady, parseVersion, pickNamespace, pickVersion, type Versions } from "./pick-version.js";
+import { AbsentVersion, type RegisteredVersion } from "./version-status.js";
 
 /** All model versions by name, and the look-ups of the protocol with Triton's texts. */
 export class ModelRegistry {

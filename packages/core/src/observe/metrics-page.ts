@@ -1,18 +1,25 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
-import { type CacheUsage, cacheFamilies } from "./cache-metrics.js";
-import { type CollectedFamily, gauge } from "./collected-family.js";
-import { durationFamilies } from "./latency/duration-families.js";
-import { latencyFamilies } from "./latency/latency-families.js";
-import { DEFAULT_METRICS_CONFIG, type MetricsConfig } from "./latency/metrics-config.js";
-import type { GpuMetrics } from "./machine/gpu-metrics.js";
-import { MachineMetrics } from "./machine/machine-metrics.js";
-import { ProcessMetrics } from "./machine/process-metrics.js";
-import { type MeteredModel, modelFamilies } from "./metrics.js";
-import { metricsFormat } from "./metrics-format.js";
-import { OPEN_METRICS_TYPE, openMetricsText, type ReadFamily } from "./open-metrics-text.js";
-import { promClient } from "./prom-client.js";
-import { isEmptyFamily, reportTo } from "./reported-family.js";
+import type { GpuMetrics } from "./gpu-metrics.js";
+import { DEFAULT_METRICS_CONFIG, type MetricsConfig } from "./latency-metrics.js";
+import { MachineMetrics, ProcessMetrics } from "./machine-metrics.js";
+import {
+  type CollectedFamily,
+  type Exemplar,
+  gauge,
+  isEmptyFamily,
+  promClient,
+  reportTo,
+  type SeriesLabels,
+} from "./metric-families.js";
+import {
+  type CacheUsage,
+  cacheFamilies,
+  durationFamilies,
+  latencyFamilies,
+  type MeteredModel,
+  modelFamilies,
+} from "./model-families.js";
 
 /** Where the metrics of a server are kept. */
 export interface MetricsReportOptions {
@@ -31,7 +38,7 @@ export interface MetricsReportOptions {
 }
 
 /** What the metrics are made of. */
-export interface MetricsSources {
+interface MetricsSources {
   /** The models in service. */
   readonly models: () => readonly MeteredModel[];
   /** Whether to report metrics of the machine and of the process. @default true */
@@ -228,4 +235,98 @@ function requestMemoryFamilies(memory: MeteredRequestMemory): CollectedFamily[] 
         Object.entries(memory.refusals).map(([reason, value]) => ({ labels: { reason }, value })),
     },
   ];
+}
+
+/** Formats of the metrics page. */
+type MetricsFormat = "prometheus" | "openmetrics";
+
+/**
+ * The format for a client, from its header `Accept`: OpenMetrics for a client that names it and does not prefer
+ * `text/plain`, as Prometheus does.
+ */
+export function metricsFormat(accept: string | undefined): MetricsFormat {
+  if (accept === undefined) return "prometheus";
+  let [openMetrics, text] = [0, 0];
+  for (const range of accept.toLowerCase().split(",")) {
+    const [type, ...parameters] = range.split(";").map((part) => part.trim());
+    const weight = quality(parameters);
+    if (type === "application/openmetrics-text") {
+      const version = parameters.find((one) => one.startsWith("version="))?.slice("version=".length);
+      if (version === undefined || /^"?1\./.test(version)) openMetrics = Math.max(openMetrics, weight);
+    } else if (type === "text/plain") text = Math.max(text, weight);
+  }
+  return openMetrics > 0 && openMetrics >= text ? "openmetrics" : "prometheus";
+}
+
+function quality(parameters: readonly string[]): number {
+  const given = parameters.find((one) => one.startsWith("q="));
+  const weight = given === undefined ? 1 : Number(given.slice(2));
+  return weight >= 0 && weight <= 1 ? weight : 0;
+}
+
+/** Media type of pages in the OpenMetrics format. */
+const OPEN_METRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/** A family as a registry of prom-client gives it. */
+interface ReadFamily {
+  readonly name: string;
+  readonly help: string;
+  readonly type: string;
+  readonly values: readonly ReadSeries[];
+}
+
+interface ReadSeries {
+  readonly labels: Readonly<Record<string, string | number | undefined>>;
+  readonly value: number;
+  readonly metricName?: string | undefined;
+  readonly exemplar?: (Omit<Exemplar, "labelSet"> & { readonly labelSet?: SeriesLabels }) | null | undefined;
+}
+
+const TOTAL = "_total";
+
+/**
+ * Writes families in the OpenMetrics format. All series have the same names as in Prometheus' text format: this format
+ * wants counters to end with `_total`, so Triton's counters, whose names do not, are of the type `unknown`.
+ */
+function openMetricsText(families: readonly ReadFamily[]): string {
+  const lines = families.flatMap(familyLines);
+  return `${[...lines, "# EOF"].join("\n")}\n`;
+}
+
+function familyLines({ name, help, type, values }: ReadFamily): string[] {
+  const isCounter = type === "counter" && name.endsWith(TOTAL);
+  const familyName = isCounter ? name.slice(0, -TOTAL.length) : name;
+  const takesExemplars = isCounter || type === "histogram";
+  return [
+    `# HELP ${familyName} ${escaped(help)}`,
+    `# TYPE ${familyName} ${isCounter || type !== "counter" ? type : "unknown"}`,
+    ...values.map((series) => seriesLine(name, series, takesExemplars)),
+  ];
+}
+
+function seriesLine(
+  name: string,
+  { metricName = name, labels, value, exemplar }: ReadSeries,
+  takesExemplars: boolean,
+): string {
+  const line = `${metricName}${labelSet(labels)} ${number(value)}`;
+  if (!takesExemplars || exemplar === undefined || exemplar === null) return line;
+  const { labelSet: about = {}, value: observed, timestamp } = exemplar;
+  return `${line} # ${labelSet(about) || "{}"} ${number(observed)} ${timestamp}`;
+}
+
+function labelSet(labels: ReadSeries["labels"]): string {
+  const pairs = Object.entries(labels).flatMap(([key, value]) =>
+    value === undefined ? [] : [`${key}="${escaped(String(value))}"`],
+  );
+  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
+}
+
+function number(value: number): string {
+  if (Number.isFinite(value)) return String(value);
+  return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"');
 }

@@ -1,12 +1,13 @@
-import type { Duration } from "@tritonjs/protocol";
-import { keyList } from "../config/schema/key-list.js";
-import { CutLog } from "./cut-log.js";
-import { addTo, type ComputeTimes, type ExecutionTimes, zeroDuration } from "./duration.js";
-import { ErrorLog } from "./error-log.js";
-import { DurationHistogram } from "./latency/duration-histogram.js";
-import type { LatencyMetrics } from "./latency/latency-metrics.js";
-import type { LatencyWatch } from "./latency/latency-watch.js";
-import { ResponseLog } from "./response-statistics.js";
+import type { Duration, ErrorCode, ResponseStatistics, TritonError } from "@tritonjs/protocol";
+import { keyList } from "../config/option-names.js";
+import {
+  addTo,
+  type ComputeTimes,
+  DurationHistogram,
+  type ExecutionTimes,
+  zeroDuration,
+} from "./durations.js";
+import type { LatencyMetrics, LatencyWatch } from "./latency-metrics.js";
 
 /** Why a request failed: a label of the metrics. */
 export type FailureReason = "REJECTED" | "CANCELED" | "BACKEND" | "OTHER";
@@ -19,7 +20,7 @@ export const FAILURE_REASONS = keyList<Record<FailureReason, unknown>>({
 });
 
 /** Durations of the executions of one batch size. */
-export interface BatchStatistics {
+interface BatchStatistics {
   readonly computeInput: Duration;
   readonly computeInfer: Duration;
   readonly computeOutput: Duration;
@@ -145,5 +146,168 @@ export class ModelStatistics {
   recordFailure(reason: FailureReason, durationMs: number): void {
     this.failures[reason]++;
     addTo(this.fail, durationMs);
+  }
+}
+
+/**
+ * Why a batch has exactly its requests:
+ *
+ * | reason | |
+ * |---|---|
+ * | `SIZE` | it has the maximum size, or the next request would exceed it |
+ * | `PREFERRED` | it was cut at a preferred size |
+ * | `DELAY` | its oldest request has waited for the whole queue delay |
+ * | `SHAPE` | the next request has other shapes, another shape tensor, or another set of inputs |
+ * | `COST` | it has the maximum cost, or the next request would exceed it |
+ * | `POLICY` | adaptive batching decided that waiting does not pay |
+ * | `INSTANCE` | an instance took all requests that were available: no other request was waiting |
+ * | `FLUSH` | the model stops or unloads, so no request waits for others any more |
+ */
+export type CutReason = "SIZE" | "PREFERRED" | "DELAY" | "SHAPE" | "COST" | "POLICY" | "INSTANCE" | "FLUSH";
+
+export const CUT_REASONS = keyList<Record<CutReason, unknown>>({
+  SIZE: true,
+  PREFERRED: true,
+  DELAY: true,
+  SHAPE: true,
+  COST: true,
+  POLICY: true,
+  INSTANCE: true,
+  FLUSH: true,
+});
+
+/** One batch that an instance has taken. */
+export interface Cut {
+  readonly reason: CutReason;
+  /** Rows of the batch. */
+  readonly batchSize: number;
+}
+
+/** Number of recent batches that are kept one by one. */
+const REMEMBERED_CUTS = 16;
+
+/** Why batches were cut: a count for each reason, and the last batches. Counting a batch allocates nothing. */
+class CutLog {
+  readonly counts: Record<CutReason, number> = {
+    SIZE: 0,
+    PREFERRED: 0,
+    DELAY: 0,
+    SHAPE: 0,
+    COST: 0,
+    POLICY: 0,
+    INSTANCE: 0,
+    FLUSH: 0,
+  };
+  readonly #reasons: CutReason[] = new Array<CutReason>(REMEMBERED_CUTS).fill("SIZE");
+  readonly #batchSizes = new Uint32Array(REMEMBERED_CUTS);
+  #total = 0;
+
+  record(reason: CutReason, batchSize: number): void {
+    this.counts[reason]++;
+    const place = this.#total++ % REMEMBERED_CUTS;
+    this.#reasons[place] = reason;
+    this.#batchSizes[place] = batchSize;
+  }
+
+  /** The last batches, latest first. */
+  get recent(): Cut[] {
+    const cuts: Cut[] = [];
+    for (let i = this.#total - 1; i >= 0 && cuts.length < REMEMBERED_CUTS; i--) {
+      const place = i % REMEMBERED_CUTS;
+      cuts.push({ reason: this.#reasons[place]!, batchSize: this.#batchSizes[place]! });
+    }
+    return cuts;
+  }
+}
+
+/** Number of responses of one request that are counted, because a stream may have any number of them. */
+const KEPT_RESPONSES = 1024;
+
+/**
+ * Counters of the responses of a decoupled model, by the index of a response within its request. The time of a response
+ * starts at the previous one. The time of the first one starts when the model had its inputs.
+ */
+export class ResponseLog {
+  readonly byIndex: ResponseStatistics[] = [];
+
+  /** @param inferMs time until the model returned the response */
+  success(index: number, inferMs: number, outputMs: number): void {
+    const at = this.#at(index);
+    if (at === undefined) return;
+    addTo(at.computeInfer, inferMs);
+    addTo(at.computeOutput, outputMs);
+    addTo(at.success, inferMs + outputMs);
+  }
+
+  fail(index: number, inferMs: number): void {
+    const at = this.#at(index);
+    if (at === undefined) return;
+    addTo(at.computeInfer, inferMs);
+    addTo(at.fail, inferMs);
+  }
+
+  empty(index: number, inferMs: number): void {
+    const at = this.#at(index);
+    if (at === undefined) return;
+    addTo(at.computeInfer, inferMs);
+    addTo(at.emptyResponse, inferMs);
+  }
+
+  cancel(index: number, inferMs: number): void {
+    const at = this.#at(index);
+    if (at !== undefined) addTo(at.cancel, inferMs);
+  }
+
+  #at(index: number): ResponseStatistics | undefined {
+    if (index >= KEPT_RESPONSES) return undefined;
+    while (this.byIndex.length <= index) this.byIndex.push(noResponses());
+    return this.byIndex[index];
+  }
+}
+
+function noResponses(): ResponseStatistics {
+  return {
+    computeInfer: zeroDuration(),
+    computeOutput: zeroDuration(),
+    success: zeroDuration(),
+    fail: zeroDuration(),
+    emptyResponse: zeroDuration(),
+    cancel: zeroDuration(),
+  };
+}
+
+/** A failure of one or several requests of a model with the same text. */
+export interface FailureNote {
+  /** Wall time of the last of these failures, in milliseconds since 1970. */
+  readonly at: number;
+  readonly code: ErrorCode;
+  /** The error's message; long ones are cut to 500 characters. */
+  readonly message: string;
+  /** Failures in a row, or nearly so, with this code and message. */
+  readonly count: number;
+}
+
+/** Number of different failures that a model remembers. */
+const REMEMBERED_ERRORS = 16;
+
+const LONGEST_MESSAGE = 500;
+
+/** The last failures of a model, with their texts. Equal failures share an entry, so a flood of one hides no other. */
+export class ErrorLog {
+  #notes: FailureNote[] = [];
+
+  /** @param wallNow milliseconds since 1970 */
+  record({ code, message: whole }: TritonError, wallNow: number): void {
+    const message = whole.length > LONGEST_MESSAGE ? `${whole.slice(0, LONGEST_MESSAGE - 1)}…` : whole;
+    const same = this.#notes.findIndex((note) => note.message === message && note.code === code);
+    const count = same < 0 ? 1 : this.#notes[same]!.count + 1;
+    if (same >= 0) this.#notes.splice(same, 1);
+    else if (this.#notes.length === REMEMBERED_ERRORS) this.#notes.pop();
+    this.#notes.unshift({ at: Math.floor(wallNow), code, message, count });
+  }
+
+  /** The last failures, latest first; at most 16. */
+  get recent(): readonly FailureNote[] {
+    return [...this.#notes];
   }
 }

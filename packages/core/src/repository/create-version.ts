@@ -1,25 +1,19 @@
 import { join } from "node:path";
 import { type ModelConfig, type Tensor, TritonError } from "@tritonjs/protocol";
 import { findBackend } from "../backends/find-backend.js";
-import { AutoCompleteConfig } from "../config/complete/auto-complete-config.js";
-import { completeConfig } from "../config/complete/complete-config.js";
-import { completeInstanceGroups } from "../config/complete/instance-groups.js";
-import { initialStates } from "../config/options/initial-states.js";
-import type { Gpus } from "../config/placement/gpus.js";
-import { instanceGroupProblems } from "../config/placement/instance-groups.js";
-import { writePrototxt } from "../config/prototxt/write-prototxt.js";
-
-import { dataFilesOf } from "../files/data-file.js";
-import { assertInside } from "../files/path-containment.js";
+import { AutoCompleteConfig } from "../config/auto-complete-config.js";
+import { completeConfig } from "../config/complete-config.js";
+import type { Gpus } from "../config/gpus.js";
+import { completeInstanceGroups, instanceGroupProblems } from "../config/instance-groups.js";
+import { writePrototxt } from "../config/prototxt.js";
+import { initialStates } from "../config/sequence-batching.js";
 import type { Backend, BackendFactory, ModelDescription } from "../instance/backend.js";
-import type { ExecutorFactory } from "../model/create-instances.js";
-import type { ModelVersion } from "../model/model-version.js";
-import type { ModelVersionInit } from "../model/model-version-init.js";
-import type { Log } from "../observe/log/log.js";
-
-import { readLabels } from "./layout/read-labels.js";
-import type { PolledModel } from "./poll-model.js";
+import type { ExecutorFactory } from "../model/live-instances.js";
+import type { ModelVersion, ModelVersionInit } from "../model/model-version.js";
+import type { Log } from "../observe/log.js";
+import { assertInside, dataFilesOf, isInside, readSmallFile } from "../system/files.js";
 import type { BackendConfig } from "./repository-options.js";
+import type { PolledModel } from "./repository-poller.js";
 
 /** The known properties of a repository version before its creation. */
 export type RepositoryVersionInit = Pick<
@@ -223,3 +217,28 @@ const noExecutor: ExecutorFactory = ({ info }) => {
     `cannot create an instance of ensemble '${info.modelName}': only its steps have instances`,
   );
 };
+
+/**
+ * Reads the class names of each output that has a label file, one name on each line.
+ *
+ * @throws TritonError INVALID_ARG for a file outside the model's directory, INTERNAL for a file that cannot be read.
+ */
+async function readLabels(directory: string, config: ModelConfig): Promise<Map<string, readonly string[]>> {
+  const labels = new Map<string, readonly string[]>();
+  for (const { name, labelFilename } of config.output) {
+    if (labelFilename === "") continue;
+    const path = join(directory, labelFilename);
+    if (!isInside(directory, path)) {
+      throw new TritonError(
+        "INVALID_ARG",
+        `label_filename of output '${name}' of model '${config.name}': expected a path inside the model's directory, ` +
+          `got '${labelFilename}'`,
+        { reason: "PATH_NOT_ALLOWED" },
+      );
+    }
+    await assertInside(directory, path);
+    const text = new TextDecoder().decode(await readSmallFile(path));
+    labels.set(name, text.replace(/\r?\n$/, "").split(/\r?\n/));
+  }
+  return labels;
+}

@@ -1,22 +1,26 @@
 import { resolve } from "node:path";
-import { type ModelIndexEntry, statusText, TritonError } from "@tritonjs/protocol";
-import type { Clock, Timer } from "../clock/clock.js";
-
-import { RepositoryAgents } from "./agents/repository-agents.js";
-import { indexRows } from "./index-rows.js";
-
-import { OverrideDirectory } from "./layout/override-directory.js";
-import type { LoadParameters, UnloadParameters } from "./load-parameters.js";
-import { checkModelName } from "./model-id.js";
+import { type ModelConfig, type ModelIndexEntry, statusText, TritonError } from "@tritonjs/protocol";
+import type { Gpus } from "../config/gpus.js";
+import type { ModelVersion } from "../model/model-version.js";
+import type { ModelRegistry } from "../model/registry.js";
+import type { RegisteredVersion } from "../model/version-status.js";
+import type { Log } from "../observe/log.js";
+import type { Clock, Timer } from "../system/clock.js";
+import { openSources } from "./cloud-source.js";
+import type { RepositoryVersionInit } from "./create-version.js";
+import { checkModelName, compareIds, keyOf, type ModelId, type ModelKey } from "./dependencies.js";
+import { OverrideDirectory } from "./model-directory.js";
 import { type LoadedModel, type LoaderContext, ModelLoader } from "./model-loader.js";
-import { RepositoryChanges } from "./repository-changes.js";
-import { type RepositoryOptions, startupModels } from "./repository-options.js";
+import { RepositoryAgents } from "./repository-agents.js";
+import { RepositoryChanges, RepositoryState } from "./repository-changes.js";
+import {
+  type LoadParameters,
+  type RepositoryOptions,
+  startupModels,
+  type UnloadParameters,
+} from "./repository-options.js";
 import { RepositoryPoller } from "./repository-poller.js";
-import { RepositoryPresence } from "./repository-presence.js";
-import { RepositoryState } from "./repository-state.js";
-import { MappedSource } from "./sources/mapped-source.js";
-import { openSources } from "./sources/open-sources.js";
-import type { RepositorySource } from "./sources/repository-source.js";
+import { MappedSource, type RepositorySource } from "./repository-source.js";
 
 /**
  * Largest share by which a poll of remote storage comes early. A fifth spreads replicas over the whole interval within
@@ -25,7 +29,7 @@ import type { RepositorySource } from "./sources/repository-source.js";
 const POLL_JITTER = 0.2;
 
 /** The parts of the server that a repository needs. */
-export interface RepositoryContext extends Omit<LoaderContext, "loadThreadCount" | "retryCount"> {
+interface RepositoryContext extends Omit<LoaderContext, "loadThreadCount" | "retryCount"> {
   readonly clock: Clock;
   readonly options: RepositoryOptions;
 }
@@ -306,4 +310,197 @@ export class ModelRepository {
 function pollFailure(name: string, cause: unknown): TritonError {
   const text = `failed to load '${name}', failed to poll from model repository`;
   return new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause });
+}
+
+/** The parts of the server that a repository needs. */
+interface RepositoryParts {
+  readonly options: RepositoryOptions;
+  readonly registry: ModelRegistry;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly gpus: Gpus;
+}
+
+/** Creates the repository for the options. Without `modelRepository` it is empty. */
+export function createRepository(
+  { options, registry, log, clock, gpus }: RepositoryParts,
+  createModel: (own: RepositoryVersionInit) => ModelVersion,
+): ModelRepository {
+  return new ModelRepository({
+    options,
+    registry,
+    log,
+    clock,
+    gpus,
+    createModel,
+    backends: options.backends ?? {},
+    backendDirectory: options.backendDirectory,
+    backendConfig: options.backendConfig ?? {},
+    autoComplete: !(options.disableAutoCompleteConfig ?? false),
+    memberLabels: (config) => memberLabels(config, registry),
+  });
+}
+
+/** Class names of an ensemble's outputs, from the models that make the outputs. */
+function memberLabels(config: ModelConfig, registry: ModelRegistry): Map<string, readonly string[]> {
+  const labels = new Map<string, readonly string[]>();
+  for (const step of config.ensembleScheduling?.step ?? []) {
+    const version = step.modelVersion === -1 ? "" : String(step.modelVersion);
+    const member = registry.findMember(step.modelName, version, step.modelNamespace);
+    for (const [output, tensor] of Object.entries(step.outputMap)) {
+      const names = member.labels.get(output);
+      if (names !== undefined) labels.set(tensor, names);
+    }
+  }
+  return labels;
+}
+
+/** The reasons are already in the log, one line for each model. */
+const NOT_ALL = "failed to load all models";
+
+/** Loads the models of the repository at the start, in the background. */
+export class StartUp {
+  /** True until the start has ended, with success or not. */
+  underWay = true;
+  /** Whether the start failed before any model could be polled. The server then runs, but is never ready. */
+  failed = false;
+  /** Resolves when the start has ended. */
+  readonly over: Promise<void>;
+  readonly #exitOnError: boolean;
+  readonly #log: Log;
+  #awaited = false;
+  #error: TritonError | undefined;
+
+  constructor(repository: ModelRepository, { exitOnError = true }: RepositoryOptions, log: Log) {
+    this.#exitOnError = exitOnError;
+    this.#log = log;
+    this.over = this.#run(repository);
+  }
+
+  /** Resolves when the start succeeds, or when its failure is allowed. @throws TritonError that names all failures */
+  async succeeded(): Promise<void> {
+    this.#awaited = true;
+    await this.over;
+    if (this.#error !== undefined && this.#exitOnError) throw this.#error;
+  }
+
+  async #run(repository: ModelRepository): Promise<void> {
+    try {
+      // The program may bind models next that are members of ensembles in the repository.
+      await Promise.resolve();
+      const failures = await repository.start();
+      if (failures.length > 0) {
+        const text = `${NOT_ALL}\n${failures.join("\n")}`;
+        this.#error = new TritonError("INTERNAL", text, { reason: "STARTUP_FAILED" });
+        // As in Triton, a server that continues says so.
+        if (!this.#exitOnError) this.#log.error(`Internal: ${NOT_ALL}`);
+      }
+    } catch (error) {
+      this.#error = TritonError.from(error);
+      this.failed = true;
+      // Callers that wait get the error. A program that closes during the start has no interest in it.
+      const isTold = this.#exitOnError && this.#awaited;
+      if (!isTold && this.#error.reason !== "SERVER_STOPPING") this.#log.error(statusText(error));
+    } finally {
+      this.underWay = false;
+    }
+  }
+}
+
+/** Time between two checks of the directories, so that readiness probes cost nothing. */
+const LOOK_EVERY_MS = 10_000;
+
+/**
+ * Warns once when the directory of a repository is missing. The loaded models stay in service, but a restart or a load
+ * would fail.
+ */
+class RepositoryPresence {
+  readonly #repositories: readonly RepositorySource[];
+  readonly #log: Log;
+  readonly #clock: Clock;
+  readonly #gone = new Set<RepositorySource>();
+  #lookedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(repositories: readonly RepositorySource[], log: Log, clock: Clock) {
+    this.#repositories = repositories.filter(({ isRemote }) => !isRemote);
+    this.#log = log;
+    this.#clock = clock;
+  }
+
+  /** Checks in the background, unless a recent check is still valid. */
+  look(): void {
+    const now = this.#clock.now();
+    if (this.#repositories.length === 0 || now - this.#lookedAt < LOOK_EVERY_MS) return;
+    this.#lookedAt = now;
+    for (const repository of this.#repositories) void this.#lookAt(repository);
+  }
+
+  async #lookAt(repository: RepositorySource): Promise<void> {
+    try {
+      await repository.check();
+      this.#gone.delete(repository);
+    } catch (error) {
+      if (this.#gone.has(repository)) return;
+      this.#gone.add(repository);
+      const { message } = TritonError.from(error);
+      this.#log.warning(
+        `${message}: its loaded models stay in service, but none of its models can be loaded`,
+      );
+    }
+  }
+}
+
+/** The source of the index. */
+interface IndexSource {
+  readonly repositories: readonly RepositorySource[];
+  readonly namespacing: boolean;
+  readonly registry: ModelRegistry;
+  /** Why models without any version are unavailable. */
+  readonly problemOf: (key: ModelKey) => string | undefined;
+}
+
+/**
+ * The repository index. It has the models in the directories of the repositories and the models that the program binds,
+ * with their present and past versions. A model that two repositories have is unavailable.
+ */
+async function indexRows(onlyReady: boolean, source: IndexSource): Promise<ModelIndexEntry[]> {
+  const { registry } = source;
+  const { ids, duplicates } = await modelsIn(source);
+  return [...ids]
+    .sort(([, a], [, b]) => compareIds(a, b))
+    .flatMap(([key, { name, namespace }]) => {
+      if (duplicates.has(key)) {
+        return [{ name, state: "UNAVAILABLE", reason: "model appears in two or more repositories" }];
+      }
+      const versions = registry.versions(name, namespace);
+      const reason = source.problemOf(key);
+      if (versions.length === 0 && !onlyReady) {
+        return [reason === undefined ? { name } : { name, state: "UNAVAILABLE", reason }];
+      }
+      return versions.filter(({ state }) => !onlyReady || state === "READY").map(rowOf);
+    });
+}
+
+async function modelsIn({ repositories, namespacing, registry }: IndexSource) {
+  const ids = new Map<ModelKey, ModelId>();
+  const duplicates = new Set<ModelKey>();
+  const listed = await Promise.all(repositories.map((repository) => repository.listed()));
+  for (const [i, { path }] of repositories.entries()) {
+    for (const name of listed[i]!) {
+      const id = { namespace: namespacing ? path : "", name };
+      const key = keyOf(id);
+      if (ids.has(key)) duplicates.add(key);
+      ids.set(key, id);
+    }
+  }
+  for (const { name } of registry.bound()) {
+    const id = { namespace: "", name };
+    duplicates.delete(keyOf(id));
+    ids.set(keyOf(id), id);
+  }
+  return { ids, duplicates };
+}
+
+function rowOf({ name, version, state, reason }: RegisteredVersion): ModelIndexEntry {
+  return { name, version: String(version), state, ...(reason === "" ? {} : { reason }) };
 }

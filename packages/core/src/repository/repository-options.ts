@@ -1,6 +1,5 @@
-import { TritonError } from "@tritonjs/protocol";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { BackendFactory } from "../instance/backend.js";
-import type { RepositoryAgent } from "./agents/repository-agent.js";
 
 /** When models of a repository load and unload: at the start only, when their directories change, or on request. */
 export type ModelControlMode = "none" | "poll" | "explicit";
@@ -73,3 +72,57 @@ export function startupModels({
     { reason: "INVALID_OPTION" },
   );
 }
+
+/** Parameters of a load that replace the contents of the model's directory. */
+export interface LoadParameters {
+  /** The configuration in JSON, instead of `config.pbtxt`. */
+  readonly config?: string | undefined;
+  /**
+   * The files of the model by their paths in its directory (`1/model.onnx`), instead of all files on disk. Requires
+   * `config`.
+   */
+  readonly files?: ReadonlyMap<string, Uint8Array> | undefined;
+}
+
+/** Parameters of an unload. */
+export interface UnloadParameters {
+  /**
+   * Also unload the models that the model is made of, unless another model needs them or they were loaded by their own
+   * names.
+   */
+  readonly unloadDependents?: boolean | undefined;
+}
+
+/** Events of a model: it is about to load; it has loaded, or failed to load; it is about to unload; it has unloaded. */
+export type RepositoryAgentAction = "LOAD" | "LOAD_COMPLETE" | "LOAD_FAIL" | "UNLOAD" | "UNLOAD_COMPLETE";
+
+/** A model as a repository agent sees it. */
+export interface RepositoryAgentModel {
+  readonly modelName: string;
+  /** Directory of the model: in its repository, or the replacement that the previous agent made. */
+  readonly location: string;
+  /** The configuration as written in that directory. */
+  readonly config: ModelConfig;
+  /** Parameters of the agent from the configuration. */
+  readonly parameters: Readonly<Record<string, string>>;
+  /**
+   * Makes an empty directory, from which the model is loaded instead. The directory is removed when the model has
+   * unloaded. Only for the action LOAD.
+   */
+  replaceLocation(): Promise<string>;
+}
+
+/**
+ * Handles events of models whose configuration names it in `model_repository_agents`. An error that it throws at LOAD
+ * prevents the load and becomes its reason. Errors at later events are logged.
+ *
+ * @example
+ * ```ts
+ * const announce: RepositoryAgent = (action, { modelName }) => bus.emit("model", { action, modelName });
+ * new Triton({ modelRepository: "./models", repositoryAgents: { announce } });
+ * ```
+ */
+export type RepositoryAgent = (
+  action: RepositoryAgentAction,
+  model: RepositoryAgentModel,
+) => void | Promise<void>;

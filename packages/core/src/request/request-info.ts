@@ -1,5 +1,4 @@
 import type { Parameters } from "@tritonjs/protocol";
-import type { SequenceInfo, SequencePlace } from "./sequence-info.js";
 
 /** Properties of one request without its tensors. */
 export interface RequestInfo extends SequencePlace {
@@ -40,5 +39,67 @@ export function requestInfo(request: RequestInfo): RequestInfo {
     requestedOutputs: request.requestedOutputs,
     batchSize: request.batchSize,
     ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
+  };
+}
+
+/**
+ * One sequence, from its START to its END. All its requests share the same object, so it can be the key of the state
+ * that a model keeps for the sequence.
+ */
+export interface SequenceInfo {
+  readonly correlationId: bigint | string;
+  /** Slot of the instance that the sequence holds. */
+  readonly slot: number;
+}
+
+/** The sequence that a request belongs to, and the position of the request in it. */
+export interface SequencePlace {
+  readonly correlationId: bigint | string | undefined;
+  readonly sequenceStart: boolean;
+  readonly sequenceEnd: boolean;
+}
+
+/** Reason why a sequence ended without its END. */
+export type EvictionReason = "idle" | "restarted" | "cancelled" | "failed" | "stopped";
+
+/** Is called for a sequence that ended without its END, once the model has seen its last request. */
+export type EvictionListener = (sequence: SequenceInfo, reason: EvictionReason) => void;
+
+/**
+ * Keeps state for each sequence of a callback, from its START to its END. The state is made at the first access, and
+ * dropped with the sequence. It works in a worker too, where each instance keeps the states of its own sequences.
+ *
+ * @param create makes the state of a new sequence
+ * @returns the state of a sequence; a fresh one for a null request, which has no sequence
+ *
+ * @example
+ * ```ts
+ * const totals = sequenceState(() => ({ sum: 0 }));
+ * triton.bind({
+ *   modelName: "accumulate",
+ *   inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
+ *   outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+ *   inferFunc: (requests) =>
+ *     requests.map(({ inputs, sequence }) => {
+ *       const total = totals(sequence);
+ *       total.sum += inputs.x.data[0];
+ *       return { y: [[total.sum]] };
+ *     }),
+ *   config: { sequence: {} },
+ * });
+ * ```
+ */
+export function sequenceState<T>(
+  create: (sequence: SequenceInfo | undefined) => T,
+): (sequence: SequenceInfo | undefined) => T {
+  const states = new WeakMap<SequenceInfo, { readonly state: T }>();
+  return (sequence) => {
+    if (sequence === undefined) return create(undefined);
+    let entry = states.get(sequence);
+    if (entry === undefined) {
+      entry = { state: create(sequence) };
+      states.set(sequence, entry);
+    }
+    return entry.state;
   };
 }

@@ -4,11 +4,9 @@ import {
   queueFullError,
   timeoutError,
 } from "@tritonjs/protocol";
-import type { DeadlineQueue } from "../clock/deadline-queue.js";
-
-import type { PendingRequest } from "../request/pending-request.js";
-import { freePlacesOf, isBounded, levelOf, placesLeft, policyOf } from "./queue-limits.js";
-import { type QueueTotals, RequestQueue } from "./request-queue.js";
+import { defaultQueuePolicy } from "../config/defaults.js";
+import type { PendingRequest, RequestHolder } from "../request/inference-request.js";
+import type { DeadlineQueue } from "../system/clock.js";
 
 /** Waiting requests in the order in which they run, as batches are formed from them. */
 export interface QueuedRequestView {
@@ -240,4 +238,149 @@ function queueTimeoutMicroseconds(policy: ModelQueuePolicy, request: PendingRequ
   const own = allowTimeoutOverride ? request.queueTimeoutMicroseconds : 0;
   if (own === 0) return byDefault;
   return byDefault === 0 ? own : Math.min(own, byDefault);
+}
+
+/** The level of requests with this priority; 0 for a queue without levels. */
+function levelOf({ priorityLevels, defaultPriorityLevel }: ModelDynamicBatching, priority: number): number {
+  if (priorityLevels === 0) return 0;
+  return priority >= 1 && priority <= priorityLevels ? priority : defaultPriorityLevel;
+}
+
+/** The queue policy of a level. */
+function policyOf(batching: ModelDynamicBatching, level: number): ModelQueuePolicy {
+  return batching.priorityQueuePolicy[level] ?? batching.defaultQueuePolicy ?? defaultQueuePolicy();
+}
+
+/** True if a policy of the queue limits the number of waiting requests. Most queues have no limit. */
+function isBounded({ defaultQueuePolicy: byDefault, priorityQueuePolicy }: ModelDynamicBatching): boolean {
+  const policies = [...Object.values(priorityQueuePolicy), ...(byDefault === undefined ? [] : [byDefault])];
+  return policies.some(({ maxQueueSize }) => maxQueueSize > 0);
+}
+
+/** Number of requests that a level has room for; infinite without a limit. */
+function placesLeft({ maxQueueSize }: ModelQueuePolicy, size: number): number {
+  return maxQueueSize > 0 ? Math.max(0, maxQueueSize - size) : Number.POSITIVE_INFINITY;
+}
+
+/**
+ * Number of requests that the level of this priority has room for; without a priority, that the level with the most
+ * room has.
+ *
+ * @param sizeOf returns the number of waiting requests of a level
+ */
+export function freePlacesOf(
+  batching: ModelDynamicBatching,
+  sizeOf: (level: number) => number,
+  priority?: number,
+): number {
+  const placesOf = (level: number) => placesLeft(policyOf(batching, level), sizeOf(level));
+  if (priority !== undefined) return placesOf(levelOf(batching, priority));
+  const { priorityLevels } = batching;
+  let most = 0;
+  for (let level = Math.min(1, priorityLevels); level <= priorityLevels; level++) {
+    most = Math.max(most, placesOf(level));
+  }
+  return most;
+}
+
+/** Totals that several queues share. */
+export interface QueueTotals {
+  /** Waiting requests. */
+  size: number;
+  /** Rows of all waiting requests. */
+  rows: number;
+}
+
+/**
+ * Requests in order of arrival: a doubly linked list through the requests themselves. A cancelled request leaves in
+ * O(1) from any position.
+ */
+export class RequestQueue implements RequestHolder<PendingRequest> {
+  #head: PendingRequest | undefined;
+  #tail: PendingRequest | undefined;
+  #size = 0;
+  readonly #totals: readonly QueueTotals[];
+
+  /** @param totals totals to update besides the queue's own size */
+  constructor(...totals: readonly QueueTotals[]) {
+    this.#totals = totals;
+  }
+
+  /** Waiting requests. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The request that has waited longest. */
+  get head(): PendingRequest | undefined {
+    return this.#head;
+  }
+
+  push(request: PendingRequest): void {
+    request.previous = this.#tail;
+    request.next = undefined;
+    if (this.#tail === undefined) this.#head = request;
+    else this.#tail.next = request;
+    this.#tail = request;
+    this.#size++;
+    for (const totals of this.#totals) {
+      totals.size++;
+      totals.rows += request.rows;
+    }
+    request.holder = this;
+  }
+
+  remove(request: PendingRequest): void {
+    if (request.previous === undefined) this.#head = request.next;
+    else request.previous.next = request.next;
+    if (request.next === undefined) this.#tail = request.previous;
+    else request.next.previous = request.previous;
+    request.next = undefined;
+    request.previous = undefined;
+    request.holder = undefined;
+    request.queueDeadline?.cancel();
+    request.queueDeadline = undefined;
+    this.#size--;
+    for (const totals of this.#totals) {
+      totals.size--;
+      totals.rows -= request.rows;
+    }
+  }
+}
+
+/** A binary heap ordered by `compare`. Adding and taking are O(log n). */
+export class Heap<T> {
+  readonly #items: T[] = [];
+
+  /** @param compare negative if `a` is to be taken before `b` */
+  constructor(private readonly compare: (a: T, b: T) => number) {}
+
+  add(item: T): void {
+    const items = this.#items;
+    let at = items.push(item) - 1;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (this.compare(items[parent]!, item) <= 0) break;
+      items[at] = items[parent]!;
+      at = parent;
+    }
+    items[at] = item;
+  }
+
+  /** Takes the first item; undefined if the heap is empty. */
+  take(): T | undefined {
+    const items = this.#items;
+    const first = items[0];
+    const last = items.pop();
+    if (last === undefined || items.length === 0) return first;
+    let at = 0;
+    for (let child = 1; child < items.length; child = 2 * at + 1) {
+      if (child + 1 < items.length && this.compare(items[child + 1]!, items[child]!) < 0) child++;
+      if (this.compare(items[child]!, last) >= 0) break;
+      items[at] = items[child]!;
+      at = child;
+    }
+    items[at] = last;
+    return first;
+  }
 }

@@ -1,5 +1,7 @@
-import type { TritonError } from "@tritonjs/protocol";
-import type { PendingRequest } from "../request/pending-request.js";
+import { TritonError } from "@tritonjs/protocol";
+import { Payload } from "../batch/payload.js";
+import type { InstanceGroup } from "../instance/instance-group.js";
+import type { PendingRequest } from "../request/inference-request.js";
 import type { LevelStatus } from "./priority-queue.js";
 
 /** Sequences of a model, by where they are. */
@@ -35,4 +37,74 @@ export interface Scheduler {
   stop(): void;
   /** Fails every waiting request. */
   failQueued(error: TritonError): void;
+}
+
+/** Triton's default scheduler: each request is a payload of its own, in order of arrival. */
+export class DirectScheduler implements Scheduler {
+  readonly queuedCount = 0;
+  readonly #instances: InstanceGroup;
+  #stopped = false;
+
+  constructor(instances: InstanceGroup) {
+    this.#instances = instances;
+  }
+
+  enqueue(request: PendingRequest): void {
+    if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
+    const payload = new Payload();
+    payload.saturated = true;
+    payload.complete = true;
+    payload.add(request);
+    this.#instances.enqueue(payload);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  failQueued(error: TritonError): void {
+    this.#instances.failQueued(error);
+  }
+}
+
+/** The error of a request that arrives after the scheduler was stopped. */
+export function stoppedError(request: PendingRequest): TritonError {
+  return new TritonError(
+    "UNAVAILABLE",
+    `${request.logPrefix}Server is stopping, scheduler for model has stopped accepting new inference requests`,
+    { reason: "SERVER_STOPPING" },
+  );
+}
+
+/**
+ * True for a request that other work waits for. It is accepted even while the server stops, so that the work can
+ * finish.
+ */
+export function isPartOfWork(request: PendingRequest): boolean {
+  return request.callers.length > 0;
+}
+
+/**
+ * Holds a scheduler back, once, until a number of requests have arrived: a hold for tests. As in Triton, requests that
+ * are cancelled or expire meanwhile count as arrived.
+ */
+export class ArrivalHold {
+  #missing: number;
+
+  /** @param count requests to wait for; 0 for no hold */
+  constructor(count: number) {
+    this.#missing = count;
+  }
+
+  get isOver(): boolean {
+    return this.#missing <= 0;
+  }
+
+  arrived(): void {
+    this.#missing--;
+  }
+
+  end(): void {
+    this.#missing = 0;
+  }
 }

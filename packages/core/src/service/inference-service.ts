@@ -5,22 +5,17 @@ import type {
   ModelStatisticsReport,
   ServerMetadata,
 } from "@tritonjs/protocol";
-
-import type { QueueSnapshot } from "../model/queue-snapshot.js";
-import type { Log } from "../observe/log/log.js";
+import type { QueueSnapshot } from "../model/version-status.js";
+import type { Log } from "../observe/log.js";
 import type { MetricsText } from "../observe/metrics-page.js";
-import type { Tracing } from "../observe/trace/tracing.js";
-
-import type { LoadParameters, UnloadParameters } from "../repository/load-parameters.js";
-import type { InferInit, ResponseHandler } from "../request/inference-request-init.js";
-import type { RequestHandle } from "../request/request-handle.js";
-import type { RequestMemory } from "../request-memory/request-memory.js";
+import type { Tracing } from "../observe/tracing.js";
+import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
+import type { InferInit, RequestHandle, ResponseHandler } from "../request/inference-request.js";
+import type { RequestMemory } from "../request/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
-import type { Authentication } from "./authentication.js";
-import type { ServerInspector } from "./inspect/server-inspector.js";
-import type { LoadReport } from "./load-report.js";
-import type { ModelReadiness } from "./model-readiness.js";
-import type { AllowedHosts, Restrictions } from "./restrictions.js";
+import type { AllowedHosts, Authentication, Restrictions } from "./access-control.js";
+import type { LoadReport, ModelReadiness } from "./model-reports.js";
+import type { ServerInspector } from "./server-inspector.js";
 import type { ServiceChange } from "./service-watch.js";
 
 /** The properties of a ready model version that decoders use. */

@@ -6,42 +6,41 @@ import {
   type ServerMetadata,
   TritonError,
 } from "@tritonjs/protocol";
-import { realClock } from "../clock/clock.js";
-import { modelMetadata } from "../config/schema/metadata-of-config.js";
+import { modelMetadata } from "../config/model-metadata.js";
 import type { ModelVersion } from "../model/model-version.js";
-import { parseVersion } from "../model/parse-version.js";
-import type { QueueSnapshot } from "../model/queue-snapshot.js";
+import { parseVersion } from "../model/pick-version.js";
 import type { ModelRegistry } from "../model/registry.js";
-import type { Log } from "../observe/log/log.js";
+import type { QueueSnapshot } from "../model/version-status.js";
+import type { Log } from "../observe/log.js";
 import type { MetricsPage, MetricsText } from "../observe/metrics-page.js";
-import type { Tracing } from "../observe/trace/tracing.js";
-
-import type { LoadParameters, UnloadParameters } from "../repository/load-parameters.js";
-import type { ModelRepository } from "../repository/model-repository.js";
-import type { StartUp } from "../repository/start-up.js";
-import type { RequestMemory } from "../request-memory/request-memory.js";
+import type { Tracing } from "../observe/tracing.js";
+import type { ModelRepository, StartUp } from "../repository/model-repository.js";
+import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
+import type { RequestMemory } from "../request/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
-import type { Authentication } from "./authentication.js";
+import { realClock } from "../system/clock.js";
+import type { AllowedHosts, Authentication, Restrictions } from "./access-control.js";
+import { PinnedVersion, type PinOwner, RefusalLine } from "./exchange.js";
 import type { InferenceService, MountedFrontend, PinnedModel } from "./inference-service.js";
-import type { ServerInspector } from "./inspect/server-inspector.js";
-import { type LoadReport, loadReportOf } from "./load-report.js";
-import { type ModelReadiness, modelReadiness, saysReady } from "./model-readiness.js";
-import { PinnedVersion, type PinOwner } from "./pinned-version.js";
-import { RefusalLine } from "./refusal-line.js";
-import type { AllowedHosts, Restrictions } from "./restrictions.js";
-import { serverExtensions } from "./server-extensions.js";
+import {
+  type LoadReport,
+  loadReportOf,
+  type ModelReadiness,
+  modelReadiness,
+  reportReady,
+  saysReady,
+} from "./model-reports.js";
+import type { ServerInspector } from "./server-inspector.js";
 import { type ServiceChange, ServiceWatch } from "./service-watch.js";
 
-import { reportReady } from "./statistics-report.js";
-
 /** Name and version of the server in its metadata. */
-export interface ServerIdentity {
+interface ServerIdentity {
   readonly id: string;
   readonly version: string;
 }
 
 /** The parts of the service. */
-export interface ServiceParts {
+interface ServiceParts {
   readonly registry: ModelRegistry;
   readonly repository: ModelRepository;
   readonly startUp: Pick<StartUp, "underWay" | "failed" | "over">;
@@ -309,3 +308,26 @@ export class LocalService implements InferenceService {
     return this.#registry.ready(name).map((model) => model.version);
   }
 }
+
+/** The protocol extensions that the service offers, in Triton's order. */
+function serverExtensions(allowsSharedMemory: boolean, traces: boolean): string[] {
+  return EXTENSIONS.filter(
+    (name) => (allowsSharedMemory || !name.endsWith("_shared_memory")) && (traces || name !== "trace"),
+  );
+}
+
+const EXTENSIONS = [
+  "classification",
+  "sequence",
+  "model_repository",
+  "model_repository(unload_dependents)",
+  "schedule_policy",
+  "model_configuration",
+  "system_shared_memory",
+  "cuda_shared_memory",
+  "binary_tensor_data",
+  "parameters",
+  "statistics",
+  "trace",
+  "logging",
+];

@@ -1,8 +1,8 @@
 import type { ModelConfig } from "@tritonjs/protocol";
 import { ModelVersion } from "../model/model-version.js";
-import type { RegisteredVersion } from "../model/registered-version.js";
 import type { ModelRegistry } from "../model/registry.js";
-import type { LogSettings } from "../observe/log/log.js";
+import type { RegisteredVersion } from "../model/version-status.js";
+import type { LogSettings } from "../observe/log.js";
 import type { WatchedRegion } from "../shared-memory/shared-memory.js";
 
 /** A version of a model, as a copy of the service in another thread knows it. All of it can be cloned. */

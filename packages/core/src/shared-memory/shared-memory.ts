@@ -1,8 +1,139 @@
 import { TritonError } from "@tritonjs/protocol";
-import { loadPosix, type Posix } from "./posix.js";
-import { RegionUsers } from "./region-users.js";
-import { RegisteredRegion, type RegisteredSystemRegion, type RequestedRange } from "./registered-region.js";
-import { sharedObject } from "./shared-object.js";
+import { loadPosix, type Posix, type SharedObject, sharedObject } from "./shared-object.js";
+
+/** Word of a region whose object is closed. */
+const CLOSED = -1;
+/** Set while a region is to be closed after its last user. The bits below it count the users. */
+const AWAITS_END = 1 << 30;
+
+/**
+ * Counts the requests that use a region, in one word of memory that all threads of the process share. The thread that
+ * owns the region closes it. So no thread reads a descriptor that is closed or belongs to another file by now.
+ */
+export class RegionUsers {
+  readonly #words: Int32Array;
+  readonly #index: number;
+
+  constructor(words: Int32Array, index: number) {
+    this.#words = words;
+    this.#index = index;
+  }
+
+  /** Starts over for another region. */
+  reset(): void {
+    Atomics.store(this.#words, this.#index, 0);
+  }
+
+  /** True for a region that is to be closed and has no users. */
+  get awaitsEnd(): boolean {
+    return Atomics.load(this.#words, this.#index) === AWAITS_END;
+  }
+
+  /** Adds a user. Returns false if the region is closed. */
+  add(): boolean {
+    for (;;) {
+      const word = Atomics.load(this.#words, this.#index);
+      if (word === CLOSED) return false;
+      if (Atomics.compareExchange(this.#words, this.#index, word, word + 1) === word) return true;
+    }
+  }
+
+  /** Removes a user. Returns true if it was the last one of a region that is to be closed. */
+  remove(): boolean {
+    return Atomics.sub(this.#words, this.#index, 1) - 1 === AWAITS_END;
+  }
+
+  /** Ends the region. Returns false while it has users; the last `remove` then returns true. */
+  close(): boolean {
+    Atomics.or(this.#words, this.#index, AWAITS_END);
+    return Atomics.compareExchange(this.#words, this.#index, AWAITS_END, CLOSED) === AWAITS_END;
+  }
+}
+
+/** The place of a tensor as a request gives it, in unsigned 64-bit numbers. */
+export interface RequestedRange {
+  /** Name of a registered region. */
+  readonly region: string;
+  /** Start of the tensor in the region, in bytes. */
+  readonly offset: number | bigint;
+  readonly byteSize: number | bigint;
+}
+
+/** A registered region as clients see it. */
+export interface RegisteredSystemRegion {
+  readonly name: string;
+  /** Key of the shared memory object: `/my_region`. */
+  readonly key: string;
+  /** Start of the region in the object, in bytes. */
+  readonly offset: number;
+  readonly byteSize: number;
+}
+
+/** A part of a shared memory object that a client has registered, with a count of the requests that use it. */
+export class RegisteredRegion {
+  readonly #object: SharedObject;
+  readonly #users: RegionUsers;
+
+  constructor(
+    readonly status: RegisteredSystemRegion,
+    object: SharedObject,
+    users: RegionUsers,
+  ) {
+    this.#object = object;
+    this.#users = users;
+  }
+
+  /** Counts a request that uses the region. Returns false if the region is closed. */
+  use(): boolean {
+    return this.#users.add();
+  }
+
+  /** Returns true if the region was unregistered and this was its last request. */
+  endUse(): boolean {
+    return this.#users.remove();
+  }
+
+  /**
+   * Copies a range of the region.
+   *
+   * @throws TritonError INVALID_ARG when the object has become too small, INTERNAL when there is no memory for the
+   * copy.
+   */
+  read(offset: number, byteSize: number): Uint8Array {
+    const bytes = this.#allocate(byteSize);
+    if (!this.#object.read(this.status.offset + offset, bytes)) throw this.#outOfRange();
+    return bytes;
+  }
+
+  /** @throws TritonError INVALID_ARG when the object has become too small for the bytes, or has no memory for them. */
+  write(offset: number, bytes: Uint8Array): void {
+    if (!this.#object.write(this.status.offset + offset, bytes)) throw this.#outOfRange();
+  }
+
+  /** Closes the object. Returns false while requests use the region. */
+  close(): boolean {
+    const closed = this.#users.close();
+    if (closed) this.#object.close();
+    return closed;
+  }
+
+  #allocate(byteSize: number): Uint8Array {
+    try {
+      return new Uint8Array(Buffer.allocUnsafeSlow(byteSize).buffer);
+    } catch (cause) {
+      const what = `${byteSize} bytes from shared memory region '${this.status.name}'`;
+      throw new TritonError("INTERNAL", `unable to allocate memory for ${what}`, { cause });
+    }
+  }
+
+  #outOfRange(): TritonError {
+    return new TritonError(
+      "INVALID_ARG",
+      `Invalid offset + byte size for shared memory region: '${this.status.name}'`,
+      { reason: "INVALID_REGION" },
+    );
+  }
+}
 
 /** A region that a client wants to register, in unsigned 64-bit numbers. */
 export interface SystemRegionRequest {
@@ -281,5 +412,76 @@ function checkSharedMemoryKey(region: string, key: string): void {
         `prefix '${RESERVED_PREFIX}'`,
       { reason: "INVALID_REGION" },
     );
+  }
+}
+
+/** A range of a region that a request holds. */
+export class RegionRange {
+  readonly #region: RegisteredRegion;
+  readonly #offset: number;
+  readonly #byteSize: number;
+
+  constructor(region: RegisteredRegion, offset: number, byteSize: number) {
+    this.#region = region;
+    this.#offset = offset;
+    this.#byteSize = byteSize;
+  }
+
+  /**
+   * Copies the range, so that later changes by the client have no effect.
+   *
+   * @throws TritonError INVALID_ARG when the client has shrunk the memory object in the meantime.
+   */
+  read(): Uint8Array {
+    return this.#region.read(this.#offset, this.#byteSize);
+  }
+
+  /**
+   * Writes an output. The rest of the range stays unchanged.
+   *
+   * @throws TritonError INTERNAL for an output that is larger than the range, INVALID_ARG when the client has shrunk
+   * the memory object in the meantime.
+   */
+  put(output: string, bytes: Uint8Array): void {
+    if (bytes.byteLength > this.#byteSize) {
+      throw new TritonError(
+        "INTERNAL",
+        `shared memory size specified with the request for output '${output}' (${this.#byteSize} bytes) should be ` +
+          `at least ${bytes.byteLength} bytes to hold the results`,
+      );
+    }
+    this.#region.write(this.#offset, bytes);
+  }
+}
+
+/** The regions that one request uses. They stay until the request is done, even if they are unregistered before. */
+export class RequestRegions {
+  readonly #memory: SharedMemory;
+  #held: RegisteredRegion[] | undefined;
+
+  constructor(memory: SharedMemory) {
+    this.#memory = memory;
+  }
+
+  /**
+   * Holds the region of a tensor until {@link release}.
+   *
+   * @throws TritonError NOT_FOUND for an unknown region, INVALID_ARG for a range outside the region.
+   */
+  hold(range: RequestedRange): RegionRange {
+    let found = this.#memory.find(range);
+    // In a thread that does not own the region, it may be closed in between.
+    while (!found.region.use()) found = this.#memory.find(range);
+    this.#held ??= [];
+    this.#held.push(found.region);
+    return new RegionRange(found.region, found.offset, found.byteSize);
+  }
+
+  /** Releases the regions when the request is done. Calling it twice is harmless. */
+  release(): void {
+    const held = this.#held;
+    if (held === undefined) return;
+    this.#held = undefined;
+    for (const region of held) if (region.endUse()) this.#memory.settle(region);
   }
 }

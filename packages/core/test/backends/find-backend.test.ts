@@ -2,7 +2,7 @@ import { TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 import { findBackend } from "../../src/backends/find-backend.js";
-import { emptyConfig } from "../../src/config/schema/defaults.js";
+import { emptyConfig } from "../../src/config/defaults.js";
 import type { BackendFactory } from "../../src/instance/backend.js";
 
 const own: BackendFactory = () => {

@@ -1,8 +1,8 @@
 import type { ModelConfig, Tensor, TensorSpec } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
+import type { PaddingRules } from "../../src/batch/batch-layout.js";
 import { BatchLayout } from "../../src/batch/batch-layout.js";
-import type { Tensors } from "../../src/batch/merge-inputs.js";
-import type { PaddingRules } from "../../src/batch/padding-rules.js";
+import type { Tensors } from "../../src/batch/batch-tensors.js";
 
 import { modelConfig } from "../support/model-config.js";
 import { thrownText } from "../support/requests.js";

@@ -1,8 +1,7 @@
 import { DATA_TYPES, type DataType } from "@tritonjs/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mergeInputs, type Tensors } from "../../src/batch/merge-inputs.js";
-import { splitOutputs } from "../../src/batch/split-outputs.js";
+import { mergeInputs, splitOutputs, type Tensors } from "../../src/batch/batch-tensors.js";
 import { bits, fp32, tensors } from "../support/tensors.js";
 
 /** Requests with two inputs each, of one random row shape and random numbers of rows. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { cacheKey } from "../../src/cache/response-cache.js";
-import { PendingRequest } from "../../src/request/pending-request.js";
+import { PendingRequest } from "../../src/request/inference-request.js";
 
 /** Key of a request for a model with the outputs `y` and `z`. */
 function keyFor(requestedOutputs: readonly string[]): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { headerPattern } from "../../src/frontend/header-pattern/header-pattern.js";
+import { headerPattern } from "../../src/frontend/header-pattern.js";
 
 describe("a header pattern", () => {
   it.each<[pattern: string, names: readonly string[], others: readonly string[]]>([

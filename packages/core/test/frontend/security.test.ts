@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { AccessGate } from "../../src/frontend/access-gate.js";
 import { resolveSecurity } from "../../src/frontend/security.js";
-import { ENDPOINT_GROUPS } from "../../src/service/restrictions.js";
+import { AccessGate, ENDPOINT_GROUPS } from "../../src/service/access-control.js";
 
 const restricted = ["shared-memory", "model-repository", "statistics", "trace", "logging"];
 

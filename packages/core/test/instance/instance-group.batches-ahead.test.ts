@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { Payload } from "../../src/batch/payload.js";
-import { VirtualClock } from "../../src/clock/virtual-clock.js";
-import { planInstances } from "../../src/config/placement/instances.js";
-import type { Execution, ExecutionResult, Executor } from "../../src/instance/executor.js";
+import { planInstances } from "../../src/config/instance-groups.js";
+import type { Execution, ExecutionResult, Executor } from "../../src/instance/backend.js";
 import { InstanceGroup } from "../../src/instance/instance-group.js";
 import { ModelInstance } from "../../src/instance/model-instance.js";
-import { BatchesOfWorker } from "../../src/instance/worker/worker-batches.js";
 import { ModelStatistics } from "../../src/observe/statistics.js";
+import { VirtualClock } from "../../src/system/virtual-clock.js";
+import { BatchesOfWorker } from "../../src/worker/restarts.js";
 import { modelConfig } from "../support/model-config.js";
 import { queuedRequest } from "../support/requests.js";
 

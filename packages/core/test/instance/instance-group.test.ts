@@ -1,14 +1,13 @@
 import { type Tensor, TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { Payload } from "../../src/batch/payload.js";
-import { EqualInputsRule } from "../../src/batch/required-equal-inputs.js";
-import { VirtualClock } from "../../src/clock/virtual-clock.js";
-import { planInstances } from "../../src/config/placement/instances.js";
-import type { Execution, Executor } from "../../src/instance/executor.js";
+import { EqualInputsRule, Payload } from "../../src/batch/payload.js";
+import { planInstances } from "../../src/config/instance-groups.js";
+import type { Execution, Executor } from "../../src/instance/backend.js";
 import { InstanceGroup } from "../../src/instance/instance-group.js";
 import { ModelInstance } from "../../src/instance/model-instance.js";
 import { ModelStatistics } from "../../src/observe/statistics.js";
-import type { PendingRequest } from "../../src/request/pending-request.js";
+import type { PendingRequest } from "../../src/request/inference-request.js";
+import { VirtualClock } from "../../src/system/virtual-clock.js";
 
 import { modelConfig } from "../support/model-config.js";
 import { queuedRequest } from "../support/requests.js";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { LoopShare } from "../../src/instance/loop-share.js";
+import { LoopShare } from "../../src/instance/run-callable.js";
 
 /** A share whose clock and turns of the event loop the test moves. */
 function shareInTest() {

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { describe, expect, it } from "vitest";
-import { RequestView } from "../../src/instance/request-view.js";
-import type { RequestTrace } from "../../src/observe/trace/request-trace.js";
-import { PendingRequest } from "../../src/request/pending-request.js";
+import { RequestView } from "../../src/instance/callback-context.js";
+import type { RequestTrace } from "../../src/observe/request-trace.js";
+import { PendingRequest } from "../../src/request/inference-request.js";
 import { requestInfo } from "../../src/request/request-info.js";
 import { requestWith } from "../support/requests.js";
 import { ones } from "../support/tensors.js";

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from "node:v8";
 import { describe, expect, it } from "vitest";
-import { withSignal } from "../../src/instance/signal-source.js";
+import { withSignal } from "../../src/instance/callback-context.js";
 
 setFlagsFromString("--allow-natives-syntax");
 const haveSameHiddenClass = new Function("a", "b", "return %HaveSameMap(a, b)") as (

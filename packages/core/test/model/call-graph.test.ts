@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { CallGraph } from "../../src/model/call-graph.js";
+import { CallGraph } from "../../src/model/model-requests.js";
 import { thrownText } from "../support/requests.js";
 
 const busy = (key: string) => ({ key, hasRoom: false, mayCallItself: true });

@@ -1,7 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { InflightRequests } from "../../src/model/inflight-requests.js";
-import { PendingRequest } from "../../src/request/pending-request.js";
+import { InflightRequests } from "../../src/model/model-requests.js";
+import { PendingRequest } from "../../src/request/inference-request.js";
 
 const request = (id: string, told: string[] = []) =>
   new PendingRequest({ id, inputs: new Map() }, "m", () => told.push(id));

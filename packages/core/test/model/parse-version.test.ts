@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseVersion } from "../../src/model/parse-version.js";
+import { parseVersion } from "../../src/model/pick-version.js";
 import { ModelRegistry } from "../../src/model/registry.js";
 import { thrownText } from "../support/requests.js";
 

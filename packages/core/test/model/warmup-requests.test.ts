@@ -1,7 +1,7 @@
 import { type ModelWarmup, TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 
-import { warmupRequests } from "../../src/model/warmup-requests.js";
+import { warmupRequests } from "../../src/model/live-instances.js";
 import { modelConfig } from "../support/model-config.js";
 
 const config = modelConfig();

@@ -1,6 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 import { expect, it } from "vitest";
-import { ErrorLog } from "../../src/observe/error-log.js";
+import { ErrorLog } from "../../src/observe/statistics.js";
 
 it("keeps the last 16 different failures, and counts equal ones", () => {
   const log = new ErrorLog();

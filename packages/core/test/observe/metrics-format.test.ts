@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { metricsFormat } from "../../src/observe/metrics-format.js";
+import { metricsFormat } from "../../src/observe/metrics-page.js";
 
 describe("the format of the metrics page", () => {
   it.each([

@@ -1,10 +1,10 @@
 import { Counter } from "prom-client";
 import { describe, expect, it } from "vitest";
-import type { ExecutionTimes } from "../../src/observe/duration.js";
-import type { MeteredModel } from "../../src/observe/metrics.js";
+import type { ExecutionTimes } from "../../src/observe/durations.js";
 import { MetricsPage } from "../../src/observe/metrics-page.js";
+import type { MeteredModel } from "../../src/observe/model-families.js";
 import { ModelStatistics } from "../../src/observe/statistics.js";
-import { reportStatistics } from "../../src/service/statistics-report.js";
+import { reportStatistics } from "../../src/service/model-reports.js";
 
 const times: ExecutionTimes = { start: 10, inputEnd: 11, inferEnd: 14, end: 14.5 };
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Dependencies, type DependencyNode } from "../../src/repository/dependencies.js";
-import { keyOf } from "../../src/repository/model-id.js";
+import { Dependencies, type DependencyNode, keyOf } from "../../src/repository/dependencies.js";
 import { ensembleConfig } from "../support/repository-models.js";
 
 const key = (name: string) => keyOf({ namespace: "", name });

@@ -1,7 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import type { PendingRequest } from "../../src/request/pending-request.js";
-import type { RequestObserver } from "../../src/request/request-observer.js";
+import type { PendingRequest, RequestObserver } from "../../src/request/inference-request.js";
 import { outcomeText, requestWith } from "../support/requests.js";
 import { ones } from "../support/tensors.js";
 

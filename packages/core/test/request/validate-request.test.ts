@@ -1,7 +1,7 @@
 import { type DataType, type ModelConfig, Tensor, type TensorSpec, wireShape } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 
-import { RequestValidator } from "../../src/request/validate-request.js";
+import { RequestValidator } from "../../src/request/request-validator.js";
 
 import { modelConfig } from "../support/model-config.js";
 import { type RequestFields, requestWith, thrownText } from "../support/requests.js";

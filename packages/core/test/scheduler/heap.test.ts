@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Heap } from "../../src/scheduler/heap.js";
+import { Heap } from "../../src/scheduler/priority-queue.js";
 
 it("a heap returns the smallest item first, whatever the order of pushes and pops", () => {
   fc.assert(

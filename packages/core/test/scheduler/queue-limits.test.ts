@@ -1,7 +1,7 @@
 import type { ModelDynamicBatching } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { defaultQueuePolicy } from "../../src/config/schema/defaults.js";
-import { freePlacesOf } from "../../src/scheduler/queue-limits.js";
+import { defaultQueuePolicy } from "../../src/config/defaults.js";
+import { freePlacesOf } from "../../src/scheduler/priority-queue.js";
 
 const limited = (maxQueueSize: number) => ({ ...defaultQueuePolicy(), maxQueueSize });
 

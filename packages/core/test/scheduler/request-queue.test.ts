@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { PendingRequest } from "../../src/request/pending-request.js";
-import { RequestQueue } from "../../src/scheduler/request-queue.js";
+import type { PendingRequest } from "../../src/request/inference-request.js";
+import { RequestQueue } from "../../src/scheduler/priority-queue.js";
 import { queuedRequest } from "../support/requests.js";
 
 function waiting(queue: RequestQueue): PendingRequest[] {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { onTestFinished } from "vitest";
+import { SharedMemoryRegion } from "../../src/shared-memory/index.js";
 import { SharedMemory } from "../../src/shared-memory/shared-memory.js";
-import { SharedMemoryRegion } from "../../src/shared-memory/shared-memory-region.js";
 
 /** macOS allows the size of an object to be set only once. */
 export const cannotShrink = process.platform === "darwin";

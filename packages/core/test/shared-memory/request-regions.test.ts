@@ -1,7 +1,7 @@
 import { closeSync, ftruncateSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { loadPosix } from "../../src/shared-memory/posix.js";
-import { RequestRegions } from "../../src/shared-memory/request-regions.js";
+import { RequestRegions } from "../../src/shared-memory/shared-memory.js";
+import { loadPosix } from "../../src/shared-memory/shared-object.js";
 import { cannotShrink, openMemory, openRegion } from "./open-memory.js";
 
 const MAX_UINT64 = 2n ** 64n - 1n;

@@ -1,7 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { bindPosix, loadPosix } from "../../src/shared-memory/posix.js";
-import { RequestRegions } from "../../src/shared-memory/request-regions.js";
-import { SharedMemory } from "../../src/shared-memory/shared-memory.js";
+import { RequestRegions, SharedMemory } from "../../src/shared-memory/shared-memory.js";
+import { bindPosix, loadPosix } from "../../src/shared-memory/shared-object.js";
 import { openMemory, openRegion } from "./open-memory.js";
 
 const MAX_UINT64 = 2n ** 64n - 1n;

@@ -1,9 +1,14 @@
 import { ftruncateSync } from "node:fs";
 import { encodeBytes, Tensor } from "@tritonjs/protocol";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { loadPosix, type Posix } from "../../src/shared-memory/posix.js";
-import { SharedMemoryRegion } from "../../src/shared-memory/shared-memory-region.js";
-import { DescriptorObject, MappedObject, type SharedObject } from "../../src/shared-memory/shared-object.js";
+import { SharedMemoryRegion } from "../../src/shared-memory/index.js";
+import {
+  DescriptorObject,
+  loadPosix,
+  MappedObject,
+  type Posix,
+  type SharedObject,
+} from "../../src/shared-memory/shared-object.js";
 
 import { cannotShrink, openRegion, uniqueKey } from "./open-memory.js";
 

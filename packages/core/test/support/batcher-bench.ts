@@ -1,11 +1,9 @@
 import { type Tensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
-import { VirtualClock } from "../../src/clock/virtual-clock.js";
-import type { ModelOptions } from "../../src/config/options/model-options.js";
+import type { ModelOptions } from "../../src/config/model-options.js";
+import type { InferInit, RequestHandle } from "../../src/request/inference-request.js";
+import { VirtualClock } from "../../src/system/virtual-clock.js";
 
-import type { InferInit } from "../../src/request/inference-request-init.js";
-import type { RequestHandle } from "../../src/request/request-handle.js";
-
-import { Triton } from "../../src/triton.js";
+import { Triton } from "../../src/triton/triton.js";
 import { outcomeText } from "./requests.js";
 import { ones } from "./tensors.js";
 

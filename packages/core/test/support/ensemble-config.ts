@@ -1,6 +1,6 @@
 import type { ModelConfig, TensorSpec } from "@tritonjs/protocol";
-import type { EnsembleOptions, EnsembleStep } from "../../src/config/options/ensemble-options.js";
-import { resolveEnsemble } from "../../src/config/options/resolve-ensemble.js";
+import type { EnsembleOptions, EnsembleStep } from "../../src/config/ensemble.js";
+import { resolveEnsemble } from "../../src/config/ensemble.js";
 
 const tensor = (name: string): TensorSpec => ({ name, dtype: "FP32", shape: [1] });
 

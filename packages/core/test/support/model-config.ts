@@ -1,6 +1,6 @@
 import type { ModelConfig, TensorSpec } from "@tritonjs/protocol";
-import type { ModelOptions } from "../../src/config/options/model-options.js";
-import { resolveConfig } from "../../src/config/options/resolve-config.js";
+import type { ModelOptions } from "../../src/config/model-options.js";
+import { resolveConfig } from "../../src/config/resolve-config.js";
 
 /** Changes to a model `m` that takes `x` FP32 [2] and returns `y` FP32 [3], with batches of up to 4. */
 export interface ModelSketch {

@@ -7,9 +7,9 @@ import {
   isEnum,
   isMessage,
   type MessageSchema,
+  modelConfigSchema,
   type PlainMessage,
-} from "../../src/config/schema/field-schema.js";
-import { modelConfigSchema } from "../../src/config/schema/model-config-schema.js";
+} from "../../src/config/model-config-schema.js";
 
 /** Returns numbers in [0, 1), the same ones for the same seed. */
 export function randomSource(seed: number): () => number {

@@ -1,5 +1,5 @@
 import type { ModelConfig } from "@tritonjs/protocol";
-import { emptyModelConfig } from "../../src/config/schema/defaults.js";
+import { emptyModelConfig } from "../../src/config/defaults.js";
 
 /** An ensemble with a step for each member; a plain model if there are no members. */
 export function ensembleConfig(name: string, members: readonly string[]): ModelConfig {

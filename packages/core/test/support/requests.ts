@@ -1,7 +1,7 @@
 import { type Tensor, TritonError } from "@tritonjs/protocol";
-import type { InferInit, ResponseHandler } from "../../src/request/inference-request-init.js";
+import type { InferInit, ResponseHandler } from "../../src/request/inference-request.js";
+import { PendingRequest } from "../../src/request/inference-request.js";
 import type { InferenceResponse } from "../../src/request/inference-response.js";
-import { PendingRequest } from "../../src/request/pending-request.js";
 
 import { ones } from "./tensors.js";
 

@@ -1,18 +1,18 @@
 import { readFileSync } from "node:fs";
 import type { ModelConfig } from "@tritonjs/protocol";
-import { DeadlineQueue } from "../../src/clock/deadline-queue.js";
-import { VirtualClock } from "../../src/clock/virtual-clock.js";
-import { initialStates } from "../../src/config/options/initial-states.js";
-import { planInstances } from "../../src/config/placement/instances.js";
-import type { Execution, ExecutionResult, Executor } from "../../src/instance/executor.js";
+import { planInstances } from "../../src/config/instance-groups.js";
+import { initialStates } from "../../src/config/sequence-batching.js";
+import type { Execution, ExecutionResult, Executor } from "../../src/instance/backend.js";
 import { InstanceGroup } from "../../src/instance/instance-group.js";
 import { ModelInstance } from "../../src/instance/model-instance.js";
 import { ModelStatistics } from "../../src/observe/statistics.js";
-import type { PendingRequest } from "../../src/request/pending-request.js";
+import type { PendingRequest } from "../../src/request/inference-request.js";
 import {
   SequenceBatchScheduler,
   type SequenceSchedulerOptions,
-} from "../../src/scheduler/sequence-batch/sequence-batch-scheduler.js";
+} from "../../src/scheduler/sequence-batch-scheduler.js";
+import { DeadlineQueue } from "../../src/system/clock.js";
+import { VirtualClock } from "../../src/system/virtual-clock.js";
 import { modelConfig } from "./model-config.js";
 import { outcomeText, type RequestFields, requestWith, thrownText } from "./requests.js";
 import { ones } from "./tensors.js";

@@ -1,8 +1,7 @@
 import { DATA_TYPES, type DataType, type Tensor } from "@tritonjs/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cutTo, elementOf, padRows } from "../../src/tensor/pad.js";
-import { sliceRows } from "../../src/tensor/slice.js";
+import { cutTo, elementOf, padRows, sliceRows } from "../../src/tensor-rows.js";
 
 import { bits, fp32, tensors } from "../support/tensors.js";
 

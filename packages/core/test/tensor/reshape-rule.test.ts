@@ -1,8 +1,8 @@
 import { Tensor } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { emptyModelInput, emptyModelOutput } from "../../src/config/schema/defaults.js";
-import { reshapeRule } from "../../src/tensor/reshape-rule.js";
-import { Triton } from "../../src/triton.js";
+import { emptyModelInput, emptyModelOutput } from "../../src/config/defaults.js";
+import { reshapeRule } from "../../src/tensor-rows.js";
+import { Triton } from "../../src/triton/triton.js";
 
 const tensor = (shape: readonly number[]) =>
   Tensor.fromElements("FP32", shape, new Float32Array(shape.reduce((count, dim) => count * dim, 1)));

@@ -1,9 +1,9 @@
 import { status } from "@grpc/grpc-js";
 import { RequestRegions, SharedMemory } from "@tritonjs/core/frontend";
-import { decodeMessage, encodeMessage, inference } from "@tritonjs/grpc-messages";
 import { shapeToString } from "@tritonjs/protocol";
+import { decodeMessage, encodeMessage, inference } from "@tritonjs/protocol/grpc";
 import { describe, expect, test } from "vitest";
-import { decodeInputs } from "../../src/decode/infer-inputs.js";
+import { decodeInputs } from "../../src/infer/infer-request.js";
 import { FakeService } from "../support/fake-service.js";
 import { serve } from "../support/serve.js";
 

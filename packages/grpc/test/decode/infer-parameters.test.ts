@@ -1,9 +1,13 @@
 import { RequestRegions, SharedMemory } from "@tritonjs/core/frontend";
-import { decodeMessage, encodeMessage, type inference, inference as messages } from "@tritonjs/grpc-messages";
+import { decodeMessage, encodeMessage, type inference, inference as messages } from "@tritonjs/protocol/grpc";
 
 import { describe, expect, test } from "vitest";
-import { decodeInferParameters, type InferParameters } from "../../src/decode/infer-parameters.js";
-import { decodeOutputForms, requestedOutputNames } from "../../src/decode/requested-outputs.js";
+import {
+  decodeInferParameters,
+  decodeOutputForms,
+  type InferParameters,
+  requestedOutputNames,
+} from "../../src/infer/infer-request.js";
 
 type Parameter = inference.InferParameter.$Properties;
 

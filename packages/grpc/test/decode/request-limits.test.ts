@@ -1,9 +1,9 @@
 import { status } from "@grpc/grpc-js";
-import { eachField, inference } from "@tritonjs/grpc-messages";
 import { encodeBytes } from "@tritonjs/protocol";
+import { eachField, inference } from "@tritonjs/protocol/grpc";
 import { describe, expect, test } from "vitest";
-import { decodeInputs } from "../../src/decode/infer-inputs.js";
-import { inferRequestDecoder } from "../../src/decode/infer-request-decoder.js";
+import { decodeInputs } from "../../src/infer/infer-request.js";
+import { inferRequestDecoder } from "../../src/infer/infer-request-limits.js";
 import { FakeService, modelConfig } from "../support/fake-service.js";
 import { overEachTransport } from "../support/over-each-transport.js";
 import { framed, rawCall, rawSession } from "../support/raw-call.js";

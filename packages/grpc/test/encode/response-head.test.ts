@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { encodeInferResponseParts } from "../../src/encode/infer-response-parts.js";
-import { responseHead } from "../../src/encode/response-head.js";
+import { encodeInferResponseParts, responseHead } from "../../src/infer/infer-response.js";
 
 const response = (shape: number[], modelVersion = "1") => ({
   modelName: "head-test",

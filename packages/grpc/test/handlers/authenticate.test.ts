@@ -1,11 +1,11 @@
 import { status } from "@grpc/grpc-js";
 import { Authentication } from "@tritonjs/core/frontend";
 import type { Authenticate, AuthenticationRequest } from "@tritonjs/core/types";
-import { grpc, inference } from "@tritonjs/grpc-messages";
 import { TritonError } from "@tritonjs/protocol";
+import { grpc, inference } from "@tritonjs/protocol/grpc";
 import { expect, test } from "vitest";
-import { protocolMethods } from "../../src/handlers/methods.js";
-import { Shutdown } from "../../src/handlers/shutdown.js";
+import { protocolMethods } from "../../src/methods/protocol-methods.js";
+import { Shutdown } from "../../src/shutdown.js";
 import { FakeService } from "../support/fake-service.js";
 import { overEachTransport } from "../support/over-each-transport.js";
 import { framed, rawCall, rawSession } from "../support/raw-call.js";

@@ -1,5 +1,5 @@
 import { Metadata } from "@grpc/grpc-js";
-import { decodeMessage, encodeMessage, grpc } from "@tritonjs/grpc-messages";
+import { decodeMessage, encodeMessage, grpc } from "@tritonjs/protocol/grpc";
 import { expect, test } from "vitest";
 import { FakeService } from "../support/fake-service.js";
 import { overEachTransport } from "../support/over-each-transport.js";

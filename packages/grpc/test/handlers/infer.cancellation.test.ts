@@ -1,7 +1,7 @@
 import { connect } from "node:http2";
 import { status } from "@grpc/grpc-js";
 import type { PendingRequest } from "@tritonjs/core/testing";
-import { encodeMessage, inference } from "@tritonjs/grpc-messages";
+import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
 import { expect, test } from "vitest";
 import { FakeService, responseTo } from "../support/fake-service.js";
 import { overEachTransport } from "../support/over-each-transport.js";

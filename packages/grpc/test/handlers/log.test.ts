@@ -1,5 +1,5 @@
 import { status } from "@grpc/grpc-js";
-import { inference } from "@tritonjs/grpc-messages";
+import { inference } from "@tritonjs/protocol/grpc";
 import { expect, test } from "vitest";
 import { FakeService } from "../support/fake-service.js";
 import { serve } from "../support/serve.js";

@@ -1,5 +1,5 @@
 import { status } from "@grpc/grpc-js";
-import { grpc, inference } from "@tritonjs/grpc-messages";
+import { grpc, inference } from "@tritonjs/protocol/grpc";
 import { expect, test } from "vitest";
 import { FakeService } from "../support/fake-service.js";
 import { overEachTransport } from "../support/over-each-transport.js";

@@ -1,7 +1,6 @@
 import type { RequestHandle } from "@tritonjs/core/frontend";
 import { describe, expect, test } from "vitest";
-import { OpenRequests } from "../../src/handlers/open-requests.js";
-import { OrderedStreamResponses } from "../../src/handlers/ordered-responses.js";
+import { OpenRequests, OrderedStreamResponses } from "../../src/infer/model-stream-infer.js";
 
 const request = (): RequestHandle => ({
   id: "",

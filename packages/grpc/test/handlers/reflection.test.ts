@@ -1,5 +1,5 @@
 import { status } from "@grpc/grpc-js";
-import { decodeMessage, encodeMessage, grpc, inference } from "@tritonjs/grpc-messages";
+import { decodeMessage, encodeMessage, grpc, inference } from "@tritonjs/protocol/grpc";
 import protobuf from "protobufjs";
 import descriptor from "protobufjs/ext/descriptor.js";
 import { expect, test } from "vitest";

@@ -1,10 +1,10 @@
 import { status } from "@grpc/grpc-js";
 import { ENDPOINT_GROUPS } from "@tritonjs/core/frontend";
-import { grpc, inference } from "@tritonjs/grpc-messages";
+import { grpc, inference } from "@tritonjs/protocol/grpc";
 import { expect, test } from "vitest";
-import { protocolMethods } from "../../src/handlers/methods.js";
-import { Shutdown } from "../../src/handlers/shutdown.js";
 import { grpc as frontend } from "../../src/index.js";
+import { protocolMethods } from "../../src/methods/protocol-methods.js";
+import { Shutdown } from "../../src/shutdown.js";
 import { FakeService } from "../support/fake-service.js";
 import { overEachTransport } from "../support/over-each-transport.js";
 import { framed, rawCall, rawSession } from "../support/raw-call.js";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { status } from "@grpc/grpc-js";
-import { encodeMessage, inference } from "@tritonjs/grpc-messages";
+import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
 import { expect, test } from "vitest";
 import { FakeService } from "../support/fake-service.js";
 import { currentTransport, overEachTransport } from "../support/over-each-transport.js";

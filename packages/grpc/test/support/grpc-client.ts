@@ -14,7 +14,7 @@ import {
   inference,
   type MessageDecoder,
   type MessageEncoder,
-} from "@tritonjs/grpc-messages";
+} from "@tritonjs/protocol/grpc";
 
 const MESSAGE_SIZE = { "grpc.max_receive_message_length": -1, "grpc.max_send_message_length": -1 };
 

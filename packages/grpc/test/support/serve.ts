@@ -2,7 +2,7 @@ import { Server, ServerCredentials } from "@grpc/grpc-js";
 import type { Frontend } from "@tritonjs/core";
 import type { FrontendAddress, InferenceService } from "@tritonjs/core/frontend";
 import { onTestFinished } from "vitest";
-import { GRPC_DEFAULTS } from "../../src/grpc-options.js";
+import { GRPC_DEFAULTS } from "../../src/grpc-frontend.js";
 import { addV2Service, type GrpcOptions, grpc } from "../../src/index.js";
 import { GrpcClient } from "./grpc-client.js";
 import { listening } from "./listening-server.js";

@@ -1,6 +1,6 @@
 import type { ClientDuplexStream, ServiceError } from "@grpc/grpc-js";
 import type { PendingRequest } from "@tritonjs/core/testing";
-import type { inference } from "@tritonjs/grpc-messages";
+import type { inference } from "@tritonjs/protocol/grpc";
 import { FakeService, responseTo } from "./fake-service.js";
 
 type Received = inference.ModelStreamInferResponse;

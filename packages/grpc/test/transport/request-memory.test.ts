@@ -4,7 +4,7 @@ import { deflateSync, gzipSync } from "node:zlib";
 import { status } from "@grpc/grpc-js";
 import { RequestMemory } from "@tritonjs/core/frontend";
 import type { PendingRequest } from "@tritonjs/core/testing";
-import { encodeMessage, inference } from "@tritonjs/grpc-messages";
+import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { FakeService } from "../support/fake-service.js";
 import { framed, rawCall, rawSession } from "../support/raw-call.js";

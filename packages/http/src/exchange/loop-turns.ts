@@ -1,16 +1,19 @@
-import { ClientGone } from "./body-buffer.js";
+import type { JsonValue } from "../json/json-value.js";
+import { endJsonSteps, jsonSteps, parseJson } from "../json/parse-json.js";
+import { DEFAULT_MAX_INPUT_SIZE, maxNumbers } from "../limits.js";
+import { ClientGone } from "./request.js";
 
 /** Milliseconds of each turn of the event loop for long documents of all requests together. */
 const SHARE_MS = 5;
 
 /** Does a part of some work, of about a millisecond at most. Returns undefined until the work is done. */
-export type WorkStep<T> = () => { readonly value: T } | undefined;
+type WorkStep<T> = () => { readonly value: T } | undefined;
 
 /** Begins work whose turn has come. */
-export type Begin<T> = () => WorkStep<T>;
+type Begin<T> = () => WorkStep<T>;
 
 /** The client that waits for the work. */
-export interface Client {
+interface Client {
   readonly gone: boolean;
 }
 
@@ -24,7 +27,7 @@ interface Job {
 }
 
 /** The event loop. `defer` runs a function in its next turn. */
-export interface LoopClock {
+interface LoopClock {
   now(): number;
   defer(run: () => void): void;
 }
@@ -139,4 +142,38 @@ export const loopTurns = new LoopTurns();
 /** Does work on a long request that cannot be divided. At once, or in the turns to come. */
 export function inTurn<T>(client: Client, work: () => T): T | Promise<T> {
   return loopTurns.read(client, () => () => ({ value: work() }));
+}
+
+/** Bytes of a document from which it is read in turns of the event loop. A shorter one takes a millisecond at worst. */
+const LONG_DOCUMENT_BYTES = 16 * 1024;
+
+/** True for a document that {@link readJson} may read in several turns. */
+export function isLongDocument(byteLength: number): boolean {
+  return byteLength >= LONG_DOCUMENT_BYTES;
+}
+
+/**
+ * Reads a JSON document, a long one in turns of the event loop.
+ *
+ * @param use takes the document, whose packed arrays are valid until it returns
+ * @returns what `use` returned; a promise when the document takes more than this turn
+ * @throws as `parseJson` and `use` do, and ClientGone when the client leaves before its document is read.
+ */
+export function readJson<T>(
+  client: Client,
+  bytes: Uint8Array,
+  use: (json: JsonValue) => T,
+  mostNumbers = maxNumbers(DEFAULT_MAX_INPUT_SIZE),
+): T | Promise<T> {
+  if (!isLongDocument(bytes.length)) return use(parseJson(bytes, mostNumbers));
+  return loopTurns.read(client, () => {
+    const step = jsonSteps(bytes, mostNumbers);
+    return () => {
+      const document = step();
+      if (document === undefined) return undefined;
+      const value = use(document.value);
+      if (!loopTurns.hasRequests) endJsonSteps();
+      return { value };
+    };
+  });
 }

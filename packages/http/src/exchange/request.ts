@@ -1,4 +1,6 @@
 import type { RequestShare } from "@tritonjs/core/frontend";
+import { TritonError } from "@tritonjs/protocol";
+import { InputTooLarge, MAX_CHUNKS, maxBodySize } from "../limits.js";
 
 /** One request as the routes see it. It is the same for every kind of server. */
 export interface V2Request {
@@ -56,4 +58,114 @@ export function headersOf({ rawHeaders }: V2Request): Headers {
   const headers = new Headers();
   for (let i = 0; i < rawHeaders.length; i += 2) headers.append(rawHeaders[i]!, rawHeaders[i + 1]!);
   return headers;
+}
+
+const FIRST_CAPACITY = 1024;
+/** A declared body gets its whole memory when one byte of this many has come. Until then, memory doubles. */
+const TRUSTED_SHARE = 8;
+/** Bytes up to which a body in one piece is not moved. Elements that need alignment are copied when they are read. */
+const MAX_UNALIGNED = 4096;
+const NO_BYTES = new Uint8Array(0);
+/** Size of the largest tensor element, in bytes. */
+const ALIGNMENT = 8;
+
+/** The error of a client that left before its request was complete. It is never sent. */
+export class ClientGone extends Error {
+  override readonly name = "ClientGone";
+
+  constructor(cause?: unknown) {
+    super("the client closed the connection before its request was complete", { cause });
+  }
+}
+
+/** An error after which the server reads nothing more from the connection. */
+export class ConnectionFault extends TritonError {}
+
+/**
+ * Collects a request body in one piece of memory. The memory grows with the bytes that have come, and has the declared
+ * size once an eighth of them has: a client gets no memory for what it only announces. A body that is too large is
+ * rejected as soon as that is known.
+ */
+export class BodyBuffer {
+  #length = 0;
+  #chunks = 0;
+  #buffer: Uint8Array = NO_BYTES;
+  readonly #maxInputSize: number;
+  readonly #limit: number;
+  readonly #declared: number | undefined;
+  readonly #tensorsAt: number | undefined;
+  readonly #padding: number;
+
+  /**
+   * @param tensorsAt offset of the tensors, which is aligned for them; undefined for JSON alone
+   * @throws TritonError INVALID_ARG when the declared size is over the limit.
+   */
+  constructor(maxInputSize: number, declared: number | undefined, tensorsAt: number | undefined) {
+    this.#maxInputSize = maxInputSize;
+    this.#limit = maxBodySize(maxInputSize, tensorsAt === 0);
+    this.#declared = declared;
+    this.#tensorsAt = tensorsAt;
+    this.#padding = (ALIGNMENT - ((tensorsAt ?? 0) % ALIGNMENT)) % ALIGNMENT;
+    if (declared !== undefined && declared > this.#limit) throw this.#tooLarge(declared);
+  }
+
+  /**
+   * @param kept whether the caller leaves the chunk to this object, so that it need not be copied
+   * @throws TritonError INVALID_ARG when the chunk exceeds the limit on bytes or on chunks.
+   */
+  add(chunk: Uint8Array, kept = false): void {
+    const needed = this.#length + chunk.length;
+    if (needed > this.#limit) throw this.#tooLarge(needed);
+    if (kept && needed === this.#declared && this.#length === 0 && needed <= MAX_UNALIGNED) {
+      this.#buffer = chunk;
+      this.#length = needed;
+      return;
+    }
+    if (needed > this.#buffer.length) this.#grow(needed);
+    this.#buffer.set(chunk, this.#length);
+    this.#length = needed;
+    this.#chunks++;
+    if (this.#declared === undefined && this.#chunks > MAX_CHUNKS) throw tooManyChunks();
+  }
+
+  bytes(): Uint8Array {
+    return this.#buffer.subarray(0, this.#length);
+  }
+
+  #grow(needed: number): void {
+    const size = Math.min(Math.max(this.#capacity(needed), needed), this.#limit);
+    const { buffer } = Buffer.allocUnsafeSlow(size + this.#padding);
+    const grown = new Uint8Array(buffer, this.#padding, size);
+    grown.set(this.bytes());
+    this.#buffer = grown;
+  }
+
+  #capacity(needed: number): number {
+    const doubled = Math.max(FIRST_CAPACITY, this.#buffer.length * 2);
+    if (this.#declared === undefined) return doubled;
+    return needed * TRUSTED_SHARE >= this.#declared ? this.#declared : Math.min(doubled, this.#declared);
+  }
+
+  #tooLarge(size: number): TritonError {
+    const fault =
+      this.#tensorsAt === 0
+        ? `Raw input has a byte_size (${size} bytes) that exceeds the maximum allowed value of ` +
+          `${this.#maxInputSize} bytes`
+        : `request ${this.#tensorsAt === undefined ? "JSON" : "body"} size of ${size} bytes exceeds the maximum ` +
+          `allowed input size of ${this.#limit} bytes`;
+    return new InputTooLarge(fault);
+  }
+}
+
+function tooManyChunks(): TritonError {
+  return new ConnectionFault(
+    "INVALID_ARG",
+    `Chunked request body exceeds maximum of ${MAX_CHUNKS} non-empty chunks. Send fewer or larger HTTP chunks.`,
+  );
+}
+
+/** The first `length` bytes as text in which each character is one byte. */
+export function latin1Text(bytes: Uint8Array, length = bytes.length): string {
+  const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, length);
+  return buffer.toString("latin1", 0, length);
 }

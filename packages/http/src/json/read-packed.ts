@@ -5,6 +5,9 @@ import {
   CARRIAGE_RETURN,
   CLOSE_BRACKET,
   COMMA,
+  type Cursor,
+  closingQuote,
+  consumeAll,
   LINE_FEED,
   LOWER_F,
   LOWER_T,
@@ -16,13 +19,11 @@ import {
   TAB,
   UPPER_I,
   UPPER_N,
+  unescapeInto,
   ZERO,
-} from "./ascii.js";
-import { type Cursor, consumeAll } from "./cursor.js";
+} from "./cursor.js";
 import { PackedNumbers, PackedStrings } from "./json-value.js";
-import { readNumber } from "./read-number.js";
-import { endsRuns, type Run, readRun } from "./read-run.js";
-import { closingQuote, unescapeInto } from "./read-string.js";
+import { endsRuns, type Run, readNumber, readRun } from "./read-number.js";
 
 /*
  * The fast path for tensors. The numbers of an array go into a scratch array that documents share one after the other.

@@ -1,35 +1,50 @@
 import {
   freeWhenUsed,
   type InferenceResponse,
+  LOAD_REPORT_FORMAT_HEADER,
+  LOAD_REPORT_HEADER,
   type PinnedModel,
   type ReadyModel,
   RequestRegions,
+  type ResponseHandler,
+  type RoomWait,
+  writeLoadReport,
 } from "@tritonjs/core/frontend";
-import { isDecoupled, TritonError } from "@tritonjs/protocol";
-import type { DecodedRequest } from "../decode/decoded-request.js";
-import { decompress, type RequestEncoding, requestEncoding } from "../decode/decompress.js";
-import { forwardHeaders } from "../decode/forwarded-headers.js";
-import { decodeInferJson, decodeInferRequest, inferenceHeaderLength } from "../decode/infer-request.js";
-import { decodeRawRequest } from "../decode/raw-request.js";
-import { InputReader } from "../decode/request-inputs.js";
-import type { OutputForms } from "../decode/requested-outputs.js";
+import {
+  isDecoupled,
+  isReservedParameter,
+  type Parameters,
+  type ParameterValue,
+  TritonError,
+} from "@tritonjs/protocol";
+import { isLongDocument, loopTurns, readJson } from "../exchange/loop-turns.js";
+import { ClientGone, firstHeader } from "../exchange/request.js";
+import { faultResponse, type V2Response } from "../exchange/response.js";
+import {
+  compress,
+  decompress,
+  type RequestEncoding,
+  requestEncoding,
+  responseEncoding,
+} from "../infer/content-encoding.js";
+import {
+  type DecodedRequest,
+  decodeInferJson,
+  decodeInferRequest,
+  decodeRawRequest,
+  InputReader,
+  inferenceHeaderLength,
+  type OutputForms,
+} from "../infer/infer-request.js";
 import {
   type EncodedResponse,
   encodeInferResponse,
   encodeSteps,
   isLongAnswer,
-} from "../encode/infer-response.js";
-import { compress, responseEncoding } from "../encode/response-encoding.js";
-import { loopTurns } from "../exchange/loop-turns.js";
-import { isLongDocument, readJson } from "../exchange/read-json.js";
-import { firstHeader } from "../exchange/request.js";
-import { faultResponse, type V2Response } from "../exchange/response.js";
+} from "../infer/infer-response.js";
 import type { JsonValue } from "../json/json-value.js";
 import { BODY_ALLOWANCE, maxNumbers } from "../limits.js";
-import { traceReceived } from "./http-trace.js";
-import { reportingLoad } from "./report-load.js";
-import { type Exchange, modelRoutePath, type Route } from "./route.js";
-import { runSingle, turnAtFullQueue } from "./run-inference.js";
+import { type Exchange, modelRoutePath, type Route, traceReceived } from "./route.js";
 
 /** Inference. */
 export const inferRoute: Route = {
@@ -189,4 +204,159 @@ function inferResponse(
   if (encoding === "identity") return { status: 200, headers, body: tensors.length === 0 ? json : pieces };
   headers["content-encoding"] = encoding;
   return compress(Buffer.concat(pieces), encoding).then((body) => ({ status: 200, headers, body }));
+}
+
+/**
+ * Runs a request that has exactly one answer.
+ *
+ * @throws TritonError when the request is rejected or fails, INTERNAL when there is not exactly one answer.
+ */
+function runSingle(
+  exchange: Exchange,
+  model: PinnedModel,
+  decoded: DecodedRequest,
+): Promise<InferenceResponse> {
+  return new Promise((resolve, reject) => {
+    let count = 0;
+    let last: InferenceResponse | undefined;
+    let error: TritonError | undefined;
+    startOrRefuse(exchange, model, decoded, reject, (outcome, final) => {
+      if (TritonError.is(outcome)) error ??= outcome;
+      else if (outcome !== undefined) {
+        count++;
+        last = outcome;
+      }
+      if (!final) return;
+      if (error !== undefined) reject(error);
+      else if (last !== undefined && count === 1) resolve(last);
+      else
+        reject(
+          new TritonError("INTERNAL", `expected a single response, got ${count}`, {
+            reason: "INVALID_OUTPUT",
+          }),
+        );
+    });
+  });
+}
+
+/**
+ * The turn of a refusal when the model's queue is full, to be awaited before the body is read: its content cannot
+ * matter. Undefined while the queue has room. Rejects with UNAVAILABLE if the queue is still full at the turn, and with
+ * ClientGone when the client leaves.
+ */
+export function turnAtFullQueue(exchange: Exchange, model: PinnedModel): Promise<void> | undefined {
+  const wait = model.awaitRoom("");
+  return wait && turnOf(exchange, wait);
+}
+
+async function turnOf(exchange: Exchange, wait: RoomWait): Promise<void> {
+  const { request } = exchange;
+  const stopWatching = request.onGone(() => wait.leave());
+  try {
+    await wait.turn;
+  } catch (refusal) {
+    if (request.gone) throw new ClientGone(refusal);
+    exchange.errorType = "application/json";
+    throw refusal;
+  } finally {
+    stopWatching();
+  }
+}
+
+/** Works as `start`, but passes the error of a rejected request to `refuse`, at the turn of the refusal. */
+export function startOrRefuse(
+  exchange: Exchange,
+  model: PinnedModel,
+  decoded: DecodedRequest,
+  refuse: (error: unknown) => void,
+  onResponse: ResponseHandler,
+): void {
+  try {
+    start(exchange, model, decoded, refuse, onResponse);
+  } catch (thrown) {
+    const turn = isUnavailable(thrown) ? exchange.service.refusalTurn?.() : undefined;
+    if (turn === undefined) refuse(thrown);
+    else void turn.then(() => refuse(thrown));
+  }
+}
+
+function isUnavailable(thrown: unknown): boolean {
+  return TritonError.is(thrown) && thrown.code === "UNAVAILABLE";
+}
+
+/**
+ * Sends a request, and cancels it when the client leaves. Once the model has accepted it, errors are `text/plain`.
+ *
+ * @param refuse gets the error of a request that the model rejects later: `onResponse` is then never called
+ * @throws TritonError when the request is rejected: `onResponse` is then never called.
+ */
+function start(
+  exchange: Exchange,
+  model: PinnedModel,
+  decoded: DecodedRequest,
+  refuse: (error: unknown) => void,
+  onResponse: ResponseHandler,
+): void {
+  const { request: sender, trace } = exchange;
+  if (sender.gone) throw new ClientGone();
+  decoded.trace = trace?.request;
+  let stopWatching: (() => void) | undefined;
+  const sent = model.infer(decoded, (outcome, final, request) => {
+    if (final) stopWatching?.();
+    if (request.refused) {
+      refuse(outcome);
+      return;
+    }
+    exchange.errorType = "text/plain";
+    if (outcome !== undefined) trace?.responded();
+    onResponse(outcome, final, request);
+  });
+  if (sent.settled) return;
+  // An inline callback has already run by now, and the client may have left meanwhile.
+  if (sender.gone) sent.cancel();
+  else stopWatching = sender.onGone(() => sent.cancel());
+}
+
+/**
+ * A handler of an inference route that adds the load of the model to its answers for clients that ask for it. The load
+ * is the one at the start of the answer.
+ */
+export function reportingLoad(handle: Route["handle"]): Route["handle"] {
+  return (exchange) => {
+    const format = firstHeader(exchange.request, LOAD_REPORT_FORMAT_HEADER);
+    return format === undefined ? handle(exchange) : withReport(exchange, format, handle);
+  };
+}
+
+async function withReport(exchange: Exchange, format: string, handle: Route["handle"]): Promise<V2Response> {
+  const response = await handle(exchange);
+  const { service, model, version } = exchange;
+  const report = await service.loadReport?.(model, version).catch(() => undefined);
+  const text = report && writeLoadReport(report, format);
+  if (text === undefined) return response;
+  return { ...response, headers: { ...response.headers, [LOAD_REPORT_HEADER]: text } };
+}
+
+/**
+ * Adds the headers with matching names to the parameters for the model, as strings under the names that the client
+ * sent.
+ *
+ * @param rawHeaders names and values in turn
+ * @throws TritonError INVALID_ARG for a matching header with a reserved name.
+ */
+function forwardHeaders(rawHeaders: readonly string[], pattern: RegExp, parameters: Parameters): Parameters {
+  const all: Record<string, ParameterValue> = Object.assign(Object.create(null), parameters);
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!;
+    if (!pattern.test(name)) continue;
+    if (isReservedParameter(name)) {
+      throw new TritonError(
+        "INVALID_ARG",
+        `Header '${name}' is reserved for Triton usage and cannot be forwarded.`,
+        { reason: "INVALID_PARAMETER" },
+      );
+    }
+    all[name] = rawHeaders[i + 1]!;
+  }
+  return all;
 }

@@ -1,10 +1,9 @@
 import type { LoadParameters } from "@tritonjs/core/types";
 import { TritonError } from "@tritonjs/protocol";
-import { latin1Text } from "../exchange/latin1-text.js";
-import { readJson } from "../exchange/read-json.js";
+import { readJson } from "../exchange/loop-turns.js";
+import { latin1Text } from "../exchange/request.js";
 import { emptyResponse, jsonResponse } from "../exchange/response.js";
-import { asBytes, find, members } from "../json/access.js";
-import type { JsonValue } from "../json/json-value.js";
+import { asBytes, find, type JsonValue, members } from "../json/json-value.js";
 import { decodeText } from "../json/text.js";
 import type { Exchange, Route } from "./route.js";
 

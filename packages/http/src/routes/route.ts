@@ -1,9 +1,8 @@
-import type { InferenceService, RequestShare } from "@tritonjs/core/frontend";
+import type { InferenceService, RequestShare, RequestTrace, Tracing } from "@tritonjs/core/frontend";
 import type { AccessGroup } from "@tritonjs/core/types";
-import type { LabelLookup } from "../encode/infer-response.js";
-import type { V2Request } from "../exchange/request.js";
+import { firstHeader, type V2Request } from "../exchange/request.js";
 import type { ContentType, V2Response } from "../exchange/response.js";
-import type { HttpTrace } from "./http-trace.js";
+import type { LabelLookup } from "../infer/infer-response.js";
 
 /** Settings that all routes share. */
 export interface RouteContext {
@@ -48,4 +47,90 @@ export interface Route {
 export function modelRoutePath(action: string): RegExp {
   const suffix = action === "" ? "" : `/${action}`;
   return new RegExp(`^/v2/models/(?<model>[^/]+)(?:/versions/(?<version>[0-9]+))?${suffix}$`);
+}
+
+/** The trace of an HTTP request: the part that this frontend adds. */
+export class HttpTrace {
+  /** Status of the answer; undefined while there is none, and when the client has left. */
+  status: number | undefined;
+
+  constructor(
+    readonly request: RequestTrace,
+    private readonly tracing: Tracing,
+  ) {}
+
+  /** Notes that a response has come. */
+  responded(): void {
+    this.#mark("INFER_RESPONSE_COMPLETE");
+  }
+
+  /** Notes that the answer is about to be sent. The trace ends when the answer is sent or the client has left. */
+  send(sender: V2Request): void {
+    this.#mark("HTTP_SEND_START");
+    sender.onSent(() => {
+      this.#mark("HTTP_SEND_END");
+      this.request.release(this.status);
+    });
+  }
+
+  #mark(name: string): void {
+    this.request.mark(name, this.tracing.now());
+  }
+}
+
+/** Parts of an exchange that tracing uses. */
+export interface TracedExchange {
+  readonly service: Pick<InferenceService, "tracing">;
+  readonly request: V2Request;
+  readonly model: string;
+  trace: HttpTrace | undefined;
+}
+
+/**
+ * Traces a request whose body is complete, if the sampling rate selects it. Requests with an incomplete body are not
+ * counted.
+ *
+ * @param startMs when the request began to arrive, on the clock of traces; undefined on a server without traces
+ */
+export function traceReceived(exchange: TracedExchange, startMs: number | undefined): void {
+  const { tracing } = exchange.service;
+  if (startMs === undefined || tracing === undefined) return;
+  const { request } = exchange;
+  const trace = tracing.sample(exchange.model, {
+    protocol: "http",
+    startMs,
+    header: (name) => firstHeader(request, name),
+    attributes: () => httpAttributes(request),
+  });
+  if (trace === undefined) return;
+  trace.mark("HTTP_RECV_START", startMs);
+  trace.mark("HTTP_RECV_END", tracing.now());
+  exchange.trace = new HttpTrace(trace, tracing);
+}
+
+/** The model and the version in a path. */
+const MODEL = /^\/v2\/models\/[^/]+(\/versions\/[^/]+)?/;
+
+/** Attributes of a request to a model, by OpenTelemetry's semantic conventions for servers of HTTP. */
+function httpAttributes(request: V2Request): Record<string, string | number | undefined> {
+  const { method, path, scheme, remoteAddress } = request;
+  const host = firstHeader(request, "host");
+  return {
+    "http.request.method": method,
+    "http.route": path.replace(
+      MODEL,
+      (_, version?: string) => `/v2/models/{model}${version === undefined ? "" : "/versions/{version}"}`,
+    ),
+    "url.path": path,
+    "url.scheme": scheme,
+    "user_agent.original": firstHeader(request, "user-agent"),
+    "client.address": remoteAddress,
+    ...(host !== undefined && serverOf(`${scheme}://${host}`)),
+  };
+}
+
+function serverOf(url: string): Record<string, string | number> {
+  if (!URL.canParse(url)) return {};
+  const { hostname, port } = new URL(url);
+  return { "server.address": hostname, ...(port !== "" && { "server.port": Number(port) }) };
 }

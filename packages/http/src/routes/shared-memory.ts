@@ -1,8 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
-import { readJson } from "../exchange/read-json.js";
+import { readJson } from "../exchange/loop-turns.js";
 import { emptyResponse, jsonResponse, type V2Response } from "../exchange/response.js";
-import { asBytes, asUnsigned, find } from "../json/access.js";
-import type { JsonValue } from "../json/json-value.js";
+import { asBytes, asUnsigned, find, type JsonValue } from "../json/json-value.js";
 import { decodeText } from "../json/text.js";
 import type { Exchange, Route } from "./route.js";
 

@@ -1,5 +1,11 @@
 import { lookup } from "node:dns/promises";
-import { createServer, type Server as HttpServer, type RequestListener } from "node:http";
+import {
+  createServer,
+  type Server as HttpServer,
+  type RequestListener,
+  type ServerOptions,
+  type ServerResponse,
+} from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, createServer as createSocketServer, type Server, type Socket } from "node:net";
 import { createSecureContext } from "node:tls";
@@ -17,14 +23,10 @@ import {
   type TlsOptions,
 } from "@tritonjs/core/frontend";
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
-import type { FastifyServerOptions } from "../fastify/fastify.js";
-import { answerDirectly } from "../node/direct-listener.js";
-import { withAllowedHosts } from "../v2/allowed-hosts.js";
-import type { V2Handler } from "../v2/v2-handler.js";
-import { answerExpectation } from "./answer-expectation.js";
-import { answerClientError, type ClientErrorBody } from "./client-error.js";
-import { DEFAULT_HTTP_LIMITS, type HttpLimits, limitOptions } from "./http-limits.js";
-import { OpenConnections } from "./open-connections.js";
+import { type V2Handler, withAllowedHosts } from "../routes/v2-handler.js";
+import type { FastifyServerOptions } from "./fastify.js";
+import { answerDirectly } from "./node-request.js";
+import { answerClientError, type ClientErrorBody, OpenConnections } from "./open-connections.js";
 
 /** Address of a frontend, and its name in messages. */
 export interface ListenOptions {
@@ -147,7 +149,7 @@ async function listenerOf(
   logger: NonNullable<ListenOptions["logger"]>,
 ): Promise<RequestListener> {
   if (logger === false) return answerDirectly(handler);
-  const { answerAndLog } = await import("../fastify/logging-listener.js");
+  const { answerAndLog } = await import("./logging-listener.js");
   return answerAndLog(handler, logger);
 }
 
@@ -172,4 +174,72 @@ async function stopListening(servers: readonly Server[], connections: OpenConnec
   const closed = servers.map((server) => new Promise((resolve) => server.close(resolve)));
   connections.endIdle();
   await Promise.all(closed);
+}
+
+/** Limits on a single client of a server. */
+export interface HttpLimits {
+  /** Bytes of the request line and headers. A longer head gets 431. */
+  readonly maxHeaderSize: number;
+  /** Milliseconds to send the head, from the first byte or the opening of the connection. Then the answer is 408. */
+  readonly headersTimeoutMs: number;
+  /** Milliseconds to send a request in full. Then the answer is 408. */
+  readonly requestTimeoutMs: number;
+  /** Milliseconds that a connection stays open without a request. */
+  readonly keepAliveTimeoutMs: number;
+  /**
+   * Milliseconds in which a client that is sent an answer must read some of it; 0 for no limit. Then its connection is
+   * ended. The check is periodic, so it may take half as long again.
+   */
+  readonly sendTimeoutMs: number;
+}
+
+/** The defaults, with their reasons. */
+export const DEFAULT_HTTP_LIMITS: HttpLimits = {
+  /** Node's default. */
+  maxHeaderSize: 16_384,
+  /** Node's default. */
+  headersTimeoutMs: 60_000,
+  /** Enough for 64 MiB at 2 Mbit/s. */
+  requestTimeoutMs: 300_000,
+  /** Longer than the minute after which load balancers close an idle connection: they should close it first. */
+  keepAliveTimeoutMs: 72_000,
+  /** nginx's `send_timeout`. */
+  sendTimeoutMs: 60_000,
+};
+
+/** The names of the limits. */
+export const HTTP_LIMIT_KEYS = Object.keys(DEFAULT_HTTP_LIMITS);
+
+/** Longest interval between checks for slow clients, in milliseconds. */
+const MAX_CHECK_INTERVAL_MS = 30_000;
+
+/** Converts the limits to options of a Node server. */
+function limitOptions(limits: Partial<HttpLimits> = {}): ServerOptions {
+  const { maxHeaderSize, headersTimeoutMs, requestTimeoutMs, keepAliveTimeoutMs } = {
+    ...DEFAULT_HTTP_LIMITS,
+    ...limits,
+  };
+  const shortest = Math.min(headersTimeoutMs, requestTimeoutMs);
+  return {
+    requireHostHeader: false,
+    maxHeaderSize,
+    headersTimeout: shortest,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    connectionsCheckingInterval: Math.min(MAX_CHECK_INTERVAL_MS, Math.ceil(shortest / 2)),
+  };
+}
+
+/**
+ * Tells a client with `Expect: 100-continue` to send its body, once it is the turn of its answer. Node.js would write this
+ * between the head and the body of an answer that has to wait for an earlier one of the connection.
+ */
+function answerExpectation(response: ServerResponse): void {
+  if (response.socket !== null) {
+    response.writeContinue();
+    return;
+  }
+  response.once("socket", () => {
+    if (!response.headersSent) response.writeContinue();
+  });
 }

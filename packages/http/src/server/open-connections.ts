@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
-import { lingeringClose } from "./lingering-close.js";
+import { type PlainJson, toJsonBytes } from "../json/write-json.js";
 
 /**
  * Milliseconds that an idle connection stays open after an answer while the server stops. A request that is already on
@@ -213,4 +213,79 @@ function isSending({ responses, unread }: Connection): boolean {
 
 function addressOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
+}
+
+/** Milliseconds without a byte after which the client is taken to be gone. Apache's limit. */
+const SILENCE_MS = 2000;
+/** Milliseconds in which the client must finish, however fast it sends. The limit of nginx and Apache. */
+const LONGEST_MS = 30_000;
+/** Bytes that are read and dropped: twice the default limit on a tensor. */
+const MAX_BYTES = 128 * 1024 * 1024;
+
+/**
+ * Ends a connection whose client may still be sending. What is written is sent, and then the end of the connection.
+ * Further bytes of the client are read and dropped, unparsed, until the client ends the connection too or reaches a
+ * limit. Closing at once would reset the connection: the client's writes then fail, and the answer is lost.
+ */
+function lingeringClose(socket: Socket): void {
+  socket.end();
+  socket.setTimeout(SILENCE_MS, () => socket.destroy());
+  const limit = setTimeout(() => socket.destroy(), LONGEST_MS);
+  socket.once("end", () => socket.destroy());
+  socket.once("close", () => clearTimeout(limit));
+  // Node's HTTP parser restarts a socket that it paused when the socket resumes. Without the parser, nothing does.
+  if (socket.isPaused()) socket.resume().once("resume", () => drop(socket));
+  else drop(socket);
+}
+
+/** Reads instead of Node's HTTP parser, which gives up a socket with a further listener for its data. */
+function drop(socket: Socket): void {
+  const parsers = socket.listeners("data") as (() => void)[];
+  let left = MAX_BYTES;
+  socket.on("data", ({ length }: Buffer) => {
+    left -= length;
+    if (left < 0) socket.destroy();
+  });
+  for (const parser of parsers) socket.off("data", parser);
+}
+
+/** Faults that Node's parser finds in the head of a request, and their answers. */
+const answers: Readonly<Record<string, readonly [status: string, message: string]>> = {
+  HPE_INVALID_METHOD: ["405 Method Not Allowed", "Method Not Allowed"],
+  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "Request Header Fields Too Large"],
+  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "Request Timeout"],
+};
+
+/** Makes the body of the answer to a request that could not be parsed. */
+export type ClientErrorBody = (message: string) => PlainJson;
+
+/** Triton's form of an error. */
+const tritonErrorBody: ClientErrorBody = (message) => ({ error: message });
+
+/**
+ * Answers a request that could not be parsed, and closes its connection.
+ *
+ * @param hasBegun whether a part of another answer to the request was sent already; then only the connection ends
+ */
+export function answerClientError(
+  error: NodeJS.ErrnoException,
+  socket: Socket,
+  hasBegun: boolean,
+  bodyOf: ClientErrorBody = tritonErrorBody,
+): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  if (!hasBegun) socket.write(answerTo(error, bodyOf));
+  lingeringClose(socket);
+}
+
+function answerTo(error: NodeJS.ErrnoException, bodyOf: ClientErrorBody): string {
+  const [status, message] = answers[error.code ?? ""] ?? ["400 Bad Request", "Bad Request"];
+  const body = toJsonBytes(bodyOf(message));
+  return (
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
+    `Connection: close\r\n\r\n${body}`
+  );
 }

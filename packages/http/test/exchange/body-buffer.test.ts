@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { BodyBuffer } from "../../src/exchange/body-buffer.js";
+import { BodyBuffer } from "../../src/exchange/request.js";
 
 const MIB = 1024 * 1024;
 

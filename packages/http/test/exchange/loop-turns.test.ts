@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ClientGone } from "../../src/exchange/body-buffer.js";
 import { LoopTurns } from "../../src/exchange/loop-turns.js";
+import { ClientGone } from "../../src/exchange/request.js";
 
 /** An event loop on which each step takes a millisecond, and whose turns the test makes. */
 function openLoop() {

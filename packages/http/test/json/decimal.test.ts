@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { nearestDouble } from "../../src/json/decimal.js";
 import { PackedNumbers } from "../../src/json/json-value.js";
 import { parseJson } from "../../src/json/parse-json.js";
+import { nearestDouble } from "../../src/json/read-number.js";
 
 /** Decimals of up to 22 digits with a fraction. */
 const decimals = fc

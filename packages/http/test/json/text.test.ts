@@ -1,9 +1,9 @@
 import { doubleText } from "@tritonjs/protocol";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { ByteWriter } from "../../src/json/byte-writer.js";
 import { parseJson } from "../../src/json/parse-json.js";
 import { decodeText, encodeText } from "../../src/json/text.js";
+import { ByteWriter } from "../../src/json/write-json.js";
 
 it("text decoding turns any bytes into strings and back", () => {
   fc.assert(

@@ -1,7 +1,6 @@
 import { doubleText } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { ByteWriter } from "../../src/json/byte-writer.js";
-import { MAX_DOUBLE_BYTES, writeDouble } from "../../src/json/write-double.js";
+import { ByteWriter, MAX_DOUBLE_BYTES, writeDouble } from "../../src/json/write-json.js";
 
 /** Pseudo-random numbers, the same in each run. */
 function randomNumbers(seed: number): () => number {

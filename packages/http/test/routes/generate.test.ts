@@ -3,7 +3,7 @@ import { Tensor, TritonError } from "@tritonjs/core";
 import type { InferenceResponse } from "@tritonjs/core/frontend";
 import type { PendingRequest } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
-import { decodeGenerateRequest } from "../../src/decode/generate-request.js";
+import { decodeGenerateRequest } from "../../src/routes/generate.js";
 import { IdentityService, identityConfig } from "../support/identity-service.js";
 import { send } from "../support/send.js";
 import { startHttp } from "../support/start-http.js";

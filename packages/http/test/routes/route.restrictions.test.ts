@@ -1,7 +1,7 @@
 import { ENDPOINT_GROUPS, type Restrictions } from "@tritonjs/core/frontend";
 import type { EndpointGroup } from "@tritonjs/core/types";
 import { describe, expect, it } from "vitest";
-import { routes } from "../../src/routes/index.js";
+import { routes } from "../../src/routes/v2-handler.js";
 import { IdentityService, identityConfig } from "../support/identity-service.js";
 import { send } from "../support/send.js";
 import { startHttp } from "../support/start-http.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ConcurrencyGate } from "../../src/async/concurrency-gate.js";
+import { ConcurrencyGate } from "../../src/concurrency-gate.js";
 
 /** Tasks that a test ends one by one, in the order in which they started. */
 class Tasks {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { closestName } from "../../src/errors/closest-name.js";
+import { closestName } from "../../src/closest-name.js";
 
 const KNOWN = ["modelName", "inferFunc", "inputs", "outputs", "config", "http-port", "http-address"];
 

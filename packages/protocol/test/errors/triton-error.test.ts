@@ -1,11 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { packError, unpackError } from "../../../core/src/instance/worker/messages.js";
-import { cancelled } from "../../src/async/cancelled.js";
-import { errorReasons } from "../../src/errors/error-reasons.js";
-import { httpStatusOf } from "../../src/errors/http-status.js";
-import { queueFullError } from "../../src/errors/queue-full-error.js";
-import { isTimeout, noAnswerError, timeoutError } from "../../src/errors/timeout-error.js";
-import { TritonError } from "../../src/errors/triton-error.js";
+import { packError, unpackError } from "../../../core/src/worker/messages.js";
+import { cancelled } from "../../src/abort.js";
+import { errorReasons } from "../../src/error-reasons.js";
+import {
+  httpStatusOf,
+  isTimeout,
+  noAnswerError,
+  queueFullError,
+  TritonError,
+  timeoutError,
+} from "../../src/triton-error.js";
 
 describe("TritonError", () => {
   it("is recognised by its brand, even from another copy of the library", () => {

@@ -1,8 +1,7 @@
 import ndarray from "ndarray";
 import { describe, expect, it, vi } from "vitest";
-import { type BytesArray, bytesArray } from "../../src/tensor/bytes-array.js";
-import { isNdArray, ndArrayLike, toNdArray } from "../../src/tensor/nd-array.js";
-import { Tensor } from "../../src/tensor/tensor.js";
+import { type BytesArray, bytesArray, isNdArray, ndArrayLike, toNdArray } from "../../src/nd-array.js";
+import { Tensor } from "../../src/tensor.js";
 
 const bytes = (...texts: string[]) => texts.map((text) => new TextEncoder().encode(text));
 
@@ -104,7 +103,7 @@ it("the ndarray of a BYTES tensor needs no generated code where it is forbidden"
     },
   }));
   try {
-    const fresh = await import("../../src/tensor/bytes-array.js");
+    const fresh = await import("../../src/nd-array.js");
     const array = fresh.bytesArray(bytes("1", "2"), [2, 1], origin);
     expect([array.shape, array.stride, array.strings()]).toEqual([
       [2, 1],

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { thrownText } from "../../../core/test/support/requests.js";
-import { decodeBytes, encodeBytes, encodedByteLength, scanBytes } from "../../src/tensor/bytes.js";
+import { decodeBytes, encodeBytes, encodedByteLength, scanBytes } from "../../src/tensor.js";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 const lists = fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 20 });

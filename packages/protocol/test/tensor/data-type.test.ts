@@ -6,7 +6,7 @@ import {
   isDataType,
   toConfigDataType,
   typedArrayFor,
-} from "../../src/tensor/data-type.js";
+} from "../../src/data-types.js";
 
 describe("data types", () => {
   it("are the fourteen types of the protocol", () => {

@@ -1,9 +1,9 @@
 import ndarray from "ndarray";
 import { describe, expect, it } from "vitest";
 import { thrownText } from "../../../core/test/support/requests.js";
-import { DATA_TYPES, type DataType } from "../../src/tensor/data-type.js";
-import { tensorFromValue } from "../../src/tensor/from-value.js";
-import type { Shape } from "../../src/tensor/shape.js";
+import { DATA_TYPES, type DataType } from "../../src/data-types.js";
+import type { Shape } from "../../src/shape.js";
+import { tensorFromValue } from "../../src/tensor-from-value.js";
 
 const tensor = (value: unknown, datatype: DataType, shape: Shape) =>
   tensorFromValue(value, { what: "input 'x'", datatype, shape });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { inputTensor } from "../../src/tensor/input-tensor.js";
+import { inputTensor } from "../../src/tensor-from-value.js";
 
 describe("a list of typed arrays without a description", () => {
   it("has two dimensions and the data type of the arrays", () => {

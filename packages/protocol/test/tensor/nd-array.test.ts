@@ -2,7 +2,7 @@ import fc from "fast-check";
 import ndarray from "ndarray";
 import { describe, expect, it } from "vitest";
 import { fp32 } from "../../../core/test/support/tensors.js";
-import { contiguousElements, isNdArray, toNdArray } from "../../src/tensor/nd-array.js";
+import { contiguousElements, isNdArray, toNdArray } from "../../src/nd-array.js";
 
 /** Ways to make the strides of an ndarray irregular. */
 const views = fc.array(

@@ -1,11 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { copyTensor } from "../../../core/src/tensor/copy.js";
-import { sliceRows } from "../../../core/src/tensor/slice.js";
+import { copyTensor, sliceRows } from "../../../core/src/tensor-rows.js";
 import { thrownText } from "../../../core/test/support/requests.js";
 import { bits, fp32, tensors } from "../../../core/test/support/tensors.js";
-import { DATA_TYPES, elementByteSize } from "../../src/tensor/data-type.js";
-import { Tensor } from "../../src/tensor/tensor.js";
+import { DATA_TYPES, elementByteSize } from "../../src/data-types.js";
+import { Tensor } from "../../src/tensor.js";
 
 const fixedSize = DATA_TYPES.filter((datatype) => datatype !== "BYTES");
 

@@ -1,7 +1,7 @@
 import ndarray from "ndarray";
 import { describe, expect, it } from "vitest";
-import { DATA_TYPES, type Elements, typedArrayFor } from "../../src/tensor/data-type.js";
-import { viewOf } from "../../src/tensor/view-classes.js";
+import { DATA_TYPES, type Elements, typedArrayFor } from "../../src/data-types.js";
+import { viewOf } from "../../src/nd-array-views.js";
 
 class Own extends Float32Array {}
 

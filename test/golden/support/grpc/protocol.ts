@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import protobuf from "protobufjs";
 import { expandFills, type JsonMessage } from "./grpc-case.js";
 
-const folder = fileURLToPath(new URL("../../../../packages/grpc-messages/proto/", import.meta.url));
+const folder = fileURLToPath(new URL("../../../../packages/protocol/proto/", import.meta.url));
 
 /** One remote procedure: its path and its message types. */
 export interface Rpc {

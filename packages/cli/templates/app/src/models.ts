@@ -1,5 +1,5 @@
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { Triton } from "@tritonjs/core";
-import { onnxruntime } from "@tritonjs/core/onnxruntime";
 
 const CLASSES = ["small", "medium", "large"];
 

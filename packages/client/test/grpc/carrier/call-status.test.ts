@@ -3,8 +3,7 @@ import { TritonError } from "@tritonjs/core";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { FakeService, responseTo } from "../../../../grpc/test/support/fake-service.js";
 import { overEachTransport } from "../../../../grpc/test/support/over-each-transport.js";
-import { callError } from "../../../src/grpc/carrier/call-error.js";
-import { callStatus } from "../../../src/grpc/carrier/call-status.js";
+import { callError, callStatus } from "../../../src/grpc/call-error.js";
 import type { ClientOptions } from "../../../src/grpc/index.js";
 import { openClient } from "../support/open-client.js";
 

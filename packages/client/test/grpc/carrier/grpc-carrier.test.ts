@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { makeCertificates } from "../../../../../test/support/certificates.js";
 import { FakeService, responseTo } from "../../../../grpc/test/support/fake-service.js";
 import { overEachTransport } from "../../../../grpc/test/support/over-each-transport.js";
-import { failureOf } from "../../../src/grpc/carrier/failure.js";
+import { failureOf } from "../../../src/grpc/call-error.js";
 import { InferenceServerClient } from "../../../src/grpc/index.js";
 import { openClient } from "../support/open-client.js";
 

@@ -2,7 +2,7 @@ import { TritonError } from "@tritonjs/core";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { IdentityService, identityConfig } from "../../../../http/test/support/identity-service.js";
 import { startHttp } from "../../../../http/test/support/start-http.js";
-import { retryAfterOf } from "../../../src/http/carrier/retry-after.js";
+import { retryAfterOf } from "../../../src/http/http-carrier.js";
 import { InferenceServerClient } from "../../../src/http/index.js";
 import { fakeFetch, json } from "../support/fake-fetch.js";
 

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Triton } from "@tritonjs/core";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readEvents } from "../../../src/http/generate/read-events.js";
+import { readEvents } from "../../../src/http/generate.js";
 import { type GenerateResponse, InferenceServerClient } from "../../../src/http/index.js";
 import { fakeFetch } from "../support/fake-fetch.js";
 import { serve, serveByHand } from "../support/serve.js";

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseAnswerJson } from "../../../src/http/json/parse-json.js";
-import { toJson } from "../../../src/http/json/write-json.js";
+import { parseAnswerJson, toJson } from "../../../src/http/json.js";
 
 /** Makes the reader use its own parser instead of `JSON.parse`. */
 const slowly = (text: string) => (parseAnswerJson(`[${text},NaN]`) as unknown[])[0];

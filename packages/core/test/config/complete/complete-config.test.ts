@@ -1,11 +1,10 @@
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { AutoCompleteConfig } from "../../../src/config/complete/auto-complete-config.js";
-import { completeConfig } from "../../../src/config/complete/complete-config.js";
-import type { FileDescription } from "../../../src/config/complete/onnx.js";
-import { prepareConfig } from "../../../src/config/complete/prepare-config.js";
-import { readPrototxt } from "../../../src/config/prototxt/read-prototxt.js";
-import { needsReload } from "../../../src/config/schema/config-change.js";
+import { AutoCompleteConfig } from "../../../src/config/auto-complete-config.js";
+import type { FileDescription } from "../../../src/config/complete-config.js";
+import { completeConfig, prepareConfig } from "../../../src/config/complete-config.js";
+import { readPrototxt } from "../../../src/config/prototxt.js";
+import { needsReload } from "../../../src/repository/model-loader.js";
 
 const IO =
   "input { name: 'x' data_type: TYPE_FP32 dims: 4 } output { name: 'y' data_type: TYPE_FP32 dims: 4 }";

@@ -5,15 +5,10 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { initialStates } from "../../../src/config/options/initial-states.js";
-import type { SequenceOptions } from "../../../src/config/options/sequence-options.js";
-import {
-  type SequenceStateOption,
-  stateFilesOf,
-} from "../../../src/config/options/sequence-state-options.js";
-
-import { validateConfig } from "../../../src/config/validation/validate-config.js";
-import { validateOptions } from "../../../src/config/validation/validate-options.js";
+import { validateConfig, validateOptions } from "../../../src/config/resolve-config.js";
+import { initialStates } from "../../../src/config/sequence-batching.js";
+import type { SequenceOptions } from "../../../src/config/sequence-options.js";
+import { type SequenceStateOption, stateFilesOf } from "../../../src/config/sequence-options.js";
 
 import { modelConfig } from "../../support/model-config.js";
 

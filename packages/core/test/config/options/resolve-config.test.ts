@@ -1,7 +1,7 @@
 import { DATA_TYPES } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { toConfigJson } from "../../../src/config/schema/config-json.js";
-import { modelMetadata } from "../../../src/config/schema/metadata-of-config.js";
+import { toConfigJson } from "../../../src/config/config-json.js";
+import { modelMetadata } from "../../../src/config/model-metadata.js";
 import { modelConfig } from "../../support/model-config.js";
 
 describe("a resolved configuration", () => {

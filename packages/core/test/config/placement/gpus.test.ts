@@ -1,8 +1,7 @@
 import { readdirSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { fakeNvidiaSmi, gpuList } from "../../../../../test/support/fake-nvidia-smi.js";
-import { findGpus, visibleGpus } from "../../../src/config/placement/find-gpus.js";
-import { listedGpus, MachineGpus } from "../../../src/config/placement/gpus.js";
+import { findGpus, listedGpus, MachineGpus, visibleGpus } from "../../../src/config/gpus.js";
 
 const hasDeviceFiles =
   process.platform === "linux" && readdirSync("/dev").some((name) => /^nvidia\d+$/.test(name));

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { InstanceGroupOptions } from "../../../src/config/options/model-options.js";
-import { instanceSignature, planInstances } from "../../../src/config/placement/instances.js";
-import { validateConfig } from "../../../src/config/validation/validate-config.js";
-import { validateOptions } from "../../../src/config/validation/validate-options.js";
+import { instanceSignature, planInstances } from "../../../src/config/instance-groups.js";
+import type { InstanceGroupOptions } from "../../../src/config/model-options.js";
+import { validateConfig, validateOptions } from "../../../src/config/resolve-config.js";
 import { modelConfig } from "../../support/model-config.js";
 
 const plan = (...instanceGroup: readonly InstanceGroupOptions[]) =>

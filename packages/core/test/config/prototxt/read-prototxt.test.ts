@@ -1,10 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import {
-  MAX_PROTOTXT_BYTES,
-  parsePrototxt,
-  readPrototxt,
-} from "../../../src/config/prototxt/read-prototxt.js";
+import { MAX_PROTOTXT_BYTES, parsePrototxt, readPrototxt } from "../../../src/config/prototxt.js";
 
 const errorsOf = (text: string) =>
   parsePrototxt(text).errors.map(({ line, column, text: words }) => `${line}:${column}: ${words}`);

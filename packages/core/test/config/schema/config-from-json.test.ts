@@ -1,7 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { configFromJson } from "../../../src/config/schema/config-from-json.js";
-import { emptyConfig } from "../../../src/config/schema/defaults.js";
+import { configFromJson } from "../../../src/config/config-json.js";
+import { emptyConfig } from "../../../src/config/defaults.js";
 
 function refusalOf(json: string): string {
   try {

@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { readPrototxt } from "../../../src/config/prototxt/read-prototxt.js";
-import { emptyConfig } from "../../../src/config/schema/defaults.js";
+import { emptyConfig } from "../../../src/config/defaults.js";
 import {
+  FIELD_SUPPORT,
   fieldNotes,
   fieldPaths,
   fieldProblems,
   supportOf,
-} from "../../../src/config/schema/field-support.js";
-import { FIELD_SUPPORT } from "../../../src/config/schema/field-support-table.js";
+} from "../../../src/config/field-support.js";
+import { readPrototxt } from "../../../src/config/prototxt.js";
 
 const document = readFileSync(new URL("../../../../../docs/model-configuration.md", import.meta.url), "utf8");
 

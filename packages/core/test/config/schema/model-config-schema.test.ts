@@ -6,10 +6,10 @@ import {
   isEnum,
   isMessage,
   type MessageSchema,
-} from "../../../src/config/schema/field-schema.js";
-import { modelConfigSchema } from "../../../src/config/schema/model-config-schema.js";
+  modelConfigSchema,
+} from "../../../src/config/model-config-schema.js";
 
-const proto = fileURLToPath(new URL("../../../../grpc-messages/proto/model_config.proto", import.meta.url));
+const proto = fileURLToPath(new URL("../../../../protocol/proto/model_config.proto", import.meta.url));
 const root = new protobuf.Root().loadSync(proto, { keepCase: true });
 
 function messagesIn(schema: MessageSchema, found = new Map<string, MessageSchema>()) {

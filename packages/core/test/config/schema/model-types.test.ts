@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { readPrototxt } from "../../../src/config/prototxt/read-prototxt.js";
-import { emptyConfig } from "../../../src/config/schema/defaults.js";
-import { modelTypes } from "../../../src/config/schema/model-types.js";
+import { emptyConfig } from "../../../src/config/defaults.js";
+import { modelTypes } from "../../../src/config/model-metadata.js";
+import { readPrototxt } from "../../../src/config/prototxt.js";
 
 describe("generated model types", () => {
   it("have a member with its tensors for each model", () => {

@@ -1,9 +1,8 @@
 import type { ModelSequenceBatching, SequenceControl } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import type { SequenceOptions } from "../../../src/config/options/sequence-options.js";
-import { toConfigJson } from "../../../src/config/schema/config-json.js";
-import { validateConfig } from "../../../src/config/validation/validate-config.js";
-import { validateOptions } from "../../../src/config/validation/validate-options.js";
+import { toConfigJson } from "../../../src/config/config-json.js";
+import { validateConfig, validateOptions } from "../../../src/config/resolve-config.js";
+import type { SequenceOptions } from "../../../src/config/sequence-options.js";
 import { modelConfig } from "../../support/model-config.js";
 
 const resolved = (sequence: SequenceOptions) => modelConfig({ options: { sequence } });

@@ -1,9 +1,7 @@
 import type { ModelConfig, TensorSpec } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import type { ModelOptions } from "../../../src/config/options/model-options.js";
-
-import { validateConfig } from "../../../src/config/validation/validate-config.js";
-import { validateOptions } from "../../../src/config/validation/validate-options.js";
+import type { ModelOptions } from "../../../src/config/model-options.js";
+import { validateConfig, validateOptions } from "../../../src/config/resolve-config.js";
 import { modelConfig } from "../../support/model-config.js";
 
 const input = (spec: Partial<TensorSpec>) =>

@@ -1,8 +1,8 @@
 import type { ModelConfig } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { toConfigJson } from "../../../src/config/schema/config-json.js";
-import { validateConfig } from "../../../src/config/validation/validate-config.js";
-import { checkMembers } from "../../../src/config/validation/validate-members.js";
+import { toConfigJson } from "../../../src/config/config-json.js";
+import { checkMembers } from "../../../src/config/ensemble.js";
+import { validateConfig } from "../../../src/config/resolve-config.js";
 import { ensembleConfig, step } from "../../support/ensemble-config.js";
 import { modelConfig } from "../../support/model-config.js";
 

@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { planInstances } from "../../../src/config/placement/instances.js";
-import { createRateLimiter } from "../../../src/instance/rate-limiter/create-rate-limiter.js";
-import { type RateLimitedInstance, RateLimiter } from "../../../src/instance/rate-limiter/rate-limiter.js";
+import { planInstances } from "../../../src/config/instance-groups.js";
+import {
+  createRateLimiter,
+  type RateLimitedInstance,
+  RateLimiter,
+} from "../../../src/instance/rate-limiter.js";
 import { modelConfig } from "../../support/model-config.js";
 import { thrownText } from "../../support/requests.js";
 

@@ -1,11 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { InstanceGroupOptions, RateLimiterOptions } from "../../../src/config/options/model-options.js";
-import { type PlannedInstance, planInstances } from "../../../src/config/placement/instances.js";
-import {
-  demandOf,
-  type RateLimitResource,
-  ResourcePools,
-} from "../../../src/instance/rate-limiter/resource-pools.js";
+import { type PlannedInstance, planInstances } from "../../../src/config/instance-groups.js";
+import type { InstanceGroupOptions, RateLimiterOptions } from "../../../src/config/model-options.js";
+import { demandOf, type RateLimitResource, ResourcePools } from "../../../src/instance/rate-limiter.js";
 import { modelConfig } from "../../support/model-config.js";
 import { thrownText } from "../../support/requests.js";
 

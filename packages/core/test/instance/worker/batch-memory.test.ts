@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { BatchMemory } from "../../../src/instance/worker/batch-memory.js";
+import { BatchMemory } from "../../../src/worker/worker-executor.js";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

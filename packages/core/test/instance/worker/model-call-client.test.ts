@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { FromWorker } from "../../../src/instance/worker/messages.js";
-import { CallsToModels } from "../../../src/instance/worker/model-call-client.js";
+import type { FromWorker } from "../../../src/worker/messages.js";
+import { CallsToModels } from "../../../src/worker/model-calls.js";
 
 describe("a call of another model from a worker", () => {
   it.each(["before it is sent", "while it runs"])(

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { expect, test } from "vitest";
-import { ThreadEnding } from "../../../src/instance/worker/native-calls.js";
+import { ThreadEnding } from "../../../src/worker/native-calls.js";
 
 /** Place of the shared state that says whether the thread is in a native call. */
 const CALLS = 0;

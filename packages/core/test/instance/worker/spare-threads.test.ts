@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { VirtualClock } from "../../../src/clock/virtual-clock.js";
-import { SpareThreads } from "../../../src/instance/worker/spare-threads.js";
+import { VirtualClock } from "../../../src/system/virtual-clock.js";
+import { SpareThreads } from "../../../src/worker/open-worker.js";
 
 const retired: string[] = [];
 const thread = (name: string) => ({ name, retire: () => void retired.push(name) });

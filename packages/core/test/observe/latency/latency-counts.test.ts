@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { LatencyCounts } from "../../../src/observe/latency/latency-counts.js";
+import { LatencyCounts } from "../../../src/observe/durations.js";
 
 it("reads quantiles to within 9%", () => {
   const counts = new LatencyCounts();

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { LogFile } from "../../../src/observe/log/log-file.js";
+import { LogFile } from "../../../src/observe/create-log.js";
 
 /** Bytes that the disk takes before it is full; undefined for a disk with room. */
 let room: number | undefined;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Log } from "../../../src/observe/log/log.js";
+import { Log } from "../../../src/observe/log.js";
 
 it("keeps the last 200 messages that were written", () => {
   const none = () => {};

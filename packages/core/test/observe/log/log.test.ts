@@ -2,10 +2,9 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createLog } from "../../../src/observe/log/create-log.js";
-import { lineLogger } from "../../../src/observe/log/line-logger.js";
-import { Log, type LogFormat } from "../../../src/observe/log/log.js";
-import type { Logger } from "../../../src/observe/log/logger.js";
+import { createLog, lineLogger } from "../../../src/observe/create-log.js";
+import type { Logger } from "../../../src/observe/log.js";
+import { Log, type LogFormat } from "../../../src/observe/log.js";
 
 function collect(): { logger: Logger; messages: string[] } {
   const messages: string[] = [];

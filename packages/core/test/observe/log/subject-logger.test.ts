@@ -2,8 +2,8 @@ import { Writable } from "node:stream";
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
 import winston from "winston";
-import { Log } from "../../../src/observe/log/log.js";
-import type { Logger } from "../../../src/observe/log/logger.js";
+import type { Logger } from "../../../src/observe/log.js";
+import { Log } from "../../../src/observe/log.js";
 
 const about = { model: "resnet", version: 2, request_id: "a", trace_id: "0af7651916cd43dd8448eb211c80319c" };
 

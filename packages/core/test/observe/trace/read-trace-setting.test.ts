@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import {
+  DEFAULT_TRACE_SETTINGS,
   readTraceCount,
   readTraceLevels,
   readTraceNumber,
   traceSettingTexts,
-} from "../../../src/observe/trace/read-trace-setting.js";
-import { DEFAULT_TRACE_SETTINGS } from "../../../src/observe/trace/trace-settings.js";
+} from "../../../src/observe/trace-settings.js";
 
 describe("trace levels", () => {
   it.each([

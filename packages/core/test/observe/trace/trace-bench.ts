@@ -2,10 +2,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { VirtualClock } from "../../../src/clock/virtual-clock.js";
-import { Log } from "../../../src/observe/log/log.js";
-import type { TraceOptions } from "../../../src/observe/trace/trace-options.js";
-import { Tracing } from "../../../src/observe/trace/tracing.js";
+import { Log } from "../../../src/observe/log.js";
+import type { TraceOptions } from "../../../src/observe/trace-settings.js";
+import { Tracing } from "../../../src/observe/tracing.js";
+import { VirtualClock } from "../../../src/system/virtual-clock.js";
 
 /** Entry of a trace file. */
 export interface Entry {

@@ -1,6 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { resolveTraceOptions, type TraceOptions } from "../../../src/observe/trace/trace-options.js";
+import { resolveTraceOptions, type TraceOptions } from "../../../src/observe/trace-settings.js";
 import { traceBench } from "./trace-bench.js";
 
 describe("trace settings of a server", () => {
@@ -157,7 +157,7 @@ describe("an update of trace settings", () => {
 describe("trace mode opentelemetry", () => {
   it("is refused without a tracer, with what to pass", () => {
     expect(() => resolveTraceOptions({ mode: "opentelemetry" })).toThrow(
-      'trace.mode: "opentelemetry" needs the option tracer, got none; pass openTelemetry() of @tritonjs/opentelemetry',
+      'trace.mode: "opentelemetry" needs the option tracer, got none; pass openTelemetry() of @tritonjs/core/opentelemetry',
     );
   });
 

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { findCredentials } from "../../../src/repository/cloud/cloud-credentials.js";
-import { parseCloudPath } from "../../../src/repository/cloud/cloud-path.js";
+import { parseCloudPath } from "../../../src/repository/cloud-storage.js";
+import { findCredentials } from "../../../src/repository/open-storage.js";
 
 let folder = "";
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isCloudPath, parseCloudPath } from "../../../src/repository/cloud/cloud-path.js";
-import { shownKey } from "../../../src/repository/cloud/list-objects.js";
+import { isCloudPath, parseCloudPath, shownKey } from "../../../src/repository/cloud-storage.js";
 
 describe("parseCloudPath", () => {
   it.each([

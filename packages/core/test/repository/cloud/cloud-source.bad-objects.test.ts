@@ -4,13 +4,12 @@ import { Readable } from "node:stream";
 import { setImmediate as turnOfTheEventLoop } from "node:timers/promises";
 import { TritonError } from "@tritonjs/protocol";
 import { expect, it } from "vitest";
-import { realClock } from "../../../src/clock/clock.js";
-import { VirtualClock } from "../../../src/clock/virtual-clock.js";
-import { Log } from "../../../src/observe/log/log.js";
-import { parseCloudPath } from "../../../src/repository/cloud/cloud-path.js";
-import { CloudSource } from "../../../src/repository/cloud/cloud-source.js";
-import type { CloudStorage } from "../../../src/repository/cloud/cloud-storage.js";
-import { MAX_SILENCE_MS, withSilenceLimit } from "../../../src/repository/cloud/silence-limit.js";
+import { Log } from "../../../src/observe/log.js";
+import { CloudSource } from "../../../src/repository/cloud-source.js";
+import type { CloudStorage } from "../../../src/repository/cloud-storage.js";
+import { MAX_SILENCE_MS, parseCloudPath, withSilenceLimit } from "../../../src/repository/cloud-storage.js";
+import { realClock } from "../../../src/system/clock.js";
+import { VirtualClock } from "../../../src/system/virtual-clock.js";
 
 const log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
 

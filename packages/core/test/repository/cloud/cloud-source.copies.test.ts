@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { Readable } from "node:stream";
 import { expect, it, vi } from "vitest";
-import { realClock } from "../../../src/clock/clock.js";
-import { Log } from "../../../src/observe/log/log.js";
-import { parseCloudPath } from "../../../src/repository/cloud/cloud-path.js";
-import { CloudSource } from "../../../src/repository/cloud/cloud-source.js";
-import { CopySweeper } from "../../../src/repository/sources/copy-sweeper.js";
+import { Log } from "../../../src/observe/log.js";
+import { CloudSource } from "../../../src/repository/cloud-source.js";
+import { parseCloudPath } from "../../../src/repository/cloud-storage.js";
+import { CopySweeper } from "../../../src/repository/repository-changes.js";
+import { realClock } from "../../../src/system/clock.js";
 
 const log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
 const NONE = new Set<never>();

@@ -1,8 +1,6 @@
 import { expect, it } from "vitest";
-import { parseCloudPath } from "../../../src/repository/cloud/cloud-path.js";
-import { type CloudSdks, INSTALLED_SDKS } from "../../../src/repository/cloud/import-sdk.js";
-
-import { openStorage } from "../../../src/repository/cloud/open-storage.js";
+import { parseCloudPath } from "../../../src/repository/cloud-storage.js";
+import { type CloudSdks, INSTALLED_SDKS, openStorage } from "../../../src/repository/open-storage.js";
 
 const absent = async () => {
   throw new Error("Cannot find package\nImported from somewhere");

@@ -2,7 +2,7 @@ import { lstat, mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/p
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { isModified, readModelTimes } from "../../../src/repository/layout/model-times.js";
+import { isModified, readModelTimes } from "../../../src/repository/model-directory.js";
 
 vi.mock("node:fs/promises", async (original) => {
   const real = await original<typeof import("node:fs/promises")>();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readVersionDirectories, versionsToLoad } from "../../../src/repository/layout/versions-to-load.js";
+import { readVersionDirectories, versionsToLoad } from "../../../src/repository/model-directory.js";
 
 describe("version directories of a model", () => {
   it("are those with integer names of at least 1", () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { EqualInputsRule } from "../../../src/batch/required-equal-inputs.js";
-import { type BatchingRules, formBatch } from "../../../src/scheduler/dynamic-batch/form-batch.js";
+import { EqualInputsRule } from "../../../src/batch/payload.js";
+import { type BatchingRules, formBatch } from "../../../src/scheduler/form-batch.js";
 import type { QueuedRequestView } from "../../../src/scheduler/priority-queue.js";
 import { modelConfig } from "../../support/model-config.js";
 import { queuedRequest } from "../../support/requests.js";

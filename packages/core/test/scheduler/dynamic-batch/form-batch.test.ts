@@ -1,12 +1,8 @@
 import type { TensorSpec } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { EqualInputsRule } from "../../../src/batch/required-equal-inputs.js";
-import type { PendingRequest } from "../../../src/request/pending-request.js";
-import {
-  type BatchingRules,
-  formBatch,
-  type PayloadView,
-} from "../../../src/scheduler/dynamic-batch/form-batch.js";
+import { EqualInputsRule } from "../../../src/batch/payload.js";
+import type { PendingRequest } from "../../../src/request/inference-request.js";
+import { type BatchingRules, formBatch, type PayloadView } from "../../../src/scheduler/form-batch.js";
 import type { QueuedRequestView } from "../../../src/scheduler/priority-queue.js";
 import { modelConfig } from "../../support/model-config.js";
 import { queuedRequest, requestWith } from "../../support/requests.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { PendingRequest } from "../../../src/request/pending-request.js";
-import { OrderedResponses } from "../../../src/scheduler/dynamic-batch/ordered-responses.js";
+import type { PendingRequest } from "../../../src/request/inference-request.js";
+import { OrderedResponses } from "../../../src/scheduler/dynamic-batch-scheduler.js";
 import { outcomeText, requestWith } from "../../support/requests.js";
 
 const response = { modelName: "m", modelVersion: "1", id: "", parameters: {}, outputs: new Map() };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { EnsemblePlan } from "../../../src/scheduler/ensemble/ensemble-plan.js";
+import { EnsemblePlan } from "../../../src/scheduler/ensemble-steps.js";
 import { ensembleConfig, step } from "../../support/ensemble-config.js";
 
 // x -> a -> m -> b -> y

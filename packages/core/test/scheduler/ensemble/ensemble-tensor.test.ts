@@ -1,6 +1,6 @@
 import { Tensor } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { convertShape, EnsembleTensor } from "../../../src/scheduler/ensemble/ensemble-tensor.js";
+import { convertShape, EnsembleTensor } from "../../../src/scheduler/ensemble-steps.js";
 
 describe("a tensor between models with and without a batch axis", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { StepLimit } from "../../../src/scheduler/ensemble/step-limit.js";
+import { StepLimit } from "../../../src/scheduler/ensemble-scheduler.js";
 
 function starter(started: string[], name: string, wanted = true) {
   return {

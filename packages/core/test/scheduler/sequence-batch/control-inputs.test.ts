@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { SequenceOptions } from "../../../src/config/options/sequence-options.js";
-import { ControlInputs, type ControlValues } from "../../../src/scheduler/sequence-batch/control-inputs.js";
+import type { SequenceOptions } from "../../../src/config/sequence-options.js";
+import { ControlInputs, type ControlValues } from "../../../src/scheduler/slot-batchers.js";
 import { modelConfig } from "../../support/model-config.js";
 
 function controlsOf(

@@ -1,9 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { EqualInputsRule } from "../../../src/batch/required-equal-inputs.js";
-import {
-  type DirectRules,
-  formDirectBatch,
-} from "../../../src/scheduler/sequence-batch/form-direct-batch.js";
+import { EqualInputsRule } from "../../../src/batch/payload.js";
+import { type DirectRules, formDirectBatch } from "../../../src/scheduler/slot-batchers.js";
 import { modelConfig } from "../../support/model-config.js";
 import { queuedRequest } from "../../support/requests.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RESCHEDULE } from "../../../src/callable/reschedule.js";
+import { RESCHEDULE } from "../../../src/callback/infer-func.js";
 import { SequenceBench } from "../../support/sequence-bench.js";
 
 /** Each request runs as often as the number in its id says. */

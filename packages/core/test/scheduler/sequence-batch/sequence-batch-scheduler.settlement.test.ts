@@ -1,7 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { PendingRequest } from "../../../src/request/pending-request.js";
+import type { PendingRequest } from "../../../src/request/inference-request.js";
 import { SequenceBench } from "../../support/sequence-bench.js";
 
 type Step =

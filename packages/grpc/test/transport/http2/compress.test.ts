@@ -1,6 +1,6 @@
 import { gunzipSync, inflateSync } from "node:zlib";
 import { Tensor } from "@tritonjs/core";
-import { decodeMessage, encodeMessage, inference } from "@tritonjs/grpc-messages";
+import { decodeMessage, encodeMessage, inference } from "@tritonjs/protocol/grpc";
 import { describe, expect, test } from "vitest";
 import type { CompressionLevel } from "../../../src/index.js";
 import { FakeService, responseTo } from "../../support/fake-service.js";

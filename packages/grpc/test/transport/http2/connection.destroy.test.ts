@@ -2,8 +2,7 @@ import { once } from "node:events";
 import { connect as connectHttp2, createServer, type ServerHttp2Session } from "node:http2";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { Connection } from "../../../src/transport/http2/connection.js";
-import { CONNECTION_DEFAULTS } from "../../../src/transport/http2/connection-options.js";
+import { CONNECTION_DEFAULTS, Connection } from "../../../src/transport/connection.js";
 
 /** A server that answers each stream with this many bytes, and the session and the socket of its only connection. */
 async function openServer(answerBytes: number) {

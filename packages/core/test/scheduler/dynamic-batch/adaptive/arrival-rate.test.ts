@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ArrivalRate } from "../../../../src/scheduler/dynamic-batch/adaptive/arrival-rate.js";
+import { ArrivalRate } from "../../../../src/scheduler/adaptive-batching.js";
 
 describe("the estimated rate of arrivals", () => {
   it("is unknown at first", () => {

@@ -1,9 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  type DurationFit,
-  expectedMs,
-  learnDuration,
-} from "../../../../src/scheduler/dynamic-batch/adaptive/duration-curve.js";
+import { type DurationFit, expectedMs, learnDuration } from "../../../../src/scheduler/plan-batch.js";
 
 type Sample = readonly [rows: number, ms: number];
 

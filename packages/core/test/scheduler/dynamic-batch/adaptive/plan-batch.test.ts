@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { largestBatch } from "../../../../src/scheduler/dynamic-batch/adaptive/largest-batch.js";
-import { planBatch, type WaitingWork } from "../../../../src/scheduler/dynamic-batch/adaptive/plan-batch.js";
+import { largestBatch, planBatch, type WaitingWork } from "../../../../src/scheduler/plan-batch.js";
 
 const rules = { targetLatencyMs: 50, maxBatchSize: 128 };
 const gpu = { fixedMs: 10, perRowMs: 0.1, spread: 0 };

@@ -1,9 +1,5 @@
 import { describe, expect, it } from "vitest";
-import {
-  afterRefusal,
-  punctualityAfterBatch,
-  UNTRIED,
-} from "../../../../src/scheduler/dynamic-batch/adaptive/punctuality.js";
+import { afterRefusal, punctualityAfterBatch, UNTRIED } from "../../../../src/scheduler/adaptive-batching.js";
 
 const after = (batches: number, late: number, inTime: number) => {
   let punctuality = UNTRIED;

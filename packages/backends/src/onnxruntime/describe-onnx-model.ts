@@ -1,0 +1,190 @@
+import { resolve } from "node:path";
+import type { ModelDescription } from "@tritonjs/core/backend";
+import { type DataType, type DescribedTensor, TritonError } from "@tritonjs/protocol";
+import {
+  bytesSource,
+  fileSource,
+  ONNX_BFLOAT16,
+  ONNX_DATA_TYPES,
+  type OnnxDescription,
+  type OnnxValue,
+  readOnnx,
+} from "./onnx-file.js";
+import type { SessionTensor, SessionTensors } from "./ort-tensors.js";
+
+/**
+ * Describes an ONNX model from its file and, where there is one, an open session. The session infers the shapes of
+ * outputs, whatever the file declares. Only the file tells scalars from tensors of unknown rank.
+ *
+ * @param passesBfloat16 true for an engine that can pass tensors of bfloat16
+ * @throws TritonError NOT_FOUND for a missing file, INVALID_ARG for a file that is not an ONNX model, UNSUPPORTED for
+ * tensors that cannot pass through Node.
+ */
+export function describeOnnxModel(
+  model: string | Uint8Array,
+  session?: SessionTensors,
+  file: OnnxDescription = readOnnxFile(model),
+  passesBfloat16 = false,
+): ModelDescription {
+  const label = labelOf(model);
+  return {
+    inputs: file.inputs.map((value) => toSpec(value, "input", session?.inputs)),
+    outputs: file.outputs.map((value) => toSpec(value, "output", session?.outputs)),
+  };
+
+  function toSpec(value: OnnxValue, kind: string, inSession: readonly SessionTensor[] = []): DescribedTensor {
+    const { name, elementType, dims } = value;
+    const inferred = inSession.find((one) => one.name === name);
+    const dtype = elementType === undefined ? inferred?.dtype : dataTypeOf(elementType);
+    if (dtype === undefined)
+      throw unsupported(`cannot serve the ONNX model ${label}: it has ${kind} '${name}'`, elementType);
+    const shape = inferred !== undefined && inferred.shape.length > 0 ? inferred.shape : dims;
+    return shape === undefined ? { name, dtype, shape: [], rankUnknown: true } : { name, dtype, shape };
+  }
+
+  function dataTypeOf(elementType: number): DataType | undefined {
+    return elementType === ONNX_BFLOAT16 && passesBfloat16 ? "BF16" : ONNX_DATA_TYPES[elementType];
+  }
+}
+
+/** Whether the file leaves out the shape or the type of an output. A session would infer both. */
+export function lacksShapes({ outputs }: OnnxDescription): boolean {
+  return outputs.some(({ elementType, dims }) => elementType === undefined || (elementType !== 0 && !dims));
+}
+
+function unsupported(what: string, elementType: number | undefined): TritonError {
+  const why =
+    elementType === ONNX_BFLOAT16
+      ? "of type bfloat16, which onnxruntime-node cannot pass; cast it to float32 or float16 inside the model, or use the engine 'native'"
+      : `of ${typeName(elementType)}, which the protocol cannot carry`;
+  return new TritonError("UNSUPPORTED", `${what} ${why}`, { reason: "MODEL_NOT_SUPPORTED" });
+}
+
+/** ONNX types that the protocol does not have. */
+const OTHER_TYPES: Readonly<Record<number, string>> = {
+  0: "a type that is not a tensor (sequence, map, optional or sparse)",
+  14: "type complex64",
+  15: "type complex128",
+  17: "type float8e4m3fn",
+  18: "type float8e4m3fnuz",
+  19: "type float8e5m2",
+  20: "type float8e5m2fnuz",
+  21: "type uint4",
+  22: "type int4",
+  23: "type float4e2m1",
+  24: "type float8e8m0",
+  25: "type uint2",
+  26: "type int2",
+};
+
+function typeName(elementType: number | undefined): string {
+  if (elementType === undefined) return "a type that the file does not declare";
+  return OTHER_TYPES[elementType] ?? `ONNX type ${elementType}`;
+}
+
+function labelOf(model: string | Uint8Array): string {
+  return typeof model === "string" ? `'${model}'` : "given as bytes";
+}
+
+/**
+ * Reads inputs and outputs of a model file.
+ *
+ * @throws TritonError NOT_FOUND for a missing file, INVALID_ARG for a file that is not an ONNX model
+ */
+export function readOnnxFile(model: string | Uint8Array): OnnxDescription {
+  const label = labelOf(model);
+  try {
+    return readOnnx(model);
+  } catch (error) {
+    if (error instanceof RangeError) {
+      const what = describeNotOnnx(model, error.message);
+      throw new TritonError("INVALID_ARG", `cannot read the ONNX model ${label}: ${what}`, {
+        reason: "INVALID_MODEL",
+        cause: error,
+      });
+    }
+    throw new TritonError("NOT_FOUND", `cannot open the ONNX model ${label}: ${whyNotOpened(model, error)}`, {
+      reason: "MODEL_FILES_NOT_FOUND",
+      cause: error,
+    });
+  }
+}
+
+/** Why a file cannot be opened. A relative path is resolved, because it may be relative to another directory than meant. */
+function whyNotOpened(model: string | Uint8Array, error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  if (typeof model === "string" && code === "ENOENT") return `there is no file '${resolve(model)}'`;
+  if (typeof model === "string" && code === "EISDIR") return `'${resolve(model)}' is a directory`;
+  return TritonError.from(error).message;
+}
+
+/** Bytes at the beginning of a file that tell what it is. */
+const HEAD_BYTES = 512;
+
+/** A kind of file that is mistaken for a model. */
+interface FileKind {
+  /** Characters that such a file has at `at`, in lower case. */
+  readonly begins: readonly string[];
+  readonly at?: number;
+  readonly what: string;
+}
+
+const KINDS: readonly FileKind[] = [
+  {
+    begins: ["version https://git-lfs.github.com"],
+    what: "it is a Git LFS pointer instead of the model: fetch the model with `git lfs pull`",
+  },
+  {
+    begins: ["<!doctype html", "<html", "<?xml"],
+    what: "it is an HTML page, probably the answer to a failed download",
+  },
+  { begins: ["\u001f\u008b"], what: "it is compressed with gzip: unpack it first" },
+  {
+    begins: ["pk\u0003\u0004"],
+    what: "it is a ZIP archive, perhaps a PyTorch checkpoint: export the model to ONNX",
+  },
+  { begins: ["\u0089hdf"], what: "it is an HDF5 file, perhaps of Keras: convert the model to ONNX" },
+  { begins: ["tfl3"], at: 4, what: "it is a TensorFlow Lite model: convert the model to ONNX" },
+  { begins: ["ortm"], at: 4, what: "it is a model in ORT format: give the .onnx file that it was made from" },
+];
+
+/**
+ * Describes a file that is not an ONNX model by what it looks like.
+ *
+ * @param fault why it cannot be read as a model
+ */
+function describeNotOnnx(model: string | Uint8Array, fault: string): string {
+  const source = typeof model === "string" ? fileSource(model) : bytesSource(model);
+  try {
+    if (source.length === 0) return "it is empty";
+    const head = source.read(0, HEAD_BYTES).slice(0, HEAD_BYTES);
+    const text = String.fromCharCode(...head);
+    const known = kindOf(text);
+    if (known !== undefined) return known.what;
+    if (isText(text)) return `it is a text file that begins with '${firstLine(text)}'`;
+    // A model begins with its field `ir_version`.
+    const cut = head[0] === 0x08 && /^invalid (?:length|number)/.test(fault);
+    return cut ? `it is cut off after ${source.length} bytes: ${fault}` : fault;
+  } finally {
+    source.close();
+  }
+}
+
+function kindOf(head: string): FileKind | undefined {
+  const lower = head.toLowerCase();
+  const page = lower.trimStart();
+  return KINDS.find(({ begins, at = 0 }) =>
+    begins.some((start) => lower.startsWith(start, at) || (at === 0 && page.startsWith(start))),
+  );
+}
+
+function isText(head: string): boolean {
+  return /^[\s -~]+$/.test(head);
+}
+
+const LINE_LENGTH = 40;
+
+function firstLine(text: string): string {
+  const line = text.trimStart().split(/\r?\n/, 1)[0]!;
+  return line.length > LINE_LENGTH ? `${line.slice(0, LINE_LENGTH)}...` : line;
+}

@@ -1,0 +1,243 @@
+import type { NativeFunction } from "@tritonjs/core/internal";
+import { ConcurrencyGate, TritonError } from "@tritonjs/protocol";
+import { ONNX_BFLOAT16, ONNX_DATA_TYPES } from "./onnx-file.js";
+import type { OrtApi } from "./ort-c-api.js";
+import type { SessionData } from "./ort-session.js";
+import type { SessionTensor, SessionTensors } from "./ort-tensors.js";
+
+/** An open session. Any number of batches may run on it at a time. */
+export interface NativeSession {
+  readonly api: OrtApi;
+  /** Its address. */
+  readonly address: number;
+  readonly inputs: readonly NativeTensor[];
+  readonly outputs: readonly NativeTensor[];
+  /** Releases the session, on which no batch may run. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a session on a thread of libuv's pool.
+ *
+ * @throws TritonError INVALID_ARG with ONNX Runtime's words for a model that does not load
+ */
+export function openNativeSession(api: OrtApi, data: SessionData): Promise<NativeSession> {
+  return loadLane.run(() => open(api, data), undefined);
+}
+
+async function open(api: OrtApi, data: SessionData): Promise<NativeSession> {
+  const { model } = data;
+  let settings: number | undefined;
+  try {
+    settings = createSettings(api, data);
+    const address = await create(api, model, settings);
+    return {
+      api,
+      address,
+      inputs: nativeTensors(api, address, "input"),
+      outputs: nativeTensors(api, address, "output"),
+      close: () => loadLane.run(() => callAsync([], api.releaseSession, address), undefined),
+    };
+  } catch (cause) {
+    const label = typeof model === "string" ? `'${model}'` : "given as bytes";
+    const [why] = TritonError.from(cause).message.split("\n");
+    throw new TritonError("INVALID_ARG", `cannot load the ONNX model ${label}: ${why}`, {
+      reason: "INVALID_MODEL",
+      cause,
+    });
+  } finally {
+    if (settings !== undefined) api.releaseSessionOptions(settings);
+  }
+}
+
+async function create(api: OrtApi, model: string | Uint8Array, settings: number): Promise<number> {
+  const result = new BigUint64Array(1);
+  const bytes = typeof model === "string" ? pathBytes(model) : model;
+  const [to, at] = [result, bytes].map((array) => Number(api.koffi.address(array))) as [number, number];
+  const { environment } = api;
+  const held = [result, bytes];
+  const status =
+    typeof model === "string"
+      ? await callAsync(held, api.createSession, environment, at, settings, to)
+      : await callAsync(held, api.createSessionFromArray, environment, at, bytes.byteLength, settings, to);
+  api.check(status);
+  return Number(result[0]);
+}
+
+/** A path as ONNX Runtime takes it: of 16-bit characters on Windows. */
+function pathBytes(path: string): Uint8Array {
+  return Buffer.from(`${path}\0`, process.platform === "win32" ? "utf16le" : "utf8");
+}
+
+/**
+ * Calls a function on a thread of libuv's pool.
+ *
+ * @param held arrays whose memory the function uses; they are kept alive until it returns
+ * @throws the error of koffi if the call cannot be made
+ */
+export function callAsync<Args extends readonly unknown[], Result>(
+  held: readonly unknown[],
+  called: NativeFunction<Args, Result>,
+  ...args: Args
+): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    let kept: readonly unknown[] | undefined = held;
+    called.async(...args, (error, result) => {
+      kept = undefined;
+      if (error === null) resolve(result);
+      else reject(error);
+    });
+    void kept;
+  });
+}
+
+/** The tensors of a session for the description of its model. */
+export function describeSession({ inputs, outputs }: NativeSession): SessionTensors {
+  return { inputs: inputs.flatMap(toTensor), outputs: outputs.flatMap(toTensor) };
+}
+
+function toTensor({ name, elementType, dims }: NativeTensor): SessionTensor[] {
+  if (elementType === 0) return [];
+  const dtype = elementType === ONNX_BFLOAT16 ? "BF16" : ONNX_DATA_TYPES[elementType];
+  return [{ name, dtype, shape: dims }];
+}
+
+/** ONNX Runtime's numbers of the graph optimization levels. */
+const LEVELS: Readonly<Record<string, number>> = { disabled: 0, basic: 1, extended: 2, layout: 3, all: 99 };
+
+/**
+ * Makes the options of a session, as `onnxruntime-node` does from the same settings. The caller releases them.
+ *
+ * @returns the address of the options
+ * @throws TritonError INTERNAL for values that ONNX Runtime refuses
+ */
+function createSettings(api: OrtApi, { sessionOptions: settings }: SessionData): number {
+  const options = api.read((to) => api.createSessionOptions(to));
+  try {
+    const { graphOptimizationLevel = "all", executionMode, extra } = settings;
+    api.check(api.setSessionGraphOptimizationLevel(options, LEVELS[String(graphOptimizationLevel)]!));
+    api.check(api.setSessionExecutionMode(options, executionMode === "parallel" ? 1 : 0));
+    api.check(api.setIntraOpNumThreads(options, Number(settings.intraOpNumThreads)));
+    if (settings.interOpNumThreads !== undefined)
+      api.check(api.setInterOpNumThreads(options, Number(settings.interOpNumThreads)));
+    if (settings.enableCpuMemArena === false) api.check(api.disableCpuMemArena(options));
+    if (settings.enableMemPattern === false) api.check(api.disableMemPattern(options));
+    api.check(api.setSessionLogSeverityLevel(options, Number(settings.logSeverityLevel)));
+    for (const [key, value] of Object.entries(extra as Readonly<Record<string, string>>)) {
+      api.check(api.addSessionConfigEntry(options, key, String(value)));
+    }
+    return options;
+  } catch (error) {
+    api.releaseSessionOptions(options);
+    throw error;
+  }
+}
+
+/** An input or output of an open session. */
+export interface NativeTensor {
+  readonly name: string;
+  /** ONNX's number of the element type; 0 for a value that is not a tensor. */
+  readonly elementType: number;
+  /** -1 for a size that is known only at run time. Empty for a scalar, and when the rank is unknown. */
+  readonly dims: readonly number[];
+  /** Names of the dimensions; empty for those without a name. */
+  readonly dimNames: readonly string[];
+}
+
+/** Reads the inputs or the outputs of a session. */
+function nativeTensors(api: OrtApi, session: number, side: "input" | "output"): NativeTensor[] {
+  const [count, nameOf, typeOf] =
+    side === "input"
+      ? [api.sessionGetInputCount, api.sessionGetInputName, api.sessionGetInputTypeInfo]
+      : [api.sessionGetOutputCount, api.sessionGetOutputName, api.sessionGetOutputTypeInfo];
+  const length = api.read((to) => count(session, to));
+  return Array.from({ length }, (_, i) => {
+    const text = api.read((to) => nameOf(session, i, api.allocator, to));
+    const name = textAt(api, text);
+    api.check(api.allocatorFree(api.allocator, text));
+    const type = api.read((to) => typeOf(session, i, to));
+    try {
+      return { name, ...describeType(api, type) };
+    } finally {
+      api.releaseTypeInfo(type);
+    }
+  });
+}
+
+function describeType(api: OrtApi, type: number): Omit<NativeTensor, "name"> {
+  const tensor = api.read((to) => api.castTypeInfoToTensorInfo(type, to));
+  if (tensor === 0) return { elementType: 0, dims: [], dimNames: [] };
+  const { elementType, dims } = typeAndShape(api, tensor);
+  const names = new BigUint64Array(dims.length);
+  api.check(api.getSymbolicDimensions(tensor, Number(api.koffi.address(names)), dims.length));
+  return { elementType, dims, dimNames: Array.from(names, (at) => textAt(api, Number(at))) };
+}
+
+/** Reads the element type and the dimensions from ONNX Runtime's object about them. */
+export function typeAndShape(api: OrtApi, info: number): { elementType: number; dims: number[] } {
+  const elementType = api.read((to) => api.getTensorElementType(info, to));
+  const rank = api.read((to) => api.getDimensionsCount(info, to));
+  const dims = new BigInt64Array(rank);
+  api.check(api.getDimensions(info, Number(api.koffi.address(dims)), rank));
+  return { elementType, dims: Array.from(dims, Number) };
+}
+
+function textAt(api: OrtApi, at: number): string {
+  return api.koffi.decode(BigInt(at), "char", -1) as string;
+}
+
+/** Threads of libuv's pool. Node reads the variable when the program starts. */
+const POOL_SIZE = Math.max(1, Number(process.env.UV_THREADPOOL_SIZE) || 4);
+
+/** Threads of the pool that runs of models leave to others: one for files and names, one for loading models. */
+const KEPT_FREE = 2;
+
+/**
+ * Number of batches that run at a time, of all models together. The threads of libuv's pool run them, as they also read
+ * files and look up names. An operator still uses all threads of its session.
+ */
+export const PARALLEL_RUNS: number = Math.max(1, POOL_SIZE - KEPT_FREE);
+
+const unlimited = Number.POSITIVE_INFINITY;
+
+/** Runs of models, in the order in which they begin to wait. */
+export const runLane = new ConcurrencyGate(PARALLEL_RUNS, unlimited);
+
+/** Opening and closing sessions, one at a time, so that a large model delays no batch. */
+const loadLane = new ConcurrencyGate(1, unlimited);
+
+/** One session for all instances of a model: opened for the first of them, closed after the last. */
+export class SharedSession {
+  #users = 0;
+  #session: Promise<NativeSession> | undefined;
+  /** Resolves when the session before this one is closed. */
+  #closed: Promise<void> = Promise.resolve();
+
+  constructor(private readonly open: () => Promise<NativeSession>) {}
+
+  /**
+   * Opens the session, or waits for it. Call `release` once for each call that resolves.
+   *
+   * @throws TritonError if the model does not load
+   */
+  async acquire(): Promise<NativeSession> {
+    this.#users++;
+    this.#session ??= this.#closed.then(this.open);
+    try {
+      return await this.#session;
+    } catch (error) {
+      this.#users--;
+      if (this.#users === 0) this.#session = undefined;
+      throw error;
+    }
+  }
+
+  /** Ends the use of the session by one instance. Resolves when it is closed, if this was the last one. */
+  async release(): Promise<void> {
+    if (--this.#users > 0) return;
+    const session = this.#session;
+    this.#session = undefined;
+    this.#closed = session === undefined ? this.#closed : session.then((open) => open.close());
+    await this.#closed;
+  }
+}

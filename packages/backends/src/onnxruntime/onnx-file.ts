@@ -1,0 +1,338 @@
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { dirname, isAbsolute, join } from "node:path";
+import { assertInside, isInside } from "@tritonjs/core/internal/worker";
+import { type DataType, TritonError } from "@tritonjs/protocol";
+
+/** One input or output of an ONNX graph. */
+export interface OnnxValue {
+  readonly name: string;
+  /**
+   * Number in ONNX's `TensorProto.DataType`; 0 for a value that is not a tensor, undefined when the file leaves it out.
+   */
+  readonly elementType: number | undefined;
+  /** All dimensions, -1 for a symbolic one; undefined when the file leaves the rank open. */
+  readonly dims: readonly number[] | undefined;
+}
+
+/** The inputs and outputs that an ONNX file declares. */
+export interface OnnxDescription {
+  readonly inputs: readonly OnnxValue[];
+  readonly outputs: readonly OnnxValue[];
+}
+
+/** ONNX element types that have a data type in the protocol. */
+export const ONNX_DATA_TYPES: Readonly<Record<number, DataType>> = {
+  1: "FP32",
+  2: "UINT8",
+  3: "INT8",
+  4: "UINT16",
+  5: "INT16",
+  6: "INT32",
+  7: "INT64",
+  8: "BYTES",
+  9: "BOOL",
+  10: "FP16",
+  11: "FP64",
+  12: "UINT32",
+  13: "UINT64",
+};
+
+/** ONNX's number for bfloat16. */
+export const ONNX_BFLOAT16 = 16;
+
+/** The field numbers of onnx.proto that this file reads. */
+const MODEL_GRAPH = 7;
+const GRAPH_INITIALIZER = 5;
+const GRAPH_INPUT = 11;
+const GRAPH_OUTPUT = 12;
+const TENSOR_NAME = 8;
+const VALUE_NAME = 1;
+const VALUE_TYPE = 2;
+const TYPE_TENSOR = 1;
+const TENSOR_TYPE_ELEMENT = 1;
+const TENSOR_TYPE_SHAPE = 2;
+const SHAPE_DIM = 1;
+const DIM_VALUE = 1;
+
+/**
+ * Reads the inputs and outputs of an ONNX model. Weights are not read.
+ *
+ * @throws errors of `fs` for a file that cannot be read, RangeError for bytes that are not an ONNX model.
+ */
+export function readOnnx(model: string | Uint8Array): OnnxDescription {
+  const source = typeof model === "string" ? fileSource(model) : bytesSource(model);
+  try {
+    const graph = messages(source, 0, source.length, MODEL_GRAPH)[0];
+    if (graph === undefined) throw new RangeError("it has no graph");
+    const weights = new Set(
+      messages(source, graph.start, graph.end, GRAPH_INITIALIZER).map((tensor) =>
+        text(source, tensor, TENSOR_NAME),
+      ),
+    );
+    const values = (field: number) =>
+      messages(source, graph.start, graph.end, field).map((value) => readValue(source, value));
+    return {
+      // Old files list their weights among the inputs.
+      inputs: values(GRAPH_INPUT).filter(({ name }) => !weights.has(name)),
+      outputs: values(GRAPH_OUTPUT),
+    };
+  } finally {
+    source.close();
+  }
+}
+
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+function messages(source: ByteSource, start: number, end: number, number: number): Span[] {
+  const found: Span[] = [];
+  for (const field of walkMessage(source, start, end)) {
+    if (field.number === number && "start" in field) found.push(field);
+  }
+  return found;
+}
+
+function text(source: ByteSource, span: Span, number: number): string {
+  const field = messages(source, span.start, span.end, number)[0];
+  return field === undefined
+    ? ""
+    : new TextDecoder().decode(source.read(field.start, field.end - field.start));
+}
+
+function number(source: ByteSource, span: Span, wanted: number): number | undefined {
+  for (const field of walkMessage(source, span.start, span.end)) {
+    if (field.number === wanted && isNumber(field)) return field.value;
+  }
+  return undefined;
+}
+
+function isNumber(field: ProtobufField): field is { number: number; value: number } {
+  return "value" in field;
+}
+
+function readValue(source: ByteSource, value: Span): OnnxValue {
+  const name = text(source, value, VALUE_NAME);
+  const type = messages(source, value.start, value.end, VALUE_TYPE)[0];
+  if (type === undefined) return { name, elementType: undefined, dims: undefined };
+  const tensor = messages(source, type.start, type.end, TYPE_TENSOR)[0];
+  if (tensor === undefined) return { name, elementType: 0, dims: undefined };
+  const shape = messages(source, tensor.start, tensor.end, TENSOR_TYPE_SHAPE)[0];
+  return {
+    name,
+    elementType: number(source, tensor, TENSOR_TYPE_ELEMENT) ?? 0,
+    dims:
+      shape &&
+      messages(source, shape.start, shape.end, SHAPE_DIM).map((dim) => {
+        const size = number(source, dim, DIM_VALUE) ?? -1;
+        // Some exporters write -1, which reads as a huge number here.
+        return Number.isSafeInteger(size) ? size : -1;
+      }),
+  };
+}
+
+/** Field numbers of onnx.proto on the path to tensors, and inside tensors. */
+const MODEL = { graph: 7, functions: 25 };
+const GRAPH = { node: 1, initializer: 5, sparseInitializer: 15 };
+const FUNCTION = { node: 7 };
+const NODE = { attribute: 5 };
+const ATTRIBUTE = { tensor: 5, graph: 6, tensors: 10, graphs: 11, sparseTensor: 22, sparseTensors: 23 };
+const SPARSE = { values: 1, indices: 2 };
+const TENSOR = { externalData: 13 };
+const ENTRY = { key: 1, value: 2 };
+
+/** Largest depth of nested graphs. */
+const MAX_DEPTH = 64;
+
+/**
+ * Rejects an ONNX model that reads its weights from outside the model's directory. A model file may come from an
+ * untrusted source, and may name any file of this machine.
+ *
+ * @param path the `.onnx` file
+ * @throws TritonError INVALID_ARG that names the file.
+ */
+export async function checkExternalData(directory: string, path: string): Promise<void> {
+  for (const location of externalLocations(path)) {
+    const file = join(dirname(path), location);
+    if (isAbsolute(location) || !isInside(directory, file)) {
+      throw new TritonError(
+        "INVALID_ARG",
+        `external data of the ONNX model '${path}': expected a path inside the model's directory, got '${location}'`,
+        { reason: "PATH_NOT_ALLOWED" },
+      );
+    }
+    await assertInside(directory, file);
+  }
+}
+
+/** Files that the tensors of a model name. */
+export function externalLocations(path: string): ReadonlySet<string> {
+  const source = fileSource(path);
+  try {
+    const walk = new TensorWalk(source);
+    walk.model();
+    return walk.locations;
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw new TritonError("INVALID_ARG", `cannot read the ONNX model '${path}': ${error.message}`, {
+      reason: "INVALID_MODEL",
+      cause: error,
+    });
+  } finally {
+    source.close();
+  }
+}
+
+interface ByteSpan {
+  readonly start: number;
+  readonly end: number;
+}
+
+class TensorWalk {
+  readonly locations = new Set<string>();
+
+  constructor(private readonly source: ByteSource) {}
+
+  model(): void {
+    this.#each(
+      { start: 0, end: this.source.length },
+      {
+        [MODEL.graph]: (graph) => this.#graph(graph, 0),
+        [MODEL.functions]: (fn) => this.#each(fn, { [FUNCTION.node]: (node) => this.#node(node, 0) }),
+      },
+    );
+  }
+
+  #graph(graph: ByteSpan, depth: number): void {
+    if (depth > MAX_DEPTH) throw new RangeError(`expected graphs nested at most ${MAX_DEPTH} deep, got more`);
+    this.#each(graph, {
+      [GRAPH.node]: (node) => this.#node(node, depth),
+      [GRAPH.initializer]: (tensor) => this.#tensor(tensor),
+      [GRAPH.sparseInitializer]: (sparse) => this.#sparse(sparse),
+    });
+  }
+
+  #node(node: ByteSpan, depth: number): void {
+    this.#each(node, { [NODE.attribute]: (attribute) => this.#attribute(attribute, depth) });
+  }
+
+  #attribute(attribute: ByteSpan, depth: number): void {
+    this.#each(attribute, {
+      [ATTRIBUTE.tensor]: (tensor) => this.#tensor(tensor),
+      [ATTRIBUTE.tensors]: (tensor) => this.#tensor(tensor),
+      [ATTRIBUTE.graph]: (graph) => this.#graph(graph, depth + 1),
+      [ATTRIBUTE.graphs]: (graph) => this.#graph(graph, depth + 1),
+      [ATTRIBUTE.sparseTensor]: (sparse) => this.#sparse(sparse),
+      [ATTRIBUTE.sparseTensors]: (sparse) => this.#sparse(sparse),
+    });
+  }
+
+  #sparse(sparse: ByteSpan): void {
+    this.#each(sparse, {
+      [SPARSE.values]: (tensor) => this.#tensor(tensor),
+      [SPARSE.indices]: (tensor) => this.#tensor(tensor),
+    });
+  }
+
+  #tensor(tensor: ByteSpan): void {
+    this.#each(tensor, { [TENSOR.externalData]: (entry) => this.#entry(entry) });
+  }
+
+  #entry(entry: ByteSpan): void {
+    const text: Record<number, string> = {};
+    const read = (field: number) => (span: ByteSpan) => {
+      text[field] = new TextDecoder().decode(this.source.read(span.start, span.end - span.start));
+    };
+    this.#each(entry, { [ENTRY.key]: read(ENTRY.key), [ENTRY.value]: read(ENTRY.value) });
+    if (text[ENTRY.key] === "location") this.locations.add(text[ENTRY.value] ?? "");
+  }
+
+  #each(message: ByteSpan, visit: Readonly<Record<number, (span: ByteSpan) => void>>): void {
+    for (const field of walkMessage(this.source, message.start, message.end)) {
+      if ("start" in field) visit[field.number]?.(field);
+    }
+  }
+}
+
+/** One field of a protobuf message: a number, or the place of its bytes. */
+type ProtobufField =
+  | { readonly number: number; readonly value: number }
+  | { readonly number: number; readonly start: number; readonly end: number };
+
+/**
+ * Walks over the fields of one protobuf message without reading their contents. A model of gigabytes costs as much as
+ * its table of contents.
+ *
+ * @throws RangeError when the bytes are not a protobuf message.
+ */
+function* walkMessage(source: ByteSource, start: number, end: number): Generator<ProtobufField> {
+  let at = start;
+  const varint = (): number => {
+    let value = 0;
+    let factor = 1;
+    const bytes = source.read(at, Math.min(10, end - at));
+    for (let i = 0; i < bytes.byteLength; i++) {
+      value += (bytes[i]! & 0x7f) * factor;
+      factor *= 128;
+      if (bytes[i]! < 0x80) {
+        at += i + 1;
+        return value;
+      }
+    }
+    throw new RangeError(`invalid number at byte ${at}`);
+  };
+  while (at < end) {
+    const tag = varint();
+    const number = Math.floor(tag / 8);
+    const wireType = tag % 8;
+    if (number === 0) throw new RangeError(`invalid field at byte ${at}`);
+    if (wireType === 0) {
+      yield { number, value: varint() };
+    } else {
+      const length = wireType === 2 ? varint() : wireType === 1 ? 8 : wireType === 5 ? 4 : Number.NaN;
+      if (!(at + length <= end)) throw new RangeError(`invalid length at byte ${at}`);
+      const field = { number, start: at, end: at + length };
+      at += length;
+      if (wireType === 2) yield field;
+    }
+  }
+}
+
+/** Bytes with random access: an array, or a file that is only partly in memory. */
+interface ByteSource {
+  readonly length: number;
+  /** Bytes `[offset, offset + length)`; fewer at the end. Valid until the next call. */
+  read(offset: number, length: number): Uint8Array;
+  close(): void;
+}
+
+/** Source over an array. */
+export function bytesSource(bytes: Uint8Array): ByteSource {
+  return {
+    length: bytes.byteLength,
+    read: (offset, length) => bytes.subarray(offset, offset + length),
+    close() {},
+  };
+}
+
+const WINDOW_BYTES = 64 * 1024;
+
+/** Source over a file, read through a window of 64 KiB. Throws what `fs` throws for a file that cannot be opened. */
+export function fileSource(path: string): ByteSource {
+  const file = openSync(path, "r");
+  let window = new Uint8Array(0);
+  let windowStart = 0;
+  return {
+    length: fstatSync(file).size,
+    read(offset, length) {
+      if (offset < windowStart || offset + length > windowStart + window.byteLength) {
+        const buffer = new Uint8Array(Math.max(WINDOW_BYTES, length));
+        window = buffer.subarray(0, readSync(file, buffer, 0, buffer.byteLength, offset));
+        windowStart = offset;
+      }
+      return window.subarray(offset - windowStart, offset - windowStart + length);
+    },
+    close: () => closeSync(file),
+  };
+}

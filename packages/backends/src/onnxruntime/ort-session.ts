@@ -1,0 +1,223 @@
+import { availableParallelism } from "node:os";
+import { isMainThread } from "node:worker_threads";
+import type { InstanceDevice } from "@tritonjs/core/internal";
+import { disableTelemetry, importUnbundled, keyList } from "@tritonjs/core/internal/worker";
+import { definedMembers, TritonError } from "@tritonjs/protocol";
+import type { InferenceSession } from "onnxruntime-node";
+
+/** An execution provider of ONNX Runtime: its name, or its name with options. */
+export type ExecutionProvider = string | { readonly name: string; readonly [option: string]: unknown };
+
+/**
+ * How ONNX Runtime is called. `worker`: each instance is a thread or a process with a session of its own. `native`:
+ * through ONNX Runtime's C interface in this process, with one session for all instances. `auto`: `native` where the
+ * machine and the model allow it, else `worker`, with the reason in the log.
+ */
+export type OnnxEngine = "worker" | "native" | "auto";
+
+/** The engines by name. */
+export const ONNX_ENGINES = keyList<Record<OnnxEngine, true>>({ worker: true, native: true, auto: true });
+
+/** Options of {@link onnxruntime}. */
+export interface OnnxRuntimeOptions {
+  /** Path of the `.onnx` file, or its bytes. */
+  readonly model: string | URL | Uint8Array;
+  /**
+   * How ONNX Runtime is called. `native` needs the package `koffi`, the provider `cpu`, and instances without
+   * `isolation`. @default "worker"
+   */
+  readonly engine?: OnnxEngine;
+  /**
+   * Providers in order of preference. A provider that cannot be used is skipped with a warning, and the next is tried.
+   * The last resort is `cpu`.
+   * @default ["cpu"]
+   */
+  readonly executionProviders?: readonly ExecutionProvider[];
+  /** Fail instead of falling back to a provider further down the list. @default false */
+  readonly strictProviders?: boolean;
+  /**
+   * Threads inside an operator. The default keeps sessions from competing for cores.
+   * @default cores / instances, at least 1
+   */
+  readonly intraOpNumThreads?: number;
+  /** Threads between operators. @default ONNX Runtime's */
+  readonly interOpNumThreads?: number;
+  /** Whether independent operators may run at the same time. @default "sequential" */
+  readonly executionMode?: "sequential" | "parallel";
+  /** Reuse the memory of past runs. @default true */
+  readonly enableCpuMemArena?: boolean;
+  /** Plan the memory of a run from the previous run. @default true */
+  readonly enableMemPattern?: boolean;
+  /** @default "all" */
+  readonly graphOptimizationLevel?: "disabled" | "basic" | "extended" | "layout" | "all";
+  /**
+   * Entries of ONNX Runtime's session configuration by key, in addition to the options above.
+   * @default { "session.intra_op.allow_spinning": "0" }
+   */
+  readonly sessionConfig?: Readonly<Record<string, string>>;
+  /**
+   * Least severity of the messages that ONNX Runtime writes to stderr: 0 for all, 2 for warnings, 4 for fatal errors
+   * only.
+   * @default 4, because errors are thrown
+   */
+  readonly logSeverityLevel?: 0 | 1 | 2 | 3 | 4;
+  /** Called when a provider cannot be used. @default process.emitWarning */
+  readonly onWarning?: (message: string) => void;
+}
+
+/** The data that a worker needs to open its session. It survives structured cloning. */
+export interface SessionData {
+  readonly model: string | Uint8Array;
+  readonly providers: readonly ExecutionProvider[];
+  readonly strict: boolean;
+  readonly sessionOptions: Readonly<Record<string, unknown>>;
+  /** Inputs that have no dimensions in the model's file. */
+  readonly scalars: readonly string[];
+  /** Inputs whose rank the model's file leaves open. */
+  readonly ranksUnknown: readonly string[];
+}
+
+/** An open session and the provider that it runs on. */
+interface OpenSession {
+  readonly session: InferenceSession;
+  readonly provider: string;
+}
+
+/**
+ * Opens a session on the first provider that works. ONNX Runtime's Node binding rejects a list of providers when the
+ * first is missing. So this function tries one provider at a time and calls `warn` before each fallback.
+ *
+ * @throws TritonError with ONNX Runtime's words when no provider works, or with `strict` when the first does not.
+ */
+export async function createSession(
+  ort: Ort,
+  data: SessionData,
+  warn: (message: string) => void,
+): Promise<OpenSession> {
+  const chain = data.strict ? data.providers.slice(0, 1) : withCpu(data.providers);
+  let failure: unknown;
+  for (const [i, provider] of chain.entries()) {
+    try {
+      return { session: await open(ort, data, provider), provider: nameOf(provider) };
+    } catch (error) {
+      failure = error;
+      const next = chain[i + 1];
+      if (next !== undefined) {
+        warn(
+          `execution provider '${nameOf(provider)}' cannot be used: ${messageOf(error)}; trying '${nameOf(next)}'`,
+        );
+      }
+    }
+  }
+  const model = typeof data.model === "string" ? `'${data.model}'` : "given as bytes";
+  throw new TritonError("INVALID_ARG", `cannot load the ONNX model ${model}: ${messageOf(failure)}`, {
+    reason: "INVALID_MODEL",
+    cause: failure,
+  });
+}
+
+async function open(ort: Ort, data: SessionData, provider: ExecutionProvider): Promise<InferenceSession> {
+  if (nameOf(provider) === "webgpu" && !isMainThread) {
+    throw new TritonError(
+      "UNSUPPORTED",
+      "it crashes when two threads of a process use it: set isolation 'process' for the instance",
+      { reason: "PLATFORM_NOT_SUPPORTED" },
+    );
+  }
+  const options = {
+    ...data.sessionOptions,
+    executionProviders: [provider],
+  } as InferenceSession.SessionOptions;
+  return typeof data.model === "string"
+    ? ort.InferenceSession.create(data.model, options)
+    : ort.InferenceSession.create(data.model, options);
+}
+
+function withCpu(providers: readonly ExecutionProvider[]): readonly ExecutionProvider[] {
+  return providers.some((provider) => nameOf(provider) === "cpu") ? providers : [...providers, "cpu"];
+}
+
+function nameOf(provider: ExecutionProvider): string {
+  return typeof provider === "string" ? provider : provider.name;
+}
+
+function messageOf(error: unknown): string {
+  return TritonError.from(error).message.split("\n")[0]!;
+}
+
+/** Providers that run on NVIDIA's GPUs and take the number of the GPU. */
+const ON_NVIDIA: ReadonlySet<string> = new Set(["cuda", "tensorrt"]);
+
+/**
+ * The providers to try for an instance, in order: the requested ones; by default `cuda` for an instance on a GPU and
+ * `cpu` for any other.
+ */
+export function providersFor(
+  { kind, id }: InstanceDevice,
+  given: readonly ExecutionProvider[] | undefined,
+): readonly ExecutionProvider[] {
+  const providers = given ?? (kind === "KIND_GPU" ? ["cuda", "cpu"] : ["cpu"]);
+  if (kind !== "KIND_GPU") return providers;
+  return providers.map((provider) => {
+    const options = typeof provider === "string" ? { name: provider } : provider;
+    return ON_NVIDIA.has(options.name) ? { deviceId: id, ...options } : provider;
+  });
+}
+
+/** Whether an instance needs a process of its own. WebGPU crashes when two threads of a process use it. */
+export function needsProcess(providers: readonly ExecutionProvider[]): boolean {
+  return providers.some((provider) => (typeof provider === "string" ? provider : provider.name) === "webgpu");
+}
+
+/** Options of a session that are the same for all models. */
+type SessionSettings = Omit<
+  OnnxRuntimeOptions,
+  "model" | "engine" | "executionProviders" | "strictProviders" | "onWarning"
+>;
+
+/** ONNX Runtime also throws the errors that it writes. Its warnings concern graphs, not faults. */
+const FATAL_ALONE = 4;
+
+/**
+ * Converts the options to the form that `onnxruntime-node` takes.
+ *
+ * @param instanceCount sessions that share the processors
+ */
+export function sessionOptions(
+  settings: SessionSettings,
+  instanceCount: number,
+): Readonly<Record<string, unknown>> {
+  const { sessionConfig, intraOpNumThreads, logSeverityLevel, ...others } = settings;
+  return {
+    ...definedMembers(others),
+    intraOpNumThreads: intraOpNumThreads ?? Math.max(1, Math.floor(availableParallelism() / instanceCount)),
+    logSeverityLevel: logSeverityLevel ?? FATAL_ALONE,
+    extra: { ...DEFAULT_ENTRIES, ...sessionConfig },
+  };
+}
+
+/**
+ * Makes idle threads sleep. By default they spin and take the processor from the event loop and from other sessions.
+ */
+const DEFAULT_ENTRIES: Readonly<Record<string, string>> = { "session.intra_op.allow_spinning": "0" };
+
+/** The module `onnxruntime-node`. */
+type Ort = typeof import("onnxruntime-node");
+
+/**
+ * Loads `onnxruntime-node`.
+ *
+ * @throws TritonError UNAVAILABLE when it is not installed, or does not load on this machine
+ */
+export async function importOnnxRuntime(): Promise<Ort> {
+  disableTelemetry();
+  try {
+    return await importUnbundled<Ort>("onnxruntime-node");
+  } catch (error) {
+    throw new TritonError(
+      "UNAVAILABLE",
+      `cannot load onnxruntime-node (${TritonError.from(error).message}): install it next to @tritonjs/core`,
+      { reason: "PACKAGE_NOT_INSTALLED", cause: error },
+    );
+  }
+}

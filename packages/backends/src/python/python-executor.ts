@@ -1,0 +1,531 @@
+import type { Execution, ExecutionResult, Executor, ExecutorContext } from "@tritonjs/core/backend";
+import { OutputsWithParameters } from "@tritonjs/core/backend";
+import {
+  BatchesOfWorker,
+  type BatchOfWorker,
+  type Clock,
+  RESCHEDULE,
+  Restarts,
+  runningFields,
+  settledWithin,
+  type Timer,
+} from "@tritonjs/core/internal";
+import {
+  type InstanceHosting,
+  isDecoupled,
+  type ModelConfig,
+  type Tensor,
+  TritonError,
+} from "@tritonjs/protocol";
+import { readTensors } from "./frames.js";
+import {
+  batchFrame,
+  type FromPython,
+  loadMessage,
+  type PythonResult,
+  readError,
+  readParameters,
+  type WireResponse,
+} from "./messages.js";
+import { PythonCallHost, PythonServerRequests } from "./model-requests.js";
+import { PythonSession, type PythonSettings } from "./python-session.js";
+
+/**
+ * Runs an instance of a Python model in a process of its own. When the process dies, the requests that the model had
+ * fail. The process restarts after a pause that doubles with each failure, and then runs the batches that it held ahead.
+ */
+export class PythonExecutor implements Executor {
+  readonly isolation = "process";
+  readonly mustFinish = false;
+  readonly releasesInputs = true;
+  details: Readonly<Record<string, string>> = {};
+  memoryBytes: number | undefined;
+  onHealth: Executor["onHealth"];
+  protected settings: PythonSettings;
+  readonly #context: ExecutorContext;
+  readonly #directory: string;
+  readonly #batches = new BatchesOfWorker(() => this.#limit());
+  readonly #open = new OpenBatches();
+  readonly #ahead: BatchesAhead;
+  readonly #answers: PythonAnswerReader;
+  readonly #calls: PythonCallHost;
+  readonly #serverRequests: PythonServerRequests;
+  readonly #readiness: PythonReadiness;
+  readonly restarts: Restarts;
+  #session: PythonSession | undefined;
+  #nextBatch = 0;
+  #endedFor: string | undefined;
+
+  /** @param directory of the model */
+  constructor(settings: PythonSettings, directory: string, context: ExecutorContext) {
+    this.settings = settings;
+    this.#directory = directory;
+    this.#context = context;
+    this.#ahead = new BatchesAhead(context.info.modelConfig, context.hosting);
+    const send = (header: object) => this.#session?.send(header);
+    this.#answers = new PythonAnswerReader(context, this.#open, send, () => this.#batches.running?.batch);
+    this.#calls = new PythonCallHost(
+      (header, body) => this.#session?.send(header, body),
+      (batch) => this.#open.get(batch)?.models,
+    );
+    this.#serverRequests = new PythonServerRequests(context, send, () =>
+      runningFields(this.#open.executions),
+    );
+    this.#readiness = new PythonReadiness(context.placement.name, context.clock, () =>
+      send({ type: "readiness" }),
+    );
+    this.restarts = new Restarts(
+      context.clock,
+      () => this.start(),
+      (healthy, reason) => {
+        if (reason !== undefined) this.#batches.fail(reason);
+        this.onHealth?.(healthy, reason);
+      },
+      context.info,
+      context.log,
+    );
+  }
+
+  async start(): Promise<void> {
+    const { info, nice, clock, log } = this.#context;
+    const session = new PythonSession({
+      settings: this.settings,
+      modelName: info.modelName,
+      name: info.instanceName,
+      nice,
+      clock,
+      log,
+      init: loadMessage(this.settings, this.#directory, this.#context),
+      message: (message, body) => this.#take(message, body),
+      crashed: (why) => this.#crashed(why),
+    });
+    this.#session = session;
+    try {
+      await session.ready;
+    } catch (error) {
+      this.#session = undefined;
+      this.#serverRequests.close();
+      throw error;
+    }
+    this.details = { pid: session.pid };
+    for (const ahead of this.#batches.all) {
+      this.#send(ahead);
+      const { batch, execution } = ahead;
+      for (const index of execution.requests.keys()) {
+        if (!execution.isOpen(index)) this.#tellCancelled(batch, index);
+      }
+    }
+    this.#batches.begin();
+    this.#opened();
+  }
+
+  get takesAhead(): number {
+    return this.#ahead.count;
+  }
+
+  execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
+    const batch = this.#nextBatch++;
+    execution.watch({
+      askedToStop: (index) => this.#tellCancelled(batch, index),
+      givenUp: (index) => {
+        this.#tellCancelled(batch, index);
+        if (this.#batches.running?.batch !== batch) this.#open.closeWhenOver(batch);
+      },
+    });
+    return new Promise((resolve, reject) => {
+      const work: BatchOfWorker = { batch, execution, resolve, reject };
+      this.#batches.add(work);
+      if (this.#batches.running === work) this.#opened();
+      this.#send(work);
+    });
+  }
+
+  #send(work: BatchOfWorker): void {
+    const { batch, execution } = work;
+    const { header, body } = batchFrame(batch, execution, work !== this.#batches.running);
+    this.#session?.command(header, body);
+    execution.inputsReady();
+  }
+
+  #tellCancelled(batch: number, index: number): void {
+    this.#session?.send({ type: "cancel", batch, index });
+  }
+
+  /** Opens the running batch: only this batch, and those that senders still answer, may call models. */
+  #opened(): void {
+    const { running } = this.#batches;
+    if (running !== undefined) this.#open.add(running.batch, running.execution);
+  }
+
+  async checkReady(): Promise<void> {
+    const session = this.#session;
+    if (!session?.isReady) throw new TritonError("INTERNAL", this.#unhealthy, { reason: "WORKER_CRASHED" });
+    if (session.canTellReadiness) await this.#readiness.check();
+  }
+
+  drained(): Promise<void> {
+    return this.#open.whenEmpty();
+  }
+
+  async stop(): Promise<void> {
+    this.restarts.stop();
+    const session = this.#session;
+    if (session === undefined) {
+      const text = `instance '${this.#context.placement.name}' was stopped`;
+      this.#batches.fail(new TritonError("UNAVAILABLE", text, { reason: "MODEL_STOPPED" }));
+      return;
+    }
+    if (session.isReady && this.#batches.running === undefined) session.end();
+    else session.kill();
+    await session.ended;
+  }
+
+  #take(message: FromPython, body: Uint8Array): void {
+    switch (message.type) {
+      case "executed":
+        this.#executed(message, body);
+        break;
+      case "response":
+        this.#answers.respond(message, body);
+        break;
+      case "abandoned":
+        this.#answers.abandoned(message.batch, message.index);
+        break;
+      case "infer":
+      case "taken":
+      case "stop":
+      case "end":
+        this.#calls.take(message, body);
+        break;
+      case "ask":
+        this.#serverRequests.answer(message, body);
+        break;
+      case "forget":
+        this.#serverRequests.forget(message);
+        break;
+      case "log":
+        this.#serverRequests.log(message);
+        break;
+      case "readiness":
+        this.#readiness.answered(message);
+        break;
+    }
+  }
+
+  /** Handles the result of `execute`, or its error. */
+  #executed(message: Extract<FromPython, { type: "executed" }>, body: Uint8Array): void {
+    if (this.#batches.running?.batch !== message.batch) return;
+    const { batch, execution, resolve, reject } = this.#batches.takeDone()!;
+    this.#opened();
+    execution.outputsReady();
+    this.restarts.worked();
+    this.memoryBytes = message.memory;
+    if (message.took !== undefined) this.#ahead.took(message.took);
+    if (message.error !== undefined) {
+      this.#open.forget(batch);
+      reject(new TritonError("INTERNAL", message.error));
+      return;
+    }
+    const results = message.results!.map((result, index) =>
+      this.#answers.result(execution, index, result, body),
+    );
+    if (!results.includes(null)) {
+      this.#open.forget(batch);
+      resolve(results as ExecutionResult[]);
+      return;
+    }
+    // Senders answer some of the requests, now or later.
+    results.forEach((result, index) => {
+      if (result === RESCHEDULE) execution.reschedule(index);
+      else if (TritonError.is(result)) execution.sendError(index, result, true);
+      else if (result !== null) execution.send(index, result, true);
+    });
+    resolve(undefined);
+    this.#open.closeWhenOver(batch);
+  }
+
+  #crashed(why: string): void {
+    const how = this.#endedFor ?? why;
+    this.#endedFor = undefined;
+    this.#session = undefined;
+    const error = new TritonError("INTERNAL", `${this.#unhealthy} It ${how}.`, { reason: "WORKER_CRASHED" });
+    this.restarts.crashed(error);
+    this.#batches.takeLost()?.reject(error);
+    if (this.restarts.over) this.#batches.fail(error);
+    this.#open.fail(error);
+    this.#calls.endAll();
+    this.#serverRequests.close();
+    this.#readiness.fail(error);
+  }
+
+  get #unhealthy(): string {
+    return `Stub process '${this.#context.placement.name}' is not healthy.`;
+  }
+
+  #limit(): Timer | undefined {
+    const { clock, hosting } = this.#context;
+    const limitMs = hosting.executionTimeoutMs;
+    if (limitMs === undefined) return undefined;
+    return clock.setTimer(limitMs, () => {
+      this.#endedFor = `was ended: its batch ran for more than ${limitMs} ms`;
+      this.#session?.kill();
+    });
+  }
+}
+
+/** The process may hold about this much work, in microseconds, besides the running batch. */
+const MOST_MICROSECONDS = 2000;
+const MOST_BATCHES = 16;
+/** The estimate grows or shrinks by this factor with each batch. So it is near the median, whatever one batch took. */
+const STEP = 1.1;
+
+/**
+ * How many batches a process gets while it runs one. Waking a process costs more than a short batch, so it gets several
+ * at once. Long batches wait in the queue of the server, where they can still be cancelled or grow.
+ */
+export class BatchesAhead {
+  /** Microseconds of a batch. */
+  #estimate: number | undefined;
+  readonly #isPossible: boolean;
+
+  constructor(config: ModelConfig, hosting: InstanceHosting) {
+    // A batch of a sequence may depend on the answer before it. A worn process gets no more batches.
+    this.#isPossible =
+      config.sequenceBatching === undefined && !isDecoupled(config) && hosting.recycle === undefined;
+  }
+
+  /** Records how long a batch took. */
+  took(microseconds: number): void {
+    if (this.#estimate === undefined) this.#estimate = Math.max(1, microseconds);
+    else if (microseconds > this.#estimate) this.#estimate *= STEP;
+    else if (microseconds < this.#estimate) this.#estimate /= STEP;
+  }
+
+  get count(): number {
+    if (!this.#isPossible || this.#estimate === undefined) return 0;
+    return Math.min(MOST_BATCHES, Math.floor(MOST_MICROSECONDS / this.#estimate));
+  }
+}
+
+/** Batches with unanswered requests: the running batch, and batches whose response senders the model still holds. */
+class OpenBatches {
+  readonly #executions = new Map<number, Execution>();
+  #waiters: (() => void)[] = [];
+
+  add(batch: number, execution: Execution): void {
+    this.#executions.set(batch, execution);
+  }
+
+  /** Open batches, oldest first. */
+  get executions(): Iterable<Execution> {
+    return this.#executions.values();
+  }
+
+  get(batch: number): Execution | undefined {
+    return this.#executions.get(batch);
+  }
+
+  /** Drops a batch whose requests are answered elsewhere. */
+  forget(batch: number): void {
+    this.#executions.delete(batch);
+    this.#tell();
+  }
+
+  /** Drops a batch when none of its requests is open any more. */
+  closeWhenOver(batch: number): void {
+    const execution = this.#executions.get(batch);
+    if (execution?.requests.some((_, index) => execution.isOpen(index)) ?? true) return;
+    this.#executions.delete(batch);
+    this.#tell();
+  }
+
+  /** Ends every open request with an error. */
+  fail(error: TritonError): void {
+    for (const execution of this.#executions.values()) {
+      for (let index = 0; index < execution.requests.length; index++) execution.sendError(index, error, true);
+    }
+    this.#executions.clear();
+    this.#tell();
+  }
+
+  /** Resolves when every batch is answered. */
+  async whenEmpty(): Promise<void> {
+    if (this.#executions.size > 0) await new Promise<void>((resolve) => this.#waiters.push(resolve));
+  }
+
+  #tell(): void {
+    if (this.#executions.size > 0) return;
+    for (const resolve of this.#waiters.splice(0)) resolve();
+  }
+}
+
+/** Reads the answers of a Python model: results of `execute`, and responses of senders. */
+class PythonAnswerReader {
+  readonly #responses: ResponseReader;
+
+  /** @param running the batch that `execute` is running */
+  constructor(
+    private readonly context: Pick<ExecutorContext, "checker" | "log" | "info">,
+    private readonly open: OpenBatches,
+    private readonly send: (header: object) => void,
+    private readonly running: () => number | undefined,
+  ) {
+    this.#responses = new ResponseReader(context);
+  }
+
+  /** Reads the result of `execute` for one request; null when a sender answers the request. */
+  result(
+    execution: Execution,
+    index: number,
+    result: PythonResult,
+    body: Uint8Array,
+  ): ExecutionResult | null {
+    if (result === null) return null;
+    if (result === "again") return RESCHEDULE;
+    if (!("missing" in result)) return this.#read(execution, index, result, body);
+    const { modelName } = this.context.info;
+    const text = `model '${modelName}' returned None for a request without taking its response sender: return a response or call get_response_sender()`;
+    return new TritonError("INTERNAL", text);
+  }
+
+  /** Delivers a response from a sender. */
+  respond(message: Extract<FromPython, { type: "response" }>, body: Uint8Array): void {
+    const { batch, index } = message;
+    const execution = this.open.get(batch);
+    if (execution === undefined || !execution.isOpen(index)) return;
+    // The first response of a model that is not decoupled is its last.
+    const final = message.final || !execution.decoupled;
+    if (message.outputs === undefined && message.error === undefined) execution.finish(index);
+    else {
+      const result = this.#read(execution, index, message, body);
+      if (TritonError.is(result)) execution.sendError(index, result, final);
+      else execution.send(index, result, final);
+    }
+    if (final) {
+      this.#closeWhenOver(batch);
+      return;
+    }
+    const taken = () => this.send({ type: "taken", batch, index });
+    const wait = execution.writable(index);
+    if (wait === undefined) taken();
+    else void wait.then(taken);
+  }
+
+  /** Fails a request whose sender the model dropped before its last response. */
+  abandoned(batch: number, index: number): void {
+    const execution = this.open.get(batch);
+    if (execution === undefined) return;
+    const { modelName } = this.context.info;
+    const text = `model '${modelName}' released a request without sending TRITONSERVER_RESPONSE_COMPLETE_FINAL`;
+    execution.sendError(index, new TritonError("INTERNAL", text), true);
+    this.#closeWhenOver(batch);
+  }
+
+  /** Keeps the running batch open, because `execute` may call other models on its behalf. */
+  #closeWhenOver(batch: number): void {
+    if (this.running() !== batch) this.open.closeWhenOver(batch);
+  }
+
+  #read(execution: Execution, index: number, wire: WireResponse, body: Uint8Array) {
+    if (wire.error !== undefined) return readError(wire.error);
+    const { rows } = execution.requests[index]!;
+    return this.#responses.read(wire, body, execution.decoupled ? undefined : rows);
+  }
+}
+
+/**
+ * Reads responses of a model. As with Triton, a Python model's outputs pass unchanged, even where they differ from its
+ * configuration, and may be missing. The log has one warning for each such output.
+ */
+class ResponseReader {
+  readonly #told = new Set<string>();
+
+  constructor(private readonly context: Pick<ExecutorContext, "checker" | "log">) {}
+
+  /** @param rows expected rows of the outputs; undefined for any number */
+  read(
+    { outputs = [], parameters = [] }: WireResponse,
+    body: Uint8Array,
+    rows: number | undefined,
+  ): Map<string, Tensor> | TritonError {
+    try {
+      const tensors = readTensors(outputs, body);
+      for (const [name, tensor] of tensors) if (!this.#told.has(name)) this.#look(name, tensor, rows);
+      if (parameters.length === 0) return tensors;
+      return new OutputsWithParameters(tensors, readParameters(parameters));
+    } catch (error) {
+      return TritonError.from(error);
+    }
+  }
+
+  #look(name: string, tensor: Tensor, rows: number | undefined): void {
+    try {
+      this.context.checker.check(new Map([[name, tensor]]), rows, [name]);
+    } catch (error) {
+      this.#told.add(name);
+      this.context.log.warning(
+        `${TritonError.from(error).message.trim()}; clients get the response unchecked`,
+      );
+    }
+  }
+}
+
+/** Triton's limit. A model that takes longer counts as not ready. */
+const ANSWERS_WITHIN_MS = 5000;
+
+/** Asks a process for `is_ready` of its model. At most one question is open, and all callers share its answer. */
+class PythonReadiness {
+  #asked: Promise<void> | undefined;
+  #answer: ((error?: TritonError) => void) | undefined;
+
+  constructor(
+    private readonly instanceName: string,
+    private readonly clock: Clock,
+    private readonly ask: () => void,
+  ) {}
+
+  /**
+   * Resolves when the model says that it is ready.
+   *
+   * @throws TritonError UNAVAILABLE when the model is not ready or does not answer in time, INTERNAL for errors that it
+   * raises
+   */
+  async check(): Promise<void> {
+    const asked = this.#asked ?? this.#question();
+    if (await settledWithin(this.clock, ANSWERS_WITHIN_MS, asked)) return asked;
+    throw new TritonError("UNAVAILABLE", "Timed out waiting for user-defined is_ready() response", {
+      reason: "MODEL_NOT_READY",
+    });
+  }
+
+  /** Handles the answer of the model. */
+  answered({ ready, error }: { readonly ready?: boolean; readonly error?: string }): void {
+    if (error !== undefined) this.#answer?.(new TritonError("INTERNAL", error));
+    else if (ready) this.#answer?.();
+    else {
+      const text = `Model '${this.instanceName}' is not ready (user-defined check failed).`;
+      this.#answer?.(new TritonError("UNAVAILABLE", text, { reason: "MODEL_NOT_READY" }));
+    }
+  }
+
+  /** Fails the open question when the process has ended. */
+  fail(error: TritonError): void {
+    this.#answer?.(error);
+  }
+
+  #question(): Promise<void> {
+    const asked = new Promise<void>((resolve, reject) => {
+      this.#answer = (error) => {
+        this.#asked = undefined;
+        this.#answer = undefined;
+        if (error === undefined) resolve();
+        else reject(error);
+      };
+    });
+    // The callers may have stopped waiting.
+    asked.catch(() => {});
+    this.#asked = asked;
+    this.ask();
+    return asked;
+  }
+}

@@ -1,0 +1,410 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { setPriority } from "node:os";
+import { delimiter, dirname, isAbsolute } from "node:path";
+import type { Duplex } from "node:stream";
+import { fileURLToPath } from "node:url";
+import type { Clock, Timer } from "@tritonjs/core/internal";
+import type { Log } from "@tritonjs/core/internal/worker";
+import { startProcess } from "@tritonjs/core/internal/worker";
+import { TritonError } from "@tritonjs/protocol";
+import {
+  type FrameBody,
+  type MemoryDescription,
+  PythonFrameReader,
+  pythonFrame,
+  TensorMemory,
+} from "./frames.js";
+import type { FromPython, MissingModule } from "./messages.js";
+
+/** The Python that runs a model, and its limits. */
+export interface PythonSettings {
+  /** The program: a path, or a name to look up in PATH. */
+  readonly python: string;
+  /** The file of the model, or that of its backend. */
+  readonly path: string;
+  /** The backend whose models share the file, and the directory of the model's version. */
+  readonly backend?: { readonly name: string; readonly modelDirectory: string } | undefined;
+  /** Environment variables in addition to those of this process. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** How long Python may take to start, and a model to finalize. */
+  readonly stubTimeoutMs: number;
+  /** How long a model may take to load. */
+  readonly loadTimeoutMs: number;
+}
+
+/** The arguments that open a session. */
+interface SessionInit {
+  readonly settings: PythonSettings;
+  readonly modelName: string;
+  /** Name of the instance, or of the model that completes its configuration. */
+  readonly name: string;
+  readonly nice?: number | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The task of the process after its start. */
+  readonly init: { readonly type: "load" | "complete" } & Readonly<Record<string, unknown>>;
+  /** Called with each message of the model, from the start. */
+  message(message: FromPython, body: Uint8Array): void;
+  /** Called when a process that was ready ends by itself. */
+  crashed(why: string): void;
+}
+
+/** A process with a Python model from its start to its end. */
+export class PythonSession {
+  /** Resolves when the model is loaded, or has completed its configuration; rejects when that fails. */
+  readonly ready: Promise<void>;
+  /** Resolves when the process and all its descendants have ended. */
+  readonly ended: Promise<void>;
+  readonly #process: PythonProcess;
+  readonly #init: SessionInit;
+  /** Whether the model has `is_ready`. */
+  canTellReadiness = false;
+  #hasStarted = false;
+  #isReady = false;
+  #failure: string | undefined;
+  /** A module that cannot be imported, and the Python that lacks it. */
+  #lacks: MissingModule | undefined;
+  #timer: Timer | undefined;
+  #resolve = () => {};
+  #reject: (error: TritonError) => void = () => {};
+
+  constructor(init: SessionInit) {
+    this.#init = init;
+    const { settings, modelName, log } = init;
+    this.ready = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    let ended = () => {};
+    this.ended = new Promise((resolve) => {
+      ended = resolve;
+    });
+    this.#limit(settings.stubTimeoutMs, `'${settings.python}' did not start`);
+    this.#process = new PythonProcess(settings, init.nice, {
+      message: (header, body) => this.#message(header as FromPython, body),
+      printed: (line) => log.info(`model '${modelName}': ${line}`, { model: modelName }),
+      gone: (why) => {
+        this.#gone(why);
+        ended();
+      },
+    });
+  }
+
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  get pid(): string {
+    return this.#process.pid;
+  }
+
+  send(header: object, body?: FrameBody): void {
+    this.#process.send(header, body);
+  }
+
+  /** Sends a command: a batch. */
+  command(header: object, body: FrameBody): void {
+    this.#process.command(header, body);
+  }
+
+  /** Finalizes the model and ends the process, by force when that takes too long. */
+  end(): void {
+    const { settings, modelName, log, clock } = this.#init;
+    this.#process.command({ type: "stop" });
+    this.#timer?.cancel();
+    this.#timer = clock.setTimer(settings.stubTimeoutMs, () => {
+      log.warning(
+        `model '${modelName}' was ended: finalize() did not return within ${settings.stubTimeoutMs / 1000} s`,
+      );
+      this.kill();
+    });
+  }
+
+  kill(): void {
+    this.#process.kill();
+  }
+
+  #message(message: FromPython, body: Uint8Array): void {
+    switch (message.type) {
+      case "started":
+        this.#hasStarted = true;
+        this.#limit(this.#init.settings.loadTimeoutMs, "the model did not load");
+        this.#start(message.memory);
+        break;
+      case "ready":
+        this.#timer?.cancel();
+        this.#isReady = true;
+        this.canTellReadiness = message.canTellReadiness ?? false;
+        this.#resolve();
+        break;
+      case "failed":
+        this.#failure = message.error;
+        this.#lacks = message.lacks;
+        this.kill();
+        break;
+      default:
+        this.#init.message(message, body);
+    }
+  }
+
+  #start(memory: MemoryDescription | undefined): void {
+    const { init } = this.#init;
+    const sharesMemory = init.type === "load" && memory !== undefined && this.#process.share(memory);
+    this.#process.command({ ...init, sharesMemory });
+  }
+
+  #limit(ms: number, what: string): void {
+    this.#timer?.cancel();
+    this.#timer = this.#init.clock.setTimer(ms, () => {
+      this.#failure = `${what} within ${ms / 1000} s`;
+      this.kill();
+    });
+  }
+
+  #gone(why: string): void {
+    this.#timer?.cancel();
+    const { settings, modelName, name, init } = this.#init;
+    if (this.#isReady) {
+      if (init.type === "load") this.#init.crashed(why);
+      return;
+    }
+    const death = this.#hasStarted
+      ? `Stub process '${name}' is not healthy. It ${why} while the model loaded.`
+      : `cannot start model '${modelName}' with '${settings.python}': it ${why}${HINT}`;
+    this.#reject(
+      this.#missingModule() ??
+        new TritonError("INTERNAL", this.#failure ?? death, { reason: "WORKER_CRASHED" }),
+    );
+  }
+
+  /** The error of a backend whose program imports a module that is not installed. */
+  #missingModule(): TritonError | undefined {
+    const { backend } = this.#init.settings;
+    if (this.#lacks === undefined || backend === undefined) return undefined;
+    const { module, python } = this.#lacks;
+    return new TritonError(
+      "UNAVAILABLE",
+      `the backend '${backend.name}' of model '${this.#init.modelName}' needs the Python module '${module}', which ` +
+        `${python} cannot import: install it there, or name another Python by the parameter EXECUTION_ENV_PATH of the ` +
+        `model, by the setting 'executable' of the backend, or by TRITONJS_PYTHON. ${this.#failure ?? ""}`,
+      { reason: "PACKAGE_NOT_INSTALLED" },
+    );
+  }
+}
+
+const HINT =
+  "; install Python 3.8 or newer with numpy as 'python3', or name it in the setting 'executable' " +
+  "of the backend 'python' or by TRITONJS_PYTHON";
+
+const PROGRAM = fileURLToPath(new URL("../../python/run_model.py", import.meta.url));
+
+/** How long output may still arrive after the process has ended. A descendant that left its group may hold it open. */
+const LAST_WORDS_MS = 1000;
+
+/** Receives the events of a process. */
+interface PythonListener {
+  message(header: { readonly type: string }, body: Uint8Array): void;
+  /** A line that the model printed. */
+  printed(line: string): void;
+  /** The process and all its descendants have ended. This is the last event. */
+  gone(why: string): void;
+}
+
+/**
+ * A process that runs a Python model. It gets commands over its descriptor 5, and sends and receives all other frames
+ * over 3. It leads a process group of its own, which ends with it. A guardian in the group holds descriptor 4 and ends
+ * the group when this process is gone.
+ */
+class PythonProcess {
+  readonly #child: ChildProcess;
+  /** Undefined if the process could not be started, as the other line is. */
+  readonly #line: Duplex | undefined;
+  readonly #commands: Duplex | undefined;
+  readonly #reader: PythonFrameReader;
+  /** Pieces of commands that are sent at the end of this turn of the event loop, in one call of the system. */
+  #outbox: Uint8Array[] = [];
+  #memory: TensorMemory | undefined;
+  readonly #listener: PythonListener;
+  #gone = false;
+  #fault: string | undefined;
+  #patience: NodeJS.Timeout | undefined;
+
+  /** @param program the program to run, and its environment variables */
+  constructor(
+    { python, env }: { readonly python: string; readonly env?: NodeJS.ProcessEnv | undefined },
+    nice: number | undefined,
+    listener: PythonListener,
+  ) {
+    this.#listener = listener;
+    const variables = { ...process.env, ...env };
+    const child = startProcess(() =>
+      spawn(python, [PROGRAM], {
+        detached: true,
+        stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe"],
+        env: isAbsolute(python)
+          ? { ...variables, PATH: `${dirname(python)}${delimiter}${variables.PATH ?? ""}` }
+          : variables,
+      }),
+    );
+    this.#child = child;
+    this.#reader = new PythonFrameReader((header, body) =>
+      listener.message(header as { type: string }, body),
+    );
+    child.on("error", (error) => {
+      if (child.pid === undefined) this.#end(`could not be started (${error.message})`);
+    });
+    // Without a free descriptor, Node makes no streams either. Its types say otherwise.
+    const streams = (child.stdio ?? []) as readonly (Duplex | undefined)[];
+    const [, stdout, stderr, line, lifeline, commands] = streams;
+    this.#line = line;
+    this.#commands = commands;
+    // A write to a process that has ended fails. The event `exit` reports the end.
+    for (const stream of [stdout, stderr, line, lifeline, commands]) stream?.on("error", () => {});
+    if (child.pid === undefined) return;
+    if (nice !== undefined) lowerPriority(child.pid, nice);
+    for (const stream of [stdout!, stderr!]) {
+      const lines = new OutputLines((text) => listener.printed(text));
+      stream.on("data", (chunk: Buffer) => lines.push(chunk)).on("end", () => lines.end());
+    }
+    line!.on("data", (chunk: Buffer) => this.#read(chunk));
+    child.on("exit", (code, signal) => {
+      const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
+      this.#killGroup();
+      lifeline!.destroy();
+      commands!.destroy();
+      const end = () => this.#end(this.#fault ?? how);
+      child.once("close", end);
+      this.#patience = setTimeout(() => {
+        for (const stream of [stdout!, stderr!, line!]) stream.destroy();
+        end();
+      }, LAST_WORDS_MS);
+    });
+  }
+
+  /** Number of the process, as text; empty when the process did not start. */
+  get pid(): string {
+    return String(this.#child.pid ?? "");
+  }
+
+  /** Shares memory that the process has described, from its next message on. Returns false if that is impossible. */
+  share(description: MemoryDescription): boolean {
+    this.#memory = TensorMemory.open(description);
+    this.#reader.memory = this.#memory;
+    return this.#memory !== undefined;
+  }
+
+  /** Sends a frame to the thread that reads messages. Does nothing when the process has ended. */
+  send(header: object, body?: FrameBody): void {
+    if (this.#gone || !this.#line?.writable) return;
+    writePieces(this.#line, pythonFrame(header, body, this.#memory));
+  }
+
+  /**
+   * Sends a frame to the main thread, which takes one after the other. Commands of one turn of the event loop wake the
+   * process once.
+   */
+  command(header: object, body?: FrameBody): void {
+    if (this.#gone || !this.#commands?.writable) return;
+    if (this.#outbox.length === 0) setImmediate(() => this.#sendCommands());
+    this.#outbox.push(...pythonFrame(header, body, this.#memory));
+  }
+
+  #sendCommands(): void {
+    const pieces = this.#outbox;
+    this.#outbox = [];
+    if (!this.#gone && this.#commands?.writable) writePieces(this.#commands, pieces);
+  }
+
+  /** Ends the process and all its descendants by force. */
+  kill(): void {
+    if (this.#gone) return;
+    this.#killGroup();
+  }
+
+  #read(chunk: Buffer): void {
+    if (this.#fault !== undefined) return;
+    try {
+      this.#reader.push(chunk);
+    } catch (error) {
+      this.#fault = `wrote data that the library cannot read (${TritonError.from(error).message})`;
+      this.kill();
+    }
+  }
+
+  #killGroup(): void {
+    if (this.#child.pid === undefined) return;
+    try {
+      process.kill(-this.#child.pid, "SIGKILL");
+    } catch {
+      // All of them have ended already.
+    }
+  }
+
+  #end(why: string): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    this.#reader.memory = undefined;
+    this.#memory?.close();
+    clearTimeout(this.#patience);
+    this.#listener.gone(why);
+  }
+}
+
+function writePieces(stream: Duplex, pieces: readonly Uint8Array[]): void {
+  if (pieces.length === 1) {
+    stream.write(pieces[0]!);
+    return;
+  }
+  stream.cork();
+  for (const piece of pieces) stream.write(piece);
+  stream.uncork();
+}
+
+function lowerPriority(pid: number, nice: number): void {
+  try {
+    setPriority(pid, nice);
+  } catch (error) {
+    process.emitWarning(`cannot give a child process the priority ${nice}: ${(error as Error).message}`);
+  }
+}
+
+/** Longer lines are written in pieces. */
+const MOST_BYTES = 8192;
+const LINE_FEED = 10;
+
+/** Splits the output of a process into lines. Holds at most one piece of one line. */
+class OutputLines {
+  #rest = Buffer.alloc(0);
+
+  constructor(private readonly write: (line: string) => void) {}
+
+  push(chunk: Buffer): void {
+    let data = this.#rest.byteLength === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    for (;;) {
+      const end = data.indexOf(LINE_FEED);
+      const size = end < 0 ? data.byteLength : end;
+      if (size > MOST_BYTES) {
+        this.#line(data.subarray(0, MOST_BYTES));
+        data = data.subarray(MOST_BYTES);
+      } else if (end < 0) {
+        break;
+      } else {
+        this.#line(data.subarray(0, end));
+        data = data.subarray(end + 1);
+      }
+    }
+    // A copy, so that the chunk is not kept for its last bytes.
+    this.#rest = Buffer.from(data);
+  }
+
+  /** Writes the rest after the output has ended. */
+  end(): void {
+    if (this.#rest.byteLength > 0) this.#line(this.#rest);
+    this.#rest = Buffer.alloc(0);
+  }
+
+  #line(bytes: Buffer): void {
+    const line = bytes.toString("utf8");
+    this.write(line.endsWith("\r") ? line.slice(0, -1) : line);
+  }
+}

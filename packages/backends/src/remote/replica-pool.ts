@@ -1,0 +1,293 @@
+import { hostNameOf, nextPause, ServerAddresses } from "@tritonjs/client/internal";
+import { TritonError } from "@tritonjs/protocol";
+import { openReplicaClient, protocolOf, type RemoteSettings, type ReplicaClient } from "./replica-client.js";
+
+/** Longest time for a probe. A ready server answers at once. */
+const PROBE_TIMEOUT_MS = 5_000;
+
+const DEFAULT_PORTS = { grpc: 8001, http: 8000 };
+
+/**
+ * The replicas of a model and their health. A replica that fails gets no calls. It is probed, with growing pauses,
+ * until it reports that the model is ready again. Serving replicas are not probed. Names are looked up every
+ * `lookupIntervalMs`.
+ */
+export class ReplicaPool {
+  readonly settings: RemoteSettings;
+  /** Called when the number of free slots may have grown, and when the health changes. */
+  readonly onChange = new Set<() => void>();
+  readonly #addresses: ServerAddresses;
+  readonly #open: (url: string) => ReplicaClient;
+  readonly #closed = new AbortController();
+  #replicas: Replica[] = [];
+  #turn = 0;
+  #lookUpFault: TritonError | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** @param open opens the client of a replica */
+  constructor(settings: RemoteSettings, open = (url: string) => openReplicaClient(url, settings)) {
+    this.settings = settings;
+    this.#open = open;
+    const name = settings.urls.find((url) => hostNameOf(url, 0) !== undefined);
+    const port = DEFAULT_PORTS[protocolOf(name ?? settings.urls[0]!, settings.protocol)];
+    this.#addresses = new ServerAddresses(settings.urls, settings, port);
+    this.#update(this.#addresses.current);
+    if (this.#addresses.areNames) void this.#lookUp();
+  }
+
+  get replicas(): readonly Replica[] {
+    return this.#replicas;
+  }
+
+  /** Batches that the replicas could take now. */
+  get free(): number {
+    let free = 0;
+    for (const { serving, outstanding } of this.#replicas) {
+      if (serving) free += Math.max(0, this.settings.concurrency - outstanding);
+    }
+    return free;
+  }
+
+  get isServing(): boolean {
+    return this.#replicas.some(({ serving }) => serving);
+  }
+
+  /** Reason why no call can run. Set once a probe of each replica has failed. */
+  get reason(): TritonError | undefined {
+    if (this.#replicas.length === 0) return this.#lookUpFault;
+    if (this.#replicas.some(({ serving, reason }) => serving || reason === undefined)) return undefined;
+    return this.#replicas[0]!.reason;
+  }
+
+  get closed(): boolean {
+    return this.#closed.signal.aborted;
+  }
+
+  /**
+   * Takes a slot of the serving replica with the fewest calls in flight. The caller gives it back with `release`.
+   *
+   * @param idleOnly false also takes a replica without a free slot, for a call that has already left the queue
+   * @returns undefined if there is none
+   */
+  take(idleOnly: boolean, tried?: ReadonlySet<Replica>): Replica | undefined {
+    const { length } = this.#replicas;
+    this.#turn = (this.#turn + 1) % Math.max(1, length);
+    let best: Replica | undefined;
+    for (let i = 0; i < length; i++) {
+      const replica = this.#replicas[(this.#turn + i) % length]!;
+      if (!replica.serving || tried?.has(replica)) continue;
+      if (idleOnly && replica.outstanding >= this.settings.concurrency) continue;
+      if (best === undefined || replica.outstanding < best.outstanding) best = replica;
+    }
+    if (best !== undefined) best.outstanding++;
+    return best;
+  }
+
+  /** Takes a slot of one replica, even if it has none free; false if it does not serve. */
+  takeThis(replica: Replica): boolean {
+    if (!replica.serving) return false;
+    replica.outstanding++;
+    return true;
+  }
+
+  release(replica: Replica): void {
+    replica.outstanding--;
+    if (replica.removed && replica.outstanding === 0) replica.client.close();
+    this.#changed();
+  }
+
+  /**
+   * Takes a replica out after a failed call, and probes it: at once after the first failure, else after a pause.
+   *
+   * @param atLeastMs pause that the replica asked for
+   */
+  failed(replica: Replica, atLeastMs = 0): void {
+    if (!replica.serving) return;
+    replica.serving = false;
+    const { isFresh } = replica;
+    const pauseMs = replica.nextPauseMs();
+    this.#probeAfter(replica, Math.max(isFresh ? 0 : pauseMs, Number.isFinite(atLeastMs) ? atLeastMs : 0));
+    this.#changed();
+  }
+
+  /**
+   * Resolves when a replica serves, or when none is expected to serve soon. Resolves at once if a replica serves now.
+   *
+   * @param signal ends the wait
+   */
+  async untilServing(signal: AbortSignal): Promise<void> {
+    while (!this.isServing && this.reason === undefined && !signal.aborted && !this.closed) {
+      await this.#nextChange(signal);
+    }
+  }
+
+  /**
+   * Resolves with the first replica that serves.
+   *
+   * @throws TritonError UNAVAILABLE with the reason of one replica, when none is ready in `initTimeoutMs`.
+   */
+  async firstServing(): Promise<Replica> {
+    const { initTimeoutMs, model } = this.settings;
+    const tooLate = new AbortController();
+    const timer =
+      initTimeoutMs === Number.POSITIVE_INFINITY
+        ? undefined
+        : setTimeout(() => tooLate.abort(), initTimeoutMs);
+    try {
+      for (;;) {
+        const found = this.#replicas.find(({ serving }) => serving);
+        if (found !== undefined) return found;
+        if (this.closed) throw closedError(model);
+        if (tooLate.signal.aborted) break;
+        await this.#nextChange(tooLate.signal);
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+    const cause = this.reason;
+    const why = cause === undefined ? "" : `: ${cause.message}`;
+    throw new TritonError(
+      "UNAVAILABLE",
+      `no replica of model '${model}' was ready within ${initTimeoutMs} ms${why}`,
+      { reason: "INSTANCES_FAILED", cause },
+    );
+  }
+
+  /** Ends all probes and connections. */
+  close(): void {
+    if (this.closed) return;
+    this.#closed.abort(closedError(this.settings.model));
+    clearTimeout(this.#timer);
+    for (const replica of this.#replicas) this.#drop(replica);
+    this.#replicas = [];
+    this.#changed();
+  }
+
+  #nextChange(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        this.onChange.delete(done);
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      this.onChange.add(done);
+      signal.addEventListener("abort", done);
+      if (signal.aborted) done();
+    });
+  }
+
+  async #lookUp(): Promise<void> {
+    try {
+      await this.#addresses.refresh(Number.POSITIVE_INFINITY);
+      this.#lookUpFault = undefined;
+      if (!this.closed) this.#update(this.#addresses.current);
+    } catch (thrown) {
+      this.#lookUpFault = TritonError.from(thrown);
+      this.#changed();
+    }
+    if (this.closed) return;
+    this.#timer = setTimeout(() => void this.#lookUp(), this.#addresses.intervalMs);
+    this.#timer.unref?.();
+  }
+
+  #update(urls: readonly string[]): void {
+    const known = new Map(this.#replicas.map((replica) => [replica.url, replica]));
+    const added: Replica[] = [];
+    this.#replicas = urls.map((url) => {
+      const replica = known.get(url) ?? new Replica(url, this.#open(url));
+      if (!known.delete(url)) added.push(replica);
+      return replica;
+    });
+    for (const replica of known.values()) this.#drop(replica);
+    for (const replica of added) void this.#probe(replica);
+    if (known.size > 0) this.#changed();
+  }
+
+  /** A replica whose address has disappeared finishes its calls. */
+  #drop(replica: Replica): void {
+    clearTimeout(replica.timer);
+    replica.removed = true;
+    replica.serving = false;
+    if (replica.outstanding === 0) replica.client.close();
+  }
+
+  #probeAfter(replica: Replica, pauseMs: number): void {
+    clearTimeout(replica.timer);
+    replica.timer = setTimeout(() => void this.#probe(replica), pauseMs);
+    replica.timer.unref?.();
+  }
+
+  async #probe(replica: Replica): Promise<void> {
+    let fault: TritonError | undefined;
+    try {
+      const ready = await replica.client.isReady({ timeoutMs: PROBE_TIMEOUT_MS });
+      if (!ready) fault = notReady(this.settings.model, replica.url);
+    } catch (thrown) {
+      fault = TritonError.from(thrown);
+    }
+    if (replica.removed || replica.serving) return;
+    if (fault === undefined) {
+      replica.serving = true;
+      replica.reason = undefined;
+    } else {
+      replica.reason = fault;
+      this.#probeAfter(replica, replica.nextPauseMs());
+    }
+    this.#changed();
+  }
+
+  #changed(): void {
+    for (const listener of [...this.onChange]) listener();
+  }
+}
+
+function notReady(model: string, url: string): TritonError {
+  return new TritonError("UNAVAILABLE", `model '${model}' is not ready at ${url}`, {
+    reason: "MODEL_NOT_READY",
+  });
+}
+
+function closedError(model: string): TritonError {
+  return new TritonError("UNAVAILABLE", `the replicas of model '${model}' are closed`, {
+    reason: "CLIENT_CLOSED",
+  });
+}
+
+/** Longest pause between two probes of a server that is away, so that its return is noticed. */
+const LONGEST_PAUSE_MS = 5_000;
+
+/** One server with the model: its calls in flight and its health. */
+export class Replica {
+  /** Calls in flight. */
+  outstanding = 0;
+  /** True while it gets calls. False at first, until the replica reports that its model is ready. */
+  serving = false;
+  /** True once its address has disappeared. */
+  removed = false;
+  /** Reason why it does not serve, once a probe has confirmed it. */
+  reason: TritonError | undefined;
+  /** Timer of its next probe. */
+  timer: ReturnType<typeof setTimeout> | undefined;
+  #pauseMs = 0;
+
+  constructor(
+    readonly url: string,
+    readonly client: ReplicaClient,
+  ) {}
+
+  /** Records an answer to a call, which resets the pause. */
+  worked(): void {
+    this.#pauseMs = 0;
+  }
+
+  /** Milliseconds until its next probe, with jitter, so that several clients do not probe a server in step. */
+  nextPauseMs(): number {
+    this.#pauseMs = nextPause(this.#pauseMs, LONGEST_PAUSE_MS);
+    return this.#pauseMs * (0.75 + Math.random() / 4);
+  }
+
+  /** True if no pause has grown: the next probe may go out at once. */
+  get isFresh(): boolean {
+    return this.#pauseMs === 0;
+  }
+}

@@ -1,0 +1,231 @@
+import { existsSync, statSync } from "node:fs";
+import { stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Backend, BackendFactory, ModelDescription, ModelSource } from "@tritonjs/core/backend";
+import { findModelFile, hostingOf } from "@tritonjs/core/backend";
+import type { InstanceInfo } from "@tritonjs/core/internal";
+import {
+  type AskedModel,
+  askWorker,
+  describeInWorker,
+  notFound,
+  WorkerExecutor,
+} from "@tritonjs/core/internal";
+import { emptyConfig } from "@tritonjs/core/internal/worker";
+import { type Isolation, TritonError } from "@tritonjs/protocol";
+import { graphDescription, readModelJson } from "./model-json.js";
+import {
+  findRuntime,
+  isNative,
+  openRuntime,
+  TENSORFLOW_RUNTIMES,
+  type TensorflowOptions,
+  type TensorflowRuntime,
+  type Tf,
+} from "./tensorflow-runtime.js";
+import type { TensorflowData } from "./tensorflow-worker.js";
+
+export type { TensorflowOptions, TensorflowRuntime } from "./tensorflow-runtime.js";
+
+/**
+ * A backend that runs a TensorFlow.js model (GraphModel or LayersModel) or a SavedModel, each instance in a worker
+ * thread of its own. Inputs, outputs and whether the model can batch (all first dimensions variable) come from its
+ * signature or its layers when `bind` does not get them.
+ *
+ * @throws TritonError at `bind` for a missing file (NOT_FOUND), a file that is not a model (INVALID_ARG), and when no
+ * runtime for it is installed (UNAVAILABLE).
+ * @example
+ * ```ts
+ * triton.bind({ modelName: "digits", inferFunc: tensorflow({ model: "digits/model.json" }) });
+ * ```
+ */
+export function tensorflow(options: TensorflowOptions): Backend {
+  const path = options.model instanceof URL ? fileURLToPath(options.model) : options.model;
+  return tensorflowIn(path, dirname(path), options);
+}
+
+/** The same backend for a model whose files must all be inside a directory. */
+function tensorflowIn(path: string, directory: string, options: Omit<TensorflowOptions, "model">): Backend {
+  return {
+    backendName: "tensorflow",
+    platform: isSavedModel(path) ? "tensorflow_savedmodel" : "tensorflow_tfjs",
+    isolations: ["worker", "process"],
+    describe: () => describeModelSync(modelData(path, directory, options, false)),
+    createExecutor: (context) => {
+      const data = modelData(path, directory, options, context.placement.kind === "KIND_GPU");
+      const program = {
+        entry: new URL("./tensorflow-worker.js", import.meta.url),
+        data,
+        interruptible: !isNative(data.runtime),
+        tensorsOnly: true,
+      };
+      return new WorkerExecutor(program, { ...context, warn: (message) => context.log.warning(message) });
+    },
+  };
+}
+
+/**
+ * The data that a worker opens.
+ *
+ * @throws TritonError NOT_FOUND for a missing file, UNAVAILABLE when no runtime for it is installed.
+ */
+function modelData(
+  path: string,
+  directory: string,
+  { runtime, signature = "serving_default" }: Omit<TensorflowOptions, "model">,
+  onGpu: boolean,
+): TensorflowData {
+  if (!existsSync(path))
+    throw new TritonError("NOT_FOUND", `cannot find the TensorFlow model '${path}'`, {
+      reason: "MODEL_FILES_NOT_FOUND",
+    });
+  const savedModel = isSavedModel(path);
+  return { path, directory, savedModel, signature, runtime: findRuntime({ runtime, onGpu, savedModel }) };
+}
+
+function isSavedModel(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+/**
+ * Loads TensorFlow.js on the device of an instance, for a callback that uses it: `@tensorflow/tfjs-node-gpu` on a GPU.
+ * On the CPU it is the first that is installed of `@tensorflow/tfjs-node`, and the backends `wasm` and `cpu` of
+ * `@tensorflow/tfjs`. A thread loads it once.
+ *
+ * @param instance the context of a callback, or the argument of `initialize`
+ * @throws TritonError UNAVAILABLE when no runtime for the device is installed, or it does not load; INVALID_ARG for a
+ * `runtime` that cannot run there, and for a second GPU in one process: such instances need isolation `process`.
+ * @example
+ * ```ts
+ * export default batch(async ({ x }, context) => {
+ *   const tf = await openTensorflow(context);
+ *   return { y: await tf.tensor(x.data, x.shape).square().data() };
+ * });
+ * ```
+ */
+export async function openTensorflow(
+  { device }: Pick<InstanceInfo, "device">,
+  { runtime }: { readonly runtime?: TensorflowRuntime } = {},
+): Promise<Tf> {
+  const onGpu = device.kind === "KIND_GPU";
+  return openRuntime(findRuntime({ runtime, onGpu, savedModel: false }), onGpu ? device.id : undefined);
+}
+
+/** Backends for models of a repository, by the name in `config.pbtxt`. */
+export const repositoryBackends: Readonly<Record<string, BackendFactory>> = {
+  tensorflow: (source) => tensorflowBackend(source),
+};
+
+/**
+ * The backend of a file outside of a repository. Where its `model.json` says all, describing it needs no TensorFlow.js.
+ *
+ * @internal
+ */
+export function tensorflowFile(path: string): Backend {
+  const backend = tensorflow({ model: path });
+  return {
+    ...backend,
+    describe: () => quickDescription({ path, savedModel: isSavedModel(path) }) ?? backend.describe(),
+  };
+}
+
+const ISOLATIONS: readonly Isolation[] = ["worker", "process"];
+
+/**
+ * The backend `tensorflow` for models of a repository: `<version>/model.json` of TensorFlow.js, or the directory
+ * `<version>/model.savedmodel`, which contains a SavedModel or a `model.json`. The parameters of the configuration are
+ * Triton's `TF_SIGNATURE_DEF`, and `runtime`.
+ */
+const tensorflowBackend: BackendFactory = async (source) => {
+  const { name, directory, config } = source;
+  if (config.platform === "tensorflow_graphdef") {
+    throw new TritonError(
+      "UNSUPPORTED",
+      `model '${name}' is a frozen graph (tensorflow_graphdef), which TensorFlow.js cannot read: convert it with ` +
+        "tensorflowjs_converter --input_format=tf_frozen_model to model.json, or with tf2onnx to model.onnx",
+      { reason: "MODEL_NOT_SUPPORTED" },
+    );
+  }
+  const path = await modelPath(source);
+  const options = optionsOf(source);
+  const onGpu = config.instanceGroup.some(({ kind }) => kind === "KIND_GPU");
+  const data = modelData(path, directory, options, onGpu);
+  const hosting = hostingOf(source, ISOLATIONS, isNative(data.runtime));
+  const backend = tensorflowIn(path, directory, { ...options, runtime: data.runtime });
+  const description = await describeModel(data, name);
+  return {
+    ...backend,
+    describe: () => description,
+    createExecutor: (context) =>
+      backend.createExecutor({ ...context, hosting: { ...hosting, ...context.hosting } }),
+  };
+};
+
+async function modelPath(source: ModelSource): Promise<string> {
+  const { path, isDirectory } = await findModelFile(source, ["model.json", "model.savedmodel"]);
+  if (!isDirectory) return path;
+  const has = (file: string) =>
+    stat(join(path, file)).then(
+      () => true,
+      () => false,
+    );
+  if (await has("saved_model.pb")) return path;
+  if (await has("model.json")) return join(path, "model.json");
+  throw notFound(join(path, "saved_model.pb"), source.name);
+}
+
+function optionsOf({ name, config: { parameters } }: ModelSource): Omit<TensorflowOptions, "model"> {
+  const signature = parameters.TF_SIGNATURE_DEF?.stringValue;
+  const runtime = parameters.runtime?.stringValue;
+  if (runtime !== undefined && !TENSORFLOW_RUNTIMES.includes(runtime as TensorflowRuntime)) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `parameter 'runtime' of model '${name}': expected one of ${TENSORFLOW_RUNTIMES.join(", ")}, got '${runtime}'`,
+      { reason: "INVALID_CONFIG" },
+    );
+  }
+  return {
+    ...(signature === undefined ? {} : { signature }),
+    ...(runtime === undefined ? {} : { runtime: runtime as TensorflowRuntime }),
+  };
+}
+
+/** Describes a model from its `model.json`, without TensorFlow.js. This works for a GraphModel. */
+function quickDescription({
+  savedModel,
+  path,
+}: Pick<TensorflowData, "savedModel" | "path">): ModelDescription | undefined {
+  if (savedModel) return undefined;
+  const json = readModelJson(path);
+  return json.kind === "layers" ? undefined : graphDescription(json);
+}
+
+/**
+ * Describes a model, in a worker if that needs TensorFlow.
+ *
+ * @throws TritonError that describes the fault of the model
+ */
+async function describeModel(data: TensorflowData, modelName: string): Promise<ModelDescription> {
+  const quick = quickDescription(data);
+  if (quick !== undefined) return quick;
+  const entry = new URL("./tensorflow-worker.js", import.meta.url);
+  const model: AskedModel = {
+    name: modelName,
+    version: 1,
+    config: { ...emptyConfig(), name: modelName },
+    warn: (message) => process.emitWarning(message, "TritonWarning"),
+  };
+  return askWorker<ModelDescription>({ entry, data, interruptible: true }, model, "description");
+}
+
+/** A worker that does not answer within this time is ended. */
+const DESCRIBE_WITHIN_MS = 120_000;
+
+/** Describes a model for the synchronous `bind`. This thread blocks meanwhile, as it does to read a file. */
+function describeModelSync(data: TensorflowData): ModelDescription {
+  const quick = quickDescription(data);
+  if (quick !== undefined) return quick;
+  const entry = new URL("./tensorflow-description-program.js", import.meta.url);
+  return describeInWorker(entry, data, DESCRIBE_WITHIN_MS, `the TensorFlow model '${data.path}'`);
+}

@@ -1,0 +1,240 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { ModelDescription } from "@tritonjs/core/backend";
+import { type DataType, type DescribedTensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
+
+/** A tensor of the weights. */
+interface WeightSpec {
+  readonly name: string;
+  readonly shape: readonly number[];
+  readonly dtype: string;
+  readonly quantization?: { readonly dtype: string };
+}
+
+/** Files of weights, and the weights in them one after the other. */
+interface WeightsGroup {
+  readonly paths: readonly string[];
+  readonly weights: readonly WeightSpec[];
+}
+
+/** A tensor of a signature. */
+interface SignatureTensor {
+  /** Name of the node: `x:0`. */
+  readonly name: string;
+  readonly dtype?: string;
+  readonly tensorShape?: {
+    readonly dim?: readonly { readonly size: string | number }[];
+    readonly unknownRank?: boolean;
+  };
+}
+
+/** The model's tensors by the names that clients use. */
+interface Signature {
+  readonly inputs?: Readonly<Record<string, SignatureTensor>>;
+  readonly outputs?: Readonly<Record<string, SignatureTensor>>;
+}
+
+/** A `model.json` of TensorFlow.js. */
+export interface ModelJson {
+  readonly path: string;
+  readonly kind: "graph" | "layers";
+  readonly weightsManifest: readonly WeightsGroup[];
+  readonly signature: Signature;
+  /** The whole content, for TensorFlow.js. */
+  readonly content: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Reads a `model.json`.
+ *
+ * @throws TritonError NOT_FOUND for a missing file, INVALID_ARG for a file that is not a model.
+ */
+export function readModelJson(path: string): ModelJson {
+  const content = parse(path);
+  const topology = content.modelTopology as Record<string, unknown> | undefined;
+  if (typeof topology !== "object" || topology === null) {
+    throw new TritonError("INVALID_ARG", `'${path}' is not a TensorFlow.js model: it has no modelTopology`, {
+      reason: "INVALID_MODEL",
+    });
+  }
+  const { format, weightsManifest = [], signature, userDefinedMetadata } = content;
+  const isGraph = format === "graph-model" || (format === undefined && "node" in topology);
+  return {
+    path,
+    kind: isGraph ? "graph" : "layers",
+    weightsManifest: weightsManifest as WeightsGroup[],
+    signature: (signature ??
+      (userDefinedMetadata as { signature?: Signature })?.signature ??
+      {}) as Signature,
+    content,
+  };
+}
+
+function parse(path: string): Record<string, unknown> {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    const { message } = TritonError.from(cause);
+    throw new TritonError("NOT_FOUND", `cannot open the TensorFlow.js model '${path}': ${message}`, {
+      reason: "MODEL_FILES_NOT_FOUND",
+      cause,
+    });
+  }
+  try {
+    const content: unknown = JSON.parse(text);
+    if (typeof content === "object" && content !== null) return content as Record<string, unknown>;
+  } catch (cause) {
+    const { message } = TritonError.from(cause);
+    throw new TritonError("INVALID_ARG", `cannot read the TensorFlow.js model '${path}': ${message}`, {
+      reason: "INVALID_MODEL",
+      cause,
+    });
+  }
+  throw new TritonError("INVALID_ARG", `'${path}' is not a TensorFlow.js model: it is not a JSON object`, {
+    reason: "INVALID_MODEL",
+  });
+}
+
+/** Paths of the files of weights, in the order of their bytes. */
+export function weightFiles({ path, weightsManifest }: ModelJson): string[] {
+  return weightsManifest.flatMap(({ paths }) => paths.map((file) => join(dirname(path), file)));
+}
+
+/** Bytes of all weights; undefined if some are strings, whose size is unknown. */
+export function weightBytes({ weightsManifest }: ModelJson): number | undefined {
+  let total = 0;
+  for (const { weights } of weightsManifest) {
+    for (const { shape, dtype, quantization } of weights) {
+      const size = BYTES[quantization?.dtype ?? dtype];
+      if (size === undefined) return undefined;
+      total += size * shape.reduce((count, dim) => count * dim, 1);
+    }
+  }
+  return total;
+}
+
+const BYTES: Readonly<Record<string, number>> = {
+  float32: 4,
+  int32: 4,
+  bool: 1,
+  uint8: 1,
+  uint16: 2,
+  float16: 2,
+  complex64: 8,
+};
+
+/** TensorFlow's names of data types, in signatures and in TensorFlow.js. */
+const DATA_TYPES: Readonly<Record<string, DataType>> = {
+  DT_FLOAT: "FP32",
+  DT_DOUBLE: "FP64",
+  DT_HALF: "FP16",
+  DT_BFLOAT16: "BF16",
+  DT_INT8: "INT8",
+  DT_INT16: "INT16",
+  DT_INT32: "INT32",
+  DT_INT64: "INT64",
+  DT_UINT8: "UINT8",
+  DT_UINT16: "UINT16",
+  DT_UINT32: "UINT32",
+  DT_UINT64: "UINT64",
+  DT_BOOL: "BOOL",
+  DT_STRING: "BYTES",
+  float32: "FP32",
+  int32: "INT32",
+  bool: "BOOL",
+  string: "BYTES",
+};
+
+/** Numbers of types, which some files have instead of names. */
+const BY_NUMBER: Readonly<Record<number, string>> = {
+  1: "DT_FLOAT",
+  2: "DT_DOUBLE",
+  3: "DT_INT32",
+  4: "DT_UINT8",
+  5: "DT_INT16",
+  6: "DT_INT8",
+  7: "DT_STRING",
+  9: "DT_INT64",
+  10: "DT_BOOL",
+  14: "DT_BFLOAT16",
+  17: "DT_UINT16",
+  19: "DT_HALF",
+  22: "DT_UINT32",
+  23: "DT_UINT64",
+};
+
+/** @throws TritonError UNSUPPORTED for a type that the protocol does not have */
+export function tensorDataType(type: string | number | undefined): DataType {
+  const name = typeof type === "number" ? BY_NUMBER[type] : type;
+  const found = name === undefined ? undefined : DATA_TYPES[name];
+  if (found !== undefined) return found;
+  throw new TritonError("UNSUPPORTED", `the protocol cannot carry TensorFlow's type ${type}`, {
+    reason: "MODEL_NOT_SUPPORTED",
+  });
+}
+
+/** The fields of a graph's node that are read. */
+interface GraphNode {
+  readonly name: string;
+  readonly op: string;
+  /** Nodes whose results it takes: `x`, `x:1`; `^x` for a node that only runs before it. */
+  readonly input?: readonly string[];
+  readonly attr?: Readonly<Record<string, { readonly type?: string | number } | undefined>> & {
+    readonly shape?: { readonly shape?: SignatureTensor["tensorShape"] };
+  };
+}
+
+/**
+ * The tensors of a GraphModel, from its signature. A model without a signature gives its placeholders, and as outputs
+ * the nodes that no other node takes, with an unknown rank.
+ *
+ * @throws TritonError UNSUPPORTED for tensors that the protocol cannot have
+ */
+export function graphDescription({ path, signature, content }: ModelJson): ModelDescription {
+  const specs = (tensors: Readonly<Record<string, SignatureTensor>> | undefined) =>
+    Object.entries(tensors ?? {}).map(([name, { dtype, tensorShape }]) =>
+      toSpec(path, name, dtype, tensorShape),
+    );
+  const inputs = specs(signature.inputs);
+  if (inputs.length > 0) return { inputs, outputs: specs(signature.outputs) };
+  const { node: nodes = [] } = content.modelTopology as { node?: readonly GraphNode[] };
+  return {
+    inputs: nodes
+      .filter(({ op }) => op === "Placeholder")
+      .map(({ name, attr }) => toSpec(path, name, attr?.dtype?.type, attr?.shape?.shape)),
+    outputs: signature.outputs === undefined ? lastNodes(nodes) : specs(signature.outputs),
+  };
+}
+
+/** Operations whose result is BOOL. Their attribute `T` is the type of what they take. */
+const TRUTHS = /^(?:Greater|Less)(?:Equal)?$|^(?:Not)?Equal$|^Logical|^Is(?:Nan|Inf|Finite)$/;
+
+function lastNodes(nodes: readonly GraphNode[]): DescribedTensor[] {
+  const taken = new Set(
+    nodes.flatMap(({ input = [] }) => input.map((name) => name.replace(/^\^|:\d+$/g, ""))),
+  );
+  return nodes
+    .filter(({ name, op }) => !taken.has(name) && !/^(?:Placeholder|Const|NoOp)$/.test(op))
+    .map(({ name, op, attr: { output_type, out_type, DstT, dtype, T } = {} }) => {
+      const type = TRUTHS.test(op) ? "DT_BOOL" : (output_type ?? out_type ?? DstT ?? dtype ?? T)?.type;
+      return { name, dtype: tensorDataType(type), shape: [], rankUnknown: true };
+    });
+}
+
+function toSpec(
+  path: string,
+  name: string,
+  type: string | number | undefined,
+  shape: SignatureTensor["tensorShape"],
+): TensorSpec {
+  if (shape === undefined || shape.unknownRank) {
+    throw new TritonError(
+      "UNSUPPORTED",
+      `cannot serve the TensorFlow.js model '${path}': the rank of '${name}' is unknown`,
+      { reason: "MODEL_NOT_SUPPORTED" },
+    );
+  }
+  const dims = (shape.dim ?? []).map(({ size }) => Number(size));
+  return { name, dtype: tensorDataType(type), shape: dims.map((dim) => (dim > 0 ? dim : -1)) };
+}

@@ -1,0 +1,94 @@
+import { onnxruntime } from "@tritonjs/backends/onnxruntime";
+import { type DataType, Triton } from "@tritonjs/core";
+import { DATA_TYPES } from "@tritonjs/protocol";
+import { afterAll, describe, expect, it } from "vitest";
+import { identityOnnx, onnxTypes } from "../../../../test/support/onnx-models.js";
+import { outcomeOf, outcomesOf, thrownBy } from "../../../../test/support/outcome.js";
+
+const triton = new Triton();
+afterAll(() => triton.close());
+
+/** Two rows of two elements each, at the limits of the data type. */
+const values: Record<Exclude<DataType, "BF16">, readonly unknown[]> = {
+  BOOL: [true, false, false, true],
+  UINT8: [0, 1, 128, 255],
+  UINT16: [0, 1, 32768, 65535],
+  UINT32: [0, 1, 2 ** 31, 2 ** 32 - 1],
+  UINT64: [0n, 1n, 2n ** 63n, 2n ** 64n - 1n],
+  INT8: [0, -1, -128, 127],
+  INT16: [0, -1, -32768, 32767],
+  INT32: [0, -1, -(2 ** 31), 2 ** 31 - 1],
+  INT64: [0n, -1n, -(2n ** 63n), 2n ** 63n - 1n],
+  FP16: [0, -1.5, 65504, Number.POSITIVE_INFINITY],
+  FP32: [0, -1.5, 3.4e38, Number.NEGATIVE_INFINITY],
+  FP64: [0, -1.5, 1e300, Number.NaN],
+  BYTES: ["", "plain", "ä€𝄞", "two\nlines"],
+};
+
+describe("an ONNX model", () => {
+  it.each(Object.entries(values))("passes %s through bit for bit", async (name, elements) => {
+    const datatype = name as Exclude<DataType, "BF16">;
+    const handle = triton.bind({
+      modelName: `identity-${datatype}`,
+      inferFunc: onnxruntime({ model: identityOnnx(onnxTypes[datatype], ["batch", 2]) }),
+      config: { maxBatchSize: 8 },
+    });
+    const x = [elements.slice(0, 2), elements.slice(2)];
+    const { y } = await triton.infer(handle.name, { x });
+    expect(y!.shape).toEqual([2, 2]);
+    expect(y!.data).toEqual(await throughCallback(datatype, x));
+    expect(handle.metadata()).toMatchObject({
+      platform: "onnxruntime_onnx",
+      inputs: [{ name: "x", datatype, shape: [-1, 2] }],
+    });
+  });
+
+  it("is tested with every data type but BF16", () => {
+    expect([...Object.keys(values), "BF16"].sort()).toEqual([...DATA_TYPES].sort());
+  });
+
+  it("is rejected by bind when it uses bfloat16", () => {
+    const inferFunc = onnxruntime({ model: identityOnnx("BFLOAT16", ["n"]) });
+    expect(thrownBy(() => triton.bind({ modelName: "bf16", inferFunc }))).toMatch(
+      /^UNSUPPORTED .* input 'x' of type bfloat16, which onnxruntime-node cannot pass/,
+    );
+  });
+});
+
+/** The same values after they pass through a callback. */
+async function throughCallback(datatype: DataType, x: unknown): Promise<unknown> {
+  const { name } = triton.bind({
+    modelName: `callback-${datatype}`,
+    inputs: [{ name: "x", dtype: datatype, shape: [2] }],
+    outputs: [{ name: "y", dtype: datatype, shape: [2] }],
+    inferFunc: (requests) => requests.map(({ inputs }) => ({ y: inputs.x })),
+  });
+  return (await triton.infer(name, { x })).y!.data;
+}
+
+describe("BYTES that an ONNX string cannot hold", () => {
+  it("fail only their own request of a batch", async () => {
+    const handle = triton.bind({
+      modelName: "strings",
+      inputs: [{ name: "x", dtype: "BYTES", shape: [1] }],
+      outputs: [{ name: "y", dtype: "BYTES", shape: [1] }],
+      inferFunc: onnxruntime({ model: identityOnnx("STRING", ["batch", 1]) }),
+    });
+    await handle.ready();
+    const sent = ["fine", "nul\0inside", Uint8Array.of(0xff, 0xfe), "fine too"].map((text) =>
+      handle.inferSample({ x: [text] }),
+    );
+    expect(await outcomesOf(sent)).toEqual([
+      "done",
+      "INVALID_ARG cannot pass element 0 of input 'x' as an ONNX string: it contains a NUL byte, which ends a " +
+        "string of ONNX Runtime",
+      "INVALID_ARG cannot pass element 0 of input 'x' as an ONNX string: it is not UTF-8, which strings of " +
+        "ONNX Runtime must be",
+      "done",
+    ]);
+    expect(handle.statistics().executionCount).toBe(1);
+    const last = await sent[3]!;
+    expect(Buffer.from(last.y.data[0]!).toString()).toBe("fine too");
+    expect(await outcomeOf(handle.inferSample({ x: ["again"] }))).toBe("done");
+  });
+});

@@ -1,0 +1,126 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { TreeModel, trees } from "@tritonjs/backends/trees";
+import { Triton } from "@tritonjs/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { outcomeOf, thrownBy } from "../../../../test/support/outcome.js";
+import { repositoryRoot } from "../../../../test/support/repository.js";
+
+const fixtures = join(repositoryRoot, "packages/backends/test/trees/fixtures");
+const fixture = (name: string) => join(fixtures, name);
+
+/** Rows that differ. */
+const rows = (count: number, columns = 6) =>
+  Array.from({ length: count }, (_, row) =>
+    Array.from({ length: columns }, (_, column) =>
+      column === row % 7 ? Number.NaN : Math.sin(row * 7 + column),
+    ),
+  );
+const flat = (of: readonly (readonly number[])[]) => Float32Array.from(of.flatMap((row) => [...row]));
+
+let triton: Triton;
+beforeEach(() => {
+  triton = new Triton();
+});
+afterEach(() => triton.close());
+
+describe("a tree model that is bound", () => {
+  it("needs no specifications: features and classes are those of the file", async () => {
+    const handle = triton.bind({ modelName: "m", inferFunc: trees({ model: fixture("multiclass.ubj") }) });
+    expect(handle.metadata()).toMatchObject({
+      inputs: [{ name: "input__0", datatype: "FP32", shape: [-1, 6] }],
+      outputs: [{ name: "output__0", datatype: "FP32", shape: [-1, 3] }],
+    });
+    const { output__0 } = await triton.infer("m", { input__0: rows(5) });
+    expect(output__0!.shape).toEqual([5, 3]);
+    expect(output__0!.data).toEqual(
+      new TreeModel({ model: fixture("multiclass.ubj") }).predict(flat(rows(5))),
+    );
+  });
+
+  it("answers requests of one batch separately", async () => {
+    const model = fixture("binary.json");
+    const handle = triton.bind({
+      modelName: "m",
+      inferFunc: trees({ model, isClassifier: true, predictProba: true, bothClasses: true }),
+    });
+    const answers = await Promise.all(rows(20).map((row) => handle.inferSample({ input__0: row })));
+    const expected = new TreeModel({ model }).predict(flat(rows(20)));
+    for (const [i, { output__0 }] of answers.entries()) {
+      expect([...(output__0!.data as Float32Array)]).toEqual([Math.fround(1 - expected[i]!), expected[i]]);
+    }
+    expect(handle.statistics()).toMatchObject({ inferenceCount: 20 });
+  });
+
+  it("runs in worker threads that share the model, with the same answers", async () => {
+    const model = fixture("categorical.json");
+    const handle = triton.bind({
+      modelName: "m",
+      inferFunc: trees({ model, treeShap: true }),
+      config: { maxBatchSize: 64, instanceGroup: { count: 2, isolation: "worker" } },
+    });
+    const there = await Promise.all(rows(12).map((row) => handle.inferBatch({ input__0: [row, row] })));
+    expect(handle.instances().map(({ isolation }) => isolation)).toEqual(["worker", "worker"]);
+    const here = new TreeModel({ model, treeShap: true });
+    for (const [i, { output__0, treeshap_output }] of there.entries()) {
+      const both = flat([rows(12)[i]!, rows(12)[i]!]);
+      expect(output__0!.data).toEqual(here.predict(both));
+      expect(treeshap_output!.data).toEqual(here.explain(both));
+    }
+  });
+
+  it("lets the event loop take turns during a large batch", async () => {
+    const handle = triton.bind({
+      modelName: "m",
+      inferFunc: trees({ model: fixture("deep.json"), treeShap: true }),
+      config: { maxBatchSize: 4096 },
+    });
+    const input = rows(800);
+    await handle.inferBatch({ input__0: input.slice(0, 1) });
+    let turns = 0;
+    let running = true;
+    const count = () => {
+      turns++;
+      if (running) setImmediate(count);
+    };
+    setImmediate(count);
+    await handle.inferBatch({ input__0: input });
+    running = false;
+    expect(turns).toBeGreaterThan(5);
+  });
+
+  it("uses the first boosting rounds, or those up to the best one", () => {
+    const first = new TreeModel({ model: fixture("multiclass.json"), rounds: 3 }).predict(flat(rows(2)));
+    const all = new TreeModel({ model: fixture("multiclass.json") }).predict(flat(rows(2)));
+    expect(first).not.toEqual(all);
+    const document = JSON.parse(readFileSync(fixture("multiclass.json"), "utf8"));
+    document.learner.attributes.best_iteration = "2";
+    const stopped = Buffer.from(JSON.stringify(document));
+    expect(new TreeModel({ model: stopped, rounds: "best" }).predict(flat(rows(2)))).toEqual(first);
+    expect(new TreeModel({ model: stopped }).predict(flat(rows(2)))).toEqual(all);
+    expect(thrownBy(() => trees({ model: fixture("multiclass.json"), rounds: 5 }))).toBe(
+      "INVALID_ARG rounds: expected an integer from 1 to 4, got 5",
+    );
+  });
+
+  it("says what is wrong with options and rows", async () => {
+    expect(thrownBy(() => trees({ model: "/no/such.json" }))).toMatch(
+      /^NOT_FOUND cannot read the tree model '\/no\/such\.json': /,
+    );
+    expect(thrownBy(() => trees({ model: fixture("multiclass.json"), bothClasses: true }))).toBe(
+      "INVALID_ARG probabilities of both classes: expected a binary classifier with predict_proba, got another model",
+    );
+    expect(thrownBy(() => trees({ model: fixture("binary.json"), threshold: Number.NaN }))).toBe(
+      "INVALID_ARG threshold: expected a number, got NaN",
+    );
+    const model = new TreeModel({ model: fixture("binary.json") });
+    expect(thrownBy(() => model.predict(new Float32Array(7)))).toBe(
+      "INVALID_ARG rows: expected a Float32Array of a multiple of 6 values, got 7",
+    );
+    expect(thrownBy(() => model.explain(new Float32Array(6)))).toBe(
+      "INVALID_ARG explain: expected the option treeShap, got a model without it",
+    );
+    triton.bind({ modelName: "m", inferFunc: trees({ model: fixture("binary.json") }) });
+    expect(await outcomeOf(triton.infer("m", { input__0: [[1, 2, 3]] }))).toMatch(/^INVALID_ARG .*\[1,3\]/);
+  });
+});

@@ -1,0 +1,322 @@
+import { TritonError } from "@tritonjs/protocol";
+import {
+  type AnalyzeFigures,
+  type AnalyzeLevel,
+  failurePercent,
+  type LevelRun,
+  type MetricTag,
+  type ModelRun,
+  type SearchGoal,
+} from "./goal.js";
+import type { AnalyzeMachine, CandidateResult } from "./machine.js";
+import type { Candidate } from "./variant-parameters.js";
+
+/** Where a candidate runs, and what interrupts it. */
+export interface RunPlace {
+  readonly machine: AnalyzeMachine;
+  readonly signal: AbortSignal;
+  /** Milliseconds of a clock that never goes back. */
+  now(): number;
+}
+
+/** What came of one time that a candidate was loaded. */
+interface CandidateRun {
+  /** Runs of before and the new ones. */
+  readonly runs: LevelRun[];
+  readonly fault?: string;
+  /** An interruption came before the last level. */
+  readonly isPartial: boolean;
+  readonly loadMs: number;
+}
+
+/** Earlier runs of a candidate, and the share of a measurement. */
+interface Measuring {
+  /** Runs of before. */
+  readonly before?: readonly LevelRun[];
+  /** Share of three windows; until they agree unless given. */
+  readonly share?: number;
+}
+
+/** Loads a candidate, measures the levels of a walk and unloads it. */
+export async function runCandidate(
+  { machine, signal, now }: RunPlace,
+  candidate: Candidate,
+  walk: LevelWalk,
+  { before = [], share }: Measuring = {},
+): Promise<CandidateRun> {
+  const runs = [...before];
+  const begin = now();
+  let loadMs = 0;
+  let isPartial = false;
+  try {
+    const opened = await machine.open(candidate);
+    loadMs = now() - begin;
+    try {
+      for (let level = walk(runs); level !== undefined; level = walk(runs)) {
+        isPartial = signal.aborted;
+        if (isPartial) break;
+        const run = await opened.measure(level, signal, share);
+        isPartial = signal.aborted;
+        if (isPartial) break;
+        runs.push(run);
+      }
+    } finally {
+      await opened.close();
+    }
+  } catch (error) {
+    if (signal.aborted) return { runs, isPartial: true, loadMs };
+    if (!TritonError.is(error)) throw error;
+    return { runs, fault: error.message, isPartial, loadMs };
+  }
+  return { runs, isPartial, loadMs };
+}
+
+/** Chooses the next level of a candidate from those that are measured; undefined ends its measurement. */
+export type LevelWalk = (runs: readonly LevelRun[]) => AnalyzeLevel | undefined;
+
+/** When a walk over rising levels ends. */
+interface LevelWalkOptions {
+  /** Ends where the throughput no longer rises. */
+  readonly endsEarly: boolean;
+  /** Ends at the first level that breaks the constraints after one that meets them. */
+  readonly endsAtLimit: boolean;
+}
+
+/** Values over which the throughput has to rise, and the least rise as a share. Both are Model Analyzer's. */
+const PLATEAU = { values: 4, rise: 0.05 } as const;
+
+/** Levels that are measured at most between the last one that meets the constraints and the first that does not. */
+const BISECTIONS = 5;
+
+/** Least distance of two request rates that are bisected, as a share. */
+const NEAREST_RATES = 0.01;
+
+/** Measures levels in their order. */
+export function allLevels(levels: readonly AnalyzeLevel[]): LevelWalk {
+  return (runs) => levels.find((level) => runAt(runs, level) === undefined);
+}
+
+/**
+ * Measures rising levels, then bisects between the last level that meets the constraints and the first one that does
+ * not, as Model Analyzer does.
+ */
+export function risingLevels(
+  levels: readonly AnalyzeLevel[],
+  goal: SearchGoal,
+  options: LevelWalkOptions,
+): LevelWalk {
+  let bisections = 0;
+  return (runs) => {
+    const next = nextOf(levels, runs, goal, options);
+    if (next !== undefined) return next;
+    return bisections++ < BISECTIONS ? middleOf(runs, goal) : undefined;
+  };
+}
+
+/** The throughput of the last values of an axis exceeds that of the first of them by 5% at most. */
+export function isPlateau(throughputs: readonly number[]): boolean {
+  if (throughputs.length < PLATEAU.values) return false;
+  const last = throughputs.slice(-PLATEAU.values);
+  const [first] = last;
+  return (Math.max(...last) - first!) / first! <= PLATEAU.rise;
+}
+
+/** Inferences a second of all loaded models. */
+export function throughputOf({ models }: LevelRun): number {
+  return Object.values(models).reduce((sum, { figures }) => sum + figures.perf_throughput, 0);
+}
+
+function nextOf(
+  levels: readonly AnalyzeLevel[],
+  runs: readonly LevelRun[],
+  goal: SearchGoal,
+  { endsEarly, endsAtLimit }: LevelWalkOptions,
+): AnalyzeLevel | undefined {
+  const throughputs: number[] = [];
+  let hasMet = false;
+  for (const level of levels) {
+    const run = runAt(runs, level);
+    if (run === undefined) return level;
+    throughputs.push(throughputOf(run));
+    const meets = failurePercent(run, goal) === 0;
+    if ((endsEarly && isPlateau(throughputs)) || (endsAtLimit && hasMet && !meets)) return undefined;
+    hasMet ||= meets;
+  }
+  return undefined;
+}
+
+/** The level in the middle of the lowest gap between one that meets the constraints and one that does not. */
+function middleOf(runs: readonly LevelRun[], goal: SearchGoal): AnalyzeLevel | undefined {
+  const rising = runs.toSorted((a, b) => a.level.value - b.level.value);
+  const meets = rising.map((run) => failurePercent(run, goal) === 0);
+  const last = meets.findIndex((met, i) => met && meets[i + 1] === false);
+  if (last === -1) return undefined;
+  const { level: low } = rising[last]!;
+  const { level: high } = rising[last + 1]!;
+  const isWhole = low.mode === "concurrency";
+  const value = isWhole ? Math.floor((low.value + high.value) / 2) : (low.value + high.value) / 2;
+  const isTooNear = isWhole ? value <= low.value : high.value - low.value < NEAREST_RATES * low.value;
+  return isTooNear ? undefined : { ...low, value };
+}
+
+export function runAt(runs: readonly LevelRun[], { mode, value }: AnalyzeLevel): LevelRun | undefined {
+  return runs.find(({ level }) => level.mode === mode && level.value === value);
+}
+
+/** A result with one more measurement. Its runs become the means of all of them. */
+export function withRound(result: CandidateResult, round: readonly LevelRun[]): CandidateResult {
+  const runs = result.runs.map((run) => {
+    const other = runAt(round, run.level);
+    return other === undefined ? run : meanRun(run, other);
+  });
+  return { ...result, runs, rounds: [...(result.rounds ?? [result.runs]), round] };
+}
+
+/** The means of the turns of one measurement. */
+function meanOfTurns(turns: readonly (readonly LevelRun[])[]): LevelRun[] {
+  const [first = [], ...others] = turns;
+  return first.map((run) => {
+    const all = others.flatMap((turn) => runAt(turn, run.level) ?? []);
+    const { measurements: _, ...mean } = all.reduce(meanRun, run);
+    return mean;
+  });
+}
+
+/** The first measurement of a result. */
+export function firstRound({ rounds, ...rest }: CandidateResult): CandidateResult {
+  return rounds === undefined ? rest : { ...rest, runs: rounds[0]! };
+}
+
+/**
+ * The mean of two measurements of one level, weighted by how many measurements each stands for. The memory is the
+ * larger one.
+ */
+export function meanRun(a: LevelRun, b: LevelRun): LevelRun {
+  const [countA, countB] = [a.measurements ?? 1, b.measurements ?? 1];
+  const mean = (one: number, other: number) => (countA * one + countB * other) / (countA + countB);
+  const models = Object.entries(a.models).map(([name, run]): [string, ModelRun] => {
+    const other = b.models[name];
+    if (other === undefined) return [name, run];
+    const metric = (tag: MetricTag) => mean(run.figures[tag], other.figures[tag]);
+    const figures: AnalyzeFigures = {
+      perf_throughput: metric("perf_throughput"),
+      perf_latency_avg: metric("perf_latency_avg"),
+      perf_latency_p90: metric("perf_latency_p90"),
+      perf_latency_p95: metric("perf_latency_p95"),
+      perf_latency_p99: metric("perf_latency_p99"),
+      cpu_used_ram: Math.max(run.figures.cpu_used_ram, other.figures.cpu_used_ram),
+    };
+    const failureText = run.failureText ?? other.failureText;
+    return [
+      name,
+      {
+        figures,
+        ...meanOf("meanRows", run, other, mean),
+        ...meanOf("batchesPerSecond", run, other, mean),
+        failures: run.failures + other.failures,
+        ...(failureText !== undefined && { failureText }),
+      },
+    ];
+  });
+  return { level: a.level, models: Object.fromEntries(models), measurements: countA + countB };
+}
+
+function meanOf(
+  name: "meanRows" | "batchesPerSecond",
+  a: ModelRun,
+  b: ModelRun,
+  mean: (one: number, other: number) => number,
+): Partial<ModelRun> {
+  const [one, other] = [a[name], b[name]];
+  if (one === undefined || other === undefined) return {};
+  return { [name]: mean(one, other) };
+}
+
+/** Most turns of a candidate. A change of the speed in the middle of a round then moves a figure by little. */
+const MOST_TURNS = 6;
+
+/** Share of a measurement in the first turn, which warms the program up and shows how long the candidate loads. */
+const FIRST_SHARE = 1 / 12;
+
+/** A candidate, and the levels at which it is measured. */
+export interface Turn {
+  readonly candidate: Candidate;
+  readonly levels: readonly AnalyzeLevel[];
+  /** The levels are not those of the search: the run shows how long batches take. */
+  readonly isCalibration?: boolean;
+}
+
+/** Result of all turns of a candidate. */
+export interface TurnEnd {
+  readonly turn: Turn;
+  /** The means of its turns. */
+  readonly runs: LevelRun[];
+  readonly fault?: string;
+  /** The search ended before its last turn. */
+  readonly isPartial: boolean;
+}
+
+/** Where candidates run in turns. */
+interface TurnPlace extends RunPlace {
+  /** Whether the search has to end now. */
+  isOver(): boolean;
+  onBegin(turn: Turn): void;
+  /** Called after each turn with its share of a measurement: 0 for the first one, which does not count. */
+  onTurn(share: number): void;
+  /** Called once for each candidate with a run or a fault. */
+  onEnd(end: TurnEnd): Promise<void>;
+}
+
+interface Entry {
+  readonly turn: Turn;
+  readonly turns: (readonly LevelRun[])[];
+  fault?: string;
+}
+
+/**
+ * Measures candidates in turns: each is loaded several times, and measured for a part of the time. The speed of a machine
+ * may change for seconds, by its clock or by others that it serves. So it changes for all candidates alike.
+ */
+export async function runInTurns(place: TurnPlace, turns: readonly Turn[]): Promise<void> {
+  const entries = turns.map((turn): Entry => ({ turn, turns: [] }));
+  const ended = new Set<Entry>();
+  const end = async (entry: Entry, isPartial: boolean) => {
+    ended.add(entry);
+    const { turn, fault } = entry;
+    if (fault === undefined && entry.turns.length === 0) return;
+    const runs = fault === undefined ? meanOfTurns(entry.turns) : [];
+    await place.onEnd({ turn, runs, isPartial, ...(fault !== undefined && { fault }) });
+  };
+  let [loadMs, measureMs] = [0, 0];
+  let count = MOST_TURNS;
+  for (let round = 0; round <= count; round++) {
+    // Every other round goes back, so that no candidate is always the first.
+    for (const entry of round % 2 === 0 ? entries : entries.toReversed()) {
+      if (ended.has(entry)) continue;
+      if (place.isOver()) break;
+      const { candidate, levels } = entry.turn;
+      place.onBegin(entry.turn);
+      const begin = place.now();
+      const share = round === 0 ? FIRST_SHARE : 1 / count;
+      const run = await runCandidate(place, candidate, allLevels(levels), { share });
+      place.onTurn(round === 0 ? 0 : share);
+      if (run.isPartial) break;
+      if (run.fault !== undefined) {
+        entry.fault = run.fault;
+        await end(entry, false);
+      } else if (round > 0) {
+        entry.turns.push(run.runs);
+        if (round === count) await end(entry, false);
+      } else {
+        loadMs = Math.max(loadMs, run.loadMs);
+        measureMs = Math.max(measureMs, place.now() - begin - run.loadMs);
+      }
+    }
+    // Candidates that load slowly have fewer turns, so that the time goes into measuring.
+    if (round === 0 && loadMs > 0) {
+      count = Math.min(MOST_TURNS, Math.max(1, Math.floor(measureMs / FIRST_SHARE / loadMs)));
+    }
+    if (place.isOver()) break;
+  }
+  for (const entry of entries) if (!ended.has(entry)) await end(entry, true);
+}

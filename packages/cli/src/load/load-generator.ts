@@ -1,0 +1,379 @@
+import { availableParallelism } from "node:os";
+import { Worker } from "node:worker_threads";
+import { TritonError } from "@tritonjs/protocol";
+import type { DataSet } from "../data/data-set.js";
+import { epochNow, epochOffset } from "../target/carrier.js";
+import { type PreparedTarget, prepareTarget } from "../target/prepare-target.js";
+import type { TargetOptions } from "../target/target-options.js";
+import { invalidOption } from "../tool-errors.js";
+import { checkLevel, type LoadLevel, shareOf } from "./load-level.js";
+import {
+  LocalLoop,
+  type LoopHandle,
+  type LoopPlan,
+  openLoop,
+  seedOfThread,
+  type ThreadPlan,
+  type ThreadWindow,
+} from "./load-loop.js";
+import type { KeptResponses, LoadWindow, RequestRecords } from "./request-records.js";
+import {
+  checkIdRange,
+  checkSequenceOptions,
+  SEQUENCE_DEFAULTS,
+  type SequenceLoad,
+  sequenceRules,
+} from "./sequence-load.js";
+
+/** Threads get a level before it starts, so that they start it together. */
+const START_DELAY_MS = 5;
+
+/**
+ * Starts a load generator. It sends nothing before its first level.
+ *
+ * @throws TritonError INVALID_ARG for options and data that do not fit the target, and errors of the server that is
+ * asked for the model.
+ * @example
+ * ```ts
+ * const target = { kind: "http", url: "localhost:8000", modelName: "resnet" } as const;
+ * const data = await loadDataSet(await readModel(target));
+ * const generator = await startLoadGenerator(target, data);
+ * await generator.begin({ mode: "concurrency", value: 8 });
+ * await setTimeout(1000);
+ * const { records } = await generator.take();
+ * await generator.close();
+ * ```
+ */
+export async function startLoadGenerator(
+  target: TargetOptions,
+  data: DataSet,
+  options: LoadOptions = {},
+): Promise<LoadGenerator> {
+  checkLoadOptions(options);
+  checkSequenceOptions(options.sequences ?? {});
+  const { keepOutputs = false, keepResponses = keepOutputs } = options;
+  const prepared = await prepareTarget(target, data, { keepOutputs, keepResponses });
+  return new ThreadedGenerator(prepared, data, options);
+}
+
+class ThreadedGenerator implements LoadGenerator {
+  readonly #prepared: PreparedTarget;
+  readonly #options: LoadOptions;
+  readonly #loops: readonly LoopHandle[];
+  readonly #isSequenceModel: boolean;
+  #windowStart = epochNow();
+  #closing: Promise<void> | undefined;
+
+  constructor(prepared: PreparedTarget, data: DataSet, options: LoadOptions) {
+    this.#prepared = prepared;
+    this.#options = options;
+    this.#isSequenceModel = prepared.model?.isSequenceModel ?? false;
+    const { sequences: { count: live = SEQUENCE_DEFAULTS.count } = {}, threads = defaultThreads() } = options;
+    const { plan: carrier } = prepared;
+    const isLocal = threads === 0 || carrier === undefined;
+    const count = isLocal ? 1 : this.#isSequenceModel ? Math.min(threads, live) : threads;
+    this.#loops = Array.from({ length: count }, (_, index) => {
+      const plan = loopPlan(prepared, data, options, { index, count });
+      if (!isLocal) return new ThreadLoop({ ...plan, carrier, epochOffset: epochOffset() });
+      const seed = seedOfThread(plan.seed, plan.share);
+      return new LocalLoop(openLoop(plan, (onEnd) => prepared.openCarrier(seed, onEnd)));
+    });
+  }
+
+  async begin(level: LoadLevel): Promise<void> {
+    this.#check(level);
+    const startAt = this.#startTime();
+    await Promise.all(this.#loops.map((loop) => loop.begin(level, startAt)));
+  }
+
+  async run(level: LoadLevel, count: number): Promise<LoadWindow> {
+    this.#check(level);
+    await this.pause();
+    const startAt = this.#startTime();
+    await Promise.all(this.#loops.map((loop) => loop.run(level, count, startAt)));
+    return this.take();
+  }
+
+  async take(): Promise<LoadWindow> {
+    this.#assertOpen();
+    const windows = await Promise.all(this.#loops.map((loop) => loop.take()));
+    const start = this.#windowStart;
+    this.#windowStart = epochNow();
+    return { start, end: this.#windowStart, ...joinedWindow(windows) };
+  }
+
+  async pause(): Promise<LoadWindow> {
+    this.#assertOpen();
+    await Promise.all(this.#loops.map((loop) => loop.playOut()));
+    await Promise.all(this.#loops.map((loop) => loop.pause()));
+    return this.take();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= Promise.all(this.#loops.map((loop) => loop.close())).then(() =>
+      this.#prepared.release(),
+    );
+    return this.#closing;
+  }
+
+  #check(level: LoadLevel): void {
+    this.#assertOpen();
+    checkLevel(level);
+    if (!this.#isSequenceModel) return;
+    const { sequences = {} } = this.#options;
+    const live =
+      "value" in level && level.mode === "concurrency"
+        ? level.value
+        : (sequences.count ?? SEQUENCE_DEFAULTS.count);
+    checkIdRange(sequences, level.mode === "concurrency_ramp" ? Math.max(level.from, level.to) : live);
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== undefined) throw closedError();
+  }
+
+  /** One thread starts at once; several start together. */
+  #startTime(): number {
+    return epochNow() + (this.#loops.length > 1 ? START_DELAY_MS : 0);
+  }
+}
+
+function loopPlan(
+  { model, keepsOrder }: PreparedTarget,
+  data: DataSet,
+  options: LoadOptions,
+  share: LoopPlan["share"],
+): LoopPlan {
+  const { seed = 0, timeoutMs, keepOutputs = false, keepResponses = keepOutputs, sequences = {} } = options;
+  const kept = {
+    responses: keepResponses,
+    outputs: keepOutputs,
+    tokens: keepResponses && data.kind === "openai",
+  };
+  const plan = { share, seed, payloads: data.payloads.length, timeoutMs, kept };
+  if (!model?.isSequenceModel || data.kind === "openai") return plan;
+  const { count: live = SEQUENCE_DEFAULTS.count, serial = !keepsOrder } = sequences;
+  return {
+    ...plan,
+    sequences: {
+      streams: data.streams,
+      rules: sequenceRules(sequences, data.hasGivenSteps, share),
+      live: shareOf(live, share),
+      serial,
+    },
+  };
+}
+
+function joinedWindow(windows: readonly ThreadWindow[]): Pick<LoadWindow, "records" | "usage"> {
+  const sum = (figure: (window: ThreadWindow) => number) =>
+    windows.reduce((total, window) => total + figure(window), 0);
+  return {
+    records: joinedRecords(windows.map(({ records }) => records)),
+    usage: {
+      cpuMs: sum(({ cpuMs }) => cpuMs),
+      cpuUtilization: Math.max(...windows.map(({ cpuUtilization }) => cpuUtilization)),
+      eventLoopUtilization: Math.max(...windows.map(({ eventLoopUtilization }) => eventLoopUtilization)),
+      delayed: sum(({ delayed }) => delayed),
+      idle: 1 - sum(({ eventLoopUtilization }) => eventLoopUtilization) / windows.length,
+      bytesSent: sum(({ bytesSent }) => bytesSent),
+      bytesReceived: sum(({ bytesReceived }) => bytesReceived),
+    },
+  };
+}
+
+/** Sends requests to one target by the level that is set, in threads of its own unless the target is in process. */
+export interface LoadGenerator {
+  /**
+   * Sets the level, and sends from now on. Requests in flight run on, so load never pauses between levels.
+   *
+   * @throws TritonError INVALID_ARG for a level that cannot be sent, such as a rate of 0.
+   */
+  begin(level: LoadLevel): Promise<void>;
+  /** Collects the requests that ended since the last call. Records are moved out, so memory stays bounded. */
+  take(): Promise<LoadWindow>;
+  /**
+   * Pauses, then sends exactly `count` requests by a level, and resolves when all have ended. The window has only
+   * these. The generator stays paused.
+   */
+  run(level: LoadLevel, count: number): Promise<LoadWindow>;
+  /**
+   * Stops sending and waits until the requests in flight have ended; ends open sequences. A fixed schedule is played to
+   * its end before. Its window has the requests that ended since the last call of `take`.
+   */
+  pause(): Promise<LoadWindow>;
+  /** Ends at once: cancels the requests in flight, and frees threads, connections and shared memory. */
+  close(): Promise<void>;
+}
+
+/** Options of a load generator. */
+export interface LoadOptions {
+  /** Threads that send; 0 sends from this thread. @default half of the cores, at least 1 and at most 8 */
+  readonly threads?: number;
+  /** Seed of random gaps, sequences and fresh data. @default 0 */
+  readonly seed?: number;
+  /** Records the time of each response. @default false */
+  readonly keepResponses?: boolean;
+  /** Records the outputs of each response as JSON text; implies `keepResponses`. @default false */
+  readonly keepOutputs?: boolean;
+  /** Time limit of each request in milliseconds, from its scheduled time. @default none */
+  readonly timeoutMs?: number;
+  readonly sequences?: SequenceLoad;
+}
+
+/** One core sends what one to three others serve, so a machine that also runs the server keeps cores for it. */
+export const defaultThreads = (cores = availableParallelism()): number =>
+  Math.min(8, Math.max(1, Math.floor(cores / 2)));
+
+/** @throws TritonError INVALID_ARG for an option out of its range. */
+function checkLoadOptions({ threads, seed, timeoutMs }: LoadOptions): void {
+  if (threads !== undefined && !(Number.isSafeInteger(threads) && threads >= 0 && threads <= 256))
+    throw invalidOption(`threads: expected a whole number from 0 to 256, got ${threads}`);
+  if (seed !== undefined && !Number.isSafeInteger(seed))
+    throw invalidOption(`seed: expected a whole number, got ${seed}`);
+  if (timeoutMs !== undefined && !(timeoutMs > 0 && Number.isFinite(timeoutMs)))
+    throw invalidOption(`request timeout: expected milliseconds above 0, got ${timeoutMs}`);
+}
+
+/** A call to the loop of a thread. */
+export interface LoopCall {
+  readonly id: number;
+  readonly name: keyof LoopHandle;
+  readonly args: readonly unknown[];
+}
+
+/** Its answer. */
+export interface LoopReply {
+  readonly id: number;
+  readonly value?: unknown;
+  readonly error?: unknown;
+}
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** A loop in a thread of its own. */
+class ThreadLoop implements LoopHandle {
+  readonly #worker: Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  #next = 0;
+  #fault: Error | undefined;
+
+  constructor(plan: ThreadPlan) {
+    this.#worker = new Worker(new URL("./load-thread.js", import.meta.url), { workerData: plan });
+    this.#worker.on("message", ({ id, value, error }: LoopReply) => {
+      const waiting = this.#waiting.get(id);
+      this.#waiting.delete(id);
+      if (error === undefined) waiting?.resolve(value);
+      else waiting?.reject(error);
+    });
+    this.#worker.once("error", (cause) => this.#failed(cause));
+    this.#worker.once("exit", (code) => this.#failed(new Error(`it exited with code ${code}`)));
+  }
+
+  begin(level: LoadLevel, startAt: number): Promise<void> {
+    return this.#call("begin", level, startAt) as Promise<void>;
+  }
+
+  run(level: LoadLevel, count: number, startAt: number): Promise<void> {
+    return this.#call("run", level, count, startAt) as Promise<void>;
+  }
+
+  pause(): Promise<void> {
+    return this.#call("pause") as Promise<void>;
+  }
+
+  playOut(): Promise<void> {
+    return this.#call("playOut") as Promise<void>;
+  }
+
+  take(): Promise<ThreadWindow> {
+    return this.#call("take") as Promise<ThreadWindow>;
+  }
+
+  async close(): Promise<void> {
+    this.#fault ??= closedError();
+    for (const { reject } of this.#waiting.values()) reject(this.#fault);
+    this.#waiting.clear();
+    await this.#worker.terminate();
+  }
+
+  #call(name: keyof LoopHandle, ...args: unknown[]): Promise<unknown> {
+    if (this.#fault !== undefined) return Promise.reject(this.#fault);
+    const id = this.#next++;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#worker.postMessage({ id, name, args } satisfies LoopCall);
+    });
+  }
+
+  #failed(cause: Error): void {
+    this.#fault ??= new TritonError("INTERNAL", `a thread of the load generator failed: ${cause.message}`, {
+      cause,
+    });
+    for (const { reject } of this.#waiting.values()) reject(this.#fault);
+    this.#waiting.clear();
+  }
+}
+
+/** The error of calls to a closed generator. */
+function closedError(): TritonError {
+  return new TritonError("UNAVAILABLE", "the load generator is closed", { reason: "CLIENT_CLOSED" });
+}
+
+type Column = Float64Array | Uint32Array | Uint16Array;
+
+/** The records of several threads, one thread after the other. */
+function joinedRecords(parts: readonly RequestRecords[]): RequestRecords {
+  if (parts.length === 1) return parts[0]!;
+  const errors = [...new Set(parts.flatMap((part) => part.errors))];
+  const of = <T extends Column>(column: (part: RequestRecords) => T): T => joined(parts.map(column));
+  return {
+    count: parts.reduce((sum, part) => sum + part.count, 0),
+    scheduled: of((part) => part.scheduled),
+    sent: of((part) => part.sent),
+    sendEnd: of((part) => part.sendEnd),
+    firstResponse: of((part) => part.firstResponse),
+    end: of((part) => part.end),
+    responses: of((part) => part.responses),
+    failure: of((part) =>
+      part.failure.map((failure) => (failure === 0 ? 0 : 1 + errors.indexOf(part.errors[failure - 1]!))),
+    ),
+    errors,
+    sequence: of((part) => part.sequence),
+    payload: of((part) => part.payload),
+    kept: joinedResponses(parts.flatMap(({ kept }) => kept ?? [])),
+  };
+}
+
+function joinedResponses(parts: readonly KeptResponses[]): KeptResponses | undefined {
+  const [first] = parts;
+  if (first === undefined) return undefined;
+  const offsets = new Uint32Array(parts.reduce((sum, part) => sum + part.offsets.length - 1, 1));
+  let requests = 0;
+  let responses = 0;
+  for (const part of parts) {
+    for (let i = 0; i < part.offsets.length; i++) offsets[requests + i] = responses + part.offsets[i]!;
+    requests += part.offsets.length - 1;
+    responses += part.times.length;
+  }
+  return {
+    offsets,
+    times: joined(parts.map((part) => part.times)),
+    tokens: first.tokens && joined(parts.map((part) => part.tokens!)),
+    inputTokens: first.inputTokens && joined(parts.map((part) => part.inputTokens!)),
+    outputs: first.outputs && parts.flatMap((part) => part.outputs!),
+  };
+}
+
+function joined<T extends Column>(columns: readonly T[]): T {
+  const length = columns.reduce((sum, column) => sum + column.length, 0);
+  const whole = new (columns[0]!.constructor as new (length: number) => T)(length);
+  let at = 0;
+  for (const column of columns) {
+    whole.set(column, at);
+    at += column.length;
+  }
+  return whole;
+}

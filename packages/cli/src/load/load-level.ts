@@ -1,0 +1,215 @@
+import type { Session } from "../data/data-set.js";
+import { invalidOption } from "../tool-errors.js";
+
+/** When the next request of a level is sent. */
+export type LoadLevel =
+  | ConcurrencyLevel
+  | RequestRateLevel
+  | RequestIntervalsLevel
+  | FixedScheduleLevel
+  | ConcurrencyRampLevel
+  | RequestRateRampLevel
+  | PeriodicConcurrencyLevel
+  | SessionConcurrencyLevel;
+
+/** Keeps a number of requests in flight: a new one starts when one ends. */
+interface ConcurrencyLevel {
+  readonly mode: "concurrency";
+  /** Requests in flight; for sequence models, live sequences. */
+  readonly value: number;
+}
+
+/** Sends requests by a schedule that does not wait for responses. */
+export interface RequestRateLevel {
+  readonly mode: "request_rate";
+  /** Requests a second. */
+  readonly value: number;
+  /** Gaps of equal length, or exponential gaps. */
+  readonly distribution: "constant" | "poisson";
+}
+
+/** Sends requests by gaps that repeat from the first after the last. */
+export interface RequestIntervalsLevel {
+  readonly mode: "request_intervals";
+  readonly gapsMicroseconds: readonly number[];
+}
+
+/** Sends payload `i` of the data set at the time `i`, each once. */
+export interface FixedScheduleLevel {
+  readonly mode: "fixed_schedule";
+  /** Rising times in milliseconds from the start: `timestampsMs` of the data set. */
+  readonly timestampsMs: readonly number[];
+}
+
+/** Moves linearly from one concurrency to another, and stays there. */
+interface ConcurrencyRampLevel {
+  readonly mode: "concurrency_ramp";
+  readonly from: number;
+  readonly to: number;
+  readonly durationMs: number;
+}
+
+/** Moves linearly from one rate to another, and stays there. `durationMs: 0` is a spike. */
+export interface RequestRateRampLevel {
+  readonly mode: "request_rate_ramp";
+  readonly from: number;
+  readonly to: number;
+  readonly distribution: "constant" | "poisson";
+  readonly durationMs: number;
+}
+
+/**
+ * Sends each request once, in batches. The next batch starts when each request of the last one has its responses, or has
+ * ended.
+ */
+export interface PeriodicConcurrencyLevel {
+  readonly mode: "periodic_concurrency";
+  /** Requests of the first batch. */
+  readonly start: number;
+  /** Requests of all batches. */
+  readonly end: number;
+  /** Requests of the other batches. The last one is smaller where they do not add up to `end`. */
+  readonly step: number;
+  /** Responses of each request for which the next batch waits. */
+  readonly responses: number;
+}
+
+/** Plays each session of a data set once, a number of them at a time. */
+export interface SessionConcurrencyLevel {
+  readonly mode: "session_concurrency";
+  /** Live sessions. */
+  readonly value: number;
+  readonly sessions: readonly Session[];
+}
+
+/** @throws TritonError INVALID_ARG for a level that cannot be sent. */
+export function checkLevel(level: LoadLevel): void {
+  switch (level.mode) {
+    case "concurrency":
+      count("concurrency", level.value);
+      break;
+    case "request_rate":
+      positive("request rate", level.value);
+      break;
+    case "request_intervals":
+      if (level.gapsMicroseconds.length === 0)
+        throw invalidOption("request intervals: expected at least one gap, got none");
+      for (const gap of level.gapsMicroseconds) atLeastZero("request interval", gap);
+      if (level.gapsMicroseconds.every((gap) => gap === 0))
+        throw invalidOption("request intervals: expected a gap above 0, got only zeros");
+      break;
+    case "fixed_schedule":
+      if (level.timestampsMs.length === 0)
+        throw invalidOption("fixed schedule: expected at least one time, got none");
+      level.timestampsMs.forEach((time, i) => {
+        atLeastZero("time of the fixed schedule", time);
+        if (i > 0 && time < level.timestampsMs[i - 1]!)
+          throw invalidOption(
+            `fixed schedule: expected rising times, got ${time} after ${level.timestampsMs[i - 1]}`,
+          );
+      });
+      break;
+    case "concurrency_ramp":
+      atLeastZero("concurrency at the start of the ramp", level.from);
+      count("concurrency at the end of the ramp", level.to);
+      atLeastZero("duration of the ramp", level.durationMs);
+      break;
+    case "request_rate_ramp":
+      atLeastZero("request rate at the start of the ramp", level.from);
+      positive("request rate at the end of the ramp", level.to);
+      atLeastZero("duration of the ramp", level.durationMs);
+      break;
+    case "periodic_concurrency":
+      count("periodic concurrency at the start", level.start);
+      count("periodic concurrency at the end", level.end);
+      count("step of the periodic concurrency", level.step);
+      count("responses of a request period", level.responses);
+      break;
+    case "session_concurrency":
+      count("session concurrency", level.value);
+      if (level.sessions.length < level.value)
+        throw invalidOption(
+          `session concurrency: expected data with at least ${level.value} sessions, got ${level.sessions.length}`,
+        );
+      break;
+  }
+}
+
+function count(what: string, value: number): void {
+  if (!Number.isSafeInteger(value) || value < 1)
+    throw invalidOption(`${what}: expected a whole number of at least 1, got ${value}`);
+}
+
+function positive(what: string, value: number): void {
+  if (!(Number.isFinite(value) && value > 0))
+    throw invalidOption(`${what}: expected a number above 0, got ${value}`);
+}
+
+function atLeastZero(what: string, value: number): void {
+  if (!(Number.isFinite(value) && value >= 0))
+    throw invalidOption(`${what}: expected a number of at least 0, got ${value}`);
+}
+
+/** Requests of a level that ends by itself; undefined for the others. */
+export function requestsOfLevel(level: LoadLevel): number | undefined {
+  switch (level.mode) {
+    case "fixed_schedule":
+      return level.timestampsMs.length;
+    case "periodic_concurrency":
+      return level.end;
+    case "session_concurrency":
+      return level.sessions.reduce((sum, { turns }) => sum + turns.length, 0);
+    default:
+      return undefined;
+  }
+}
+
+/** Whether the requests of a level depend on each other, so that one thread sends all of them. */
+export function needsOneThread({ mode }: LoadLevel): boolean {
+  return mode === "periodic_concurrency" || mode === "session_concurrency";
+}
+
+/** A level that keeps requests in flight. */
+export type ConcurrencyGoal = ConcurrencyLevel | ConcurrencyRampLevel;
+
+/** One of the threads that share a level. */
+export interface ThreadShare {
+  readonly index: number;
+  readonly count: number;
+}
+
+/** Requests in flight of all threads, `elapsedMs` after the start of the level. */
+export function concurrencyAt(level: ConcurrencyGoal, elapsedMs: number): number {
+  if (level.mode === "concurrency") return level.value;
+  const { from, to, durationMs } = level;
+  if (elapsedMs >= durationMs) return to;
+  return Math.round(from + ((to - from) * Math.max(0, elapsedMs)) / durationMs);
+}
+
+/** Milliseconds from the start at which the concurrency changes next; undefined once it stays. */
+export function nextConcurrencyChange(level: ConcurrencyGoal, elapsedMs: number): number | undefined {
+  if (level.mode === "concurrency" || elapsedMs >= level.durationMs) return undefined;
+  const { from, to, durationMs } = level;
+  if (from === to) return undefined;
+  const msPerStep = durationMs / Math.abs(to - from);
+  return Math.min(durationMs, elapsedMs + msPerStep);
+}
+
+/** The part of a whole number that one thread gets. The parts of all threads add up to the number. */
+export function shareOf(total: number, { index, count }: ThreadShare): number {
+  return Math.floor((total * (index + 1)) / count) - Math.floor((total * index) / count);
+}
+
+/**
+ * Requests that a thread sends of `count`, in proportion to its part of the concurrency: threads without a part send
+ * none.
+ */
+export function countShare(
+  count: number,
+  concurrency: number,
+  { index, count: threads }: ThreadShare,
+): number {
+  const before = Math.floor((concurrency * index) / threads);
+  const after = Math.floor((concurrency * (index + 1)) / threads);
+  return Math.floor((count * after) / concurrency) - Math.floor((count * before) / concurrency);
+}

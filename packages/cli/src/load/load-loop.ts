@@ -1,0 +1,498 @@
+import { readFileSync } from "node:fs";
+import { performance } from "node:perf_hooks";
+import type { PayloadStream } from "../data/data-set.js";
+import { Random } from "../data/random.js";
+import { type EndListener, type LoadCarrier, LoadRequest } from "../target/carrier.js";
+import type { RemoteCarrierPlan } from "../target/open-carrier.js";
+import {
+  type Feeder,
+  type LoadClock,
+  openFeeder,
+  realLoadClock,
+  ScheduleFeeder,
+  type SequenceStep,
+  type WakeUp,
+  waitedInTurnsMs,
+} from "./feeder.js";
+import { concurrencyAt, countShare, type LoadLevel, needsOneThread, type ThreadShare } from "./load-level.js";
+import { type KeptParts, RecordColumns, type RequestRecords } from "./request-records.js";
+import { PlainSource, type RequestSource, type SequenceRules, SequenceSource } from "./sequence-load.js";
+
+/** Requests later than this after their slot count as delayed, as in perf_analyzer. */
+const DELAYED_MS = 1;
+
+/** Sends the share of one thread. */
+export class LoadLoop {
+  readonly #parts: LoadLoopParts;
+  readonly #carrier: LoadCarrier;
+  readonly #records: RecordColumns;
+  readonly #backOff = new BackOff();
+  readonly #requests: LoadRequest[] = [];
+  readonly #spare: LoadRequest[] = [];
+  readonly #deadlines: DeadlineWatch | undefined;
+  #feeder: Feeder | undefined;
+  /** Requests that may still be sent. */
+  #left = Number.POSITIVE_INFINITY;
+  /** Requests whose payload this thread has chosen itself. */
+  #chosen = 0;
+  #number = 0;
+  #delayed = 0;
+  #bytesSent = 0;
+  #bytesReceived = 0;
+  /** Responses of a request for which the feeder waits; 0 for none. */
+  #period = 0;
+  readonly #onPeriod = (): void => this.#feeder?.reached?.();
+  #isEnding = false;
+  #onQuiet: (() => void)[] = [];
+
+  constructor(parts: LoadLoopParts) {
+    this.#parts = parts;
+    this.#records = new RecordColumns(parts.kept);
+    this.#carrier = parts.openCarrier((request) => this.#ended(request));
+    const { clock, timeoutMs } = parts;
+    if (timeoutMs === undefined) return;
+    this.#deadlines = new DeadlineWatch(clock, timeoutMs, this.#requests, (request, text) =>
+      this.#carrier.cancel(request, text),
+    );
+  }
+
+  get inFlight(): number {
+    return this.#requests.length;
+  }
+
+  get blockedUntil(): number {
+    return this.#backOff.until;
+  }
+
+  get blockedBy(): string {
+    return this.#backOff.reason;
+  }
+
+  /** Sends by a level from `startAt` on. */
+  begin(level: LoadLevel, startAt: number): void {
+    this.#left = Number.POSITIVE_INFINITY;
+    this.#start(level, startAt);
+  }
+
+  /** Sends this thread's share of `count` requests. Resolves when they have ended. Nothing may be in flight. */
+  run(level: LoadLevel, count: number, startAt: number): Promise<void> {
+    const { share } = this.#parts;
+    if (needsOneThread(level) && share.index > 0) return Promise.resolve();
+    const isClosedLoop = level.mode === "concurrency" || level.mode === "concurrency_ramp";
+    this.#left = isClosedLoop
+      ? countShare(count, concurrencyAt(level, Number.POSITIVE_INFINITY), share)
+      : needsOneThread(level)
+        ? count
+        : roundRobinShare(count, share);
+    if (this.#left === 0) return Promise.resolve();
+    this.#start(level, startAt);
+    return this.#quiet();
+  }
+
+  /** Stops sending. Resolves when nothing is in flight, and all sequences have ended. */
+  pause(): Promise<void> {
+    this.#feeder?.stop();
+    this.#feeder = undefined;
+    this.#isEnding = true;
+    this.#left = Number.POSITIVE_INFINITY;
+    this.#endSequences();
+    return this.#quiet();
+  }
+
+  /** Lets a fixed schedule play to its end. Resolves at once for other levels. */
+  async playOut(): Promise<void> {
+    if (this.#feeder instanceof ScheduleFeeder && this.#feeder.endsItself) await this.#quiet();
+  }
+
+  take(): LoopWindow {
+    const { bytesSent, bytesReceived } = this.#carrier;
+    const window: LoopWindow = {
+      records: this.#records.take(),
+      delayed: this.#delayed,
+      bytesSent: bytesSent - this.#bytesSent,
+      bytesReceived: bytesReceived - this.#bytesReceived,
+    };
+    this.#bytesSent = bytesSent;
+    this.#bytesReceived = bytesReceived;
+    this.#delayed = 0;
+    return window;
+  }
+
+  async close(): Promise<void> {
+    this.#feeder?.stop();
+    this.#feeder = undefined;
+    this.#deadlines?.stop();
+    await this.#carrier.close();
+  }
+
+  /** For feeders. */
+  send(scheduled: number, index?: number, step?: SequenceStep): boolean {
+    if (this.#left === 0) return false;
+    const request = this.#fresh(scheduled);
+    const { source, share } = this.#parts;
+    if (!source.next(request, index ?? this.#chosen * share.count + share.index, this.#left)) {
+      this.#spare.push(request);
+      return false;
+    }
+    if (index === undefined) this.#chosen++;
+    if (step !== undefined) {
+      request.sequenceId = step.id;
+      request.sequenceStart = step.isFirst;
+      request.sequenceEnd = step.isLast;
+    }
+    this.#left--;
+    this.#dispatch(request);
+    if (this.#left === 0) this.#finish();
+    return true;
+  }
+
+  /** For feeders. */
+  refuse(scheduled: number, index: number, text: string): void {
+    if (this.#left === 0) return;
+    const request = this.#fresh(scheduled);
+    if (this.#parts.source.next(request, index, this.#left)) this.#parts.source.ended(request);
+    this.#left--;
+    request.sent = this.#parts.clock.now();
+    request.end = request.sent;
+    request.fail(text);
+    this.#records.add(request);
+    this.#spare.push(request);
+    if (this.#left === 0) this.#finish();
+  }
+
+  /** For feeders. */
+  setSequences(live: number): void {
+    this.#parts.source.setSequences(live, true);
+  }
+
+  /** For feeders. */
+  finished(): void {
+    this.#finish();
+  }
+
+  #start(level: LoadLevel, startAt: number): void {
+    const { share, source, sequences, serialSequences } = this.#parts;
+    this.#feeder?.stop();
+    this.#feeder = undefined;
+    this.#isEnding = false;
+    this.#period = level.mode === "periodic_concurrency" ? level.responses : 0;
+    if (needsOneThread(level) && share.index > 0) return;
+    const keepsConcurrency = level.mode === "concurrency" || level.mode === "concurrency_ramp";
+    if (!keepsConcurrency) source.setSequences(sequences, serialSequences);
+    this.#feeder = openFeeder(this, level, this.#parts, startAt);
+    this.#feeder.start();
+  }
+
+  #finish(): void {
+    this.#feeder?.stop();
+    this.#feeder = undefined;
+    this.#checkQuiet();
+  }
+
+  #fresh(scheduled: number): LoadRequest {
+    const request = this.#spare.pop() ?? new LoadRequest();
+    request.reset(scheduled, this.#number++, this.#parts.kept);
+    if (this.#period > 0) {
+      request.period = this.#period;
+      request.onPeriod = this.#onPeriod;
+    }
+    return request;
+  }
+
+  #dispatch(request: LoadRequest): void {
+    request.place = this.#requests.push(request) - 1;
+    request.isDelayed = this.#parts.clock.now() - request.scheduled > DELAYED_MS;
+    this.#deadlines?.sent();
+    this.#carrier.send(request);
+  }
+
+  #ended(request: LoadRequest): void {
+    const last = this.#requests.pop()!;
+    if (last !== request) {
+      this.#requests[request.place] = last;
+      last.place = request.place;
+    }
+    if (request.isConnectionLost) this.#backOff.failed(request.end, request.failure ?? "");
+    else if (request.failure === undefined) this.#backOff.succeeded();
+    // Without a server, requests are late because of the server.
+    if (request.isDelayed && !request.isConnectionLost) this.#delayed++;
+    this.#records.add(request);
+    this.#parts.source.ended(request);
+    const isShort = request.responses < request.period;
+    this.#feeder?.ended(request);
+    this.#spare.push(request);
+    if (isShort) this.#onPeriod();
+    if (this.#isEnding) this.#endSequences();
+    this.#checkQuiet();
+  }
+
+  #endSequences(): void {
+    for (;;) {
+      const request = this.#fresh(this.#parts.clock.now());
+      if (!this.#parts.source.last(request)) {
+        this.#spare.push(request);
+        return;
+      }
+      this.#dispatch(request);
+    }
+  }
+
+  #quiet(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onQuiet.push(resolve);
+      this.#checkQuiet();
+    });
+  }
+
+  #checkQuiet(): void {
+    if (this.#feeder !== undefined || this.#requests.length > 0) return;
+    for (const resolve of this.#onQuiet.splice(0)) resolve();
+  }
+}
+
+/** Slots of a schedule with `count` slots that go to this thread. */
+function roundRobinShare(count: number, { index, count: threads }: ThreadShare): number {
+  return Math.floor((count - index - 1) / threads) + 1;
+}
+
+/** What the loop of one thread does. It survives structured cloning. */
+export interface LoopPlan {
+  readonly share: ThreadShare;
+  readonly seed: number;
+  readonly payloads: number;
+  /** Only for sequence models. */
+  readonly sequences?: {
+    readonly streams: readonly PayloadStream[];
+    readonly rules: SequenceRules;
+    readonly live: number;
+    readonly serial: boolean;
+  };
+  readonly timeoutMs?: number;
+  readonly kept: KeptParts;
+}
+
+/** What a loop in another thread needs. */
+export interface ThreadPlan extends LoopPlan {
+  readonly carrier: RemoteCarrierPlan;
+  /** See `agreeOnTime`. */
+  readonly epochOffset: number;
+}
+
+/** Seeds of threads differ, so that their data does; the schedule has one seed for all. */
+export const seedOfThread = (seed: number, { index }: ThreadShare): number => seed + 0x9e37_79b9 * index;
+
+export function openLoop(plan: LoopPlan, openCarrier: (onEnd: EndListener) => LoadCarrier): LoadLoop {
+  const { share, seed, payloads, sequences, timeoutMs, kept } = plan;
+  const source: RequestSource =
+    sequences === undefined
+      ? new PlainSource(payloads)
+      : new SequenceSource(sequences.streams, sequences.rules, new Random(seedOfThread(seed, share)));
+  return new LoadLoop({
+    clock: realLoadClock,
+    openCarrier,
+    source,
+    share,
+    seed,
+    sequences: sequences?.live ?? 0,
+    serialSequences: sequences?.serial ?? true,
+    timeoutMs,
+    kept,
+  });
+}
+
+/** Parts of a loop. */
+interface LoadLoopParts {
+  readonly clock: LoadClock;
+  /** Opens the carrier, with the loop's listener. */
+  readonly openCarrier: (onEnd: (request: LoadRequest) => void) => LoadCarrier;
+  readonly source: RequestSource;
+  readonly share: ThreadShare;
+  readonly seed: number;
+  /** Live sequences of this thread in levels that are not of concurrency. */
+  readonly sequences: number;
+  readonly serialSequences: boolean;
+  /** Time limit of each request; none if undefined. */
+  readonly timeoutMs?: number;
+  readonly kept: KeptParts;
+}
+
+/** What a loop did since it was last asked. */
+interface LoopWindow {
+  readonly records: RequestRecords;
+  /** Requests that ended here and were sent late, without those that found no connection. */
+  readonly delayed: number;
+  readonly bytesSent: number;
+  readonly bytesReceived: number;
+}
+
+/** A window of one loop, with what its thread used. */
+export interface ThreadWindow extends LoopWindow {
+  readonly cpuMs: number;
+  /** CPU time as a share of the window, 0 to 1. */
+  readonly cpuUtilization: number;
+  readonly eventLoopUtilization: number;
+}
+
+/** A loop in this thread or in another one. */
+export interface LoopHandle {
+  begin(level: LoadLevel, startAt: number): Promise<void>;
+  run(level: LoadLevel, count: number, startAt: number): Promise<void>;
+  pause(): Promise<void>;
+  playOut(): Promise<void>;
+  take(): Promise<ThreadWindow>;
+  close(): Promise<void>;
+}
+
+/** A loop in this thread. */
+export class LocalLoop implements LoopHandle {
+  readonly #loop: LoadLoop;
+  #cpuMs = threadCpuMs();
+  #takenAt = performance.now();
+  #utilization = performance.eventLoopUtilization();
+  #waitedMs = waitedInTurnsMs();
+
+  constructor(loop: LoadLoop) {
+    this.#loop = loop;
+  }
+
+  async begin(level: LoadLevel, startAt: number): Promise<void> {
+    this.#loop.begin(level, startAt);
+  }
+
+  run(level: LoadLevel, count: number, startAt: number): Promise<void> {
+    return this.#loop.run(level, count, startAt);
+  }
+
+  pause(): Promise<void> {
+    return this.#loop.pause();
+  }
+
+  playOut(): Promise<void> {
+    return this.#loop.playOut();
+  }
+
+  async take(): Promise<ThreadWindow> {
+    const cpuMs = threadCpuMs();
+    const now = performance.now();
+    const utilization = performance.eventLoopUtilization();
+    const waitedMs = waitedInTurnsMs();
+    const { active, idle } = performance.eventLoopUtilization(utilization, this.#utilization);
+    const busyMs = Math.max(0, active - (waitedMs - this.#waitedMs));
+    const usedMs = Math.max(0, cpuMs - this.#cpuMs - (waitedMs - this.#waitedMs));
+    const window: ThreadWindow = {
+      ...this.#loop.take(),
+      cpuMs: usedMs,
+      cpuUtilization: now > this.#takenAt ? Math.min(1, usedMs / (now - this.#takenAt)) : 0,
+      eventLoopUtilization: active + idle > 0 ? Math.min(1, busyMs / (active + idle)) : 0,
+    };
+    this.#waitedMs = waitedMs;
+    this.#cpuMs = cpuMs;
+    this.#takenAt = now;
+    this.#utilization = utilization;
+    return window;
+  }
+
+  close(): Promise<void> {
+    return this.#loop.close();
+  }
+}
+
+/** Looks at the requests in flight at least this often, in milliseconds. */
+const LONGEST_INTERVAL_MS = 250;
+
+/** Cancels requests past their deadline, with one timer for all of them. */
+class DeadlineWatch {
+  readonly #clock: LoadClock;
+  readonly #timeoutMs: number;
+  readonly #inFlight: readonly LoadRequest[];
+  readonly #cancel: (request: LoadRequest, text: string) => void;
+  #wakeUp: WakeUp | undefined;
+
+  /**
+   * @param timeoutMs time limit of each request, from its scheduled time
+   * @param inFlight the requests in flight, which change
+   */
+  constructor(
+    clock: LoadClock,
+    timeoutMs: number,
+    inFlight: readonly LoadRequest[],
+    cancel: (request: LoadRequest, text: string) => void,
+  ) {
+    this.#clock = clock;
+    this.#timeoutMs = timeoutMs;
+    this.#inFlight = inFlight;
+    this.#cancel = cancel;
+  }
+
+  /** A request is in flight. */
+  sent(): void {
+    if (this.#wakeUp !== undefined) return;
+    const everyMs = Math.min(LONGEST_INTERVAL_MS, Math.max(2, this.#timeoutMs / 20));
+    this.#wakeUp = this.#clock.wakeAt(this.#clock.now() + everyMs, () => this.#look());
+  }
+
+  stop(): void {
+    this.#wakeUp?.cancel();
+  }
+
+  #look(): void {
+    this.#wakeUp = undefined;
+    const latest = this.#clock.now() - this.#timeoutMs;
+    for (const request of [...this.#inFlight])
+      if (request.scheduled <= latest) this.#cancel(request, `no answer within ${this.#timeoutMs} ms`);
+    if (this.#inFlight.length > 0) this.sent();
+  }
+}
+
+const FIRST_MS = 10;
+const LONGEST_MS = 1000;
+
+/**
+ * Pauses of a loop that cannot reach its server: they double from 10 ms to 1 s, and end with the first success. Without
+ * them, refused connections would be tried as fast as the machine can.
+ */
+class BackOff {
+  /** Requests are not sent before this time. */
+  until = Number.NEGATIVE_INFINITY;
+  /** Text of the last failure. */
+  reason = "";
+  #nextMs = FIRST_MS;
+
+  failed(now: number, reason: string): void {
+    this.reason = reason;
+    // The other requests that were in flight fail with the same cause.
+    if (now < this.until) return;
+    this.until = now + this.#nextMs;
+    this.#nextMs = Math.min(LONGEST_MS, 2 * this.#nextMs);
+  }
+
+  succeeded(): void {
+    this.until = Number.NEGATIVE_INFINITY;
+    this.#nextMs = FIRST_MS;
+  }
+}
+
+/**
+ * CPU time of this thread in milliseconds. Node tells it from version 24 on, and Linux tells it to every version. Elsewhere
+ * it is the time for which the event loop was busy.
+ */
+export function threadCpuMs(): number {
+  const { threadCpuUsage } = process as { threadCpuUsage?: () => NodeJS.CpuUsage };
+  if (threadCpuUsage !== undefined) {
+    const { user, system } = threadCpuUsage.call(process);
+    return (user + system) / 1000;
+  }
+  return linuxCpuMs() ?? performance.eventLoopUtilization().active;
+}
+
+/** The first number of the file is nanoseconds on a CPU. */
+function linuxCpuMs(): number | undefined {
+  if (process.platform !== "linux") return undefined;
+  try {
+    const [nanoseconds = ""] = readFileSync("/proc/thread-self/schedstat", "latin1").split(" ");
+    const ms = Number(nanoseconds) / 1e6;
+    return ms > 0 ? ms : undefined;
+  } catch {
+    return undefined;
+  }
+}

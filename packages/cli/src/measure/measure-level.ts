@@ -1,0 +1,464 @@
+import { performance } from "node:perf_hooks";
+import type { LoadGenerator } from "../load/load-generator.js";
+import { type LoadLevel, requestsOfLevel } from "../load/load-level.js";
+import type { LoadWindow } from "../load/request-records.js";
+import type { LevelFault, LevelResult, WindowSummary } from "./level-result.js";
+import type { MetricsWatch } from "./metrics-watch.js";
+import {
+  type FigureOptions,
+  type Instability,
+  instabilityOf,
+  mergeFigures,
+  RequestFigures,
+  STABLE_WINDOWS,
+  type StabilityRules,
+} from "./request-figures.js";
+import { type CounterSnapshot, type ServerFigures, type ServerWatch, stageMs } from "./server-watch.js";
+
+const NO_REQUESTS: LevelFault = {
+  kind: "no requests",
+  text: "No valid requests recorded within time interval. Please use a larger time window.",
+};
+
+/**
+ * Measures one level until its last three windows agree, or the largest number of windows is reached. It does not throw
+ * for faults of the server or the generator: the result has what was measured, and the fault.
+ */
+export async function measureLevel(session: MeasureSession, level: LoadLevel): Promise<LevelResult> {
+  return new LevelMeasurement(session, level, undefined, false).measure(async (measurement) => {
+    const count = requestsOfLevel(level) ?? session.options.requestCount;
+    if (count !== undefined) await measurement.exactly(count);
+    else await measurement.untilStable();
+  });
+}
+
+/** Measures a level for a fixed time in windows of a second, all of which count. Stability is not asked for. */
+export async function measurePhase(
+  session: MeasureSession,
+  level: LoadLevel,
+  durationMs: number,
+  phase: string,
+): Promise<LevelResult> {
+  return new LevelMeasurement(session, level, phase, true).measure((measurement) =>
+    measurement.forTime(durationMs),
+  );
+}
+
+class LevelMeasurement {
+  readonly #session: MeasureSession;
+  readonly #level: LoadLevel;
+  readonly #phase: string | undefined;
+  readonly #windows: WindowRecorder;
+  #instability: Instability | undefined;
+  #fault: LevelFault | undefined;
+  /** Text of a failure in the last window. */
+  #lastFailure: string | undefined;
+
+  constructor(session: MeasureSession, level: LoadLevel, phase: string | undefined, keepAll: boolean) {
+    this.#session = session;
+    this.#level = level;
+    this.#phase = phase;
+    this.#windows = new WindowRecorder(session, level, keepAll);
+  }
+
+  async measure(run: (measurement: LevelMeasurement) => Promise<void>): Promise<LevelResult> {
+    const { options, observer, metrics, signal } = this.#session;
+    observer.onLevelBegin?.(this.#level, this.#phase);
+    metrics?.begin();
+    await metrics?.read();
+    try {
+      await run(this);
+    } catch (error) {
+      this.#fault = { kind: "generator", text: error instanceof Error ? error.message : String(error) };
+      if (this.#windows.isOpen) await this.#windows.cut();
+    }
+    await metrics?.read();
+    const figures = this.#windows.merged();
+    const found = this.#windows.serverFigures();
+    const measured = metrics?.figures();
+    const cuts = found && measured?.cuts.get(found.name);
+    const limit = options.latencyLimitMs;
+    const result: LevelResult = {
+      level: this.#level,
+      ...(this.#phase !== undefined && { phase: this.#phase }),
+      figures,
+      ...(this.#instability !== undefined && { instability: this.#instability }),
+      overLimit: limit !== undefined && figures.latencyAt(options.stability.percentile) > limit,
+      interrupted: signal.aborted,
+      ...(this.#fault !== undefined && { fault: this.#fault }),
+      timeline: this.#windows.timeline,
+      trials: this.#windows.count,
+      ...(found !== undefined && { server: cuts === undefined ? found : { ...found, cuts } }),
+      ...(measured !== undefined && measured.pages > 0 && { metrics: measured }),
+    };
+    observer.onLevel?.(result);
+    return result;
+  }
+
+  /** One window of exactly `count` requests. An interruption ends it once the requests in flight have ended. */
+  async exactly(count: number): Promise<void> {
+    const { generator, clock, signal } = this.#session;
+    await generator.pause();
+    await this.#windows.begin();
+    const run = generator.run(this.#level, count);
+    // It also fails where a piece cannot be taken, whose error is the one that is reported.
+    run.catch(() => {});
+    const pieces = new RunPieces();
+    for (;;) {
+      const window = await firstOf(run, (over) => clock.sleep(PIECE_MS, AbortSignal.any([signal, over])));
+      if (window !== undefined) {
+        for (const piece of pieces.last(window)) await this.#windows.add(piece);
+        break;
+      }
+      if (signal.aborted) {
+        await this.#interrupt(run);
+        break;
+      }
+      for (const piece of pieces.next(await generator.take())) await this.#windows.add(piece);
+    }
+    this.#checkRequests(await this.#windows.cut());
+  }
+
+  /** Ends a run before all its requests are sent. */
+  async #interrupt(run: Promise<LoadWindow>): Promise<void> {
+    const { generator } = this.#session;
+    if (this.#level.mode === "fixed_schedule") {
+      // A pause would play the schedule to its end.
+      await this.#windows.add(await generator.take());
+    } else for (const part of await Promise.all([generator.pause(), run])) await this.#windows.add(part);
+  }
+
+  async untilStable(): Promise<void> {
+    const { generator, options, signal } = this.#session;
+    await generator.begin(this.#level);
+    // The requests that ended before belong to the level before.
+    await generator.take();
+    await this.#windows.begin();
+    this.#instability = "too few windows";
+    for (let trial = 1; trial <= options.maxTrials && !signal.aborted; trial++) {
+      await (options.mode === "time_windows"
+        ? this.#timeWindow(options.intervalMs, options.longestIntervalMs)
+        : this.#countWindow());
+      if (!this.#checkRequests(await this.#windows.cut())) return;
+      this.#instability = instabilityOf(this.#windows.figures, options.stability);
+      if (this.#instability === undefined || this.#isHopeless()) return;
+    }
+  }
+
+  async forTime(durationMs: number): Promise<void> {
+    const { generator, clock, signal } = this.#session;
+    await generator.begin(this.#level);
+    await generator.take();
+    await this.#windows.begin();
+    const end = clock.now() + durationMs;
+    for (let left = durationMs; left >= 1 && !signal.aborted; left = end - clock.now()) {
+      await this.#timeWindow(Math.min(PIECE_MS, left));
+      await this.#windows.cut();
+    }
+    this.#checkRequests(this.#windows.merged());
+  }
+
+  async #timeWindow(durationMs: number, longestMs = durationMs): Promise<void> {
+    const { generator, clock, signal } = this.#session;
+    const begin = clock.now();
+    let isEmpty = true;
+    for (;;) {
+      const passed = clock.now() - begin;
+      const left = (isEmpty && durationMs - passed < 1 ? longestMs : durationMs) - passed;
+      if (left < 1 || signal.aborted) return;
+      await clock.sleep(Math.min(PIECE_MS, left), signal);
+      const piece = await generator.take();
+      if (piece.records.count > 0) isEmpty = false;
+      await this.#windows.add(piece);
+    }
+  }
+
+  /** Takes pieces until they have enough requests, or none came for long. */
+  async #countWindow(): Promise<void> {
+    const { generator, clock, options, signal } = this.#session;
+    const silence = Math.max(SILENCE_MS, options.intervalMs);
+    let count = 0;
+    let last = clock.now();
+    while (count < options.windowRequestCount && clock.now() - last <= silence && !signal.aborted) {
+      await clock.sleep(COUNT_POLL_MS, signal);
+      const piece = await generator.take();
+      await this.#windows.add(piece);
+      count += piece.records.count;
+      if (piece.records.count > 0) last = clock.now();
+    }
+  }
+
+  /** Whether a window has a successful request. Otherwise the level ends, unless it was interrupted. */
+  #checkRequests(figures: RequestFigures): boolean {
+    const [text] = figures.failures.keys();
+    const before = this.#lastFailure;
+    this.#lastFailure = text;
+    if (figures.requestCount > 0) return true;
+    if (text !== undefined) this.#fault = { kind: "all failed", text: `every request failed: ${text}` };
+    else if (this.#session.signal.aborted) return false;
+    // Connections are tried again after pauses, which may be longer than a window.
+    else if (before !== undefined)
+      this.#fault = { kind: "all failed", text: `no request ended after a failure: ${before}` };
+    else this.#fault = NO_REQUESTS;
+    return false;
+  }
+
+  /** The latency is over its limit in a recent window, so that further windows cannot help. */
+  #isHopeless(): boolean {
+    const { latencyLimitMs, stability } = this.#session.options;
+    if (latencyLimitMs === undefined) return false;
+    return (
+      this.#windows.figures.length >= 3 &&
+      this.#windows.figures.some((window) => window.latencyAt(stability.percentile) > latencyLimitMs)
+    );
+  }
+}
+
+/** Resolves to the result of a run, or to undefined if a sleep ends first. The sleep ends with the run. */
+export async function firstOf<T>(
+  run: Promise<T>,
+  sleep: (over: AbortSignal) => Promise<void>,
+): Promise<T | undefined> {
+  const over = new AbortController();
+  try {
+    return await Promise.race([run, sleep(over.signal).then(() => undefined)]);
+  } finally {
+    over.abort();
+  }
+}
+
+/** Observer of a measurement, for live progress and exports. */
+export interface MeasureObserver {
+  onLevelBegin?(level: LoadLevel, phase: string | undefined): void;
+  /**
+   * Called for each piece of records before it is summed up. A window may come in several pieces. The next piece waits
+   * for the promise, so that an export holds no more than one.
+   */
+  onRecords?(level: LoadLevel, window: LoadWindow): Promise<void> | undefined;
+  /** Called for each piece, with its figures. */
+  onMoment?(level: LoadLevel, summary: WindowSummary): void;
+  onWindow?(level: LoadLevel, summary: WindowSummary, trial: number): void;
+  onLevel?(result: LevelResult): void;
+}
+
+/** Everything that a measurement works with. */
+export interface MeasureSession {
+  readonly generator: LoadGenerator;
+  readonly clock: MeasureClock;
+  readonly options: MeasureOptions;
+  readonly server?: ServerWatch;
+  readonly metrics?: MetricsWatch;
+  readonly observer: MeasureObserver;
+  /** Ends the measurement early. The level that runs is reported as interrupted. */
+  readonly signal: AbortSignal;
+}
+
+/** How levels are measured. Times are milliseconds. */
+export interface MeasureOptions extends FigureOptions {
+  /** Windows of equal time, or of an equal number of requests. */
+  readonly mode: "time_windows" | "count_windows";
+  /** Length of a time window. */
+  readonly intervalMs: number;
+  /** A time window in which no request has ended goes on until one has, at most to this length. */
+  readonly longestIntervalMs?: number;
+  /** Fewest requests in a count window. */
+  readonly windowRequestCount: number;
+  /** Measures exactly this number of requests in one window, which counts as stable. */
+  readonly requestCount?: number;
+  /** Requests that are sent before the first level is measured. */
+  readonly warmupRequestCount: number;
+  /** Largest number of windows of a level. */
+  readonly maxTrials: number;
+  readonly stability: StabilityRules;
+  /** Limit on the latency: its mean, or the percentile of `stability`. */
+  readonly latencyLimitMs?: number;
+}
+
+/** A count window in which no request ends for this time, or for an interval if that is longer, has none. */
+const SILENCE_MS = 60_000;
+
+/** Time between two looks at a count window. */
+const COUNT_POLL_MS = 100;
+
+/** Windows are taken in pieces of this length, for the progress and the timeline. A window of a ramp has one. */
+const PIECE_MS = 1000;
+
+/** The time by which windows are cut. */
+export interface MeasureClock {
+  /** Milliseconds since the epoch, with fractions, as in the generator's records. */
+  now(): number;
+  /** Resolves after `ms` milliseconds, or as soon as the signal aborts. It never rejects. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+/** The time of this process. */
+export const processClock: MeasureClock = {
+  now: () => performance.timeOrigin + performance.now(),
+  sleep: (ms, signal) =>
+    new Promise((resolve) => {
+      if (signal.aborted) return resolve();
+      const end = () => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", end);
+        resolve();
+      };
+      const timer = setTimeout(end, ms);
+      signal.addEventListener("abort", end);
+    }),
+};
+
+interface Kept {
+  readonly figures: RequestFigures;
+  /** Counters at the start of the window. */
+  readonly before: CounterSnapshot | undefined;
+}
+
+/** Cuts the windows of one level and keeps the figures of those that count. */
+class WindowRecorder {
+  /** All pieces in their order. */
+  readonly timeline: WindowSummary[] = [];
+  readonly #session: MeasureSession;
+  readonly #level: LoadLevel;
+  readonly #keepAll: boolean;
+  readonly #sequences = new Set<number>();
+  #open: RequestFigures;
+  #count = 0;
+  #kept: Kept[] = [];
+  #counters: CounterSnapshot | undefined;
+
+  /** @param keepAll keeps the figures of all windows in one sum, instead of the last three */
+  constructor(session: MeasureSession, level: LoadLevel, keepAll: boolean) {
+    this.#session = session;
+    this.#level = level;
+    this.#keepAll = keepAll;
+    this.#open = new RequestFigures(session.options);
+  }
+
+  /** Number of windows. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The window that is open has pieces. */
+  get isOpen(): boolean {
+    return this.#open.durationMs > 0;
+  }
+
+  /** Figures of the windows that count, oldest first. */
+  get figures(): RequestFigures[] {
+    return this.#kept.map(({ figures }) => figures);
+  }
+
+  /** Looks at the server before the first window. */
+  async begin(): Promise<void> {
+    this.#counters = await this.#look();
+  }
+
+  /** Adds a piece of the window that is open. */
+  async add(piece: LoadWindow): Promise<void> {
+    const { options, observer } = this.#session;
+    await observer.onRecords?.(this.#level, piece);
+    const figures = new RequestFigures(options);
+    figures.addWindow(piece, this.#sequences);
+    this.#open.add(figures);
+    const moment = summaryOf(figures, undefined);
+    this.timeline.push(moment);
+    observer.onMoment?.(this.#level, moment);
+  }
+
+  /** Ends the window that is open. */
+  async cut(): Promise<RequestFigures> {
+    const { options, observer } = this.#session;
+    const figures = this.#open;
+    this.#open = new RequestFigures(options);
+    const before = this.#counters;
+    this.#counters = await this.#look();
+    const summary = summaryOf(figures, this.#difference(before));
+    this.#count++;
+    this.#keep({ figures, before });
+    observer.onWindow?.(this.#level, summary, this.#count);
+    return figures;
+  }
+
+  /** The figures of all windows that count. */
+  merged(): RequestFigures {
+    return mergeFigures(this.figures, this.#session.options);
+  }
+
+  /** What the server did in the windows that count. */
+  serverFigures(): ServerFigures | undefined {
+    return this.#difference(this.#kept[0]?.before);
+  }
+
+  #keep(window: Kept): void {
+    const [first] = this.#kept;
+    if (this.#keepAll && first !== undefined) first.figures.add(window.figures);
+    else this.#kept.push(window);
+    if (this.#kept.length > STABLE_WINDOWS) this.#kept.shift();
+  }
+
+  #difference(before: CounterSnapshot | undefined): ServerFigures | undefined {
+    const { server } = this.#session;
+    if (server === undefined || before === undefined || this.#counters === undefined) return undefined;
+    return server.difference(before, this.#counters);
+  }
+
+  async #look(): Promise<CounterSnapshot | undefined> {
+    const { server } = this.#session;
+    try {
+      return await server?.look();
+    } catch (error) {
+      server?.warnings.add(
+        `The server's statistics could not be read: ${error instanceof Error ? error.message : String(error)}`,
+      );
+      return undefined;
+    }
+  }
+}
+
+function summaryOf(figures: RequestFigures, server: ServerFigures | undefined): WindowSummary {
+  return {
+    start: figures.start,
+    end: figures.end,
+    throughput: figures.throughput,
+    requestCount: figures.requestCount,
+    failureCount: figures.failureCount,
+    meanMs: figures.latency.mean,
+    p50Ms: figures.latency.percentile(50),
+    p99Ms: figures.latency.percentile(99),
+    ...(server !== undefined && { queueMs: stageMs(server, "queue") }),
+  };
+}
+
+/**
+ * The pieces of a run with an exact number of requests. Together they last from the first scheduled send to the last
+ * end, so that a run is not diluted by the time before and after it.
+ */
+export class RunPieces {
+  #hasBegun = false;
+
+  /** A piece while the run goes on. None before the first request has ended. */
+  next(window: LoadWindow): LoadWindow[] {
+    const { records } = window;
+    if (records.count === 0) return this.#hasBegun ? [window] : [];
+    if (this.#hasBegun) return [window];
+    this.#hasBegun = true;
+    let start = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < records.count; i++) {
+      // A request that never reached a connection has no time of sending.
+      const sent = records.sent[i]!;
+      start = Math.min(start, records.scheduled[i]!, Number.isNaN(sent) ? start : sent);
+    }
+    return [start < window.end ? { ...window, start } : window];
+  }
+
+  /** The last piece. None if all requests are in those before. */
+  last(window: LoadWindow): LoadWindow[] {
+    const { records } = window;
+    if (records.count === 0) return this.#hasBegun ? [] : [window];
+    const [piece] = this.next(window);
+    let end = Number.NEGATIVE_INFINITY;
+    for (let i = 0; i < records.count; i++) end = Math.max(end, records.end[i]!);
+    return [end > piece!.start ? { ...piece!, end } : piece!];
+  }
+}

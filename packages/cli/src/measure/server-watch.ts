@@ -1,0 +1,177 @@
+import type { Duration } from "@tritonjs/protocol";
+import { isUnknownToServer } from "../tool-errors.js";
+import {
+  type ModelCounters,
+  type ModelName,
+  SERVER_STAGES,
+  type ServerStage,
+  type ServerView,
+} from "./server-view.js";
+
+/** Counters of all watched models at one time, by the name of the model. */
+export type CounterSnapshot = ReadonlyMap<string, readonly ModelCounters[]>;
+
+/** The measured model, with the models of its steps. */
+interface WatchedModel extends ModelName {
+  readonly steps: readonly WatchedModel[];
+}
+
+/** Looks at the counters of a model, and of the models of its steps where it is an ensemble. */
+export class ServerWatch {
+  readonly #view: ServerView;
+  readonly #model: WatchedModel;
+  /** Warnings about versions, once each. */
+  readonly warnings = new Set<string>();
+
+  private constructor(view: ServerView, model: WatchedModel) {
+    this.#view = view;
+    this.#model = model;
+  }
+
+  /**
+   * Undefined when the server has no statistics.
+   *
+   * @param called models that the model calls while it runs, besides those of its steps
+   */
+  static async open(
+    view: ServerView,
+    model: ModelName,
+    called: readonly ModelName[] = [],
+  ): Promise<ServerWatch | undefined> {
+    if (!(await view.extensions()).includes("statistics")) return undefined;
+    const watched = await withSteps(view, model, new Set());
+    const others = called.map((one) => ({ ...one, steps: [] }));
+    return new ServerWatch(view, { ...watched, steps: [...watched.steps, ...others] });
+  }
+
+  /** Looks at the counters. */
+  async look(): Promise<CounterSnapshot> {
+    const snapshot = new Map<string, readonly ModelCounters[]>();
+    for (const model of flat(this.#model)) {
+      if (!snapshot.has(keyOf(model))) snapshot.set(keyOf(model), await this.#view.counters(model));
+    }
+    return snapshot;
+  }
+
+  /** What the models did between two looks; undefined when the measured model has no counters. */
+  difference(before: CounterSnapshot, after: CounterSnapshot): ServerFigures | undefined {
+    return this.#differenceOf(this.#model, before, after);
+  }
+
+  #differenceOf(
+    model: WatchedModel,
+    before: CounterSnapshot,
+    after: CounterSnapshot,
+  ): ServerFigures | undefined {
+    const earlier = before.get(keyOf(model)) ?? [];
+    const found = (after.get(keyOf(model)) ?? [])
+      .map((counters) =>
+        counterDifference(
+          earlier.find(({ version }) => version === counters.version),
+          counters,
+        ),
+      )
+      .sort((a, b) => Number(b.version) - Number(a.version));
+    const active = found.filter(({ stages }) => stages.queue.count + stages.success.count > 0);
+    if (active.length > 1) {
+      this.warnings.add(
+        `Several versions of model '${model.name}' answered requests; the report shows version ${active[0]!.version}.`,
+      );
+    }
+    const chosen = active[0] ?? found[0];
+    if (chosen === undefined) return undefined;
+    const composing = model.steps.flatMap((step) => this.#differenceOf(step, before, after) ?? []);
+    return { ...chosen, composing };
+  }
+}
+
+async function withSteps(
+  view: ServerView,
+  model: ModelName,
+  above: ReadonlySet<string>,
+): Promise<WatchedModel> {
+  const path = new Set([...above, model.name]);
+  const steps = new Map<string, WatchedModel>();
+  for (const step of await stepsOf(view, model)) {
+    if (path.has(step.name) || steps.has(keyOf(step))) continue;
+    steps.set(keyOf(step), await withSteps(view, step, path));
+  }
+  return { name: model.name, version: model.version, steps: [...steps.values()] };
+}
+
+/** Servers with statistics may lack the configuration of models, and then have no ensembles either. */
+async function stepsOf(view: ServerView, model: ModelName): Promise<ModelName[]> {
+  try {
+    return await view.steps(model);
+  } catch (error) {
+    if (isUnknownToServer(error)) return [];
+    throw error;
+  }
+}
+
+function flat(model: WatchedModel): WatchedModel[] {
+  return [model, ...model.steps.flatMap(flat)];
+}
+
+const keyOf = ({ name, version }: ModelName) => `${name}:${version}`;
+
+/** What one model did between two looks at its counters. */
+export interface ServerFigures {
+  readonly name: string;
+  readonly version: string;
+  /** Rows that were inferred, and executions of the model. */
+  readonly inferenceCount: number;
+  readonly executionCount: number;
+  readonly stages: Readonly<Record<ServerStage, Duration>>;
+  /** Executions by their batch size, smallest first. */
+  readonly batches: readonly { readonly batchSize: number; readonly count: number }[];
+  /** Batches by the reason why they were cut, where the server tells. */
+  readonly cuts?: Readonly<Record<string, number>>;
+  /** Models of the steps of an ensemble. */
+  readonly composing: readonly ServerFigures[];
+}
+
+/** Mean time of a stage over the successful requests, in milliseconds. */
+export function stageMs(figures: ServerFigures, stage: ServerStage): number {
+  const { count } = figures.stages.success;
+  return count === 0 ? 0 : figures.stages[stage].ns / count / 1e6;
+}
+
+/** Mean time in the server outside its queue, its cache and the model, in milliseconds. */
+export function overheadMs(figures: ServerFigures): number {
+  const known = (["queue", "computeInput", "computeInfer", "computeOutput"] as const).reduce(
+    (sum, stage) => sum + stageMs(figures, stage),
+    stageMs(figures, "cacheHit") + stageMs(figures, "cacheMiss"),
+  );
+  return Math.max(0, stageMs(figures, "success") - known);
+}
+
+/** Whether requests passed a response cache. */
+export function usesCache({ stages }: ServerFigures): boolean {
+  return stages.cacheHit.count + stages.cacheMiss.count > 0;
+}
+
+/** Difference of the counters of one model version. Counters that a reload has reset count from zero. */
+function counterDifference(before: ModelCounters | undefined, after: ModelCounters): ServerFigures {
+  const reset = before !== undefined && before.stages.success.count > after.stages.success.count;
+  const from = reset ? undefined : before;
+  const batches = [...after.batches]
+    .map(([batchSize, count]) => ({ batchSize, count: count - (from?.batches.get(batchSize) ?? 0) }))
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => a.batchSize - b.batchSize);
+  return {
+    name: after.name,
+    version: after.version,
+    inferenceCount: after.inferenceCount - (from?.inferenceCount ?? 0),
+    executionCount: after.executionCount - (from?.executionCount ?? 0),
+    stages: Object.fromEntries(
+      SERVER_STAGES.map((stage) => [stage, minus(after.stages[stage], from?.stages[stage])]),
+    ) as Record<ServerStage, Duration>,
+    batches,
+    composing: [],
+  };
+}
+
+function minus(after: Duration, before: Duration = { count: 0, ns: 0 }): Duration {
+  return { count: after.count - before.count, ns: after.ns - before.ns };
+}

@@ -1,0 +1,99 @@
+import type { TestedModel } from "../data/data-set.js";
+import { HttpServerView, ReportServerView, type ServerView } from "../measure/server-view.js";
+import { grpcClientOf, httpClientOf, readModel } from "../target/read-model.js";
+import type { GrpcTargetOptions, TargetOptions } from "../target/target-options.js";
+import { openTriton } from "./open-triton.js";
+import type { InProcessSettings, TargetSettings } from "./perf-settings.js";
+
+/**
+ * Connects to a server, or loads the models of this process, and asks for the model.
+ *
+ * @throws TritonError UNAVAILABLE without a server, NOT_FOUND for an unknown model, INVALID_ARG for a module that has no
+ * `Triton`
+ */
+export async function openTarget(settings: TargetSettings): Promise<OpenedTarget> {
+  if (settings.kind === "openai") return { options: settings, close: async () => {} };
+  if (settings.kind === "in-process") return openInProcess(settings);
+  const model = await readModel(settings);
+  const view = settings.kind === "http" ? new HttpServerView(httpClientOf(settings)) : grpcView(settings);
+  return { options: settings, model, view, close: async () => view.close?.() };
+}
+
+function grpcView(settings: GrpcTargetOptions): ServerView {
+  const client = grpcClientOf(settings);
+  return new ReportServerView({
+    extensions: async () => (await client.getServerMetadata()).extensions,
+    modelConfig: (name, modelVersion) => client.getModelConfig(name, { modelVersion }),
+    statistics: (name, modelVersion) => client.getInferenceStatistics(name, { modelVersion }),
+    close: () => client.close(),
+  });
+}
+
+async function openInProcess({ source, ...model }: InProcessSettings): Promise<OpenedTarget> {
+  const triton = await openTriton(source, model.modelName);
+  const close = () => triton.close();
+  try {
+    const { service } = triton;
+    const options = { ...model, source: { triton } };
+    const view = new ReportServerView({
+      extensions: () => service.serverMetadata().extensions,
+      modelConfig: (name, version) => service.modelConfig(name, version),
+      statistics: (name, version) => service.statistics(name, version),
+    });
+    return { options, model: await readModel(options), view, metricsPage: () => service.metrics(), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** A target that answers, with what a measurement asks it. */
+export interface OpenedTarget {
+  readonly options: TargetOptions;
+  /** Undefined for OpenAI endpoints. */
+  readonly model?: TestedModel;
+  /** Undefined where there are no statistics to ask for. */
+  readonly view?: ServerView;
+  /** Reads the metrics page of a target that has no address. */
+  readonly metricsPage?: () => Promise<string>;
+  close(): Promise<void>;
+}
+
+/**
+ * What a report lacks, or what may fail, because the server does not have Triton's extensions of the v2 protocol.
+ *
+ * @param extensions extensions in the metadata of the server
+ */
+export function serverNotices(
+  target: TargetSettings,
+  model: TestedModel | undefined,
+  extensions: readonly string[],
+): string[] {
+  const notices: string[] = [];
+  if (model?.isFromMetadata) {
+    notices.push(
+      `The server does not tell the configuration of model '${model.name}'. Its tensors and its batch axis are those ` +
+        "of the metadata, and it counts as a model without sequences.",
+    );
+  }
+  if (!extensions.includes("statistics")) {
+    notices.push(
+      "The server does not tell its statistics: it lacks the extension 'statistics' of the v2 protocol. The report has " +
+        "no times of the server.",
+    );
+  }
+  if (target.kind === "http" && !extensions.includes("binary_tensor_data") && hasBinary(target)) {
+    notices.push(
+      "The server does not list the extension 'binary_tensor_data' of the v2 protocol. If it refuses the requests, use " +
+        "--input-tensor-format json --output-tensor-format json.",
+    );
+  }
+  return notices;
+}
+
+function hasBinary({
+  inputTensorFormat = "binary",
+  outputTensorFormat = "binary",
+}: Extract<TargetSettings, { kind: "http" }>): boolean {
+  return inputTensorFormat === "binary" || outputTensorFormat === "binary";
+}

@@ -1,0 +1,387 @@
+import { createHash } from "node:crypto";
+import {
+  countsConcurrency,
+  generatorWarnings,
+  isStable,
+  type LevelResult,
+  levelValue,
+} from "../measure/level-result.js";
+import { overheadMs, stageMs } from "../measure/server-watch.js";
+import { TOKEN_METRIC_NAMES, TOKEN_METRICS } from "../measure/token-figures.js";
+import { remarkOf, reportedPercentiles } from "./console-report.js";
+import {
+  axisScale,
+  CHART,
+  type ChartPoint,
+  drawChart,
+  drawLine,
+  element,
+  escapeText,
+  REPORT_STYLE,
+} from "./html-chart.js";
+import { duration, type RunDescription, sixDigits } from "./write-report.js";
+
+/**
+ * The whole measurement as one HTML page. It has no script, loads nothing, and its policy allows no more than its own
+ * style sheet.
+ */
+export function htmlReport(
+  results: readonly LevelResult[],
+  run: RunDescription,
+  warnings: readonly string[],
+): string {
+  const style = createHash("sha256").update(REPORT_STYLE).digest("base64");
+  const policy = `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'`;
+  const title = `Performance of ${run.model}`;
+  const all = [...new Set([...warnings, ...results.flatMap(warningsOf)])];
+  const server = serverChart(results);
+  // The parts of a ramp or a spike are no points of one curve.
+  const isCurve = results.every(({ phase }) => phase === undefined);
+  const histograms = results
+    .filter(({ figures }) => figures.requestCount > 0)
+    .map((result, i) => {
+      const open = i === 0 ? " open" : "";
+      return `<details${open}><summary>${escapeText(levelName(result))}</summary>${histogramChart(result)}</details>`;
+    });
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${escapeText(policy)}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeText(title)}</title>
+<style>${REPORT_STYLE}</style>
+</head>
+<body>
+<h1>${escapeText(title)}</h1>
+${descriptionOf(results, run)}
+${all.map((text) => `<p class="warning">${escapeText(text)}</p>`).join("\n")}
+<h2>Levels</h2>
+${levelTable(results, run)}
+${tokenTable(results)}
+${isCurve ? `<h2>Latency against throughput</h2>\n${latencyChart(results)}` : ""}
+${server === "" ? "" : `<h2>Time in the server</h2>\n${server}`}
+<h2>Distribution of the latencies</h2>
+${histograms.join("\n")}
+<h2>Timeline</h2>
+${timelineCharts(results)}
+</body>
+</html>
+`;
+}
+
+function warningsOf(result: LevelResult): string[] {
+  const texts = [...(result.fault === undefined ? [] : [result.fault.text]), ...generatorWarnings(result)];
+  return texts.map((text) => `${levelName(result)}: ${text}`);
+}
+
+function descriptionOf(results: readonly LevelResult[], run: RunDescription): string {
+  const start = results[0]?.timeline[0]?.start;
+  const lines = [
+    `${run.serviceKind}, ${run.serviceKind === "triton_c_api" ? "in process" : `${run.protocol} at ${run.url}`}, batch size ${run.batchSize}`,
+    ...(start === undefined ? [] : [`${new Date(start).toISOString()}, tritonjs ${run.toolVersion}`]),
+  ];
+  return [
+    ...lines.map((line) => `<p>${escapeText(line)}</p>`),
+    `<p><code>${escapeText(run.command)}</code></p>`,
+  ].join("\n");
+}
+
+function levelTable(results: readonly LevelResult[], run: RunDescription): string {
+  const percentiles = reportedPercentiles(run);
+  const hasServer = results.some(({ server }) => server !== undefined);
+  const header = [
+    "Load",
+    "infer/s",
+    "Requests",
+    "Errors",
+    "avg",
+    ...percentiles.map((percentile) => `p${percentile}`),
+    ...(hasServer ? ["Queue", "Compute"] : []),
+    "",
+  ];
+  const rows = results.map((result) => {
+    const { figures, server } = result;
+    const compute =
+      server === undefined
+        ? Number.NaN
+        : stageMs(server, "computeInput") +
+          stageMs(server, "computeInfer") +
+          stageMs(server, "computeOutput");
+    return [
+      levelName(result),
+      sixDigits(figures.throughput),
+      figures.requestCount,
+      figures.failureCount,
+      duration(figures.latency.mean),
+      ...percentiles.map((percentile) => duration(figures.latency.percentile(percentile))),
+      ...(hasServer
+        ? [duration(server === undefined ? Number.NaN : stageMs(server, "queue")), duration(compute)]
+        : []),
+      remarkOf(result),
+    ];
+  });
+  return tableOf(header, rows);
+}
+
+function tokenTable(results: readonly LevelResult[]): string {
+  const names = TOKEN_METRIC_NAMES.filter((name) =>
+    results.some(({ figures }) => (figures.tokens?.distributions[name].count ?? 0) > 0),
+  );
+  if (names.length === 0) return "";
+  const header = [
+    "Load",
+    ...names.map((name) => `${TOKEN_METRICS[name].title} (${TOKEN_METRICS[name].unit}), avg / p99`),
+    "Tokens/s",
+    "Goodput (requests/s)",
+    "",
+  ];
+  const number = (value: number) => Number(value.toFixed(2));
+  const rows = results.flatMap((result) => {
+    const { tokens } = result.figures;
+    if (tokens === undefined) return [];
+    const cells = names.map((name) => {
+      const distribution = tokens.distributions[name];
+      if (distribution.count === 0) return "-";
+      return `${number(distribution.mean)} / ${number(distribution.percentile(99))}`;
+    });
+    const goodput = tokens.options.goals.length === 0 ? "-" : number(tokens.goodput);
+    return [[levelName(result), ...cells, number(tokens.outputTokenThroughput), goodput, ""]];
+  });
+  return `<h2>Streams</h2>\n${tableOf(header, rows)}`;
+}
+
+function tableOf(header: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+  const head = header.map((cell) => `<th scope="col">${escapeText(cell)}</th>`).join("");
+  const body = rows
+    .map((row) => `<tr>${row.map((cell) => `<td>${escapeText(cell)}</td>`).join("")}</tr>`)
+    .join("\n");
+  return `<div class="scroll"><table><thead><tr>${head}</tr></thead><tbody>\n${body}\n</tbody></table></div>`;
+}
+
+/** Series of the chart of latency against throughput. */
+const LATENCIES = [
+  { name: "p50", percentile: 50, series: 1 },
+  { name: "p90", percentile: 90, series: 2 },
+  { name: "p99", percentile: 99, series: 3 },
+] as const;
+
+/** Number of bars of a histogram. */
+const BARS = 40;
+
+/** Short name of a level. */
+export function levelName(result: LevelResult): string {
+  const value = sixDigits(levelValue(result.level));
+  const name = countsConcurrency(result.level) ? `concurrency ${value}` : `${value} requests/s`;
+  return result.phase === undefined ? name : `${name} (${result.phase})`;
+}
+
+/** Latency against throughput: one point for each level. Points of levels that are not stable are hollow. */
+function latencyChart(results: readonly LevelResult[]): string {
+  const measured = results
+    .filter(({ figures }) => figures.requestCount > 0)
+    .toSorted((a, b) => levelValue(a.level) - levelValue(b.level));
+  const x = axisScale(
+    measured.map(({ figures }) => figures.throughput),
+    CHART.left,
+    CHART.right,
+    8,
+  );
+  const y = axisScale(
+    measured.map(({ figures }) => figures.latency.percentile(99)),
+    CHART.bottom,
+    CHART.top,
+  );
+  const lines = LATENCIES.map(({ name, percentile, series }) => {
+    const points = measured.map((result): ChartPoint => {
+      const latency = result.figures.latency.percentile(percentile);
+      const remark = remarkOf(result);
+      const text =
+        `${levelName(result)}: ${name} ${duration(latency)}, ${sixDigits(result.figures.throughput)} infer/s` +
+        (remark === "" ? "" : `, ${remark}`);
+      return { x: result.figures.throughput, y: latency, text, doubtful: !isStable(result) };
+    });
+    return drawLine(points, series, x, y);
+  });
+  return drawChart(
+    {
+      label: "Latency against throughput",
+      x: { scale: x, title: "inferences per second" },
+      y: { scale: y, title: "latency in ms" },
+      legend: LATENCIES.map(({ name, series }) => ({ name, series })),
+    },
+    lines.join(""),
+  );
+}
+
+/** Distribution of the latencies of a level. */
+function histogramChart(result: LevelResult): string {
+  const { latency } = result.figures;
+  const bars = latency.bars(BARS);
+  const [first] = bars;
+  const last = bars.at(-1);
+  if (first === undefined || last === undefined) return "";
+  const count = axisScale(
+    bars.map((bar) => bar.count),
+    CHART.bottom,
+    CHART.top,
+  );
+  const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) =>
+    Number((first.from + (last.to - first.from) * part).toPrecision(3)),
+  );
+  const scale = {
+    ticks,
+    positionOf: (value: number) =>
+      CHART.left + ((value - first.from) / (last.to - first.from || 1)) * (CHART.right - CHART.left),
+  };
+  const marks = bars.map((bar, i) => {
+    const from = scale.positionOf(bar.from);
+    const top = count.positionOf(bar.count);
+    const above = i === bars.length - 1 ? " and more" : "";
+    return element(
+      "rect",
+      {
+        class: "bar",
+        x: Number(from.toFixed(1)),
+        y: Number(top.toFixed(1)),
+        width: Number(Math.max(1, scale.positionOf(bar.to) - from - 1).toFixed(1)),
+        height: Number(Math.max(0, CHART.bottom - top).toFixed(1)),
+      },
+      element("title", {}, escapeText(`${duration(bar.from)} to ${duration(bar.to)}${above}: ${bar.count}`)),
+    );
+  });
+  return drawChart(
+    {
+      label: `Distribution of the latencies at ${levelName(result)}`,
+      x: { scale, title: "latency in ms" },
+      y: { scale: count, title: "requests" },
+    },
+    element("g", { class: "series-1" }, marks.join("")),
+  );
+}
+
+/** Throughput and latency over the time of the whole measurement. */
+function timelineCharts(results: readonly LevelResult[]): string {
+  const moments = results.flatMap((result) => result.timeline.map((moment) => ({ result, moment })));
+  const start = moments[0]?.moment.start;
+  if (start === undefined) return "";
+  const seconds = (at: number) => (at - start) / 1000;
+  const x = axisScale(
+    moments.map(({ moment }) => seconds(moment.end)),
+    CHART.left,
+    CHART.right,
+    8,
+  );
+  const draw = (
+    title: string,
+    series: readonly { readonly name: string; readonly series: number; of(moment: Moment): number }[],
+  ) => {
+    const y = axisScale(
+      moments.flatMap(({ moment }) => series.map(({ of }) => of(moment))),
+      CHART.bottom,
+      CHART.top,
+    );
+    const lines = series.map(({ name, series: index, of }) => {
+      const points = moments.map(({ result, moment }) => {
+        const at = Number(seconds(moment.end).toFixed(1));
+        return {
+          x: seconds(moment.end),
+          y: of(moment),
+          text: `${at} s, ${levelName(result)}: ${name} ${sixDigits(of(moment))}`,
+        };
+      });
+      return drawLine(points, index, x, y);
+    });
+    return drawChart(
+      {
+        label: `${title} over time`,
+        x: { scale: x, title: "seconds" },
+        y: { scale: y, title },
+        legend: series,
+      },
+      lines.join(""),
+    );
+  };
+  return (
+    draw("inferences per second", [{ name: "throughput", series: 4, of: ({ throughput }) => throughput }]) +
+    draw("latency in ms", [
+      { name: "p50", series: 1, of: ({ p50Ms }) => p50Ms },
+      { name: "p99", series: 3, of: ({ p99Ms }) => p99Ms },
+    ])
+  );
+}
+
+type Moment = LevelResult["timeline"][number];
+
+/** The parts of the server's time, in the order of a request's way. */
+const STAGES = ["queue", "computeInput", "computeInfer", "computeOutput", "cacheHit", "cacheMiss"] as const;
+const STAGE_NAMES = [
+  "queue",
+  "compute input",
+  "compute infer",
+  "compute output",
+  "cache hit",
+  "cache miss",
+  "overhead",
+];
+
+/** The server's share of the latency: a bar for each level. Empty where the server does not tell. */
+function serverChart(results: readonly LevelResult[]): string {
+  const rows = results.flatMap((result) =>
+    result.server === undefined
+      ? []
+      : [
+          {
+            name: levelName(result),
+            value: sixDigits(levelValue(result.level)),
+            parts: [...STAGES.map((stage) => stageMs(result.server!, stage)), overheadMs(result.server)],
+          },
+        ],
+  );
+  if (rows.length === 0) return "";
+  const used = STAGE_NAMES.map((name, i) => ({ name, i, series: i + 1 })).filter(({ i }) =>
+    rows.some(({ parts }) => parts[i]! > 0),
+  );
+  const y = axisScale(
+    rows.map(({ parts }) => parts.reduce((sum, part) => sum + part, 0)),
+    CHART.bottom,
+    CHART.top,
+  );
+  const width = (CHART.right - CHART.left) / rows.length;
+  const marks = rows.map(({ name, parts }, row) => {
+    let below = 0;
+    const bars = used.map(({ name: stage, i, series }) => {
+      const part = parts[i]!;
+      const top = y.positionOf(below + part);
+      const height = y.positionOf(below) - top;
+      below += part;
+      return element(
+        "rect",
+        {
+          class: `bar series-${series}`,
+          x: Number((CHART.left + row * width + width * 0.15).toFixed(1)),
+          y: Number(top.toFixed(1)),
+          width: Number((width * 0.7).toFixed(1)),
+          height: Number(Math.max(0, height).toFixed(1)),
+        },
+        element("title", {}, escapeText(`${name}: ${stage} ${duration(part)}`)),
+      );
+    });
+    return bars.join("");
+  });
+  const every = Math.ceil(rows.length / 12);
+  const x = {
+    ticks: rows.map((_, row) => row).filter((row) => row % every === 0),
+    positionOf: (row: number) => CHART.left + (row + 0.5) * width,
+    labelOf: (row: number) => rows[row]!.value,
+  };
+  return drawChart(
+    {
+      label: "Time of a request in the server",
+      x: { scale: x, title: "load" },
+      y: { scale: y, title: "ms in the server" },
+      legend: used,
+    },
+    marks.join(""),
+  );
+}

@@ -1,0 +1,178 @@
+import { doubleText, fromBfloat16, fromFloat16, type Tensor } from "@tritonjs/protocol";
+import type { ExpectedOutput } from "../data/data-set.js";
+
+/** Called once for each request that was sent, when it has ended. */
+export type EndListener = (request: LoadRequest) => void;
+
+/** Brings requests to one target, in one thread. It opens connections when they are needed. */
+export interface LoadCarrier {
+  /** Sends a request. The listener may be called before `send` returns. */
+  send(request: LoadRequest): void;
+  /** Ends a request in flight as failed with this text, and cancels it at the server. */
+  cancel(request: LoadRequest, text: string): void;
+  /** Ends all requests and connections at once, without calling the listener. */
+  close(): void | Promise<void>;
+  /** Bytes since the start, protocol overhead included. */
+  readonly bytesSent: number;
+  readonly bytesReceived: number;
+}
+
+/** What all carriers do with responses. */
+export interface ResponseHandling {
+  /** Records the time of each response. */
+  readonly keepResponses: boolean;
+  /** Records the outputs of each response as JSON text. */
+  readonly keepOutputs: boolean;
+}
+
+/**
+ * A request from its slot to its end. The loop that sends it owns it and uses it again. A carrier fills in its times
+ * and its outcome.
+ */
+export class LoadRequest {
+  /** Index of its payload in the data set. */
+  payload = 0;
+  /** Counts the requests of a thread. */
+  number = 0;
+  /** Correlation id; 0 without a sequence. */
+  sequenceId = 0;
+  sequenceStart = false;
+  sequenceEnd = false;
+
+  /* Times in milliseconds since the epoch; NaN until they are known. */
+  scheduled = Number.NaN;
+  sent = Number.NaN;
+  sendEnd = Number.NaN;
+  firstResponse = Number.NaN;
+  end = Number.NaN;
+  /** Responses with outputs. */
+  responses = 0;
+  /** Text of the error. */
+  failure: string | undefined;
+  /** True if it was sent more than 1 ms after its slot. */
+  isDelayed = false;
+  /** True if it failed because there is no connection, or the connection was lost. */
+  isConnectionLost = false;
+
+  /* Only where single responses are kept. */
+  responseTimes: number[] | undefined;
+  responseTokens: number[] | undefined;
+  responseOutputs: string[] | undefined;
+  inputTokens = 0;
+
+  /** Calls `onPeriod` with this number of responses; 0 for never. */
+  period = 0;
+  onPeriod: (() => void) | undefined;
+
+  /** The sequence that it belongs to, for the loop. */
+  slot: unknown;
+  /** What the carrier knows of it while it is in flight. */
+  carried: unknown;
+  /** Index in the list of requests in flight. */
+  place = 0;
+
+  /** Makes it a new request. */
+  reset(scheduled: number, number: number, kept: { readonly responses: boolean }): void {
+    this.number = number;
+    this.sequenceId = 0;
+    this.sequenceStart = false;
+    this.sequenceEnd = false;
+    this.scheduled = scheduled;
+    this.sent = Number.NaN;
+    this.sendEnd = Number.NaN;
+    this.firstResponse = Number.NaN;
+    this.end = Number.NaN;
+    this.responses = 0;
+    this.failure = undefined;
+    this.isDelayed = false;
+    this.isConnectionLost = false;
+    this.inputTokens = 0;
+    this.period = 0;
+    this.slot = undefined;
+    this.carried = undefined;
+    if (!kept.responses) return;
+    this.responseTimes = [];
+    this.responseTokens = [];
+    this.responseOutputs = [];
+  }
+
+  /** Notes that a response with outputs begins to arrive. */
+  responded(now: number): void {
+    if (this.responses === 0) this.firstResponse = now;
+    this.responses++;
+    this.responseTimes?.push(now);
+    if (this.responses === this.period) this.onPeriod?.();
+  }
+
+  fail(text: string): void {
+    this.failure ??= text;
+  }
+}
+
+/** Outputs that responses must have, by payload. */
+export type ExpectedOutputs = readonly (readonly ExpectedOutput[] | undefined)[];
+
+/** Start of the text of a response with other outputs; perf_analyzer's. */
+export const WRONG_OUTPUT = "Output doesn't match expected output";
+
+/** Why outputs differ from the expected ones; undefined if they are equal byte by byte. */
+export function outputFault(
+  expected: readonly ExpectedOutput[],
+  outputs: ReadonlyMap<string, Pick<Tensor, "bytes">>,
+): string | undefined {
+  for (const { name, bytes } of expected) {
+    const output = outputs.get(name);
+    if (output === undefined)
+      return `${WRONG_OUTPUT}: '${name}': expected ${bytes.length} bytes, got no such output`;
+    if (output.bytes.length !== bytes.length)
+      return `${WRONG_OUTPUT}: '${name}': expected ${bytes.length} bytes, ` + `got ${output.bytes.length}`;
+    if (Buffer.compare(output.bytes, bytes) !== 0) return `${WRONG_OUTPUT}: '${name}': its values differ`;
+  }
+  return undefined;
+}
+
+/**
+ * Outputs as JSON text for the profile export: a member for each output, an array of its elements, or the element
+ * itself if it is the only one.
+ */
+export function outputsJson(tensors: ReadonlyMap<string, Tensor>): string {
+  const members = [...tensors].map(([name, tensor]) => `${JSON.stringify(name)}:${elementsJson(tensor)}`);
+  return `{${members.join(",")}}`;
+}
+
+/** Elements of a tensor as JSON text. */
+function elementsJson({ datatype, elements }: Pick<Tensor, "datatype" | "elements">): string {
+  const texts = Array.isArray(elements)
+    ? elements.map((bytes) => JSON.stringify(new TextDecoder().decode(bytes)))
+    : Array.from(elements as ArrayLike<number | bigint>, (element) => {
+        if (datatype === "BOOL") return element ? "true" : "false";
+        if (typeof element === "bigint") return String(element);
+        if (datatype !== "FP16" && datatype !== "BF16" && datatype !== "FP32" && datatype !== "FP64")
+          return String(element);
+        if (datatype === "FP16") return doubleText(fromFloat16(element));
+        if (datatype === "BF16") return doubleText(fromBfloat16(element));
+        return doubleText(element);
+      });
+  return texts.length === 1 ? texts[0]! : `[${texts.join(",")}]`;
+}
+
+/*
+ * Milliseconds since the epoch with fractions. `performance.timeOrigin` is read from the wall clock when a thread
+ * starts, so it differs between threads when the wall clock was set in between. Threads therefore agree on the offset
+ * between the wall clock and the monotonic clock, which all threads of a process share.
+ */
+
+let offset = performance.timeOrigin;
+
+/** Milliseconds since the epoch. Never goes back. */
+export const epochNow = (): number => offset + performance.now();
+
+/** Offset of this thread's times from the monotonic clock, for {@link agreeOnTime}. */
+export const epochOffset = (): number => epochNow() - monotonicMs();
+
+/** Makes the times of this thread those of the thread that gave the offset. */
+export function agreeOnTime(epochOffsetMs: number): void {
+  offset = epochOffsetMs + monotonicMs() - performance.now();
+}
+
+const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6;

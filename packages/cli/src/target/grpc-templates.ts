@@ -1,0 +1,177 @@
+import type { Compression } from "@tritonjs/client/http";
+import type { ParameterValue } from "@tritonjs/protocol";
+import { encodeMessage, encodeParameter, inference } from "@tritonjs/protocol/grpc";
+import type { TensorDataSet, TensorPayload, TestedModel } from "../data/data-set.js";
+import {
+  compressBytes,
+  type PreparedRequest,
+  REQUEST_ID_DIGITS,
+  type RegionPart,
+  type SharedPayload,
+  type StampFormat,
+  type StampPlaces,
+  shareRequests,
+  type WireTemplates,
+} from "./wire-template.js";
+
+/** What the requests of a data set have in common. */
+export interface GrpcInferRequests {
+  readonly model: TestedModel;
+  readonly parameters: Readonly<Record<string, ParameterValue>>;
+  /** Requests on a stream have ids, and ask for a final response. */
+  readonly streaming: boolean;
+  readonly compression?: Compression;
+  /** Ranges of shared memory in place of tensors, by payload. */
+  readonly shared?: readonly SharedPayload[];
+}
+
+type Parameters = Record<string, inference.InferParameter.$Properties>;
+
+/** Bytes in front of a gRPC message: whether it is compressed, and its length. */
+export const MESSAGE_HEAD_BYTES = 5;
+
+/** A number whose varint has 9 bytes; every id fits into them, as varints may have needless bytes. */
+const PLACE_OF_ID = 2n ** 62n;
+const ID_BYTES = 9;
+const PLACE_OF_REQUEST_ID = "0".repeat(REQUEST_ID_DIGITS);
+
+export const PROTOBUF_STAMPS: StampFormat = {
+  writeSequenceId(into, at, id) {
+    let left = id;
+    for (let i = 0; i < ID_BYTES - 1; i++) {
+      into[at + i] = (left % 128) | 0x80;
+      left = Math.floor(left / 128);
+    }
+    into[at + ID_BYTES - 1] = left;
+  },
+  writeFlag(into, at, value) {
+    into[at] = value ? 1 : 0;
+  },
+};
+
+/**
+ * Prepares the messages of a data set, with gRPC's framing. Messages that differ from request to request, on streams
+ * and of sequences, are compressed when they are sent.
+ */
+export function grpcInferTemplates(data: TensorDataSet, requests: GrpcInferRequests): WireTemplates {
+  return shareRequests(data.payloads.map((payload, i) => prepare(payload, requests, requests.shared?.[i])));
+}
+
+function prepare(
+  payload: TensorPayload,
+  requests: GrpcInferRequests,
+  shared: SharedPayload | undefined,
+): PreparedRequest {
+  const message = encode(payload, requests, shared);
+  const compression = isStamped(requests) ? undefined : requests.compression;
+  const sent = compression === undefined ? message : compressBytes(message, compression);
+  const head = Buffer.alloc(MESSAGE_HEAD_BYTES);
+  head[0] = compression === undefined ? 0 : 1;
+  head.writeUInt32BE(sent.length, 1);
+  const places = compression === undefined ? placesOf(payload, message, requests, shared) : {};
+  return { parts: [head, sent], places, prefixEnd: prefixEndOf(places) };
+}
+
+/** Compresses a message with its head, and gives it another head. */
+export const compressedMessage =
+  (compression: Compression) =>
+  (prefix: Buffer, rest: Buffer): Buffer => {
+    const bytes = compressBytes(Buffer.concat([prefix, rest]).subarray(MESSAGE_HEAD_BYTES), compression);
+    const head = Buffer.alloc(MESSAGE_HEAD_BYTES);
+    head[0] = 1;
+    head.writeUInt32BE(bytes.length, 1);
+    return Buffer.concat([head, bytes]);
+  };
+
+/** Each request has an id of its own. */
+export const isStamped = ({ streaming, model }: Pick<GrpcInferRequests, "streaming" | "model">): boolean =>
+  streaming || model.isSequenceModel;
+
+function encode(
+  { inputs }: TensorPayload,
+  { model, parameters: given, streaming }: GrpcInferRequests,
+  shared: SharedPayload | undefined,
+): Buffer {
+  const parameters: Parameters = {};
+  // The ones with places come first, so that requests copy little.
+  if (model.isSequenceModel) {
+    parameters.sequence_id = { int64Param: PLACE_OF_ID };
+    parameters.sequence_start = { boolParam: true };
+    parameters.sequence_end = { boolParam: true };
+  }
+  if (streaming) parameters.triton_enable_empty_final_response = { boolParam: true };
+  for (const [name, value] of Object.entries(given)) parameters[name] = encodeParameter(value);
+  const partOf = (part: RegionPart | undefined): Parameters =>
+    part === undefined
+      ? {}
+      : {
+          shared_memory_region: { stringParam: part.region },
+          shared_memory_byte_size: { int64Param: part.byteSize },
+          shared_memory_offset: { int64Param: part.offset },
+        };
+  return encodeMessage(inference.ModelInferRequest, {
+    modelName: model.name,
+    modelVersion: model.version,
+    id: streaming ? PLACE_OF_REQUEST_ID : "",
+    parameters,
+    inputs: inputs.map(({ name, datatype, shape }) => ({
+      name,
+      datatype,
+      shape: [...shape],
+      parameters: partOf(shared?.inputs.get(name)),
+    })),
+    outputs: [...(shared?.outputs ?? [])].map(([name, part]) => ({ name, parameters: partOf(part) })),
+    rawInputContents: shared === undefined ? inputs.map(({ bytes }) => bytes) : [],
+  });
+}
+
+function placesOf(
+  { inputs }: TensorPayload,
+  message: Buffer,
+  { model, streaming }: GrpcInferRequests,
+  shared: SharedPayload | undefined,
+): StampPlaces {
+  const start = MESSAGE_HEAD_BYTES;
+  // An entry is the key with its length, then the tag and length of the value, then the tag of its member.
+  const afterKey = (key: string) => {
+    const entry = Buffer.concat([Buffer.of(0x0a, key.length), Buffer.from(key), Buffer.of(0x12)]);
+    return start + message.indexOf(entry) + entry.length + 2;
+  };
+  const sequence = model.isSequenceModel
+    ? {
+        sequenceId: afterKey("sequence_id"),
+        sequenceStart: afterKey("sequence_start"),
+        sequenceEnd: afterKey("sequence_end"),
+      }
+    : {};
+  const id = Buffer.concat([Buffer.of(0x1a, REQUEST_ID_DIGITS), Buffer.from(PLACE_OF_REQUEST_ID)]);
+  const places = { ...sequence, requestId: streaming ? start + message.indexOf(id) + 2 : undefined };
+  const firstFresh = inputs.findIndex(({ fresh }) => fresh !== undefined);
+  if (shared !== undefined || firstFresh < 0) return places;
+  // Contents are the last fields of the message, in the order of the inputs.
+  let at = start + message.length;
+  for (let i = inputs.length - 1; i >= firstFresh; i--) {
+    const { length } = inputs[i]!.bytes;
+    at -= length;
+    if (i > firstFresh) at -= 1 + varintBytes(length);
+  }
+  const { datatype, fresh } = inputs[firstFresh]!;
+  return { ...places, fresh: { at: at + fresh!.offset, byteSize: fresh!.byteSize, datatype } };
+}
+
+function varintBytes(value: number): number {
+  let bytes = 1;
+  for (let left = value; left >= 128; left = Math.floor(left / 128)) bytes++;
+  return bytes;
+}
+
+function prefixEndOf({ fresh, sequenceId, sequenceStart, sequenceEnd, requestId }: StampPlaces): number {
+  return Math.max(
+    0,
+    fresh === undefined ? 0 : fresh.at + fresh.byteSize,
+    sequenceId === undefined ? 0 : sequenceId + ID_BYTES,
+    (sequenceStart ?? -1) + 1,
+    (sequenceEnd ?? -1) + 1,
+    requestId === undefined ? 0 : requestId + REQUEST_ID_DIGITS,
+  );
+}

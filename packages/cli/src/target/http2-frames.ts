@@ -1,0 +1,291 @@
+import type { Socket } from "node:net";
+
+/* Frames of HTTP/2 (RFC 9113). */
+
+export const FRAME = {
+  DATA: 0,
+  HEADERS: 1,
+  RST_STREAM: 3,
+  SETTINGS: 4,
+  PING: 6,
+  GOAWAY: 7,
+  WINDOW_UPDATE: 8,
+  CONTINUATION: 9,
+} as const;
+
+export const FLAG = { END_STREAM: 1, ACK: 1, END_HEADERS: 4, PADDED: 8, PRIORITY: 32 } as const;
+
+export const SETTING = {
+  HEADER_TABLE_SIZE: 1,
+  ENABLE_PUSH: 2,
+  MAX_CONCURRENT_STREAMS: 3,
+  INITIAL_WINDOW_SIZE: 4,
+  MAX_FRAME_SIZE: 5,
+} as const;
+
+export const FRAME_HEAD_BYTES = 9;
+export const LARGEST_WINDOW = 2 ** 31 - 1;
+/** Cancels a stream. */
+export const CANCEL = 8;
+
+/** Names of error codes, for messages. */
+const ERROR_NAMES = [
+  "NO_ERROR",
+  "PROTOCOL_ERROR",
+  "INTERNAL_ERROR",
+  "FLOW_CONTROL_ERROR",
+  "SETTINGS_TIMEOUT",
+  "STREAM_CLOSED",
+  "FRAME_SIZE_ERROR",
+  "REFUSED_STREAM",
+  "CANCEL",
+  "COMPRESSION_ERROR",
+  "CONNECT_ERROR",
+  "ENHANCE_YOUR_CALM",
+  "INADEQUATE_SECURITY",
+  "HTTP_1_1_REQUIRED",
+];
+
+/** Writes the head of a frame. Returns the position after it. */
+export function writeFrameHead(
+  into: Buffer,
+  at: number,
+  frame: { readonly length: number; readonly type: number; readonly flags: number; readonly stream: number },
+): number {
+  into.writeUIntBE(frame.length, at, 3);
+  into[at + 3] = frame.type;
+  into[at + 4] = frame.flags;
+  into.writeUInt32BE(frame.stream, at + 5);
+  return at + FRAME_HEAD_BYTES;
+}
+
+/** A whole frame with a short payload. */
+export function shortFrame(type: number, flags: number, stream: number, payload: Uint8Array): Buffer {
+  const bytes = Buffer.allocUnsafe(FRAME_HEAD_BYTES + payload.length);
+  bytes.set(payload, writeFrameHead(bytes, 0, { length: payload.length, type, flags, stream }));
+  return bytes;
+}
+
+export function windowUpdate(stream: number, increment: number): Buffer {
+  const payload = Buffer.allocUnsafe(4);
+  payload.writeUInt32BE(increment);
+  return shortFrame(FRAME.WINDOW_UPDATE, 0, stream, payload);
+}
+
+export function resetStream(stream: number, code: number): Buffer {
+  const payload = Buffer.allocUnsafe(4);
+  payload.writeUInt32BE(code);
+  return shortFrame(FRAME.RST_STREAM, 0, stream, payload);
+}
+
+const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+const DEFAULT_WINDOW = 65_535;
+const LARGEST_FRAME = 1024 * 1024;
+
+/** What a client sends first: no push, no dynamic table, and windows that never fill. */
+export function clientPreface(): Buffer {
+  const settings: readonly (readonly [number, number])[] = [
+    [SETTING.HEADER_TABLE_SIZE, 0],
+    [SETTING.ENABLE_PUSH, 0],
+    [SETTING.INITIAL_WINDOW_SIZE, LARGEST_WINDOW],
+    [SETTING.MAX_FRAME_SIZE, LARGEST_FRAME],
+  ];
+  const payload = Buffer.allocUnsafe(6 * settings.length);
+  settings.forEach(([id, value], i) => {
+    payload.writeUInt16BE(id, 6 * i);
+    payload.writeUInt32BE(value, 6 * i + 2);
+  });
+  return Buffer.concat([
+    PREFACE,
+    shortFrame(FRAME.SETTINGS, 0, 0, payload),
+    windowUpdate(0, LARGEST_WINDOW - DEFAULT_WINDOW),
+  ]);
+}
+
+/** Name of an error code. */
+export const errorName = (code: number): string => ERROR_NAMES[code] ?? `error ${code}`;
+
+/** Reads a GOAWAY frame: calls on later streams than `lastStream` fail with the text. */
+export function readGoAway(payload: Buffer): { readonly lastStream: number; readonly text: string } {
+  const lastStream = payload.readUInt32BE() & 0x7fff_ffff;
+  const code = payload.readUInt32BE(4);
+  const debug = payload.toString("latin1", 8);
+  const why = code === 0 ? "" : `: ${errorName(code)}`;
+  return { lastStream, text: `the server closes the connection${why}${debug === "" ? "" : ` (${debug})`}` };
+}
+
+/** Receives frames. Byte ranges are valid only during the call. */
+interface FrameListener {
+  /** A part of the data of a stream. `isLast` tells that the stream ends with it. */
+  onData(stream: number, bytes: Buffer, isLast: boolean): void;
+  /** Bytes that count against the windows, padding included. */
+  onFlow(stream: number, byteSize: number): void;
+  /** A whole block of headers. */
+  onHeaders(stream: number, block: Buffer, isLast: boolean): void;
+  /** Any other frame, as a whole. */
+  onFrame(type: number, flags: number, stream: number, payload: Buffer): void;
+}
+
+/** Longest frame that is collected; data is passed on as it comes. */
+const LARGEST_PAYLOAD = 1024 * 1024;
+const EMPTY = Buffer.alloc(0);
+
+/** Takes the frames out of the bytes of a connection. */
+export class Http2FrameReader {
+  readonly #listener: FrameListener;
+  /** Bytes of an incomplete head, or of an incomplete frame. */
+  #pending: Buffer = EMPTY;
+  /** Data of the current frame that is still to come, then its padding. */
+  #dataLeft = 0;
+  #paddingLeft = 0;
+  #dataStream = 0;
+  #dataEndsStream = false;
+  /** A block of headers that goes on in further frames. */
+  #block: Buffer[] = [];
+  #blockEndsStream = false;
+
+  constructor(listener: FrameListener) {
+    this.#listener = listener;
+  }
+
+  /** @throws Error for bytes that are not HTTP/2. */
+  read(arrived: Buffer): void {
+    let bytes = arrived;
+    let at = 0;
+    if (this.#pending.length > 0) {
+      bytes = Buffer.concat([this.#pending, arrived]);
+      this.#pending = EMPTY;
+    }
+    while (at < bytes.length) {
+      if (this.#dataLeft > 0 || this.#paddingLeft > 0) {
+        at = this.#data(bytes, at);
+        continue;
+      }
+      const next = this.#frame(bytes, at);
+      if (next < 0) {
+        this.#pending = Buffer.from(bytes.subarray(at));
+        return;
+      }
+      at = next;
+    }
+  }
+
+  /** Reads a frame, or the beginning of one with data. Returns the position after it, or -1 if it is incomplete. */
+  #frame(bytes: Buffer, at: number): number {
+    if (bytes.length - at < FRAME_HEAD_BYTES) return -1;
+    const length = (bytes[at]! << 16) | (bytes[at + 1]! << 8) | bytes[at + 2]!;
+    const type = bytes[at + 3]!;
+    const flags = bytes[at + 4]!;
+    const stream = bytes.readUInt32BE(at + 5) & 0x7fff_ffff;
+    const payloadAt = at + FRAME_HEAD_BYTES;
+    if (length > LARGEST_PAYLOAD) throw new Error(`a frame has ${length} bytes`);
+    if (type === FRAME.DATA) {
+      const isPadded = (flags & FLAG.PADDED) !== 0;
+      if (isPadded && bytes.length <= payloadAt) return -1;
+      const padding = isPadded ? bytes[payloadAt]! : 0;
+      const prefix = isPadded ? 1 : 0;
+      if (prefix + padding > length) throw new Error("a frame has more padding than bytes");
+      this.#listener.onFlow(stream, length);
+      this.#dataLeft = length - prefix - padding;
+      this.#paddingLeft = padding;
+      this.#dataStream = stream;
+      this.#dataEndsStream = (flags & FLAG.END_STREAM) !== 0;
+      if (this.#dataLeft === 0) this.#listener.onData(stream, EMPTY, this.#dataEndsStream);
+      return payloadAt + prefix;
+    }
+    if (bytes.length - payloadAt < length) return -1;
+    const end = payloadAt + length;
+    const payload = bytes.subarray(payloadAt, end);
+    if (type === FRAME.HEADERS) this.#headers(flags, stream, payload);
+    else if (type === FRAME.CONTINUATION) this.#continuation(flags, stream, payload);
+    else this.#listener.onFrame(type, flags, stream, payload);
+    return end;
+  }
+
+  #data(bytes: Buffer, from: number): number {
+    let at = from;
+    if (this.#dataLeft > 0) {
+      const length = Math.min(this.#dataLeft, bytes.length - at);
+      this.#dataLeft -= length;
+      const isLast = this.#dataLeft === 0 && this.#dataEndsStream;
+      this.#listener.onData(this.#dataStream, bytes.subarray(at, at + length), isLast);
+      at += length;
+    }
+    const padding = Math.min(this.#paddingLeft, bytes.length - at);
+    this.#paddingLeft -= padding;
+    return at + padding;
+  }
+
+  #headers(flags: number, stream: number, payload: Buffer): void {
+    let from = 0;
+    let to = payload.length;
+    if ((flags & FLAG.PADDED) !== 0) {
+      to -= payload[0] ?? 0;
+      from++;
+    }
+    if ((flags & FLAG.PRIORITY) !== 0) from += 5;
+    if (from > to) throw new Error("a frame has more padding than bytes");
+    const block = payload.subarray(from, to);
+    const isLast = (flags & FLAG.END_STREAM) !== 0;
+    if ((flags & FLAG.END_HEADERS) !== 0) this.#listener.onHeaders(stream, block, isLast);
+    else {
+      this.#block = [Buffer.from(block)];
+      this.#blockEndsStream = isLast;
+    }
+  }
+
+  #continuation(flags: number, stream: number, payload: Buffer): void {
+    this.#block.push(Buffer.from(payload));
+    if ((flags & FLAG.END_HEADERS) === 0) return;
+    const block = Buffer.concat(this.#block);
+    this.#block = [];
+    this.#listener.onHeaders(stream, block, this.#blockEndsStream);
+  }
+}
+
+/** Frames up to this size are copied into one piece: a copy is cheaper than a further part of a write. */
+const LARGEST_JOINED = 64 * 1024;
+
+/** Collects frames and writes those of one turn at once. */
+export class FrameOutput {
+  byteSize = 0;
+  readonly #socket: Socket;
+  #frames: Buffer[] = [];
+  #waiting: (() => void)[] = [];
+  #isScheduled = false;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  /** @param onSent called when the connection has accepted everything up to this frame */
+  add(frame: Buffer, onSent?: () => void): void {
+    this.#frames.push(frame);
+    if (onSent !== undefined) this.#waiting.push(onSent);
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    process.nextTick(() => this.flush());
+  }
+
+  flush(): void {
+    this.#isScheduled = false;
+    const frames = this.#frames;
+    if (frames.length === 0) return;
+    const waiting = this.#waiting;
+    this.#frames = [];
+    this.#waiting = [];
+    const onSent = (error?: Error | null): void => {
+      if (error == null) for (const sent of waiting) sent();
+    };
+    const byteSize = frames.reduce((sum, frame) => sum + frame.length, 0);
+    this.byteSize += byteSize;
+    const socket = this.#socket;
+    if (frames.length === 1 || byteSize <= LARGEST_JOINED) {
+      socket.write(frames.length === 1 ? frames[0]! : Buffer.concat(frames, byteSize), onSent);
+      return;
+    }
+    socket.cork();
+    frames.forEach((frame, i) => void socket.write(frame, i === frames.length - 1 ? onSent : undefined));
+    socket.uncork();
+  }
+}

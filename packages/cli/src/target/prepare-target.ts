@@ -1,0 +1,288 @@
+import { randomBytes } from "node:crypto";
+import { SharedMemoryRegion } from "@tritonjs/core/shared-memory";
+import type { DataSet, TensorDataSet, TestedModel } from "../data/data-set.js";
+import { cleanUpAtExit } from "../exit-cleanups.js";
+import { invalidOption } from "../tool-errors.js";
+import type { EndListener, ExpectedOutputs, LoadCarrier, ResponseHandling } from "./carrier.js";
+import { grpcInferTemplates, isStamped } from "./grpc-templates.js";
+import { httpInferTemplates } from "./http-inference.js";
+import { InProcessCarrier } from "./in-process-carrier.js";
+import { openCarrier, type RemoteCarrierPlan } from "./open-carrier.js";
+import { conversationPlan, openAiTemplates } from "./openai-target.js";
+import { grpcClientOf, grpcEndpoint, httpClientOf, httpEndpoint, readModel } from "./read-model.js";
+import {
+  authorityOf,
+  type GrpcTargetOptions,
+  type HttpTargetOptions,
+  type InProcessTargetOptions,
+  type OpenAiTargetOptions,
+  type TargetOptions,
+} from "./target-options.js";
+import type { RegionPart, SharedPayload } from "./wire-template.js";
+
+/** A target with everything that is prepared once. */
+export interface PreparedTarget {
+  /** For carriers in other threads; undefined for a target in this thread. */
+  readonly plan?: RemoteCarrierPlan;
+  /** Opens a carrier in this thread. */
+  openCarrier(seed: number, onEnd: EndListener): LoadCarrier;
+  /** Undefined for OpenAI endpoints. */
+  readonly model?: TestedModel;
+  /** Requests of a sequence arrive in the order in which they were sent, while several of them are in flight. */
+  readonly keepsOrder: boolean;
+  /** Frees what was prepared, such as shared memory. */
+  release(): Promise<void>;
+}
+
+/** How many connections a thread may open. */
+const MOST_CONNECTIONS = 4096;
+/** perf_analyzer's. */
+const OUTPUT_REGION_BYTES = 102_400;
+
+/**
+ * Prepares the requests of a data set for a target.
+ *
+ * @throws TritonError INVALID_ARG for options that do not fit together, and errors of the server that is asked for the
+ * model.
+ */
+export async function prepareTarget(
+  target: TargetOptions,
+  data: DataSet,
+  handling: ResponseHandling,
+): Promise<PreparedTarget> {
+  if (target.kind === "openai") return prepareOpenAi(target, data, handling);
+  if (data.kind !== "tensors")
+    throw invalidOption(`target '${target.kind}': expected tensors, got OpenAI payloads`);
+  const model = await readModel(target);
+  if (target.kind === "in-process") return prepareInProcess(target, model, data, handling);
+  if (model.decoupled && !(target.kind === "grpc" && target.streaming === true))
+    throw invalidOption(
+      `model '${model.name}' is decoupled: expected gRPC with streaming (-i grpc --streaming), got ${
+        target.kind === "grpc" ? "gRPC without streaming" : "HTTP"
+      }`,
+    );
+  const client = target.kind === "http" ? httpClientOf(target) : grpcClientOf(target);
+  const { sharedMemory = "none", outputSharedMemorySize = OUTPUT_REGION_BYTES } = target;
+  let shared: SharedData | undefined;
+  const release = async (): Promise<void> => {
+    await shared?.release();
+    client.close();
+  };
+  try {
+    if (sharedMemory === "system") shared = await placeInRegions(client, model, data, outputSharedMemorySize);
+    const plan =
+      target.kind === "http"
+        ? httpPlan(target, model, data, handling, shared)
+        : grpcPlan(target, model, data, handling, shared);
+    return { ...remote(plan, model), release };
+  } catch (cause) {
+    await release();
+    throw cause;
+  }
+}
+
+function remote(plan: RemoteCarrierPlan, model?: TestedModel): PreparedTarget {
+  return {
+    plan,
+    model,
+    keepsOrder: plan.kind === "grpc" && plan.streaming,
+    openCarrier: (seed, onEnd) => openCarrier(plan, seed, onEnd),
+    release: async () => {},
+  };
+}
+
+function httpPlan(
+  target: HttpTargetOptions,
+  model: TestedModel,
+  data: TensorDataSet,
+  handling: ResponseHandling,
+  shared: SharedData | undefined,
+): RemoteCarrierPlan {
+  const endpoint = httpEndpoint(target);
+  const templates = httpInferTemplates(data, {
+    model,
+    basePath: endpoint.basePath,
+    host: authorityOf(endpoint),
+    headers: target.headers ?? {},
+    parameters: target.parameters ?? {},
+    inputFormat: target.inputTensorFormat ?? "binary",
+    outputFormat: target.outputTensorFormat ?? "binary",
+    requestCompression: target.requestCompression,
+    responseCompression: target.responseCompression,
+    shared: shared?.payloads,
+  });
+  const expected = expectedOf(data, shared);
+  return { kind: "http", endpoint, templates, handling, maxConnections: MOST_CONNECTIONS, expected };
+}
+
+function grpcPlan(
+  target: GrpcTargetOptions,
+  model: TestedModel,
+  data: TensorDataSet,
+  handling: ResponseHandling,
+  shared: SharedData | undefined,
+): RemoteCarrierPlan {
+  const { compression, streaming = false, headers = {} } = target;
+  const endpoint = grpcEndpoint(target);
+  const templates = grpcInferTemplates(data, {
+    model,
+    parameters: target.parameters ?? {},
+    streaming,
+    compression,
+    shared: shared?.payloads,
+  });
+  const method = streaming ? "ModelStreamInfer" : "ModelInfer";
+  return {
+    kind: "grpc",
+    endpoint,
+    templates,
+    handling,
+    maxConnections: MOST_CONNECTIONS,
+    expected: expectedOf(data, shared),
+    streaming,
+    decoupled: model.decoupled,
+    ...(compression !== undefined && isStamped({ streaming, model }) && { compression }),
+    headers: [
+      [":method", "POST"],
+      [":scheme", endpoint.tls === undefined ? "http" : "https"],
+      [":path", `/inference.GRPCInferenceService/${method}`],
+      [":authority", authorityOf(endpoint)],
+      ["te", "trailers"],
+      ["content-type", "application/grpc"],
+      ["grpc-accept-encoding", "identity,gzip,deflate"],
+      ...(compression === undefined ? [] : [["grpc-encoding", compression] as const]),
+      ...Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const),
+    ],
+  };
+}
+
+function prepareInProcess(
+  { source: { triton }, parameters = {} }: InProcessTargetOptions,
+  model: TestedModel,
+  data: TensorDataSet,
+  handling: ResponseHandling,
+): PreparedTarget {
+  return {
+    model,
+    keepsOrder: true,
+    openCarrier: (seed, onEnd) =>
+      new InProcessCarrier({ service: triton.service, model, data, parameters, handling, seed }, onEnd),
+    release: async () => {},
+  };
+}
+
+function prepareOpenAi(
+  target: OpenAiTargetOptions,
+  data: DataSet,
+  handling: ResponseHandling,
+): PreparedTarget {
+  if (data.kind !== "openai")
+    throw invalidOption("OpenAI target: expected payloads of OpenAI requests, got tensors");
+  const endpoint = httpEndpoint(target);
+  const templates = openAiTemplates(data, target, endpoint);
+  const conversations = data.sessions && conversationPlan(data, target, endpoint);
+  return remote({
+    kind: "openai",
+    endpoint,
+    templates,
+    handling,
+    maxConnections: MOST_CONNECTIONS,
+    ...(conversations !== undefined && { conversations }),
+  });
+}
+
+/** @throws TritonError INVALID_ARG for outputs in shared memory, which requests in flight overwrite. */
+function expectedOf(
+  { payloads }: TensorDataSet,
+  shared: SharedData | undefined,
+): ExpectedOutputs | undefined {
+  const expected = payloads.map((payload) => payload.expected);
+  if (expected.every((outputs) => outputs === undefined)) return undefined;
+  if (shared === undefined) return expected;
+  throw invalidOption(
+    "validation_data: outputs in shared memory cannot be compared; expected --shared-memory none",
+  );
+}
+
+/** The calls of a client that shared memory needs. */
+interface RegionClient {
+  registerSystemSharedMemory(
+    name: string,
+    region: { readonly key: string; readonly byteSize: number },
+  ): Promise<void>;
+  unregisterSystemSharedMemory(name: string): Promise<void>;
+}
+
+/** Tensors in shared memory, and how to free them. */
+interface SharedData {
+  readonly payloads: readonly SharedPayload[];
+  release(): Promise<void>;
+}
+
+/** Regions of concurrent responses would overlap anyway; offsets are aligned for the widest element. */
+const ALIGNMENT = 64;
+
+/**
+ * Writes the inputs of all payloads into one region for each input, creates a region for each output, and registers
+ * them at the server. Responses write into the same output regions, as with perf_analyzer.
+ *
+ * @throws TritonError UNAVAILABLE without the package koffi, UNSUPPORTED on Windows, and the errors of the server.
+ */
+async function placeInRegions(
+  client: RegionClient,
+  model: TestedModel,
+  data: TensorDataSet,
+  outputByteSize: number,
+): Promise<SharedData> {
+  const prefix = `tritonjs_perf_${process.pid}_${randomBytes(4).toString("hex")}`;
+  const regions: { readonly name: string; readonly region: SharedMemoryRegion; isRegistered: boolean }[] = [];
+  const forget = cleanUpAtExit(() => {
+    for (const { region } of regions) region.destroy();
+  });
+  const release = async (): Promise<void> => {
+    for (const { name, region, isRegistered } of regions) {
+      // The server may be gone.
+      if (isRegistered) await client.unregisterSystemSharedMemory(name).catch(() => {});
+      region.destroy();
+    }
+    forget();
+  };
+  const create = async (name: string, byteSize: number): Promise<SharedMemoryRegion> => {
+    const region = await SharedMemoryRegion.create(`/${name}`, Math.max(1, byteSize), { createOnly: true });
+    const entry = { name, region, isRegistered: false };
+    regions.push(entry);
+    await client.registerSystemSharedMemory(name, { key: region.key, byteSize: region.byteSize });
+    entry.isRegistered = true;
+    return region;
+  };
+  try {
+    const inputs: Map<string, RegionPart>[] = data.payloads.map(() => new Map());
+    for (const [index, { name }] of model.inputs.entries()) {
+      const regionName = `${prefix}_input_${index}`;
+      let byteSize = 0;
+      data.payloads.forEach((payload, i) => {
+        const tensor = payload.inputs.find((input) => input.name === name);
+        if (tensor === undefined) return;
+        inputs[i]!.set(name, { region: regionName, offset: byteSize, byteSize: tensor.bytes.length });
+        byteSize += Math.ceil(tensor.bytes.length / ALIGNMENT) * ALIGNMENT;
+      });
+      if (byteSize === 0) continue;
+      const region = await create(regionName, byteSize);
+      data.payloads.forEach((payload, i) => {
+        const part = inputs[i]!.get(name);
+        const tensor = payload.inputs.find((input) => input.name === name);
+        if (part !== undefined && tensor !== undefined) region.write(tensor.bytes, part.offset);
+      });
+    }
+    const outputs = new Map<string, RegionPart>();
+    for (const [index, { name }] of model.outputs.entries()) {
+      const region = `${prefix}_output_${index}`;
+      await create(region, outputByteSize);
+      outputs.set(name, { region, offset: 0, byteSize: outputByteSize });
+    }
+    return { payloads: inputs.map((parts) => ({ inputs: parts, outputs })), release };
+  } catch (cause) {
+    await release();
+    throw cause;
+  }
+}

@@ -1,0 +1,204 @@
+import { deflateSync, gunzipSync, gzipSync, inflateSync } from "node:zlib";
+import type { Compression } from "@tritonjs/client/http";
+import type { DataType } from "@tritonjs/protocol";
+import { Random, randomElements, unitByteSize } from "../data/random.js";
+import type { LoadRequest } from "./carrier.js";
+
+/*
+ * A request is prepared once, in full:
+ *
+ *   | head, parameters ... [fresh values] | rest of the tensors |
+ *   ^ start               ^ prefix end                          ^ end
+ *
+ * What differs from request to request lies in the prefix, at places of fixed length. A request with such places is a
+ * stamped copy of the prefix, followed by the shared rest. Other requests are sent without any copy. The bytes lie in
+ * shared memory, so that threads do not multiply them.
+ */
+
+/** Place of random values in a prepared request, relative to its start. */
+interface FreshPlace {
+  readonly at: number;
+  readonly byteSize: number;
+  readonly datatype: DataType;
+}
+
+/** Places of a prepared request that a request replaces, relative to its start. */
+export interface StampPlaces {
+  readonly fresh?: FreshPlace;
+  readonly sequenceId?: number;
+  readonly sequenceStart?: number;
+  readonly sequenceEnd?: number;
+  readonly requestId?: number;
+}
+
+/** A prepared request: a range of the shared bytes. */
+interface WireTemplate {
+  readonly start: number;
+  readonly end: number;
+  /** End of the part that is copied for each request, relative to the start. 0 when nothing is replaced. */
+  readonly prefixEnd: number;
+  readonly places: StampPlaces;
+}
+
+/** All prepared requests of a data set. */
+export interface WireTemplates {
+  readonly bytes: SharedArrayBuffer;
+  readonly templates: readonly WireTemplate[];
+}
+
+/** A prepared request before it is put into shared memory. */
+export interface PreparedRequest {
+  readonly parts: readonly Uint8Array[];
+  readonly places: StampPlaces;
+  /** End of the last place, relative to the start. */
+  readonly prefixEnd: number;
+}
+
+/** Puts prepared requests into shared memory. */
+export function shareRequests(requests: readonly PreparedRequest[]): WireTemplates {
+  const lengths = requests.map(({ parts }) => parts.reduce((sum, part) => sum + part.length, 0));
+  const bytes = new SharedArrayBuffer(lengths.reduce((sum, length) => sum + length, 0));
+  const view = new Uint8Array(bytes);
+  let start = 0;
+  const templates = requests.map(({ parts, places, prefixEnd }, i): WireTemplate => {
+    let at = start;
+    for (const part of parts) {
+      view.set(part, at);
+      at += part.length;
+    }
+    const template = { start, end: start + lengths[i]!, prefixEnd, places };
+    start = template.end;
+    return template;
+  });
+  return { bytes, templates };
+}
+
+/** How a protocol writes the values that differ from request to request. */
+export interface StampFormat {
+  writeSequenceId(into: Buffer, at: number, id: number): void;
+  writeFlag(into: Buffer, at: number, value: boolean): void;
+  /** Makes the bytes that are sent out of a stamped prefix and the rest; they are sent as they are unless given. */
+  readonly pack?: (prefix: Buffer, rest: Buffer) => Buffer;
+}
+
+/** Makes the bytes of one request after the other: one part, or a prefix of its own and a shared rest. */
+export interface RequestBytes {
+  readonly prefix: Buffer | undefined;
+  readonly rest: Buffer;
+  /** Sets `prefix` and `rest` to the bytes of a request. They stay valid. */
+  stamp(request: LoadRequest): void;
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** Makes the bytes of requests from their templates. */
+export class StampedRequests implements RequestBytes {
+  prefix: Buffer | undefined;
+  rest: Buffer;
+  readonly #templates: readonly WireTemplate[];
+  readonly #whole: readonly Buffer[];
+  readonly #rests: readonly Buffer[];
+  readonly #format: StampFormat;
+  readonly #values: FreshValues;
+
+  constructor({ bytes, templates }: WireTemplates, format: StampFormat, seed: number) {
+    this.#templates = templates;
+    this.#whole = templates.map(({ start, end }) => Buffer.from(bytes, start, end - start));
+    this.#rests = templates.map(({ prefixEnd }, i) => this.#whole[i]!.subarray(prefixEnd));
+    this.#format = format;
+    this.#values = new FreshValues(seed);
+    this.rest = this.#whole[0]!;
+  }
+
+  stamp(request: LoadRequest): void {
+    const { prefixEnd, places } = this.#templates[request.payload]!;
+    const whole = this.#whole[request.payload]!;
+    if (prefixEnd === 0) {
+      this.prefix = undefined;
+      this.rest = whole;
+      return;
+    }
+    const prefix = Buffer.allocUnsafe(prefixEnd);
+    whole.copy(prefix, 0, 0, prefixEnd);
+    const { fresh, sequenceId, sequenceStart, sequenceEnd, requestId } = places;
+    if (fresh !== undefined)
+      this.#values.fill(prefix, fresh.at, fresh.byteSize, fresh.datatype, request.number);
+    if (sequenceId !== undefined) this.#format.writeSequenceId(prefix, sequenceId, request.sequenceId);
+    if (sequenceStart !== undefined) this.#format.writeFlag(prefix, sequenceStart, request.sequenceStart);
+    if (sequenceEnd !== undefined) this.#format.writeFlag(prefix, sequenceEnd, request.sequenceEnd);
+    if (requestId !== undefined) writeDigits(prefix, requestId, request.number, REQUEST_ID_DIGITS);
+    this.prefix = prefix;
+    this.rest = this.#rests[request.payload]!;
+    if (this.#format.pack === undefined) return;
+    this.prefix = this.#format.pack(prefix, this.rest);
+    this.rest = NOTHING;
+  }
+}
+
+/** Length of a stamped request id. */
+export const REQUEST_ID_DIGITS = 12;
+
+/** Writes a whole number with leading zeros. */
+function writeDigits(into: Buffer, at: number, value: number, digits: number): void {
+  let left = value;
+  for (let i = at + digits - 1; i >= at; i--) {
+    into[i] = 48 + (left % 10);
+    left = Math.floor(left / 10);
+  }
+}
+
+const TABLE_BYTES = 64 * 1024;
+
+/**
+ * Fills places with random values. Values are copied from a table of random elements: one half of the place from one
+ * position of the table, the other half from another. Each request uses another pair of positions, so a thread repeats
+ * no values before billions of requests.
+ */
+export class FreshValues {
+  readonly #tables = new Map<DataType, Buffer>();
+  readonly #random: Random;
+
+  constructor(seed: number) {
+    // The rows of the data set come from the seed itself.
+    this.#random = new Random(seed ^ 0x5bd1_e995);
+  }
+
+  /** @param number counts requests: equal numbers give equal values */
+  fill(into: Uint8Array, at: number, byteSize: number, datatype: DataType, number: number): void {
+    const table = this.#tables.get(datatype) ?? this.#tableOf(datatype);
+    const unit = unitByteSize(datatype);
+    const units = byteSize / unit;
+    const firstUnits = (units + 1) >>> 1;
+    const positions = TABLE_BYTES / unit - firstUnits;
+    const first = (number % positions) * unit;
+    const second = (Math.floor(number / positions) % positions) * unit;
+    table.copy(into, at, first, first + firstUnits * unit);
+    table.copy(into, at + firstUnits * unit, second, second + (units - firstUnits) * unit);
+  }
+
+  #tableOf(datatype: DataType): Buffer {
+    const bytes = randomElements(datatype, TABLE_BYTES / unitByteSize(datatype), this.#random);
+    const table = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#tables.set(datatype, table);
+    return table;
+  }
+}
+
+/** A range of a registered region. */
+export interface RegionPart {
+  readonly region: string;
+  readonly offset: number;
+  readonly byteSize: number;
+}
+
+/** Where the tensors of a payload lie in shared memory. */
+export interface SharedPayload {
+  readonly inputs: ReadonlyMap<string, RegionPart>;
+  readonly outputs: ReadonlyMap<string, RegionPart>;
+}
+
+export const compressBytes = (bytes: Uint8Array, compression: Compression): Buffer =>
+  compression === "gzip" ? gzipSync(bytes) : deflateSync(bytes);
+
+export const decompressBytes = (bytes: Uint8Array, compression: Compression): Buffer =>
+  compression === "gzip" ? gunzipSync(bytes) : inflateSync(bytes);

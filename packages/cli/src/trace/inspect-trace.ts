@@ -1,0 +1,306 @@
+import { writeFile } from "node:fs/promises";
+import { statusText, TritonError } from "@tritonjs/protocol";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { readTrace, type TraceRequest } from "./read-trace.js";
+import { batchKey, summarizeTrace, traceSummaryText } from "./trace-summary.js";
+
+/** Output of the command. */
+export interface TraceTerminal {
+  write(text: string): void;
+  writeError(text: string): void;
+}
+
+const EXAMPLES = `
+Examples:
+  tritonjs trace summary trace.json
+  tritonjs trace export trace.json --output chrome.json
+
+  Open chrome.json at https://ui.perfetto.dev or in chrome://tracing.
+`;
+
+/**
+ * Runs the command `tritonjs trace`: summarizes trace files, or converts them for a viewer.
+ *
+ * @param args arguments after the name of the command
+ * @returns the exit code: 0, or 1 for a fault, which was written to the terminal
+ */
+export async function inspectTrace(args: readonly string[], terminal: TraceTerminal): Promise<number> {
+  try {
+    const program = new Command("tritonjs trace")
+      .description("Reads trace files in Triton's format.")
+      .addHelpText("after", EXAMPLES);
+    for (const command of [summaryCommand(terminal), exportCommand(terminal)]) program.addCommand(command);
+    for (const command of [program, ...program.commands]) {
+      command.exitOverride().configureOutput({
+        writeOut: (text) => terminal.write(text),
+        writeErr: (text) => terminal.writeError(text),
+      });
+    }
+    await program.parseAsync(args, { from: "user" });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode;
+    if (!TritonError.is(error)) throw error;
+    terminal.writeError(`error: ${statusText(error)}\n`);
+    return 1;
+  }
+}
+
+function summaryCommand(terminal: TraceTerminal): Command {
+  return new Command("summary")
+    .description("figures of each model, and the slowest requests")
+    .argument("<traces...>", "trace files of one recording")
+    .option("--model <name>", "only this model")
+    .option("--slowest <count>", "number of slow requests to list", count, 5)
+    .option("--json", "write JSON; durations are milliseconds")
+    .action(async (paths: string[], options: { model?: string; slowest: number; json?: true }) => {
+      const summary = summarizeTrace(await requestsOf(paths, options.model), options.slowest);
+      terminal.write(options.json ? toJson(summary, 2) : traceSummaryText(summary));
+    });
+}
+
+function exportCommand(terminal: TraceTerminal): Command {
+  return new Command("export")
+    .description("convert to a format that browsers show as a timeline")
+    .argument("<traces...>", "trace files of one recording")
+    .addOption(
+      new Option("--format <name>", "chrome: Perfetto and chrome://tracing")
+        .choices(["chrome"])
+        .default("chrome"),
+    )
+    .option("--model <name>", "only this model")
+    .option("--output <file>", "file to write; by default standard output")
+    .action(async (paths: string[], { model, output }: { model?: string; output?: string }) => {
+      const text = toJson(chromeTrace(await requestsOf(paths, model)));
+      if (output === undefined) return terminal.write(text);
+      await writeFile(output, text).catch((error: Error) => {
+        throw new TritonError("INTERNAL", `cannot write the exported trace: ${error.message}`);
+      });
+      terminal.write(`wrote ${output}: open it at https://ui.perfetto.dev\n`);
+    });
+}
+
+async function requestsOf(paths: readonly string[], model: string | undefined): Promise<TraceRequest[]> {
+  const trace = await readTrace(paths);
+  if (trace.length === 0) {
+    throw new TritonError(
+      "INVALID_ARG",
+      "cannot read the trace: expected requests with timestamps, got none; record with level TIMESTAMPS",
+    );
+  }
+  const chosen = model === undefined ? trace : trace.filter(({ modelName }) => modelName === model);
+  if (chosen.length > 0) return chosen;
+  const names = [...new Set(trace.map(({ modelName }) => modelName))].join(", ");
+  throw new TritonError("NOT_FOUND", `model '${model}' is not in the trace, which has ${names}`);
+}
+
+/** Ids of sequences may be bigints. */
+function toJson(value: unknown, indent?: number): string {
+  const plain = (_key: string, one: unknown) => (typeof one === "bigint" ? String(one) : one);
+  return `${JSON.stringify(value, plain, indent)}\n`;
+}
+
+function count(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 0 || text.trim() === "") {
+    throw new InvalidArgumentError(`expected a non-negative integer, got '${text}'`);
+  }
+  return value;
+}
+
+/** An event of Chrome's Trace Event Format. Times are microseconds. */
+export interface ChromeEvent {
+  readonly name: string;
+  /** `X` a span, `M` a name, `s` and `f` the ends of an arrow, `b` and `e` the ends of a span of its own row. */
+  readonly ph: "X" | "M" | "s" | "f" | "b" | "e";
+  /** The model. */
+  readonly pid: number;
+  /** An instance of the model, or a row of its queue. */
+  readonly tid: number;
+  readonly ts?: number;
+  readonly dur?: number;
+  readonly cat?: string;
+  readonly id?: string;
+  /** `e`: the arrow ends at the span that encloses it. */
+  readonly bp?: "e";
+  readonly args?: Readonly<Record<string, string | number>>;
+}
+
+/** A trace as Perfetto and chrome://tracing open it. */
+export interface ChromeTrace {
+  readonly traceEvents: readonly ChromeEvent[];
+  readonly displayTimeUnit: "ms";
+}
+
+/** Numbers of the first row of a queue, above those of all instances. */
+const FIRST_QUEUE_ROW = 10_000;
+
+/** Shortest span, in microseconds: viewers bind arrows to spans, and drop those without a length. */
+const SHORTEST = 0.001;
+
+/**
+ * Converts a trace to Chrome's Trace Event Format, which https://ui.perfetto.dev opens. A model is a process, and each
+ * instance is a thread of it. Requests wait in the rows of the queue. An arrow goes from each request to its batch.
+ */
+export function chromeTrace(trace: readonly TraceRequest[]): ChromeTrace {
+  const origin = trace.reduce(
+    (least, { queueStartMs, transport }) => Math.min(least, transport?.receiveStartMs ?? queueStartMs),
+    Number.POSITIVE_INFINITY,
+  );
+  const models = new Map<string, TraceRequest[]>();
+  for (const request of trace) {
+    const name = `${request.modelName} ${request.modelVersion}`;
+    const known = models.get(name);
+    if (known === undefined) models.set(name, [request]);
+    else known.push(request);
+  }
+  const traceEvents = [...models.entries()].flatMap(([name, requests], index) =>
+    new ModelEvents(index + 1, name, origin).write(requests),
+  );
+  return { traceEvents, displayTimeUnit: "ms" };
+}
+
+/** The events of one model. */
+class ModelEvents {
+  readonly #pid: number;
+  readonly #originMs: number;
+  readonly #events: ChromeEvent[] = [];
+  readonly #named = new Set<number>();
+  readonly #instances = new Map<string, number>();
+  /** Instances of servers that do not record their names. */
+  readonly #unnamed = new Lanes();
+  readonly #queue = new Lanes();
+
+  constructor(pid: number, name: string, originMs: number) {
+    this.#pid = pid;
+    this.#originMs = originMs;
+    this.#events.push({ name: "process_name", ph: "M", pid, tid: 0, args: { name } });
+  }
+
+  write(requests: readonly TraceRequest[]): ChromeEvent[] {
+    const rows = this.#batches(requests);
+    const byArrival = [...requests].sort((a, b) => a.queueStartMs - b.queueStartMs);
+    for (const [index, request] of byArrival.entries()) this.#request(request, index, rows);
+    return this.#events;
+  }
+
+  /** Writes each batch once, and returns the rows of all. */
+  #batches(requests: readonly TraceRequest[]): Map<string, number> {
+    const rows = new Map<string, number>();
+    const ran = requests.flatMap((request) => (request.batch === undefined ? [] : [request]));
+    ran.sort((a, b) => a.batch!.startMs - b.batch!.startMs);
+    for (const request of ran) {
+      const key = batchKey(request)!;
+      if (rows.has(key)) continue;
+      const tid = this.#instanceRow(request);
+      rows.set(key, tid);
+      const { startMs, endMs, inputEndMs, outputStartMs, rows: size, requests: count, cut } = request.batch!;
+      this.#span(tid, size === undefined ? "batch" : `batch of ${size}`, startMs, endMs, {
+        ...(size === undefined ? {} : { rows: size }),
+        ...(count === undefined ? {} : { requests: count }),
+        ...(cut === undefined ? {} : { cut }),
+      });
+      if (inputEndMs === undefined || outputStartMs === undefined) continue;
+      this.#span(tid, "inputs", startMs, inputEndMs);
+      this.#span(tid, "model", inputEndMs, outputStartMs);
+      this.#span(tid, "outputs", outputStartMs, endMs);
+    }
+    return rows;
+  }
+
+  #instanceRow({ batch }: TraceRequest): number {
+    const { instance, startMs, endMs } = batch!;
+    const name = instance ?? `instance ${this.#unnamed.place(startMs, endMs) + 1}`;
+    const tid = this.#instances.get(name) ?? this.#instances.size + 1;
+    this.#instances.set(name, tid);
+    this.#name(tid, name);
+    return tid;
+  }
+
+  #request(request: TraceRequest, index: number, rows: ReadonlyMap<string, number>): void {
+    const { queueStartMs, endMs, batch, transport, requestId, id } = request;
+    const name = requestId ?? `request ${id}`;
+    const waitedUntil = Math.max(queueStartMs, batch?.startMs ?? endMs);
+    const row = this.#queue.place(queueStartMs, waitedUntil);
+    const tid = FIRST_QUEUE_ROW + row;
+    this.#name(tid, `queue ${row + 1}`);
+    this.#span(tid, name, queueStartMs, waitedUntil, argumentsOf(request));
+    const flow = { name: "runs in", cat: "queue", id: `${this.#pid}.${index}`, pid: this.#pid };
+    if (batch !== undefined) {
+      const to = rows.get(batchKey(request)!)!;
+      this.#events.push(
+        { ...flow, ph: "s", tid, ts: this.#at(queueStartMs) },
+        { ...flow, ph: "f", bp: "e", tid: to, ts: this.#at(batch.startMs) },
+      );
+    }
+    const whole = { cat: "request", id: flow.id, pid: this.#pid, tid: 0 };
+    const nested = (part: string, start: number, end: number) =>
+      this.#events.push(
+        { ...whole, name: part, ph: "b", ts: this.#at(start) },
+        { ...whole, name: part, ph: "e", ts: this.#at(Math.max(start, end)) },
+      );
+    this.#events.push({ ...whole, name, ph: "b", ts: this.#at(transport?.receiveStartMs ?? queueStartMs) });
+    if (transport !== undefined) {
+      const { protocol, receiveStartMs, receiveEndMs, sendStartMs, sendEndMs } = transport;
+      nested(`${protocol} receive`, receiveStartMs, receiveEndMs);
+      if (sendStartMs !== undefined && sendEndMs !== undefined)
+        nested(`${protocol} send`, sendStartMs, sendEndMs);
+    }
+    const last = Math.max(endMs, transport?.sendEndMs ?? endMs);
+    this.#events.push({ ...whole, name, ph: "e", ts: this.#at(last) });
+  }
+
+  #span(tid: number, name: string, startMs: number, endMs: number, args?: ChromeEvent["args"]): void {
+    const ts = this.#at(startMs);
+    const dur = Math.max(SHORTEST, rounded((endMs - startMs) * 1000));
+    const further = args === undefined || Object.keys(args).length === 0 ? {} : { args };
+    this.#events.push({ name, ph: "X", pid: this.#pid, tid, ts, dur, ...further });
+  }
+
+  #name(tid: number, name: string): void {
+    if (this.#named.has(tid)) return;
+    this.#named.add(tid);
+    this.#events.push({ name: "thread_name", ph: "M", pid: this.#pid, tid, args: { name } });
+  }
+
+  #at(ms: number): number {
+    return rounded((ms - this.#originMs) * 1000);
+  }
+}
+
+function argumentsOf({
+  id,
+  parentId,
+  rows,
+  priority,
+  sequence,
+}: TraceRequest): Record<string, string | number> {
+  return {
+    id,
+    ...(parentId === undefined ? {} : { parent: parentId }),
+    ...(rows === undefined ? {} : { rows }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(sequence === undefined ? {} : { sequence: String(sequence.id) }),
+  };
+}
+
+/** Microseconds, to the nanosecond. */
+function rounded(microseconds: number): number {
+  return Math.round(microseconds * 1000) / 1000;
+}
+
+/** Distributes spans of time over rows, so that the spans of a row do not overlap. */
+class Lanes {
+  /** End of the last span of each row. */
+  readonly #ends: number[] = [];
+
+  /**
+   * Number of the row for a span, from 0. Spans must come in the order of their starts.
+   */
+  place(start: number, end: number): number {
+    const free = this.#ends.findIndex((one) => one <= start);
+    const row = free < 0 ? this.#ends.length : free;
+    this.#ends[row] = end;
+    return row;
+  }
+}

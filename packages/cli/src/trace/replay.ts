@@ -1,0 +1,385 @@
+import { readFile } from "node:fs/promises";
+import { readPrototxt } from "@tritonjs/core/config";
+import { type ModelConfig, statusText, TritonError } from "@tritonjs/protocol";
+import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { writeReport } from "../report/write-report.js";
+import { type SimulationResult, simulate } from "../simulate/simulate.js";
+import type { SimulatedBatch } from "../simulate/simulated-backend.js";
+import { readTrace } from "./read-trace.js";
+import { BatchDurations, type Recording, recordingOf } from "./recording.js";
+
+/** A configuration to replay a recording with. */
+export interface ReplayConfig {
+  /** Name in the report: the file of the configuration. */
+  readonly name: string;
+  readonly config: ModelConfig;
+}
+
+/** Options of {@link replay}. */
+export interface ReplayOptions {
+  /** Divides the gaps between arrivals: 2 for twice the load. @default 1 */
+  readonly speed?: number;
+  /** Ends the replay early. The result has the configurations that were finished before. */
+  readonly signal?: AbortSignal;
+  /** Called before a configuration is played. */
+  onConfig?(name: string, index: number): void;
+}
+
+/** What was recorded, and what each configuration would have made of it. */
+export interface ReplayResult {
+  readonly model: string;
+  readonly recorded: ReplayFigures;
+  /** Requests of the trace that ran in no batch, and were not replayed. */
+  readonly leftOut: number;
+  /** Duration of a batch that was learned from the recording: `fixedMs + perRowMs * rows`. */
+  readonly duration: { readonly fixedMs: number; readonly perRowMs: number };
+  /** Largest batch of the recording. Durations of larger ones are extrapolated. */
+  readonly largestRecordedBatch: number;
+  readonly predictions: readonly {
+    readonly name: string;
+    readonly figures: ReplayFigures;
+    /** Largest batch of the replay. */
+    readonly largestBatch: number;
+  }[];
+  /** The replay was interrupted before all configurations were played. */
+  readonly interrupted?: boolean;
+}
+
+/**
+ * Plays the arrivals of a recording through the library's scheduler under other configurations, on a virtual clock.
+ * Durations of batches are learned from the recorded ones. The same recording always gives the same prediction.
+ *
+ * @throws TritonError for a configuration that cannot be served
+ * @example
+ * ```ts
+ * const recording = recordingOf(await readTrace(["trace.json"]));
+ * const config = readPrototxt(await readFile("config.pbtxt"));
+ * const { predictions } = await replay(recording, [{ name: "config.pbtxt", config }]);
+ * console.log(predictions[0].figures.latencyMs.p99);
+ * ```
+ */
+export async function replay(
+  recording: Recording,
+  configs: readonly ReplayConfig[],
+  { speed = 1, signal, onConfig }: ReplayOptions = {},
+): Promise<ReplayResult> {
+  const { batches, instances, respondMs, gapMs, wakeMs } = recording;
+  const requests = recording.requests.map((one) => ({ ...one, atMs: one.atMs / speed }));
+  const durations = new BatchDurations(batches);
+  const times = {
+    duration: (rows: number, atMs: number) => durations.at(atMs * speed, rows),
+    gapMs,
+    wakeMs,
+  };
+  const predictions = [];
+  for (const [index, { name, config }] of configs.entries()) {
+    if (signal?.aborted) break;
+    onConfig?.(name, index);
+    const options = { config, instances, requests, times, ...(signal === undefined ? {} : { signal }) };
+    const result = await simulate(options).catch((error: unknown) => {
+      if (signal?.aborted) return undefined;
+      throw error;
+    });
+    if (result === undefined) break;
+    const largestBatch = result.batches.reduce((most, { rows }) => Math.max(most, rows), 0);
+    predictions.push({ name, figures: predictedFigures(result, respondMs), largestBatch });
+  }
+  return {
+    model: recording.modelName,
+    recorded: recordedFigures(recording),
+    leftOut: recording.leftOut,
+    duration: durations.line,
+    largestRecordedBatch: batches.reduce((most, { rows }) => Math.max(most, rows), 0),
+    predictions,
+    ...(signal?.aborted && predictions.length < configs.length && { interrupted: true }),
+  };
+}
+
+/** Output of the command. */
+export interface ReplayTerminal {
+  write(text: string): void;
+  writeError(text: string): void;
+  /**
+   * Resolves when the process is asked to stop. The second request ends the process at once.
+   *
+   * @param secondExitCode exit code after the second request
+   */
+  stopRequested?(secondExitCode?: number): Promise<unknown>;
+}
+
+/** Exit code after an interruption: that of `tritonjs perf`. */
+const INTERRUPTED = 130;
+
+interface Options {
+  readonly config: readonly string[];
+  readonly model?: string;
+  readonly speed: number;
+  readonly json?: string;
+}
+
+const EXAMPLES = `
+Examples:
+  Record every request, then ask what another configuration would have made of them:
+    tritonjs serve --model-repository=models --trace-config=level=TIMESTAMPS \\
+      --trace-config=rate=1 --trace-config=triton,file=trace.json
+    tritonjs replay trace.json --config models/resnet/config.pbtxt --config other.pbtxt
+
+  The same with twice the load:
+    tritonjs replay trace.json --config models/resnet/config.pbtxt --speed 2
+`;
+
+/**
+ * Runs the command `tritonjs replay`: predicts what other configurations would have made of a recorded trace.
+ *
+ * @param args arguments after the name of the command
+ * @returns the exit code: 0 for a prediction, 130 if it was interrupted, 1 for a fault, which was written to
+ * the terminal
+ */
+export async function replayTrace(args: readonly string[], terminal: ReplayTerminal): Promise<number> {
+  try {
+    const command = replayOptions()
+      .exitOverride()
+      .configureOutput({
+        writeOut: (text) => terminal.write(text),
+        writeErr: (text) => terminal.writeError(text),
+      })
+      .parse(args, { from: "user" });
+    const stop = new AbortController();
+    void terminal.stopRequested?.(INTERRUPTED).then(() => {
+      terminal.writeError(
+        "Interrupted: the finished configurations are reported. A second Ctrl-C ends the command at once.\n",
+      );
+      stop.abort();
+    });
+    return await predict(command.args, command.opts<Options>(), terminal, stop.signal);
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode;
+    if (!TritonError.is(error)) throw error;
+    terminal.writeError(`error: ${statusText(error)}\n`);
+    return 1;
+  }
+}
+
+function replayOptions(): Command {
+  return new Command("tritonjs replay")
+    .description("Predicts the latencies and batches of a recorded trace with other configurations.")
+    .argument("<traces...>", "trace files of one recording")
+    .requiredOption("--config <file>", "a config.pbtxt to replay with; repeatable", collect)
+    .option("--model <name>", "model of the trace, if it has several")
+    .option("--speed <factor>", "divide the gaps between arrivals by this factor", positive, 1)
+    .option("--json <file>", "write the figures as JSON")
+    .addHelpText("after", EXAMPLES);
+}
+
+async function predict(
+  paths: readonly string[],
+  { config: files, model, speed, json }: Options,
+  terminal: ReplayTerminal,
+  signal: AbortSignal,
+): Promise<number> {
+  const configs = await Promise.all(files.map(readConfig));
+  const result = await replay(recordingOf(await readTrace(paths), model), configs, {
+    speed,
+    signal,
+    onConfig: (name, index) => {
+      if (configs.length > 1)
+        terminal.writeError(`replaying with ${name} (${index + 1} of ${configs.length})\n`);
+    },
+  });
+  terminal.write(replayText(result));
+  if (result.interrupted) {
+    const { length } = result.predictions;
+    terminal.writeError(`interrupted: ${length} of ${configs.length} configurations were replayed\n`);
+  }
+  if (json !== undefined) {
+    const fault = await writeReport(json, `${JSON.stringify(result, undefined, 2)}\n`);
+    if (fault !== undefined) throw new TritonError("INTERNAL", fault);
+  }
+  return result.interrupted ? INTERRUPTED : 0;
+}
+
+async function readConfig(path: string): Promise<ReplayConfig> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    throw new TritonError("INVALID_ARG", `cannot read the configuration: ${(error as Error).message}`);
+  }
+  return { name: path, config: readPrototxt(text, path) };
+}
+
+function collect(file: string, files: readonly string[] = []): string[] {
+  return [...files, file];
+}
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && value < Number.POSITIVE_INFINITY)) {
+    throw new InvalidArgumentError(`expected a positive number, got '${text}'`);
+  }
+  return value;
+}
+
+/** Figures of a recording, or of its replay with a configuration. */
+export interface ReplayFigures {
+  /** Requests that were answered. */
+  readonly answered: number;
+  /** Number of requests that failed, by error text. */
+  readonly failures: Readonly<Record<string, number>>;
+  /** Answered requests a second. */
+  readonly throughput: number;
+  /** Milliseconds from arrival to response. */
+  readonly latencyMs: Readonly<Record<"mean" | "p50" | "p90" | "p95" | "p99" | "max", number>>;
+  readonly batches: number;
+  /** Mean number of rows of a batch. */
+  readonly meanBatchRows: number;
+  /** Number of batches by the reason why they were cut. */
+  readonly cuts: Readonly<Record<string, number>>;
+  readonly instances: number;
+  /** Share of the time in which the instances worked, 0 to 1. */
+  readonly busy: number;
+}
+
+/** Figures of what was recorded. */
+function recordedFigures({ latenciesMs, batches, instances, durationMs }: Recording): ReplayFigures {
+  const cuts: Record<string, number> = {};
+  for (const { cut } of batches) if (cut !== undefined) cuts[cut] = (cuts[cut] ?? 0) + 1;
+  return figuresOf({ latenciesMs, batches, instances, durationMs, cuts, failures: new Map() });
+}
+
+/** Figures of a replay. `respondMs` is the time that the server needs from the end of a batch to the response. */
+function predictedFigures(result: SimulationResult, respondMs: number): ReplayFigures {
+  const latenciesMs = result.latenciesMs.map((one) => one + respondMs);
+  const cuts = Object.fromEntries(Object.entries(result.cuts).filter(([, count]) => count > 0));
+  return figuresOf({ ...result, latenciesMs, cuts });
+}
+
+function figuresOf(run: {
+  readonly latenciesMs: Float64Array;
+  readonly batches: readonly Pick<SimulatedBatch, "rows" | "startMs" | "endMs">[];
+  readonly instances: number;
+  readonly durationMs: number;
+  readonly cuts: Readonly<Record<string, number>>;
+  readonly failures: ReadonlyMap<string, number>;
+}): ReplayFigures {
+  const { batches, instances, durationMs, cuts } = run;
+  const sorted = run.latenciesMs.filter((one) => !Number.isNaN(one)).sort();
+  const answered = sorted.length;
+  const at = (percentile: number) =>
+    sorted[Math.floor((percentile / 100) * (answered - 1) + 0.5)] ?? Number.NaN;
+  let [rows, busyMs] = [0, 0];
+  for (const batch of batches) {
+    rows += batch.rows;
+    busyMs += batch.endMs - batch.startMs;
+  }
+  return {
+    answered,
+    failures: Object.fromEntries(run.failures),
+    throughput: durationMs > 0 ? (1000 * answered) / durationMs : 0,
+    latencyMs: {
+      mean: sorted.reduce((sum, one) => sum + one, 0) / answered,
+      p50: at(50),
+      p90: at(90),
+      p95: at(95),
+      p99: at(99),
+      max: sorted.at(-1) ?? Number.NaN,
+    },
+    batches: batches.length,
+    meanBatchRows: batches.length === 0 ? 0 : rows / batches.length,
+    cuts,
+    instances,
+    busy: durationMs > 0 ? Math.min(1, busyMs / (instances * durationMs)) : 0,
+  };
+}
+
+/** Characters of the column of names, and of each column of figures. */
+const NAMES = 22;
+const COLUMN = 14;
+
+/** Columns of figures beside each other: 80 characters in all. */
+const MOST_COLUMNS = 4;
+
+type Row = readonly [name: string, value: (figures: ReplayFigures) => string];
+
+const ROWS: readonly Row[] = [
+  ["Requests answered", ({ answered }) => String(answered)],
+  ["Requests failed", ({ failures }) => String(sum(Object.values(failures)))],
+  ["Requests a second", ({ throughput }) => decimals(throughput)],
+  ["Latency mean, ms", ({ latencyMs }) => decimals(latencyMs.mean)],
+  ["Latency p50, ms", ({ latencyMs }) => decimals(latencyMs.p50)],
+  ["Latency p90, ms", ({ latencyMs }) => decimals(latencyMs.p90)],
+  ["Latency p95, ms", ({ latencyMs }) => decimals(latencyMs.p95)],
+  ["Latency p99, ms", ({ latencyMs }) => decimals(latencyMs.p99)],
+  ["Batches", ({ batches }) => String(batches)],
+  ["Mean rows of a batch", ({ meanBatchRows }) => decimals(meanBatchRows)],
+  ["Instances", ({ instances }) => String(instances)],
+  ["Instances busy", ({ busy }) => `${Math.round(100 * busy)}%`],
+];
+
+/** Writes a replay as text: one column for the recording, and one for each configuration. Lines have 80 characters. */
+export function replayText(result: ReplayResult): string {
+  const columns = [
+    { name: "recorded", figures: result.recorded },
+    ...result.predictions.map(({ name, figures }) => ({ name, figures })),
+  ];
+  const reasons = [...new Set(columns.flatMap(({ figures }) => Object.keys(figures.cuts)))].sort();
+  const rows: Row[] = [
+    ...ROWS,
+    ...reasons.map((reason): Row => [`Cut by ${reason}`, ({ cuts }) => String(cuts[reason] ?? 0)]),
+  ];
+  const { fixedMs, perRowMs } = result.duration;
+  const lines = [
+    `Model ${result.model}: a batch takes ${decimals(fixedMs)} ms + ${decimals(perRowMs)} ms for each row`,
+  ];
+  for (let first = 1; first === 1 || first < columns.length; first += MOST_COLUMNS - 1) {
+    const shown = [columns[0]!, ...columns.slice(first, first + MOST_COLUMNS - 1)];
+    lines.push(
+      "",
+      line(
+        "",
+        shown.map(({ name }) => fit(name)),
+      ),
+    );
+    for (const [name, value] of rows)
+      lines.push(
+        line(
+          name,
+          shown.map(({ figures }) => value(figures)),
+        ),
+      );
+  }
+  lines.push(...notesOf(result));
+  return `${lines.join("\n")}\n`;
+}
+
+function notesOf({ leftOut, largestRecordedBatch, predictions }: ReplayResult): string[] {
+  const notes: string[] = [];
+  if (leftOut > 0) notes.push(`${leftOut} requests of the trace ran in no batch, and were not replayed.`);
+  for (const { name, largestBatch, figures } of predictions) {
+    if (largestBatch > largestRecordedBatch) {
+      notes.push(
+        `${name}: batches of up to ${largestBatch} rows are extrapolated; the largest recorded one has ${largestRecordedBatch}.`,
+      );
+    }
+    for (const [text, count] of Object.entries(figures.failures)) notes.push(`${name}: ${count} x ${text}`);
+  }
+  return notes.length === 0 ? [] : ["", ...notes];
+}
+
+function line(name: string, values: readonly string[]): string {
+  return `${name.padEnd(NAMES)}${values.map((value) => value.padStart(COLUMN)).join("")}`.trimEnd();
+}
+
+/** The end of a name, which tells paths apart better than their beginning. */
+function fit(name: string): string {
+  return name.length < COLUMN ? name : `…${name.slice(2 - COLUMN)}`;
+}
+
+function decimals(value: number): string {
+  if (Number.isNaN(value)) return "-";
+  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

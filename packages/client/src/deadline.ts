@@ -1,0 +1,149 @@
+import { cancelled, LONGEST_TIMEOUT_MS, noAnswerError, onAbort, TritonError } from "@tritonjs/protocol";
+
+/**
+ * The time limit and the signals that may end a call before its answer. The first of them aborts `signal` and is the
+ * `fault`. The owner must call `end()`.
+ */
+export class CallDeadline {
+  readonly #controller = new AbortController();
+  readonly #timeoutMs: number;
+  #endsAt = 0;
+  readonly #stopListening: readonly (() => void)[];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #fault: TritonError | undefined;
+  #timedOut = false;
+  /** Called once at the end, for a carrier that follows an answer to its end. */
+  onEnd: (() => void) | undefined;
+
+  constructor(timeoutMs: number, ...signals: readonly (AbortSignal | undefined)[]) {
+    this.#timeoutMs = timeoutMs;
+    const present = signals.filter((signal) => signal !== undefined);
+    this.#stopListening = present.map((signal) =>
+      onAbort(signal, () => this.#abort(cancelled(signal.reason))),
+    );
+    const aborted = present.find((signal) => signal.aborted);
+    if (aborted !== undefined) this.#abort(cancelled(aborted.reason));
+    this.restart();
+  }
+
+  /** Aborts when the time is over or one of the signals aborts. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** The error with which `signal` aborted. */
+  get fault(): TritonError | undefined {
+    return this.#fault;
+  }
+
+  /** True when the time limit aborted `signal`. */
+  get timedOut(): boolean {
+    return this.#timedOut;
+  }
+
+  /** Milliseconds until the time limit. */
+  get leftMs(): number {
+    return this.#endsAt - performance.now();
+  }
+
+  /** @throws TritonError the reason of `signal` if it has aborted. */
+  throwIfOver(): void {
+    if (this.#fault !== undefined) throw this.#fault;
+  }
+
+  /** Makes the error of a call that has reached its time limit. */
+  expired(): TritonError {
+    return noAnswerError(this.#timeoutMs);
+  }
+
+  /** Pauses the time limit. */
+  hold(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Restarts the time limit: in a stream it applies to each part. */
+  restart(): void {
+    clearTimeout(this.#timer);
+    this.#endsAt = performance.now() + this.#timeoutMs;
+    if (this.#fault !== undefined || !(this.#timeoutMs <= LONGEST_TIMEOUT_MS)) return;
+    this.#timer = setTimeout(() => {
+      this.#timedOut = true;
+      this.#abort(this.expired());
+    }, this.#timeoutMs);
+  }
+
+  /** Removes the timer and the listeners of the signals. */
+  end(): void {
+    clearTimeout(this.#timer);
+    for (const stop of this.#stopListening) stop();
+    const { onEnd } = this;
+    this.onEnd = undefined;
+    onEnd?.();
+  }
+
+  #abort(fault: TritonError): void {
+    if (this.#fault !== undefined) return;
+    this.#fault = fault;
+    this.end();
+    this.#controller.abort(fault);
+  }
+}
+
+/** Resolves after `ms` milliseconds, or rejects with the reason of `signal`. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", stop);
+      resolve();
+    }, ms);
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true });
+  });
+}
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1_000;
+
+/** Options of a wait: its subject and its time limit. */
+interface WaitOptions {
+  /** The subject, for the error: `model 'linear'`. */
+  readonly what: string;
+  readonly timeoutMs: number;
+  readonly signals: readonly (AbortSignal | undefined)[];
+}
+
+/**
+ * Polls until the answer is yes, with growing pauses. A server that cannot be reached counts as a no.
+ *
+ * @throws TritonError UNAVAILABLE when the time is over, CANCELLED when a signal aborts.
+ */
+export async function waitUntil(
+  isReady: (signal: AbortSignal) => Promise<boolean>,
+  { what, timeoutMs, signals }: WaitOptions,
+): Promise<void> {
+  const deadline = new CallDeadline(timeoutMs, ...signals);
+  let reason: unknown;
+  try {
+    for (let delay = FIRST_PAUSE_MS; ; delay = Math.min(delay * 2, LONGEST_PAUSE_MS)) {
+      try {
+        if (await isReady(deadline.signal)) return;
+      } catch (thrown) {
+        if (!TritonError.is(thrown) || thrown.code !== "UNAVAILABLE") throw thrown;
+        if (deadline.fault === undefined) reason = thrown;
+      }
+      await pause(delay, deadline.signal);
+    }
+  } catch (thrown) {
+    if (!deadline.timedOut) throw deadline.fault ?? thrown;
+    throw new TritonError("UNAVAILABLE", `${what} was not ready within ${timeoutMs} ms`, {
+      reason: "CLIENT_TIMEOUT",
+      cause: reason,
+    });
+  } finally {
+    deadline.end();
+  }
+}

@@ -1,0 +1,99 @@
+import { type ClientDuplexStream, status } from "@grpc/grpc-js";
+import type { RequestSequence } from "@tritonjs/protocol";
+import {
+  decodeMessage,
+  encodeMessage,
+  inferencePath,
+  type MessageDecoder,
+  type MessageEncoder,
+} from "@tritonjs/protocol/grpc";
+import { Caller, type Effect } from "../caller.js";
+import type { CallDeadline } from "../deadline.js";
+import type { Compression } from "../options.js";
+import { callError } from "./call-error.js";
+import type { CallOptions, ClientOptions } from "./client-options.js";
+import { type GrpcRequest, openGrpcCarrier, type StreamCarrier } from "./grpc-carrier.js";
+
+/** A method of the server. */
+export interface RemoteMethod<Q, R> {
+  readonly path: string;
+  readonly request: MessageEncoder<Q>;
+  readonly response: MessageDecoder<R>;
+  readonly idempotent: boolean;
+  readonly balanced: boolean;
+  readonly compression?: Compression | undefined;
+}
+
+/** Describes a method of the inference service by its name. */
+export function method<Q, R>(
+  name: string,
+  effect: Effect,
+  request: MessageEncoder<Q>,
+  response: MessageDecoder<R>,
+): RemoteMethod<Q, R> {
+  const path = inferencePath(name);
+  return { path, request, response, idempotent: effect === "reads", balanced: effect === "infers" };
+}
+
+/** Options of a call, and the sequence of an inference. */
+type UnaryCallOptions = CallOptions & { readonly sequence?: RequestSequence | undefined };
+
+/** An open stream and its deadline. The caller must end the deadline. */
+export interface OpenStream<Q, R> {
+  readonly call: ClientDuplexStream<Q, R>;
+  readonly deadline: CallDeadline;
+}
+
+/** Makes unary calls and streams over gRPC. */
+export class GrpcCalls {
+  readonly #carrier: StreamCarrier;
+  readonly #caller: Caller<GrpcRequest, Buffer>;
+
+  constructor(urls: string | readonly string[], options: ClientOptions) {
+    this.#carrier = openGrpcCarrier(urls, options);
+    this.#caller = new Caller(this.#carrier, options);
+  }
+
+  /** Calls a method with one request and one response. */
+  async unary<Q, R>(method: RemoteMethod<Q, R>, message: Q, call: UnaryCallOptions): Promise<R> {
+    const { path, idempotent, balanced, compression, request, response } = method;
+    const bytes = encodeMessage(request, message);
+    const { headers, sequence } = call;
+    const outgoing = { path, idempotent, balanced, sequence, compression, bytes, headers };
+    const answer = await this.#caller.call(outgoing, call);
+    try {
+      return decodeMessage(response, answer);
+    } catch (error) {
+      const details = `Response message parsing error: ${(error as Error).message}`;
+      throw callError({ code: status.INTERNAL, details });
+    }
+  }
+
+  /**
+   * Opens a stream of requests and responses, without a time limit unless the call has one. The caller must read it to
+   * its end, or cancel it.
+   */
+  async duplex<Q, R>(method: RemoteMethod<Q, R>, call: CallOptions): Promise<OpenStream<Q, R>> {
+    const deadline = this.#caller.deadline(call, Number.POSITIVE_INFINITY);
+    try {
+      deadline.throwIfOver();
+      const { path, compression } = method;
+      const encode = (message: Q) => encodeMessage(method.request, message);
+      const decode = (bytes: Buffer) => decodeMessage(method.response, bytes);
+      const stream = await this.#carrier.duplex(
+        { path, compression, encode, decode },
+        call.headers,
+        deadline,
+      );
+      return { call: stream, deadline };
+    } catch (error) {
+      deadline.end();
+      throw error;
+    }
+  }
+
+  /** Ends the calls in flight with CANCELLED. Later calls fail with UNAVAILABLE. */
+  close(): void {
+    this.#caller.close();
+  }
+}

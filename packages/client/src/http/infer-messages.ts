@@ -1,0 +1,283 @@
+import {
+  type DataType,
+  doubleText,
+  elementCount,
+  inputTensor,
+  isDataType,
+  isDescribed,
+  type Parameters,
+  type Shape,
+  shapeToString,
+  Tensor,
+  TritonError,
+  tensorFromValue,
+} from "@tritonjs/protocol";
+import { isSharedMemoryInput, requestParameters, type SharedMemoryRange } from "../infer-request.js";
+import { InferResult, type SharedMemoryOutput } from "../infer-result.js";
+import type { HttpInferInput, InferCall, OutputRequest } from "./client-options.js";
+import { excerpt } from "./http-calls.js";
+import {
+  type AnswerJson,
+  type AnswerJsonObject,
+  isObject,
+  type JsonSource,
+  parseAnswerJson,
+  toJson,
+} from "./json.js";
+
+/** The body of an infer request. */
+export interface EncodedInferRequest {
+  /** JSON, then the binary tensors in the order of the inputs. */
+  readonly body: Uint8Array<ArrayBuffer>;
+  /** Bytes of the JSON: the header `Inference-Header-Content-Length`. Undefined for a body of JSON alone. */
+  readonly jsonLength: number | undefined;
+}
+
+/**
+ * Encodes an inference, for programs that send it themselves.
+ *
+ * @param binary form of tensors for which neither the input nor the call names one
+ * @throws TritonError INVALID_ARG for inputs and parameters that cannot be sent.
+ * @example
+ * ```ts
+ * const { body, jsonLength } = encodeInferRequest({ inputs: { x: Float32Array.of(1, 2) } });
+ * ```
+ */
+export function encodeInferRequest(call: InferCall, binary = true): EncodedInferRequest {
+  const binaryByDefault = call.binary ?? binary;
+  const tensors: Uint8Array[] = [];
+  const inputs = Object.entries(call.inputs)
+    .filter(([, input]) => input !== undefined)
+    .map(([name, input]) => inputJson(name, input, binaryByDefault, tensors));
+  const outputs = call.outputs?.map((output) => outputJson(output, binaryByDefault));
+  const parameters = requestParameters(call);
+  if (binaryByDefault && outputs === undefined) parameters.binary_data_output = true;
+  const members = [`"inputs":[${inputs.join(",")}]`];
+  if (outputs !== undefined) members.push(`"outputs":${toJson(outputs)}`);
+  if (Object.keys(parameters).length > 0) members.unshift(`"parameters":${toJson(parameters)}`);
+  if (call.id !== undefined && call.id !== "") members.unshift(`"id":${toJson(call.id)}`);
+  const json = new TextEncoder().encode(`{${members.join(",")}}`);
+  return tensors.length === 0
+    ? { body: json, jsonLength: undefined }
+    : { body: concat([json, ...tensors]), jsonLength: json.length };
+}
+
+function inputJson(
+  name: string,
+  input: HttpInferInput,
+  binaryByDefault: boolean,
+  tensors: Uint8Array[],
+): string {
+  if (isSharedMemoryInput(input)) {
+    const { datatype, shape, sharedMemory } = input;
+    return `{${head(name, datatype, shape)},"parameters":${toJson(sharedMemoryJson(sharedMemory))}}`;
+  }
+  const tensor = inputTensor(name, input);
+  const binary = (isDescribed(input) ? input.binary : undefined) ?? binaryByDefault;
+  const start = head(name, tensor.datatype, tensor.shape);
+  if (!binary) return `{${start},"data":${tensorJson(name, tensor)}}`;
+  tensors.push(tensor.bytes);
+  return `{${start},"parameters":{"binary_data_size":${tensor.bytes.length}}}`;
+}
+
+function head(name: string, datatype: string, shape: Shape): string {
+  return `"name":${toJson(name)},"datatype":"${datatype}","shape":[${shape.join(",")}]`;
+}
+
+/**
+ * Makes a flat JSON array of the elements of a tensor.
+ *
+ * @throws TritonError INVALID_ARG for elements without a JSON form: FP16, BF16, and bytes that are not UTF-8.
+ */
+function tensorJson(name: string, { datatype, elements }: Tensor): string {
+  if (datatype === "FP16" || datatype === "BF16") {
+    throw new TritonError(
+      "INVALID_ARG",
+      `input '${name}': cannot send ${datatype} as JSON; send it as binary`,
+      {
+        reason: "INVALID_INPUT",
+      },
+    );
+  }
+  if (Array.isArray(elements)) return `[${elements.map((bytes) => stringJson(name, bytes)).join(",")}]`;
+  const toText =
+    datatype === "FP32" || datatype === "FP64"
+      ? (doubleText as (value: number | bigint) => string)
+      : datatype === "BOOL"
+        ? (value: number | bigint) => (value ? "true" : "false")
+        : String;
+  return `[${Array.from(elements as ArrayLike<number | bigint>, toText).join(",")}]`;
+}
+
+function stringJson(name: string, bytes: Uint8Array): string {
+  try {
+    return JSON.stringify(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
+  } catch (cause) {
+    const message = `input '${name}': cannot send an element as JSON, because it is not UTF-8; send it as binary`;
+    throw new TritonError("INVALID_ARG", message, { reason: "INVALID_INPUT", cause });
+  }
+}
+
+function outputJson(output: string | OutputRequest, binaryByDefault: boolean): JsonSource {
+  const {
+    name,
+    binary = binaryByDefault,
+    classes,
+    sharedMemory,
+  }: OutputRequest = typeof output === "string" ? { name: output } : output;
+  if (sharedMemory !== undefined) return { name, parameters: sharedMemoryJson(sharedMemory) };
+  return { name, parameters: { binary_data: binary, classification: classes || undefined } };
+}
+
+function sharedMemoryJson({ region, byteSize, offset }: SharedMemoryRange): JsonSource {
+  return {
+    shared_memory_region: region,
+    shared_memory_byte_size: byteSize,
+    shared_memory_offset: offset || undefined,
+  };
+}
+
+function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+/** The answer to an inference over HTTP. */
+export interface InferResponse {
+  /** The JSON of the answer, without the bytes after it. */
+  readonly json: AnswerJsonObject;
+  readonly headers: Headers;
+}
+
+/**
+ * Decodes the answer to an inference, for programs that receive it themselves.
+ *
+ * @param headers headers of the answer: `Inference-Header-Content-Length` is the offset of the tensors after the JSON
+ * @throws TritonError INTERNAL for a body that is not an answer to an inference.
+ */
+export function decodeInferResponse(body: Uint8Array, headers: Headers): InferResult<InferResponse> {
+  const jsonLength = readLength(headers.get("inference-header-content-length"), body.length);
+  const json = readJson(body.subarray(0, jsonLength));
+  const binary = body.subarray(jsonLength);
+  const tensors = new Map<string, Tensor>();
+  const sharedMemoryOutputs = new Map<string, SharedMemoryOutput>();
+  let used = 0;
+  for (const output of (json.outputs as AnswerJson[]).map(readOutput)) {
+    const { name, size = 0 } = output;
+    if (size > binary.length - used) throw malformed(`output '${name}' ends after the end of the body`);
+    const tensor = toTensor(output, binary.subarray(used, used + size));
+    if (tensor !== undefined) tensors.set(name, tensor);
+    else sharedMemoryOutputs.set(name, { datatype: output.datatype, shape: output.shape });
+    used += size;
+  }
+  if (used !== binary.length) throw malformed(`${binary.length - used} bytes do not belong to an output`);
+  return new InferResult({
+    id: text(json.id),
+    modelName: text(json.model_name),
+    modelVersion: text(json.model_version),
+    parameters: (json.parameters ?? {}) as Parameters,
+    tensors,
+    sharedMemoryOutputs,
+    response: { json, headers },
+  });
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function readLength(header: string | null, bodyLength: number): number {
+  if (header === null) return bodyLength;
+  const length = /^\d+$/.test(header) ? Number(header) : -1;
+  if (length >= 0 && length <= bodyLength) return length;
+  throw malformed(
+    `Inference-Header-Content-Length: expected at most ${bodyLength}, the size of the body, got ${header}`,
+  );
+}
+
+function readJson(bytes: Uint8Array): AnswerJsonObject {
+  const body = new TextDecoder().decode(bytes);
+  try {
+    const json = parseAnswerJson(body);
+    if (isObject(json) && Array.isArray(json.outputs)) return json;
+  } catch (cause) {
+    throw malformed(`not JSON${excerpt(body)}`, cause);
+  }
+  throw malformed(`no outputs${excerpt(body)}`);
+}
+
+interface Output {
+  readonly name: string;
+  readonly datatype: DataType;
+  readonly shape: Shape;
+  /** Number of bytes after the JSON. */
+  readonly size: number | undefined;
+  readonly data: AnswerJson[] | undefined;
+}
+
+function readOutput(output: AnswerJson): Output {
+  if (!isObject(output) || typeof output.name !== "string") throw malformed("an output has no name");
+  const { name, datatype, shape, parameters, data } = output;
+  if (!isDataType(datatype))
+    throw malformed(`output '${name}': expected a known datatype, got '${String(datatype)}'`);
+  if (!Array.isArray(shape) || !shape.every((dim) => Number.isSafeInteger(dim) && (dim as number) >= 0)) {
+    throw malformed(`output '${name}' has no shape`);
+  }
+  const size = isObject(parameters) ? parameters.binary_data_size : undefined;
+  if (size !== undefined && !(Number.isSafeInteger(size) && (size as number) >= 0)) {
+    throw malformed(
+      `output '${name}': expected a non-negative integer as binary_data_size, got ${String(size)}`,
+    );
+  }
+  if (data !== undefined && !Array.isArray(data))
+    throw malformed(`output '${name}': expected an array as data`);
+  return { name, datatype, shape: shape as number[], size: size as number | undefined, data };
+}
+
+/** An output in shared memory has neither bytes nor data. */
+function toTensor(output: Output, bytes: Uint8Array): Tensor | undefined {
+  const { name, shape, size, data } = output;
+  try {
+    if (size !== undefined) return fromBytes(output, bytes);
+    return data === undefined ? undefined : fromJson(output, data);
+  } catch (cause) {
+    const why = TritonError.from(cause).message;
+    throw malformed(`output '${name}' of shape ${shapeToString(shape)}: ${why}`, cause);
+  }
+}
+
+function fromBytes({ datatype, shape }: Output, bytes: Uint8Array): Tensor {
+  const tensor = Tensor.fromBytes(datatype, shape, bytes);
+  checkCount(shape, tensor.elements.length);
+  return tensor;
+}
+
+/** The nesting of data does not matter, only its order. */
+function fromJson({ name, datatype, shape }: Output, data: AnswerJson[]): Tensor {
+  const flat = Array.isArray(data[0])
+    ? ((data as unknown[]).flat(Number.POSITIVE_INFINITY) as AnswerJson[])
+    : data;
+  checkCount(shape, flat.length);
+  const floating = datatype === "FP32" || datatype === "FP64";
+  const values = floating ? flat.map((value) => (typeof value === "bigint" ? Number(value) : value)) : flat;
+  return tensorFromValue(values, { what: `output '${name}'`, datatype, shape: [-1] }).reshaped(shape);
+}
+
+function checkCount(shape: Shape, count: number): void {
+  if (count !== elementCount(shape))
+    throw new TritonError("INTERNAL", `expected ${elementCount(shape)} elements, got ${count}`, {
+      reason: "INVALID_ANSWER",
+    });
+}
+
+function malformed(message: string, cause?: unknown): TritonError {
+  return new TritonError("INTERNAL", `cannot read the server's answer as an inference response: ${message}`, {
+    reason: "INVALID_ANSWER",
+    cause,
+  });
+}

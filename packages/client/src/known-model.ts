@@ -1,0 +1,299 @@
+import {
+  type BatchAxis,
+  ConcurrencyGate,
+  fromConfigDataType,
+  type InputValuesOf,
+  type ModelSignature,
+  modelInputs,
+  type ResultOf,
+  type Tensor,
+  type TensorSpec,
+  TritonError,
+  unlessAborted,
+} from "@tritonjs/protocol";
+import { waitUntil } from "./deadline.js";
+import { type InferResult, resultArrays } from "./infer-result.js";
+import {
+  type CommonCallOptions,
+  type CommonModelOptions,
+  DEFAULT_INFERENCE_TIMEOUT_MS,
+  DEFAULT_INIT_TIMEOUT_MS,
+  DEFAULT_MAX_QUEUE_SIZE,
+  DEFAULT_TIMEOUT_MS,
+  type VersionOption,
+  type WaitCallOptions,
+} from "./options.js";
+
+/** The part of a server's client that a model's client uses. */
+interface ServerOfModel {
+  isServerReady(call: CommonCallOptions): Promise<boolean>;
+  isModelReady(modelName: string, call: CommonCallOptions & VersionOption): Promise<boolean>;
+  getModelConfig(modelName: string, call: CommonCallOptions & VersionOption): Promise<object>;
+  loadModel(modelName: string, options: CommonCallOptions): Promise<void>;
+  unloadModel(modelName: string, options: CommonCallOptions): Promise<void>;
+  close(): void;
+}
+
+/** The address of a server, or a list of addresses. */
+type AddressOrList = string | readonly string[];
+
+/** The configuration that such a client returns. */
+type ConfigOf<S extends ServerOfModel> = Awaited<ReturnType<S["getModelConfig"]>>;
+
+/** The load options of such a client. */
+type LoadOptionsOf<S extends ServerOfModel> = NonNullable<Parameters<S["loadModel"]>[1]>;
+
+interface Model<S extends ServerOfModel> {
+  readonly config: ConfigOf<S>;
+  readonly signature: ModelSignature;
+}
+
+/** One model of a server: waits for it, and reads its configuration once. The base class of the clients of a model. */
+export abstract class KnownModel<S extends ServerOfModel> {
+  readonly modelName: string;
+  protected readonly server: S;
+  protected readonly options: CommonModelOptions;
+  readonly #ownsServer: boolean;
+  readonly #closed = new AbortController();
+  #model: Promise<Model<S>> | undefined;
+
+  /** @param server addresses of servers to open a client for, or a client, which `close` leaves open */
+  constructor(
+    server: AddressOrList | S,
+    open: (url: AddressOrList) => S,
+    modelName: string,
+    options: CommonModelOptions,
+  ) {
+    this.modelName = modelName;
+    this.#ownsServer = isAddress(server);
+    this.server = isAddress(server) ? open(server) : server;
+    this.options = options;
+    // The first call reports the error.
+    if (options.lazyInit === false) this.#knownModel().catch(() => {});
+  }
+
+  /** Resolves when the server is ready. */
+  waitForServer(options: WaitCallOptions = {}): Promise<void> {
+    return this.#wait("the server", (call) => this.server.isServerReady(call), options);
+  }
+
+  /** Resolves when the model is ready, even if others are not. */
+  waitForModel(options: WaitCallOptions = {}): Promise<void> {
+    const { modelVersion } = this.options;
+    const isReady = (call: CommonCallOptions) =>
+      this.server.isModelReady(this.modelName, { ...call, modelVersion });
+    return this.#wait(`model '${this.modelName}'`, isReady, options);
+  }
+
+  /** Loads or reloads the model on a server with a model repository. */
+  async loadModel(options?: LoadOptionsOf<S>): Promise<void> {
+    await this.server.loadModel(this.modelName, { timeoutMs: this.#initTimeoutMs, ...options });
+    this.#model = undefined;
+  }
+
+  /** Unloads the model. */
+  async unloadModel(options: WaitCallOptions = {}): Promise<void> {
+    await this.server.unloadModel(this.modelName, { timeoutMs: this.#initTimeoutMs, ...options });
+    this.#model = undefined;
+  }
+
+  /**
+   * Returns the model's configuration in the form of the server's client. Waits for the model, and requests the
+   * configuration once.
+   */
+  async modelConfig({ signal }: { signal?: AbortSignal } = {}): Promise<ConfigOf<S>> {
+    return (await unlessAborted(this.#knownModel(), signal)).config;
+  }
+
+  /** True when the model has a batch axis. */
+  async isBatchingSupported({ signal }: { signal?: AbortSignal } = {}): Promise<boolean> {
+    return (await unlessAborted(this.#knownModel(), signal)).signature.maxBatchSize > 0;
+  }
+
+  /**
+   * Rejects further and waiting calls, and resolves when the inferences in flight have ended. Streams are cancelled.
+   */
+  async close(): Promise<void> {
+    this.#closed.abort(new TritonError("UNAVAILABLE", "the client is closed", { reason: "CLIENT_CLOSED" }));
+    await this.finished();
+    if (this.#ownsServer) this.server.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** @throws TritonError INTERNAL for an invalid configuration. */
+  protected abstract signatureOf(config: ConfigOf<S>): ModelSignature;
+
+  /** Resolves when the calls for which `close` waits have ended. */
+  protected finished(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Aborts when the client is closed. */
+  protected get closed(): AbortSignal {
+    return this.#closed.signal;
+  }
+
+  /** The signature of the model, and the time limit of an inference. */
+  protected async prepared(
+    signal: AbortSignal | undefined,
+  ): Promise<{ signature: ModelSignature; timeoutMs: number }> {
+    if (this.#closed.signal.aborted) throw this.#closed.signal.reason;
+    const { signature } = await unlessAborted(this.#knownModel(), signal);
+    return { signature, timeoutMs: this.options.inferenceTimeoutMs ?? DEFAULT_INFERENCE_TIMEOUT_MS };
+  }
+
+  get #initTimeoutMs(): number {
+    return this.options.initTimeoutMs ?? DEFAULT_INIT_TIMEOUT_MS;
+  }
+
+  /** All calls share one request for the model's configuration. After a failure, the next call requests it again. */
+  #knownModel(): Promise<Model<S>> {
+    this.#model ??= this.#lookUp().catch((thrown: unknown) => {
+      this.#model = undefined;
+      throw thrown;
+    });
+    return this.#model;
+  }
+
+  async #lookUp(): Promise<Model<S>> {
+    await this.waitForModel();
+    const { modelVersion } = this.options;
+    const call = { modelVersion, signal: this.#closed.signal, timeoutMs: this.#initTimeoutMs };
+    const config = (await this.server.getModelConfig(this.modelName, call)) as ConfigOf<S>;
+    return { config, signature: this.signatureOf(config) };
+  }
+
+  #wait(
+    what: string,
+    isReady: (call: CommonCallOptions) => Promise<boolean>,
+    { timeoutMs = this.#initTimeoutMs, signal }: WaitCallOptions,
+  ): Promise<void> {
+    const callTimeoutMs = Math.min(DEFAULT_TIMEOUT_MS, timeoutMs);
+    return waitUntil((ended) => isReady({ signal: ended, timeoutMs: callTimeoutMs }), {
+      what,
+      timeoutMs,
+      signals: [signal, this.#closed.signal],
+    });
+  }
+}
+
+function isAddress(server: AddressOrList | object): server is AddressOrList {
+  return typeof server === "string" || Array.isArray(server);
+}
+
+/** A client of a server that answers an inference with one response. */
+interface AnsweringServer extends ServerOfModel {
+  infer(
+    modelName: string,
+    call: CommonCallOptions & VersionOption & { readonly inputs: Readonly<Record<string, Tensor>> },
+  ): Promise<InferResult>;
+}
+
+/** The base class of the clients of a model with one response per request. */
+export abstract class AnsweringModel<
+  I extends readonly TensorSpec[],
+  O extends readonly TensorSpec[],
+  S extends AnsweringServer,
+  InferOptions extends Pick<CommonCallOptions, "signal">,
+> extends KnownModel<S> {
+  readonly #gate: ConcurrencyGate;
+
+  constructor(
+    server: AddressOrList | S,
+    open: (url: AddressOrList) => S,
+    modelName: string,
+    options: CommonModelOptions,
+  ) {
+    super(server, open, modelName, options);
+    const { maxConcurrency = Number.POSITIVE_INFINITY, maxQueueSize = DEFAULT_MAX_QUEUE_SIZE } = options;
+    this.#gate = new ConcurrencyGate(maxConcurrency, maxQueueSize);
+  }
+
+  /**
+   * Infers one sample. A model with a batch axis gets one row, and the results come without the axis. Inputs are read
+   * when the call leaves the client's queue, so do not change their arrays before then.
+   *
+   * @throws TritonError INVALID_ARG for inputs that do not fit the model; UNSUPPORTED for a decoupled model;
+   * UNAVAILABLE when the model is not ready in time, when too many calls wait, and after `close`; CANCELLED when
+   * `signal` aborts; and errors that the server answers.
+   */
+  inferSample(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>> {
+    return this.#infer(inputs, options, "added");
+  }
+
+  /** Infers a batch of rows. Throws as {@link inferSample}, and INVALID_ARG for a model without a batch axis. */
+  inferBatch(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>> {
+    return this.#infer(inputs, options, "given");
+  }
+
+  /** The alternative for decoupled models, for the text of the error. */
+  protected abstract get forDecoupled(): string;
+
+  protected override finished(): Promise<void> {
+    return this.#gate.close();
+  }
+
+  async #infer(
+    inputs: InputValuesOf<I>,
+    options: InferOptions | undefined,
+    axis: BatchAxis,
+  ): Promise<ResultOf<O>> {
+    const { signature, timeoutMs } = await this.prepared(options?.signal);
+    if (signature.decoupled) {
+      throw new TritonError(
+        "UNSUPPORTED",
+        `model '${this.modelName}' is decoupled, so it has no single response: use ${this.forDecoupled}`,
+        { reason: "DECOUPLED_MODEL" },
+      );
+    }
+    const tensors = modelInputs(signature, inputs, axis);
+    const { modelVersion } = this.options;
+    const call = { timeoutMs, ...options, modelVersion, inputs: tensors };
+    const result = await this.#gate.run(() => this.server.infer(this.modelName, call), options?.signal);
+    return resultArrays(result, axis === "added" && signature.maxBatchSize > 0) as ResultOf<O>;
+  }
+}
+
+/** The parts of a configuration that a signature needs, independent of their spelling. */
+interface SignatureParts {
+  readonly maxBatchSize: number;
+  readonly decoupled: boolean;
+  readonly inputs: readonly {
+    readonly name: string;
+    /** Data type in the configuration's spelling: `TYPE_FP32`. */
+    readonly dataType: string;
+    readonly dims: readonly number[];
+    readonly optional: boolean;
+  }[];
+}
+
+/**
+ * Makes the signature of a model, which is the part of its configuration that a client needs.
+ *
+ * @throws TritonError INTERNAL for unknown data types.
+ */
+export function modelSignature(
+  modelName: string,
+  { maxBatchSize, decoupled, inputs }: SignatureParts,
+): ModelSignature {
+  const signatures = inputs.map(({ name, dataType, dims, optional }) => {
+    const datatype = fromConfigDataType(dataType);
+    if (datatype === undefined) {
+      throw new TritonError(
+        "INTERNAL",
+        `input '${name}' of model '${modelName}': expected a known data type, got '${dataType}'`,
+        { reason: "INVALID_ANSWER" },
+      );
+    }
+    return { name, datatype, dims, optional };
+  });
+  return {
+    modelName,
+    maxBatchSize,
+    decoupled,
+    inputs: new Map(signatures.map((input) => [input.name, input])),
+  };
+}

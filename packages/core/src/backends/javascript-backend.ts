@@ -1,0 +1,124 @@
+import { pathToFileURL } from "node:url";
+import {
+  type InstanceHosting,
+  type Isolation,
+  isDecoupled,
+  type ModelConfig,
+  TritonError,
+} from "@tritonjs/protocol";
+import { type AutoCompleteConfig, completeBy } from "../config/auto-complete-config.js";
+import type { Backend, BackendFactory, Executor, ExecutorContext, ModelSource } from "../instance/backend.js";
+import type { ModuleOptions } from "../instance/import-callable.js";
+import { StepwiseExecutor } from "../instance/stepwise-executor.js";
+import { serverHost } from "../worker/backend-executors.js";
+import { WorkerExecutor } from "../worker/worker-executor.js";
+import { askWorker } from "./ask-worker.js";
+import type { CompletionStep, ModuleProbe, ProbeData } from "./javascript-probe.js";
+import { findModelFile, hostingOf, loadTimeoutMs } from "./read-model-source.js";
+
+const ISOLATIONS: readonly Isolation[] = ["worker", "process"];
+
+/** A model may download files in `initialize`. The limit still detects a model that hangs. */
+const LOAD_TIMEOUT_SECONDS = 120;
+
+/**
+ * The backend `javascript` for models of a repository: `<version>/model.js`, `model.mjs`, or `model.ts` where Node
+ * strips types. As for `bind`, the module exports a {@link JsModel} class or a callback. Each instance is a worker
+ * thread, or a process with the parameter `isolation`.
+ */
+export const javascriptBackend: BackendFactory = async (source) => {
+  const { path } = await findModelFile(source, ["model.js", "model.mjs", "model.ts"]);
+  return moduleBackend(source, { path, directory: source.directory, backendName: "javascript" });
+};
+
+/** A module, and what its models are told about themselves. */
+export interface BackendModule {
+  readonly path: string;
+  /** `modelDirectory` of the models. */
+  readonly directory: string;
+  readonly backendName: string;
+}
+
+/** The backend that runs a model with a module: that of the model, or the one that models of a backend share. */
+export async function moduleBackend(
+  source: ModelSource,
+  { path, directory, backendName }: BackendModule,
+): Promise<Backend> {
+  const module = pathToFileURL(path).href;
+  const hosting = hostingOf(source, ISOLATIONS, false);
+  const timeoutMs = loadTimeoutMs(source, LOAD_TIMEOUT_SECONDS);
+  const probe = await probeModule(module, source, hosting, timeoutMs);
+  const options: ModuleOptions = { module, directory, stepwise: probe.stepwise };
+  const program = {
+    entry: new URL("../worker/callable-model.js", import.meta.url),
+    data: options,
+    interruptible: true,
+    joins: true,
+    loadTimeoutMs: timeoutMs,
+  };
+  return {
+    backendName,
+    platform: "",
+    isolations: ISOLATIONS,
+    describe: () => undefined,
+    completeConfig: (config) => {
+      if (probe.generates && config.config.modelTransactionPolicy === undefined) {
+        config.setModelTransactionPolicy({ decoupled: true });
+      }
+      replay(probe.steps, config);
+    },
+    createExecutor: (context: ExecutorContext): Executor => {
+      const { info, log, metrics, control } = context;
+      const executor = new WorkerExecutor(program, {
+        ...context,
+        hosting: { ...hosting, ...context.hosting },
+        warn: (message) => log.warning(message),
+        host: serverHost(info, log, metrics, control),
+      });
+      if (!probe.stepwise) return executor;
+      assertFitsSteps(info.modelConfig);
+      return new StepwiseExecutor(executor, () => info.modelConfig.maxBatchSize);
+    },
+  };
+}
+
+function replay(steps: readonly CompletionStep[], config: AutoCompleteConfig): void {
+  for (const [method, argument] of steps) completeBy(config, method, argument);
+}
+
+/** Requires `max_batch_size` and no batching scheduler, because a loop of steps forms its own batches. */
+function assertFitsSteps(config: ModelConfig): void {
+  const { name, maxBatchSize, dynamicBatching, sequenceBatching } = config;
+  if (
+    maxBatchSize > 0 &&
+    isDecoupled(config) &&
+    dynamicBatching === undefined &&
+    sequenceBatching === undefined
+  ) {
+    return;
+  }
+  throw new TritonError(
+    "INVALID_ARG",
+    `model '${name}' has a stepwise callback, which needs max_batch_size (the requests that run together) and ` +
+      "model_transaction_policy { decoupled: true }, and no dynamic_batching or sequence_batching",
+    { reason: "INVALID_CONFIG" },
+  );
+}
+
+/**
+ * Asks a module about its model, in a worker of its own. The module's import and its `autoCompleteConfig` can then
+ * neither block this thread nor end this process.
+ *
+ * @throws TritonError that describes the fault of the module, or says that it takes too long
+ */
+function probeModule(
+  module: string,
+  { name, version, config, autoComplete, warn }: ModelSource,
+  hosting: InstanceHosting,
+  loadTimeoutMs: number,
+): Promise<ModuleProbe> {
+  const data: ProbeData = { module, autoComplete };
+  const entry = new URL("./javascript-probe.js", import.meta.url);
+  const program = { entry, data, interruptible: true, loadTimeoutMs };
+  return askWorker<ModuleProbe>(program, { name, version, config, hosting, warn }, "probe");
+}

@@ -1,0 +1,125 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { type InstanceHosting, type Isolation, type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { hostingProblems } from "../config/model-options.js";
+import type { ModelSource } from "../instance/backend.js";
+import { assertInside, isInside } from "../system/files.js";
+
+/** The fields of a model that locate its file. */
+export type ModelLocation = Pick<ModelSource, "name" | "directory" | "versionDirectory" | "config">;
+
+/** A file or a directory of a model. */
+export interface ModelFile {
+  readonly path: string;
+  readonly isDirectory: boolean;
+}
+
+/**
+ * Finds the file, or directory, that a version of a model is in: `default_model_filename`, or the first of the usual
+ * names that exists.
+ *
+ * @param missing makes the error for a file that does not exist
+ * @throws TritonError INVALID_ARG for a file outside the model's directory, and `missing` when there is none.
+ */
+export async function findModelFile(
+  { name, directory, versionDirectory, config }: ModelLocation,
+  usual: readonly [string, ...string[]],
+  missing: (path: string, name: string) => TritonError = notFound,
+): Promise<ModelFile> {
+  const { defaultModelFilename } = config;
+  const names = defaultModelFilename === "" ? usual : [defaultModelFilename];
+  for (const one of names) {
+    const path = join(versionDirectory, one);
+    if (!isInside(directory, path)) {
+      throw new TritonError(
+        "INVALID_ARG",
+        `default_model_filename of model '${name}': expected a path inside the model's directory, got '${one}'`,
+        { reason: "PATH_NOT_ALLOWED" },
+      );
+    }
+    const found = await stat(path).catch(() => undefined);
+    if (found === undefined) continue;
+    await assertInside(directory, path);
+    const isDirectory = found.isDirectory();
+    if (isDirectory || found.isFile()) return { path, isDirectory };
+    throw new TritonError("INVALID_ARG", `cannot read ${path}: it is not a regular file`, {
+      reason: "INVALID_MODEL",
+    });
+  }
+  throw missing(join(versionDirectory, names[0]!), name);
+}
+
+/** The error for a missing model file, with the text of most of Triton's backends. */
+export function notFound(path: string, name: string): TritonError {
+  return new TritonError("UNAVAILABLE", `unable to find '${path}' for model instance '${name}'`, {
+    reason: "MODEL_FILE_MISSING",
+  });
+}
+
+/**
+ * Reads where a model of a repository runs and its limits. They are the parameters `isolation` (`worker` or `process`),
+ * `heap_limit_mb` and `execution_timeout_ms` of its configuration, or settings of its backend by the same names with
+ * hyphens. A backend adds them to `hosting` of the context of `createExecutor`, which takes precedence.
+ *
+ * @param possible where the backend can run the model, the default first
+ * @param isNative true for native code, which cannot be interrupted in a thread
+ * @throws TritonError INVALID_ARG for invalid values
+ * @example
+ * ```ts
+ * const greeting: BackendFactory = (source) => {
+ *   const hosting = hostingOf(source, ["worker", "process"], false);
+ *   return {
+ *     ...backend,
+ *     createExecutor: (context) =>
+ *       workerExecutor(program, { ...context, hosting: { ...hosting, ...context.hosting } }),
+ *   };
+ * };
+ * ```
+ */
+export function hostingOf(
+  { config, settings }: Pick<ModelSource, "config" | "settings">,
+  possible: readonly Isolation[],
+  isNative: boolean,
+): InstanceHosting {
+  const text = (key: string) => textOf(config, settings, key);
+  const isolation = text("isolation");
+  const heapLimitMb = text("heap_limit_mb");
+  const executionTimeoutMs = text("execution_timeout_ms");
+  const hosting: InstanceHosting = {
+    ...(isolation === undefined ? {} : { isolation: isolation as Isolation }),
+    ...(heapLimitMb === undefined ? {} : { heapLimitMb: Number(heapLimitMb) }),
+    ...(executionTimeoutMs === undefined ? {} : { executionTimeoutMs: Number(executionTimeoutMs) }),
+  };
+  const problems = hostingProblems(`model '${config.name}'`, hosting, possible, isNative);
+  if (problems.length > 0)
+    throw new TritonError("INVALID_ARG", problems.join("; "), { reason: "INVALID_CONFIG" });
+  return hosting;
+}
+
+/**
+ * Milliseconds that an instance may take to load: the parameter `load_timeout_seconds`, or the setting
+ * `load-timeout-seconds` of the backend.
+ *
+ * @throws TritonError INVALID_ARG unless the value is a number above 0
+ */
+export function loadTimeoutMs(
+  { config, settings }: Pick<ModelSource, "config" | "settings">,
+  defaultSeconds: number,
+): number {
+  const text = textOf(config, settings, "load_timeout_seconds");
+  const seconds = text === undefined ? defaultSeconds : Number(text);
+  if (seconds > 0 && seconds < 2 ** 31 / 1000) return seconds * 1000;
+  throw new TritonError(
+    "INVALID_ARG",
+    `parameter 'load_timeout_seconds' of model '${config.name}': expected a number above 0, got '${text}'`,
+    { reason: "INVALID_CONFIG" },
+  );
+}
+
+function textOf(
+  { parameters }: ModelConfig,
+  settings: Readonly<Record<string, string>>,
+  key: string,
+): string | undefined {
+  return parameters[key]?.stringValue ?? settings[key.replaceAll("_", "-")];
+}

@@ -1,0 +1,228 @@
+import {
+  type InferOptions,
+  type InputValuesOf,
+  type Isolation,
+  type ModelConfig,
+  type ModelMetadata,
+  type ModelStatisticsReport,
+  type ResultOf,
+  type TensorSpec,
+  TritonError,
+} from "@tritonjs/protocol";
+import type { Gpus } from "../config/gpus.js";
+import type { InstancePlacement } from "../config/instance-groups.js";
+import { modelMetadata } from "../config/model-metadata.js";
+import type { CallBatchAxis, InputValues } from "../in-process/in-process-tensors.js";
+import { inferInProcess } from "../in-process/infer-in-process.js";
+import { streamInProcess } from "../in-process/stream-in-process.js";
+import type { ModelVersion } from "../model/model-version.js";
+import type { ModelRegistry } from "../model/registry.js";
+import type { ModelState, QueueSnapshot } from "../model/version-status.js";
+import { reportStatistics } from "../service/model-reports.js";
+import type { Clock } from "../system/clock.js";
+import type { Binding } from "./plan-binding.js";
+import { changedGroups, type InstanceChange } from "./plan-executors.js";
+
+/** Status of a bound model. */
+export interface ModelStatus {
+  readonly version: number;
+  /** READY while the model takes requests. */
+  readonly state: ModelState;
+  /** Why the model is UNAVAILABLE: the error of its load, or "unloaded". Empty if there is no reason. */
+  readonly reason: string;
+}
+
+/** Status of one instance of a model. */
+export interface InstanceStatus extends InstancePlacement {
+  /** Where the instance runs. Undefined for a backend that does not report it. */
+  readonly isolation: Isolation | undefined;
+  /** True for an instance that is loaded but gets no requests. */
+  readonly passive: boolean;
+  /** Bytes of memory that the instance held after its last batch, for groups that watch memory: see `recycle`. */
+  readonly memoryBytes: number | undefined;
+  /** True if the instance is loaded and can take a batch. */
+  readonly healthy: boolean;
+  readonly busy: boolean;
+  /**
+   * Details of the loaded model: `executionProvider` of an ONNX model, `pid` of an instance with isolation `process`.
+   */
+  readonly details: Readonly<Record<string, string>>;
+}
+
+/**
+ * A bound model. It works without `serve()`: calls pass through the same checks, queue and batcher as requests from a
+ * transport.
+ *
+ * @example
+ * ```ts
+ * const { y } = await linear.inferSample({ x: [1, 2] });             // y: ndarray of shape [3]
+ * const batch = await linear.inferBatch({ x: [[1, 2], [3, 4]] });    // batch.y: ndarray of shape [2, 3]
+ * ```
+ */
+export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> {
+  readonly name: string;
+  readonly version: number;
+  /**
+   * Infers with whole tensors: with the batch axis if the model has one.
+   *
+   * @throws TritonError INVALID_ARG for inputs that do not fit, UNAVAILABLE when the model cannot take the request or
+   * the time limit is over, CANCELLED when `signal` aborts, and the error that the model throws (INTERNAL unless it has
+   * a code of its own).
+   */
+  infer(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>>;
+  /** Infers one sample. A model with a batch axis gets one row, and the results are returned without the axis. */
+  inferSample(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>>;
+  /**
+   * Infers a batch of rows.
+   *
+   * @throws TritonError INVALID_ARG for a model without a batch axis.
+   */
+  inferBatch(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>>;
+  /**
+   * Streams the responses to one request of a decoupled model. Other models give one response. Back-pressure holds: the
+   * model makes no more responses than are read. Leaving the loop cancels the request.
+   *
+   * @example
+   * ```ts
+   * for await (const { token } of model.stream({ prompt: ["hello"] })) show(token);
+   * ```
+   */
+  stream(inputs: InputValuesOf<I>, options?: InferOptions): AsyncGenerator<ResultOf<O>, void, void>;
+  /**
+   * Resolves when every instance is loaded, for an ensemble those of all members. Rejects when loading failed. It does
+   * not wait for models that a callback calls: `triton.ready()` waits for all models.
+   */
+  ready(): Promise<void>;
+  /**
+   * The state of the model, and the reason if it could not be loaded. It only reads: `ready()` waits.
+   *
+   * @example
+   * ```ts
+   * const { state, reason } = model.status(); // "UNAVAILABLE", "model 'm': cannot import the module ..."
+   * ```
+   */
+  status(): ModelStatus;
+  metadata(): ModelMetadata;
+  config(): ModelConfig;
+  statistics(): ModelStatisticsReport;
+  /**
+   * Snapshot of the queue: requests by priority level, batches, instances, and the reasons why the last batches were
+   * cut. It only reads, and costs little.
+   *
+   * @example
+   * ```ts
+   * const { queued, levels, recentCuts } = model.queue();
+   * console.log(queued, levels[0]?.oldestAgeMicroseconds, recentCuts[0]?.reason); // 3 1250 DELAY
+   * ```
+   */
+  queue(): QueueSnapshot;
+  instances(): InstanceStatus[];
+  /**
+   * Changes the instances while the model serves: to another count for the first group, or to other groups. Instances
+   * that fit the new groups stay. Missing ones are loaded before the promise resolves. Surplus ones end when their
+   * requests and sequences are done. No request is lost.
+   *
+   * @throws TritonError INVALID_ARG for impossible groups, UNAVAILABLE unless the model is ready, and errors from
+   * loading an instance. After an error nothing has changed.
+   * @example
+   * ```ts
+   * await model.updateInstances(4);
+   * ```
+   */
+  updateInstances(instances: InstanceChange): Promise<void>;
+  /** Takes the model out of service. Requests in flight finish, then its instances stop. */
+  unbind(): Promise<void>;
+}
+
+/** Operations that a handle delegates. */
+interface HandleActions {
+  unbind(): Promise<void>;
+  changeInstances(change: InstanceChange): Promise<void>;
+}
+
+/** Makes the handle of a model version. */
+function createHandle<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+  model: ModelVersion,
+  clock: Clock,
+  { unbind, changeInstances }: HandleActions,
+): ModelHandle<I, O> {
+  const { name, version, config } = model;
+  const infer = (inputs: InputValuesOf<I>, options: InferOptions, axis: CallBatchAxis) =>
+    inferInProcess(model, clock, inputs as InputValues, options, axis) as Promise<unknown> as Promise<
+      ResultOf<O>
+    >;
+  return {
+    name,
+    version,
+    infer: (inputs, options = {}) => infer(inputs, options, "given"),
+    inferSample: (inputs, options = {}) => infer(inputs, options, "added"),
+    async inferBatch(inputs, options = {}) {
+      if (config.maxBatchSize === 0) {
+        throw new TritonError(
+          "INVALID_ARG",
+          `cannot send a batch to model '${name}', which does not support batching: use infer() or inferSample()`,
+          {
+            reason: "INVALID_INPUT",
+          },
+        );
+      }
+      return infer(inputs, options, "given");
+    },
+    stream: (inputs, options = {}) =>
+      streamInProcess(
+        model,
+        clock,
+        inputs as InputValues,
+        options,
+      ) as AsyncGenerator<unknown> as AsyncGenerator<ResultOf<O>, void, void>,
+    ready: () => model.ready,
+    status: () => ({ version, state: model.state, reason: model.reason }),
+    metadata: () => modelMetadata(config, [version]),
+    config: () => model.config,
+    statistics: () => reportStatistics(name, version, model.statistics),
+    queue: () => model.queue(),
+    instances: () =>
+      model.instances.instances.map(({ placement, passive, healthy, busy, executor }) => ({
+        name: placement.name,
+        index: placement.index,
+        kind: placement.kind,
+        deviceId: placement.deviceId,
+        isolation: executor.isolation,
+        passive,
+        healthy,
+        busy,
+        memoryBytes: executor.memoryBytes,
+        details: executor.details,
+      })),
+    updateInstances: changeInstances,
+    unbind,
+  };
+}
+
+/** The parts of the server that a handle uses. */
+interface HandleContext {
+  readonly registry: ModelRegistry;
+  readonly clock: Clock;
+  readonly gpus: Gpus;
+  readonly drainTimeoutMs: number;
+}
+
+/** Makes the handle of a bound model. The handle can take the model out of service and change its instances. */
+export function handleOfBinding<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+  model: ModelVersion,
+  binding: Binding,
+  context: HandleContext,
+): ModelHandle<I, O> {
+  const { registry, clock, gpus, drainTimeoutMs } = context;
+  const { instanceProblems = () => [] } = binding;
+  model.instanceProblems = instanceProblems;
+  return createHandle<I, O>(model, clock, {
+    unbind: async () => {
+      await model.unload(drainTimeoutMs);
+      registry.remove(model);
+    },
+    changeInstances: async (change) => {
+      await model.updateInstances(changedGroups(change, model.config, gpus, instanceProblems));
+    },
+  });
+}

@@ -1,0 +1,257 @@
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import {
+  type Isolation,
+  isDecoupled,
+  type ModelConfig,
+  type ModelInstanceGroup,
+  TritonError,
+} from "@tritonjs/protocol";
+import { callableProblems } from "../callback/batch-decorators.js";
+import { takesMixedInputs } from "../callback/decorate.js";
+import { type AnyInferFunc, isGenerator, styleOf } from "../callback/infer-func.js";
+import type { Gpus } from "../config/gpus.js";
+import {
+  countInstances,
+  groupList,
+  instanceGroupProblems,
+  instanceGroups,
+  normalizeInstanceGroups,
+} from "../config/instance-groups.js";
+import { hostingProblems, type InstanceGroupOptions, type ModelOptions } from "../config/model-options.js";
+import { type Executor, type ExecutorContext, isBackend } from "../instance/backend.js";
+import { importCallable, type ModuleOptions } from "../instance/import-callable.js";
+import { InlineExecutor } from "../instance/inline-executor.js";
+import { StepwiseExecutor } from "../instance/stepwise-executor.js";
+import type { ExecutorFactory } from "../model/live-instances.js";
+import { runningFields } from "../observe/log.js";
+import { serverHost } from "../worker/backend-executors.js";
+import { WorkerExecutor } from "../worker/worker-executor.js";
+import type { AnyBindOptions } from "./bind-options.js";
+
+/** How the instances of a model are made. */
+interface ExecutorPlan {
+  /** Triton's `backend` and `platform` of the model. */
+  readonly backend: string;
+  readonly platform: string;
+  /** Number of instances if the configuration gives none. */
+  readonly defaultInstanceCount: number;
+  /** Set if no other number of instances is possible. */
+  readonly exactInstanceCount?: number;
+  /** True if a callback is a generator function. */
+  readonly generates: boolean;
+  /** False for `sample` callbacks, which take one request at a time. */
+  readonly batches: boolean;
+  /** True for a module, which runs in a worker. */
+  readonly runsModule?: boolean;
+  /** Where the instances can run, the default first. Undefined for a backend that decides by itself. */
+  readonly isolations?: readonly Isolation[] | undefined;
+  /** True for native code, which cannot be interrupted within a thread. */
+  readonly isNative: boolean;
+  readonly problems: readonly string[];
+  /** Whether all callbacks accept requests with different sets of optional inputs in one batch. */
+  mixesInputs(config: ModelConfig): boolean;
+  /** Lists problems of the callbacks for a model of this configuration. */
+  problemsWith(config: ModelConfig): readonly string[];
+  create(context: ExecutorContext): Executor;
+}
+
+/** Backend name of models written in JavaScript: callbacks and modules. */
+const JAVASCRIPT = "javascript";
+
+/** Reads `inferFunc` in all its forms. */
+export function planExecutors({ inferFunc, strict = false, config }: AnyBindOptions): ExecutorPlan {
+  if (isBackend(inferFunc)) {
+    const { backendName, platform } = inferFunc;
+    return {
+      backend: backendName,
+      platform,
+      defaultInstanceCount: 1,
+      generates: false,
+      batches: true,
+      isolations: inferFunc.isolations,
+      isNative: inferFunc.endsBatches !== true,
+      problems: [],
+      mixesInputs: () => false,
+      problemsWith: () => [],
+      create: (context) => inferFunc.createExecutor(context),
+    };
+  }
+  if (!(inferFunc instanceof URL)) return planFunctions(inferFunc);
+  return planModule(inferFunc, { strict, stepwise: config?.stepwise });
+}
+
+function planModule(url: URL, options: Omit<ModuleOptions, "module">): ExecutorPlan {
+  const missing = url.protocol === "file:" && !existsSync(fileURLToPath(url));
+  const module: ModuleOptions = { ...options, module: url.href };
+  const program = {
+    entry: new URL("../worker/callable-model.js", import.meta.url),
+    data: module,
+    interruptible: true,
+    joins: true,
+  };
+  return {
+    backend: JAVASCRIPT,
+    platform: "",
+    defaultInstanceCount: 1,
+    generates: false,
+    batches: true,
+    runsModule: true,
+    isolations: ["worker", "process", "inline"],
+    isNative: false,
+    problems: missing ? [`inferFunc: cannot find the module ${url.href}`] : [],
+    mixesInputs: () => false,
+    problemsWith: () => [],
+    create: (context) => {
+      const host = serverHost(context.info, context.log, context.metrics, context.control);
+      const warn = (message: string) => process.emitWarning(message, "TritonWarning");
+      return context.hosting.isolation === "inline"
+        ? new InlineExecutor((running) =>
+            importCallable(module, context.info, {
+              ...host,
+              log: (line) => host.log(line, runningFields(running)),
+            }),
+          )
+        : new WorkerExecutor(program, { ...context, warn, host });
+    },
+  };
+}
+
+function planFunctions(inferFunc: AnyInferFunc | readonly AnyInferFunc[]): ExecutorPlan {
+  const functions = Array.isArray(inferFunc)
+    ? (inferFunc as readonly AnyInferFunc[])
+    : [inferFunc as AnyInferFunc];
+  const callable = functions.length > 0 && functions.every((fn) => typeof fn === "function");
+  const samples = callable && functions.some((fn) => styleOf(fn) === "sample");
+  return {
+    backend: JAVASCRIPT,
+    platform: "",
+    defaultInstanceCount: functions.length,
+    ...(Array.isArray(inferFunc) ? { exactInstanceCount: functions.length } : {}),
+    generates: callable && functions.some(isGenerator),
+    batches: !samples,
+    isolations: ["inline"],
+    isNative: false,
+    problems: callable
+      ? []
+      : ["inferFunc: expected a function, a list of functions, a URL of a module, or a backend"],
+    mixesInputs: (config) => functions.every((fn) => takesMixedInputs(fn, config)),
+    problemsWith: (config) => [...new Set(functions.flatMap((fn) => callableProblems(fn, config)))],
+    create: ({ info, checker }) =>
+      new InlineExecutor({ fn: functions[info.instanceIndex % functions.length]!, info, checker }),
+  };
+}
+
+/** Changes that continuous batching makes to a binding. */
+interface StepwisePlan {
+  /** Options to resolve. Requests reach the step loop one by one. */
+  readonly options: ModelOptions;
+  problemsWith(config: ModelConfig): string[];
+  create(executor: ExecutorFactory): ExecutorFactory;
+}
+
+/** Plans how a model is served whose requests run step by step. Undefined for any other model. */
+export function planStepwise(
+  inferFunc: AnyBindOptions["inferFunc"],
+  options: ModelOptions,
+): StepwisePlan | undefined {
+  const listed = Array.isArray(inferFunc) ? inferFunc : [inferFunc];
+  const functions = listed.filter((one) => typeof one === "function");
+  const count = functions.filter((fn) => styleOf(fn) === "stepwise").length;
+  if (count === 0 && !options.stepwise) return undefined;
+  const mixed = isBackend(inferFunc) || count !== functions.length;
+  return {
+    options: { batcher: false, ...options },
+    problemsWith: (config) => [
+      ...(mixed
+        ? ["config.stepwise is true, but a callback is not made with stepwise(): make all of them with it"]
+        : []),
+      ...stepwiseProblems(config, options),
+    ],
+    create: (executor) => (context) =>
+      new StepwiseExecutor(executor(context), () => context.info.modelConfig.maxBatchSize),
+  };
+}
+
+function stepwiseProblems(config: ModelConfig, { stepwise, batcher }: ModelOptions): string[] {
+  const problems: string[] = [];
+  if (stepwise === false)
+    problems.push(
+      "config.stepwise is false, but the callback is made with stepwise(): leave config.stepwise out",
+    );
+  if (config.maxBatchSize < 1) {
+    problems.push(
+      "a stepwise callback needs config.maxBatchSize: set it to the number of requests that run together",
+    );
+  }
+  if (!isDecoupled(config)) {
+    problems.push(
+      "config.decoupled is false, but a stepwise callback sends any number of responses: leave config.decoupled out",
+    );
+  }
+  if (batcher || config.dynamicBatching !== undefined) {
+    problems.push(
+      "config.batcher is given, but a stepwise callback forms its own batches: leave config.batcher out",
+    );
+  }
+  if (config.sequenceBatching !== undefined) {
+    problems.push(
+      "config.sequence is given, but a stepwise callback keeps its own state between steps: leave config.sequence out",
+    );
+  }
+  return problems;
+}
+
+/** Lists problems with the instance groups of a model whose executors are made by this plan. */
+export function instanceProblems(
+  config: Pick<ModelConfig, "name" | "instanceGroup">,
+  plan: Pick<ExecutorPlan, "isolations" | "isNative" | "exactInstanceCount">,
+): string[] {
+  const { isolations, isNative, exactInstanceCount } = plan;
+  const problems = config.instanceGroup.flatMap(({ hosting }) =>
+    hosting === undefined || isolations === undefined
+      ? []
+      : hostingProblems("config.instanceGroup", hosting, isolations, isNative),
+  );
+  const instances = countInstances(config);
+  if (exactInstanceCount !== undefined && exactInstanceCount !== instances) {
+    problems.push(
+      `inferFunc has ${exactInstanceCount} functions, one for each instance, but config.instanceGroup ` +
+        `asks for ${instances} instances`,
+    );
+  }
+  return problems;
+}
+
+/** Argument of `updateInstances`: the new groups, or a number, which becomes the count of the first present group. */
+export type InstanceChange = number | InstanceGroupOptions | readonly InstanceGroupOptions[];
+
+/**
+ * Turns the argument of `updateInstances` into instance groups.
+ *
+ * @throws TritonError INVALID_ARG that lists every problem.
+ */
+export function changedGroups(
+  change: InstanceChange,
+  config: ModelConfig,
+  gpus: Gpus,
+  check: (config: ModelConfig) => readonly string[],
+): ModelInstanceGroup[] {
+  const named = { name: config.name, platform: config.platform };
+  const given =
+    typeof change === "number"
+      ? config.instanceGroup.map((group, i) => (i === 0 ? { ...group, count: change } : group))
+      : instanceGroups(config.name, groupList(change), 1);
+  const instanceGroup =
+    typeof change === "number" ? given : normalizeInstanceGroups({ ...named, instanceGroup: given }, gpus);
+  const changed = { ...config, instanceGroup };
+  const problems = [...instanceGroupProblems(changed, gpus), ...check(changed)];
+  if (problems.length > 0) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `cannot change the instances of model '${config.name}':\n${problems.map((one) => `- ${one}`).join("\n")}`,
+      { reason: "INVALID_CONFIG" },
+    );
+  }
+  return instanceGroup;
+}

@@ -1,1 +1,0 @@
-export { type RedisCacheOptions, type RedisClient, redisCache } from "./redis-cache.js";

@@ -1,0 +1,114 @@
+import { TritonError } from "@tritonjs/protocol";
+
+/*
+ * Errors that a callback throws. Clients get their message alone. A caller in this process also learns which model
+ * failed and where, because the error then names the model and has the stack of the callback.
+ */
+
+/** The models whose callbacks threw these errors. Empty for an error that names its model. */
+const modelsOfErrors = new WeakMap<TritonError, string>();
+
+/** Remembers which model answered with an error, if the error comes from its callback and not from the library. */
+export function rememberModel(error: TritonError, modelName: string): void {
+  if (error.reason !== "INTERNAL" || modelsOfErrors.has(error)) return;
+  if (error.message === textOf(error.cause)) modelsOfErrors.set(error, modelName);
+}
+
+/** The error for a caller in this process: that of a callback names its model, other errors stay as they are. */
+export function namingModel(error: TritonError): TritonError {
+  const modelName = modelsOfErrors.get(error);
+  if (!modelName) return error;
+  const { code, message, reason, cause } = error;
+  const named = callbackError(`model '${modelName}': ${message}`, cause, { code, reason });
+  modelsOfErrors.set(named, "");
+  return named;
+}
+
+/** Makes an error with the stack of the callback that caused it. */
+export function callbackError(
+  message: string,
+  cause: unknown,
+  { code = "INTERNAL", reason = "INTERNAL" }: Partial<Pick<TritonError, "code" | "reason">> = {},
+): TritonError {
+  const error = new TritonError(code, message, { reason, cause });
+  const frames = framesOf(cause);
+  if (frames !== undefined) error.stack = `${error.name}: ${message}\n${frames}`;
+  return error;
+}
+
+/** The lines of a stack that say where the error was thrown. Any value may have been thrown. */
+function framesOf(thrown: unknown): string | undefined {
+  try {
+    const stack: unknown = (thrown as Error | undefined)?.stack;
+    if (typeof stack !== "string") return undefined;
+    const start = stack.search(/^ {4}at /m);
+    return start < 0 ? undefined : stack.slice(start);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The message that `TritonError.from` takes from a thrown value. Undefined for a value without one. */
+function textOf(thrown: unknown): string | undefined {
+  if (thrown === undefined) return undefined;
+  try {
+    return thrown instanceof Error ? String(thrown.message || thrown.name) : String(thrown);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The text for a plain function that was meant for `batch` or `sample`. */
+const QUESTION = "a plain function receives a list of requests; did you mean batch(fn) or sample(fn)?";
+
+/** Error for a plain function that answers something other than a list. */
+export function notAListText(modelName: string, answer: unknown): string {
+  return `model '${modelName}': ${QUESTION} It answered ${describe(answer)}`;
+}
+
+/**
+ * The error of a plain function that failed because it takes the list of requests for an object of tensors. Any other
+ * error is returned as it is.
+ *
+ * @param inputs names of the model's inputs
+ */
+export function explainFailure(
+  thrown: unknown,
+  fn: unknown,
+  modelName: string,
+  inputs: readonly { readonly name: string }[],
+): unknown {
+  if (!(thrown instanceof TypeError) || !takesTensors(fn, inputs)) return thrown;
+  const text = `model '${modelName}': ${QUESTION} It failed with: ${thrown.message}`;
+  return callbackError(text, thrown, { reason: "INVALID_OUTPUT" });
+}
+
+/** The functions behind those of `bind`, whose source text is not readable. */
+const originals = new WeakMap<object, object>();
+
+/** Remembers the function that `bound` calls. */
+export function rememberOriginal(bound: object, original: object): void {
+  originals.set(bound, original);
+}
+
+/** True for a function whose source text reads inputs from its first parameter: `({ x }) =>`, `(a) => a.x`. */
+function takesTensors(fn: unknown, inputs: readonly { readonly name: string }[]): boolean {
+  const source = Function.prototype.toString.call(originals.get(fn as object) ?? fn);
+  const parameter = /^[^({=]*\(\s*(\{|[\w$]+)|^(?:async\s+)?([\w$]+)\s*=>/.exec(source);
+  const first = parameter?.[1] ?? parameter?.[2];
+  if (first === undefined) return false;
+  if (first === "{") return true;
+  const names = ["inputs", ...inputs.map(({ name }) => name)].map(escaped).join("|");
+  return new RegExp(
+    `(?<![\\w$.])${escaped(first)}\\s*(\\?\\.|\\.|\\[\\s*["'\`])\\s*(${names})(?![\\w$])`,
+  ).test(source);
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
+function describe(answer: unknown): string {
+  if (answer === null || answer === undefined) return String(answer);
+  return typeof answer === "object" ? "an object" : `a ${typeof answer}`;
+}

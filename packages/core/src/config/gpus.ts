@@ -1,0 +1,158 @@
+import { spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+
+/** The GPUs on which instances may be placed. */
+export interface Gpus {
+  /** Numbers of the GPUs. Undefined if no instance can run on a GPU. */
+  readonly numbers: readonly number[] | undefined;
+}
+
+/** The GPUs that a program lists. An empty list means no GPU. */
+export function listedGpus(numbers: readonly number[]): Gpus {
+  return { numbers: numbers.length === 0 ? undefined : numbers };
+}
+
+/** Receives messages about the GPUs of a machine. */
+interface GpuLog {
+  info(message: string): void;
+  warning(message: string): void;
+}
+
+/** The GPUs of this machine. They are looked up at the first access, which starts a program of the driver. */
+export class MachineGpus implements Gpus {
+  readonly #log: GpuLog | undefined;
+  #found: { readonly numbers: readonly number[] | undefined } | undefined;
+
+  /** @param log gets one message: the GPUs that were found, or why none was found */
+  constructor(log?: GpuLog) {
+    this.#log = log;
+  }
+
+  get numbers(): readonly number[] | undefined {
+    if (this.#found === undefined) {
+      const { numbers, reason } = findGpus();
+      this.#found = { numbers };
+      if (reason === undefined) this.#log?.info(`GPUs for instances: ${numbers!.join(", ")}`);
+      else this.#log?.warning(`no GPU can be used for instances: ${reason}`);
+    }
+    return this.#found.numbers;
+  }
+}
+
+/** GPUs that this process may use, or the reason why there are none. */
+interface FoundGpus {
+  /** Undefined without a driver, empty if the driver has no GPU for this process. */
+  readonly numbers: readonly number[] | undefined;
+  /** Why there are no GPUs. Absent if there are some. */
+  readonly reason?: string;
+}
+
+const TIMEOUT_MS = 15_000;
+
+/**
+ * Lists the GPUs of this machine with NVIDIA's `nvidia-smi`, and obeys `CUDA_VISIBLE_DEVICES`, as CUDA does. In small
+ * Linux containers without that program, the driver's device files are counted instead.
+ */
+export function findGpus(): FoundGpus {
+  const { gpus, reason } = askDriver();
+  if (gpus === undefined) return { numbers: undefined, reason };
+  if (gpus.length === 0) return { numbers: [], reason };
+  const chosen = process.env.CUDA_VISIBLE_DEVICES;
+  const numbers = visibleGpus(gpus, chosen);
+  if (numbers.length > 0) return { numbers };
+  return { numbers, reason: `CUDA_VISIBLE_DEVICES '${chosen}' hides all ${gpus.length} GPUs` };
+}
+
+type Answer =
+  | { readonly gpus: readonly DriverGpu[]; readonly reason: string }
+  | { readonly gpus: undefined; readonly reason: string };
+
+function askDriver(): Answer {
+  const { error, status, stdout, stderr } = spawnSync(
+    "nvidia-smi",
+    ["--query-gpu=index,uuid", "--format=csv,noheader"],
+    { encoding: "utf8", timeout: TIMEOUT_MS, killSignal: "SIGKILL", windowsHide: true },
+  );
+  if (error !== undefined) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return askDeviceFiles();
+    const what = code === "ETIMEDOUT" ? `did not answer within ${TIMEOUT_MS / 1000} seconds` : error.message;
+    return { gpus: undefined, reason: `nvidia-smi ${what}` };
+  }
+  const said = firstLine(stdout) || firstLine(stderr);
+  if (/no devices were found/i.test(said)) return { gpus: [], reason: `nvidia-smi reports: ${said}` };
+  const gpus = readGpus(stdout);
+  if (status === 0 && gpus !== undefined) return { gpus, reason: "nvidia-smi lists no GPUs" };
+  return { gpus: undefined, reason: `nvidia-smi exited with ${status}: ${said || "no output"}` };
+}
+
+/** Parses lines of the form `0, GPU-5a3f...`. Undefined for any other text. */
+function readGpus(text: string): DriverGpu[] | undefined {
+  const gpus: DriverGpu[] = [];
+  for (const line of text.split("\n").filter((one) => one.trim() !== "")) {
+    const [, number, uuid] = /^\s*(\d+)\s*,\s*(\S*)\s*$/.exec(line) ?? [];
+    if (number === undefined) return undefined;
+    gpus.push({ number: Number(number), uuid: uuid! });
+  }
+  return gpus;
+}
+
+function askDeviceFiles(): Answer {
+  const reason = "nvidia-smi was not found";
+  if (process.platform !== "linux") return { gpus: undefined, reason };
+  const numbers = readdirSync("/dev")
+    .map((name) => /^nvidia(\d+)$/.exec(name)?.[1])
+    .filter((number) => number !== undefined)
+    .map(Number)
+    .sort((a, b) => a - b);
+  return numbers.length === 0
+    ? { gpus: undefined, reason }
+    : { gpus: numbers.map((number) => ({ number, uuid: "" })), reason };
+}
+
+function firstLine(text: string): string {
+  return (
+    text
+      .split("\n")
+      .find((line) => line.trim() !== "")
+      ?.trim() ?? ""
+  );
+}
+
+/** A GPU as the driver reports it. */
+export interface DriverGpu {
+  readonly number: number;
+  /** `GPU-` and a UUID; empty if unknown. */
+  readonly uuid: string;
+}
+
+/**
+ * Numbers of the GPUs that CUDA shows to a program. CUDA renumbers from 0 the GPUs that `CUDA_VISIBLE_DEVICES` selects,
+ * up to the first invalid entry.
+ *
+ * @param chosen comma-separated numbers, UUIDs or prefixes of UUIDs
+ */
+export function visibleGpus(all: readonly DriverGpu[], chosen: string | undefined): readonly number[] {
+  if (chosen === undefined) return all.map(({ number }) => number);
+  return chosenGpus(all, chosen).map((_, index) => index);
+}
+
+/** GPUs that CUDA shows to a program, in its order. */
+export function chosenGpus<Gpu extends DriverGpu>(
+  all: readonly Gpu[],
+  chosen: string | undefined,
+): readonly Gpu[] {
+  if (chosen === undefined) return all;
+  const gpus: Gpu[] = [];
+  for (const entry of chosen.split(",").map((one) => one.trim())) {
+    const gpu = all.find((one) => isMeant(one, entry));
+    if (gpu === undefined) break;
+    gpus.push(gpu);
+  }
+  return gpus;
+}
+
+function isMeant({ number, uuid }: DriverGpu, entry: string): boolean {
+  if (/^\d+$/.test(entry)) return Number(entry) === number;
+  return entry.startsWith("GPU-") && (uuid === "" || uuid.startsWith(entry));
+}

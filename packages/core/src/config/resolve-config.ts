@@ -1,0 +1,383 @@
+import {
+  elementCount,
+  fromConfigDataType,
+  isDecoupled,
+  type ModelConfig,
+  type ModelDynamicBatching,
+  type ModelInput,
+  type ModelOutput,
+  type ModelQueuePolicy,
+  type ModelWarmup,
+  type TensorSpec,
+  toConfigDataType,
+} from "@tritonjs/protocol";
+import {
+  DEFAULT_MAX_BATCH_SIZE,
+  defaultDynamicBatching,
+  defaultQueuePolicy,
+  emptyModelConfig,
+  emptyModelInput,
+  emptyModelOutput,
+} from "./defaults.js";
+import { ensembleProblems } from "./ensemble.js";
+import { type Gpus, MachineGpus } from "./gpus.js";
+import {
+  groupList,
+  instanceGroupProblems,
+  instanceGroups,
+  normalizeInstanceGroups,
+} from "./instance-groups.js";
+import {
+  BATCHER_OPTION_KEYS,
+  type BatcherOptions,
+  INSTANCE_GROUP_OPTION_KEYS,
+  type InstanceGroupOptions,
+  MODEL_OPTION_KEYS,
+  type ModelOptions,
+  QUEUE_POLICY_OPTION_KEYS,
+  type QueuePolicyOptions,
+  RATE_LIMITER_OPTION_KEYS,
+  RECYCLE_OPTION_KEYS,
+  targetLatencyProblems,
+  type WarmupOptions,
+  warmupData,
+  warmupDataProblems,
+  withTargetLatency,
+} from "./model-options.js";
+import { unknownKeys } from "./option-names.js";
+import { normalizeSequenceBatching, validateSequenceBatching } from "./sequence-batching.js";
+import {
+  SEQUENCE_CONTROL_KEYS,
+  SEQUENCE_OPTION_KEYS,
+  SEQUENCE_STATE_OPTION_KEYS,
+  type SequenceOptions,
+  sequenceBatching,
+  sequenceStateProblems,
+} from "./sequence-options.js";
+import { batchTensorProblems, batchTensorsOf } from "./validate-model-io.js";
+
+/** Inputs of `resolveConfig`: the options of `bind`, and what it knows about the model besides them. */
+interface ResolveInput {
+  readonly modelName: string;
+  readonly inputs: readonly TensorSpec[];
+  readonly outputs: readonly TensorSpec[];
+  readonly options: ModelOptions;
+  readonly backend: string;
+  readonly platform: string;
+  /** Whether batching is on by default. */
+  readonly batchingByDefault: boolean;
+  readonly decoupledByDefault: boolean;
+  /** Default number of instances. */
+  readonly defaultInstanceCount: number;
+  /** GPUs that instance groups may name. @default the GPUs of the machine */
+  readonly gpus?: Gpus;
+  /** Fields of Triton's message that the options do not cover. They override the options. */
+  readonly overrides?: Partial<ModelConfig>;
+}
+
+/** Turns specifications and options into a configuration. Checks nothing. */
+export function resolveConfig(source: ResolveInput): ModelConfig {
+  const { modelName, options } = source;
+  const batching = options.batching ?? source.batchingByDefault;
+  const config: ModelConfig = {
+    ...emptyModelConfig(),
+    name: modelName,
+    backend: source.backend,
+    platform: source.platform,
+    maxBatchSize: batching ? (options.maxBatchSize ?? DEFAULT_MAX_BATCH_SIZE) : 0,
+    input: source.inputs
+      .filter((spec) => spec.batchInput === undefined)
+      .map((spec) => ({
+        ...emptyModelInput(),
+        name: spec.name,
+        dataType: toConfigDataType(spec.dtype),
+        dims: [...spec.shape],
+        optional: spec.optional ?? false,
+        allowRaggedBatch: spec.allowRaggedBatch ?? false,
+        isShapeTensor: spec.isShapeTensor ?? false,
+      })),
+    output: source.outputs.map((spec) => ({
+      ...emptyModelOutput(),
+      name: spec.name,
+      dataType: toConfigDataType(spec.dtype),
+      dims: [...spec.shape],
+      isShapeTensor: spec.isShapeTensor ?? false,
+    })),
+    ...batchTensorsOf(source.inputs, source.outputs),
+    instanceGroup: instanceGroups(modelName, options.instanceGroup, source.defaultInstanceCount),
+    modelWarmup: (options.modelWarmup ?? []).map(warmup),
+    parameters: Object.fromEntries(
+      Object.entries(options.parameters ?? {}).map(([key, value]) => [key, { stringValue: value }]),
+    ),
+  };
+  if (options.decoupled ?? source.decoupledByDefault) config.modelTransactionPolicy = { decoupled: true };
+  if (options.responseCache) config.responseCache = { enable: true };
+  const sequences = options.sequence && sequenceBatching(options.sequence);
+  if (sequences !== undefined) config.sequenceBatching = sequences;
+  const scheduled = sequences ?? source.overrides?.sequenceBatching;
+  // Requests of a decoupled model without a batch axis can have priorities and limits of their queue, too.
+  const queues =
+    batching || (options.batcher !== undefined && config.modelTransactionPolicy?.decoupled === true);
+  if (queues && options.batcher !== false && scheduled === undefined) {
+    config.dynamicBatching = dynamicBatching(options.batcher ?? {});
+  }
+  const target = options.batcher === false ? undefined : options.batcher?.targetLatencyMs;
+  const merged = withTargetLatency(normalizeConfig({ ...config, ...source.overrides }), target);
+  const gpus = source.gpus ?? new MachineGpus();
+  const groups = merged.instanceGroup.length > 0 ? merged.instanceGroup : config.instanceGroup;
+  return {
+    ...merged,
+    instanceGroup: normalizeInstanceGroups({ name: merged.name, instanceGroup: groups }, gpus),
+  };
+}
+
+function warmup({ name, batchSize = 1, count = 1, inputs }: WarmupOptions): ModelWarmup {
+  const entries = Object.entries(inputs).map(([input, options]) => {
+    const { dtype, shape, data: _data, ...data } = options;
+    const inputData = warmupData(name, input, options);
+    const given =
+      typeof inputData === "object"
+        ? { inputData }
+        : data.inputDataFile !== undefined || data.randomData
+          ? data
+          : { zeroData: true };
+    return [input, { dataType: toConfigDataType(dtype), dims: [...shape], ...given }] as const;
+  });
+  return { name, batchSize, count, inputs: Object.fromEntries(entries) };
+}
+
+function dynamicBatching(options: BatcherOptions): ModelDynamicBatching {
+  const { preferredBatchSize = [], defaultQueuePolicy: shared, priorityQueuePolicy = {}, ...given } = options;
+  // Functions are not part of a configuration: they stay with the batcher.
+  const { batchBy: _batchBy, cost: _cost, maxBatchCost: _maxBatchCost, pad: _pad, ...triton } = given;
+  const { targetLatencyMs: _targetLatencyMs, ...rest } = triton;
+  const policy = (given: QueuePolicyOptions): ModelQueuePolicy => ({ ...defaultQueuePolicy(), ...given });
+  return {
+    ...defaultDynamicBatching(),
+    ...rest,
+    preferredBatchSize: [...preferredBatchSize],
+    ...(shared === undefined ? {} : { defaultQueuePolicy: policy(shared) }),
+    priorityQueuePolicy: Object.fromEntries(
+      Object.entries(priorityQueuePolicy).map(([level, given]) => [level, policy(given)]),
+    ),
+  };
+}
+
+/** Fills fields that follow from others, as Triton does before it shows a configuration. */
+export function normalizeConfig(config: ModelConfig): ModelConfig {
+  const batching = config.dynamicBatching;
+  if (batching !== undefined && batching.preferredBatchSize.length === 0 && config.maxBatchSize > 0) {
+    return { ...config, dynamicBatching: { ...batching, preferredBatchSize: [config.maxBatchSize] } };
+  }
+  const sequences = config.sequenceBatching;
+  if (sequences !== undefined) {
+    return { ...config, sequenceBatching: normalizeSequenceBatching(sequences, config.maxBatchSize) };
+  }
+  return config;
+}
+
+/**
+ * Lists all problems with a configuration, one per line. Empty for a valid one. Where Triton has a text for the
+ * problem, it is used.
+ */
+export function validateConfig(config: ModelConfig, gpus: Gpus = new MachineGpus()): string[] {
+  const problems: string[] = [];
+  if (!Number.isInteger(config.maxBatchSize) || config.maxBatchSize < 0) {
+    problems.push(`'max_batch_size' must be non-negative value for ${config.name}`);
+  }
+  if (config.output.length === 0) problems.push(`model '${config.name}' must have at least one output`);
+  checkTensors("input", config.input, problems);
+  checkTensors("output", config.output, problems);
+  problems.push(...instanceGroupProblems(config, gpus));
+  problems.push(...responseCacheProblems(config));
+  if (config.dynamicBatching !== undefined) {
+    problems.push(...dynamicBatchingProblems(config, config.dynamicBatching));
+  }
+  if (config.sequenceBatching !== undefined) {
+    problems.push(...validateSequenceBatching(config, config.sequenceBatching));
+  }
+  problems.push(...targetLatencyProblems(config));
+  problems.push(...batchTensorProblems(config));
+  problems.push(...ensembleProblems(config));
+  return problems;
+}
+
+function checkTensors(
+  kind: "input" | "output",
+  tensors: readonly (ModelInput | ModelOutput)[],
+  problems: string[],
+): void {
+  const seen = new Set<string>();
+  for (const tensor of tensors) {
+    const label = `model ${kind} '${tensor.name}'`;
+    if (tensor.name === "") problems.push(`model ${kind} must specify 'name'`);
+    else if (seen.has(tensor.name)) problems.push(`${label} is given more than once`);
+    seen.add(tensor.name);
+    if (fromConfigDataType(tensor.dataType) === undefined) {
+      problems.push(`${label}: expected a known 'data_type', got '${tensor.dataType}'`);
+    }
+    const impossible = tensor.dims.find((dim) => !Number.isSafeInteger(dim) || dim < -1 || dim === 0);
+    if (impossible !== undefined) {
+      problems.push(
+        `${label} dimension must be integer >= 1, or -1 to indicate a variable-size dimension, got ${impossible}`,
+      );
+    } else if (!countable(tensor.dims)) {
+      problems.push(`${label} has too many elements to count: [${tensor.dims.join(",")}]`);
+    }
+  }
+}
+
+function countable(dims: readonly number[]): boolean {
+  try {
+    elementCount(dims.filter((dim) => dim !== -1));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Lists problems with the options before they are resolved: unknown names and contradictions. */
+export function validateOptions(options: ModelOptions): string[] {
+  const problems = unknownKeys("config", options, MODEL_OPTION_KEYS, {
+    "config.batcher": BATCHER_OPTION_KEYS,
+    "config.sequence": SEQUENCE_OPTION_KEYS,
+    "config.instanceGroup": INSTANCE_GROUP_OPTION_KEYS,
+  });
+  if (options.batching === false) {
+    if (options.maxBatchSize !== undefined && options.maxBatchSize !== 0) {
+      problems.push(
+        `config.maxBatchSize is ${options.maxBatchSize}, but config.batching is false: leave one of them out`,
+      );
+    }
+    if (options.batcher !== undefined && options.batcher !== false) {
+      problems.push("config.batcher is given, but config.batching is false: leave one of them out");
+    }
+  }
+  if (options.batching === true && options.maxBatchSize === 0) {
+    problems.push("config.maxBatchSize is 0, but config.batching is true: leave one of them out");
+  }
+  if (options.batcher !== undefined && options.batcher !== false) {
+    problems.push(...unknownKeys("config.batcher", options.batcher, BATCHER_OPTION_KEYS));
+    problems.push(...targetProblems(options.batcher));
+    const { defaultQueuePolicy = {}, priorityQueuePolicy = {} } = options.batcher;
+    for (const policy of [defaultQueuePolicy, ...Object.values(priorityQueuePolicy)]) {
+      problems.push(...unknownKeys("a queue policy of config.batcher", policy, QUEUE_POLICY_OPTION_KEYS));
+    }
+  }
+  if (options.sequence !== undefined) problems.push(...sequenceProblems(options.sequence, options.batcher));
+  problems.push(...groupList(options.instanceGroup ?? []).flatMap(groupOptionProblems));
+  problems.push(...warmupDataProblems(options.modelWarmup));
+  return problems;
+}
+
+/** Lists options that contradict adaptive batching, which decides them by itself. */
+function targetProblems(batcher: BatcherOptions): string[] {
+  if (batcher.targetLatencyMs === undefined) return [];
+  return (["maxQueueDelayMicroseconds", "preferredBatchSize"] as const)
+    .filter((key) => batcher[key] !== undefined)
+    .map(
+      (key) =>
+        `config.batcher.${key} and config.batcher.targetLatencyMs are both given: leave one of them out`,
+    );
+}
+
+function groupOptionProblems(group: InstanceGroupOptions): string[] {
+  const { count, rateLimiter = {}, recycle = {} } = group;
+  const where = "config.instanceGroup";
+  return [
+    ...unknownKeys(where, group, INSTANCE_GROUP_OPTION_KEYS),
+    ...unknownKeys(`${where}.rateLimiter`, rateLimiter, RATE_LIMITER_OPTION_KEYS),
+    ...unknownKeys(`${where}.recycle`, recycle, RECYCLE_OPTION_KEYS),
+    // Triton treats 0 as "not given".
+    ...(count === 0 ? [`${where}.count: expected at least 1, got 0`] : []),
+  ];
+}
+
+function sequenceProblems(sequence: SequenceOptions, batcher: ModelOptions["batcher"]): string[] {
+  const problems = [
+    ...unknownKeys("config.sequence", sequence, SEQUENCE_OPTION_KEYS),
+    ...unknownKeys("config.sequence.controls", sequence.controls ?? {}, SEQUENCE_CONTROL_KEYS),
+  ];
+  for (const state of sequence.states ?? []) {
+    problems.push(...unknownKeys("config.sequence.states", state, SEQUENCE_STATE_OPTION_KEYS));
+  }
+  problems.push(...sequenceStateProblems(sequence.states ?? []));
+  const { strategy = "oldest" } = sequence;
+  if (strategy !== "oldest" && strategy !== "direct") {
+    problems.push(`config.sequence.strategy: expected 'oldest' or 'direct', got '${String(strategy)}'`);
+  }
+  const others: readonly (keyof SequenceOptions)[] =
+    strategy === "direct"
+      ? ["maxCandidateSequences", "preferredBatchSize", "preserveOrdering"]
+      : ["minimumSlotUtilization"];
+  for (const key of others) {
+    if (sequence[key] !== undefined)
+      problems.push(`config.sequence.${key} has no effect with strategy '${strategy}': leave it out`);
+  }
+  if (batcher !== undefined && batcher !== false) {
+    problems.push(
+      "config.batcher and config.sequence are both given, but a model has one scheduler: leave one of them out",
+    );
+  }
+  return problems;
+}
+
+/** Lists all problems with the dynamic batching of a configuration, with Triton's texts. */
+export function dynamicBatchingProblems(
+  { name, maxBatchSize }: ModelConfig,
+  batching: ModelDynamicBatching,
+): string[] {
+  const problems: string[] = [];
+  for (const size of batching.preferredBatchSize) {
+    if (!Number.isInteger(size) || size <= 0) {
+      problems.push(`dynamic batching preferred size must be positive for ${name}`);
+    } else if (size > maxBatchSize) {
+      problems.push(`dynamic batching preferred size must be <= max batch size for ${name}`);
+    }
+  }
+  if (!Number.isFinite(batching.maxQueueDelayMicroseconds) || batching.maxQueueDelayMicroseconds < 0) {
+    problems.push(`dynamic batching max queue delay must be a number of microseconds >= 0 for ${name}`);
+  }
+  problems.push(...priorityProblems(name, batching));
+  return problems;
+}
+
+function priorityProblems(model: string, batching: ModelDynamicBatching): string[] {
+  const { priorityLevels: levels, defaultPriorityLevel, preserveOrdering, priorityQueuePolicy } = batching;
+  const problems: string[] = [];
+  const isLevel = (level: number) => level >= 1 && level <= levels;
+  if (levels > 0 && !isLevel(defaultPriorityLevel)) {
+    problems.push(`default priority level must be in range [1, ${levels}] for ${model}`);
+  }
+  // Without priority levels there is one queue, and the policies of levels have no effect.
+  if (levels > 0 && !Object.keys(priorityQueuePolicy).every((level) => isLevel(Number(level)))) {
+    problems.push(`priority queue policy must have priority level in range [1, ${levels}] for ${model}`);
+  }
+  if (!preserveOrdering) return problems;
+  if (levels > 1) {
+    problems.push(`Only one priority level is allowed when 'preserve_ordering' is true for ${model}`);
+  }
+  if ([batching.defaultQueuePolicy, ...Object.values(priorityQueuePolicy)].some(delays)) {
+    problems.push(
+      `Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for ${model}`,
+    );
+  }
+  return problems;
+}
+
+/** Whether requests may be moved behind others. That never happens without a timeout. */
+function delays(policy: ModelQueuePolicy | undefined): boolean {
+  return policy?.timeoutAction === "DELAY" && policy.defaultTimeoutMicroseconds !== 0;
+}
+
+/**
+ * Lists reasons why a model's responses cannot be cached, with Triton's text. Those about sequences are checked with
+ * the sequences.
+ */
+export function responseCacheProblems(config: ModelConfig): string[] {
+  if (!config.responseCache?.enable || !isDecoupled(config)) return [];
+  return [
+    `Response Cache does not currently support model ${config.name} with 'decoupled' transaction policy. ` +
+      "Please disable the response cache.",
+  ];
+}

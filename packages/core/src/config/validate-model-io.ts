@@ -1,0 +1,257 @@
+import {
+  BATCH_INPUT_KINDS,
+  BATCH_OUTPUT_KINDS,
+  fromConfigDataType,
+  type ModelConfig,
+  type ModelInput,
+  type ModelOutput,
+  type TensorSpec,
+  toConfigDataType,
+} from "@tritonjs/protocol";
+import { batchInputKind, batchOutputKind } from "./model-config-schema.js";
+
+/**
+ * Lists problems with the tensors of a configuration, with Triton's texts: names, data types, dims, reshapes, formats,
+ * batch inputs and batch outputs. Empty for a valid configuration.
+ */
+export function validateModelIo(config: ModelConfig): string[] {
+  const problems = [
+    ...config.input.flatMap((input) => [
+      ...tensorProblems(input, "input", config.maxBatchSize),
+      ...formatProblems(input),
+      ...nonLinearProblems(input, "input", config.platform),
+    ]),
+    ...config.output.flatMap((output) => [
+      ...tensorProblems(output, "output", config.maxBatchSize),
+      ...nonLinearProblems(output, "output", config.platform),
+    ]),
+    ...batchIoProblems(config),
+    ...repeatedNames(config),
+  ];
+  return problems.map((problem) => `${problem} for ${config.name}`);
+}
+
+function tensorProblems(
+  { name, dataType, dims, reshape }: ModelInput | ModelOutput,
+  kind: "input" | "output",
+  maxBatchSize: number,
+): string[] {
+  if (name === "") return [`model ${kind} must specify 'name'`];
+  const label = `model ${kind} '${name}'`;
+  const problems: string[] = [];
+  if (dataType === "TYPE_INVALID") problems.push(`${label} must specify 'data_type'`);
+  else if (fromConfigDataType(dataType) === undefined) {
+    problems.push(`${label}: expected a known 'data_type', got '${dataType}'`);
+  }
+  if (dims.length === 0) problems.push(`${label} must specify 'dims'`);
+  if (reshape?.shape.length === 0 && maxBatchSize === 0) {
+    problems.push(
+      `${label} cannot have empty reshape for non-batching model as scalar tensors are not supported`,
+    );
+  }
+  if (!dims.every(isDimension)) {
+    problems.push(`${label} dimension must be integer >= 1, or -1 to indicate a variable-size dimension`);
+  } else if (dims.length > 0 && reshape !== undefined) {
+    problems.push(...reshapeProblems(label, name, dims, reshape.shape));
+  }
+  return problems;
+}
+
+function isDimension(dim: number): boolean {
+  return dim === -1 || (Number.isInteger(dim) && dim >= 1);
+}
+
+function reshapeProblems(
+  label: string,
+  name: string,
+  dims: readonly number[],
+  shape: readonly number[],
+): string[] {
+  if (!shape.every(isDimension)) {
+    return [`${label} reshape dimensions must be integer >= 1, or -1 to indicate a variable-size dimension`];
+  }
+  for (const [kind, counted] of [
+    ["dims", dims],
+    ["reshape", shape],
+  ] as const) {
+    if (exceedsInt64(counted)) {
+      return [`element count for tensor '${name} ${kind}' exceeds maximum size of ${MAX_INT64}`];
+    }
+  }
+  const given = stretches(dims);
+  const wanted = stretches(shape);
+  if ((given.length === 1) !== (wanted.length === 1)) {
+    return [`${label} has different size for dims and reshape`];
+  }
+  if (given.length !== wanted.length) {
+    return [`${label} has different number of variable-size dimensions for dims and reshape`];
+  }
+  return given.every((count, i) => count === wanted[i])
+    ? []
+    : [`${label} has different size for dims and reshape`];
+}
+
+/**
+ * Element counts between variable dimensions. They must agree one by one, because elements cannot move across a
+ * variable dimension.
+ */
+function stretches(dims: readonly number[]): bigint[] {
+  const counts = [1n];
+  for (const dim of dims) {
+    if (dim === -1) counts.push(1n);
+    else counts[counts.length - 1]! *= BigInt(dim);
+  }
+  return counts;
+}
+
+const MAX_INT64 = 2n ** 63n - 1n;
+
+/** Whether the number of elements exceeds an int64. A variable dimension ends the count, as in Triton. */
+function exceedsInt64(dims: readonly number[]): boolean {
+  let count = 1n;
+  for (const [axis, dim] of dims.entries()) {
+    if (dim === -1) return false;
+    count *= BigInt(dim);
+    if (axis > 0 && count > MAX_INT64) return true;
+  }
+  return false;
+}
+
+function formatProblems({ format, dims }: ModelInput): string[] {
+  const isImage = format === "FORMAT_NHWC" || format === "FORMAT_NCHW";
+  return isImage && dims.length !== 3 ? ["model input NHWC/NCHW require 3 dims"] : [];
+}
+
+function nonLinearProblems(
+  tensor: ModelInput | ModelOutput,
+  kind: "input" | "output",
+  platform: string,
+): string[] {
+  if (!tensor.isNonLinearFormatIo) return [];
+  if (platform !== "tensorrt_plan")
+    return ["Non-linear IO format is only supported for the TensorRT platform"];
+  return tensor.dims.length === 3 ? [] : [`Non-linear IO format ${kind} requires 3 dims`];
+}
+
+function repeatedNames({ input, output }: ModelConfig): string[] {
+  return [
+    ...repeated(input).map((name) => `model input '${name}' is given more than once`),
+    ...repeated(output).map((name) => `model output '${name}' is given more than once`),
+  ];
+}
+
+function repeated(tensors: readonly { readonly name: string }[]): string[] {
+  const names = tensors.map(({ name }) => name).filter((name) => name !== "");
+  return [...new Set(names.filter((name, i) => names.indexOf(name) !== i))];
+}
+
+/** Lists problems with batch inputs and batch outputs, with Triton's texts. */
+function batchIoProblems({ input, output, batchInput, batchOutput }: ModelConfig): string[] {
+  const inputs = input.map(({ name }) => name);
+  const outputs = output.map(({ name }) => name);
+  const problems: string[] = [];
+  const checkSources = (what: string, kind: string, known: object, sources: readonly string[]) => {
+    if (!Object.hasOwn(known, kind)) problems.push(`unknown batch ${what} kind '${kind}'`);
+    else if (sources.length !== 1) {
+      problems.push(`batch ${what} kind '${kind}' expects 1 source input, got ${sources.length}`);
+    }
+  };
+  const checkKnown = (sources: readonly string[]) => {
+    for (const name of sources) {
+      if (!inputs.includes(name)) problems.push(`unknown source input name '${name}'`);
+    }
+  };
+  for (const { kind, dataType, sourceInput } of batchInput) {
+    checkSources("input", kind, batchInputKind.values, sourceInput);
+    if (dataType !== "TYPE_INT32" && dataType !== "TYPE_FP32") {
+      problems.push("batch input data type must be TYPE_INT32 or TYPE_FP32");
+    }
+    checkKnown(sourceInput);
+  }
+  for (const { kind, sourceInput, targetName } of batchOutput) {
+    checkSources("output", kind, batchOutputKind.values, sourceInput);
+    checkKnown(sourceInput);
+    for (const [index, name] of targetName.entries()) {
+      if (!outputs.includes(name)) problems.push(`unknown target output name '${name}'`);
+      else if (targetName.indexOf(name) < index) {
+        problems.push(`target output name '${name}' can only be specified once`);
+      }
+    }
+  }
+  return problems;
+}
+
+/** Lists the problems with batch inputs that Triton's backends report before all others. */
+export function batchInputTypeProblems({ batchInput }: ModelConfig): string[] {
+  return batchInput
+    .filter(({ dataType }) => dataType === "TYPE_INVALID")
+    .map(({ dataType }) => `unexpected batch input data type '${dataType}'`);
+}
+
+type BatchTensors = Pick<ModelConfig, "batchInput" | "batchOutput">;
+
+/**
+ * Batch inputs and batch outputs of the specifications, as Triton's configuration has them. Kinds of this library are
+ * left out.
+ */
+export function batchTensorsOf(inputs: readonly TensorSpec[], outputs: readonly TensorSpec[]): BatchTensors {
+  return {
+    batchInput: inputs.flatMap(({ name, dtype, batchInput }) =>
+      batchInput === undefined || batchInput.kind === "PADDING_MASK"
+        ? []
+        : [
+            {
+              kind: batchInput.kind,
+              targetName: [name],
+              dataType: toConfigDataType(dtype),
+              sourceInput: [batchInput.sourceInput],
+            },
+          ],
+    ),
+    batchOutput: outputs.flatMap(({ name, batchOutput }) =>
+      batchOutput === undefined || batchOutput.kind === "CUT_TO_INPUT_SHAPE"
+        ? []
+        : [{ targetName: [name], kind: batchOutput.kind, sourceInput: [batchOutput.sourceInput] }],
+    ),
+  };
+}
+
+/** Lists problems with the batch inputs and outputs of a configuration, in Triton's words. */
+export function batchTensorProblems(config: ModelConfig): string[] {
+  const inputs = new Set(config.input.map(({ name }) => name));
+  const outputs = new Set(config.output.map(({ name }) => name));
+  const problems: string[] = [];
+  const checkSources = (kind: string, what: string, known: readonly string[], sources: readonly string[]) => {
+    if (!known.includes(kind)) problems.push(`unknown batch ${what} kind '${kind}'`);
+    else if (sources.length !== 1) {
+      problems.push(`batch ${what} kind '${kind}' expects 1 source input, got ${sources.length}`);
+    }
+  };
+  const unknownSources = (sources: readonly string[]) => {
+    for (const source of sources) {
+      if (!inputs.has(source)) problems.push(`unknown source input name '${source}'`);
+    }
+  };
+  for (const { kind, dataType, sourceInput, targetName } of config.batchInput) {
+    checkSources(kind, "input", BATCH_INPUT_KINDS, sourceInput);
+    if (dataType !== "TYPE_INT32" && dataType !== "TYPE_FP32") {
+      problems.push("batch input data type must be TYPE_INT32 or TYPE_FP32");
+    }
+    unknownSources(sourceInput);
+    for (const name of targetName) {
+      if (inputs.has(name))
+        problems.push(`batch input '${name}' has the name of an input that clients send: rename one of them`);
+    }
+  }
+  for (const { kind, sourceInput, targetName } of config.batchOutput) {
+    checkSources(kind, "output", BATCH_OUTPUT_KINDS, sourceInput);
+    unknownSources(sourceInput);
+    const seen = new Set<string>();
+    for (const name of targetName) {
+      if (!outputs.has(name)) problems.push(`unknown target output name '${name}'`);
+      if (seen.has(name)) problems.push(`target output name '${name}' can only be specified once`);
+      seen.add(name);
+    }
+  }
+  return problems.map((problem) => `${problem} for ${config.name}`);
+}

@@ -1,0 +1,249 @@
+import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import { type ErrorCode, type ServerMetadata, TritonError } from "@tritonjs/protocol";
+import type { RequestMemoryOptions } from "../request/request-memory.js";
+import type { AccessGroup, AllowedHosts, Restrictions } from "../service/access-control.js";
+import type { ServiceChange } from "../service/service-watch.js";
+import type { LinkEnd } from "./thread-link.js";
+
+/** A message between the engine and a thread; `null` is a wake-up. */
+type Message =
+  | null
+  | { readonly type: "change"; readonly change: ServiceChange }
+  | { readonly type: "call"; readonly id: number; readonly method: string; readonly args: readonly unknown[] }
+  | { readonly type: "tell"; readonly method: string; readonly args: readonly unknown[] }
+  | { readonly type: "reply"; readonly id: number; readonly value?: unknown; readonly error?: ClonedError };
+
+/** What the messages of one end do at the other. */
+interface ControlOwner {
+  /** The other end has frames, or space for some. */
+  wake(): void;
+  /** The service has changed. */
+  change(change: ServiceChange): void;
+  /** Answers a call. */
+  answer(method: string, args: readonly unknown[]): unknown;
+}
+
+/**
+ * Calls between the engine and a thread, and the changes of the service. The engine counts the changes and replies that
+ * it has sent, in memory that the thread sees. So a thread finds out, at the cost of one read, whether its copy of the
+ * service is current. If not, it takes the messages from the port at once.
+ */
+export class Control {
+  readonly #port: MessagePort;
+  readonly #signals: Int32Array;
+  readonly #owner: ControlOwner;
+  readonly #calls = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
+  #lastId = 0;
+  /** Counted messages that this end has taken. */
+  #seen = 0;
+  readonly #isEngine: boolean;
+  /** Why no message is sent any more. */
+  #closed: Error | undefined;
+
+  /** @param isEngine true for the end whose messages are counted */
+  constructor(port: MessagePort, signals: SharedArrayBuffer, owner: ControlOwner, isEngine: boolean) {
+    this.#port = port;
+    this.#signals = new Int32Array(signals);
+    this.#owner = owner;
+    this.#isEngine = isEngine;
+    port.on("message", (message: Message) => this.#take(message));
+  }
+
+  wakeOther(): void {
+    this.#port.postMessage(null);
+  }
+
+  /** Sends a change, which the thread sees before its next look-up. */
+  sendChange(change: ServiceChange): void {
+    this.#post({ type: "change", change });
+    this.#signal();
+  }
+
+  /** Calls a method of the other end, and ignores its result. */
+  tell(method: string, ...args: readonly unknown[]): void {
+    this.#post({ type: "tell", method, args });
+  }
+
+  /** Calls a method of the other end. */
+  call<T>(method: string, ...args: readonly unknown[]): Promise<T> {
+    if (this.#closed !== undefined) return Promise.reject(this.#closed);
+    const id = ++this.#lastId;
+    const result = new Promise<T>((resolve, reject) => {
+      this.#calls.set(id, { resolve: resolve as (value: unknown) => void, reject });
+    });
+    this.#post({ type: "call", id, method, args });
+    return result;
+  }
+
+  /** Calls a method of the engine and blocks this thread until the engine answers, which takes a turn of its event loop. */
+  callSync<T>(method: string, ...args: readonly unknown[]): T {
+    const id = ++this.#lastId;
+    let reply: { readonly value?: unknown; readonly error?: ClonedError } | undefined;
+    this.#calls.set(id, {
+      resolve: (value) => {
+        reply = { value };
+      },
+      reject: (error) => {
+        reply = { error: error as ClonedError };
+      },
+    });
+    this.#post({ type: "call", id, method, args });
+    for (;;) {
+      const before = Atomics.load(this.#signals, SIGNAL);
+      this.takeWaiting();
+      if (reply !== undefined) break;
+      Atomics.wait(this.#signals, SIGNAL, before);
+    }
+    if (reply.error !== undefined) throw reply.error;
+    return reply.value as T;
+  }
+
+  /** Takes the changes that the engine has sent by now. Costs one read if there are none. */
+  catchUp(): void {
+    if (Atomics.load(this.#signals, SIGNAL) !== this.#seen) this.takeWaiting();
+  }
+
+  /** Takes all messages of the port. Changes and replies count at once, others after the present turn. */
+  takeWaiting(): void {
+    for (
+      let next = receiveMessageOnPort(this.#port);
+      next !== undefined;
+      next = receiveMessageOnPort(this.#port)
+    ) {
+      const message = next.message as Message;
+      if (message?.type === "change" || message?.type === "reply") this.#take(message);
+      else setImmediate(() => this.#take(message));
+    }
+  }
+
+  /** Fails all calls that are not answered. */
+  close(error: Error): void {
+    this.#closed = error;
+    this.#port.close();
+    for (const { reject } of this.#calls.values()) reject(error);
+    this.#calls.clear();
+  }
+
+  #take(message: Message): void {
+    if (this.#closed !== undefined) return;
+    if (message === null) {
+      this.#owner.wake();
+      return;
+    }
+    switch (message.type) {
+      case "change":
+        this.#seen = (this.#seen + 1) | 0;
+        this.#owner.change(message.change);
+        break;
+      case "reply": {
+        this.#seen = (this.#seen + 1) | 0;
+        const call = this.#calls.get(message.id);
+        this.#calls.delete(message.id);
+        if (message.error === undefined) call?.resolve(message.value);
+        else call?.reject(reviveError(message.error));
+        break;
+      }
+      case "call":
+        void this.#answer(message.id, message.method, message.args);
+        break;
+      case "tell":
+        void Promise.resolve(this.#owner.answer(message.method, message.args)).catch(warn);
+        break;
+    }
+  }
+
+  async #answer(id: number, method: string, args: readonly unknown[]): Promise<void> {
+    try {
+      this.#post({ type: "reply", id, value: await this.#owner.answer(method, args) });
+    } catch (thrown) {
+      this.#post({ type: "reply", id, error: cloneError(thrown) });
+    }
+    this.#signal();
+  }
+
+  #post(message: Message): void {
+    if (this.#closed === undefined) this.#port.postMessage(message);
+  }
+
+  /** Counts a message that the thread must see, and wakes a thread that waits for it. */
+  #signal(): void {
+    if (!this.#isEngine) return;
+    Atomics.add(this.#signals, SIGNAL, 1);
+    Atomics.notify(this.#signals, SIGNAL);
+  }
+}
+
+function warn(error: Error): void {
+  process.emitWarning(error);
+}
+
+/** An error as it goes to another thread. Structured clone would lose its class. */
+interface ClonedError {
+  readonly code: ErrorCode;
+  readonly reason: string;
+  readonly message: string;
+  readonly retryAfterMs: number | undefined;
+  /** Code and text of the cause, by which a failure to listen is recognised. */
+  readonly cause: { readonly code: unknown; readonly message: string } | undefined;
+}
+
+/** Makes an error ready to be sent. */
+function cloneError(thrown: unknown): ClonedError {
+  const { code, reason, message, retryAfterMs, cause } = TritonError.from(thrown);
+  return {
+    code,
+    reason,
+    message,
+    retryAfterMs,
+    cause:
+      cause instanceof Error
+        ? { code: (cause as NodeJS.ErrnoException).code, message: cause.message }
+        : undefined,
+  };
+}
+
+/** Makes the error that was sent. */
+function reviveError({ code, reason, message, retryAfterMs, cause }: ClonedError): TritonError {
+  return new TritonError(code, message, {
+    reason: reason as never,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(cause !== undefined && { cause: Object.assign(new Error(cause.message), { code: cause.code }) }),
+  });
+}
+
+/** Everything that a thread is started with. */
+export interface FrontendThreadData {
+  readonly link: LinkEnd;
+  /** Carries calls in both directions, changes of the service, and wake-ups. */
+  readonly control: MessagePort;
+  /** Words for {@link SIGNAL}. */
+  readonly signals: SharedArrayBuffer;
+  readonly service: ServiceData;
+}
+
+/** Index of the word that counts the messages of the engine that a thread must see before it continues. */
+const SIGNAL = 0;
+
+/** The parts of the service that never change. */
+export interface ServiceData {
+  readonly metadata: ServerMetadata;
+  readonly namespacing: boolean;
+  readonly restrictions: Restrictions;
+  readonly allowedHosts?: AllowedHosts;
+  /** Undefined if every client is accepted. */
+  readonly authentication:
+    | { readonly challenge: string; readonly publicEndpoints: readonly AccessGroup[] }
+    | undefined;
+  /** Whether the server has traces. */
+  readonly traces: boolean;
+  readonly allowsSharedMemory: boolean;
+  /** Counts of the users of regions. */
+  readonly regionUsers: Int32Array;
+  readonly requestMemory: RequestMemoryOptions;
+  /** Rows in which threads count the memory of requests, and the row of this thread. */
+  readonly memoryRows: Float64Array;
+  readonly memoryRow: number;
+  /** `performance.timeOrigin` of the engine, whose clock times all traces. */
+  readonly timeOrigin: number;
+  readonly state: ServiceChange;
+}

@@ -1,0 +1,50 @@
+import { workerData } from "node:worker_threads";
+import type { Frontend, FrontendAddress, ThreadedFrontend } from "../frontend/serve-frontends.js";
+import { Control, type FrontendThreadData } from "./control.js";
+import { SentRequests } from "./mirrored-models.js";
+import { MirroredService } from "./mirrored-service.js";
+import { ThreadLink } from "./thread-link.js";
+
+/*
+ * The program of a frontend thread.
+ */
+
+const data = workerData as FrontendThreadData;
+const frontends = new Map<string, Frontend>();
+const requests = new SentRequests(() => link);
+
+const methods: Readonly<Record<string, (...args: never[]) => unknown>> = {
+  async open(name: string, { module, name: maker, options }: ThreadedFrontend): Promise<FrontendAddress> {
+    const makers = (await import(module)) as Record<string, (options: unknown) => Frontend>;
+    const frontend = makers[maker]!(options);
+    frontends.set(name, frontend);
+    return frontend.start(service);
+  },
+  leave: (name: string) => frontends.get(name)?.leave?.(),
+  settle: (name: string) => frontends.get(name)?.settle?.(),
+  async stop(name: string, drainTimeoutMs: number | undefined): Promise<void> {
+    await frontends.get(name)?.stop(drainTimeoutMs);
+    frontends.delete(name);
+  },
+  end(): void {
+    link.close();
+    control.close(new Error("the thread has ended"));
+  },
+};
+
+const control = new Control(
+  data.control,
+  data.signals,
+  {
+    wake: () => link.wake(),
+    change: (change) => service.take(change),
+    answer: (method, args) => methods[method]!(...(args as never[])),
+  },
+  false,
+);
+const link: ThreadLink = new ThreadLink(data.link, {
+  wakeOther: () => control.wakeOther(),
+  frame: (frame) => requests.frame(frame),
+  drained: () => {},
+});
+const service = new MirroredService(data.service, control, requests);

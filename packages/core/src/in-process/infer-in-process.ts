@@ -1,0 +1,348 @@
+import {
+  errorWithoutStack,
+  type InferOptions,
+  isDecoupled,
+  type Tensor,
+  TritonError,
+  timeoutError,
+} from "@tritonjs/protocol";
+import { namingModel } from "../callback/callback-error.js";
+import type { ModelVersion } from "../model/model-version.js";
+import type { ModelRegistry } from "../model/registry.js";
+import type { RequestTrace } from "../observe/request-trace.js";
+import type { StartUp } from "../repository/model-repository.js";
+import type { InferInit, RequestHandle, ResponseHandler } from "../request/inference-request.js";
+import type { Clock } from "../system/clock.js";
+import {
+  type CallBatchAxis,
+  type InputValues,
+  inCallersWords,
+  type OutputArrays,
+  toArrays,
+  toTensors,
+} from "./in-process-tensors.js";
+
+/**
+ * Runs one inference without a network, through the same request, checks, queue and batcher as over a transport. For a
+ * model that is ready it takes one promise, and keeps nothing but the request and a handler.
+ */
+export function inferInProcess(
+  model: ModelVersion,
+  clock: Clock,
+  values: InputValues,
+  options: NestedOptions,
+  axis: CallBatchAxis,
+): Promise<OutputArrays> {
+  return new Promise((resolve, reject) => {
+    assertUnary(model);
+    const added = axis === "added" && model.config.maxBatchSize > 0;
+    // Done before the first wait, so that later changes of the caller to its arrays have no effect.
+    const inputs = toTensors(model.config, values, added);
+    const onResponse = settling(model, added, resolve, reject);
+    if (model.state === "READY") sendNow(model, clock, inputs, options, onResponse, axis);
+    else sendWhenReady(model, clock, inputs, options, onResponse, axis).catch(reject);
+  });
+}
+
+async function sendWhenReady(
+  model: ModelVersion,
+  clock: Clock,
+  inputs: ReadonlyMap<string, Tensor>,
+  options: NestedOptions,
+  onResponse: ResponseHandler,
+  axis: CallBatchAxis,
+): Promise<void> {
+  await awaitReady(model, clock, options);
+  // Whether an ensemble is decoupled is known only from its members.
+  assertUnary(model);
+  sendNow(model, clock, inputs, options, onResponse, axis);
+}
+
+/** Sends a request, and words the error with which it is refused for its caller. */
+function sendNow(
+  model: ModelVersion,
+  clock: Clock,
+  inputs: ReadonlyMap<string, Tensor>,
+  options: NestedOptions,
+  onResponse: ResponseHandler,
+  axis: CallBatchAxis,
+): void {
+  try {
+    sendInProcess(model, clock, inputs, options, onResponse);
+  } catch (error) {
+    throw inCallersWords(error, model.config, inputs, axis);
+  }
+}
+
+/**
+ * Settles a promise with the answer. It holds no reference to the inputs, so that the memory of a cancelled request is
+ * freed at once.
+ */
+function settling(
+  model: ModelVersion,
+  added: boolean,
+  resolve: (arrays: OutputArrays) => void,
+  reject: (reason: unknown) => void,
+): ResponseHandler {
+  return (outcome) => {
+    if (outcome === undefined)
+      reject(
+        new TritonError("INTERNAL", `model '${model.name}' sent no response`, { reason: "INVALID_OUTPUT" }),
+      );
+    else if (TritonError.is(outcome)) reject(namingModel(outcome));
+    else {
+      try {
+        resolve(toArrays(outcome, added, model.config));
+      } catch (error) {
+        reject(error);
+      }
+    }
+  };
+}
+
+function assertUnary({ name, config }: ModelVersion): void {
+  if (!isDecoupled(config)) return;
+  throw new TritonError(
+    "UNSUPPORTED",
+    `model '${name}' is decoupled, so infer() cannot return its one response: use stream()`,
+    { reason: "DECOUPLED_MODEL" },
+  );
+}
+
+/** The parts of the server that an inference by name uses. */
+interface NamedInference {
+  readonly registry: ModelRegistry;
+  readonly startUp: Pick<StartUp, "underWay" | "over">;
+  readonly service: { readonly stopping: boolean };
+  readonly models: { readonly clock: Clock };
+}
+
+/**
+ * Infers with a model by name. While no version of it is in service, waits for those that load, and for a model that the
+ * repository is about to load. A reload delays no request: the old version answers.
+ */
+export async function inferByName(
+  { registry, startUp, service, models }: NamedInference,
+  modelName: string,
+  inputs: InputValues,
+  { modelVersion, ...options }: InferOptions & { readonly modelVersion?: number },
+): Promise<OutputArrays> {
+  let values = inputs;
+  if (service.stopping)
+    throw new TritonError("UNAVAILABLE", "Server not ready", { reason: "SERVER_NOT_READY" });
+  const isServed = registry
+    .versions(modelName)
+    .some(({ state, version }) => state === "READY" && (modelVersion ?? version) === version);
+  if (!isServed && (startUp.underWay || registry.isLoading(modelName))) {
+    // The caller may change its arrays during the wait.
+    values = structuredClone(inputs);
+    if (registry.versions(modelName).length === 0) await startUp.over;
+    await registry.loading(modelName);
+  }
+  const model = registry.find(modelName, modelVersion === undefined ? "" : String(modelVersion));
+  return inferInProcess(model, models.clock, values, options, "given");
+}
+
+/** Turns a number into a correlation id: an unsigned 64-bit integer. */
+function toId(id: number): bigint {
+  if (Number.isSafeInteger(id) && id >= 0) return BigInt(id);
+  throw new TritonError(
+    "INVALID_ARG",
+    `sequence.id: expected an integer of at least 0 or a string, got ${id}`,
+    {
+      reason: "INVALID_SEQUENCE",
+    },
+  );
+}
+
+/** Options of a call that another request has caused. */
+export interface NestedOptions extends InferOptions {
+  /** Time limit of the causing request, in milliseconds on the clock. */
+  readonly deadline?: number | undefined;
+  /** Models that already execute the causing request, outermost first. */
+  readonly callers?: readonly string[];
+  /** Trace of the causing request. */
+  readonly parentTrace?: RequestTrace | undefined;
+  /** Outputs to return. @default all outputs */
+  readonly requestedOutputs?: readonly string[] | undefined;
+}
+
+/**
+ * Queues a request of this process and connects it to its abort signal. Throws the error with which the request is
+ * refused.
+ */
+export function sendInProcess(
+  model: ModelVersion,
+  clock: Clock,
+  inputs: ReadonlyMap<string, Tensor>,
+  options: NestedOptions,
+  onResponse: ResponseHandler,
+): RequestHandle {
+  const { signal, timeoutMs, sequence } = options;
+  if (options.parameters !== undefined) checkParameters(model.name, options.parameters);
+  if (signal?.aborted) throw cancelledError(signal);
+  const deadline = isLimited(timeoutMs)
+    ? earlier(options.deadline, timeoutMs, clock.now())
+    : options.deadline;
+  const correlationId = typeof sequence?.id === "number" ? toId(sequence.id) : sequence?.id;
+  // A nested call is traced only if the request that caused it is.
+  const sampled = options.callers === undefined ? model.tracing?.sample(model.name) : undefined;
+  let unfollow: (() => void) | undefined;
+  const init: InferInit = {
+    id: options.id,
+    inputs,
+    requestedOutputs: options.requestedOutputs,
+    parameters: options.parameters,
+    priority: options.priority,
+    queueTimeoutMicroseconds: options.queueTimeoutMicroseconds,
+    deadline,
+    callers: options.callers,
+    correlationId,
+    sequenceStart: sequence?.start,
+    sequenceEnd: sequence?.end,
+    trace: sampled ?? options.parentTrace?.child(model.name),
+  };
+  const settling: ResponseHandler =
+    signal === undefined && sampled === undefined
+      ? onResponse
+      : (outcome, final, request) => {
+          if (final) {
+            unfollow?.();
+            sampled?.release();
+          }
+          onResponse(outcome, final, request);
+        };
+  let request: RequestHandle;
+  try {
+    request = model.send(init, settling);
+  } catch (error) {
+    sampled?.release();
+    throw error;
+  }
+  if (signal !== undefined && !request.settled) {
+    const cancel = () => request.cancel(cancelledError(signal));
+    // An inline callback has run by now, and may have aborted the signal itself.
+    if (signal.aborted) cancel();
+    else unfollow = followSignal(signal, cancel);
+  }
+  return request;
+}
+
+function earlier(deadline: number | undefined, timeoutMs: number, now: number): number {
+  return Math.min(deadline ?? Number.POSITIVE_INFINITY, now + timeoutMs);
+}
+
+/** Checks parameters at run time, for callers without TypeScript: not every value can be sent to a worker. */
+function checkParameters(model: string, parameters: NonNullable<InferOptions["parameters"]>): void {
+  if (typeof parameters !== "object" || parameters === null) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `parameters of a request to model '${model}': expected an object, got ${String(parameters)}`,
+      { reason: "INVALID_PARAMETER" },
+    );
+  }
+  for (const [name, value] of Object.entries(parameters)) {
+    if (!["string", "number", "bigint", "boolean"].includes(typeof value)) {
+      throw new TritonError(
+        "INVALID_ARG",
+        `parameter '${name}' of a request to model '${model}': expected a string, number, bigint or boolean, ` +
+          `got ${value === null ? "null" : typeof value}`,
+        { reason: "INVALID_PARAMETER" },
+      );
+    }
+  }
+}
+
+/** The callbacks of one signal, behind the only listener that the library adds to it. */
+interface Followers {
+  readonly calls: Set<() => void>;
+  readonly listener: () => void;
+}
+
+const followersOf = new WeakMap<AbortSignal, Followers>();
+
+/**
+ * Calls `call` once when the signal aborts, unless the returned function has removed it before. Many requests may share
+ * a signal. Separate listeners would make adding each one as expensive as the number of those before it.
+ */
+export function followSignal(signal: AbortSignal, call: () => void): () => void {
+  let followers = followersOf.get(signal);
+  if (followers === undefined) {
+    const calls = new Set<() => void>();
+    const listener = () => {
+      for (const one of calls) one();
+    };
+    followers = { calls, listener };
+    followersOf.set(signal, followers);
+    signal.addEventListener("abort", listener, { once: true });
+  }
+  const { calls, listener } = followers;
+  calls.add(call);
+  return () => {
+    calls.delete(call);
+    if (calls.size > 0 || followersOf.get(signal)?.calls !== calls) return;
+    followersOf.delete(signal);
+    signal.removeEventListener("abort", listener);
+  };
+}
+
+/** Makes the error of a request that its caller has cancelled: an `AbortError` with the abort reason as its cause. */
+function cancelledError(signal: AbortSignal): TritonError {
+  return errorWithoutStack("CANCELLED", "the request was cancelled", {
+    name: "AbortError",
+    cause: signal.reason,
+  });
+}
+
+/**
+ * Waits until a loading model is ready, or the caller cancels.
+ *
+ * @throws TritonError UNAVAILABLE for a model that is not served or takes too long, CANCELLED when `signal` aborts.
+ */
+export async function awaitReady(
+  model: ModelVersion,
+  clock: Clock,
+  { signal, timeoutMs }: InferOptions,
+): Promise<void> {
+  if (model.state === "LOADING") await untilGivenUp(model.ready, clock, signal, timeoutMs);
+  if (model.state === "UNAVAILABLE") {
+    throw new TritonError(
+      "UNAVAILABLE",
+      `model '${model.name}' version ${model.version} is not ready: ${model.reason || model.state.toLowerCase()}`,
+      { reason: "MODEL_NOT_READY" },
+    );
+  }
+}
+
+/**
+ * True for a finite time limit.
+ *
+ * @throws TritonError INVALID_ARG for a value that is not a number, from callers without TypeScript
+ */
+function isLimited(timeoutMs: number | undefined): timeoutMs is number {
+  if (timeoutMs === undefined) return false;
+  if (typeof timeoutMs === "number" && !Number.isNaN(timeoutMs)) return timeoutMs < Number.POSITIVE_INFINITY;
+  const got = typeof timeoutMs === "number" ? "NaN" : timeoutMs === null ? "null" : typeof timeoutMs;
+  throw new TritonError("INVALID_ARG", `timeoutMs: expected a number of milliseconds, got ${got}`, {
+    reason: "INVALID_OPTION",
+  });
+}
+
+function untilGivenUp(
+  ready: Promise<void>,
+  clock: Clock,
+  signal: AbortSignal | undefined,
+  timeoutMs: number | undefined,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const expire = () => reject(timeoutError());
+    const timer = isLimited(timeoutMs) ? clock.setTimer(timeoutMs, expire) : undefined;
+    const abort = () => reject(cancelledError(signal!));
+    if (signal?.aborted) abort();
+    signal?.addEventListener("abort", abort, { once: true });
+    void ready.then(resolve, reject).finally(() => {
+      timer?.cancel();
+      signal?.removeEventListener("abort", abort);
+    });
+  });
+}

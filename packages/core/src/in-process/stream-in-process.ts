@@ -1,0 +1,191 @@
+import { isDecoupled, type Tensor, TritonError } from "@tritonjs/protocol";
+import { namingModel } from "../callback/callback-error.js";
+import type {
+  CallInputs,
+  CallModels,
+  CallOrigin,
+  ContextCallOptions,
+  TensorAnswer,
+  TensorCallOptions,
+} from "../callback/infer-func.js";
+import type { ModelVersion } from "../model/model-version.js";
+import type { ModelRegistry } from "../model/registry.js";
+import type { RequestHandle } from "../request/inference-request.js";
+import type { Clock } from "../system/clock.js";
+import {
+  type InputValues,
+  inCallersWords,
+  type OutputArrays,
+  toArrays,
+  toTensors,
+} from "./in-process-tensors.js";
+import { awaitReady, inferInProcess, type NestedOptions, sendInProcess } from "./infer-in-process.js";
+
+/**
+ * Streams the responses to one request. Back-pressure holds: a decoupled model makes no more responses than the reader
+ * takes. Leaving the loop early, or an error, cancels the request.
+ *
+ * @throws TritonError INVALID_ARG at once for inputs that cannot become tensors of the model.
+ */
+export function streamInProcess(
+  model: ModelVersion,
+  clock: Clock,
+  values: InputValues,
+  options: NestedOptions,
+): AsyncGenerator<OutputArrays, void, void> {
+  // Done before the first wait, so that later changes of the caller to its arrays have no effect.
+  return responses(model, clock, toTensors(model.config, values, false), options);
+}
+
+async function* responses(
+  model: ModelVersion,
+  clock: Clock,
+  inputs: ReadonlyMap<string, Tensor>,
+  options: NestedOptions,
+): AsyncGenerator<OutputArrays, void, void> {
+  if (model.state !== "READY") await awaitReady(model, clock, options);
+  const answers = openReader(model, clock, inputs, options);
+  try {
+    for (;;) {
+      const { outcome, final } = await answers.next();
+      if (TritonError.is(outcome)) throw namingModel(outcome);
+      if (outcome !== undefined) yield toArrays(outcome, false, model.config);
+      if (final) return;
+    }
+  } finally {
+    answers.leave();
+  }
+}
+
+function openReader(
+  model: ModelVersion,
+  clock: Clock,
+  inputs: ReadonlyMap<string, Tensor>,
+  options: NestedOptions,
+): AnswerReader {
+  try {
+    return new AnswerReader(model, clock, inputs, options);
+  } catch (error) {
+    throw inCallersWords(error, model.config, inputs, "given");
+  }
+}
+
+/**
+ * Streams the answers to one request, with tensors as they are. Back-pressure holds: a decoupled model makes no more
+ * answers than the reader takes. Leaving the loop early cancels the request.
+ *
+ * @throws TritonError UNAVAILABLE for a model that is not ready, UNSUPPORTED for a decoupled one where that is not
+ * allowed, and errors with which the request is refused.
+ */
+async function* streamTensors(
+  model: ModelVersion,
+  clock: Clock,
+  inputs: ReadonlyMap<string, Tensor>,
+  options: NestedOptions & Pick<TensorCallOptions, "decoupled" | "stopSignal">,
+): AsyncGenerator<TensorAnswer, void, void> {
+  const { name, config } = model;
+  if (model.state !== "READY")
+    throw new TritonError("UNAVAILABLE", `model '${name}' is not ready`, { reason: "MODEL_NOT_READY" });
+  if (options.decoupled === false && isDecoupled(config)) {
+    throw new TritonError(
+      "UNSUPPORTED",
+      `model '${name}' is decoupled, so it has no single response: use a streaming call`,
+      {
+        reason: "DECOUPLED_MODEL",
+      },
+    );
+  }
+  const answers = new AnswerReader(model, clock, inputs, options);
+  const { stopSignal } = options;
+  stopSignal?.addEventListener("abort", () => answers.askToStop(), { once: true });
+  if (stopSignal?.aborted) answers.askToStop();
+  try {
+    for (;;) {
+      const answer = await answers.next();
+      yield answer;
+      if (answer.final) return;
+    }
+  } finally {
+    answers.leave();
+  }
+}
+
+/** Reads the answers to one request, one at a time. The model is paused until the next answer is read. */
+class AnswerReader {
+  readonly #waiting: TensorAnswer[] = [];
+  readonly #request: RequestHandle;
+  #wake = () => {};
+
+  /** Sends the request. Throws the error with which it is refused. */
+  constructor(
+    model: ModelVersion,
+    clock: Clock,
+    inputs: ReadonlyMap<string, Tensor>,
+    options: NestedOptions,
+  ) {
+    let sent: RequestHandle | undefined;
+    this.#request = sendInProcess(model, clock, inputs, options, (outcome, final) => {
+      this.#waiting.push({ outcome, final });
+      sent?.pause();
+      this.#wake();
+    });
+    sent = this.#request;
+    // A callback may have answered before it returned control to the event loop.
+    if (this.#waiting.length > 0) sent.pause();
+  }
+
+  /** Reads the next answer. Must not be called after the last one, because no other follows. */
+  async next(): Promise<TensorAnswer> {
+    for (;;) {
+      const next = this.#waiting.shift();
+      if (next !== undefined) return next;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+        this.#request.resume();
+      });
+    }
+  }
+
+  /** Asks the model to stop if it supports that. Otherwise cancels the request. */
+  askToStop(): void {
+    if (!this.#request.askToStop()) this.#request.cancel();
+  }
+
+  /** Cancels the request, because its reader has left. */
+  leave(): void {
+    this.#request.cancel();
+  }
+}
+
+/**
+ * Lets callbacks call the models of a registry. A call gets the remaining time of its caller, and is cancelled with it.
+ */
+export function callModels(registry: ModelRegistry, clock: Clock): CallModels {
+  const find = (name: string, { modelVersion }: ContextCallOptions) =>
+    registry.find(name, modelVersion === undefined ? "" : String(modelVersion));
+  return (origin) => ({
+    async infer<R>(name: string, inputs: CallInputs, options: ContextCallOptions = {}) {
+      const outputs = inferInProcess(find(name, options), clock, inputs, nested(origin, options), "given");
+      return outputs as Promise<unknown> as Promise<R>;
+    },
+    async *stream<R>(name: string, inputs: CallInputs, options: ContextCallOptions = {}) {
+      yield* streamInProcess(
+        find(name, options),
+        clock,
+        inputs,
+        nested(origin, options),
+      ) as AsyncGenerator<unknown> as AsyncGenerator<R, void, void>;
+    },
+    async *callWithTensors(name, inputs, options) {
+      yield* streamTensors(find(name, options), clock, inputs, { ...options, ...nested(origin, options) });
+    },
+  });
+}
+
+function nested(
+  { signal, deadline, callers, trace }: CallOrigin,
+  options: ContextCallOptions,
+): NestedOptions {
+  const both = options.signal === undefined ? signal : AbortSignal.any([signal, options.signal]);
+  return { ...options, signal: both, deadline, callers, parentTrace: trace };
+}

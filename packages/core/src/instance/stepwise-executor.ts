@@ -1,0 +1,325 @@
+import { setImmediate } from "node:timers/promises";
+import { type Shape, TritonError } from "@tritonjs/protocol";
+import type { Tensors } from "../batch/batch-tensors.js";
+import { type AnyStepwiseModel, type InstanceInfo, isDone } from "../callback/infer-func.js";
+import { divideParameters } from "../request/inference-response.js";
+import { OutputChecker } from "../request/output-checker.js";
+import type {
+  CallbackExecution,
+  ExecutableRequest,
+  Execution,
+  ExecutionResult,
+  ExecutionWatcher,
+  Executor,
+} from "./backend.js";
+import { contextOf, toCallbackArrays } from "./callback-context.js";
+
+/**
+ * Lets requests join those that an instance already runs. It takes as many batches at a time as the model's batch has
+ * rows, and passes them on one by one. A batch is done when all its requests are over.
+ *
+ * The inner executor runs the loop, on this thread or elsewhere: its `execute` returns as soon as the loop has the
+ * requests.
+ */
+export class StepwiseExecutor implements Executor {
+  /** Called when the capacity has grown. */
+  onRoom: Executor["onRoom"];
+  readonly #inner: Executor;
+  readonly #capacity: () => number;
+  #handingOver: Promise<unknown> = Promise.resolve();
+
+  /** @param capacity number of requests at a time, which may change */
+  constructor(inner: Executor, capacity: () => number) {
+    this.#inner = inner;
+    this.#capacity = capacity;
+  }
+
+  get capacity(): number {
+    return this.#capacity();
+  }
+
+  get restarts(): Executor["restarts"] {
+    return this.#inner.restarts;
+  }
+
+  get isolation(): Executor["isolation"] {
+    return this.#inner.isolation;
+  }
+
+  get memoryBytes(): number | undefined {
+    return this.#inner.memoryBytes;
+  }
+
+  get details(): Executor["details"] {
+    return this.#inner.details;
+  }
+
+  get mustFinish(): boolean {
+    return this.#inner.mustFinish;
+  }
+
+  set onHealth(listener: Executor["onHealth"]) {
+    this.#inner.onHealth = listener;
+  }
+
+  start(): Promise<void> {
+    return this.#inner.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#inner.stop();
+  }
+
+  async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
+    const watched = new WatchedExecution(execution);
+    const handedOver = this.#handingOver.then(() => this.#inner.execute(watched));
+    this.#handingOver = handedOver.catch(() => {});
+    await handedOver;
+    await watched.over();
+    return undefined;
+  }
+}
+
+/** An execution that reports when all of its requests are over. */
+class WatchedExecution implements Execution {
+  readonly requests: readonly ExecutableRequest[];
+  readonly decoupled = true;
+  #tell: (() => void) | undefined;
+  /** Watcher of the inner executor. */
+  #watcher: ExecutionWatcher | undefined;
+
+  constructor(private readonly execution: Execution) {
+    this.requests = execution.requests;
+    execution.watch({
+      givenUp: (index) => {
+        this.#watcher?.givenUp(index);
+        this.#tell?.();
+      },
+    });
+  }
+
+  /** Resolves when no request is open any more. Must be called only once. */
+  over(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#tell = () => {
+        if (this.requests.every((_, i) => !this.isOpen(i))) resolve();
+      };
+      this.#tell();
+    });
+  }
+
+  watch(watcher: ExecutionWatcher): void {
+    this.#watcher = watcher;
+  }
+
+  get signal(): AbortSignal {
+    return this.execution.signal;
+  }
+
+  get clock(): Execution["clock"] {
+    return this.execution.clock;
+  }
+
+  get models(): Execution["models"] {
+    return this.execution.models;
+  }
+
+  inputsReady(): void {
+    this.execution.inputsReady();
+  }
+
+  outputsReady(): void {
+    this.execution.outputsReady();
+  }
+
+  isOpen(index: number): boolean {
+    return this.execution.isOpen(index);
+  }
+
+  writable(index: number): Promise<void> | undefined {
+    return this.execution.writable(index);
+  }
+
+  send(index: number, outputs: Tensors, final?: boolean): void {
+    this.execution.send(index, outputs, final);
+    this.#tell?.();
+  }
+
+  sendError(index: number, error: TritonError, final?: boolean): void {
+    this.execution.sendError(index, error, final);
+    this.#tell?.();
+  }
+
+  finish(index: number): void {
+    this.execution.finish(index);
+    this.#tell?.();
+  }
+
+  reschedule(index: number): void {
+    this.execution.reschedule(index);
+    this.#tell?.();
+  }
+}
+
+/** A request in the loop. */
+interface Active {
+  readonly execution: CallbackExecution;
+  readonly index: number;
+  readonly state: unknown;
+  /** True while its client has to catch up. */
+  blocked: boolean;
+}
+
+/**
+ * The loop of continuous batching: one step after the other for all active requests.
+ *
+ * ```
+ * add --start--> active --step--> active --step--> ... done, failed or given up: leaves
+ *                   ^ new requests                       blocked: left out until its client has caught up
+ * ```
+ *
+ * The event loop has its turn between two steps, in which requests arrive and clients leave. While no request is
+ * active, or all are blocked, the loop pauses.
+ */
+export class StepLoop {
+  readonly #active = new Set<Active>();
+  /** Checks the outputs of one request, which have no batch axis yet. */
+  readonly #checker: OutputChecker;
+  #running = false;
+
+  constructor(
+    private readonly model: AnyStepwiseModel,
+    private readonly info: InstanceInfo,
+  ) {
+    this.#checker = new OutputChecker({ ...info.modelConfig, maxBatchSize: 0 });
+  }
+
+  /** Adds the requests of an execution, which are answered through it. */
+  add(execution: CallbackExecution): void {
+    for (let i = 0; i < execution.requests.length; i++) void this.#start(execution, i);
+  }
+
+  async #start(execution: CallbackExecution, index: number): Promise<void> {
+    const { model, info } = this;
+    const request = execution.requests[index]!;
+    let state: unknown;
+    try {
+      if (request.rows > 1) {
+        throw new TritonError(
+          "INVALID_ARG",
+          `inference request to model '${info.modelName}': expected one row, because requests of this model run step by step`,
+          { reason: "BATCH_TOO_LARGE" },
+        );
+      }
+      const inputs = toCallbackArrays(
+        reshaped(request.inputs, (shape) => shape.slice(request.batchSize > 0 ? 1 : 0)),
+        info.modelName,
+      );
+      execution.inputsReady();
+      state = await request.runInContext(() => model.start(inputs, contextOf(info, execution)));
+    } catch (error) {
+      execution.sendError(index, TritonError.from(error), true);
+      return;
+    }
+    this.#active.add({ execution, index, state, blocked: false });
+    this.#wake();
+  }
+
+  #wake(): void {
+    if (this.#running) return;
+    this.#running = true;
+    void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    for (;;) {
+      await setImmediate();
+      for (const one of this.#active) if (!one.execution.isOpen(one.index)) this.#leave(one);
+      const ready = [...this.#active].filter(({ blocked }) => !blocked);
+      if (ready.length === 0) break;
+      await this.#step(ready);
+    }
+    this.#running = false;
+  }
+
+  async #step(ready: readonly Active[]): Promise<void> {
+    let results: readonly unknown[];
+    try {
+      results = await this.model.step(
+        ready.map(({ state }) => state),
+        this.info,
+      );
+      this.#checkCount(results, ready.length);
+    } catch (thrown) {
+      const error = TritonError.from(thrown);
+      for (const one of ready) this.#fail(one, error);
+      return;
+    }
+    for (const [i, one] of ready.entries()) this.#deliver(one, results[i]);
+  }
+
+  #checkCount(results: unknown, count: number): void {
+    if (Array.isArray(results) && results.length === count) return;
+    const got = Array.isArray(results) ? `${results.length} results` : typeof results;
+    throw new TritonError(
+      "INTERNAL",
+      `step of model '${this.info.modelName}': expected a list of ${count} results, one for each request, ` +
+        `got ${got}`,
+      { reason: "INVALID_OUTPUT" },
+    );
+  }
+
+  #deliver(one: Active, result: unknown): void {
+    const { execution, index } = one;
+    if (!execution.isOpen(index)) {
+      this.#leave(one);
+      return;
+    }
+    try {
+      if (result instanceof Error) throw result;
+      const ends = isDone(result);
+      const outputs = ends ? result.outputs : result;
+      if (outputs !== undefined) this.#send(one, outputs, ends);
+      else if (ends) execution.finish(index);
+      if (ends) this.#leave(one);
+    } catch (error) {
+      this.#fail(one, TritonError.from(error));
+    }
+  }
+
+  #send(one: Active, outputs: unknown, final: boolean): void {
+    const { execution, index } = one;
+    const { batchSize, requestedOutputs } = execution.requests[index]!;
+    const tensors = this.#checker.fromCallback(outputs, undefined, requestedOutputs);
+    if (final) execution.outputsReady();
+    execution.send(index, batchSize > 0 ? reshaped(tensors, (shape) => [1, ...shape]) : tensors, final);
+    const caughtUp = final ? undefined : execution.writable(index);
+    if (caughtUp === undefined) return;
+    one.blocked = true;
+    void caughtUp.then(() => {
+      one.blocked = false;
+      this.#wake();
+    });
+  }
+
+  #fail(one: Active, error: TritonError): void {
+    one.execution.sendError(one.index, error, true);
+    this.#leave(one);
+  }
+
+  #leave(one: Active): void {
+    if (!this.#active.delete(one)) return;
+    try {
+      this.model.end?.(one.state);
+    } catch (error) {
+      process.emitWarning(error instanceof Error ? error : String(error));
+    }
+  }
+}
+
+function reshaped(tensors: Tensors, change: (shape: Shape) => Shape): Tensors {
+  const changed = new Map(
+    [...tensors].map(([name, tensor]) => [name, tensor.reshaped(change(tensor.shape))]),
+  );
+  return divideParameters(tensors, [changed])[0]!;
+}

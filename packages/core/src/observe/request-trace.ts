@@ -1,0 +1,104 @@
+import type { Parameters, Tensor, TritonError } from "@tritonjs/protocol";
+import type { ExecutionTimes } from "./durations.js";
+import type { CutReason } from "./statistics.js";
+
+/** The parts of a request that its trace records. */
+export interface TracedRequest {
+  readonly id: string;
+  readonly inputs: ReadonlyMap<string, Tensor>;
+  /** Rows that count towards a batch. @default 1 */
+  readonly rows?: number;
+  readonly priority?: number;
+  readonly queueTimeoutMicroseconds?: number;
+  readonly correlationId?: bigint | string | undefined;
+  readonly sequenceStart?: boolean;
+  readonly sequenceEnd?: boolean;
+  readonly parameters?: Parameters;
+}
+
+/** The batch in which a request runs. */
+export interface TracedBatch {
+  /** Rows of the batch. */
+  readonly batchSize: number;
+  readonly requestCount: number;
+  /** Why the batch was cut, if a batcher made it. */
+  readonly cut: CutReason | undefined;
+  /** Name of the instance that took the batch. */
+  readonly instance: string;
+}
+
+/**
+ * The trace of one request: recorded for a file, or the spans of a tracer. Times are milliseconds on the clock of the
+ * server.
+ *
+ * ```
+ * mark() by the frontend --> begin() --> batch() --> compute() --> outputs() --> end() --> mark() --> release()
+ * ```
+ */
+export interface RequestTrace {
+  /** Trace of several services to which the request belongs, 32 hexadecimal digits. Files have none. */
+  readonly traceId: string | undefined;
+  /** Header `traceparent` for services that work on behalf of the request. Files have none. */
+  readonly traceparent: string | undefined;
+  /** False if nothing of the trace is exported, so that no other place should refer to it. */
+  readonly sampled: boolean;
+  /** Makes the trace of a request to a model that this one causes. */
+  child(modelName: string): RequestTrace;
+  /** Calls `fn` in the asynchronous context of the request's span. */
+  within<T>(fn: () => T): T;
+  /** Records an event. */
+  mark(name: string, atMs: number): void;
+  /** Records that a model has accepted the request, which is in the queue from now on. */
+  begin(modelName: string, modelVersion: number, request: TracedRequest, atMs: number): void;
+  /** Records that an instance has taken the request. */
+  batch(batch: TracedBatch): void;
+  /** Records the times of the execution that answered the request. */
+  compute(times: ExecutionTimes): void;
+  /** Records a response. */
+  outputs(tensors: ReadonlyMap<string, Tensor>): void;
+  /** Records the end of the request, or that the model refused it. The first call counts. */
+  end(atMs: number, error?: TritonError): void;
+  /**
+   * Releases the trace for its sampler, which adds nothing more. Must be called once.
+   *
+   * @param status with which the frontend has answered: the number of HTTP, or the name of gRPC; undefined if the request
+   * has no status of its own, such as one of a stream
+   */
+  release(status?: number | string): void;
+}
+
+/** How a request came. */
+export interface RequestArrival {
+  readonly protocol: "http" | "grpc";
+  /** When it began to arrive, in milliseconds on the clock of the server. */
+  readonly startMs: number;
+  /** Reads a header of the request, or gRPC metadata; undefined for a missing one. */
+  header(name: string): string | undefined;
+  /** Makes attributes of a server's span, by OpenTelemetry's semantic conventions: `http.*`, `url.*` or `rpc.*`. */
+  attributes?(): Readonly<Record<string, string | number | undefined>>;
+}
+
+/** What a tracer is told of a request that is about to be sent to a model. */
+export interface RequestOrigin {
+  readonly modelName: string;
+  /** True if the rate and the count of the trace settings select the request. */
+  readonly selected: boolean;
+  /** Undefined for a request of this process. */
+  readonly arrival: RequestArrival | undefined;
+  /** Present time on the clock of the server, in milliseconds. */
+  readonly now: () => number;
+  /** Wall time minus the time on the clock of the server, in milliseconds. */
+  readonly wallOffsetMs: number;
+}
+
+/** Makes spans of requests. `openTelemetry()` of `@tritonjs/core/opentelemetry` returns one. */
+export interface RequestTracer {
+  /**
+   * Starts the trace of a request. It is called in the asynchronous context of the code that sent the request.
+   *
+   * @returns undefined for a request that is not traced
+   */
+  start(origin: RequestOrigin): RequestTrace | undefined;
+  /** Called when the server closes, after the last request. Resolves when all spans are sent. */
+  close?(): Promise<void>;
+}

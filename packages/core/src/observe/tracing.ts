@@ -1,0 +1,438 @@
+import { appendFile, writeFile } from "node:fs/promises";
+import { statusText, TritonError } from "@tritonjs/protocol";
+import type { Clock } from "../system/clock.js";
+import type { Log } from "./log.js";
+import { RecordedTrace, TensorActivity, Trace, type TraceCollector } from "./recorded-trace.js";
+import type { RequestArrival, RequestTrace, RequestTracer } from "./request-trace.js";
+import {
+  CHANGEABLE_TRACE_SETTINGS,
+  type ChangeableTraceSetting,
+  resolveTraceOptions,
+  type TraceChanges,
+  type TraceLevel,
+  type TraceOptions,
+  type TraceSettings,
+  whyInvalid,
+} from "./trace-settings.js";
+
+const NOTHING: ReadonlySet<ChangeableTraceSetting> = new Set();
+
+/**
+ * The traces of a server: decides which requests are traced, with which settings, and where the traces go. A model has
+ * the settings of the server, except for its own ones.
+ *
+ * @example
+ * ```ts
+ * triton.service.tracing?.update("resnet", { levels: ["TIMESTAMPS"], rate: 100 });
+ * ```
+ */
+export class Tracing {
+  readonly #clock: Clock;
+  readonly #files: TraceFiles;
+  readonly #tracer: RequestTracer | undefined;
+  readonly #owner: TraceSettingOwner;
+  /** The settings with which the server was started. */
+  readonly #initial: TraceSettings;
+  /** Called when the settings have changed. */
+  onUpdate: (() => void) | undefined;
+  #server: TraceSetting;
+  readonly #models = new Map<string, TraceSetting>();
+  /** Replaced settings that still have traces in progress. */
+  readonly #replaced = new Set<TraceSetting>();
+  #lastId = 0;
+
+  /**
+   * @param tracer makes the spans of mode "opentelemetry"
+   * @throws TritonError INVALID_ARG that lists every problem of the options, or names the missing tracer.
+   */
+  constructor(options: TraceOptions, clock: Clock, log: Log, tracer?: RequestTracer) {
+    this.#initial = resolveTraceOptions(options, tracer !== undefined);
+    this.#clock = clock;
+    this.#files = new TraceFiles(this.#initial.file, log);
+    this.#tracer = this.#initial.mode === "opentelemetry" ? tracer : undefined;
+    this.#owner = {
+      files: this.#files,
+      nextId: () => ++this.#lastId,
+      forget: (setting) => this.#replaced.delete(setting),
+    };
+    this.#server = new TraceSetting(this.#initial, NOTHING, this.#owner);
+    const { invalidReason, levels } = this.#server;
+    if (levels.includes("TENSORS") && this.#tracer !== undefined) {
+      log.warning("trace level TENSORS has no effect in trace mode opentelemetry: use mode triton");
+    }
+    // With a rate of 0, traces that clients began are still continued.
+    if (levels.length > 0 && invalidReason !== "" && this.#tracer === undefined)
+      log.warning(`tracing is off: ${invalidReason}`);
+  }
+
+  /** The settings for requests to a model, or those of the server for an empty name. */
+  settings(modelName = ""): TraceSettings {
+    return this.#settingOf(modelName).settings;
+  }
+
+  /**
+   * Changes settings of a model, or of the server for an empty name. Models follow the server in settings that they do
+   * not have themselves. Finished traces are written.
+   *
+   * @throws TritonError INVALID_ARG for settings with which nothing could be recorded, unless tracing is off.
+   */
+  update(modelName: string, changes: TraceChanges): void {
+    this.#update(modelName, changes);
+    if (modelName === "") for (const name of [...this.#models.keys()]) this.#update(name, {});
+    this.onUpdate?.();
+  }
+
+  /** True if requests of some model may be traced. */
+  get active(): boolean {
+    return [this.#server, ...this.#models.values()].some(({ levels }) => levels.length > 0);
+  }
+
+  /**
+   * Samples a request that is about to be sent to a model. Returns its trace, or undefined if it is not traced. The
+   * caller must release the trace.
+   *
+   * @param arrival how the request came; undefined for a request of this process
+   */
+  sample(modelName: string, arrival?: RequestArrival): RequestTrace | undefined {
+    const setting = this.#settingOf(modelName);
+    if (this.#tracer === undefined) {
+      const trace = setting.sample();
+      return trace && new RecordedTrace(trace);
+    }
+    if (setting.levels.length === 0) return undefined;
+    const now = () => this.now();
+    const wallOffsetMs = this.#clock.wallNow() - now();
+    return this.#tracer.start({ modelName, selected: setting.selects(), arrival, now, wallOffsetMs });
+  }
+
+  /** Milliseconds on the clock that times traces. */
+  now(): number {
+    return this.#clock.now();
+  }
+
+  /** Writes all finished traces. Resolves when they are written. */
+  async close(): Promise<void> {
+    for (const setting of [this.#server, ...this.#models.values(), ...this.#replaced]) setting.save();
+    await Promise.all([this.#files.close(), this.#tracer?.close?.()]);
+  }
+
+  #settingOf(modelName: string): TraceSetting {
+    return this.#models.get(modelName) ?? this.#server;
+  }
+
+  #update(modelName: string, changes: TraceChanges): void {
+    const isServer = modelName === "";
+    const current = isServer ? this.#server : this.#models.get(modelName);
+    const above = isServer ? this.#initial : this.#server.settings;
+    const specified = new Set(
+      CHANGEABLE_TRACE_SETTINGS.filter(
+        (name) => changes[name] !== null && (changes[name] !== undefined || current?.specified.has(name)),
+      ),
+    );
+    if (!isServer && specified.size === 0) {
+      this.#models.delete(modelName);
+      this.#retire(current);
+      return;
+    }
+    const own = Object.fromEntries(
+      [...specified].map((name) => [name, changes[name] ?? current?.settings[name]]),
+    );
+    const next = new TraceSetting({ ...above, ...own }, specified, this.#owner);
+    if (!next.valid && next.levels.length > 0) {
+      throw new TritonError("INVALID_ARG", `Attempting to set invalid trace setting :${next.invalidReason}`, {
+        reason: "INVALID_SETTING",
+      });
+    }
+    if (isServer) this.#server = next;
+    else this.#models.set(modelName, next);
+    this.#retire(current);
+  }
+
+  #retire(setting: TraceSetting | undefined): void {
+    if (setting === undefined) return;
+    this.#replaced.add(setting);
+    setting.replace();
+  }
+}
+
+/** Number of bytes of finished traces that are collected before they are written. */
+const WRITE_AT_BYTES = 1024 * 1024;
+const WRITE_AT_TRACES = 1024;
+
+/** Parts that all trace settings of a server share. */
+interface TraceSettingOwner {
+  readonly files: TraceFiles;
+  nextId(): number;
+  /** Called when a replaced setting has written its last trace. */
+  forget(setting: TraceSetting): void;
+}
+
+/**
+ * One trace setting: decides which requests are traced, and passes their traces to the file. It is replaced instead of
+ * changed, so that a trace ends with the setting with which it began.
+ */
+class TraceSetting implements TraceCollector {
+  readonly levels: readonly TraceLevel[];
+  /** Why nothing is recorded; empty if recording works. */
+  readonly invalidReason: string;
+  /** Number of traces that remain to be recorded; -1 for no limit. */
+  #count: number;
+  #seen = 0;
+  /** Traces that used up the count. The next counter has all finished traces. */
+  #counted = 0;
+  #collected = 0;
+  /** Traces that are not finished. */
+  #open = 0;
+  #replaced = false;
+  #waiting: Trace[] = [];
+  #waitingBytes = 0;
+  /** Traces since the last file was complete. */
+  #inFile = 0;
+  /** The file that is being written. */
+  #output: TraceOutput | undefined;
+
+  /**
+   * @param specified names of the values that are set here instead of inherited; a model inherits from the server, and
+   * the server from its start options
+   */
+  constructor(
+    private readonly values: TraceSettings,
+    readonly specified: ReadonlySet<ChangeableTraceSetting>,
+    private readonly owner: TraceSettingOwner,
+  ) {
+    this.levels = values.levels;
+    this.#count = values.count;
+    this.invalidReason = whyInvalid(values);
+  }
+
+  /** The settings, with the remaining count. */
+  get settings(): TraceSettings {
+    return { ...this.values, count: this.#count };
+  }
+
+  /** True while requests may be traced. */
+  get valid(): boolean {
+    return this.invalidReason === "" && this.#count !== 0;
+  }
+
+  nextId(): number {
+    return this.owner.nextId();
+  }
+
+  /** Starts a trace for one of `rate` requests. */
+  sample(): Trace | undefined {
+    if (!this.selects()) return undefined;
+    this.#open++;
+    return new Trace(this);
+  }
+
+  /** True for one of `rate` requests, while the count lasts. */
+  selects(): boolean {
+    if (!this.valid) return false;
+    this.#seen++;
+    if (this.#seen % this.values.rate !== 0) return false;
+    if (this.#count > 0) {
+      this.#count--;
+      this.#counted++;
+    }
+    return true;
+  }
+
+  collect(trace: Trace): void {
+    this.#open--;
+    this.#keep(trace);
+    if (this.#replaced && this.#open === 0) this.save();
+  }
+
+  #keep(trace: Trace): void {
+    this.#collected++;
+    this.#inFile++;
+    this.#waiting.push(trace);
+    this.#waitingBytes += trace.byteSize;
+    const { logFrequency } = this.values;
+    const isLast = this.#count === 0 && this.#collected === this.#counted;
+    if (isLast || (logFrequency !== 0 && this.#inFile >= logFrequency)) this.#save(true);
+    else if (this.#waitingBytes > WRITE_AT_BYTES || this.#waiting.length >= WRITE_AT_TRACES)
+      this.#write(this.#isNumbered);
+  }
+
+  /** Marks the setting as replaced. Its traces in progress are still recorded. */
+  replace(): void {
+    this.#replaced = true;
+    if (this.#open === 0) this.save();
+  }
+
+  /** Writes all finished traces. */
+  save(): void {
+    if (this.#waiting.length > 0 || this.#output !== undefined) this.#save(this.values.logFrequency !== 0);
+    if (this.#replaced) this.owner.forget(this);
+  }
+
+  /** Whether a file that must be started early will be a numbered one. */
+  get #isNumbered(): boolean {
+    return this.values.logFrequency !== 0 || this.#count !== -1;
+  }
+
+  #save(numbered: boolean): void {
+    this.#inFile = 0;
+    this.#write(numbered);
+    // The file without a number stays open until the server ends.
+    if (this.#output !== this.owner.files.plain) this.#output?.end();
+    this.#output = undefined;
+  }
+
+  #write(numbered: boolean): void {
+    this.#output ??= numbered ? this.owner.files.numbered() : this.owner.files.plain;
+    this.#output.write(this.#waiting);
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+  }
+}
+
+/** Number of characters in one write. */
+const CHUNK = 64 * 1024;
+/**
+ * Largest number of bytes that wait to be written. If the disk is too slow, traces are lost, and the server's memory
+ * stays bounded.
+ */
+export const MAX_WAITING_BYTES = 64 * 1024 * 1024;
+
+/** A file of traces: one JSON array, written piece by piece. */
+interface TraceOutput {
+  write(traces: readonly Trace[]): void;
+  /** Ends the array. No traces follow. */
+  end(): void;
+}
+
+/** The file, or the numbered files, of a server's traces. Only `close` waits for the disk. */
+class TraceFiles {
+  readonly #path: string;
+  readonly #log: Pick<Log, "error">;
+  #waitingBytes = 0;
+  #dropped = 0;
+  #index = 0;
+  #closed = false;
+  #plain: Output | undefined;
+  /** The end of a chain of writes: each starts after the one before. */
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(path: string, log: Pick<Log, "error">) {
+    this.#path = path;
+    this.#log = log;
+  }
+
+  /** The file without a number, which `close` ends. */
+  get plain(): TraceOutput {
+    this.#plain ??= this.#open(this.#path);
+    return this.#plain;
+  }
+
+  /** Opens another numbered file. */
+  numbered(): TraceOutput {
+    return this.#open(`${this.#path}.${this.#index++}`);
+  }
+
+  /** Ends the file. Resolves when everything is written. */
+  async close(): Promise<void> {
+    this.#plain?.end();
+    this.#closed = true;
+    await this.#last;
+  }
+
+  #open(path: string): Output {
+    return new Output(path, {
+      accepts: (byteSize, traces) => this.#accepts(byteSize, traces),
+      enqueue: (byteSize, work) => {
+        this.#waitingBytes += byteSize;
+        this.#last = this.#last.then(work).then(
+          () => this.#done(byteSize),
+          (error: unknown) => {
+            this.#done(byteSize);
+            this.#log.error(`failed creating trace file: ${statusText(error)}`);
+          },
+        );
+      },
+    });
+  }
+
+  #done(byteSize: number): void {
+    this.#waitingBytes -= byteSize;
+    if (this.#waitingBytes > 0 || this.#dropped === 0) return;
+    this.#log.error(`${this.#dropped} traces were lost: writing '${this.#path}' is slower than tracing`);
+    this.#dropped = 0;
+  }
+
+  #accepts(byteSize: number, traces: number): boolean {
+    if (this.#closed) return false;
+    const accepts = this.#waitingBytes === 0 || this.#waitingBytes + byteSize <= MAX_WAITING_BYTES;
+    if (!accepts) this.#dropped += traces;
+    return accepts;
+  }
+}
+
+/** Operations that coordinate outputs which share the disk. */
+interface Turns {
+  accepts(byteSize: number, traces: number): boolean;
+  enqueue(byteSize: number, work: () => Promise<void>): void;
+}
+
+class Output implements TraceOutput {
+  /** True once a part of the output is on disk. */
+  #begun = false;
+  #any = false;
+  #broken = false;
+
+  constructor(
+    private readonly path: string,
+    private readonly turns: Turns,
+  ) {}
+
+  write(traces: readonly Trace[]): void {
+    const byteSize = traces.reduce((sum, trace) => sum + trace.byteSize, 0);
+    if (byteSize === 0 || !this.turns.accepts(byteSize, traces.length)) return;
+    const opening = this.#any ? "," : "[";
+    this.#any = true;
+    this.turns.enqueue(byteSize, () => this.#append(jsonOf(traces, opening)));
+  }
+
+  end(): void {
+    if (this.#any) this.turns.enqueue(0, () => this.#append(["]"]));
+  }
+
+  async #append(pieces: Iterable<string>): Promise<void> {
+    if (this.#broken) return;
+    try {
+      for (const chunk of chunksOf(pieces)) {
+        await (this.#begun ? appendFile : writeFile)(this.path, chunk);
+        this.#begun = true;
+      }
+    } catch (error) {
+      this.#broken = true;
+      throw error;
+    }
+  }
+}
+
+function* jsonOf(traces: readonly Trace[], opening: string): Generator<string> {
+  let before = opening;
+  for (const { entries } of traces) {
+    for (const entry of entries) {
+      yield before;
+      if (entry instanceof TensorActivity) yield* entry.pieces();
+      else yield JSON.stringify(entry);
+      before = ",";
+    }
+  }
+}
+
+/** Joins pieces into chunks that are large enough for a write each. */
+function* chunksOf(pieces: Iterable<string>): Generator<string> {
+  let chunk = "";
+  for (const piece of pieces) {
+    chunk += piece;
+    if (chunk.length < CHUNK) continue;
+    yield chunk;
+    chunk = "";
+  }
+  if (chunk !== "") yield chunk;
+}

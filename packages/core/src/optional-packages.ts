@@ -1,0 +1,93 @@
+import nodeModule from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+/*
+ * Modules that bundlers of applications leave alone: packages that an application installs if it needs them, and
+ * modules of users. A bundler that followed these imports would fail where the package is not installed. So the names
+ * are no literals, and the comments address bundlers.
+ */
+
+/** Imports a module by its URL or the name of its package. */
+export function importUnbundled<T>(specifier: string): Promise<T> {
+  return import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ specifier);
+}
+
+/** Returns the `require` of a module, given its URL. */
+export function unbundledRequire(url: string): NodeJS.Require {
+  return nodeModule.createRequire(url);
+}
+
+/**
+ * Imports a package that may be installed: as this package resolves it, or else as the program does. Undefined if
+ * neither finds it.
+ */
+export async function importInstalled<M>(name: string): Promise<M | undefined> {
+  const program = process.argv[1] === undefined ? [] : [pathToFileURL(process.argv[1]).href];
+  for (const from of [import.meta.url, ...program, pathToFileURL(join(process.cwd(), "package.json")).href]) {
+    const found = resolveFrom(from, name);
+    if (found !== undefined) return importUnbundled(pathToFileURL(found).href);
+  }
+  return undefined;
+}
+
+function resolveFrom(from: string, name: string): string | undefined {
+  try {
+    return unbundledRequire(from).resolve(name);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A function of a native library. Addresses and integers are numbers. */
+export interface NativeFunction<Args extends readonly unknown[], Result> {
+  (...args: Args): Result;
+  /** Runs the function on a thread of libuv's pool. */
+  async(...args: [...Args, (error: Error | null, result: Result) => void]): void;
+}
+
+/** A native library. */
+export interface NativeLibrary {
+  // biome-ignore lint/suspicious/noExplicitAny: the definition gives the types of parameters and result.
+  func(definition: string): (...args: any[]) => any;
+}
+
+/** The part of koffi that is used. Its own types are missing when it is not installed. */
+export interface Koffi {
+  /** Loads a library by name; `null` is the process itself with its loaded libraries. */
+  load(name: string | null): NativeLibrary;
+  errno(): number;
+  config(): { readonly async_stack_size: number };
+  config(settings: { async_stack_size: number }): unknown;
+  /** Describes the type of a function. */
+  proto(result: string, parameters: readonly string[]): object;
+  /** Reads memory: a function, a text, or `length` values. */
+  decode(address: bigint, type: object | string, length?: number): unknown;
+  /** Address of an array's memory. */
+  address(array: ArrayBufferView): bigint;
+}
+
+/**
+ * Stack of asynchronous calls in bytes: what a thread normally has. koffi gives them 128 kB. Only pages that a call
+ * touches take memory.
+ */
+export const ASYNC_STACK_BYTES = 8 * 1024 * 1024;
+
+let loaded: Koffi | undefined;
+
+/**
+ * Loads koffi, with enough stack for asynchronous calls unless the program has loaded a library with it before.
+ *
+ * @throws the error of `require` when koffi is not installed
+ */
+export function requireKoffi(): Koffi {
+  if (loaded !== undefined) return loaded;
+  const koffi = unbundledRequire(import.meta.url)("koffi") as Koffi;
+  try {
+    koffi.config({ async_stack_size: ASYNC_STACK_BYTES });
+  } catch {
+    // Its settings are fixed once a library is loaded. Users of asynchronous calls read them.
+  }
+  loaded = koffi;
+  return koffi;
+}

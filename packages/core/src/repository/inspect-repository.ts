@@ -1,0 +1,372 @@
+import { basename, join } from "node:path";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { checkMembers } from "../config/ensemble.js";
+import { fieldProblems } from "../config/field-support.js";
+import { MachineGpus } from "../config/gpus.js";
+import { parsePrototxt } from "../config/prototxt.js";
+import { validateModelIo } from "../config/validate-model-io.js";
+import type { BackendFactory } from "../instance/backend.js";
+import { Log } from "../observe/log.js";
+import { realClock } from "../system/clock.js";
+import { assertInside, dataFilesOf, exists, readSmallFile } from "../system/files.js";
+import { openSources } from "./cloud-source.js";
+import { configOfOpenModel, type PlanContext, planVersion } from "./create-version.js";
+import { Dependencies, keyOf, type ModelKey } from "./dependencies.js";
+import { contents, readVersionDirectories, subdirectories, versionsToLoad } from "./model-directory.js";
+import type { BackendConfig } from "./repository-options.js";
+import { configPathOf, type PolledModel, pollModel } from "./repository-poller.js";
+import type { RepositorySource } from "./repository-source.js";
+
+/** The server's options for the repositories, with the same meaning as in `new Triton()`. */
+export interface InspectOptions {
+  readonly modelConfigName?: string;
+  /** @default false */
+  readonly disableAutoCompleteConfig?: boolean;
+  readonly backendConfig?: BackendConfig;
+  readonly backends?: Readonly<Record<string, BackendFactory>>;
+  readonly backendDirectory?: string;
+}
+
+/** The result of inspecting one model. */
+export interface ModelInspection {
+  readonly name: string;
+  readonly directory: string;
+  /** The completed configuration; undefined when no version can be served. */
+  readonly config: ModelConfig | undefined;
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Inspects the models of repositories without starting them. It checks configurations, layout, dependencies of
+ * ensembles, and the descriptions in model files, as loading would. It reports all faults of a model at once.
+ *
+ * @param models names of the models to inspect, without the members of ensembles among them; all by default
+ * @throws TritonError INTERNAL for a repository that does not exist, INVALID_ARG for a path that is not a directory.
+ *
+ * @example
+ * ```ts
+ * for (const { name, findings } of await inspectRepository(["./models"])) {
+ *   for (const { severity, message } of findings) console.log(name, severity, message);
+ * }
+ * ```
+ */
+export async function inspectRepository(
+  repositories: readonly string[],
+  options: InspectOptions = {},
+  models?: readonly string[],
+): Promise<ModelInspection[]> {
+  const context = contextOf(options);
+  const quiet = new Log({ error() {}, warn() {}, info() {}, debug() {} });
+  const sources = openSources(repositories, { clock: realClock, log: quiet });
+  try {
+    const inspected: InspectedModel[] = [];
+    const shownPaths = new Map<InspectedModel, string>();
+    for (const source of sources) {
+      await source.check();
+      await source.refresh(models);
+      for (const name of await namesIn(source, models)) {
+        const model = await inspectIn(source, name, context);
+        inspected.push(model);
+        shownPaths.set(model, source.isRemote ? `${source.path}/${name}` : model.directory);
+      }
+    }
+    noteDoubles(inspected);
+    if (models === undefined) inspectEnsembles(inspected);
+    return inspected.map((model) => inspectionOf(model, shownPaths.get(model)!));
+  } finally {
+    await Promise.all(sources.map((source) => source.close()));
+  }
+}
+
+async function namesIn(source: RepositorySource, models: readonly string[] | undefined): Promise<string[]> {
+  if (models === undefined) return [...(await source.names())];
+  if (!source.isRemote) return (await source.names()).filter((name) => models.includes(name));
+  const found = await Promise.all(models.map(async (name) => ((await source.has(name)) ? [name] : [])));
+  return found.flat();
+}
+
+async function inspectIn(
+  source: RepositorySource,
+  name: string,
+  context: InspectContext,
+): Promise<InspectedModel> {
+  try {
+    const { root } = await source.open(name);
+    return await inspectModel(root, name, context);
+  } catch (error) {
+    const findings = new Findings();
+    const directory = `${source.path}/${name}`;
+    findings.addLines("error", directory, TritonError.from(error).message);
+    return { name, directory, configPath: directory, findings };
+  }
+}
+
+/** @param shownPath the model's directory for display; the inspected directory may be a copy */
+function inspectionOf(
+  { name, directory, config, findings }: InspectedModel,
+  shownPath: string,
+): ModelInspection {
+  const shown = (text: string) => (directory === shownPath ? text : text.replaceAll(directory, shownPath));
+  return {
+    name,
+    directory: shownPath,
+    config: findings.hasErrors ? undefined : config,
+    findings: findings.all.map((one) => ({ ...one, path: shown(one.path), message: shown(one.message) })),
+  };
+}
+
+function contextOf(options: InspectOptions): InspectContext {
+  return {
+    modelConfigName: options.modelConfigName,
+    autoComplete: !(options.disableAutoCompleteConfig ?? false),
+    backends: options.backends ?? {},
+    backendDirectory: options.backendDirectory,
+    backendConfig: options.backendConfig ?? {},
+    gpus: new MachineGpus(),
+    memberLabels: () => new Map(),
+  };
+}
+
+function noteDoubles(models: readonly InspectedModel[]): void {
+  for (const { name, directory, findings } of models) {
+    if (models.filter((model) => model.name === name).length < 2) continue;
+    const message = `failed to poll model '${name}': not unique across all model repositories`;
+    findings.add({ severity: "error", path: directory, message });
+  }
+}
+
+function inspectEnsembles(models: readonly InspectedModel[]): void {
+  const byKey = new Map<ModelKey, InspectedModel>(
+    models.map((model) => [keyOf({ namespace: "", name: model.name }), model]),
+  );
+  const nodes = [...byKey].flatMap(([key, { polled }]) =>
+    polled === undefined ? [] : [[key, polled] as const],
+  );
+  const dependencies = new Dependencies(new Map(nodes), () => false);
+  const broken = brokenMembers(dependencies, new Map(nodes), byKey);
+  for (const [key, { config, id }] of nodes) {
+    const steps = config.ensembleScheduling?.step;
+    if (steps === undefined) continue;
+    const { findings, configPath } = byKey.get(key)!;
+    const add = (message: string) => findings.add({ severity: "error", path: configPath, message });
+    const problem = dependencies.problemOf(key);
+    const unread = dependencies.missingOf(key).filter((name) => byKey.has(keyOf({ namespace: "", name })));
+    if (problem !== undefined && unread.length === 0) add(problem);
+    for (const name of new Set([...unread, ...broken(key)])) {
+      add(`ensemble '${id.name}' depends on '${name}' which is not valid.`);
+    }
+    for (const { modelName, modelVersion } of steps) {
+      const served = byKey.get(keyOf({ namespace: "", name: modelName }))?.versions;
+      if (modelVersion === -1 || served === undefined || served.includes(modelVersion)) continue;
+      add(
+        `ensemble '${id.name}' depends on '${modelName}' whose required version ${modelVersion} is not loaded.`,
+      );
+    }
+    const memberOf = ({ modelName }: { readonly modelName: string }) =>
+      byKey.get(keyOf({ namespace: "", name: modelName }))?.config;
+    for (const message of checkMembers(config, memberOf).problems) add(message);
+  }
+}
+
+/** Adds a finding for each member of an ensemble that has errors of its own. */
+function brokenMembers(
+  dependencies: Dependencies,
+  nodes: ReadonlyMap<ModelKey, { readonly config: ModelConfig }>,
+  models: ReadonlyMap<ModelKey, InspectedModel>,
+): (ensemble: ModelKey) => string[] {
+  const had = new Map([...models].map(([key, { findings }]) => [key, findings.hasErrors]));
+  return (ensemble) =>
+    [...dependencies.membersOf(ensemble)]
+      .filter((member) => nodes.has(member) && had.get(member) === true)
+      .map((member) => models.get(member)!.name);
+}
+
+/** A model of a repository as it is on disk. None of it runs. */
+interface InspectedModel {
+  readonly name: string;
+  readonly directory: string;
+  /** Its configuration file, which may be missing. */
+  readonly configPath: string;
+  readonly findings: Findings;
+  /** The configuration before the model's file is read; undefined if it is rejected before that. */
+  readonly polled?: PolledModel;
+  /** Versions that would be served. */
+  readonly versions?: readonly number[];
+  /** The completed configuration; undefined for a model that cannot be served. */
+  readonly config?: ModelConfig;
+}
+
+/** The context of an inspection. */
+interface InspectContext extends Omit<PlanContext, "log"> {
+  readonly modelConfigName: string | undefined;
+}
+
+/** Makes all checks that loading a model makes, and continues where loading would stop. */
+async function inspectModel(root: string, name: string, context: InspectContext): Promise<InspectedModel> {
+  const directory = join(root, name);
+  const configPath = await configPathOf(directory, context.modelConfigName);
+  const findings = new Findings();
+  const model = { name, directory, configPath, findings };
+  const log = logTo(findings, configPath);
+  try {
+    await assertInside(root, directory);
+    await inspectNames(directory, configPath, findings);
+    const readable = await inspectText(configPath, name, findings);
+    if (!readable) return model;
+    const id = { namespace: "", name };
+    const target = { id, repository: root, root, directory, previous: undefined, explicit: true };
+    const polled = await pollModel(target, { ...context, log });
+    const versions = await versionsOf(polled, configPath, findings);
+    const config = await inspectVersions(polled, versions, { ...context, log }, findings);
+    inspectWarmup(polled, configPath, findings);
+    return { ...model, polled, versions, ...(config === undefined ? {} : { config }) };
+  } catch (error) {
+    findings.addLines("error", configPath, TritonError.from(error).message);
+    return model;
+  }
+}
+
+/** Reports names in the directory that are nearly right. */
+async function inspectNames(directory: string, configPath: string, findings: Findings): Promise<void> {
+  for (const line of readVersionDirectories(await subdirectories(directory)).ignored) {
+    findings.add({ severity: "warning", path: directory, message: line });
+  }
+  if (await exists(configPath)) return;
+  for (const name of await contents(directory)) {
+    if (!/^config\.\w+(\.txt)?$/i.test(name)) continue;
+    const message = `'${name}' is ignored: the configuration is '${basename(configPath)}'`;
+    findings.add({ severity: "warning", path: join(directory, name), message });
+  }
+}
+
+/** Reports all faults of the text. Returns false when there are any. */
+async function inspectText(path: string, name: string, findings: Findings): Promise<boolean> {
+  if (!(await exists(path))) return true;
+  const { config, errors } = parsePrototxt(await readSmallFile(path));
+  for (const { line, column, text, field } of errors) {
+    const message = field === "" ? text : `${text} (field '${field}')`;
+    findings.add({ severity: "error", path, line, column, message });
+  }
+  // These fields have to be removed in any case.
+  if (errors.length === 0) {
+    for (const problem of fieldProblems({ ...config, name })) {
+      findings.add({ severity: "error", path, message: problem });
+    }
+  }
+  return errors.length === 0;
+}
+
+/** The existing versions that the policy chooses. */
+async function versionsOf(
+  { id, directory, config }: PolledModel,
+  configPath: string,
+  findings: Findings,
+): Promise<readonly number[]> {
+  const found = readVersionDirectories(await subdirectories(directory));
+  const { versions, missing } = versionsToLoad(found.versions, config.versionPolicy ?? {});
+  for (const version of missing) {
+    const message = `version ${version} is specified for model '${id.name}', but the version directory is not present`;
+    findings.add({ severity: "warning", path: configPath, message });
+  }
+  if (versions.length === 0) {
+    const message = `at least one version must be available under the version policy of model '${id.name}'`;
+    findings.add({ severity: "error", path: directory, message });
+  }
+  return versions;
+}
+
+/** Inspects each version that would be served. @returns the configuration of the first valid version */
+async function inspectVersions(
+  polled: PolledModel,
+  versions: readonly number[],
+  context: PlanContext,
+  findings: Findings,
+): Promise<ModelConfig | undefined> {
+  const configs: ModelConfig[] = [];
+  for (const version of versions) {
+    try {
+      configs.push(await configOf(polled, version, context));
+    } catch (error) {
+      const path = join(polled.directory, String(version));
+      findings.addLines("error", path, TritonError.from(error).message);
+      // The written configuration of a model is checked even if its file cannot be read.
+      const { input, output } = polled.config;
+      if (input.length === 0 || output.length === 0) continue;
+      for (const problem of validateModelIo(polled.config)) findings.addLines("error", path, problem);
+    }
+  }
+  return configs[0];
+}
+
+/**
+ * The configuration of the version, completed from its file. If that configuration is rejected, the model is opened, as
+ * loading would do: the outputs declared by the file may differ from those that the model makes.
+ */
+async function configOf(polled: PolledModel, version: number, context: PlanContext): Promise<ModelConfig> {
+  try {
+    return (await planVersion(polled, version, context)).config;
+  } catch (error) {
+    const quiet = new Log({ error() {}, warn() {}, info() {}, debug() {} });
+    return await configOfOpenModel(polled, version, { ...context, log: quiet }).catch((whenOpen) => {
+      // If the model's runtime is not installed, the error from the file is reported.
+      throw TritonError.from(whenOpen).code === "UNAVAILABLE" ? error : whenOpen;
+    });
+  }
+}
+
+function inspectWarmup({ directory, config }: PolledModel, configPath: string, findings: Findings): void {
+  const read = dataFilesOf(directory, "warmup");
+  for (const { name, inputs } of config.modelWarmup) {
+    for (const [input, { inputDataFile }] of Object.entries(inputs)) {
+      if (inputDataFile === undefined || inputDataFile === "") continue;
+      try {
+        read(inputDataFile);
+      } catch (error) {
+        const message = `warmup sample '${name}': cannot read the data of input '${input}': ${TritonError.from(error).message}`;
+        findings.add({ severity: "error", path: configPath, message });
+      }
+    }
+  }
+}
+
+function logTo(findings: Findings, path: string): Log {
+  const add = (severity: Finding["severity"]) => (message: string) =>
+    findings.addLines(severity, path, message);
+  return new Log({ error: add("error"), warn: add("warning"), info: () => {}, debug: () => {} });
+}
+
+/** A fact about a model of a repository that its author should know. */
+export interface Finding {
+  /** An `error` keeps the model, or a version of it, from being served. */
+  readonly severity: "error" | "warning";
+  /** The file or directory concerned. */
+  readonly path: string;
+  /** Line in the file, from 1; only for faults of the text itself. */
+  readonly line?: number;
+  readonly column?: number;
+  readonly message: string;
+}
+
+/** Findings of one model, each once. */
+export class Findings {
+  readonly all: Finding[] = [];
+
+  /** Adds a finding. The same finding about several files of a model is reported for the first file. */
+  add(finding: Finding): void {
+    const isKnown = this.all.some(({ line, column, message }) => {
+      return message === finding.message && line === finding.line && column === finding.column;
+    });
+    if (!isKnown) this.all.push(finding);
+  }
+
+  /** Adds a finding for each line of a text. */
+  addLines(severity: Finding["severity"], path: string, text: string): void {
+    for (const message of text.split("\n")) {
+      if (message.trim() !== "") this.add({ severity, path, message });
+    }
+  }
+
+  get hasErrors(): boolean {
+    return this.all.some(({ severity }) => severity === "error");
+  }
+}

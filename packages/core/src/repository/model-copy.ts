@@ -1,0 +1,324 @@
+import { constants, createWriteStream } from "node:fs";
+import { copyFile, mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { TritonError } from "@tritonjs/protocol";
+import { sleep } from "../system/clock.js";
+import {
+  type CloudObject,
+  type CloudPath,
+  type CloudStorage,
+  cloudError,
+  type Patience,
+  shownKey,
+  statusOf,
+  withSilenceLimit,
+} from "./cloud-storage.js";
+import type { Semaphore } from "./locks.js";
+import type { ModelTimes } from "./model-directory.js";
+
+/** A snapshot of a cloud model on this machine. Its files do not change while they are in use. */
+export class ModelCopy {
+  #users = 0;
+  #isDropped = false;
+
+  constructor(
+    /** Directory with the name of the model, inside a directory of its own. */
+    readonly directory: string,
+    readonly objects: readonly ModelObject[],
+  ) {}
+
+  get root(): string {
+    return dirname(this.directory);
+  }
+
+  /** State of the model, to detect changes. */
+  times(configEntry: string): ModelTimes {
+    return timesOf(this.objects, configEntry);
+  }
+
+  /** Holds the copy for a version. */
+  retain(): void {
+    this.#users++;
+  }
+
+  /** Releases the copy for a version. */
+  async release(): Promise<void> {
+    this.#users--;
+    if (this.#isDropped && this.#users <= 0) await this.#remove();
+  }
+
+  /** Marks the copy as obsolete. It is removed with the last version that is made of it. */
+  async drop(): Promise<void> {
+    this.#isDropped = true;
+    if (this.#users <= 0) await this.#remove();
+  }
+
+  async #remove(): Promise<void> {
+    await rm(this.root, { recursive: true, force: true }).catch(() => {});
+  }
+}
+
+/** A file of a model, or a folder. */
+interface ModelObject extends CloudObject {
+  /** Path in the model's directory, with slashes; empty for the directory itself. */
+  readonly path: string;
+}
+
+/** The objects of a model in the cloud. */
+export interface ModelListing {
+  readonly name: string;
+  /** Ordered by path. */
+  readonly objects: readonly ModelObject[];
+  /** Why the model cannot be copied. */
+  readonly problem: TritonError | undefined;
+}
+
+/** Groups objects by model. A model is a folder of the repository that is not hidden. */
+export function groupByModel(
+  repository: CloudPath,
+  objects: readonly CloudObject[],
+): Map<string, ModelListing> {
+  const models = new Map<
+    string,
+    { name: string; objects: ModelObject[]; problem: TritonError | undefined }
+  >();
+  for (const object of objects) {
+    const relative = object.key.slice(repository.prefix.length);
+    const end = relative.indexOf("/");
+    const name = end < 0 && object.isFolder ? relative : relative.slice(0, Math.max(0, end));
+    if (name === "" || name.startsWith(".") || !isName(name)) continue;
+    const model = models.get(name) ?? { name, objects: [], problem: undefined };
+    models.set(name, model);
+    const path = relative.slice(name.length + 1).replace(/\/$/, "");
+    if (path !== "" && !path.split("/").every(isName)) {
+      model.problem ??= new TritonError(
+        "INVALID_ARG",
+        `object '${shownKey(repository, object.key)}' has an invalid path in the directory of model '${name}': rename or remove it`,
+        { reason: "INVALID_REPOSITORY" },
+      );
+    }
+    model.objects.push({ ...object, path });
+  }
+  for (const { objects } of models.values()) objects.sort((a, b) => (a.path < b.path ? -1 : 1));
+  return models;
+}
+
+/** Whether a name can be a file inside a directory on any system. A name that leads out of the directory cannot. */
+function isName(name: string): boolean {
+  return name !== "" && name !== "." && name !== ".." && !/[\\\0]/.test(name);
+}
+
+/** Whether two lists have the same objects. */
+export function isSame(before: readonly ModelObject[], now: readonly ModelObject[]): boolean {
+  return (
+    before.length === now.length && before.every((object, i) => signatureOf(object) === signatureOf(now[i]!))
+  );
+}
+
+/**
+ * The state of a model, in the form that `readModelTimes` returns for a directory.
+ *
+ * @param configEntry first part of the path of its configuration
+ */
+function timesOf(objects: readonly ModelObject[], configEntry: string): ModelTimes {
+  const entries = new Map<string, string[]>();
+  for (const object of objects) {
+    const [entry = ""] = object.path.split("/");
+    const signatures = entries.get(entry) ?? [];
+    entries.set(entry, signatures);
+    signatures.push(signatureOf(object));
+  }
+  const versions = new Map<string, string>();
+  const others: string[] = [];
+  let config = "";
+  for (const [entry, signatures] of entries) {
+    const signature = signatures.join("\n");
+    if (/^\d+$/.test(entry)) versions.set(entry, signature);
+    else if (entry === configEntry) config = signature;
+    else if (entry !== "") others.push(signature);
+  }
+  return { versions, config, others: others.join("\n") };
+}
+
+function signatureOf({ path, etag, sizeBytes, isFolder }: ModelObject): string {
+  return isFolder ? `${path}/` : `${path} ${sizeBytes} ${etag}`;
+}
+
+/** The environment variables that tell Triton where to put copies. */
+const MOUNT_DIRECTORY: Readonly<Record<CloudPath["scheme"], string>> = {
+  s3: "TRITON_AWS_MOUNT_DIRECTORY",
+  gs: "TRITON_GCS_MOUNT_DIRECTORY",
+  as: "TRITON_AZURE_MOUNT_DIRECTORY",
+};
+
+/** The copies of one repository, in a temporary directory of their own. */
+export class Copies {
+  readonly #live = new Set<ModelCopy>();
+  #directory: Promise<string> | undefined;
+  #made = 0;
+
+  constructor(private readonly path: CloudPath) {}
+
+  /** Copies a model. @throws TritonError as `copyModel`, and INTERNAL when the directory cannot be made */
+  async make({ name, objects }: ModelListing, context: CopyContext): Promise<ModelCopy> {
+    const root = join(await this.#open(), String(++this.#made));
+    const copy = new ModelCopy(join(root, name), objects);
+    try {
+      await mkdir(root);
+      await copyModel(copy.directory, objects, context);
+    } catch (error) {
+      await copy.drop();
+      throw error;
+    }
+    this.#live.add(copy);
+    return copy;
+  }
+
+  /** Drops all copies except the given ones. A copy that a version is made of stays as long as the version. */
+  keep(needed: (copy: ModelCopy) => boolean): void {
+    for (const copy of this.#live) {
+      if (needed(copy)) continue;
+      this.#live.delete(copy);
+      void copy.drop();
+    }
+  }
+
+  /** Removes all copies, including those in use. */
+  async close(): Promise<void> {
+    const directory = await this.#directory?.catch(() => undefined);
+    if (directory !== undefined) await rm(directory, { recursive: true, force: true }).catch(() => {});
+  }
+
+  async #open(): Promise<string> {
+    this.#directory ??= makeDirectory(MOUNT_DIRECTORY[this.path.scheme]);
+    try {
+      return await this.#directory;
+    } catch (error) {
+      this.#directory = undefined;
+      throw error;
+    }
+  }
+}
+
+async function makeDirectory(variable: string): Promise<string> {
+  const parent = process.env[variable] || tmpdir();
+  try {
+    return await realpath(await mkdtemp(join(parent, "tritonjs-")));
+  } catch (cause) {
+    const why = TritonError.from(cause).message;
+    const text = `cannot make a directory for copies of cloud repositories in ${parent}: ${why}; set ${variable} to use another place`;
+    throw new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause });
+  }
+}
+
+const ATTEMPTS = 3;
+const FIRST_PAUSE_MS = 200;
+
+/** The parameters of a copy. */
+interface CopyContext extends Patience {
+  readonly storage: CloudStorage;
+  /** Limits the number of objects that are copied at the same time. */
+  readonly permits: Semaphore;
+  /** The previous copy. Unchanged objects are taken from it. */
+  readonly previous: ModelCopy | undefined;
+  /** The path of an object for display. */
+  readonly shown: (key: string) => string;
+}
+
+/**
+ * Copies all objects into a directory, or none. After a failure, nothing is written there any more.
+ *
+ * @throws TritonError INTERNAL for an object that cannot be copied, UNAVAILABLE when the copy is cancelled. The cause
+ * has the status 404 or 412 for an object that has changed.
+ */
+async function copyModel(
+  directory: string,
+  objects: readonly ModelObject[],
+  context: CopyContext,
+): Promise<void> {
+  const stop = new AbortController();
+  const signal = AbortSignal.any([context.signal, stop.signal]);
+  const before = new Map(context.previous?.objects.map((object) => [object.path, object]));
+  await mkdir(directory, { recursive: true });
+  let problem: TritonError | undefined;
+  await Promise.all(
+    objects.map((object) =>
+      context.permits.run(async () => {
+        if (signal.aborted) return;
+        const old = before.get(object.path);
+        await copyObject(directory, object, old, { ...context, signal }).catch((error) => {
+          problem ??= cloudError(`Failed to get object at ${context.shown(object.key)}`, error);
+          stop.abort(problem);
+        });
+      }),
+    ),
+  );
+  if (context.signal.aborted) throw TritonError.from(context.signal.reason, "UNAVAILABLE");
+  if (problem !== undefined) throw problem;
+}
+
+async function copyObject(
+  directory: string,
+  object: ModelObject,
+  old: ModelObject | undefined,
+  context: CopyContext,
+): Promise<void> {
+  const path = join(directory, object.path);
+  if (object.isFolder) {
+    await mkdir(path, { recursive: true });
+    return;
+  }
+  await mkdir(dirname(path), { recursive: true });
+  const isKept = old !== undefined && isSame([old], [object]);
+  if (isKept && (await copyFromPrevious(path, object, context.previous!))) return;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await download(path, object, context);
+      return;
+    } catch (error) {
+      if (attempt === ATTEMPTS || context.signal.aborted || !mayPass(error)) throw error;
+      await rm(path, { force: true });
+      await sleep(context.clock, FIRST_PAUSE_MS * 2 ** (attempt - 1));
+    }
+  }
+}
+
+function copyFromPrevious(path: string, object: ModelObject, previous: ModelCopy): Promise<boolean> {
+  // A copy, not a link, because models may write to their files.
+  const how = constants.COPYFILE_FICLONE | constants.COPYFILE_EXCL;
+  return copyFile(join(previous.directory, object.path), path, how).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function download(path: string, object: ModelObject, context: CopyContext): Promise<void> {
+  await withSilenceLimit(context, async (signal, alive) => {
+    const contents = await context.storage.download(object, signal);
+    let bytes = 0;
+    const counted = new Transform({
+      transform(chunk: Buffer, _, done) {
+        alive();
+        bytes += chunk.length;
+        done(null, chunk);
+      },
+    });
+    await pipeline(contents, counted, createWriteStream(path, { flags: "wx" }), { signal });
+    if (bytes !== object.sizeBytes) {
+      throw new TritonError("INTERNAL", `expected ${object.sizeBytes} bytes, got ${bytes}`, {
+        reason: "FILE_NOT_READABLE",
+      });
+    }
+  });
+}
+
+/** Whether a retry may succeed: after a broken connection, but not after a refusal or on a full disk. */
+function mayPass(error: unknown): boolean {
+  const status = statusOf(error);
+  if (status !== undefined && status >= 400 && status < 500) return false;
+  const { code } = error as NodeJS.ErrnoException;
+  return !["ENOSPC", "EEXIST", "EISDIR", "ENOTDIR", "ENAMETOOLONG", "EACCES", "EROFS"].includes(String(code));
+}

@@ -1,0 +1,320 @@
+import type { ModelConfig, ModelDynamicBatching, TritonError } from "@tritonjs/protocol";
+import { EqualInputsRule, NO_PAYLOAD, Payload } from "../batch/payload.js";
+import { targetLatencyMs } from "../config/model-options.js";
+import type { InstanceGroup, InstanceGroupListener } from "../instance/instance-group.js";
+import type { PendingRequest, ResponseGate } from "../request/inference-request.js";
+import { Alarm, type Clock, type DeadlineQueue } from "../system/clock.js";
+import { AdaptiveBatching } from "./adaptive-batching.js";
+import { type BatchDecision, type BatchingRules, cutOfPlan, formBatch } from "./form-batch.js";
+import { type LevelStatus, PriorityQueue, type QueueTotals } from "./priority-queue.js";
+import { ArrivalHold, isPartOfWork, type Scheduler, stoppedError } from "./scheduler.js";
+
+/** Payloads formed ahead for each instance, so that no instance waits for the batcher. */
+const PAYLOADS_AHEAD_PER_INSTANCE = 2;
+
+/**
+ * Triton's dynamic batcher. It looks at its queue after each change that may matter:
+ *
+ * ```
+ * a request came (once per turn of the event loop, so that those of one turn join)  --+
+ * an instance took a payload, or finished one                                      ---+--> form batches
+ * the delay of the oldest request ran out (one timer)                              ---+    until none forms
+ * ```
+ */
+export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
+  readonly #instances: InstanceGroup;
+  readonly #clock: Clock;
+  readonly #queue: PriorityQueue;
+  readonly #ordered: OrderedResponses | undefined;
+  /** Set for models with a target latency, until they are stopped. */
+  #adaptive: AdaptiveBatching | undefined;
+  #rules: BatchingRules;
+  #payload = NO_PAYLOAD;
+  #payloadClosed = true;
+  /** Fires when the delay of the oldest request ends. */
+  readonly #alarm: Alarm;
+  #wakeAtRows = 0;
+  #looking = false;
+  #lookDeferred = false;
+  /** True if there are requests that the batcher has not looked at because no slot was free. */
+  #needsSlot = false;
+  readonly #onChange: BatcherShare["onChange"];
+  #stopped = false;
+  /** True once the delay is off although the configuration has one. */
+  #flushing = false;
+  readonly #hold: ArrivalHold;
+
+  constructor(
+    config: ModelConfig,
+    instances: InstanceGroup,
+    clock: Clock,
+    deadlines: DeadlineQueue,
+    holdUntil = 0,
+    { maxBatchCost, padded, mixed, ordered, levels, onChange }: BatcherShare = {},
+  ) {
+    const batching: ModelDynamicBatching = config.dynamicBatching!;
+    this.#instances = instances;
+    this.#clock = clock;
+    this.#alarm = new Alarm(clock, () => this.#look());
+    this.#hold = new ArrivalHold(holdUntil);
+    this.#onChange = onChange;
+    const [now, look] = [() => clock.now(), () => this.#look()];
+    this.#queue = new PriorityQueue(batching, deadlines, now, look, levels);
+    this.#rules = {
+      maxBatchSize: Math.max(1, config.maxBatchSize),
+      preferredBatchSizes: [...new Set(batching.preferredBatchSize)].sort((a, b) => a - b),
+      maxQueueDelayMs: batching.maxQueueDelayMicroseconds / 1000,
+      equalInputs: new EqualInputsRule(config, padded, mixed),
+      ...(maxBatchCost === undefined ? {} : { maxBatchCost }),
+    };
+    this.#ordered = batching.preserveOrdering ? (ordered ?? new OrderedResponses()) : undefined;
+    const target = targetLatencyMs(config);
+    if (target !== undefined) {
+      const { maxBatchSize } = this.#rules;
+      this.#adaptive = new AdaptiveBatching({ targetLatencyMs: target, maxBatchSize }, instances);
+    }
+    instances.mergeAfterMs = this.#rules.maxQueueDelayMs;
+    instances.maxBatchSize = config.maxBatchSize;
+    instances.listener = this;
+  }
+
+  get queuedCount(): number {
+    return this.#queue.size;
+  }
+
+  get levels(): readonly LevelStatus[] {
+    return this.#queue.levels;
+  }
+
+  /** The next request; undefined if none waits. */
+  get head(): PendingRequest | undefined {
+    return this.#queue.head;
+  }
+
+  /** Priority level of the next request. */
+  get headPriority(): number {
+    return this.#queue.headPriority;
+  }
+
+  /** True if the batcher has to look at its queue when a slot is free. */
+  get needsSlot(): boolean {
+    return this.#needsSlot && this.#queue.size > 0;
+  }
+
+  /** True if requests wait for others to join, which they do at most until an instance takes the payload. */
+  get waitsBehindPayload(): boolean {
+    return this.#alarm.isSet && this.#payload.state === "queued";
+  }
+
+  freePlaces(priority?: number): number {
+    return this.#queue.freePlaces(priority);
+  }
+
+  enqueue(request: PendingRequest): void {
+    if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
+    this.#adaptive?.admit(request, this.#queue, this.#clock.now());
+    this.#queue.push(request);
+    this.#hold.arrived();
+    if (this.#lookDeferred) return;
+    if (!this.hasSlot) {
+      this.#needsSlot = true;
+      this.#onChange?.();
+      return;
+    }
+    // While the queue waits for more rows, a request below that number cannot change the decision.
+    const rowsDecide = !this.#rules.equalInputs.comparesShapes && this.#rules.maxBatchCost === undefined;
+    const inHurry = request.deadline !== undefined || request.queueTimeoutMicroseconds > 0;
+    const mayHurry = this.#adaptive !== undefined && inHurry;
+    const waiting = this.#alarm.isSet && rowsDecide && !mayHurry;
+    if (waiting && !this.#payloadIsOver && this.#queue.rows < this.#wakeAtRows) return;
+    this.#lookDeferred = true;
+    this.#clock.defer(() => {
+      this.#lookDeferred = false;
+      this.#look();
+    });
+  }
+
+  slotFreed(): void {
+    this.#look();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.hurry();
+  }
+
+  /** Ends the hold for tests. */
+  release(): void {
+    this.#hold.end();
+    this.#look();
+  }
+
+  /** Ends all waiting for further requests, because no more will arrive. */
+  hurry(): void {
+    this.#hold.end();
+    this.#flushing ||= this.#rules.maxQueueDelayMs > 0 || this.#adaptive !== undefined;
+    this.#adaptive = undefined;
+    this.#rules = { ...this.#rules, maxQueueDelayMs: 0 };
+    this.#look();
+  }
+
+  failQueued(error: TritonError): void {
+    for (let head = this.#queue.head; head !== undefined; head = this.#queue.head) head.cancel(error);
+    this.#instances.failQueued(error);
+  }
+
+  /** True if another payload may be formed now. */
+  get hasSlot(): boolean {
+    if (this.#adaptive !== undefined || !this.#queue.allowsPrefetch)
+      return this.#instances.idleInstances > this.#instances.queuedPayloads;
+    return this.#instances.queuedPayloads < PAYLOADS_AHEAD_PER_INSTANCE * this.#instances.instances.length;
+  }
+
+  get #payloadIsOver(): boolean {
+    return this.#payloadClosed || this.#payload.state === "taken";
+  }
+
+  /** Forms batches until the queue is empty, the next batch has to wait, or enough payloads are formed ahead. */
+  #look(): void {
+    if (this.#looking) return;
+    this.#looking = true;
+    this.#needsSlot = false;
+    try {
+      while (this.#queue.size > 0 && this.#hold.isOver && this.hasSlot) {
+        if (this.#payloadIsOver) this.#openPayload();
+        const now = this.#clock.now();
+        const rules = this.#adaptive?.rules(this.#queue, this.#rules, now) ?? this.#rules;
+        const decision = formBatch(this.#queue, this.#payload, now, rules);
+        this.#apply(decision, rules);
+        if (decision.waitMs !== undefined) {
+          this.#alarm.set(decision.waitMs);
+          return;
+        }
+      }
+      this.#alarm.callOff();
+      this.#needsSlot = this.#queue.size > 0 && this.#hold.isOver;
+    } finally {
+      this.#looking = false;
+      // An idle model must not keep its last batch in memory.
+      if (this.#payload.state === "taken") this.#payload = NO_PAYLOAD;
+      this.#onChange?.();
+    }
+  }
+
+  #openPayload(): void {
+    this.#payload = new Payload();
+    this.#payload.cut = "INSTANCE";
+    this.#payload.maxCost = this.#rules.maxBatchCost ?? Number.POSITIVE_INFINITY;
+    this.#payloadClosed = false;
+    this.#wakeAtRows = 0;
+  }
+
+  #apply(decision: BatchDecision, rules: BatchingRules): void {
+    const payload = this.#payload;
+    this.#payloadClosed ||= decision.closePayload;
+    payload.complete ||= decision.closePayload;
+    this.#wakeAtRows = decision.wakeAtRows;
+    payload.saturated ||= decision.saturatePayload;
+    if (decision.cut !== undefined) payload.cut = decision.cut;
+    else if (this.#flushing && decision.take > 0) payload.cut = "FLUSH";
+    if (decision.take === 0) {
+      if (payload.complete) this.#instances.dispatch();
+      return;
+    }
+    payload.requiredEqual = decision.requiredEqual;
+    for (let i = 0; i < decision.take; i++) {
+      const request = this.#queue.head!;
+      this.#queue.take(request);
+      this.#ordered?.admit(request);
+      payload.add(request);
+    }
+    if (rules !== this.#rules) payload.cut = cutOfPlan(payload, this.#rules);
+    if (payload.state === "forming") this.#instances.enqueue(payload);
+    else if (payload.complete) this.#instances.dispatch();
+  }
+}
+
+/** Settings of a batcher besides its configuration, when it is one of several or knows of lengths. */
+interface BatcherShare {
+  /** Largest total cost of the requests of a batch. */
+  readonly maxBatchCost?: number | undefined;
+  /** Inputs that are padded to one shape later, so their shapes may differ between the requests of a batch. */
+  readonly padded?: ReadonlySet<string> | undefined;
+  /** True if requests with different optional inputs may share a batch, which the model divides by itself. */
+  readonly mixed?: boolean | undefined;
+  /** Keeps the answers of all batchers in order. */
+  readonly ordered?: OrderedResponses | undefined;
+  /** Totals by priority level over all batchers, which the size limit of a level counts. */
+  readonly levels?: Map<number, QueueTotals> | undefined;
+  /** Called when `needsSlot` or `waitsBehindPayload` of the batcher may have changed. */
+  readonly onChange?: (() => void) | undefined;
+}
+
+/** Place of one request in the order of answers. */
+class Place implements ResponseGate {
+  deliveries: (() => void)[] = [];
+  done = false;
+  next: Place | undefined = undefined;
+  readonly #flush: () => void;
+
+  constructor(flush: () => void) {
+    this.#flush = flush;
+  }
+
+  pass(deliver: () => void, final: boolean): void {
+    this.deliveries.push(deliver);
+    this.done ||= final;
+    this.#flush();
+  }
+
+  leave(): void {
+    this.deliveries = [];
+    this.done = true;
+    this.#flush();
+  }
+}
+
+/**
+ * Holds answers back until those of all earlier requests are out (`preserveOrdering`). A request gets its place when it
+ * leaves the queue. A request that is cancelled, even while its answer is held back, drops the held answer and delays
+ * no other.
+ */
+export class OrderedResponses {
+  /** The first place whose request is not done. Places are linked, so removing each takes one step. */
+  #head: Place | undefined;
+  #tail: Place | undefined;
+  #flushing = false;
+  /** One function that all places share. */
+  readonly #flushAll = () => this.#flush();
+
+  /** Gives a request the next place. */
+  admit(request: PendingRequest): void {
+    const place = new Place(this.#flushAll);
+    if (this.#tail === undefined) this.#head = place;
+    else this.#tail.next = place;
+    this.#tail = place;
+    request.gate = place;
+  }
+
+  /**
+   * Delivers answers whose turn has come. A delivery may cancel other requests, which calls this again; the running
+   * loop handles those too.
+   */
+  #flush(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    try {
+      for (let place = this.#head; place !== undefined; place = this.#head) {
+        const { deliveries } = place;
+        place.deliveries = [];
+        for (const deliver of deliveries) deliver();
+        if (place.deliveries.length > 0) continue;
+        if (!place.done) return;
+        this.#head = place.next;
+        if (this.#head === undefined) this.#tail = undefined;
+      }
+    } finally {
+      this.#flushing = false;
+    }
+  }
+}

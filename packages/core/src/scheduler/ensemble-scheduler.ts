@@ -1,0 +1,447 @@
+import { isDecoupled, type ModelConfig, type Tensor, TritonError, timeoutError } from "@tritonjs/protocol";
+import type { ComputeTimes } from "../observe/durations.js";
+import type { ModelStatistics } from "../observe/statistics.js";
+import type { PendingRequest, RequestObserver, RequestRunner } from "../request/inference-request.js";
+import type { InferenceResponse } from "../request/inference-response.js";
+import type { SequencePlace } from "../request/request-info.js";
+import type { Clock } from "../system/clock.js";
+import {
+  type EnsembleMember,
+  EnsemblePlan,
+  type EnsembleSelection,
+  EnsembleTensor,
+  ensembleAnswer,
+  type FindMember,
+  type PlannedStep,
+  plainSequence,
+  sequenceAfter,
+  sequenceOf,
+  stepRequest,
+} from "./ensemble-steps.js";
+import { isPartOfWork, type Scheduler, stoppedError } from "./scheduler.js";
+
+/** External dependencies of an ensemble's scheduler. */
+interface EnsembleContext {
+  readonly config: ModelConfig;
+  readonly version: number;
+  readonly findMember: FindMember;
+  readonly clock: Clock;
+  readonly statistics: ModelStatistics;
+}
+
+/**
+ * Runs requests through the steps of an ensemble. It has no queue and no instances: requests wait in the queues of
+ * the members.
+ */
+export class EnsembleScheduler implements Scheduler {
+  readonly queuedCount = 0;
+  readonly #owner: EnsembleOwner;
+  #stopped = false;
+
+  constructor({ version, ...context }: EnsembleContext) {
+    const plan = new EnsemblePlan(context.config);
+    const limit = context.config.ensembleScheduling?.maxInflightRequests ?? 0;
+    this.#owner = {
+      ...context,
+      version: String(version),
+      plan,
+      limits: plan.steps.map(() => new StepLimit(limit)),
+    };
+  }
+
+  enqueue(request: PendingRequest): void {
+    if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
+    const run = new EnsembleRun(request, this.#owner);
+    request.startExecution(run);
+    this.#owner.statistics.pendingCount--;
+    run.start();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  failQueued(): void {}
+}
+
+/** State that all requests of one ensemble share. */
+interface EnsembleOwner {
+  readonly config: ModelConfig;
+  readonly version: string;
+  readonly plan: EnsemblePlan;
+  /** By index of the step. */
+  readonly limits: readonly StepLimit[];
+  readonly findMember: FindMember;
+  readonly clock: Clock;
+  readonly statistics: ModelStatistics;
+}
+
+/**
+ * One request on its way through an ensemble. Tensors drive it: a step starts when all tensors that it reads exist, and
+ * its answer may start other steps.
+ *
+ * ```
+ * frame of the request:     X --> [a] --> m --> [decoupled b]
+ *                                                 |  one frame for each response
+ * frame of each response:                         +--> n --> [c] --> Y --> an answer
+ * ```
+ *
+ * A response of a decoupled step opens a frame, in which the steps after it run once more. Tensors of different frames
+ * never meet. An answer is sent when all outputs exist in one frame. It is the last if no step is in flight.
+ */
+class EnsembleRun implements RequestRunner<PendingRequest> {
+  readonly #selection: EnsembleSelection;
+  readonly #calls = new Set<StepCall>();
+  /** Steps that wait for a permit, with the semaphore that they wait for. */
+  readonly #inLine = new Map<WaitingStart, StepLimit>();
+  readonly #start: number;
+  /** Number of steps that have started, or are about to start, and have not ended. */
+  #underWay = 0;
+  #answered = false;
+  #over = false;
+  #readerIsBehind = false;
+  readonly #computed = new SummedTimes();
+
+  constructor(
+    private readonly request: PendingRequest,
+    private readonly owner: EnsembleOwner,
+  ) {
+    this.#selection = owner.plan.select(request.requestedOutputs);
+    this.#start = owner.clock.now();
+  }
+
+  /** Starts the steps that need only the request's own inputs. */
+  start(): void {
+    const { request } = this;
+    const frame = new StepFrame(this.#selection.readers);
+    for (const [name, tensor] of request.inputs) frame.put(name, tensor, request.batchSize);
+    for (const name of this.owner.plan.optionalInputs) {
+      if (!frame.tensors.has(name)) frame.put(name, undefined, request.batchSize);
+    }
+    this.#proceed(frame, [...frame.tensors.keys()]);
+  }
+
+  /** Continues after tensors of a frame were added, or a step has ended. */
+  #proceed(frame: StepFrame, names: readonly string[]): void {
+    const ready = new Set(names.flatMap((name) => this.#readySteps(frame, name)));
+    this.#underWay += ready.size;
+    const { outputs } = this.#selection;
+    const complete =
+      names.some((name) => outputs.includes(name)) && outputs.every((name) => frame.tensors.has(name));
+    if (complete) this.#answer(frame, this.#underWay === 0);
+    else if (this.#underWay === 0) this.#end();
+    for (const step of ready) {
+      if (this.#over) return;
+      this.#launch(step, frame);
+    }
+  }
+
+  #readySteps(frame: StepFrame, name: string): PlannedStep[] {
+    const consumers = this.#selection.consumers.get(name) ?? [];
+    return consumers.filter((step) => step.inputs.every(([, tensor]) => frame.tensors.has(tensor)));
+  }
+
+  #launch(step: PlannedStep, frame: StepFrame): void {
+    const { source } = frame;
+    const limit = this.owner.limits[step.index]!;
+    frame.active++;
+    const waiting: WaitingStart = {
+      start: () => {
+        if (this.#inLine.delete(waiting)) source?.leaveLine();
+        return this.#startStep(step, frame);
+      },
+    };
+    if (limit.acquire(waiting) || this.#over) return;
+    this.#inLine.set(waiting, limit);
+    source?.joinLine();
+  }
+
+  /** Sends a step its request. Returns false if it could not be sent, or its answer is not wanted any more. */
+  #startStep(step: PlannedStep, frame: StepFrame): boolean {
+    if (this.#over) return false;
+    const { config, version, findMember, clock } = this.owner;
+    let call: StepCall | undefined;
+    try {
+      const member = findMember(step.modelName, step.modelVersion, step.modelNamespace);
+      const read = step.inputs.map(([, tensor]) => tensor);
+      const sequence = sequenceOf(read, frame.tensors, plainSequence(this.request));
+      const request = stepRequest({
+        parent: this.request,
+        caller: `${config.name}/${version}`,
+        member,
+        step,
+        sequence,
+        tensors: frame.tensors,
+        requestedOutputs: this.#selection.requestedOutputs.get(step)!,
+        now: clock.now(),
+        onResponse: (outcome, final) => this.#responded(call!, outcome, final),
+      });
+      call = new StepCall(step, frame, member, request, sequence, this.#readerIsBehind, this.#computed);
+      this.#calls.add(call);
+      member.infer(request);
+      return true;
+    } catch (thrown) {
+      if (call !== undefined) this.#calls.delete(call);
+      this.#underWay--;
+      this.#fail(TritonError.from(thrown));
+      return false;
+    }
+  }
+
+  #responded(call: StepCall, outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
+    const { step, frame } = call;
+    if (final) {
+      this.#calls.delete(call);
+      this.owner.limits[step.index]!.release();
+    }
+    if (this.#over) return;
+    if (final) this.#underWay--;
+    if (TritonError.is(outcome)) this.#fail(outcome);
+    else if (outcome === undefined) this.#proceed(frame, []);
+    else this.#take(call, outcome);
+    if (final) frame.stepEnded();
+  }
+
+  /** Stores a step's outputs for the steps after it. An output that was left out is stored as missing. */
+  #take(call: StepCall, response: InferenceResponse): void {
+    const { step, member, request } = call;
+    let sequence: SequencePlace;
+    try {
+      sequence = sequenceAfter(call.sequence, response.parameters);
+    } catch (error) {
+      this.#fail(TritonError.from(error));
+      return;
+    }
+    const opens = isDecoupled(member.config);
+    const frame = opens ? new StepFrame(this.#selection.readers, call) : call.frame;
+    const names: string[] = [];
+    for (const output of request.requestedOutputs) {
+      const name = step.outputs.get(output)!;
+      frame.put(name, response.outputs.get(output), request.batchSize, sequence);
+      names.push(name);
+    }
+    this.#proceed(frame, names);
+    if (opens) frame.opened();
+  }
+
+  #answer(frame: StepFrame, final: boolean): void {
+    const { request } = this;
+    const response = ensembleAnswer(this.owner, request, this.#selection.outputs, frame.tensors);
+    this.#answered = true;
+    if (final) this.#succeed();
+    request.made(response.outputs);
+    request.respond(response, final);
+    if (!final) this.#followReader();
+  }
+
+  /** Ends the request if no step is in flight and there is nothing to answer with. */
+  #end(): void {
+    if (!this.#answered && !isDecoupled(this.owner.config)) {
+      const text =
+        "unexpected deadlock, at least one output is not set while no more ensemble steps can be made";
+      this.#fail(new TritonError("INVALID_ARG", `${this.request.logPrefix}${text}`));
+      return;
+    }
+    this.#succeed();
+    this.request.finish();
+  }
+
+  /** Pauses decoupled steps while the consumer of the answers does not keep up. */
+  #followReader(): void {
+    const wait = this.request.writable;
+    if (wait === undefined || this.#readerIsBehind) return;
+    const tell = (behind: boolean) => {
+      this.#readerIsBehind = behind;
+      for (const call of this.#calls) call.readerIsBehind = behind;
+    };
+    tell(true);
+    void wait.then(() => tell(false));
+  }
+
+  #succeed(): void {
+    const { clock, statistics } = this.owner;
+    this.#over = true;
+    const { queueStart, rows } = this.request;
+    const totalMs = clock.now() - queueStart;
+    const { inputMs, inferMs, outputMs } = this.#computed;
+    statistics.recordEnsemble(rows, this.#start - queueStart, totalMs, this.#computed, clock.wallNow());
+    this.request.computed(inputMs, inferMs, outputMs);
+  }
+
+  /** Ends the request with the first error, and cancels the steps in flight. */
+  #fail(error: TritonError): void {
+    if (this.#over) return;
+    const { request, owner } = this;
+    const { clock, config, statistics } = owner;
+    if (request.deadline !== undefined && request.deadline <= clock.now()) {
+      request.cancel(timeoutError());
+      return;
+    }
+    const message = `in ensemble '${config.name}', ${error.message}`;
+    const told = new TritonError(error.code, message, { reason: error.reason, cause: error });
+    const totalMs = clock.now() - request.queueStart;
+    statistics.recordFailure("OTHER", totalMs);
+    // Like Triton, count the request once more if no other step is in flight: dashboards and alerts rely on it.
+    if (this.#underWay === 0) statistics.recordFailure("OTHER", totalMs);
+    this.givenUp(request, new TritonError("CANCELLED", message, { cause: error }));
+    request.respondError(told);
+  }
+
+  /** Cancels the steps in flight, because the request was cancelled. */
+  givenUp({ cancelReason }: PendingRequest, reason = cancelReason!): void {
+    this.#over = true;
+    for (const [waiting, limit] of this.#inLine) limit.leave(waiting);
+    this.#inLine.clear();
+    for (const call of [...this.#calls]) call.request.cancel(reason);
+  }
+}
+
+/** Number of responses of a decoupled step whose further steps may be in flight before the step has to wait. */
+const WINDOW = 16;
+
+/** Tensors that belong together: those of the request, or those that derive from one response of a decoupled step. */
+class StepFrame {
+  readonly tensors = new Map<string, EnsembleTensor>();
+  /** Number of steps that have been launched in the frame and have not ended. */
+  active = 0;
+  #counted = false;
+
+  /**
+   * @param readers number of reads of each tensor; a tensor without readers is not kept
+   * @param source the decoupled step whose response opened the frame
+   */
+  constructor(
+    private readonly readers: ReadonlyMap<string, number>,
+    readonly source?: StepCall,
+  ) {}
+
+  /** @param sequence sequence of the steps that read the tensor, if it comes from another step */
+  put(name: string, tensor: Tensor | undefined, batchSize: number, sequence?: SequencePlace): void {
+    const readers = this.readers.get(name);
+    if (readers === undefined) return;
+    this.tensors.set(name, new EnsembleTensor(tensor, batchSize, readers, sequence));
+  }
+
+  /** Marks that the first steps of the frame have been launched. */
+  opened(): void {
+    if (this.active === 0 || this.source === undefined) return;
+    this.#counted = true;
+    this.source.framesUnderWay++;
+    this.source.adapt();
+  }
+
+  stepEnded(): void {
+    this.active--;
+    if (this.active > 0 || !this.#counted || this.source === undefined) return;
+    this.#counted = false;
+    this.source.framesUnderWay--;
+    this.source.adapt();
+  }
+}
+
+/**
+ * A step in flight. A step of a decoupled model waits before its next response in three cases: the consumer of the
+ * answers is behind, later steps wait for a permit, or too many of its responses are in flight.
+ */
+class StepCall implements RequestObserver<PendingRequest> {
+  framesUnderWay = 0;
+  #inLine = 0;
+  #readerIsBehind: boolean;
+
+  constructor(
+    readonly step: PlannedStep,
+    readonly frame: StepFrame,
+    readonly member: EnsembleMember,
+    readonly request: PendingRequest,
+    /** Sequence of its request, as sent; the member's scheduler may change its own. */
+    readonly sequence: SequencePlace,
+    readerIsBehind: boolean,
+    /** Times of the ensemble's request. */
+    private readonly times: SummedTimes,
+  ) {
+    this.#readerIsBehind = readerIsBehind;
+    request.observe(this);
+    this.adapt();
+  }
+
+  computed(_request: PendingRequest, inputMs: number, inferMs: number, outputMs: number): void {
+    this.times.add(inputMs, inferMs, outputMs);
+  }
+
+  set readerIsBehind(behind: boolean) {
+    this.#readerIsBehind = behind;
+    this.adapt();
+  }
+
+  /** Notes that a step which follows from one of the responses waits for a permit. */
+  joinLine(): void {
+    this.#inLine++;
+    this.adapt();
+  }
+
+  leaveLine(): void {
+    this.#inLine--;
+    this.adapt();
+  }
+
+  adapt(): void {
+    if (this.#readerIsBehind || this.#inLine > 0 || this.framesUnderWay >= WINDOW) this.request.pause();
+    else this.request.resume();
+  }
+}
+
+/** A start that waits for a permit. */
+interface WaitingStart {
+  /** Starts. Returns false if it is no longer wanted; the permit goes to the next then. */
+  start(): boolean;
+}
+
+/** FIFO semaphore that limits the requests in flight of one step, over all requests of the ensemble. */
+export class StepLimit {
+  #underWay = 0;
+  /** A set, because it keeps the order and allows removal from any position. */
+  readonly #waiting = new Set<WaitingStart>();
+
+  /** @param max number of permits; 0 for no limit */
+  constructor(private readonly max: number) {}
+
+  /** Starts at once, or when a permit is free. Returns whether it started at once. */
+  acquire(waiting: WaitingStart): boolean {
+    if (this.max > 0 && this.#underWay >= this.max) {
+      this.#waiting.add(waiting);
+      return false;
+    }
+    this.#underWay++;
+    if (!waiting.start()) this.release();
+    return true;
+  }
+
+  /** Returns the permit of a request of the step that is over. */
+  release(): void {
+    this.#underWay--;
+    for (const next of this.#waiting) {
+      if (this.#underWay >= this.max) return;
+      this.#waiting.delete(next);
+      this.#underWay++;
+      if (!next.start()) this.#underWay--;
+    }
+  }
+
+  /** Removes a waiting start that is no longer wanted. */
+  leave(waiting: WaitingStart): void {
+    this.#waiting.delete(waiting);
+  }
+}
+
+/** Total compute times of all steps of a request. */
+class SummedTimes implements ComputeTimes {
+  inputMs = 0;
+  inferMs = 0;
+  outputMs = 0;
+
+  add(inputMs: number, inferMs: number, outputMs: number): void {
+    this.inputMs += inputMs;
+    this.inferMs += inferMs;
+    this.outputMs += outputMs;
+  }
+}

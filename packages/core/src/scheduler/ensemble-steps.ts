@@ -1,0 +1,325 @@
+import {
+  type ModelConfig,
+  matchesShape,
+  NO_PARAMETERS,
+  type Parameters,
+  type ParameterValue,
+  type Tensor,
+  TritonError,
+} from "@tritonjs/protocol";
+import {
+  type InferInit,
+  newAsyncContext,
+  PendingRequest,
+  type ResponseHandler,
+} from "../request/inference-request.js";
+import type { InferenceResponse } from "../request/inference-response.js";
+import type { SequencePlace } from "../request/request-info.js";
+import { copyTensor } from "../tensor-rows.js";
+
+/** One step of an ensemble. */
+export interface PlannedStep {
+  readonly index: number;
+  readonly modelName: string;
+  /** Empty for the highest version that is ready. */
+  readonly modelVersion: string;
+  /** Namespace of the model, if several models have that name; empty if it is not needed. */
+  readonly modelNamespace: string;
+  /** Inputs of the model, each with the ensemble's tensor for it. */
+  readonly inputs: readonly (readonly [input: string, tensor: string])[];
+  /** The ensemble's tensors, by the names of the model's outputs. */
+  readonly outputs: ReadonlyMap<string, string>;
+}
+
+/** The part of an ensemble that has to run for one request. */
+export interface EnsembleSelection {
+  /** Steps by the tensors that they read. */
+  readonly consumers: ReadonlyMap<string, readonly PlannedStep[]>;
+  /** Outputs of each step's model that are read. */
+  readonly requestedOutputs: ReadonlyMap<PlannedStep, readonly string[]>;
+  /** Number of reads of each tensor: by inputs of steps, and one by the answer if the tensor is part of it. */
+  readonly readers: ReadonlyMap<string, number>;
+  /** Tensors of the answer, in the ensemble's order. */
+  readonly outputs: readonly string[];
+}
+
+/** The steps of an ensemble as data flow: the step that writes each tensor, and the steps that read it. */
+export class EnsemblePlan {
+  readonly steps: readonly PlannedStep[];
+  /** Inputs that a request may leave out. */
+  readonly optionalInputs: readonly string[];
+  readonly #outputs: readonly string[];
+  readonly #producers = new Map<string, PlannedStep>();
+  readonly #all: EnsembleSelection;
+
+  constructor(config: ModelConfig) {
+    this.steps = config.ensembleScheduling!.step.map((step, index) => ({
+      index,
+      modelName: step.modelName,
+      modelVersion: step.modelVersion === -1 ? "" : String(step.modelVersion),
+      modelNamespace: step.modelNamespace,
+      inputs: Object.entries(step.inputMap),
+      outputs: new Map(Object.entries(step.outputMap)),
+    }));
+    for (const step of this.steps)
+      for (const tensor of step.outputs.values()) this.#producers.set(tensor, step);
+    this.optionalInputs = config.input.filter((input) => input.optional).map((input) => input.name);
+    this.#outputs = config.output.map((output) => output.name);
+    this.#all = this.#selectFor(this.#outputs);
+  }
+
+  /** Selects the steps for the outputs that a request asks for; no names select all outputs. */
+  select(requested: readonly string[]): EnsembleSelection {
+    if (requested.length === 0) return this.#all;
+    return this.#selectFor(this.#outputs.filter((name) => requested.includes(name)));
+  }
+
+  /** Walks back from the outputs to the steps that they depend on. */
+  #selectFor(outputs: readonly string[]): EnsembleSelection {
+    const needed = new Set<PlannedStep>();
+    const need = (tensor: string) => {
+      const step = this.#producers.get(tensor);
+      if (step === undefined || needed.has(step)) return;
+      needed.add(step);
+      for (const [, input] of step.inputs) need(input);
+    };
+    for (const output of outputs) need(output);
+    const consumers = new Map<string, PlannedStep[]>();
+    const readers = new Map(outputs.map((name) => [name, 1]));
+    for (const step of needed) {
+      for (const [, tensor] of step.inputs) readers.set(tensor, (readers.get(tensor) ?? 0) + 1);
+      for (const tensor of new Set(step.inputs.map(([, name]) => name))) {
+        consumers.set(tensor, [...(consumers.get(tensor) ?? []), step]);
+      }
+    }
+    const requestedOutputs = new Map(
+      [...needed].map((step) => [
+        step,
+        [...step.outputs].filter(([, tensor]) => readers.has(tensor)).map(([output]) => output),
+      ]),
+    );
+    return { consumers, requestedOutputs, readers, outputs };
+  }
+}
+
+/** A model of an ensemble, as its steps see it. */
+export interface EnsembleMember {
+  readonly version: number;
+  readonly config: ModelConfig;
+  /** Accepts a request; throws if the request is refused. */
+  infer(request: PendingRequest): void;
+}
+
+/**
+ * Looks a member up; an empty version means the highest that is ready. Throws `TritonError` if the member is not ready.
+ */
+export type FindMember = (name: string, version: string, namespace: string) => EnsembleMember;
+
+/**
+ * A tensor between the steps of an ensemble. Its last reader gets the tensor itself, and earlier readers get copies,
+ * because a model may write to its inputs.
+ */
+export class EnsembleTensor {
+  #tensor: Tensor | undefined;
+  #readers: number;
+
+  /**
+   * @param tensor undefined for an optional input that was not given, or an output that a model left out
+   * @param batchSize rows along the batch axis; 0 for a tensor without one
+   * @param sequence sequence of the steps that read it; undefined for a tensor of the ensemble's own request
+   */
+  constructor(
+    tensor: Tensor | undefined,
+    private readonly batchSize: number,
+    readers: number,
+    readonly sequence?: SequencePlace,
+  ) {
+    this.#tensor = tensor;
+    this.#readers = readers;
+  }
+
+  /** Takes the tensor for one of its readers, in the shape expected by a model with these dimensions. */
+  take(dims: readonly number[], batched: boolean): Tensor | undefined {
+    const tensor = this.#tensor;
+    if (tensor === undefined) return undefined;
+    this.#readers--;
+    if (this.#readers <= 0) this.#tensor = undefined;
+    const shape = convertShape(tensor.shape, this.batchSize, dims, batched);
+    const own = this.#readers > 0 ? copyTensor(tensor) : tensor;
+    return shape === tensor.shape ? own : own.reshaped(shape);
+  }
+}
+
+/** Dimensions of a member's input, or of the ensemble's output. */
+function dimsOf(tensors: ModelConfig["input"] | ModelConfig["output"], name: string): readonly number[] {
+  return tensors.find((tensor) => tensor.name === name)?.dims ?? [];
+}
+
+/** Dimensions of an input or output of the ensemble itself, as its steps see them. */
+function innerDimsOf(tensors: ModelConfig["input"] | ModelConfig["output"], name: string): readonly number[] {
+  return tensors.find((tensor) => tensor.name === name)?.reshape?.shape ?? dimsOf(tensors, name);
+}
+
+/**
+ * Converts the shape of a tensor that goes from a model with a batch axis to one without, or back. An axis of one row
+ * is added or removed if the dimensions do not fit as they are. Between models with a batch axis, rows of one value each
+ * may lack their second axis, as the answers of Triton's FIL backend do.
+ */
+export function convertShape(
+  shape: readonly number[],
+  batchSize: number,
+  dims: readonly number[],
+  batched: boolean,
+): readonly number[] {
+  if (batched === batchSize > 0) return batched && lacksAxisOfOne(shape, dims) ? [...shape, 1] : shape;
+  const fits = matchesShape(dims, shape);
+  if (batched) return fits ? [1, ...shape] : shape;
+  return !fits && batchSize === 1 ? shape.slice(1) : shape;
+}
+
+function lacksAxisOfOne(shape: readonly number[], dims: readonly number[]): boolean {
+  return shape.length === 1 && dims.length === 1 && dims[0] === 1;
+}
+
+/** Copies the sequence position of a request, and nothing else. */
+export function plainSequence({ correlationId, sequenceStart, sequenceEnd }: SequencePlace): SequencePlace {
+  return { correlationId, sequenceStart, sequenceEnd };
+}
+
+/**
+ * The sequence of a step's request. It is that of the step's first tensor that comes from another step, else that of
+ * the ensemble's request.
+ */
+export function sequenceOf(
+  names: Iterable<string>,
+  tensors: ReadonlyMap<string, EnsembleTensor>,
+  request: SequencePlace,
+): SequencePlace {
+  for (const name of names) {
+    const sequence = tensors.get(name)?.sequence;
+    if (sequence !== undefined) return sequence;
+  }
+  return request;
+}
+
+/**
+ * The sequence of the steps after a response. It is that of the step itself, unless the response has one of the
+ * parameters `sequence_id`, `sequence_start` and `sequence_end`. If it has any of them, missing flags are off.
+ *
+ * @throws TritonError INVALID_ARG for a parameter of another type.
+ */
+export function sequenceAfter(step: SequencePlace, parameters: Parameters): SequencePlace {
+  const { sequence_id: id, sequence_start: start, sequence_end: end } = parameters;
+  if (id === undefined && start === undefined && end === undefined) return step;
+  return {
+    correlationId: id === undefined ? step.correlationId : toId(id),
+    sequenceStart: toFlag("sequence_start", start),
+    sequenceEnd: toFlag("sequence_end", end),
+  };
+}
+
+function toId(value: ParameterValue): bigint | string {
+  if (typeof value === "string" || typeof value === "bigint") return value;
+  if (typeof value === "number" && Number.isInteger(value)) return BigInt.asUintN(64, BigInt(value));
+  throw new TritonError(
+    "INVALID_ARG",
+    "expected parameter 'sequence_id' to be TRITONSERVER_PARAMETER_INT or TRITONSERVER_PARAMETER_STRING",
+    { reason: "INVALID_SEQUENCE" },
+  );
+}
+
+function toFlag(name: string, value: ParameterValue | undefined): boolean {
+  if (value === undefined) return false;
+  if (typeof value === "boolean") return value;
+  throw new TritonError("INVALID_ARG", `expect parameter '${name}' to be TRITONSERVER_PARAMETER_BOOL`, {
+    reason: "INVALID_SEQUENCE",
+  });
+}
+
+/** Everything that the request of a step is constructed from. */
+interface StepRequestInit {
+  /** The request of the ensemble. */
+  readonly parent: PendingRequest;
+  /** Name of the ensemble in the list of the request's callers. */
+  readonly caller: string;
+  readonly member: EnsembleMember;
+  readonly step: PlannedStep;
+  readonly sequence: SequencePlace;
+  readonly tensors: ReadonlyMap<string, EnsembleTensor>;
+  readonly requestedOutputs: readonly string[];
+  /** Time on the model's clock, in milliseconds. */
+  readonly now: number;
+  readonly onResponse: ResponseHandler;
+}
+
+/** Makes the request of a step. It inherits all properties of the ensemble's request. */
+export function stepRequest({ parent, caller, member, step, tensors, now, ...init }: StepRequestInit) {
+  const { config } = member;
+  const inputs = new Map<string, Tensor>();
+  for (const [input, name] of step.inputs) {
+    const tensor = tensors.get(name)!.take(dimsOf(config.input, input), config.maxBatchSize > 0);
+    if (tensor !== undefined) inputs.set(input, tensor);
+  }
+  const trace = parent.trace?.child(config.name);
+  const asked: InferInit = {
+    id: parent.id,
+    inputs,
+    requestedOutputs: init.requestedOutputs,
+    parameters: parent.parameters,
+    priority: parent.priority,
+    queueTimeoutMicroseconds: remainingMicroseconds(parent, now),
+    deadline: parent.deadline,
+    ...init.sequence,
+    callers: [...parent.callers, caller],
+    // The callback of a traced step sees the step's own span, in the context of the ensemble's sender.
+    asyncContext:
+      trace && parent.given.ready
+        ? parent.given.runInContext(() => trace.within(newAsyncContext))
+        : parent.given.asyncContext,
+    trace,
+  };
+  return new PendingRequest(asked, config.name, init.onResponse);
+}
+
+/** Remaining time that the request may wait in queues. At least 1, because 0 means no limit. */
+function remainingMicroseconds(
+  { queueTimeoutMicroseconds, queueStart }: PendingRequest,
+  now: number,
+): number {
+  if (queueTimeoutMicroseconds === 0) return 0;
+  return Math.max(1, Math.round(queueTimeoutMicroseconds - (now - queueStart) * 1000));
+}
+
+/** Sequence parameters of an ensemble's answer, which it has even without a sequence. */
+function sequenceParameters(
+  { correlationId = 0n, sequenceStart, sequenceEnd }: SequencePlace,
+  outputs: ReadonlyMap<string, Tensor>,
+): Parameters {
+  if (outputs.size === 0) return NO_PARAMETERS;
+  const id = typeof correlationId === "bigint" ? asNumber(correlationId) : correlationId;
+  return { sequence_id: id, sequence_start: sequenceStart, sequence_end: sequenceEnd };
+}
+
+/** Parameters are bigints only outside the safe range. */
+function asNumber(value: bigint): number | bigint {
+  return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
+}
+
+/**
+ * Makes the answer of an ensemble from these outputs, all of which exist. An output that a step left out is left out.
+ */
+export function ensembleAnswer(
+  { config, version }: { readonly config: ModelConfig; readonly version: string },
+  request: PendingRequest,
+  names: readonly string[],
+  tensors: ReadonlyMap<string, EnsembleTensor>,
+): InferenceResponse {
+  const outputs = new Map<string, Tensor>();
+  for (const name of names) {
+    const tensor = tensors.get(name)!.take(innerDimsOf(config.output, name), config.maxBatchSize > 0);
+    if (tensor !== undefined) outputs.set(name, tensor);
+  }
+  const sequence = sequenceOf([...outputs.keys()].reverse(), tensors, request);
+  const parameters = sequenceParameters(sequence, outputs);
+  return { modelName: config.name, modelVersion: version, id: request.id, parameters, outputs };
+}

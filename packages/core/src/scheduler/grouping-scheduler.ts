@@ -1,0 +1,399 @@
+import {
+  fromConfigDataType,
+  type ModelConfig,
+  type TensorSpec,
+  TritonError,
+  toNdArray,
+} from "@tritonjs/protocol";
+import type { CutOutput, MaskInput, PaddingRules } from "../batch/batch-layout.js";
+import {
+  type BatchingRequest,
+  type BatchKey,
+  targetLatencyMs,
+  type VariableLengthOptions,
+} from "../config/model-options.js";
+import type { InstanceGroup, InstanceGroupListener } from "../instance/instance-group.js";
+import type { PendingRequest } from "../request/inference-request.js";
+import { requestInfo } from "../request/request-info.js";
+import type { Clock, DeadlineQueue } from "../system/clock.js";
+import { elementOf } from "../tensor-rows.js";
+import { DynamicBatchScheduler, OrderedResponses } from "./dynamic-batch-scheduler.js";
+import { freePlacesOf, Heap, type LevelStatus, type QueueTotals } from "./priority-queue.js";
+import { ArrivalHold, type Scheduler } from "./scheduler.js";
+
+/** Number of idle groups that may be kept before a sweep. */
+const IDLE_GROUPS = 64;
+
+/**
+ * Batches requests in groups (`batchBy`), and bounds batches by cost. Each group has a batcher with its own queue,
+ * delay and payload. So a request of one group never ends or delays a batch of another. All batchers feed the same
+ * instances. Their turn follows the order that their next requests would have in one queue. A group exists while it has
+ * requests.
+ *
+ * ```
+ * request --batchBy, cost--> group "128": dynamic batcher --+
+ *                            group "512": dynamic batcher --+--> payloads --> instances
+ * ```
+ */
+export class GroupingScheduler implements Scheduler, InstanceGroupListener {
+  readonly #groups = new Map<BatchKey | undefined, DynamicBatchScheduler>();
+  readonly #levels = new Map<number, QueueTotals>();
+  readonly #ordered = new OrderedResponses();
+  readonly #inTurn = new BatchersInTurn();
+  /** Groups that have to look at their queues again when an instance takes their payload. */
+  readonly #behindPayload = new Set<DynamicBatchScheduler>();
+  #looking = false;
+  #lookAgain = false;
+  #stopped = false;
+  #sweepAt = IDLE_GROUPS;
+  /** Hold for tests, over the requests of all groups together. */
+  readonly #hold: ArrivalHold;
+
+  constructor(
+    private readonly config: ModelConfig,
+    private readonly instances: InstanceGroup,
+    private readonly clock: Clock,
+    private readonly deadlines: DeadlineQueue,
+    private readonly grouping: BatchGrouping,
+    private readonly padded: ReadonlySet<string>,
+    holdUntil = 0,
+  ) {
+    this.#hold = new ArrivalHold(holdUntil);
+    instances.listener = this;
+  }
+
+  get queuedCount(): number {
+    let count = 0;
+    for (const { size } of this.#levels.values()) count += size;
+    return count;
+  }
+
+  /** The levels over all groups, highest first. */
+  get levels(): readonly LevelStatus[] {
+    const merged = new Map<number, LevelStatus>();
+    for (const group of this.#groups.values()) {
+      for (const level of group.levels) {
+        const known = merged.get(level.priorityLevel);
+        merged.set(level.priorityLevel, known === undefined ? level : together(known, level));
+      }
+    }
+    return [...merged.values()].sort((a, b) => a.priorityLevel - b.priorityLevel);
+  }
+
+  /** Size limits apply to all groups together. */
+  freePlaces(priority?: number): number {
+    const batching = this.config.dynamicBatching!;
+    return freePlacesOf(batching, (level) => this.#levels.get(level)?.size ?? 0, priority);
+  }
+
+  enqueue(request: PendingRequest): void {
+    classifyRequest(request, this.grouping);
+    this.#groupOf(request.batchKey).enqueue(request);
+    if (this.#hold.isOver) return;
+    this.#hold.arrived();
+    if (!this.#hold.isOver) return;
+    const held = [...this.#groups.values()].filter(({ head }) => head !== undefined);
+    held.sort((a, b) => a.headPriority - b.headPriority || a.head!.queueStart - b.head!.queueStart);
+    for (const group of held) group.release();
+  }
+
+  /** Lets the batchers of all groups look for work, in the order that their next requests would have in one queue. */
+  slotFreed(): void {
+    this.#lookAgain = true;
+    if (this.#looking) return;
+    this.#looking = true;
+    try {
+      while (this.#lookAgain) {
+        this.#lookAgain = false;
+        for (const group of [...this.#behindPayload]) if (group.hasSlot) group.slotFreed();
+        this.#giveSlots();
+      }
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#hold.end();
+    for (const group of this.#groups.values()) group.stop();
+  }
+
+  failQueued(error: TritonError): void {
+    for (const group of this.#groups.values()) group.failQueued(error);
+    this.instances.failQueued(error);
+  }
+
+  #giveSlots(): void {
+    for (let group = this.#inTurn.take(); group !== undefined; group = this.#inTurn.take()) {
+      if (!group.hasSlot) {
+        this.#inTurn.add(group);
+        return;
+      }
+      group.slotFreed();
+    }
+  }
+
+  #changed(group: DynamicBatchScheduler): void {
+    if (group.needsSlot) this.#inTurn.add(group);
+    if (group.waitsBehindPayload) this.#behindPayload.add(group);
+    else this.#behindPayload.delete(group);
+  }
+
+  #groupOf(key: BatchKey | undefined): DynamicBatchScheduler {
+    const known = this.#groups.get(key);
+    if (known !== undefined) return known;
+    this.#sweep();
+    const { config, instances, clock, deadlines, padded } = this;
+    const { maxBatchCost } = this.grouping;
+    const onChange = () => this.#changed(group);
+    const share = { maxBatchCost, padded, levels: this.#levels, ordered: this.#ordered, onChange };
+    const held = this.#hold.isOver ? 0 : Number.POSITIVE_INFINITY;
+    const group: DynamicBatchScheduler = new DynamicBatchScheduler(
+      config,
+      instances,
+      clock,
+      deadlines,
+      held,
+      share,
+    );
+    // Each batcher registers itself as the only listener.
+    instances.listener = this;
+    if (this.#stopped) group.stop();
+    this.#groups.set(key, group);
+    return group;
+  }
+
+  /** Removes idle groups, once there are twice as many groups as were busy at the last sweep. */
+  #sweep(): void {
+    if (this.#groups.size < this.#sweepAt) return;
+    for (const [key, group] of this.#groups) {
+      if (group.queuedCount > 0) continue;
+      group.hurry();
+      this.#groups.delete(key);
+    }
+    this.#sweepAt = 2 * this.#groups.size + IDLE_GROUPS;
+  }
+}
+
+function together(a: LevelStatus, b: LevelStatus): LevelStatus {
+  return {
+    priorityLevel: a.priorityLevel,
+    queued: a.queued + b.queued,
+    delayed: a.delayed + b.delayed,
+    rows: a.rows + b.rows,
+    oldestQueueStart: Math.min(a.oldestQueueStart, b.oldestQueueStart),
+  };
+}
+
+/**
+ * Calls the model's own functions for the group and the cost of a request, and records the results in the request.
+ *
+ * @throws TritonError INVALID_ARG for this request alone: if a function throws or returns an invalid value, or the cost
+ * exceeds the limit of a batch.
+ */
+function classifyRequest(request: PendingRequest, grouping: BatchGrouping): void {
+  const { batchBy, cost, maxBatchCost } = grouping;
+  const seen = asSeen(request);
+  if (batchBy !== undefined) request.batchKey = checkedKey(request, ask(request, "batchBy", batchBy, seen));
+  if (cost === undefined) return;
+  request.batchCost = checkedCost(request, ask(request, "cost", cost, seen));
+  if (maxBatchCost !== undefined && request.batchCost > maxBatchCost) {
+    throw refusal(request, "cost", `: expected at most ${maxBatchCost}, got ${request.batchCost}`);
+  }
+}
+
+function ask<T>(
+  request: PendingRequest,
+  name: string,
+  fn: (seen: BatchingRequest) => T,
+  seen: BatchingRequest,
+): unknown {
+  try {
+    return fn(seen);
+  } catch (thrown) {
+    const why = TritonError.from(thrown).message;
+    throw refusal(request, name, ` threw an error: ${why}`, thrown);
+  }
+}
+
+function checkedKey(request: PendingRequest, key: unknown): BatchKey {
+  const known = typeof key === "string" || typeof key === "bigint" || typeof key === "boolean";
+  if (known || (typeof key === "number" && !Number.isNaN(key))) return key as BatchKey;
+  const got = typeof key === "number" ? "NaN" : typeof key;
+  throw refusal(request, "batchBy", `: expected a string, number, bigint or boolean, got ${got}`);
+}
+
+function checkedCost(request: PendingRequest, cost: unknown): number {
+  if (typeof cost === "number" && Number.isFinite(cost) && cost >= 0) return cost;
+  const got = typeof cost === "number" ? cost : typeof cost;
+  throw refusal(request, "cost", `: expected a finite number of at least 0, got ${got}`);
+}
+
+/** A read-only view of the request; tensors become arrays on first access. */
+function asSeen(request: PendingRequest): BatchingRequest {
+  const inputs: Record<string, never> = {};
+  for (const [name, tensor] of request.inputs) {
+    Object.defineProperty(inputs, name, {
+      enumerable: true,
+      get: () => toNdArray(tensor, "input", name, request.modelName),
+    });
+  }
+  return { ...requestInfo(request), inputs };
+}
+
+function refusal(request: PendingRequest, what: string, why: string, cause?: unknown): TritonError {
+  return new TritonError("INVALID_ARG", `${request.logPrefix}${what} of model '${request.modelName}'${why}`, {
+    reason: "INVALID_INPUT",
+    cause,
+  });
+}
+
+/** Position of a batcher in the line, by its next request when it was added. */
+interface Place {
+  readonly batcher: DynamicBatchScheduler;
+  readonly priority: number;
+  readonly start: number;
+  /** Sequence number: of equal places, the earlier one goes first. */
+  readonly number: number;
+}
+
+/**
+ * Line of batchers that have requests and no slot for them, in the order that their next requests would have in one
+ * queue. A next request may change while it waits, so places are checked when their turn comes.
+ */
+class BatchersInTurn {
+  readonly #line = new Heap<Place>(compare);
+  /** The valid place of each batcher in the line. */
+  readonly #places = new Map<DynamicBatchScheduler, Place>();
+  #added = 0;
+
+  /** Gives a batcher a place in the line, or a better one if its next request now comes earlier. */
+  add(batcher: DynamicBatchScheduler): void {
+    const { head, headPriority: priority } = batcher;
+    if (head === undefined) return;
+    const place = { batcher, priority, start: head.queueStart, number: this.#added };
+    const known = this.#places.get(batcher);
+    if (known !== undefined && compare(known, place) <= 0) return;
+    this.#added++;
+    this.#places.set(batcher, place);
+    this.#line.add(place);
+  }
+
+  /** Takes the batcher whose turn it is; undefined when none waits for a slot. */
+  take(): DynamicBatchScheduler | undefined {
+    for (let place = this.#line.take(); place !== undefined; place = this.#line.take()) {
+      const { batcher, priority, start } = place;
+      if (this.#places.get(batcher) !== place) continue;
+      this.#places.delete(batcher);
+      if (!batcher.needsSlot) continue;
+      if (batcher.headPriority === priority && batcher.head?.queueStart === start) return batcher;
+      this.add(batcher);
+    }
+    return undefined;
+  }
+}
+
+function compare(a: Place, b: Place): number {
+  return a.priority - b.priority || a.start - b.start || a.number - b.number;
+}
+
+/** The model's own functions that decide which requests share a batch, and how many. */
+type BatchGrouping = Pick<VariableLengthOptions, "batchBy" | "cost" | "maxBatchCost">;
+
+/** A model's rules for requests whose lengths differ. */
+export interface VariableLength {
+  readonly grouping: BatchGrouping;
+  /** Inputs whose shapes may differ within a batch. */
+  readonly padded: ReadonlySet<string>;
+  readonly padding: PaddingRules | undefined;
+}
+
+/** Reads the options and checks them. Undefined if none of them is given. */
+export function planVariableLength(
+  options: VariableLengthOptions,
+  inputs: readonly TensorSpec[],
+  outputs: readonly TensorSpec[],
+  config: ModelConfig,
+): { readonly variableLength: VariableLength | undefined; readonly problems: readonly string[] } {
+  const { batchBy, cost, maxBatchCost, pad } = options;
+  const padded = paddedInputs(pad, config);
+  const masks = inputs.flatMap(({ name, dtype, batchInput }): MaskInput[] =>
+    batchInput?.kind === "PADDING_MASK"
+      ? [{ name, datatype: dtype, sourceInput: batchInput.sourceInput }]
+      : [],
+  );
+  const cuts = outputs.flatMap(({ name, batchOutput }): CutOutput[] =>
+    batchOutput?.kind === "CUT_TO_INPUT_SHAPE" ? [{ name, sourceInput: batchOutput.sourceInput }] : [],
+  );
+  const problems = [
+    ...groupingProblems(options),
+    ...(batchBy !== undefined && targetLatencyMs(config) !== undefined
+      ? ["config.batcher.batchBy and config.batcher.targetLatencyMs are both given: leave one of them out"]
+      : []),
+    ...padProblems(pad, config),
+    ...[...masks, ...cuts]
+      .filter(({ sourceInput }) => !padded.has(sourceInput))
+      .map(
+        ({ name, sourceInput }) =>
+          `'${name}' follows the padding of input '${sourceInput}', which is not padded`,
+      ),
+  ];
+  if (batchBy === undefined && cost === undefined && maxBatchCost === undefined && pad === undefined) {
+    return { variableLength: undefined, problems };
+  }
+  const byFunction = typeof pad === "function" ? pad : undefined;
+  const values = typeof pad === "function" ? {} : pad;
+  const padding = values && { values, pad: byFunction, masks, cuts };
+  return { variableLength: { grouping: { batchBy, cost, maxBatchCost }, padded, padding }, problems };
+}
+
+function paddedInputs(pad: VariableLengthOptions["pad"], config: ModelConfig): ReadonlySet<string> {
+  if (typeof pad !== "function") return new Set(Object.keys(pad ?? {}));
+  return new Set(config.input.filter(isVariable).map(({ name }) => name));
+}
+
+function isVariable({ dims }: { readonly dims: readonly number[] }): boolean {
+  return dims.includes(-1);
+}
+
+function groupingProblems({ batchBy, cost, maxBatchCost }: VariableLengthOptions): string[] {
+  const problems: string[] = [];
+  for (const [name, value] of Object.entries({ batchBy, cost })) {
+    if (value !== undefined && typeof value !== "function") {
+      problems.push(`config.batcher.${name}: expected a function, got ${typeof value}`);
+    }
+  }
+  if (cost !== undefined && maxBatchCost === undefined) {
+    problems.push("config.batcher.cost has no effect without config.batcher.maxBatchCost: give both");
+  }
+  if (maxBatchCost === undefined) return problems;
+  if (cost === undefined)
+    problems.push("config.batcher.maxBatchCost has no effect without config.batcher.cost: give both");
+  if (!Number.isFinite(maxBatchCost) || maxBatchCost <= 0) {
+    problems.push(`config.batcher.maxBatchCost: expected a number above 0, got ${maxBatchCost}`);
+  }
+  return problems;
+}
+
+function padProblems(pad: VariableLengthOptions["pad"], config: ModelConfig): string[] {
+  if (pad === undefined || typeof pad === "function") return [];
+  if (typeof pad !== "object" || pad === null) {
+    return [`config.batcher.pad: expected values by input name, or a function, got ${typeof pad}`];
+  }
+  return Object.entries(pad).flatMap(([name, value]) => {
+    const input = config.input.find((one) => one.name === name);
+    const where = `config.batcher.pad names input '${name}', which`;
+    if (input === undefined) return [`${where} the model does not have`];
+    if (!isVariable(input)) return [`${where} has no variable dimension`];
+    if (input.allowRaggedBatch || input.isShapeTensor) return [`${where} is ragged or a shape tensor`];
+    const datatype = fromConfigDataType(input.dataType);
+    if (datatype === undefined) return [];
+    try {
+      elementOf(value, datatype, `config.batcher.pad of input '${name}'`);
+      return [];
+    } catch (error) {
+      return [TritonError.from(error).message];
+    }
+  });
+}

@@ -1,0 +1,390 @@
+import { type ModelConfig, type Tensor, TritonError } from "@tritonjs/protocol";
+import type { Tensors } from "../batch/batch-tensors.js";
+import { sequenceSlots } from "../config/sequence-batching.js";
+import type { InstanceGroup, PartsOwner } from "../instance/instance-group.js";
+import type { PendingRequest, RequestObserver } from "../request/inference-request.js";
+import type { EvictionListener, EvictionReason, SequenceInfo } from "../request/request-info.js";
+import type { Clock, DeadlineQueue } from "../system/clock.js";
+import type { QueueTotals } from "./priority-queue.js";
+import { ArrivalHold, isPartOfWork, type Scheduler, type SequenceCounts, stoppedError } from "./scheduler.js";
+import {
+  Places,
+  Sequence,
+  type SequenceOwner,
+  SequenceTimeouts,
+  type Slot,
+  type SlotHost,
+} from "./sequence.js";
+import {
+  ControlInputs,
+  DirectBatcher,
+  ImplicitStates,
+  OldestBatcher,
+  type SlotBatcher,
+  type SlotOwner,
+  type WaitingRequest,
+} from "./slot-batchers.js";
+
+/** Settings of the sequence scheduler besides the configuration. */
+export interface SequenceSchedulerOptions {
+  /** Number of requests in slots before the first batch, once: a hold for tests. */
+  readonly holdUntil: number;
+  /** Number of requests in the backlog to wait for in addition. */
+  readonly backlogHoldUntil: number;
+  /** Called when a sequence ended without its END, once no instance has a request of it. */
+  readonly onEvict?: EvictionListener | undefined;
+  /** Initial states of sequences, by name of the state's input. */
+  readonly initialStates: ReadonlyMap<string, Tensor>;
+}
+
+/**
+ * Triton's sequence batcher: requests with one correlation id go to one instance, one after the other.
+ *
+ * ```
+ * request --by correlation id--> sequence in a slot -----------> the batcher of the slot's instance
+ *                            \-> sequence in the backlog --+          |
+ *                                                          |   END, idle, given up
+ *                                    the oldest gets the slot <-------+
+ * ```
+ */
+export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwner, TurnOwner, PartsOwner {
+  /** True during a hold for tests. */
+  held: boolean;
+  readonly states: ImplicitStates | undefined;
+  readonly #modelName: string;
+  readonly #iterative: boolean;
+  readonly #clock: Clock;
+  readonly #timeouts: SequenceTimeouts;
+  readonly #options: SequenceSchedulerOptions;
+  readonly #controls: ControlInputs;
+  readonly #batchers: InstanceBatchers;
+  readonly #places = new Places((sequence) => this.#timeouts.assigned(sequence));
+  /** Sequences that accept requests, in slots and in the backlog. */
+  readonly #open = new Map<bigint | string, Sequence>();
+  readonly #totals: QueueTotals = { size: 0, rows: 0 };
+  readonly #slotHold: ArrivalHold;
+  readonly #backlogHold: ArrivalHold;
+  #nextId = 1n;
+  #stopped = false;
+
+  constructor(
+    config: ModelConfig,
+    instances: InstanceGroup,
+    clock: Clock,
+    deadlines: DeadlineQueue,
+    options: SequenceSchedulerOptions,
+  ) {
+    const sequences = config.sequenceBatching!;
+    this.#modelName = config.name;
+    this.#iterative = sequences.iterativeSequence;
+    this.#clock = clock;
+    const limits = {
+      maxIdleMs: sequences.maxSequenceIdleMicroseconds / 1000,
+      iterative: sequences.iterativeSequence,
+    };
+    this.#timeouts = new SequenceTimeouts(limits, clock, deadlines, (sequence, reason) =>
+      this.#close(sequence, reason),
+    );
+    this.#options = options;
+    this.#controls = new ControlInputs(config);
+    if (sequences.state.length > 0) this.states = new ImplicitStates(config, options.initialStates);
+    this.#slotHold = new ArrivalHold(options.holdUntil);
+    this.#backlogHold = new ArrivalHold(options.backlogHoldUntil);
+    this.held = options.holdUntil > 0 && sequences.oldest === undefined;
+    this.#batchers = new InstanceBatchers(
+      (group) =>
+        sequences.oldest === undefined
+          ? new DirectBatcher(config, group, this, this.#controls, clock)
+          : new OldestBatcher(config, group, this, clock, deadlines, options.holdUntil),
+      sequenceSlots(config),
+      this.#places,
+    );
+    for (const group of instances.split(this)) this.#batchers.open(group);
+  }
+
+  joined(part: InstanceGroup): void {
+    this.#batchers.open(part);
+  }
+
+  left(part: InstanceGroup): Promise<void> {
+    return this.#batchers.close(part);
+  }
+
+  get queuedCount(): number {
+    let count = this.#totals.size;
+    for (const batcher of this.#batchers) count += batcher.queuedCount;
+    return count;
+  }
+
+  get sequences(): SequenceCounts {
+    return this.#batchers.sequences;
+  }
+
+  enqueue(request: PendingRequest): void {
+    if (this.#iterative && request.batchSize <= 1 && !hasCorrelationId(request)) {
+      request.place = {
+        correlationId: this.#nextId++,
+        sequenceStart: true,
+        sequenceEnd: request.sequenceEnd,
+      };
+    }
+    const id = admittedId(request, this.#modelName);
+    if (this.#stopped && request.sequenceStart && !isPartOfWork(request)) throw stoppedError(request);
+    const known = this.#open.get(id);
+    if (known === undefined && !request.sequenceStart) throw startMissingError(id, this.#modelName);
+    this.#push(known ?? this.#begin(id), request);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.held = false;
+    // Iterative sequences end by themselves, when their request is answered.
+    const ended = this.#iterative ? [] : [...this.#open.values()];
+    for (const sequence of ended) this.#close(sequence, "stopped");
+    for (const batcher of this.#batchers) batcher.hurry();
+  }
+
+  failQueued(error: TritonError): void {
+    const batchers = [...this.#batchers];
+    const inSlots = batchers.flatMap((batcher) => batcher.slots.map((slot) => slot.sequence));
+    for (const sequence of [...inSlots, ...this.#places.backlog]) {
+      if (sequence === undefined) continue;
+      sequence.failAll(error);
+      this.#close(sequence, "failed");
+    }
+    for (const batcher of batchers) batcher.failQueued(error);
+  }
+
+  gaveUp(sequence: Sequence): void {
+    this.#close(sequence, "cancelled");
+  }
+
+  evicted(info: SequenceInfo, reason: EvictionReason): void {
+    try {
+      this.#options.onEvict?.(info, reason);
+    } catch (error) {
+      process.emitWarning(error instanceof Error ? error : String(error));
+    }
+  }
+
+  head({ sequence }: Slot): WaitingRequest | undefined {
+    const head = sequence?.head;
+    if (head === undefined || this.states === undefined) return head;
+    return this.states.withStates(head, sequence?.info);
+  }
+
+  take(slot: Slot): PendingRequest {
+    const sequence = slot.sequence!;
+    const request = sequence.head!;
+    const info = sequence.take(request, slot);
+    request.inputs = this.#controls.addTo(request.inputs, request);
+    this.states?.attach(request, info);
+    request.observe(new SequenceTurn(this, sequence, slot, info));
+    this.#settle(sequence);
+    return request;
+  }
+
+  released(sequence: Sequence, request: PendingRequest, again: boolean): void {
+    if (again && sequence.open) {
+      request.place = { correlationId: request.correlationId, sequenceStart: false, sequenceEnd: false };
+      request.queueStart = this.#clock.now();
+      this.#push(sequence, request);
+      sequence.released();
+      return;
+    }
+    if (again) request.cancel(startMissingError(sequence.correlationId, this.#modelName));
+    sequence.released();
+    if (this.#iterative) this.#close(sequence);
+    else this.#settle(sequence);
+  }
+
+  lost(batcher: SlotBatcher): void {
+    const error = new TritonError(
+      "UNAVAILABLE",
+      `an instance of model '${this.#modelName}' failed, and the state of its sequences is lost: start the sequence again`,
+      { reason: "SEQUENCE_LOST" },
+    );
+    batcher.failQueued(error);
+    for (const { sequence } of batcher.slots) {
+      if (!sequence?.begun) continue;
+      sequence.failAll(error);
+      this.#close(sequence, "failed");
+    }
+  }
+
+  #begin(id: bigint | string): Sequence {
+    const sequence = new Sequence(id, this, this.#totals);
+    this.#open.set(id, sequence);
+    this.#places.enter(sequence);
+    return sequence;
+  }
+
+  #push(sequence: Sequence, request: PendingRequest): void {
+    const now = this.#clock.now();
+    sequence.lastUsed = now;
+    sequence.push(request);
+    if (request.sequenceEnd && !this.#iterative) this.#close(sequence);
+    if (sequence.slot === undefined) this.#timeouts.limitWait(sequence, request, now);
+    if (this.held) this.#held(sequence);
+    else sequence.slot?.batcher.changed(sequence.slot);
+  }
+
+  /** Counts a request that arrives while the scheduler is held. */
+  #held(sequence: Sequence): void {
+    (sequence.slot === undefined ? this.#backlogHold : this.#slotHold).arrived();
+    if (!this.#backlogHold.isOver || !this.#slotHold.isOver) return;
+    this.held = false;
+    for (const batcher of this.#batchers) for (const slot of batcher.slots) batcher.changed(slot);
+  }
+
+  #close(sequence: Sequence, reason?: EvictionReason): void {
+    if (sequence.open) this.#open.delete(sequence.correlationId);
+    sequence.close(reason);
+    this.#settle(sequence);
+  }
+
+  /** Frees the place of a sequence that is over. */
+  #settle(sequence: Sequence): void {
+    if (!sequence.over) return;
+    sequence.expiry?.cancel();
+    const { slot } = sequence;
+    this.#places.leave(sequence);
+    if (slot === undefined) return;
+    sequence.retire();
+    checkEmpty(slot.batcher);
+  }
+}
+
+/** True if a request names its sequence. */
+function hasCorrelationId({ correlationId: id }: PendingRequest): boolean {
+  return id !== undefined && id !== 0n && id !== "";
+}
+
+/**
+ * Returns the correlation id of a request that may join a sequence.
+ *
+ * @throws TritonError INVALID_ARG for more than one row, and for a request without an id.
+ */
+function admittedId(request: PendingRequest, modelName: string): bigint | string {
+  if (request.batchSize > 1) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `inference request to model '${modelName}' must specify batch-size 1 due to requirements of sequence batcher`,
+      { reason: "INVALID_SEQUENCE" },
+    );
+  }
+  if (request.correlationId === undefined || !hasCorrelationId(request)) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `inference request to model '${modelName}' must specify a non-zero or non-empty correlation ID`,
+      { reason: "INVALID_SEQUENCE" },
+    );
+  }
+  return request.correlationId;
+}
+
+/** The error of a request whose sequence has not begun, or is over. */
+function startMissingError(id: bigint | string, modelName: string): TritonError {
+  return new TritonError(
+    "INVALID_ARG",
+    `inference request for sequence ${id} to model '${modelName}' must specify the START flag on the first request ` +
+      "of the sequence",
+    { reason: "INVALID_SEQUENCE" },
+  );
+}
+
+/** Callbacks from a turn to the scheduler. */
+interface TurnOwner {
+  /** Set for a model with implicit state. */
+  readonly states: ImplicitStates | undefined;
+  /** The instance has finished with a request of a sequence. `again` is true when the model wants to run it again. */
+  released(sequence: Sequence, request: PendingRequest, again: boolean): void;
+}
+
+/** One request between leaving its sequence and its release by the instance. */
+class SequenceTurn implements RequestObserver<PendingRequest> {
+  readonly #owner: TurnOwner;
+  readonly #sequence: Sequence;
+  readonly #slot: Slot;
+  readonly #info: SequenceInfo;
+
+  /** @param info the sequence as the model knows it during this turn */
+  constructor(owner: TurnOwner, sequence: Sequence, slot: Slot, info: SequenceInfo) {
+    this.#owner = owner;
+    this.#sequence = sequence;
+    this.#slot = slot;
+    this.#info = info;
+    slot.batcher.left(slot);
+  }
+
+  outputs(_request: PendingRequest, outputs: Tensors): void {
+    this.#owner.states?.keep(this.#info, outputs);
+  }
+
+  released(request: PendingRequest, again: boolean): void {
+    // A request that is run again gets another turn.
+    if (again) request.ignore(this);
+    const { batcher } = this.#slot;
+    batcher.released(this.#slot);
+    this.#owner.released(this.#sequence, request, again);
+    checkEmpty(batcher);
+    batcher.goOn(this.#slot);
+  }
+}
+
+/** Upper bound of the instances that a model has over time: slots are assigned by number first, then by instance. */
+const MOST_INSTANCES = 2 ** 32;
+
+/** The batchers of all instances. A batcher is added with its instance, and removed when it has no sequence left. */
+class InstanceBatchers {
+  readonly #byGroup = new Map<InstanceGroup, SlotBatcher>();
+  #instancesSoFar = 0;
+
+  /** @param slotCount slots of each instance */
+  constructor(
+    private readonly make: (group: InstanceGroup) => SlotBatcher,
+    private readonly slotCount: number,
+    private readonly places: Places,
+  ) {}
+
+  /** Iterates over all batchers. */
+  [Symbol.iterator](): IterableIterator<SlotBatcher> {
+    return this.#byGroup.values();
+  }
+
+  /** Live sequences, by where they are. */
+  get sequences(): SequenceCounts {
+    let inSlots = 0;
+    for (const { slots } of this) {
+      for (const slot of slots) if (slot.sequence !== undefined) inSlots++;
+    }
+    return { inSlots, inBacklog: this.places.backlog.length };
+  }
+
+  /** Adds a batcher for a new instance. */
+  open(group: InstanceGroup): void {
+    const batcher = this.make(group);
+    const index = this.#instancesSoFar++;
+    for (let number = 0; number < this.slotCount; number++) {
+      batcher.slots.push({ batcher, number, rank: number * MOST_INSTANCES + index, sequence: undefined });
+    }
+    this.#byGroup.set(group, batcher);
+    this.places.open(batcher);
+  }
+
+  /** Removes an instance, whose slots get no new sequences. Resolves when it has no sequence and no request left. */
+  async close(group: InstanceGroup): Promise<void> {
+    const batcher = this.#byGroup.get(group)!;
+    this.places.close(batcher);
+    await new Promise<void>((resolve) => {
+      batcher.onEmpty = resolve;
+      checkEmpty(batcher);
+    });
+    this.#byGroup.delete(group);
+  }
+}
+
+/** Calls `onEmpty` once an instance that is to be removed has no sequence and no request. */
+function checkEmpty({ onEmpty, atWork, slots }: SlotHost): void {
+  if (onEmpty !== undefined && atWork === 0 && slots.every((slot) => slot.sequence === undefined)) onEmpty();
+}

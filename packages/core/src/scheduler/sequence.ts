@@ -1,0 +1,346 @@
+import { TritonError } from "@tritonjs/protocol";
+import type { PendingRequest, RequestHolder } from "../request/inference-request.js";
+import type { EvictionReason, SequenceInfo } from "../request/request-info.js";
+import type { Clock, Deadline, DeadlineQueue } from "../system/clock.js";
+import { Heap, type QueueTotals, RequestQueue } from "./priority-queue.js";
+
+/** A place for one sequence at one instance. */
+export interface Slot {
+  readonly batcher: SlotHost;
+  /** Position among the slots of the instance; in the direct strategy the row of the batch. */
+  readonly number: number;
+  /** Order in which free slots are assigned, lowest first: by number, then by instance. */
+  readonly rank: number;
+  sequence: Sequence | undefined;
+}
+
+/** The slots of one instance and the requests in flight there: how sequences see a batcher. */
+export interface SlotHost {
+  readonly slots: readonly Slot[];
+  /** False while the instance is down. */
+  readonly healthy: boolean;
+  /** Requests that have left their sequence and are not done. */
+  readonly atWork: number;
+  /** Set when the instance is to be removed: called when no sequence and no request is left. */
+  readonly onEmpty: (() => void) | undefined;
+  /** Looks at a slot that has a new request or another sequence. */
+  changed(slot: Slot): void;
+  /** Counts a request of a slot that leaves its sequence. */
+  left(slot: Slot): void;
+  /** Counts a request of a slot that its instance has finished. */
+  released(slot: Slot): void;
+  /** Continues with the next request of a slot, after the scheduler has handled the release. */
+  goOn(slot: Slot): void;
+}
+
+/** Callbacks from a sequence to the scheduler. */
+export interface SequenceOwner {
+  /** A waiting request and those behind it were cancelled: the sequence accepts no more. */
+  gaveUp(sequence: Sequence): void;
+  /** The model has seen the last request of a sequence that had no END. */
+  evicted(info: SequenceInfo, reason: EvictionReason): void;
+}
+
+/**
+ * The waiting requests of one correlation id, in a slot or in the backlog.
+ *
+ * ```
+ * START --> [request, request, ...] --take--> instance --released-->
+ *   open: takes requests | closed: END came, idle, given up | over: closed, and nothing waits: the slot is free
+ * ```
+ */
+export class Sequence implements RequestHolder<PendingRequest> {
+  /** False once no more requests can join it. */
+  open = true;
+  slot: Slot | undefined;
+  /** Arrival of its last request, on the model's clock in milliseconds. */
+  lastUsed = 0;
+  /** Checks whether the sequence has been idle for too long. */
+  idleDeadline: Deadline | undefined;
+  /** Time at which its wait in the backlog is over. */
+  expiresAt = Number.POSITIVE_INFINITY;
+  expiry: Deadline | undefined;
+  readonly #owner: SequenceOwner;
+  readonly #waiting: RequestQueue;
+  /** Set once the model has seen a request of the sequence. */
+  #info: SequenceInfo | undefined;
+  #running = 0;
+  #failing = false;
+  #retired: EvictionReason | undefined;
+  #closedBy: EvictionReason | undefined;
+
+  constructor(
+    readonly correlationId: bigint | string,
+    owner: SequenceOwner,
+    totals: QueueTotals,
+  ) {
+    this.#owner = owner;
+    this.#waiting = new RequestQueue(totals);
+  }
+
+  /** The next request. */
+  get head(): PendingRequest | undefined {
+    return this.#waiting.head;
+  }
+
+  /** Number of waiting requests. */
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /** True while an instance has a request of the sequence. */
+  get running(): boolean {
+    return this.#running > 0;
+  }
+
+  /** True once the model has seen a request of the sequence. */
+  get begun(): boolean {
+    return this.#info !== undefined;
+  }
+
+  /** The sequence as the model knows it; undefined until the model has seen a request of it. */
+  get info(): SequenceInfo | undefined {
+    return this.#info;
+  }
+
+  /** True if no request waits and none can arrive. */
+  get over(): boolean {
+    return !this.open && this.#waiting.size === 0;
+  }
+
+  push(request: PendingRequest): void {
+    this.#waiting.push(request);
+    request.holder = this;
+  }
+
+  /**
+   * Removes a waiting request that was cancelled. Later requests depend on it, so they are cancelled too. In the
+   * backlog the whole sequence ends, as in Triton.
+   */
+  remove(request: PendingRequest): void {
+    if (this.#failing) {
+      this.#waiting.remove(request);
+      return;
+    }
+    const first = this.slot === undefined ? this.#waiting.head : request;
+    const others = from(first).filter((other) => other !== request);
+    this.#waiting.remove(request);
+    this.#fail(
+      others,
+      new TritonError(
+        "CANCELLED",
+        "another request of the same sequence was cancelled, which ended the sequence",
+        {
+          reason: "SEQUENCE_CANCELLED",
+        },
+      ),
+    );
+    this.#owner.gaveUp(this);
+  }
+
+  /** Ends every waiting request. */
+  failAll(error: TritonError): void {
+    this.#fail(from(this.#waiting.head), error);
+  }
+
+  #fail(requests: readonly PendingRequest[], error: TritonError): void {
+    this.#failing = true;
+    for (const request of requests) request.cancel(error);
+    this.#failing = false;
+  }
+
+  /** Accepts no more requests. A reason is given if the model will not see an END. */
+  close(reason?: EvictionReason): void {
+    this.open = false;
+    this.#closedBy ??= reason;
+    this.idleDeadline?.cancel();
+  }
+
+  /** Takes the first request for an instance. A START begins a new sequence, even if the old one is not over. */
+  take(request: PendingRequest, slot: Slot): SequenceInfo {
+    this.#waiting.remove(request);
+    if (request.sequenceStart && this.#info !== undefined) this.#owner.evicted(this.#info, "restarted");
+    if (request.sequenceStart || this.#info === undefined) {
+      this.#info = { correlationId: this.correlationId, slot: slot.number };
+    }
+    request.sequence = this.#info;
+    this.#running++;
+    return this.#info;
+  }
+
+  /** Records that an instance has finished with a request of the sequence. */
+  released(): void {
+    this.#running--;
+    this.#tell();
+  }
+
+  /**
+   * Records that the sequence has lost its slot. Once the model has seen its last request, the state kept for it can be
+   * evicted.
+   */
+  retire(): void {
+    this.#retired = this.#closedBy;
+    this.#tell();
+  }
+
+  #tell(): void {
+    if (this.#retired === undefined || this.#running > 0 || this.#info === undefined) return;
+    this.#owner.evicted(this.#info, this.#retired);
+    this.#info = undefined;
+  }
+}
+
+/** Lists a request and those behind it. */
+function from(first: PendingRequest | undefined): PendingRequest[] {
+  const all: PendingRequest[] = [];
+  for (let one = first; one !== undefined; one = one.next) all.push(one);
+  return all;
+}
+
+/**
+ * Assigns slots to sequences, and keeps the backlog. A new sequence gets the lowest free slot, of a healthy instance if
+ * possible, or joins the backlog. A slot that becomes free goes to the sequence that has waited longest. Slots are
+ * added and removed with their instances.
+ */
+export class Places {
+  /** The free slots. */
+  readonly #free = new Heap<Slot>((a, b) => a.rank - b.rank);
+  /** Free slots at instances that were down at the last look. */
+  #aside: Slot[] = [];
+  readonly #closed = new WeakSet<SlotHost>();
+  readonly #backlog = new Set<Sequence>();
+  readonly #onAssigned: (sequence: Sequence) => void;
+
+  /** @param onAssigned called when a sequence has been assigned a slot */
+  constructor(onAssigned: (sequence: Sequence) => void) {
+    this.#onAssigned = onAssigned;
+  }
+
+  /** Adds the slots of a new instance, and assigns them to sequences in the backlog. */
+  open({ slots }: SlotHost): void {
+    for (const slot of slots) this.#give(slot);
+  }
+
+  /** Stops assigning the slots of an instance. Sequences in its slots stay there. */
+  close(batcher: SlotHost): void {
+    this.#closed.add(batcher);
+  }
+
+  /** Sequences without a slot, in order of arrival. */
+  get backlog(): readonly Sequence[] {
+    return [...this.#backlog];
+  }
+
+  /** Gives a new sequence the lowest free slot, or a place in the backlog. */
+  enter(sequence: Sequence): void {
+    const slot = this.#takeFree();
+    if (slot === undefined) this.#backlog.add(sequence);
+    else this.#assign(slot, sequence);
+  }
+
+  /** Frees the place of a sequence that is over. */
+  leave(sequence: Sequence): void {
+    this.#backlog.delete(sequence);
+    const { slot } = sequence;
+    if (slot === undefined) return;
+    sequence.slot = undefined;
+    slot.sequence = undefined;
+    this.#give(slot);
+  }
+
+  #give(slot: Slot): void {
+    if (this.#closed.has(slot.batcher)) return;
+    const next = this.#backlog.values().next().value;
+    if (next === undefined) {
+      this.#free.add(slot);
+      return;
+    }
+    this.#backlog.delete(next);
+    this.#assign(slot, next);
+    slot.batcher.changed(slot);
+  }
+
+  #takeFree(): Slot | undefined {
+    for (const slot of this.#aside) this.#free.add(slot);
+    this.#aside = [];
+    for (let slot = this.#free.take(); slot !== undefined; slot = this.#free.take()) {
+      if (this.#closed.has(slot.batcher)) continue;
+      if (slot.batcher.healthy) return slot;
+      this.#aside.push(slot);
+    }
+    return this.#aside.shift();
+  }
+
+  #assign(slot: Slot, sequence: Sequence): void {
+    slot.sequence = sequence;
+    sequence.slot = slot;
+    this.#onAssigned(sequence);
+  }
+}
+
+/** Lateness of a deadline from which on the process must have stood still: its machine or its event loop was blocked. */
+const STOOD_STILL_MS = 100;
+
+/** Time to read the requests that came while the process stood still, before a sequence counts as idle. */
+const CATCH_UP_MS = 500;
+
+/** Time limits of sequences. */
+interface SequenceLimits {
+  /** Longest time in a slot without a request, in milliseconds. */
+  readonly maxIdleMs: number;
+  /** True for iterative sequences, which are busy as long as their one request is. */
+  readonly iterative: boolean;
+}
+
+/** Enforces the time limits of sequences: in a slot without a request, and in the backlog with one. */
+export class SequenceTimeouts {
+  /** @param over called for a sequence whose time is over, after its waiting requests have failed */
+  constructor(
+    private readonly limits: SequenceLimits,
+    private readonly clock: Clock,
+    private readonly deadlines: DeadlineQueue,
+    private readonly over: (sequence: Sequence, reason: "idle" | "cancelled") => void,
+  ) {}
+
+  /** Limits the wait of a request in the backlog. When its time is over, the whole sequence ends. */
+  limitWait(sequence: Sequence, { queueTimeoutMicroseconds }: PendingRequest, now: number): void {
+    const at = now + queueTimeoutMicroseconds / 1000;
+    if (queueTimeoutMicroseconds === 0 || at >= sequence.expiresAt) return;
+    sequence.expiry?.cancel();
+    sequence.expiresAt = at;
+    sequence.expiry = this.deadlines.add(at, () => {
+      sequence.failAll(
+        new TritonError("UNAVAILABLE", "timeout of the corresponding sequence has been expired", {
+          reason: "SEQUENCE_EXPIRED",
+        }),
+      );
+      this.over(sequence, "cancelled");
+    });
+  }
+
+  /** Starts the idle limit of a sequence that has been assigned a slot. */
+  assigned(sequence: Sequence): void {
+    sequence.expiry?.cancel();
+    sequence.lastUsed = this.clock.now();
+    this.#watchIdle(sequence);
+  }
+
+  /**
+   * Keeps one deadline for each open sequence in a slot. It is moved when it passes, not with each request.
+   *
+   * @param catchesUpAt end of the time to read waiting requests, after a deadline that came late
+   */
+  #watchIdle(sequence: Sequence, catchesUpAt?: number): void {
+    if (!sequence.open) return;
+    const { maxIdleMs, iterative } = this.limits;
+    const at = catchesUpAt ?? sequence.lastUsed + maxIdleMs;
+    sequence.idleDeadline = this.deadlines.add(at, () => {
+      const now = this.clock.now();
+      if (iterative && sequence.running) sequence.lastUsed = now;
+      if (now - sequence.lastUsed < maxIdleMs) this.#watchIdle(sequence);
+      else if (catchesUpAt === undefined && now - at > STOOD_STILL_MS)
+        this.#watchIdle(sequence, now + CATCH_UP_MS);
+      else this.over(sequence, "idle");
+    });
+  }
+}

@@ -1,0 +1,475 @@
+import {
+  type DataType,
+  elementByteSize,
+  elementCount,
+  fromConfigDataType,
+  type ModelConfig,
+  type SequenceControl,
+  Tensor,
+  type TritonError,
+} from "@tritonjs/protocol";
+import type { Tensors } from "../batch/batch-tensors.js";
+import { EqualInputsRule, Payload } from "../batch/payload.js";
+import { defaultDynamicBatching } from "../config/defaults.js";
+import type { InstanceGroup, InstanceGroupListener } from "../instance/instance-group.js";
+import { PendingRequest } from "../request/inference-request.js";
+import type { SequenceInfo, SequencePlace } from "../request/request-info.js";
+import type { Clock, DeadlineQueue, Timer } from "../system/clock.js";
+import { copyTensor } from "../tensor-rows.js";
+import { DynamicBatchScheduler } from "./dynamic-batch-scheduler.js";
+import type { Slot, SlotHost } from "./sequence.js";
+
+/** Makes batches of the requests in the slots of one instance. */
+export abstract class SlotBatcher implements SlotHost {
+  readonly slots: Slot[] = [];
+  #atWork = 0;
+  onEmpty: (() => void) | undefined;
+
+  /** @param instance the group of this one instance */
+  constructor(
+    protected readonly instance: InstanceGroup,
+    protected readonly owner: SlotOwner,
+    protected readonly clock: Clock,
+  ) {}
+
+  get healthy(): boolean {
+    return this.instance.instances[0]!.healthy;
+  }
+
+  get atWork(): number {
+    return this.#atWork;
+  }
+
+  left(_slot: Slot): void {
+    this.#atWork++;
+  }
+
+  released(_slot: Slot): void {
+    this.#atWork--;
+  }
+
+  goOn(_slot: Slot): void {}
+
+  /** Requests that have left their sequence, and that no instance has taken. */
+  abstract get queuedCount(): number;
+  abstract changed(slot: Slot): void;
+  /** Ends all waiting for further requests, because no more will arrive. */
+  abstract hurry(): void;
+  abstract failQueued(error: TritonError): void;
+}
+
+/** Callbacks from a batcher to the scheduler. */
+export interface SlotOwner {
+  /** True during a hold for tests: nothing may run. */
+  readonly held: boolean;
+  /** The next request of a slot, with the states that it would get. */
+  head(slot: Slot): WaitingRequest | undefined;
+  /** Takes the first request of a slot's sequence for the instance, with its controls and states. */
+  take(slot: Slot): PendingRequest;
+  /** The instance failed, and the state of its sequences is lost. */
+  lost(batcher: SlotBatcher): void;
+}
+
+/**
+ * The direct strategy at one instance: the slot of a sequence is its row of the batch. One batch runs at a time. The
+ * next batch is formed when the instance is idle again, at the end of the event loop's turn. So clients that have just
+ * got their answers can join it with their next requests.
+ */
+export class DirectBatcher extends SlotBatcher implements InstanceGroupListener {
+  readonly #controls: ControlInputs;
+  #rules: DirectRules;
+  #lookDeferred = false;
+  #timer: Timer | undefined;
+
+  /** @param instance the group of this one instance */
+  constructor(
+    config: ModelConfig,
+    instance: InstanceGroup,
+    owner: SlotOwner,
+    controls: ControlInputs,
+    clock: Clock,
+  ) {
+    super(instance, owner, clock);
+    this.#controls = controls;
+    const { maxQueueDelayMicroseconds = 0, minimumSlotUtilization = 0 } =
+      config.sequenceBatching?.direct ?? {};
+    this.#rules = {
+      maxQueueDelayMs: maxQueueDelayMicroseconds / 1000,
+      minimumSlotUtilization,
+      equalInputs: new EqualInputsRule(config),
+    };
+    instance.listener = this;
+  }
+
+  /** Always 0: requests that leave their sequence run at once. */
+  get queuedCount(): number {
+    return 0;
+  }
+
+  changed(): void {
+    if (this.#lookDeferred) return;
+    this.#lookDeferred = true;
+    this.clock.defer(() => {
+      this.#lookDeferred = false;
+      this.#look();
+    });
+  }
+
+  slotFreed(): void {
+    this.changed();
+  }
+
+  healthChanged(healthy: boolean): void {
+    if (healthy) this.changed();
+    else this.owner.lost(this);
+  }
+
+  hurry(): void {
+    this.#rules = { ...this.#rules, maxQueueDelayMs: 0 };
+    this.changed();
+  }
+
+  failQueued(error: TritonError): void {
+    this.instance.failQueued(error);
+  }
+
+  #look(): void {
+    this.#timer?.cancel();
+    if (this.owner.held || this.instance.idleInstances === 0) return;
+    const heads = this.slots.map((slot) => this.owner.head(slot));
+    const { rows, waitMs } = formDirectBatch(heads, this.clock.now(), this.#rules);
+    if (waitMs !== undefined) this.#timer = this.clock.setTimer(waitMs, () => this.#look());
+    if (rows.length > 0) this.#run(rows);
+  }
+
+  #run(rows: readonly boolean[]): void {
+    const slot = this.slots[rows.indexOf(true)]!;
+    const first = slot.sequence!.head!;
+    const missing = rows.includes(false) ? this.#nullInputsLike(this.owner.head(slot)!.inputs) : undefined;
+    const payload = new Payload();
+    payload.saturated = true;
+    rows.forEach((runs, i) => {
+      payload.add(runs ? this.owner.take(this.slots[i]!) : nullRequest(first, missing!));
+    });
+    this.instance.enqueue(payload);
+  }
+
+  #nullInputsLike(inputs: Tensors): Tensors {
+    const none = { correlationId: undefined, sequenceStart: false, sequenceEnd: false, ready: false };
+    return this.#controls.addTo(nullInputs(inputs), none);
+  }
+}
+
+/**
+ * Makes a request that fills a slot. Its inputs have the shapes of a request that runs, with all zeros or empty
+ * strings, and it has no caller.
+ */
+function nullRequest(like: PendingRequest, inputs: Tensors): PendingRequest {
+  const request = new PendingRequest({ inputs, ready: false }, like.modelName, () => {});
+  request.batchSize = like.batchSize;
+  return request;
+}
+
+/** Makes inputs of the same shapes, with all zeros or empty strings. */
+function nullInputs(inputs: Tensors): Tensors {
+  return new Map([...inputs].map(([name, tensor]) => [name, zeros(tensor)]));
+}
+
+function zeros({ datatype, shape }: Tensor): Tensor {
+  const count = elementCount(shape);
+  if (datatype === "BYTES") {
+    return Tensor.fromElements(
+      datatype,
+      shape,
+      Array.from({ length: count }, () => new Uint8Array()),
+    );
+  }
+  return Tensor.fromBytes(datatype, shape, new Uint8Array(count * elementByteSize(datatype)));
+}
+
+/** Rounding error allowed in sums of fractional milliseconds. */
+const CLOCK_ERROR_MS = 1e-6;
+
+/** Rules of the direct strategy from the model's configuration. */
+export interface DirectRules {
+  /** Longest wait for further requests, in milliseconds; 0 for none. */
+  readonly maxQueueDelayMs: number;
+  /** Share of the slots, from 0 to 1, with which a batch runs before the delay ends; 0 for any. */
+  readonly minimumSlotUtilization: number;
+  readonly equalInputs: EqualInputsRule;
+}
+
+/** Decision about the slots of an instance. */
+interface DirectDecision {
+  /** For each slot from the lowest: true if its request runs, false if a null request takes its place. */
+  readonly rows: readonly boolean[];
+  /** Set if the requests wait for others: milliseconds until the next look at the latest. */
+  readonly waitMs?: number;
+}
+
+/**
+ * The direct strategy's decision, as a pure function of the slots, the time and the rules.
+ *
+ * ```
+ * slot      0        1        2        3
+ * waiting   A1 A2    -        C1       -
+ * batch     A1       null     C1              up to the highest slot with a request
+ * ```
+ *
+ * A request that differs from the first one in an input that must agree stays in its sequence, and a null request runs
+ * in its place.
+ *
+ * @param heads the next request of each slot
+ */
+export function formDirectBatch(
+  heads: readonly (WaitingRequest | undefined)[],
+  now: number,
+  rules: DirectRules,
+): DirectDecision {
+  const ready = heads.filter((head) => head !== undefined);
+  const first = ready[0];
+  if (first === undefined) return { rows: [] };
+  const { maxQueueDelayMs: delay, minimumSlotUtilization: utilization } = rules;
+  if (delay > 0 && utilization > 0) {
+    const age = now - Math.min(...ready.map((request) => request.queueStart));
+    const tooOld = age + CLOCK_ERROR_MS >= delay;
+    if (!tooOld && ready.length / heads.length < utilization) return { rows: [], waitMs: delay - age };
+  }
+  const required = rules.equalInputs.startWith(first.inputs);
+  const highest = heads.findLastIndex((head) => head !== undefined);
+  const rows = heads
+    .slice(0, highest + 1)
+    .map((head) => head !== undefined && (required === undefined || required.holdsFor(head.inputs)));
+  return { rows };
+}
+
+/**
+ * The oldest strategy at one instance. Each sequence in a slot hands one request at a time to a dynamic batcher, which
+ * joins them in order of arrival.
+ */
+export class OldestBatcher extends SlotBatcher {
+  readonly #inner: DynamicBatchScheduler;
+  /** Slots with a request at the dynamic batcher or the instance. */
+  readonly #inFlight = new Set<Slot>();
+  #losing = false;
+
+  /** @param instance the group of this one instance */
+  constructor(
+    config: ModelConfig,
+    instance: InstanceGroup,
+    owner: SlotOwner,
+    clock: Clock,
+    deadlines: DeadlineQueue,
+    holdUntil: number,
+  ) {
+    super(instance, owner, clock);
+    const { preferredBatchSize, maxQueueDelayMicroseconds, preserveOrdering } =
+      config.sequenceBatching!.oldest!;
+    const dynamicBatching = {
+      ...defaultDynamicBatching(),
+      preferredBatchSize,
+      maxQueueDelayMicroseconds,
+      preserveOrdering,
+    };
+    const inner = new DynamicBatchScheduler(
+      { ...config, dynamicBatching },
+      instance,
+      clock,
+      deadlines,
+      holdUntil,
+    );
+    this.#inner = inner;
+    instance.listener = {
+      slotFreed: () => inner.slotFreed(),
+      healthChanged: (healthy) => {
+        if (healthy) inner.slotFreed();
+        else this.#lose();
+      },
+    };
+  }
+
+  get queuedCount(): number {
+    return this.#inner.queuedCount;
+  }
+
+  /**
+   * Handles the failure of the instance. Requests at the dynamic batcher are lost too, and no others are handed over
+   * meanwhile.
+   */
+  #lose(): void {
+    this.#losing = true;
+    this.owner.lost(this);
+    this.#losing = false;
+    for (const slot of this.slots) this.changed(slot);
+  }
+
+  /**
+   * Hands over the next request. If the slot still has a request of the previous sequence in flight, the new sequence
+   * waits for it.
+   */
+  changed(slot: Slot): void {
+    while (!this.#losing && slot.sequence?.head !== undefined && !this.#inFlight.has(slot)) {
+      const request = this.owner.take(slot);
+      request.batcherStart = this.clock.now();
+      this.#inner.enqueue(request);
+    }
+  }
+
+  override left(slot: Slot): void {
+    super.left(slot);
+    this.#inFlight.add(slot);
+  }
+
+  override released(slot: Slot): void {
+    super.released(slot);
+    this.#inFlight.delete(slot);
+  }
+
+  override goOn(slot: Slot): void {
+    this.changed(slot);
+  }
+
+  hurry(): void {
+    this.#inner.hurry();
+  }
+
+  failQueued(error: TritonError): void {
+    this.#inner.failQueued(error);
+  }
+}
+
+/** Values of the control inputs for one request. */
+export interface ControlValues extends SequencePlace {
+  /** False for a null request; all others are then false, zero or empty too. */
+  readonly ready: boolean;
+}
+
+/**
+ * Makes the tensors that tell a model the position of a request in its sequence. Each has one element, and the shape
+ * `[1]`, or `[1, 1]` for a model with a batch axis.
+ */
+export class ControlInputs {
+  readonly #controls: readonly { readonly name: string; readonly control: SequenceControl }[];
+  readonly #shape: readonly number[];
+
+  constructor(config: ModelConfig) {
+    const inputs = config.sequenceBatching?.controlInput ?? [];
+    this.#controls = inputs.flatMap(({ name, control }) => control.map((one) => ({ name, control: one })));
+    this.#shape = config.maxBatchSize > 0 ? [1, 1] : [1];
+  }
+
+  /** Adds the controls to the inputs of a request. */
+  addTo(inputs: Tensors, values: ControlValues): Tensors {
+    if (this.#controls.length === 0) return inputs;
+    const all = new Map(inputs);
+    for (const { name, control } of this.#controls) all.set(name, this.#tensor(control, values));
+    return all;
+  }
+
+  #tensor(control: SequenceControl, values: ControlValues): Tensor {
+    switch (control.kind) {
+      case "CONTROL_SEQUENCE_START":
+        return this.#flag(control, values.ready && values.sequenceStart);
+      case "CONTROL_SEQUENCE_END":
+        return this.#flag(control, values.ready && values.sequenceEnd);
+      case "CONTROL_SEQUENCE_READY":
+        return this.#flag(control, values.ready);
+      case "CONTROL_SEQUENCE_CORRID":
+        return this.#id(
+          fromConfigDataType(control.dataType)!,
+          values.ready ? values.correlationId : undefined,
+        );
+    }
+  }
+
+  #flag({ int32FalseTrue, fp32FalseTrue, boolFalseTrue }: SequenceControl, value: boolean): Tensor {
+    const index = value ? 1 : 0;
+    if (int32FalseTrue.length > 0) {
+      return Tensor.fromElements("INT32", this.#shape, Int32Array.of(int32FalseTrue[index]!));
+    }
+    if (fp32FalseTrue.length > 0) {
+      return Tensor.fromElements("FP32", this.#shape, Float32Array.of(fp32FalseTrue[index]!));
+    }
+    return Tensor.fromElements("BOOL", this.#shape, Uint8Array.of(boolFalseTrue[index] ? 1 : 0));
+  }
+
+  /** An id that is too large for its data type loses its upper bits, as in Triton. */
+  #id(datatype: DataType, id: bigint | string | undefined): Tensor {
+    if (datatype === "BYTES") {
+      return Tensor.fromElements("BYTES", this.#shape, [
+        Buffer.from(typeof id === "string" ? id : "", "utf8"),
+      ]);
+    }
+    const number = typeof id === "bigint" ? id : 0n;
+    if (datatype === "UINT64") {
+      return Tensor.fromElements(datatype, this.#shape, BigUint64Array.of(BigInt.asUintN(64, number)));
+    }
+    if (datatype === "INT64") {
+      return Tensor.fromElements(datatype, this.#shape, BigInt64Array.of(BigInt.asIntN(64, number)));
+    }
+    const low = Number(BigInt.asUintN(32, number));
+    const elements = datatype === "UINT32" ? Uint32Array.of(low) : Int32Array.of(low);
+    return Tensor.fromElements(datatype, this.#shape, elements);
+  }
+}
+
+/** A request that waits in a slot: the properties that decide about batches. */
+export interface WaitingRequest {
+  readonly queueStart: number;
+  readonly inputs: Tensors;
+}
+
+/**
+ * Triton's implicit state: a state output of one request of a sequence becomes the state input of the next request.
+ *
+ * ```
+ * START --> initial state --> request 1 --> S_NEW --copy--> S of request 2 --> S_NEW --> ... END: gone
+ * ```
+ *
+ * States belong to the sequence's `SequenceInfo`. A START makes a new one, and nothing holds it once the sequence is
+ * over.
+ */
+export class ImplicitStates {
+  readonly #states: readonly { readonly input: string; readonly output: string }[];
+  readonly #initial: ReadonlyMap<string, Tensor>;
+  readonly #kept = new WeakMap<SequenceInfo, Map<string, Tensor>>();
+
+  /** @param initial by name of the state's input, for each state of the configuration */
+  constructor(config: ModelConfig, initial: ReadonlyMap<string, Tensor>) {
+    this.#states = (config.sequenceBatching?.state ?? []).map(({ inputName, outputName }) => ({
+      input: inputName,
+      output: outputName,
+    }));
+    this.#initial = initial;
+  }
+
+  /** The request with the states that it would get if it left now. */
+  withStates(request: PendingRequest, info: SequenceInfo | undefined): WaitingRequest {
+    const kept = info === undefined || request.sequenceStart ? undefined : this.#kept.get(info);
+    return {
+      queueStart: request.queueStart,
+      inputs: new Map([...request.inputs, ...(kept ?? this.#initial)]),
+    };
+  }
+
+  /** Adds the states of its sequence to a request that leaves. */
+  attach(request: PendingRequest, info: SequenceInfo): void {
+    let states = this.#kept.get(info);
+    if (states === undefined) {
+      // Copies, because a callback may write to its inputs.
+      states = new Map([...this.#initial].map(([name, tensor]) => [name, copyTensor(tensor)]));
+      this.#kept.set(info, states);
+    }
+    request.inputs = new Map([...request.inputs, ...states]);
+  }
+
+  /** Keeps the states of a sequence that the model returned. */
+  keep(info: SequenceInfo, outputs: Tensors): void {
+    const states = this.#kept.get(info);
+    for (const { input, output } of this.#states) {
+      const tensor = outputs.get(output);
+      // A copy, because the output may be part of a large batch, and may go to the client too.
+      if (tensor !== undefined) states?.set(input, copyTensor(tensor));
+    }
+  }
+}

@@ -1,0 +1,197 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { TritonError } from "@tritonjs/protocol";
+import type { Log } from "../observe/log.js";
+
+/** Groups of operations that can be restricted, with Triton's names. */
+export const ENDPOINT_GROUPS = [
+  "health",
+  "metadata",
+  "inference",
+  "shared-memory",
+  "model-config",
+  "model-repository",
+  "statistics",
+  "trace",
+  "logging",
+] as const;
+
+/** A group of operations, the same for HTTP and gRPC. */
+export type EndpointGroup = (typeof ENDPOINT_GROUPS)[number];
+
+/** A group of operations, or the metrics page. */
+export type AccessGroup = EndpointGroup | "metrics";
+
+/** Header that a client must send to use a group of operations. */
+export interface Restriction {
+  /** Name of the header. Over gRPC it has the prefix `triton-grpc-protocol-`. */
+  readonly header: string;
+  /** Exact value of the header. */
+  readonly value: string;
+}
+
+/** The restricted groups. All others are open. */
+export type Restrictions = Readonly<Partial<Record<EndpointGroup, Restriction>>>;
+
+/**
+ * Names under which browsers may use a server: `"triton.example.com"`, or `".example.com"` for that name and all names
+ * below it. `true` allows all names, and pages of all sites.
+ */
+export type AllowedHosts = true | readonly string[];
+
+/**
+ * Checks that all names are groups of operations, and returns them.
+ *
+ * @throws TritonError INVALID_ARG that lists the unknown names.
+ */
+export function checkGroups(names: readonly string[]): EndpointGroup[] {
+  const known = (name: string): name is EndpointGroup => ENDPOINT_GROUPS.some((group) => group === name);
+  const unknown = names.filter((name) => !known(name)).sort();
+  if (unknown.length > 0) {
+    const valid = [...ENDPOINT_GROUPS].sort().join(", ");
+    const text = `Invalid endpoint names: ${unknown.join(", ")}. Valid endpoints are: ${valid}`;
+    throw new TritonError("INVALID_ARG", text, { reason: "INVALID_OPTION" });
+  }
+  return names.filter(known);
+}
+
+/** Decides which callers may use which group of operations, for every transport. */
+export class AccessGate {
+  readonly #guards = new Map<AccessGroup, { readonly header: string; readonly digest: Buffer }>();
+
+  /**
+   * @throws TritonError INVALID_ARG for an unknown group, which would stay open, and for a restriction without a header
+   * or a value.
+   */
+  constructor(restrictions: Restrictions) {
+    for (const group of checkGroups(Object.keys(restrictions))) {
+      const restriction = restrictions[group];
+      if (restriction === undefined) continue;
+      const { header, value } = restriction;
+      if (!header || !value) {
+        const text = `restriction of '${group}': expected a header and a value, got header '${header}'`;
+        throw new TritonError("INVALID_ARG", value ? text : `${text} without a value`, {
+          reason: "INVALID_OPTION",
+        });
+      }
+      this.#guards.set(group, { header, digest: digestOf(value) });
+    }
+  }
+
+  /** True if the group is restricted. */
+  guards(group: AccessGroup): boolean {
+    return this.#guards.has(group);
+  }
+
+  /**
+   * Names the header that the caller lacks, or undefined if the caller may use the group. The time that the check takes
+   * reveals neither where two values differ nor the length of the right one.
+   *
+   * @param sent returns the value of a header of the caller; header names are those of the restriction
+   */
+  missingHeader(group: AccessGroup, sent: (header: string) => string | undefined): string | undefined {
+    const guard = this.#guards.get(group);
+    if (guard === undefined) return undefined;
+    const value = sent(guard.header);
+    if (value !== undefined && timingSafeEqual(digestOf(value), guard.digest)) return undefined;
+    return guard.header;
+  }
+}
+
+function digestOf(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}
+
+/** A request whose sender is not known yet. Nothing of its body or messages has been decoded. */
+export interface AuthenticationRequest {
+  readonly transport: "http" | "grpc";
+  /** Method of HTTP; `POST` over gRPC. */
+  readonly method: string;
+  /**
+   * Path without query and prefix, as sent: `/v2/models/resnet/infer`. Over gRPC it names the method:
+   * `/inference.GRPCInferenceService/ModelInfer`.
+   */
+  readonly path: string;
+  /** The group of operations, the same for both transports. */
+  readonly group: AccessGroup;
+  /** Headers of HTTP, or the metadata of gRPC with text values. */
+  readonly headers: Headers;
+  /** Address of the peer, which may be a proxy. Undefined where the server does not report it, as with `fetchHandler`. */
+  readonly remoteAddress: string | undefined;
+}
+
+/**
+ * Decides whether the sender of a request may make it. It refuses by throwing; `false` refuses too. A `TritonError` with
+ * the reason `UNAUTHENTICATED` answers 401 and UNAUTHENTICATED, and one with `PERMISSION_DENIED` answers 403 and
+ * PERMISSION_DENIED. Other `TritonError`s answer the status of their code. Any other error is logged, and answers 500 and
+ * INTERNAL without its text.
+ */
+export type Authenticate = (request: AuthenticationRequest) => void | Promise<void>;
+
+/** Options of the authentication of requests. */
+export interface AuthenticationOptions {
+  /**
+   * Called for each request of HTTP, and once for each call or stream of gRPC, before anything is decoded.
+   * @default every client is accepted
+   */
+  readonly authenticate?: Authenticate;
+  /** Value of the header `WWW-Authenticate` of 401. @default "Bearer" */
+  readonly challenge?: string;
+  /**
+   * Groups for which `authenticate` is not called. The default lets probes through.
+   * @default ["health"]
+   */
+  readonly publicEndpoints?: readonly AccessGroup[];
+}
+
+/** Authenticates requests for every transport. */
+export class Authentication {
+  /** Value of the header `WWW-Authenticate`. */
+  readonly challenge: string;
+  /** Groups for which nobody is authenticated. */
+  readonly publicEndpoints: readonly AccessGroup[];
+  readonly #authenticate: Authenticate;
+  readonly #public: ReadonlySet<AccessGroup>;
+  readonly #log: Pick<Log, "error">;
+
+  /** @throws TritonError INVALID_ARG for an unknown group */
+  constructor(authenticate: Authenticate, options: AuthenticationOptions, log: Pick<Log, "error">) {
+    const { challenge = "Bearer", publicEndpoints = ["health"] } = options;
+    this.challenge = challenge;
+    this.publicEndpoints = publicEndpoints;
+    this.#authenticate = authenticate;
+    checkGroups(publicEndpoints.filter((group) => group !== "metrics"));
+    this.#public = new Set(publicEndpoints);
+    this.#log = log;
+  }
+
+  /** True if requests of the group need authentication. */
+  guards(group: AccessGroup): boolean {
+    return !this.#public.has(group);
+  }
+
+  /** @throws TritonError if the request is refused */
+  async check(request: AuthenticationRequest): Promise<void> {
+    let allowed: unknown;
+    try {
+      allowed = await this.#authenticate(request);
+    } catch (thrown) {
+      if (TritonError.is(thrown)) throw thrown;
+      const { method, path } = request;
+      const text = thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
+      this.#log.error(`security.authenticate failed for ${method} ${path}: ${text}`);
+      throw new TritonError("INTERNAL", "internal error", { cause: thrown });
+    }
+    if (allowed === false) {
+      throw new TritonError("UNAVAILABLE", "access denied", { reason: "PERMISSION_DENIED" });
+    }
+  }
+}
+
+/** Makes the authentication that the options ask for; undefined for none. */
+export function createAuthentication(
+  options: AuthenticationOptions | undefined,
+  log: Pick<Log, "error">,
+): Authentication | undefined {
+  const authenticate = options?.authenticate;
+  return authenticate && new Authentication(authenticate, options, log);
+}

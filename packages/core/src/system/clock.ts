@@ -1,0 +1,237 @@
+import { performance } from "node:perf_hooks";
+import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
+
+/** A task scheduled on a {@link Clock}. Calling `cancel` after it ran does nothing. */
+export interface Timer {
+  cancel(): void;
+}
+
+/**
+ * Time as a parameter. All code that waits or measures asks a clock, so that schedulers behave the same under the real
+ * clock and under the {@link VirtualClock} of tests and simulations.
+ */
+export interface Clock {
+  /** Monotonic time in milliseconds, with fractions. Its zero has no meaning. */
+  now(): number;
+  /** Wall time in milliseconds since 1970, for display. */
+  wallNow(): number;
+  /** Calls `run` once, not before `delayMs` have passed. */
+  setTimer(delayMs: number, run: () => void): Timer;
+  /** Calls `run` after the pending events have been handled, before any timer. */
+  defer(run: () => void): void;
+}
+
+/** The clock of the running process. `defer` waits for the end of the event loop's poll phase. */
+export const realClock: Clock = {
+  now: () => performance.now(),
+  wallNow: () => Date.now(),
+  setTimer(delayMs, run) {
+    let handle: NodeJS.Timeout;
+    const wait = (leftMs: number) => {
+      handle =
+        leftMs > LONGEST_TIMEOUT_MS
+          ? setTimeout(() => wait(leftMs - LONGEST_TIMEOUT_MS), LONGEST_TIMEOUT_MS)
+          : setTimeout(run, Math.max(1, Math.ceil(leftMs)));
+    };
+    wait(delayMs);
+    return { cancel: () => clearTimeout(handle) };
+  },
+  defer: (run) => {
+    setImmediate(run);
+  },
+};
+
+/** The real clock, with timers that do not keep the process alive. */
+export const quietClock: Pick<Clock, "now" | "setTimer"> = {
+  now: realClock.now,
+  setTimer(delayMs, run) {
+    const timer = setTimeout(run, delayMs).unref();
+    return { cancel: () => clearTimeout(timer) };
+  },
+};
+
+/** Rounding error of sums of fractional milliseconds. */
+const CLOCK_ERROR_MS = 0.001;
+
+/** One timer that can be set, reset and cancelled. */
+export class Alarm {
+  readonly #clock: Clock;
+  readonly #ring: () => void;
+  #timer: Timer | undefined;
+  #at = 0;
+
+  constructor(clock: Clock, ring: () => void) {
+    this.#clock = clock;
+    this.#ring = ring;
+  }
+
+  get isSet(): boolean {
+    return this.#timer !== undefined;
+  }
+
+  /** Rings once after `waitMs` milliseconds. Replaces an earlier setting. */
+  set(waitMs: number): void {
+    const at = this.#clock.now() + waitMs;
+    if (this.#timer !== undefined && Math.abs(at - this.#at) < CLOCK_ERROR_MS) return;
+    this.callOff();
+    this.#at = at;
+    this.#timer = this.#clock.setTimer(waitMs, () => {
+      this.#timer = undefined;
+      this.#ring();
+    });
+  }
+
+  callOff(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+}
+
+/** A call scheduled for a certain time, unless it is cancelled before. */
+export interface Deadline {
+  /** Cancels the call in O(log n). Does nothing once the deadline has passed. */
+  cancel(): void;
+}
+
+/**
+ * Any number of deadlines with one timer: a binary heap whose head is the next to pass. The timer is armed again only
+ * for an earlier deadline. For a cancelled one it fires without effect. Each entry knows its index, so that cancelling
+ * one takes O(log n) and leaves nothing behind.
+ */
+export class DeadlineQueue {
+  readonly #clock: Clock;
+  readonly #heap: Entry[] = [];
+  #timer: Timer | undefined;
+  #armedFor = Number.POSITIVE_INFINITY;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#heap.length;
+  }
+
+  /** Calls `pass` when the clock reaches `at`, in milliseconds. */
+  add(at: number, pass: () => void): Deadline {
+    const entry = new Entry(at, pass, this);
+    this.#heap.push(entry);
+    this.#rise(entry, this.#heap.length - 1);
+    this.#arm();
+    return entry;
+  }
+
+  /** Called by entries only. */
+  remove(entry: Entry): void {
+    const { index } = entry;
+    if (index < 0) return;
+    entry.index = -1;
+    const last = this.#heap.pop()!;
+    if (last !== entry) {
+      this.#rise(last, index);
+      this.#sink(last, last.index);
+    }
+    this.#arm();
+  }
+
+  #passAll(): void {
+    this.#timer = undefined;
+    this.#armedFor = Number.POSITIVE_INFINITY;
+    const now = this.#clock.now();
+    for (let head = this.#heap[0]; head !== undefined && head.at <= now; head = this.#heap[0]) {
+      this.remove(head);
+      head.pass();
+    }
+    this.#arm();
+  }
+
+  #arm(): void {
+    const at = this.#heap[0]?.at ?? Number.POSITIVE_INFINITY;
+    if (at === this.#armedFor || (this.#timer !== undefined && at > this.#armedFor && this.size > 0)) return;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#armedFor = at;
+    if (at < Number.POSITIVE_INFINITY) {
+      this.#timer = this.#clock.setTimer(Math.max(0, at - this.#clock.now()), () => this.#passAll());
+    }
+  }
+
+  #rise(entry: Entry, from: number): void {
+    let index = from;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
+      if (this.#heap[parent]!.at <= entry.at) break;
+      this.#place(this.#heap[parent]!, index);
+      index = parent;
+    }
+    this.#place(entry, index);
+  }
+
+  #sink(entry: Entry, from: number): void {
+    let index = from;
+    for (;;) {
+      let child = 2 * index + 1;
+      if (child >= this.#heap.length) break;
+      if (child + 1 < this.#heap.length && this.#heap[child + 1]!.at < this.#heap[child]!.at) child++;
+      if (this.#heap[child]!.at >= entry.at) break;
+      this.#place(this.#heap[child]!, index);
+      index = child;
+    }
+    this.#place(entry, index);
+  }
+
+  #place(entry: Entry, index: number): void {
+    this.#heap[index] = entry;
+    entry.index = index;
+  }
+}
+
+class Entry implements Deadline {
+  /** Index in the heap, -1 outside it. */
+  index = -1;
+
+  constructor(
+    readonly at: number,
+    readonly pass: () => void,
+    private readonly queue: DeadlineQueue,
+  ) {}
+
+  cancel(): void {
+    this.queue.remove(this);
+  }
+}
+
+/**
+ * Waits until a promise settles or the time limit passes. The limit may be infinite. Resolves to true if the promise
+ * has settled.
+ */
+export function settledWithin(clock: Clock, timeoutMs: number, promise: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = Number.isFinite(timeoutMs) ? clock.setTimer(timeoutMs, () => resolve(false)) : undefined;
+    void promise
+      .catch(() => {})
+      .then(() => {
+        timer?.cancel();
+        resolve(true);
+      });
+  });
+}
+
+/** Resolves when a time has passed. */
+export function elapsed(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.setTimer(ms, resolve));
+}
+
+/** Resolves when the time has passed, or the signal aborts. Resolves at once for a time of 0. */
+export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  if (ms <= 0 || signal?.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const end = () => {
+      signal?.removeEventListener("abort", end);
+      timer.cancel();
+      resolve();
+    };
+    const timer = clock.setTimer(ms, end);
+    signal?.addEventListener("abort", end);
+  });
+}

@@ -1,0 +1,163 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync, type Stats } from "node:fs";
+import { open, realpath, stat } from "node:fs/promises";
+import { join, resolve, sep } from "node:path";
+import { TritonError } from "@tritonjs/protocol";
+
+/** Texts of C's `strerror` for the possible failures of a file. */
+const WORDS: Readonly<Record<string, string>> = {
+  ENOENT: "No such file or directory",
+  ENOTDIR: "Not a directory",
+  EISDIR: "Is a directory",
+  EACCES: "Permission denied",
+  EPERM: "Operation not permitted",
+  ELOOP: "Too many levels of symbolic links",
+  ENAMETOOLONG: "File name too long",
+  ENXIO: "No such device or address",
+};
+
+/**
+ * Flags for opening files. With O_NONBLOCK, a pipe without a writer opens at once and is then refused, instead of
+ * blocking forever.
+ */
+const READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+/** Largest file that is read, in bytes. No configuration or list of labels is that long. */
+export const MAX_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Reads a file of a model's directory as bytes.
+ *
+ * @throws TritonError INTERNAL with Triton's text for a file that cannot be read, INVALID_ARG for a file above 64 MiB
+ * and for a path that is not a regular file.
+ */
+export async function readSmallFile(path: string): Promise<Uint8Array> {
+  try {
+    const file = await open(path, READ);
+    try {
+      const stats = await file.stat();
+      assertFile(path, stats);
+      if (stats.size <= MAX_BYTES) return await file.readFile();
+      throw new TritonError(
+        "INVALID_ARG",
+        `cannot read ${path}: expected at most ${MAX_BYTES} bytes, got ${stats.size}`,
+        {
+          reason: "INVALID_MODEL",
+        },
+      );
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+/**
+ * Reads a file synchronously.
+ *
+ * @throws TritonError INTERNAL with Triton's text for a file that cannot be read, INVALID_ARG for a path that is not a
+ * regular file.
+ */
+export function readFileNow(path: string): Uint8Array {
+  try {
+    const file = openSync(path, READ);
+    try {
+      assertFile(path, fstatSync(file));
+      return new Uint8Array(readFileSync(file));
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+function assertFile(path: string, stats: Stats): void {
+  // Directories pass: reading them fails with the system's own text.
+  if (stats.isFile() || stats.isDirectory()) return;
+  throw new TritonError("INVALID_ARG", `cannot read ${path}: it is not a regular file`, {
+    reason: "INVALID_MODEL",
+  });
+}
+
+function unreadable(path: string, error: unknown): TritonError {
+  if (TritonError.is(error)) return error;
+  const text = `failed to open text file for read ${path}: ${errorWords(error)}`;
+  return new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause: error });
+}
+
+/** The operating system's text for a failure. */
+function errorWords(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  return (code !== undefined ? WORDS[code] : undefined) ?? TritonError.from(error).message;
+}
+
+/** True if the path exists, whatever its kind. */
+export async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** True if a path is a directory or below it, by its text alone. */
+export function isInside(directory: string, path: string): boolean {
+  const base = resolve(directory);
+  const target = resolve(path);
+  return target === base || target.startsWith(base.endsWith(sep) ? base : base + sep);
+}
+
+/**
+ * Refuses a path if symbolic links lead out of a directory. A missing file is accepted: opening it will fail.
+ *
+ * @throws TritonError INVALID_ARG
+ */
+export async function assertInside(directory: string, path: string): Promise<void> {
+  const [base, target] = await Promise.all([realpath(directory), realpath(path).catch(() => undefined)]);
+  if (target === undefined || isInside(base, target)) return;
+  throw new TritonError(
+    "INVALID_ARG",
+    `${path} leads out of ${directory} through a symbolic link: copy the file into the directory`,
+    { reason: "PATH_NOT_ALLOWED" },
+  );
+}
+
+/** Reads a data file of a model, by the name in its configuration. */
+export type ReadDataFile = (file: string) => Uint8Array;
+
+/**
+ * Reads data files of a model, only from one folder of the model's directory.
+ *
+ * @param folder `warmup` or `initial_state`
+ * @returns a function that throws TritonError INVALID_ARG for a file outside the folder, INTERNAL for a file that
+ * cannot be read.
+ */
+export function dataFilesOf(directory: string, folder: string): ReadDataFile {
+  return (file) => readFileNow(dataFilePath(directory, folder, file));
+}
+
+/**
+ * Path of a data file of a model. The file need not exist.
+ *
+ * @throws TritonError INVALID_ARG for a file outside the folder
+ */
+function dataFilePath(directory: string, folder: string, file: string): string {
+  const path = join(directory, folder, file);
+  if (!isInside(join(directory, folder), path) || !isInside(realPath(directory), realPath(path, directory))) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `data file: expected a path inside the model's directory ${directory}, got '${file}'`,
+      { reason: "PATH_NOT_ALLOWED" },
+    );
+  }
+  return path;
+}
+
+/** Resolves symbolic links. For a missing path it resolves `instead`. */
+function realPath(path: string, instead = path): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return instead === path ? path : realPath(instead);
+  }
+}

@@ -1,0 +1,184 @@
+import type { ResponseCache } from "../cache/response-cache.js";
+import type { HostPolicies } from "../config/instance-groups.js";
+import { keyList } from "../config/option-names.js";
+import type { SecurityOptions } from "../frontend/security.js";
+import type { ServeOptions } from "../frontend/serve-frontends.js";
+import type { RateLimitResource } from "../instance/rate-limiter.js";
+import type { LogOptions } from "../observe/create-log.js";
+import type { MetricsConfig } from "../observe/latency-metrics.js";
+import type { MetricsReportOptions } from "../observe/metrics-page.js";
+import type { RequestTracer } from "../observe/request-trace.js";
+import type { TraceOptions } from "../observe/trace-settings.js";
+import type { RepositoryOptions } from "../repository/repository-options.js";
+import type { RequestMemoryOptions } from "../request/request-memory.js";
+import type { Clock } from "../system/clock.js";
+
+/** Options of a {@link Triton}, named after the options of PyTriton's `TritonConfig` where both exist. */
+export interface TritonOptions extends Partial<ServeOptions>, LogOptions, RepositoryOptions {
+  /** Name of the server in its metadata. @default "triton" */
+  readonly id?: string;
+  /** Time limit for requests in flight after `close()`, in seconds. @default 30 */
+  readonly exitTimeoutSecs?: number;
+  /**
+   * Seconds between `close()` and the drain. In this time the server reports that it is not ready, and tells clients to
+   * leave their connections, but still accepts requests. So load balancers take it out before it refuses any.
+   * @default 0
+   */
+  readonly exitDelaySecs?: number;
+  /** Clock for every wait and measurement. Tests pass a virtual one. @default the real clock */
+  readonly clock?: Clock;
+  /**
+   * Response cache that models with `responseCache: true` share: one in memory of `byteSize` bytes, one in Redis
+   * (`redisCache` of `@tritonjs/core/redis`), or a custom one. It is closed with the Triton. @default none
+   */
+  readonly responseCache?: { readonly byteSize: number } | ResponseCache;
+  /**
+   * Whether clients on this machine may register shared memory for inputs and outputs. Needs the package `koffi`.
+   * Enable it only for clients that may read and write the data of this process. @default false
+   */
+  readonly allowClientSharedMemory?: boolean;
+  /**
+   * Whether clients may send the files of a model with a load request (parameters `file:<path>`). A file can be code
+   * that the server runs, so enable it only for clients that may run code here. Loads by the program itself may always
+   * have files. @default false
+   */
+  readonly allowModelFileOverride?: boolean;
+  /** Limits on the memory of requests that frontends receive, in total over all frontends. */
+  readonly requestMemory?: RequestMemoryOptions;
+  /**
+   * Access token and the operations that need it. A frontend that is made with restrictions of its own uses those
+   * instead.
+   * @default a random token for shared-memory, model-repository, statistics, trace and logging
+   */
+  readonly security?: SecurityOptions;
+  /**
+   * How the next instance to run is chosen. With "execution_count" an instance runs when the resources of its group's
+   * `rateLimiter` are free. Of several waiting instances, the one with the fewest runs relative to its priority goes
+   * first. With "off" any idle instance runs.
+   * @default "off"
+   */
+  readonly rateLimit?: "execution_count" | "off";
+  /**
+   * Available units of each resource. If any are given, no other resources exist. @default as many as the most
+   * demanding instance needs
+   */
+  readonly rateLimitResources?: readonly RateLimitResource[];
+  /** The registry of the metrics, and labels for all of them. */
+  readonly metrics?: MetricsReportOptions;
+  /** Latency metrics to collect. @default sums only, as Triton */
+  readonly metricsConfig?: MetricsConfig;
+  /**
+   * Records traces of requests. With this option, even an empty one, clients can read and change the trace settings,
+   * and ask for traces of models. Without it the server reports that it does not support tracing. @default none
+   */
+  readonly trace?: TraceOptions;
+  /**
+   * Makes spans of requests: `openTelemetry()` of `@tritonjs/core/opentelemetry`, for the OpenTelemetry of the program. All
+   * requests are handed to it, unless the option `trace` says otherwise. It is closed with the Triton. @default none
+   */
+  readonly tracer?: RequestTracer;
+  /**
+   * Whether the metrics show the processor and memory usage of the machine, and the metrics page those of this process
+   * and its event loop. @default true
+   */
+  readonly allowCpuMetrics?: boolean;
+  /** Whether the metrics show the GPUs, as `nvidia-smi` reports them on a scrape. @default true */
+  readonly allowGpuMetrics?: boolean;
+  /** Age in milliseconds up to which a measurement of the GPUs is used again. @default 2000 */
+  readonly metricsIntervalMs?: number;
+  /**
+   * Settings for instances whose group names the policy, and for the instances of a device: `cpu`, `gpu_0`, `model`.
+   */
+  readonly hostPolicies?: HostPolicies;
+  /**
+   * Numbers of the GPUs that instance groups may name. An empty list makes the server use no GPU.
+   * @default the GPUs of this machine, as `nvidia-smi` reports them when a configuration first needs them
+   */
+  readonly gpus?: readonly number[];
+  /**
+   * Number of requests that each dynamic or sequence batcher waits for before its first batch. It serves tests.
+   * @default the environment variable TRITONSERVER_DELAY_SCHEDULER, else 0
+   */
+  readonly delayScheduler?: number;
+  /**
+   * Number of requests in its backlog that each sequence batcher waits for, besides those of `delayScheduler`.
+   * @default the environment variable TRITONSERVER_BACKLOG_DELAY_SCHEDULER, else 0
+   */
+  readonly backlogDelayScheduler?: number;
+}
+
+/** The names of the options of a {@link Triton}. */
+export const TRITON_OPTION_KEYS = keyList<TritonOptions>({
+  id: true,
+  exitTimeoutSecs: true,
+  exitDelaySecs: true,
+  allowHttp: true,
+  httpAddress: true,
+  httpPort: true,
+  httpMaxInputSize: true,
+  allowGrpc: true,
+  grpcAddress: true,
+  grpcPort: true,
+  grpcMaxReceiveMessageSize: true,
+  allowMetrics: true,
+  metricsAddress: true,
+  metricsPort: true,
+  security: true,
+  logger: true,
+  logFile: true,
+  logInfo: true,
+  logWarning: true,
+  logError: true,
+  logVerbose: true,
+  logFormat: true,
+  modelRepository: true,
+  modelControlMode: true,
+  repositoryPollSecs: true,
+  loadModel: true,
+  modelConfigName: true,
+  disableAutoCompleteConfig: true,
+  modelLoadThreadCount: true,
+  modelLoadRetryCount: true,
+  modelNamespacing: true,
+  exitOnError: true,
+  strictReadiness: true,
+  backendConfig: true,
+  backends: true,
+  backendDirectory: true,
+  repositoryAgents: true,
+  responseCache: true,
+  requestMemory: true,
+  rateLimit: true,
+  rateLimitResources: true,
+  metrics: true,
+  dashboard: true,
+  metricsConfig: true,
+  trace: true,
+  tracer: true,
+  allowCpuMetrics: true,
+  allowGpuMetrics: true,
+  metricsIntervalMs: true,
+  allowClientSharedMemory: true,
+  allowModelFileOverride: true,
+  hostPolicies: true,
+  gpus: true,
+  clock: true,
+  delayScheduler: true,
+  backlogDelayScheduler: true,
+});
+
+/** Addresses of the default frontends: on this machine only, on Triton's ports. */
+export const DEFAULT_SERVE_OPTIONS: ServeOptions = {
+  allowHttp: true,
+  httpAddress: "localhost",
+  httpPort: 8000,
+  httpMaxInputSize: 64 * 1024 * 1024,
+  allowGrpc: true,
+  grpcAddress: "localhost",
+  grpcPort: 8001,
+  grpcMaxReceiveMessageSize: 64 * 1024 * 1024 + 64 * 1024,
+  allowMetrics: true,
+  metricsAddress: "localhost",
+  metricsPort: 8002,
+  dashboard: false,
+};

@@ -1,0 +1,316 @@
+import {
+  type DataType,
+  type ErrorCode,
+  type ErrorReason,
+  type Parameters,
+  Tensor,
+  TritonError,
+  type TritonErrorName,
+} from "@tritonjs/protocol";
+import type { PaddingRules } from "../batch/batch-layout.js";
+import { callbackError } from "../callback/callback-error.js";
+import type { ContextCallOptions, InstanceInfo } from "../callback/infer-func.js";
+import type { InstanceLimits } from "../config/model-options.js";
+import type { ControlAsk, LogLine } from "../instance/js-model.js";
+import type { MetricChange } from "../observe/metric-families.js";
+import { OutputsWithParameters, type ResponseParameters } from "../request/inference-response.js";
+import type { RequestInfo } from "../request/request-info.js";
+import type { Allocate } from "../tensor-rows.js";
+
+/*
+ * Messages between the main thread and a worker, which is a thread or a process. There is one message per batch in each
+ * direction. Tensors are sent as bytes; their buffers are transferred to a thread without a copy.
+ */
+
+/** A tensor in a message. */
+export interface WireTensor {
+  readonly name: string;
+  readonly datatype: DataType;
+  readonly shape: readonly number[];
+  readonly bytes: Uint8Array;
+}
+
+/** An error in a message. */
+export interface WireError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly reason: ErrorReason;
+  readonly name?: TritonErrorName;
+  /** The error that a callback or a library threw. */
+  readonly cause?: WireCause;
+}
+
+/** A thrown error in a message. */
+interface WireCause {
+  readonly name: string;
+  readonly message: string;
+  readonly stack: string;
+}
+
+/** The inputs of a batch in a message. */
+export interface WireInputs {
+  /** The joined inputs. */
+  readonly inputs: readonly WireTensor[];
+  /** True if they are not joined by rows, so that the batch cannot be divided again. */
+  readonly indivisible?: boolean;
+  /** Inputs of each request, instead of `inputs`, which the worker joins. */
+  readonly parts?: readonly (readonly WireTensor[])[];
+  /** Padding rules for joining them. */
+  readonly padding?: PaddingRules | undefined;
+}
+
+/** Outputs in a message, with their parameters. */
+interface WireOutputs {
+  readonly tensors: readonly WireTensor[];
+  readonly parameters?: ResponseParameters;
+}
+
+/** Result of one request; "again" if the model rescheduled it. */
+export type WireResult = WireOutputs | WireError | "again";
+
+/** Description of the instance for its worker. */
+export interface WorkerInit {
+  /** Module that exports `load(data, info)`. */
+  readonly entry: string;
+  readonly data: unknown;
+  readonly info: InstanceInfo;
+  /** True if the worker reports its memory in use after each batch. */
+  readonly reportMemory: boolean;
+  /** True if the lines that a module prints with `console` go to the server's log. */
+  readonly logsConsole: boolean;
+}
+
+export type ToWorker =
+  /** Load everything that a program needs for any model. */
+  | { readonly type: "prepare"; readonly entry: string }
+  /** Open a model for its description; `load` follows when an instance takes it over. */
+  | { readonly type: "open"; readonly entry: string; readonly data: unknown }
+  | { readonly type: "load"; readonly init: WorkerInit }
+  | (WireInputs & {
+      readonly type: "execute";
+      /** Number of the batch: responses of a decoupled model may come after the next batch has begun. */
+      readonly batch: number;
+      /** Rows of each request. */
+      readonly rows: readonly number[];
+      /** True if the buffers of the inputs come back with the answer. */
+      readonly lendsInputs?: boolean;
+      /** Properties of the requests, for a program that needs them; it also gets their cancellations. */
+      readonly requests?: readonly RequestInfo[];
+    })
+  /** The request at `index` of a batch was cancelled. */
+  | { readonly type: "cancel"; readonly batch: number; readonly index: number }
+  /** The consumer of the request at `index` has taken one more response. */
+  | { readonly type: "taken"; readonly batch: number; readonly index: number }
+  /** The next answer to a call of the worker; without outputs and error, it was the last. */
+  | {
+      readonly type: "answer";
+      readonly call: number;
+      readonly outputs?: Readonly<Record<string, unknown>>;
+      readonly parameters?: Parameters;
+      readonly error?: WireError;
+    }
+  /** The answer to a model's request to the server. */
+  | {
+      readonly type: "answered";
+      readonly number: number;
+      readonly value?: boolean | undefined;
+      readonly error?: WireError;
+    }
+  /** Close the model. `keep`: stay for another one. */
+  | { readonly type: "stop"; readonly keep?: boolean };
+
+/** The buffers of a batch's inputs, if they were lent. */
+interface ReturnedInputs {
+  readonly lent?: readonly ArrayBuffer[];
+}
+
+export type FromWorker =
+  /** The model is open; contains its description. */
+  | { readonly type: "opened"; readonly description: unknown }
+  /** The model is closed, and the worker can take another one. */
+  | { readonly type: "free" }
+  | {
+      readonly type: "ready";
+      readonly details: Readonly<Record<string, string>>;
+      /** True if the model needs to be closed before the worker ends. */
+      readonly closes: boolean;
+    }
+  | { readonly type: "warning"; readonly message: string }
+  /** The model tells its backend something. */
+  | { readonly type: "report"; readonly value: unknown }
+  /** The model writes to the server's log. */
+  | { readonly type: "log"; readonly line: LogLine }
+  /** The model changes metrics of its own. */
+  | { readonly type: "metrics"; readonly changes: readonly MetricChange[] }
+  /** The model requests something of the server's repository. */
+  | { readonly type: "ask"; readonly number: number; readonly ask: ControlAsk }
+  /** Memory in use, sent before the answer to a batch. */
+  | { readonly type: "memory"; readonly bytes: number }
+  | { readonly type: "failed"; readonly error: WireError }
+  /** Outputs of the whole batch, which have to be split. */
+  | ({ readonly type: "merged"; readonly outputs: WireOutputs } & ReturnedInputs)
+  /** Outputs or an error for each request. */
+  | ({ readonly type: "separate"; readonly results: readonly WireResult[] } & ReturnedInputs)
+  | ({ readonly type: "error"; readonly error: WireError } & ReturnedInputs)
+  /** The callback of a decoupled model has returned. */
+  | { readonly type: "returned" }
+  /** A call of another model on behalf of a batch. */
+  | {
+      readonly type: "call";
+      readonly call: number;
+      readonly batch: number;
+      readonly modelName: string;
+      readonly inputs: Readonly<Record<string, unknown>>;
+      readonly options: Omit<ContextCallOptions, "signal">;
+      readonly stream: boolean;
+    }
+  /** The worker wants the next answer to a call. */
+  | { readonly type: "next"; readonly call: number }
+  /** The worker wants no more answers to a call. */
+  | { readonly type: "end"; readonly call: number }
+  /** A response of a decoupled model; without outputs and error, the end of the request. */
+  | {
+      readonly type: "response";
+      readonly batch: number;
+      readonly index: number;
+      readonly final: boolean;
+      readonly outputs?: WireOutputs;
+      readonly error?: WireError;
+      /** True if the model rescheduled the request. */
+      readonly again?: boolean;
+    };
+
+/**
+ * Packs tensors; `transfer` receives the buffers that may be transferred, and may have some of them already.
+ *
+ * @param allocate gives the memory for copies, and adds it to `transfer`; by default it is new
+ */
+export function packTensors(
+  tensors: ReadonlyMap<string, Tensor>,
+  transfer: ArrayBuffer[],
+  owned: boolean,
+  allocate?: Allocate,
+): WireTensor[] {
+  return [...tensors].map(([name, { datatype, shape, bytes }]) => {
+    if (transfer.includes(bytes.buffer as ArrayBuffer)) return { name, datatype, shape, bytes };
+    const own = owned && bytes.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer;
+    const sent = own ? bytes : copyOf(bytes, allocate);
+    if (!transfer.includes(sent.buffer as ArrayBuffer)) transfer.push(sent.buffer as ArrayBuffer);
+    return { name, datatype, shape, bytes: sent };
+  });
+}
+
+function copyOf(bytes: Uint8Array, allocate: Allocate | undefined): Uint8Array {
+  if (allocate === undefined) return new Uint8Array(bytes);
+  const copy = allocate(bytes.byteLength);
+  copy.set(bytes);
+  return copy;
+}
+
+export function unpackTensors(tensors: readonly WireTensor[]): Map<string, Tensor> {
+  return new Map(
+    tensors.map(({ name, datatype, shape, bytes }) => [name, Tensor.fromBytes(datatype, shape, bytes)]),
+  );
+}
+
+/** Packs outputs like {@link packTensors}. */
+export function packOutputs(
+  outputs: ReadonlyMap<string, Tensor>,
+  transfer: ArrayBuffer[],
+  owned: boolean,
+): WireOutputs {
+  const tensors = packTensors(outputs, transfer, owned);
+  return outputs instanceof OutputsWithParameters ? { tensors, parameters: outputs.parameters } : { tensors };
+}
+
+export function unpackOutputs({ tensors, parameters }: WireOutputs): Map<string, Tensor> {
+  const outputs = unpackTensors(tensors);
+  return parameters === undefined ? outputs : new OutputsWithParameters(outputs, parameters);
+}
+
+export function packError(thrown: unknown): WireError {
+  const { code, message, reason, name, cause } = TritonError.from(thrown);
+  const packed = packCause(cause);
+  return { code, message, reason, name, ...(packed === undefined ? {} : { cause: packed }) };
+}
+
+/** Packs what a person needs of an error. A thrown value may be anything, and may throw when it is read. */
+function packCause(cause: unknown): WireCause | undefined {
+  try {
+    if (cause === undefined) return undefined;
+    if (!(cause instanceof Error)) return { name: "Error", message: String(cause), stack: "" };
+    return { name: String(cause.name), message: String(cause.message), stack: String(cause.stack) };
+  } catch {
+    return undefined;
+  }
+}
+
+export function unpackError({ code, message, reason, name = "TritonError", cause }: WireError): TritonError {
+  return cause === undefined
+    ? new TritonError(code, message, { reason, name })
+    : callbackError(message, unpackCause(cause), { code, reason });
+}
+
+function unpackCause({ name, message, stack }: WireCause): Error {
+  const error = new Error(message);
+  for (const [key, value] of [["name", name] as const, ["stack", stack] as const]) {
+    Object.defineProperty(error, key, { value, configurable: true, writable: true });
+  }
+  return error;
+}
+
+/*
+ * A worker is a thread or a process that runs a model. Both speak the same messages, and differ only in their channel.
+ */
+
+/** The connection to a worker. Messages arrive in the order in which they were sent. */
+export interface Channel {
+  /** Properties of the place: the id of the process. */
+  readonly details: Readonly<Record<string, string>>;
+  /** Listener for all further messages. */
+  listener: ChannelListener;
+  /**
+   * Sends a message; a worker that has ended does not get it. The buffers in `transfer` are moved without a copy if
+   * possible.
+   *
+   * @throws for values that cannot be cloned
+   */
+  post(message: ToWorker, transfer: ArrayBuffer[]): void;
+  /** Lets the worker finish its batches and close its model. It then ends, or is kept for another model. */
+  finish(): void;
+  /**
+   * Ends an idle worker.
+   *
+   * @param closeWithinMs time limit for closing its model first; undefined if there is nothing to close
+   */
+  end(closeWithinMs: number | undefined): void;
+  /** Sets this priority for a process; a thread has the priority of its process. */
+  lowerPriority(nice: number): void;
+  /** Ends the worker at once, even while it runs a batch. */
+  kill(): void;
+}
+
+/** Receives the messages of a worker. */
+export interface ChannelListener {
+  message(message: FromWorker): void;
+  /** The worker has ended, or has another model; this is the last call. `fault` is the cause of its death, if known. */
+  gone(how: string, fault: unknown): void;
+}
+
+/** Settings for the start of a worker. */
+interface WorkerLimits extends InstanceLimits {
+  /** True if it may have had other models before, and may get others afterwards. */
+  readonly reusable: boolean;
+}
+
+/** Starts a worker, or takes a spare one. It waits for a message to open or load a model. */
+export type OpenChannel = (limits: WorkerLimits, listener: ChannelListener) => Channel;
+
+/** The worker's end of the channel. */
+export interface WorkerPort {
+  /** @throws for values that cannot be cloned */
+  post(message: FromWorker, transfer: ArrayBuffer[]): void;
+  onMessage(listener: (message: ToWorker) => void): void;
+  /** Lets the worker end. */
+  close(): void;
+}

@@ -1,0 +1,547 @@
+import { type Isolation, TritonError } from "@tritonjs/protocol";
+import { type InstanceInfo, RESCHEDULE } from "../callback/infer-func.js";
+import { keyList } from "../config/option-names.js";
+import {
+  divideOutputs,
+  type ExecutableRequest,
+  type Execution,
+  type ExecutionResult,
+  type Executor,
+  joinInputsIn,
+} from "../instance/backend.js";
+import type { ModuleHost } from "../instance/import-callable.js";
+import { totalRows } from "../instance/run-callable.js";
+import { type Log, type LogSubject, runningFields } from "../observe/log.js";
+import type { OutputChecker } from "../request/output-checker.js";
+import { requestInfo } from "../request/request-info.js";
+import type { Clock, Timer } from "../system/clock.js";
+import type { Allocate } from "../tensor-rows.js";
+import {
+  type Channel,
+  type ChannelListener,
+  type FromWorker,
+  packError,
+  packTensors,
+  type ToWorker,
+  unpackError,
+  unpackOutputs,
+  type WireInputs,
+  type WireResult,
+  type WorkerInit,
+} from "./messages.js";
+import { CallsOfWorker } from "./model-calls.js";
+import {
+  isolationOf,
+  type OpenedWorker,
+  openWorker,
+  type WorkerPlace,
+  type WorkerProgram,
+} from "./open-worker.js";
+import { BatchesOfWorker, type BatchOfWorker, Restarts } from "./restarts.js";
+
+/** Milliseconds that a model may take to close before its worker is killed. */
+const CLOSE_WITHIN_MS = 30_000;
+
+/**
+ * Runs batches in a worker: a thread or a child process. A worker that dies fails only the batch that it ran. It
+ * restarts after a pause that doubles with each failure, and then runs the batch that it held ahead.
+ */
+export class WorkerExecutor implements Executor {
+  readonly isolation: Isolation;
+  readonly mustFinish: boolean;
+  readonly takesAhead: boolean;
+  readonly releasesInputs = true;
+  /** True if the worker has to know of cancelled requests. */
+  readonly #watches: boolean;
+  details: Readonly<Record<string, string>> = {};
+  memoryBytes: number | undefined;
+  onHealth: Executor["onHealth"];
+  readonly #program: WorkerProgram;
+  /** Undefined for a program that keeps its inputs, and for a process, which gets copies. */
+  readonly #memory: BatchMemory | undefined;
+  readonly #context: WorkerContext;
+  #channel: Channel | undefined;
+  #ready = false;
+  #closes = false;
+  #onGone: (() => void) | undefined;
+  readonly #batches = new BatchesOfWorker(() =>
+    this.#limit("its batch ran for more than", this.#context.hosting?.executionTimeoutMs),
+  );
+  #endedFor: TritonError | undefined;
+  readonly restarts: Restarts;
+  #nextBatch = 0;
+  readonly #streams = new OpenStreams();
+  readonly #calls = new CallsOfWorker(
+    (message, transfer) => this.#channel?.post(message, transfer),
+    (batch) => (this.#batches.find(batch)?.execution ?? this.#streams.get(batch))?.models,
+  );
+
+  constructor(program: WorkerProgram, context: WorkerContext) {
+    this.#program = program;
+    this.#context = context;
+    this.isolation = isolationOf(context);
+    this.mustFinish = this.isolation === "worker" && !program.interruptible;
+    this.#watches = program.tensorsOnly !== true || context.hosting?.abandonedTimeoutMs !== undefined;
+    this.takesAhead = !this.#watches;
+    this.#memory = program.returnsInputs && this.isolation === "worker" ? new BatchMemory() : undefined;
+    this.restarts = new Restarts(
+      context.clock,
+      () => this.start(),
+      (healthy, reason) => {
+        if (reason !== undefined) this.#batches.fail(reason);
+        this.onHealth?.(healthy, reason);
+      },
+      context.info,
+      context.log,
+    );
+  }
+
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const { info, hosting, nice } = this.#context;
+      const init: WorkerInit = {
+        entry: this.#program.entry.href,
+        data: this.#program.data,
+        info,
+        reportMemory: hosting?.recycle?.aboveMemoryMb !== undefined,
+        logsConsole: this.#context.log?.hasDestination === true,
+      };
+      this.#ready = false;
+      let failure: TritonError | undefined;
+      const listener: ChannelListener = {
+        message: (message) => {
+          if (message.type === "ready") {
+            this.#ready = true;
+            this.#closes = message.closes;
+            limit?.cancel();
+            this.details = { ...channel.details, ...message.details };
+            for (const ahead of this.#batches.all) this.#post(ahead);
+            this.#batches.begin();
+            resolve();
+          } else if (isHostMessage(message)) {
+            tellHost(
+              message,
+              this.#context,
+              (answer) => channel.post(answer, []),
+              () => this.#aboutRunning,
+            );
+          } else if (message.type === "failed") {
+            failure = unpackError(message.error);
+            // The module may have left a timer or a socket open, which would keep the worker alive.
+            if (!this.mustFinish) channel.kill();
+          } else if (message.type !== "opened" && message.type !== "free") {
+            this.#take(message);
+          }
+        },
+        gone: (how, fault) => {
+          limit?.cancel();
+          this.#channel = undefined;
+          const died = failure ?? this.#describeDeath(fault, how);
+          this.#batches.takeLost()?.reject(died);
+          if (this.restarts.over) this.#batches.fail(died);
+          if (this.#ready) this.restarts.crashed(died);
+          else reject(died);
+          this.#streams.fail(died);
+          this.#calls.endAll();
+          this.#onGone?.();
+        },
+      };
+      const channel =
+        this.#context.opened?.take(listener, nice) ?? openWorker(this.#program, this.#context, listener);
+      this.#channel = channel;
+      const limit = this.#limit("its model did not load within", this.#program.loadTimeoutMs);
+      channel.post({ type: "load", init }, []);
+    });
+  }
+
+  execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
+    return new Promise((resolve, reject) => {
+      const { requests } = execution;
+      const batch = this.#nextBatch++;
+      const work: BatchOfWorker = { batch, execution, resolve, reject };
+      this.#batches.add(work);
+      if (execution.decoupled) this.#streams.add(batch, execution);
+      this.#post(work);
+      if (!this.#watches) return;
+      let open = requests.length;
+      const givenUp = (index: number) => {
+        this.#channel?.post({ type: "cancel", batch, index }, []);
+        this.#streams.forgetWhenOver(batch);
+        if (--open === 0 && this.#batches.running === work) this.#abandoned();
+      };
+      execution.watch({ givenUp });
+      // Null requests, and those that were cancelled on the way here.
+      for (const index of requests.keys()) if (!execution.isOpen(index)) givenUp(index);
+    });
+  }
+
+  /** Sends a batch to the worker. The batch fails if it cannot be joined or cloned. */
+  #post(work: BatchOfWorker): void {
+    const { batch, execution } = work;
+    const transfer: ArrayBuffer[] = [];
+    try {
+      const message = executeMessage(batch, execution, this.#program, transfer, this.#memory);
+      this.#channel?.post(message, transfer);
+    } catch (error) {
+      this.#batches.remove(work);
+      work.reject(error);
+    }
+  }
+
+  drained(): Promise<void> {
+    return this.#streams.whenEmpty();
+  }
+
+  async stop(): Promise<void> {
+    this.restarts.stop();
+    const channel = this.#channel;
+    if (channel === undefined) {
+      await this.#context.opened?.close();
+      this.#batches.fail(
+        new TritonError("UNAVAILABLE", `${this.#name} was stopped`, { reason: "MODEL_STOPPED" }),
+      );
+      return;
+    }
+    const gone = new Promise<void>((resolve) => {
+      const before = this.#onGone;
+      this.#onGone = () => {
+        before?.();
+        resolve();
+      };
+    });
+    if (this.mustFinish) channel.finish();
+    else if (this.#ready && this.#batches.running === undefined)
+      channel.end(this.#closes ? CLOSE_WITHIN_MS : undefined);
+    else channel.kill();
+    await gone;
+  }
+
+  #take(message: Exclude<FromWorker, HostMessage | { type: "ready" | "failed" | "opened" | "free" }>): void {
+    switch (message.type) {
+      case "memory":
+        this.memoryBytes = message.bytes;
+        break;
+      case "response": {
+        const { batch, index } = message;
+        this.#streams.respond(message, () => this.#channel?.post({ type: "taken", batch, index }, []));
+        break;
+      }
+      case "call":
+      case "next":
+      case "end":
+        this.#calls.take(message);
+        break;
+      default:
+        this.#finish(message);
+    }
+  }
+
+  #finish(answer: WorkerAnswer): void {
+    if (answer.type !== "returned" && answer.lent !== undefined) this.#memory?.release(answer.lent);
+    const done = this.#batches.takeDone();
+    if (done === undefined) return;
+    const { execution } = done;
+    execution.outputsReady();
+    this.restarts.worked();
+    try {
+      done.resolve(readAnswer(answer, execution, this.#context.checker));
+    } catch (error) {
+      done.reject(TritonError.from(error));
+    }
+  }
+
+  /** Limits the time that the running batch may continue after all its requests were cancelled. */
+  #abandoned(): void {
+    const limitMs = this.#context.hosting?.abandonedTimeoutMs;
+    if (limitMs === undefined) return;
+    this.#batches.limitBy(this.#limit("all its requests were cancelled, and it kept running for", limitMs));
+  }
+
+  #limit(what: string, limitMs: number | undefined): Timer | undefined {
+    if (limitMs === undefined || this.mustFinish) return undefined;
+    return this.#context.clock.setTimer(limitMs, () => {
+      this.#endedFor = new TritonError("UNAVAILABLE", `${this.#name} was ended: ${what} ${limitMs} ms`, {
+        reason: "TIME_LIMIT_EXCEEDED",
+      });
+      this.#channel?.kill();
+    });
+  }
+
+  /** Fields of a line that the model writes now. */
+  get #aboutRunning(): LogSubject {
+    const running = this.#batches.running?.execution;
+    return runningFields(new Set([...this.#streams.executions, ...(running === undefined ? [] : [running])]));
+  }
+
+  get #name(): string {
+    const { instanceName, modelName } = this.#context.info;
+    return `instance '${instanceName}' of model '${modelName}'`;
+  }
+
+  #describeDeath(fault: unknown, how: string): TritonError {
+    const ended = this.#endedFor;
+    this.#endedFor = undefined;
+    if (ended !== undefined) return ended;
+    const why = fault === undefined ? how : TritonError.from(fault).message;
+    return new TritonError("INTERNAL", `${this.#name} crashed: ${why}`, {
+      reason: "WORKER_CRASHED",
+      cause: fault,
+    });
+  }
+}
+
+/** External dependencies of a worker executor. */
+interface WorkerContext extends WorkerPlace {
+  readonly info: InstanceInfo;
+  readonly checker: OutputChecker;
+  readonly clock: Clock;
+  /** Shows a warning of the worker. */
+  readonly warn: (message: string) => void;
+  /** The server's log; undefined for a worker without a server. */
+  readonly log?: Log;
+  /** Receives a module's lines for the log, and changes of its metrics. */
+  readonly host?: ModuleHost;
+  /** Receives what the model tells its backend. */
+  readonly onReport?: ((value: unknown) => void) | undefined;
+  /** A worker that already has the model open, for the first start. */
+  readonly opened?: OpenedWorker | undefined;
+}
+
+/**
+ * Makes the message that gives a batch to its worker, and records that the inputs are ready.
+ *
+ * @param batch number of the batch
+ * @param transfer receives the buffers that may be transferred
+ * @param memory lends the buffers of the inputs
+ * @throws TritonError if the inputs cannot be joined
+ */
+function executeMessage(
+  batch: number,
+  execution: Execution,
+  program: WorkerProgram,
+  transfer: ArrayBuffer[],
+  memory?: BatchMemory,
+): Extract<ToWorker, { type: "execute" }> {
+  const { requests } = execution;
+  const allocate: Allocate | undefined =
+    memory &&
+    ((byteSize) => {
+      const bytes = memory.allocate(byteSize);
+      transfer.push(bytes.buffer);
+      return bytes;
+    });
+  const inputs = packInputs(execution, program.joins ?? false, transfer, allocate);
+  execution.inputsReady();
+  const rows = requests.map((one) => one.rows);
+  const known = program.tensorsOnly === true ? {} : { requests: requests.map(requestInfo) };
+  return { type: "execute", batch, ...inputs, rows, ...known, lendsInputs: memory !== undefined };
+}
+
+/**
+ * Packs the inputs of a batch.
+ *
+ * @param joins true if the worker itself joins requests that are not joined by rows
+ * @param transfer receives the buffers that may be transferred
+ */
+function packInputs(
+  execution: Execution,
+  joins: boolean,
+  transfer: ArrayBuffer[],
+  allocate: Allocate | undefined,
+): WireInputs {
+  const { requests, layout } = execution;
+  if (layout !== undefined && joins) {
+    const parts = requests.map(({ inputs }) => packTensors(inputs, transfer, false));
+    return { inputs: [], parts, padding: layout.padding };
+  }
+  const joined = joinInputsIn(execution, allocate && (() => allocate));
+  const inputs = packTensors(joined, transfer, requests.length > 1 && layout === undefined, allocate);
+  return layout === undefined ? { inputs } : { inputs, indivisible: true };
+}
+
+/** Smaller inputs are allocated for each batch, because that costs less than a buffer that comes back. */
+const LEAST_BYTES = 64 * 1024;
+const MOST_BUFFERS = 8;
+const MOST_BYTES = 64 * 1024 * 1024;
+/** A buffer is not used for inputs of less than this share of it. */
+const LEAST_SHARE = 1 / 4;
+
+/**
+ * Memory for the inputs of batches, which a worker thread sends back with its answers. Pages that are in use already are
+ * filled in a sixth of the time that new ones take. Keeps at most 8 buffers, and 64 MiB.
+ */
+export class BatchMemory {
+  /** Longest unused first. */
+  readonly #free: ArrayBuffer[] = [];
+
+  /** Returns memory of this size. It has the contents of an earlier batch, so all of it must be written. */
+  allocate(byteSize: number): Uint8Array<ArrayBuffer> {
+    if (byteSize < LEAST_BYTES || byteSize > MOST_BYTES) return new Uint8Array(byteSize);
+    let best = -1;
+    for (const [at, { byteLength }] of this.#free.entries()) {
+      if (byteLength < byteSize || byteLength * LEAST_SHARE > byteSize) continue;
+      if (best < 0 || byteLength < this.#free[best]!.byteLength) best = at;
+    }
+    const buffer = best < 0 ? new ArrayBuffer(byteSize) : this.#free.splice(best, 1)[0]!;
+    return new Uint8Array(buffer, 0, byteSize);
+  }
+
+  /** Takes back the memory of a batch. */
+  release(buffers: readonly ArrayBuffer[]): void {
+    this.#free.push(...buffers.filter(({ byteLength }) => byteLength >= LEAST_BYTES));
+    let bytes = this.#free.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    while (this.#free.length > MOST_BUFFERS || bytes > MOST_BYTES) bytes -= this.#free.shift()!.byteLength;
+  }
+}
+
+/** A worker's answer to a batch. */
+type WorkerAnswer = Extract<FromWorker, { type: "merged" | "separate" | "error" | "returned" }>;
+
+/**
+ * Reads the results of a batch, one for each request; undefined for a batch that is answered by responses.
+ *
+ * @throws TritonError if the whole batch failed
+ */
+function readAnswer(
+  answer: WorkerAnswer,
+  execution: Execution,
+  checker: OutputChecker,
+): readonly ExecutionResult[] | undefined {
+  const { requests } = execution;
+  switch (answer.type) {
+    case "error":
+      throw unpackError(answer.error);
+    case "returned":
+      return undefined;
+    case "separate":
+      return answer.results.map((one, i) => readSeparate(one, requests[i]!, checker));
+    case "merged": {
+      const outputs = checker.check(unpackOutputs(answer.outputs), totalRows(requests), [], true);
+      return divideOutputs(execution, outputs);
+    }
+  }
+}
+
+function readSeparate(
+  result: WireResult,
+  request: ExecutableRequest,
+  checker: OutputChecker,
+): ExecutionResult {
+  if (result === "again") return RESCHEDULE;
+  if ("code" in result) return unpackError(result);
+  try {
+    return checker.check(unpackOutputs(result), request.rows, request.requestedOutputs);
+  } catch (error) {
+    return TritonError.from(error);
+  }
+}
+
+/** The main thread's side of the batches of a decoupled model that a worker is still answering. */
+class OpenStreams {
+  readonly #executions = new Map<number, Execution>();
+  #emptyWaiters: (() => void)[] = [];
+
+  add(batch: number, execution: Execution): void {
+    this.#executions.set(batch, execution);
+  }
+
+  /** Batches with unanswered requests, oldest first. */
+  get executions(): Iterable<Execution> {
+    return this.#executions.values();
+  }
+
+  get(batch: number): Execution | undefined {
+    return this.#executions.get(batch);
+  }
+
+  /** Delivers a response; `taken` is called once its consumer can take another. */
+  respond(message: Extract<FromWorker, { type: "response" }>, taken: () => void): void {
+    const { batch, index, final, outputs, error, again } = message;
+    const execution = this.#executions.get(batch);
+    if (execution === undefined) return;
+    if (error !== undefined) execution.sendError(index, unpackError(error), final);
+    else if (outputs !== undefined) execution.send(index, unpackOutputs(outputs), final);
+    else if (again) execution.reschedule(index);
+    else execution.finish(index);
+    if (final) {
+      this.forgetWhenOver(batch);
+      return;
+    }
+    const wait = execution.writable(index);
+    if (wait === undefined) taken();
+    else void wait.then(taken);
+  }
+
+  /** Removes a batch if none of its requests is open any more. */
+  forgetWhenOver(batch: number): void {
+    const execution = this.#executions.get(batch);
+    if (!execution?.requests.every((_, i) => !execution.isOpen(i))) return;
+    this.#executions.delete(batch);
+    if (this.#executions.size === 0) for (const resolve of this.#emptyWaiters.splice(0)) resolve();
+  }
+
+  /** Resolves when every batch is answered. */
+  async whenEmpty(): Promise<void> {
+    if (this.#executions.size > 0) await new Promise<void>((resolve) => this.#emptyWaiters.push(resolve));
+  }
+
+  /** Fails every open request. */
+  fail(error: TritonError): void {
+    for (const execution of this.#executions.values()) {
+      for (let i = 0; i < execution.requests.length; i++) execution.sendError(i, error, true);
+    }
+    this.#executions.clear();
+    for (const resolve of this.#emptyWaiters.splice(0)) resolve();
+  }
+}
+
+/**
+ * Messages of a model besides its answers: warnings, reports to its backend, lines for the log, changes of metrics,
+ * requests to the server.
+ */
+type HostMessage = Extract<FromWorker, { type: "warning" | "report" | "log" | "metrics" | "ask" }>;
+
+const KINDS: ReadonlySet<FromWorker["type"]> = new Set(
+  keyList<Record<HostMessage["type"], unknown>>({
+    warning: true,
+    report: true,
+    log: true,
+    metrics: true,
+    ask: true,
+  }),
+);
+
+function isHostMessage(message: FromWorker): message is HostMessage {
+  return KINDS.has(message.type);
+}
+
+/**
+ * Forwards the messages of a model besides its answers.
+ *
+ * @param running returns the fields of lines about the requests that the worker has now
+ */
+function tellHost(
+  message: HostMessage,
+  { info, warn, host, onReport }: WorkerContext,
+  post: (message: ToWorker) => void,
+  running: () => LogSubject,
+): void {
+  if (message.type === "warning") warn(`model '${info.modelName}': ${message.message}`);
+  else if (message.type === "report") onReport?.(message.value);
+  else if (message.type === "log") host?.log(message.line, running());
+  else if (message.type === "metrics") host?.changeMetrics(message.changes);
+  else {
+    const { number, ask } = message;
+    const asked = host?.control(ask) ?? Promise.reject(notServed(info.modelName));
+    asked.then(
+      (value) => post({ type: "answered", number, value: value === true }),
+      (thrown) => post({ type: "answered", number, error: packError(thrown) }),
+    );
+  }
+}
+
+function notServed(modelName: string): TritonError {
+  return new TritonError("UNAVAILABLE", `model '${modelName}' runs without a server, so it cannot ask one`, {
+    reason: "NO_SERVER",
+  });
+}

@@ -1,0 +1,296 @@
+import { batch, type ModelHandle, Tensor, Triton, TritonError } from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
+import ndarray from "ndarray";
+import { afterEach, describe, expect, it } from "vitest";
+import { type EchoHandle, echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
+import { outcomeOf } from "../../../../test/support/outcome.js";
+
+let triton = new Triton();
+afterEach(async () => {
+  await triton.close();
+  triton = new Triton();
+});
+
+const specs = { modelName: "m", inputs: echoInputs, outputs: echoOutputs } as const;
+const good = { y: [[1]] };
+
+function revoked(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+}
+
+function detached(): Int32Array {
+  const elements = new Int32Array(1);
+  structuredClone(elements, { transfer: [elements.buffer] });
+  return elements;
+}
+
+const hostile = new Proxy(
+  {},
+  {
+    ownKeys: () => {
+      throw new Error("no keys");
+    },
+  },
+);
+const unreadable = Object.defineProperty(new Error(), "message", {
+  get() {
+    throw new Error("no message");
+  },
+});
+const thrown = (value: unknown) => () => {
+  throw value;
+};
+
+/** What a callback does on its first call, and the outcome of its request. */
+const cases: readonly [what: string, act: () => unknown, outcome: RegExp][] = [
+  [
+    "returns undefined",
+    () => undefined,
+    /^INTERNAL model 'm' returned a wrong value: expected an object .* got undefined$/,
+  ],
+  ["returns null", () => null, /^INTERNAL model 'm' returned a wrong value: expected an object .* got null$/],
+  [
+    "returns a function",
+    () => () => good,
+    /^INTERNAL model 'm' returned a wrong value: expected an object .* got function$/,
+  ],
+  [
+    "returns a list of another length",
+    () => [],
+    /^INTERNAL Outputs length different than config outputs length$/,
+  ],
+  [
+    "returns too many rows",
+    () => ({ y: [[1], [2]] }),
+    /^INTERNAL Received output tensors with different batch/,
+  ],
+  ["returns another data type", () => ({ y: new Float64Array(1) }), /expected Int32Array, got Float64Array$/],
+  ["returns another shape", () => ({ y: [[[1]]] }), /expected shape \[-1,1\], got \[1,1,1\]$/],
+  ["returns ragged arrays", () => ({ y: [[1], [2, 3]] }), /^INTERNAL model 'm' returned a wrong output 'y'/],
+  [
+    "returns null as an output",
+    () => ({ y: null }),
+    /^INTERNAL model 'm' returned a wrong output 'y'.*got null$/,
+  ],
+  [
+    "returns a detached buffer",
+    () => ({ y: detached() }),
+    /expected elements for shape \[1,1\], got an array of 0$/,
+  ],
+  [
+    "returns an ndarray over a detached buffer",
+    () => ({ y: ndarray(detached(), [1, 1]) }),
+    /wrong output 'y': Cannot perform Construct on a detached ArrayBuffer$/,
+  ],
+  [
+    "returns strides beyond the elements",
+    () => ({ y: ndarray(new Int32Array(1), [2, 1], [5, 1]) }),
+    /expected more elements than its 1$/,
+  ],
+  [
+    "returns more than fits into memory",
+    () => ({ y: ndarray(new Int32Array(1), [1, 2 ** 52], [0, 0]) }),
+    /^INTERNAL/,
+  ],
+  ["returns a revoked proxy", revoked, /^INTERNAL model 'm': Cannot perform/],
+  ["returns a proxy that throws", () => hostile, /^INTERNAL model 'm': no keys$/],
+  [
+    "returns outputs whose getter throws",
+    () => ({
+      get y() {
+        throw new Error("no y");
+      },
+    }),
+    /^INTERNAL model 'm': no y$/,
+  ],
+  ["throws undefined", thrown(undefined), /^INTERNAL undefined$/],
+  ["throws null", thrown(null), /^INTERNAL model 'm': null$/],
+  ["throws a symbol", thrown(Symbol("oops")), /^INTERNAL model 'm': Symbol\(oops\)$/],
+  ["throws a frozen object", thrown(Object.freeze({})), /^INTERNAL model 'm': \[object Object\]$/],
+  ["throws an object without a prototype", thrown(Object.create(null)), /^INTERNAL unknown error/],
+  ["throws an error whose message throws", thrown(unreadable), /^INTERNAL unknown error/],
+  [
+    "throws a revoked proxy",
+    () => {
+      throw revoked();
+    },
+    /^INTERNAL unknown error/,
+  ],
+  ["rejects with a symbol", () => Promise.reject(Symbol("later")), /^INTERNAL model 'm': Symbol\(later\)$/],
+  [
+    "returns a thenable whose then throws",
+    () => ({
+      // biome-ignore lint/suspicious/noThenProperty: what is returned is meant to be bad
+      get then() {
+        throw new Error("no then");
+      },
+    }),
+    /^INTERNAL model 'm': no then$/,
+  ],
+  [
+    "resolves twice, and rejects after that",
+    () => ({
+      // biome-ignore lint/suspicious/noThenProperty: what is returned is meant to be bad
+      then(resolve: (value: unknown) => void, reject: (error: unknown) => void) {
+        resolve(good);
+        resolve({ y: [[2]] });
+        reject(new Error("too late"));
+      },
+    }),
+    /^done$/,
+  ],
+  [
+    "blocks for a while",
+    () => {
+      for (const end = Date.now() + 30; Date.now() < end; );
+      return good;
+    },
+    /^done$/,
+  ],
+];
+
+/** A callback that does `act` on its first call and behaves from then on. */
+function bindOnce(act: () => unknown): EchoHandle {
+  let calls = 0;
+  return triton.bind({
+    ...specs,
+    inferFunc: batch(({ x }) => (calls++ === 0 ? (act() as typeof good) : { y: x })),
+  });
+}
+
+describe("a callback that", () => {
+  it.each(cases)("%s fails its own request at most and is called again", async (_what, act, outcome) => {
+    const handle = bindOnce(act);
+    expect(await outcomeOf(echo(handle, 1))).toMatch(outcome);
+    expect(await echo(handle, 2)).toBe(2);
+    const { success, fail } = handle.statistics().inferenceStats;
+    expect(success.count + fail.count).toBe(2);
+  });
+
+  it("never settles loses its requests to their deadlines and lets the model close", async () => {
+    const clock = new VirtualClock();
+    const own = new Triton({ clock, exitTimeoutSecs: 1 });
+    const handle = own.bind({ ...specs, inferFunc: batch(() => new Promise<never>(() => {})) });
+    await handle.ready();
+    const late = outcomeOf(echo(handle, 1, { timeoutMs: 5 }));
+    const forever = outcomeOf(echo(handle, 2));
+    await clock.advance(5);
+    expect(await late).toMatch(/^UNAVAILABLE/);
+    const closed = own.close();
+    await clock.advance(1000);
+    await closed;
+    expect(await forever).toMatch(/^UNAVAILABLE model 'm' was stopped before the request finished$/);
+  });
+});
+
+describe("bytes next to an output", () => {
+  const bytes = {
+    inputs: [{ name: "x", dtype: "UINT8", shape: [3] }],
+    outputs: [{ name: "y", dtype: "UINT8", shape: [3] }],
+  } as const;
+  type Bytes = ModelHandle<typeof bytes.inputs, typeof bytes.outputs>;
+
+  const models: Record<string, () => Bytes> = {
+    "this thread": () =>
+      triton.bind({
+        modelName: "m",
+        ...bytes,
+        inferFunc: batch(({ x }) => ({ y: Buffer.from(Uint8Array.from(x.data)) })),
+      }),
+    "a worker": () =>
+      triton.bind({
+        modelName: "m",
+        ...bytes,
+        inferFunc: new URL("./fixtures/pooled-buffer.mjs", import.meta.url),
+      }),
+  };
+  it.each(Object.entries(models))(
+    "are not sent with it from a Buffer pool, from %s",
+    async (_where, bind) => {
+      const handle = bind();
+      await handle.ready();
+      for (const value of [1, 2]) {
+        const tensor = await new Promise<Tensor>((resolve, reject) => {
+          const inputs = new Map([
+            ["x", Tensor.fromElements("UINT8", [1, 3], Uint8Array.of(value, value, value))],
+          ]);
+          const onResponse = (outcome: unknown) =>
+            TritonError.is(outcome)
+              ? reject(outcome)
+              : resolve((outcome as { outputs: Map<string, Tensor> }).outputs.get("y")!);
+          triton.service.model("m", "").infer({ inputs }, onResponse);
+        });
+        expect([...tensor.bytes]).toEqual([value, value, value]);
+        const { y } = await handle.infer({ x: [[value, 5, 6]] });
+        expect([...new Uint8Array(y.data.buffer)]).toEqual([value, 5, 6]);
+      }
+    },
+  );
+});
+
+describe("a callback of a decoupled model that", () => {
+  const collect = async (handle: EchoHandle) => {
+    const values: number[] = [];
+    try {
+      for await (const { y } of handle.stream({ x: [[1]] })) values.push(y.data[0]!);
+    } catch (error) {
+      return [...values, TritonError.from(error).message];
+    }
+    return values;
+  };
+
+  it("sends after the final response is ignored", async () => {
+    let sendMore = () => {};
+    const handle = triton.bind({
+      ...specs,
+      config: { decoupled: true },
+      inferFunc: ([request]) => {
+        const { responseSender: sender } = request!;
+        void sender.send(good, { final: true });
+        sendMore = () => {
+          void sender.send({ y: [[2]] });
+          void sender.send(new Error("late"), { final: true });
+          sender.close();
+        };
+        sendMore();
+      },
+    });
+    expect(await collect(handle)).toEqual([1]);
+    sendMore();
+    expect(await collect(handle)).toEqual([1]);
+    const { success, fail } = handle.statistics().inferenceStats;
+    expect([success.count, fail.count]).toEqual([2, 0]);
+  });
+
+  it("keeps yielding after its end is not asked again", async () => {
+    let asked = 0;
+    const stubborn = {
+      [Symbol.asyncIterator]: () => stubborn,
+      next: async () => ({ done: false, value: { y: [[++asked]] } }),
+      return: async () => ({ done: false, value: good }),
+    };
+    const handle = triton.bind({
+      ...specs,
+      config: { decoupled: true },
+      inferFunc: batch(() => stubborn as unknown as AsyncIterable<typeof good>),
+    });
+    for await (const { y } of handle.stream({ x: [[1]] })) if (y.data[0] === 3) break;
+    await handle.unbind();
+    const askedThen = asked;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(asked).toBe(askedThen);
+  });
+
+  it("throws after some responses ends its stream with the error", async () => {
+    const handle = triton.bind({
+      ...specs,
+      inferFunc: batch(async function* () {
+        yield good;
+        throw Symbol("enough");
+      }),
+    });
+    expect(await collect(handle)).toEqual([1, "model 'm': Symbol(enough)"]);
+  });
+});

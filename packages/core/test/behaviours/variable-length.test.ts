@@ -1,0 +1,281 @@
+import {
+  batch,
+  type InferOptions,
+  type ModelOptions,
+  Triton,
+  type VariableLengthOptions,
+} from "@tritonjs/core";
+import { VirtualClock } from "@tritonjs/core/testing";
+import { describe, expect, it } from "vitest";
+import { outcomeOf } from "../../../../test/support/outcome.js";
+
+const x = { name: "x", dtype: "FP32", shape: [-1] } as const;
+const y = { name: "y", dtype: "FP32", shape: [-1] } as const;
+const lengthOf: VariableLengthOptions["cost"] = ({ inputs }) => inputs.x!.shape[1]!;
+/** Lengths up to 4, up to 8, and so on. */
+const bucketOf: VariableLengthOptions["batchBy"] = ({ inputs }) => 4 * Math.ceil(inputs.x!.shape[1]! / 4);
+
+const ones = (count: number) => new Array<number>(count).fill(1);
+
+/** A model that records the lengths of the requests in each batch, and stops in each batch while it is held. */
+async function served(batcher: ModelOptions["batcher"], config: ModelOptions = {}) {
+  const clock = new VirtualClock();
+  const triton = new Triton({ clock });
+  const batches: number[][] = [];
+  let release = () => {};
+  const state = { held: false };
+  const handle = triton.bind({
+    modelName: "lengths",
+    inputs: [x],
+    outputs: [{ name: "y", dtype: "FP32", shape: [1] }],
+    inferFunc: async (requests) => {
+      batches.push(requests.map(({ inputs }) => inputs.x.shape[1]!));
+      if (state.held) {
+        await new Promise<void>((resolve) => {
+          release = resolve;
+        });
+      }
+      return requests.map(() => ({ y: [[1]] }));
+    },
+    config: { maxBatchSize: 8, batcher, ...config },
+  });
+  await handle.ready();
+  const send = (count: number, options: InferOptions = {}) => handle.inferSample({ x: ones(count) }, options);
+  return { clock, triton, handle, batches, send, state, release: () => release() };
+}
+
+describe("the batchBy option", () => {
+  it("joins requests of one group, even with requests of other groups between them", async () => {
+    const { clock, batches, send, handle } = await served({ batchBy: bucketOf, pad: { x: 0 } });
+    for (const count of [1, 5, 2, 7, 3]) void send(count);
+    await clock.settle();
+    expect(batches).toEqual([
+      [1, 2, 3],
+      [5, 7],
+    ]);
+    expect(handle.queue().recentCuts.map(({ reason }) => reason)).toEqual(["INSTANCE", "INSTANCE"]);
+  });
+
+  it("gives each group its own delay: a full group does not wait for another", async () => {
+    const { clock, batches, send } = await served(
+      { batchBy: bucketOf, pad: { x: 0 }, maxQueueDelayMicroseconds: 5000 },
+      { maxBatchSize: 2 },
+    );
+    void send(1);
+    await clock.advance(1);
+    for (const count of [5, 6]) void send(count);
+    await clock.settle();
+    expect(batches).toEqual([[5, 6]]);
+    await clock.advance(4);
+    expect(batches).toEqual([[5, 6], [1]]);
+  });
+
+  it("runs the group first whose next request is first by level and arrival", async () => {
+    const { clock, batches, send, state, release } = await served(
+      { batchBy: bucketOf, pad: { x: 0 }, priorityLevels: 2, defaultPriorityLevel: 2 },
+      {},
+    );
+    state.held = true;
+    void send(1);
+    await clock.advance(1);
+    for (const count of [5, 2, 9]) {
+      void send(count);
+      await clock.advance(1);
+    }
+    void send(13, { priority: 1 });
+    for (let i = 0; i < 5; i++) {
+      await clock.settle();
+      release();
+    }
+    await clock.settle();
+    expect(batches).toEqual([[1], [13], [5], [2], [9]]);
+  });
+
+  it("keeps the limits of the queue, which count all groups together", async () => {
+    const { clock, send, state, release, handle } = await served({
+      batchBy: bucketOf,
+      defaultQueuePolicy: { maxQueueSize: 2 },
+    });
+    state.held = true;
+    void send(1);
+    await clock.settle();
+    const waiting = [send(1), send(5)];
+    expect(await outcomeOf(send(9))).toContain("Exceeds maximum queue size");
+    expect(handle.queue()).toMatchObject({ queued: 2, levels: [{ priorityLevel: 0, queued: 2 }] });
+    state.held = false;
+    release();
+    await clock.settle();
+    await Promise.all(waiting);
+  });
+
+  it("keeps responses in order across all groups with preserve_ordering", async () => {
+    const { clock, batches, send } = await served({
+      batchBy: bucketOf,
+      pad: { x: 0 },
+      preserveOrdering: true,
+    });
+    const order: number[] = [];
+    for (const count of [1, 5, 2]) void send(count).then(() => order.push(count));
+    await clock.settle();
+    expect(batches).toEqual([[1, 2], [5]]);
+    expect(order).toEqual([1, 2, 5]);
+  });
+
+  it("does not search all groups for each batch", async () => {
+    const { clock, batches, send, state, release } = await served({ batchBy: ({ id }) => id });
+    state.held = true;
+    const answers = Array.from({ length: 5000 }, (_, i) => send(1, { id: String(i) }));
+    await clock.settle();
+    state.held = false;
+    release();
+    await clock.settle();
+    await Promise.all(answers);
+    expect(batches).toHaveLength(5000);
+  });
+
+  it("sends a waiting group when an instance takes the batch before it", async () => {
+    const { clock, batches, send, state, release } = await served({
+      batchBy: bucketOf,
+      pad: { x: 0 },
+      preferredBatchSize: [2, 8],
+      maxQueueDelayMicroseconds: 1_000_000,
+    });
+    state.held = true;
+    for (const count of [9, 9]) void send(count);
+    await clock.settle();
+    // A batch of two that waits for the instance, and two more requests that wait for a larger batch.
+    for (const count of [1, 2, 3, 4]) {
+      void send(count);
+      await clock.settle();
+    }
+    release();
+    await clock.settle();
+    expect(batches).toEqual([
+      [9, 9],
+      [1, 2],
+    ]);
+    release();
+    await clock.settle();
+    expect(batches.at(-1)).toEqual([3, 4]);
+  });
+
+  it("forgets empty groups", async () => {
+    const { clock, batches, send } = await served({ batchBy: ({ id }) => id });
+    for (let i = 0; i < 500; i++) {
+      void send(1, { id: String(i) });
+      await clock.settle();
+    }
+    expect(batches).toHaveLength(500);
+  });
+});
+
+describe("the cost option", () => {
+  it("limits the total cost of a batch", async () => {
+    const { clock, batches, send, handle } = await served({
+      cost: lengthOf,
+      maxBatchCost: 10,
+      pad: { x: 0 },
+    });
+    for (const count of [4, 5, 3, 7, 1]) void send(count);
+    await clock.settle();
+    expect(batches).toEqual([[4, 5], [3, 7], [1]]);
+    expect(handle.queue().cuts).toMatchObject({ COST: 2, INSTANCE: 1 });
+  });
+
+  it("ends the wait when no further request can join", async () => {
+    const { clock, batches, send } = await served({
+      cost: lengthOf,
+      maxBatchCost: 10,
+      pad: { x: 0 },
+      maxQueueDelayMicroseconds: 5000,
+    });
+    void send(6);
+    await clock.advance(1);
+    expect(batches).toEqual([]);
+    void send(4);
+    await clock.settle();
+    expect(batches).toEqual([[6, 4]]);
+  });
+
+  it("rejects a request that costs more than a batch may", async () => {
+    const { send } = await served({ cost: lengthOf, maxBatchCost: 10 });
+    expect(await outcomeOf(send(11, { id: "long" }))).toBe(
+      "INVALID_ARG [request id: long] cost of model 'lengths': expected at most 10, got 11",
+    );
+  });
+});
+
+describe("a faulty function of the model", () => {
+  it.each([
+    [
+      { batchBy: () => undefined },
+      "batchBy of model 'lengths': expected a string, number, bigint or boolean, got undefined",
+    ],
+    [
+      { batchBy: () => Number.NaN },
+      "batchBy of model 'lengths': expected a string, number, bigint or boolean, got NaN",
+    ],
+    [
+      { cost: () => -1, maxBatchCost: 5 },
+      "cost of model 'lengths': expected a finite number of at least 0, got -1",
+    ],
+    [
+      { cost: () => "1", maxBatchCost: 5 },
+      "cost of model 'lengths': expected a finite number of at least 0, got string",
+    ],
+  ])("fails only its request with a wrong result: %o", async (options, text) => {
+    const first = Object.entries(options).find(([, value]) => typeof value === "function")!;
+    const [name, fn] = first as [string, () => unknown];
+    const good = name === "cost" ? 1 : "a";
+    const { clock, send } = await served({
+      ...options,
+      [name]: ({ id }: { id: string }) => (id === "bad" ? fn() : good),
+    } as ModelOptions["batcher"]);
+    const others = send(1);
+    expect(await outcomeOf(send(1, { id: "bad" }))).toBe(`INVALID_ARG [request id: bad] ${text}`);
+    await clock.settle();
+    expect(await outcomeOf(others)).toBe("done");
+  });
+
+  it("fails only its request when it throws", async () => {
+    const { clock, send } = await served({
+      batchBy: ({ id }) => {
+        if (id === "bad") throw new Error("no such bucket");
+        return "a";
+      },
+    });
+    const others = send(1);
+    expect(await outcomeOf(send(1, { id: "bad" }))).toBe(
+      "INVALID_ARG [request id: bad] batchBy of model 'lengths' threw an error: no such bucket",
+    );
+    await clock.settle();
+    expect(await outcomeOf(others)).toBe("done");
+  });
+
+  it("fails its batch when it pads wrongly, and the next batch runs", async () => {
+    const clock = new VirtualClock();
+    let bad = true;
+    const handle = new Triton({ clock }).bind({
+      modelName: "padded",
+      inputs: [x],
+      outputs: [y],
+      inferFunc: batch((inputs) => ({ y: inputs.x })),
+      config: {
+        batcher: {
+          pad: (requests) => {
+            if (bad) throw new Error("out of paper");
+            return requests;
+          },
+        },
+      },
+    });
+    await handle.ready();
+    const failed = outcomeOf(handle.inferSample({ x: [1] }));
+    await clock.settle();
+    expect(await failed).toBe("INTERNAL pad of model 'padded' threw an error: out of paper");
+    bad = false;
+    const good = outcomeOf(handle.inferSample({ x: [1] }));
+    await clock.settle();
+    expect(await good).toBe("done");
+  });
+});

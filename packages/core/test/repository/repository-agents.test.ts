@@ -1,0 +1,190 @@
+import { createHash } from "node:crypto";
+import { access, mkdir, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type RepositoryAgent, Triton, type TritonOptions } from "@tritonjs/core";
+import { describe, expect, it } from "vitest";
+import { outcomeOf } from "../../../../test/support/outcome.js";
+import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
+
+const agents = (...names: readonly string[]) =>
+  `model_repository_agents { agents [ ${names.map((name) => `{ name: "${name}" parameters { key: "by" value: "${name}!" } }`).join(", ")} ] }`;
+
+/** An agent that records its actions and fails at `failAt`. */
+function recorder(told: string[], failAt?: string): RepositoryAgent {
+  return async (action, { modelName, parameters, config }) => {
+    told.push(`${parameters.by} ${action} ${modelName} ${config.backend}`);
+    if (action === failAt) throw new Error(`not at ${action}`);
+  };
+}
+
+async function serve(files: Record<string, string>, options: TritonOptions) {
+  const models = await RepositoryOnDisk.create(files);
+  const lines: string[] = [];
+  const take = (line: string) => void lines.push(line);
+  const logger = { error: take, warn: take, info() {}, debug() {} };
+  const triton = new Triton({
+    modelRepository: models.path,
+    modelControlMode: "explicit",
+    loadModel: ["*"],
+    exitOnError: false,
+    logger,
+    ...options,
+  });
+  await triton.ready().catch(() => {});
+  /** Reason why the model is not ready; empty when it is. */
+  const reason = async () => (await triton.service.repositoryIndex(false))[0]!.reason ?? "";
+  return {
+    triton,
+    models,
+    lines,
+    reason,
+    async [Symbol.asyncDispose]() {
+      await triton.close();
+      await models[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const model = (more: string) => ({ "m/config.pbtxt": identityConfig(more), "m/1/": "" });
+
+describe("repository agents are called", () => {
+  it("when their model loads and unloads, in the order of the configuration", async () => {
+    const told: string[] = [];
+    const agent = recorder(told);
+    await using served = await serve(model(agents("a", "b")), { repositoryAgents: { a: agent, b: agent } });
+    expect(told.splice(0)).toEqual([
+      "a! LOAD m identity",
+      "b! LOAD m identity",
+      "a! LOAD_COMPLETE m identity",
+      "b! LOAD_COMPLETE m identity",
+    ]);
+    await served.triton.unloadModel("m");
+    await served.triton.close();
+    expect(told).toEqual([
+      "a! UNLOAD m identity",
+      "b! UNLOAD m identity",
+      "a! UNLOAD_COMPLETE m identity",
+      "b! UNLOAD_COMPLETE m identity",
+    ]);
+  });
+
+  it("when the server closes", async () => {
+    const told: string[] = [];
+    await using served = await serve(model(agents("a")), { repositoryAgents: { a: recorder(told) } });
+    told.splice(0);
+    await served.triton.close();
+    expect(told).toEqual(["a! UNLOAD m identity", "a! UNLOAD_COMPLETE m identity"]);
+  });
+
+  it("during a reload: the new version loads before the old one unloads", async () => {
+    const told: string[] = [];
+    await using served = await serve(model(agents("a")), { repositoryAgents: { a: recorder(told) } });
+    await served.triton.loadModel("m");
+    expect(told.splice(0)).toEqual(["a! LOAD m identity", "a! LOAD_COMPLETE m identity"]);
+    await served.models.write({ "m/1/notes": "new" });
+    await served.triton.loadModel("m");
+    await served.triton.close();
+    expect(told.slice(0, 2)).toEqual(["a! LOAD m identity", "a! UNLOAD m identity"]);
+    expect(told.filter((line) => line.includes("UNLOAD_COMPLETE"))).toHaveLength(2);
+    expect(told.filter((line) => line.includes(" LOAD_COMPLETE"))).toHaveLength(1);
+  });
+
+  it("when their model fails to load", async () => {
+    const told: string[] = [];
+    const broken = {
+      "m/config.pbtxt": `backend: "onnxruntime" ${agents("a")}`,
+      "m/1/model.onnx": "no model",
+    };
+    await using served = await serve(broken, { repositoryAgents: { a: recorder(told) } });
+    expect(await served.reason()).toMatch(/cannot read the ONNX model/);
+    expect(told).toEqual(["a! LOAD m onnxruntime", "a! LOAD_FAIL m onnxruntime"]);
+  });
+});
+
+describe("a repository agent", () => {
+  it("keeps its model from loading by throwing", async () => {
+    const told: string[] = [];
+    const repositoryAgents = { a: recorder(told), b: recorder(told, "LOAD") };
+    await using served = await serve(model(agents("a", "b")), { repositoryAgents });
+    expect(await served.reason()).toBe("Internal: not at LOAD");
+    expect(served.lines).toContain("Poll failed for model directory 'm': not at LOAD");
+    expect(told.slice(2)).toEqual(["a! LOAD_FAIL m identity", "b! LOAD_FAIL m identity"]);
+  });
+
+  it("is logged and changes nothing when it fails later", async () => {
+    await using served = await serve(model(agents("a")), {
+      repositoryAgents: { a: recorder([], "LOAD_COMPLETE") },
+    });
+    expect(await served.reason()).toBe("");
+    expect(served.lines).toContain(
+      "repository agent 'a' failed at LOAD_COMPLETE of 'm': not at LOAD_COMPLETE",
+    );
+  });
+
+  it("is named in the error when it does not exist", async () => {
+    await using served = await serve(model(agents("nobody")), {});
+    expect(await served.reason()).toMatch(
+      /unable to find 'libtritonrepoagent_nobody.so' for repo agent 'nobody'/,
+    );
+  });
+
+  it("may place its model elsewhere while it is in service", async () => {
+    let place = "";
+    const unpack: RepositoryAgent = async (action, { replaceLocation }) => {
+      if (action !== "LOAD") return;
+      place = await replaceLocation();
+      await writeFile(join(place, "config.pbtxt"), identityConfig("", "TYPE_INT32"));
+      await mkdir(join(place, "3"));
+    };
+    await using served = await serve(model(agents("unpack")), { repositoryAgents: { unpack } });
+    const { triton } = served;
+    const { OUTPUT0 } = await triton.infer("m", { INPUT0: [[5]] });
+    expect(OUTPUT0!.data).toEqual(Int32Array.of(5));
+    expect(await triton.service.repositoryIndex(false)).toMatchObject([
+      { name: "m", version: "3", state: "READY" },
+    ]);
+    expect(await readdir(place)).toEqual(["3", "config.pbtxt"]);
+    await triton.close();
+    await expect(access(place)).rejects.toThrow("ENOENT");
+  });
+});
+
+describe("the checksum agent", () => {
+  const text = "weights";
+  const hash = (algorithm: string) => createHash(algorithm).update(text).digest("hex");
+  const checked = (key: string, value: string) => ({
+    "m/config.pbtxt": identityConfig(
+      `model_repository_agents { agents [ { name: "checksum" parameters { key: "${key}" value: "${value}" } } ] }`,
+    ),
+    "m/1/weights": text,
+  });
+
+  it.each([
+    ["MD5:1/weights", hash("md5")],
+    ["sha256:1/weights", hash("sha256")],
+  ])("accepts files that match: %s", async (key, value) => {
+    await using served = await serve(checked(key, value), {});
+    expect(await served.reason()).toBe("");
+  });
+
+  it.each([
+    ["MD5:1/weights", "00", `Mismatched MD5 hash for file 1/weights, expect: 00, got: ${hash("md5")}`],
+    [
+      "SHA256:1/weights",
+      "00",
+      `Mismatched SHA256 hash for file 1/weights, expect: 00, got: ${hash("sha256")}`,
+    ],
+    ["MD5:1/nothing", "00", "failed to open text file for read 1/nothing: No such file or directory"],
+    [
+      "MD5:../../../etc/passwd",
+      "00",
+      "checksum of ../../../etc/passwd: expected a path inside the model's directory",
+    ],
+    ["CRC:1/weights", "00", "Unsupported checksum algorithm: CRC"],
+    ["1/weights", "00", "failed to parse key: 1/weights"],
+  ])("rejects files that do not match: %s", async (key, value, reason) => {
+    await using served = await serve(checked(key, value), {});
+    expect(await served.reason()).toContain(`: ${reason}`);
+    expect(await outcomeOf(served.triton.infer("m", { INPUT0: [[1]] }))).toMatch(/m/);
+  });
+});

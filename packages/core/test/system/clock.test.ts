@@ -1,0 +1,68 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { realClock } from "../../src/system/clock.js";
+import { VirtualClock } from "../../src/system/virtual-clock.js";
+
+describe("the virtual clock", () => {
+  it("runs timers in order of time, and of creation where times are equal", async () => {
+    const clock = new VirtualClock();
+    const ran: string[] = [];
+    clock.setTimer(20, () => ran.push(`c at ${clock.now()}`));
+    clock.setTimer(10, () => ran.push(`a at ${clock.now()}`));
+    clock.setTimer(10, () => ran.push(`b at ${clock.now()}`));
+    await clock.advance(15);
+    expect([ran, clock.now()]).toEqual([["a at 10", "b at 10"], 15]);
+    await clock.advance(5);
+    expect(ran.at(-1)).toBe("c at 20");
+  });
+
+  it("runs timers that other timers and promises set meanwhile", async () => {
+    const clock = new VirtualClock();
+    const ran: number[] = [];
+    clock.setTimer(1, () => {
+      void Promise.resolve().then(() => clock.setTimer(1, () => ran.push(clock.now())));
+    });
+    await clock.advance(2);
+    expect(ran).toEqual([2]);
+  });
+
+  it("does not run cancelled timers", async () => {
+    const clock = new VirtualClock();
+    const timer = clock.setTimer(1, () => expect.fail("it was cancelled"));
+    timer.cancel();
+    timer.cancel();
+    await clock.advance(5);
+  });
+
+  it("runs deferred work without moving time", async () => {
+    const clock = new VirtualClock();
+    const ran: number[] = [];
+    clock.defer(() => clock.defer(() => ran.push(clock.now())));
+    await clock.settle();
+    expect([ran, clock.now()]).toEqual([[0], 0]);
+  });
+});
+
+describe("the real clock", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it("never runs a timer early, even beyond the longest setTimeout", () => {
+    vi.useFakeTimers();
+    const day = 24 * 3600 * 1000;
+    let ran = 0;
+    realClock.setTimer(60 * day, () => ran++);
+    vi.advanceTimersByTime(59 * day);
+    expect(ran).toBe(0);
+    vi.advanceTimersByTime(day);
+    expect(ran).toBe(1);
+  });
+
+  it("never runs an infinite timer", () => {
+    vi.useFakeTimers();
+    const timer = realClock.setTimer(Number.POSITIVE_INFINITY, () => expect.fail("it is endless"));
+    vi.advanceTimersByTime(2 ** 33);
+    timer.cancel();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

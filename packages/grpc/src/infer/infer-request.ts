@@ -1,0 +1,462 @@
+import {
+  freeWhenUsed,
+  type InferInit,
+  type RegionRange,
+  type RequestedRange,
+  type RequestRegions,
+  type RequestTrace,
+} from "@tritonjs/core/frontend";
+import {
+  type DataType,
+  isDataType,
+  NO_PARAMETERS,
+  type Parameters,
+  type ParameterValue,
+  type Shape,
+  Tensor,
+  TritonError,
+  wireShape,
+} from "@tritonjs/protocol";
+import { ContentsError, type inference, typedElements, WireStrings } from "@tritonjs/protocol/grpc";
+import { invalidArgument } from "../status-from-code.js";
+
+const NO_INPUTS: ReadonlyMap<string, Tensor> = new Map();
+const NO_NAMES: readonly string[] = [];
+
+/**
+ * A request as in its message; the model's request is made directly from it. `outputs` and `enableEmptyFinalResponse`
+ * say how to answer.
+ */
+export class DecodedMessage implements InferInit, InferParameters {
+  id = "";
+  inputs = NO_INPUTS;
+  requestedOutputs = NO_NAMES;
+  parameters: Parameters = NO_PARAMETERS;
+  priority = 0;
+  queueTimeoutMicroseconds = 0;
+  correlationId: bigint | string | undefined = undefined;
+  sequenceStart = false;
+  sequenceEnd = false;
+  trace: RequestTrace | undefined = undefined;
+  outputs: OutputForms = NO_FORMS;
+  enableEmptyFinalResponse = false;
+  onInputsUsed: (() => void) | undefined = undefined;
+}
+
+/**
+ * Decodes the request in a message.
+ *
+ * @param forwarded Parameters made of headers.
+ * @param regions Holds the shared memory that the message names, until the caller releases it.
+ * @throws TritonError INVALID_ARG, NOT_FOUND or UNSUPPORTED for the first fault.
+ */
+export function decodeInferRequest(
+  message: inference.ModelInferRequest,
+  forwarded: Parameters,
+  regions: RequestRegions,
+): DecodedMessage {
+  const request = new DecodedMessage();
+  request.id = message.id;
+  decodeInferParameters(message.parameters, forwarded, request);
+  request.inputs = decodeInputs(message, regions);
+  request.outputs = decodeOutputForms(message.outputs, regions);
+  request.requestedOutputs = requestedOutputNames(message.outputs);
+  return request;
+}
+
+/**
+ * A function that frees the memory of a message when its inputs have been used; undefined for small messages. A large
+ * message must be in memory of its own.
+ */
+export function freeMessageWhenUsed({
+  rawInputContents,
+}: inference.ModelInferRequest): (() => void) | undefined {
+  // All raw contents are views of the same message, so one large content is enough.
+  for (const contents of rawInputContents) {
+    const free = freeWhenUsed(contents);
+    if (free !== undefined) return free;
+  }
+  return undefined;
+}
+
+type InputTensor = inference.ModelInferRequest.InferInputTensor.$Properties;
+
+/** Triton's name for an unknown data type. */
+const INVALID = "<invalid>";
+
+const NO_BYTES = new Uint8Array(0);
+
+/**
+ * Decodes the input tensors of a request, in its order. Raw contents stay views of the message. They pair with the
+ * inputs in order, and surplus ones are ignored.
+ *
+ * @param regions Holds the shared memory that inputs name, until the caller releases it.
+ * @throws TritonError INVALID_ARG for a name that comes twice, and for an input whose data is missing, given twice or
+ * of another type; NOT_FOUND for an unknown shared-memory region.
+ */
+export function decodeInputs(
+  request: inference.ModelInferRequest,
+  regions: RequestRegions,
+): Map<string, Tensor> {
+  const inputs = new Map<string, Tensor>();
+  checkDeclarations(request);
+  const raw = new RawContents(request.rawInputContents);
+  for (const input of request.inputs) {
+    inputs.set(input.name ?? "", decodeInput(input, raw, request.modelName, regions));
+  }
+  return inputs;
+}
+
+function checkDeclarations({ id, inputs }: inference.ModelInferRequest): void {
+  const names = inputs.length > 1 ? new Set<string>() : undefined;
+  for (const { name } of inputs) {
+    if (names?.has(name ?? "")) {
+      throw invalidArgument(
+        `[request id: ${id || "<id_unknown>"}] input '${name}' already exists in request`,
+        "INVALID_INPUT",
+      );
+    }
+    names?.add(name ?? "");
+  }
+}
+
+function decodeInput(
+  input: InputTensor,
+  raw: RawContents,
+  modelName: string,
+  regions: RequestRegions,
+): Tensor {
+  const { name, contents } = input;
+  const shape = wireShape(input.shape ?? []);
+  const datatype = toDataType(input.datatype ?? "");
+  const where = `input tensor '${name}' for model '${modelName}'`;
+  const range = decodeSharedMemoryRange(input);
+  if (range !== undefined) {
+    if (contents != null) {
+      throw invalidArgument(
+        `unexpected 'content' provided when using shared memory for ${where}`,
+        "INVALID_INPUT",
+      );
+    }
+    return Tensor.fromBytes(datatype, shape, regions.hold(range).read());
+  }
+  if (contents != null) {
+    if (raw.used) {
+      throw invalidArgument(
+        `contents field must not be specified when using raw_input_contents for '${name}' for model '${modelName}'`,
+        "INVALID_INPUT",
+      );
+    }
+    return decodeTypedContents(contents, datatype, shape, where);
+  }
+  const bytes = raw.next();
+  if (bytes === undefined)
+    throw invalidArgument(`unable to find data for ${where} in request.`, "INVALID_INPUT");
+  return Tensor.fromBytes(datatype, shape, bytes);
+}
+
+/**
+ * Decodes typed contents; contents without a value make a tensor of no bytes.
+ *
+ * @param where `input tensor 'X' for model 'M'`, for messages.
+ * @throws TritonError INVALID_ARG when the values are in a field of another data type, or in two fields.
+ */
+function decodeTypedContents(
+  contents: inference.InferTensorContents.$Properties,
+  datatype: DataType,
+  shape: Shape,
+  where: string,
+): Tensor {
+  try {
+    const elements = typedElements(contents, datatype, where);
+    if (elements instanceof WireStrings) return Tensor.fromBytes(datatype, shape, elements.bytes);
+    return elements === undefined
+      ? Tensor.fromBytes(datatype, shape, NO_BYTES)
+      : Tensor.fromElements(datatype, shape, elements);
+  } catch (error) {
+    throw error instanceof ContentsError ? invalidArgument(error.message, "INVALID_INPUT") : error;
+  }
+}
+
+/** Hands out the raw contents of a request one after the other. */
+class RawContents {
+  readonly #buffers: readonly Uint8Array[];
+  #index = 0;
+
+  constructor(buffers: readonly Uint8Array[]) {
+    this.#buffers = buffers;
+  }
+
+  /** True when the request has raw contents. */
+  get used(): boolean {
+    return this.#buffers.length > 0;
+  }
+
+  next(): Uint8Array | undefined {
+    return this.#buffers[this.#index++];
+  }
+}
+
+/**
+ * The data type of an input as the client named it. An unknown name becomes a data type that no model expects, so the
+ * request is rejected with Triton's text.
+ */
+function toDataType(name: string): DataType {
+  return isDataType(name) ? name : (INVALID as DataType);
+}
+
+type Parameter = inference.InferParameter.$Properties;
+
+/**
+ * The decoded parameters of a request: reserved ones as members of their own, all others in `parameters` for the model.
+ */
+export interface InferParameters {
+  correlationId?: bigint | string | undefined;
+  sequenceStart?: boolean;
+  sequenceEnd?: boolean;
+  priority?: number;
+  queueTimeoutMicroseconds?: number;
+  /** True when a stream reports the end of a decoupled request even if no response marks it. */
+  enableEmptyFinalResponse: boolean;
+  parameters: Parameters;
+}
+
+const ENABLE_EMPTY_FINAL_RESPONSE = "triton_enable_empty_final_response";
+const RESERVED_PREFIX = "triton_";
+const MAX_CORRELATION_ID_BYTES = 128;
+
+/**
+ * Reads the parameters of a request into `decoded`.
+ *
+ * @param forwarded Parameters made of headers: they win over parameters of the same name.
+ * @throws TritonError INVALID_ARG for values of a wrong type and for reserved names.
+ */
+export function decodeInferParameters(
+  parameters: Readonly<Record<string, Parameter>>,
+  forwarded: Parameters,
+  into: InferParameters,
+): void {
+  const keys = Object.keys(parameters);
+  if (keys.length === 0) {
+    into.parameters = forwarded;
+    return;
+  }
+  const custom: [string, ParameterValue][] = [];
+  for (const key of keys) {
+    const parameter = parameters[key]!;
+    const reserved = RESERVED.get(key);
+    if (reserved !== undefined) reserved(into, parameter, key);
+    else if (key.startsWith(RESERVED_PREFIX)) throw reservedKey();
+    else custom.push([key, customValue(key, parameter)]);
+  }
+  into.parameters =
+    custom.length === 0 ? forwarded : Object.fromEntries([...custom, ...Object.entries(forwarded)]);
+}
+
+type ReservedParameter = (decoded: InferParameters, parameter: Parameter, key: string) => void;
+
+const RESERVED = new Map<string, ReservedParameter>([
+  ["sequence_id", setCorrelationId],
+  ["sequence_start", (decoded, parameter, key) => (decoded.sequenceStart = bool(key, parameter))],
+  ["sequence_end", (decoded, parameter, key) => (decoded.sequenceEnd = bool(key, parameter))],
+  ["priority", setPriority],
+  ["timeout", setTimeout],
+  [
+    ENABLE_EMPTY_FINAL_RESPONSE,
+    (decoded, parameter, key) => (decoded.enableEmptyFinalResponse = bool(key, parameter)),
+  ],
+]);
+
+/** An integer id is unsigned: -1 is the largest id. */
+function setCorrelationId(decoded: InferParameters, parameter: Parameter, key: string): void {
+  if (parameter.parameterChoice === "int64Param") {
+    decoded.correlationId = BigInt.asUintN(64, BigInt(parameter.int64Param!));
+  } else if (parameter.parameterChoice === "stringParam") {
+    const id = parameter.stringParam!;
+    if (Buffer.byteLength(id) > MAX_CORRELATION_ID_BYTES) {
+      throw new TritonError(
+        "UNSUPPORTED",
+        `string correlation ID cannot be longer than ${MAX_CORRELATION_ID_BYTES} characters`,
+      );
+    }
+    decoded.correlationId = id;
+  } else throw wrongKind(key, "int64_param or string_param");
+}
+
+function setPriority(decoded: InferParameters, parameter: Parameter, key: string): void {
+  if (parameter.parameterChoice === "int64Param") {
+    if (parameter.int64Param! < 0)
+      throw invalidArgument("invalid value for 'priority', expected value >= 0.", "INVALID_PARAMETER");
+    decoded.priority = Number(parameter.int64Param);
+  } else if (parameter.parameterChoice === "uint64Param") {
+    decoded.priority = Number(parameter.uint64Param);
+  } else throw wrongKind(key, "int64_param or uint64_param");
+}
+
+/** A timeout is unsigned, so a negative one never expires in practice. */
+function setTimeout(decoded: InferParameters, parameter: Parameter, key: string): void {
+  if (parameter.parameterChoice !== "int64Param") throw wrongKind(key, "int64_param");
+  decoded.queueTimeoutMicroseconds = Number(BigInt.asUintN(64, BigInt(parameter.int64Param!)));
+}
+
+function customValue(key: string, parameter: Parameter): ParameterValue {
+  switch (parameter.parameterChoice) {
+    case "int64Param":
+      return parameter.int64Param!;
+    case "boolParam":
+      return parameter.boolParam!;
+    case "stringParam":
+      return parameter.stringParam!;
+    case "doubleParam":
+      return parameter.doubleParam!;
+    default:
+      throw wrongKind(key, "int64_param, bool_param, or string_param");
+  }
+}
+
+function bool(key: string, parameter: Parameter): boolean {
+  if (parameter.parameterChoice !== "boolParam") throw wrongKind(key, "bool_param");
+  return parameter.boolParam!;
+}
+
+function wrongKind(key: string, expected: string): TritonError {
+  return invalidArgument(
+    `invalid value type for '${key}' parameter, expected ${expected}.`,
+    "INVALID_PARAMETER",
+  );
+}
+
+function reservedKey(): TritonError {
+  return invalidArgument(
+    `parameter keys starting with '${RESERVED_PREFIX}' are reserved for Triton usage. Only the following keys ` +
+      `starting with '${RESERVED_PREFIX}' are allowed: ${ENABLE_EMPTY_FINAL_RESPONSE}`,
+    "INVALID_PARAMETER",
+  );
+}
+
+type RequestedOutput = inference.ModelInferRequest.InferRequestedOutputTensor.$Properties;
+
+/** How to return an output that is not simply part of the answer. */
+interface OutputForm {
+  /** Number of classes to return instead of the tensor. */
+  readonly classes?: number;
+  /** Range of shared memory for the output. */
+  readonly range?: RegionRange;
+}
+
+/** Forms of outputs by name. */
+export type OutputForms = ReadonlyMap<string, OutputForm>;
+
+/** All outputs as the model returned them. */
+const NO_FORMS: OutputForms = new Map();
+const ALL_OUTPUTS: readonly string[] = [];
+
+/** Names of the requested outputs, each once; empty for all outputs. */
+export function requestedOutputNames(outputs: readonly RequestedOutput[]): readonly string[] {
+  return outputs.length === 0 ? ALL_OUTPUTS : [...new Set(outputs.map(({ name }) => name ?? ""))];
+}
+
+/**
+ * Reads how to return the requested outputs. If an output is listed twice, its first form counts.
+ *
+ * @param regions Holds the shared memory that outputs name, until the caller releases it.
+ * @throws TritonError INVALID_ARG for wrong parameters, NOT_FOUND for an unknown shared-memory region.
+ */
+export function decodeOutputForms(outputs: readonly RequestedOutput[], regions: RequestRegions): OutputForms {
+  let forms: Map<string, OutputForm> | undefined;
+  for (const output of outputs) {
+    const form = decodeForm(output, regions);
+    if (form === undefined) continue;
+    forms ??= new Map();
+    const name = output.name ?? "";
+    if (!forms.has(name)) forms.set(name, form);
+  }
+  return forms ?? NO_FORMS;
+}
+
+function decodeForm(output: RequestedOutput, regions: RequestRegions): OutputForm | undefined {
+  const range = decodeSharedMemoryRange(output);
+  const classes = classificationCount(output);
+  if (range === undefined) return classes === undefined ? undefined : { classes };
+  if (classes !== undefined) {
+    throw invalidArgument(
+      "output can't set both 'shared_memory_region' and 'classification'",
+      "INVALID_REQUESTED_OUTPUT",
+    );
+  }
+  return { range: regions.hold(range) };
+}
+
+function classificationCount(output: RequestedOutput): number | undefined {
+  const parameter = output.parameters?.classification;
+  if (parameter === undefined) return undefined;
+  if (parameter.parameterChoice !== "int64Param") {
+    throw invalidArgument(
+      "invalid value type for 'classification' parameter, expected int64_param",
+      "INVALID_REQUESTED_OUTPUT",
+    );
+  }
+  const count = parameter.int64Param ?? 0;
+  if (count <= 0)
+    throw invalidArgument(
+      "invalid value for 'classification' parameter, expected >= 0",
+      "INVALID_REQUESTED_OUTPUT",
+    );
+  return Number(count);
+}
+
+/** The part that inputs and requested outputs have in common. */
+interface Parameterized {
+  readonly name?: string | null;
+  readonly parameters?: Record<string, inference.InferParameter.$Properties> | null;
+}
+
+const REGION = "shared_memory_region";
+const OFFSET = "shared_memory_offset";
+const BYTE_SIZE = "shared_memory_byte_size";
+
+/**
+ * Reads the shared-memory parameters of a tensor; undefined when it names no region.
+ *
+ * @throws TritonError INVALID_ARG for values of a wrong type, and for a range without a region or a size.
+ */
+function decodeSharedMemoryRange({ name, parameters }: Parameterized): RequestedRange | undefined {
+  const region = parameters?.[REGION];
+  if (region !== undefined && region.parameterChoice !== "stringParam")
+    throw wrongRegionParameter(REGION, name, "string_param");
+  const offset = integer(OFFSET, name, parameters, region !== undefined);
+  const byteSize = integer(BYTE_SIZE, name, parameters, region !== undefined);
+  if (region === undefined) return undefined;
+  if (byteSize === undefined) {
+    throw invalidArgument(
+      `'${BYTE_SIZE}' must be specified along with '${REGION}' parameter for tensor '${name}'`,
+      "INVALID_REGION",
+    );
+  }
+  return { region: region.stringParam ?? "", offset: offset ?? 0, byteSize };
+}
+
+function integer(
+  key: string,
+  name: string | null | undefined,
+  parameters: Parameterized["parameters"],
+  hasRegion: boolean,
+): number | bigint | undefined {
+  const parameter = parameters?.[key];
+  if (parameter === undefined) return undefined;
+  if (!hasRegion) {
+    throw invalidArgument(
+      `'${key}' can not be specified without '${REGION}' parameter for tensor '${name}'`,
+      "INVALID_REGION",
+    );
+  }
+  if (parameter.parameterChoice !== "int64Param") throw wrongRegionParameter(key, name, "int64_param");
+  return parameter.int64Param ?? 0;
+}
+
+function wrongRegionParameter(key: string, name: string | null | undefined, expected: string): TritonError {
+  return invalidArgument(
+    `invalid value type for '${key}' parameter for tensor '${name}', expected ${expected}.`,
+    "INVALID_REGION",
+  );
+}

@@ -1,0 +1,236 @@
+import {
+  headerPattern,
+  type InferenceResponse,
+  type InferenceService,
+  LOAD_REPORT_FORMAT_HEADER,
+  LOAD_REPORT_HEADER,
+  loadReportMessage,
+  type PinnedModel,
+  type ReadyModel,
+  RequestRegions,
+  writeLoadReport,
+} from "@tritonjs/core/frontend";
+import {
+  isDecoupled,
+  isReservedParameter,
+  NO_PARAMETERS,
+  type Parameters,
+  TritonError,
+} from "@tritonjs/protocol";
+import { type inference, inferencePath } from "@tritonjs/protocol/grpc";
+import type { Shutdown } from "../shutdown.js";
+import { invalidArgument } from "../status-from-code.js";
+import { type Call, type CallHeaders, type Method, unary } from "../transport/method.js";
+import { GrpcSampler } from "./grpc-trace.js";
+import { decodeInferRequest, freeMessageWhenUsed } from "./infer-request.js";
+import { inferRequestDecoder } from "./infer-request-limits.js";
+import { encodeInferResponse, encodeInferResponseParts } from "./infer-response.js";
+
+type InferMessage = inference.ModelInferResponse.$Properties;
+
+/** Dependencies of the inference handlers besides their messages. */
+export interface InferHandlerContext {
+  readonly service: InferenceService;
+  readonly forwardHeaders: HeaderForwarding;
+  readonly shutdown: Shutdown;
+}
+
+/** Most bytes of tensors in a message that may be kept until its refusal is sent. */
+const MOST_KEPT_BYTES = 64 * 1024;
+
+/** `ModelInfer`. */
+export function inferMethods(context: InferHandlerContext): Method[] {
+  const sampler = new GrpcSampler(context.service.tracing, "ModelInfer");
+  return [
+    unary(
+      {
+        path: inferencePath("ModelInfer"),
+        protocol: "inference",
+        request: inferRequestDecoder(context.service),
+        response: { encodeParts: encodeInferResponseParts },
+      },
+      (message, call) => modelInfer(context, message, call, sampler),
+    ),
+  ];
+}
+
+function modelInfer(
+  context: InferHandlerContext,
+  message: inference.ModelInferRequest,
+  call: Call,
+  sampler: GrpcSampler,
+): Promise<InferMessage> {
+  const { service, shutdown } = context;
+  shutdown.refuseIfBegun();
+  const model = service.model(message.modelName, message.modelVersion);
+  refuseDecoupled(model);
+  const wait = mayWait(message) ? model.awaitRoom(message.id) : undefined;
+  if (wait !== undefined) call.onClose(() => wait.leave());
+  const answer =
+    wait === undefined
+      ? inferOne(context, model, message, call, sampler)
+      : wait.turn.then(() => {
+          const current = model.inService();
+          refuseDecoupled(current);
+          return inferOne(context, current, message, call, sampler);
+        });
+  const format = reportFormat(call);
+  if (format === undefined) return answer;
+  return answer.then(async (response) => {
+    await reportLoad(service, call, model, format);
+    return response;
+  });
+}
+
+function refuseDecoupled({ config }: ReadyModel): void {
+  if (!isDecoupled(config)) return;
+  throw new TritonError(
+    "UNSUPPORTED",
+    "ModelInfer RPC doesn't support models with decoupled transaction policy",
+    { reason: "DECOUPLED_MODEL" },
+  );
+}
+
+function inferOne(
+  { service, forwardHeaders, shutdown }: InferHandlerContext,
+  model: PinnedModel,
+  message: inference.ModelInferRequest,
+  call: Call,
+  sampler: GrpcSampler,
+): Promise<InferMessage> {
+  const trace = sampler.sample(model.name, call);
+  if (trace !== undefined) call.onClose(() => trace.sent());
+  return new Promise((resolve, reject) => {
+    let first: InferenceResponse | TritonError | undefined;
+    let count = 0;
+    const regions = new RequestRegions(service.sharedMemory);
+    let forget: (() => void) | undefined;
+    const refuse = (error: unknown): void => {
+      regions.release();
+      trace?.answered(error);
+      trace?.sending();
+      reject(error);
+    };
+    try {
+      const decoded = decodeInferRequest(message, forwardHeaders(call.headers), regions);
+      decoded.trace = trace?.request;
+      if (call.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
+      const sent = model.infer(decoded, (outcome, final) => {
+        if (outcome !== undefined) {
+          first ??= outcome;
+          count++;
+        }
+        trace?.responded();
+        if (!final) return;
+        forget?.();
+        try {
+          const response = encodeInferResponse(model, single(first, count), decoded.outputs);
+          trace?.answered();
+          trace?.sending();
+          resolve(response);
+          regions.release();
+        } catch (error) {
+          refuse(error);
+        }
+      });
+      if (sent.settled) return;
+      call.onClose(() => {
+        if (!sent.settled) sent.cancel();
+      });
+      forget = shutdown.onExpire((reason) => void sent.cancel(reason));
+    } catch (error) {
+      const isRefusal = TritonError.is(error) && error.code === "UNAVAILABLE";
+      const turn = isRefusal && mayWait(message) ? service.refusalTurn?.() : undefined;
+      if (turn === undefined) refuse(error);
+      else void turn.then(() => refuse(error));
+    }
+  });
+}
+
+/**
+ * True when a message may be kept until its refusal is sent. Large messages are rejected at once, which frees their
+ * memory.
+ */
+export function mayWait(message: inference.ModelInferRequest): boolean {
+  return contentBytes(message) <= MOST_KEPT_BYTES;
+}
+
+/** Estimates the memory that the tensors of a message take, in bytes. */
+function contentBytes({ rawInputContents, inputs }: inference.ModelInferRequest): number {
+  let bytes = 0;
+  for (const { length } of rawInputContents) bytes += length;
+  for (const { contents } of inputs) {
+    if (contents == null) continue;
+    const { boolContents, intContents, int64Contents, uintContents, uint64Contents } = contents;
+    for (const list of [boolContents, intContents, int64Contents, uintContents, uint64Contents]) {
+      bytes += 8 * (list?.length ?? 0);
+    }
+    bytes += 8 * ((contents.fp32Contents?.length ?? 0) + (contents.fp64Contents?.length ?? 0));
+    for (const { length } of contents.bytesContents ?? []) bytes += 8 + length;
+  }
+  return bytes;
+}
+
+/** The only response to a request. */
+function single(first: InferenceResponse | TritonError | undefined, count: number): InferenceResponse {
+  if (first === undefined || count > 1) {
+    throw new TritonError("INTERNAL", `expected a single response, got ${count}`, {
+      reason: "INVALID_OUTPUT",
+    });
+  }
+  if (TritonError.is(first)) throw first;
+  return first;
+}
+
+/** Converts headers of a call to request parameters. */
+type HeaderForwarding = (headers: CallHeaders) => Parameters;
+
+/**
+ * Forwards headers with a name that matches `pattern` anywhere, as string parameters; none without a pattern. If a
+ * header comes twice, its values are joined with a comma.
+ *
+ * @throws TritonError INVALID_ARG for a header with a reserved name.
+ */
+export function headerForwarding(pattern: string | RegExp | undefined): HeaderForwarding {
+  const matcher = headerPattern(pattern);
+  if (matcher === undefined) return () => NO_PARAMETERS;
+  return (headers) => {
+    const forwarded: [string, string][] = [];
+    for (const [name, value] of headers.entries()) {
+      if (!matcher.test(name)) continue;
+      if (isReservedParameter(name)) {
+        throw invalidArgument(
+          `Header '${name}' is reserved for Triton usage and cannot be forwarded.`,
+          "INVALID_PARAMETER",
+        );
+      }
+      forwarded.push([name, value]);
+    }
+    return forwarded.length === 0 ? NO_PARAMETERS : Object.fromEntries(forwarded);
+  };
+}
+
+/** The format of the load report that a client asks for; undefined for a client that does not ask. */
+export function reportFormat({ headers }: Call): string | undefined {
+  return headers.get(LOAD_REPORT_FORMAT_HEADER);
+}
+
+/**
+ * Adds the load of a model to the trailing metadata of a call. The binary format has the key that gRPC's own load
+ * balancers read: `endpoint-load-metrics-bin`.
+ */
+export async function reportLoad(
+  service: InferenceService,
+  call: Call,
+  model: { readonly name: string; readonly version: number },
+  format: string,
+): Promise<void> {
+  const report = await service.loadReport?.(model.name, String(model.version)).catch(() => undefined);
+  if (report === undefined) return;
+  if (format.trim().toLowerCase() === "bin") {
+    call.addTrailer(`${LOAD_REPORT_HEADER}-bin`, loadReportMessage(report));
+    return;
+  }
+  const text = writeLoadReport(report, format);
+  if (text !== undefined) call.addTrailer(LOAD_REPORT_HEADER, text);
+}

@@ -1,0 +1,424 @@
+import {
+  type InferenceResponse,
+  type PinnedModel,
+  type RequestHandle,
+  RequestRegions,
+  type RequestShare,
+  type RoomWait,
+} from "@tritonjs/core/frontend";
+import { isDecoupled, isTimeout, TritonError } from "@tritonjs/protocol";
+import { type inference, inferencePath } from "@tritonjs/protocol/grpc";
+import { type DuplexStream, duplex, type Method } from "../transport/method.js";
+import { GrpcSampler } from "./grpc-trace.js";
+import { type DecodedMessage, decodeInferRequest, freeMessageWhenUsed } from "./infer-request.js";
+import { inferRequestDecoder } from "./infer-request-limits.js";
+import {
+  encodeEmptyFinal,
+  encodeRefusal,
+  encodeStreamReply,
+  encodeStreamResponseParts,
+} from "./infer-response.js";
+import { type InferHandlerContext, mayWait, reportFormat, reportLoad } from "./model-infer.js";
+
+type RequestMessage = inference.ModelInferRequest;
+type StreamMessage = inference.ModelStreamInferResponse.$Properties;
+
+/** Header that makes the first error of a model end the stream; of several values the first counts. */
+const ERROR_MODE_HEADER = "triton_grpc_error";
+
+/** `ModelStreamInfer`. */
+export function streamInferMethods(context: InferHandlerContext): Method[] {
+  return [
+    duplex(
+      {
+        path: inferencePath("ModelStreamInfer"),
+        protocol: "inference",
+        request: inferRequestDecoder(context.service),
+        response: { encodeParts: encodeStreamResponseParts },
+      },
+      (stream) => new InferStream(stream, context).open(),
+    ),
+  ];
+}
+
+/**
+ * One stream of requests. A failed request is answered with a message of its own, and the stream continues. Models with
+ * one response per request answer in the order of the requests. Decoupled models send responses as they make them.
+ */
+class InferStream {
+  readonly #stream: DuplexStream<RequestMessage, StreamMessage>;
+  readonly #context: InferHandlerContext;
+  readonly #endOnError: boolean;
+  readonly #ordered = new OrderedStreamResponses<StreamMessage>(
+    (message) => this.#write(message),
+    (error) => this.#end(error),
+  );
+  readonly #open = new OpenRequests();
+  readonly #sampler: GrpcSampler;
+  /** Format of the load report that the client asks for, and the model that it is about: that of the last request. */
+  readonly #reportFormat: string | undefined;
+  #lastModel: PinnedModel | undefined;
+  #halfClosed = false;
+  #behind = false;
+  /** True while a request waits at a full queue, or its refusal for its turn. */
+  #held = false;
+  #wait: RoomWait | undefined;
+  #ended = false;
+
+  constructor(stream: DuplexStream<RequestMessage, StreamMessage>, context: InferHandlerContext) {
+    this.#stream = stream;
+    this.#context = context;
+    this.#sampler = new GrpcSampler(context.service.tracing, "ModelStreamInfer");
+    this.#reportFormat = reportFormat(stream);
+    const [errorMode] = stream.headers.get(ERROR_MODE_HEADER)?.split(",") ?? [];
+    this.#endOnError = errorMode === "true";
+  }
+
+  /** Starts reading. */
+  open(): void {
+    const forget = this.#context.shutdown.onExpire((reason) => this.#end(reason));
+    this.#stream.onClose(() => {
+      forget();
+      this.#giveUp();
+    });
+    this.#stream.onDrain(() => this.#catchUp());
+    this.#stream.onHalfClose(() => {
+      this.#halfClosed = true;
+      this.#endIfDone();
+    });
+    this.#stream.onMessage((message, share) => this.#receive(message, share));
+  }
+
+  #receive(message: RequestMessage, share: RequestShare): void {
+    if (this.#ended) {
+      share.release();
+      return;
+    }
+    let model: PinnedModel | undefined;
+    try {
+      this.#context.shutdown.refuseIfBegun();
+      model = this.#context.service.model(message.modelName, message.modelVersion);
+      if (this.#reportFormat !== undefined) this.#lastModel = model;
+      const wait = mayWait(message) ? model.awaitRoom(message.id) : undefined;
+      if (wait === undefined) this.#accept(message, model, share);
+      else void this.#awaitRoom(wait, message, model, share);
+    } catch (error) {
+      share.release();
+      this.#refuse(message, this.#placeFor(model), error);
+    }
+  }
+
+  /**
+   * Holds a request at a full queue. The stream reads no further requests meanwhile: the client gets back-pressure
+   * instead of one refusal after another.
+   */
+  async #awaitRoom(
+    wait: RoomWait,
+    message: RequestMessage,
+    model: PinnedModel,
+    share: RequestShare,
+  ): Promise<void> {
+    this.#hold(wait);
+    let current = model;
+    try {
+      await wait.turn;
+      current = model.inService();
+      this.#release();
+    } catch (error) {
+      this.#release();
+      share.release();
+      this.#refuse(message, this.#placeFor(current), error);
+      this.#readOn();
+      return;
+    }
+    if (this.#ended) share.release();
+    else this.#accept(message, current, share);
+    this.#readOn();
+  }
+
+  /** Passes a request to its model. An overloaded model's refusal goes out at its turn. */
+  #accept(message: RequestMessage, model: PinnedModel, share: RequestShare): void {
+    const place = this.#placeFor(model);
+    try {
+      this.#infer(message, model, place, share);
+    } catch (error) {
+      const isRefusal = TritonError.is(error) && error.code === "UNAVAILABLE";
+      const turn = isRefusal && mayWait(message) ? this.#context.service.refusalTurn?.() : undefined;
+      const refuse = (): void => {
+        share.release();
+        this.#refuse(message, place, error);
+      };
+      if (turn === undefined) refuse();
+      else {
+        this.#hold();
+        void turn.then(() => {
+          this.#release();
+          refuse();
+          this.#readOn();
+        });
+      }
+    }
+  }
+
+  /** The place of an answer of this model, or of an error without a model; undefined for a decoupled model. */
+  #placeFor(model: PinnedModel | undefined): Place<StreamMessage> | undefined {
+    return model !== undefined && isDecoupled(model.config) ? undefined : this.#ordered.open();
+  }
+
+  /** Stops reading, for a request that waits or for its refusal. */
+  #hold(wait?: RoomWait): void {
+    this.#held = true;
+    this.#wait = wait;
+    this.#stream.pause();
+  }
+
+  #release(): void {
+    this.#held = false;
+    this.#wait = undefined;
+  }
+
+  /** Reads on, unless something else holds the stream up. The next request may be delivered before it returns. */
+  #readOn(): void {
+    if (!this.#ended && !this.#held && !this.#behind) this.#stream.resume();
+  }
+
+  #refuse(message: RequestMessage, place: Place<StreamMessage> | undefined, error: unknown): void {
+    if (this.#ended) return;
+    this.#answer(place, encodeRefusal(message, TritonError.from(error)));
+    this.#finish(place);
+  }
+
+  #infer(
+    message: RequestMessage,
+    model: PinnedModel,
+    place: Place<StreamMessage> | undefined,
+    share: RequestShare,
+  ): void {
+    const { service, forwardHeaders } = this.#context;
+    const regions = new RequestRegions(service.sharedMemory);
+    const trace = this.#sampler.sample(model.name, this.#stream);
+    // Answers may come before `infer` returns.
+    const entry = this.#open.add();
+    try {
+      const decoded = decodeInferRequest(message, forwardHeaders(this.#stream.headers), regions);
+      decoded.trace = trace?.request;
+      if (this.#stream.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
+      entry.sent = model.infer(decoded, (outcome, final, request) => {
+        entry.sent = request;
+        if (final) this.#open.delete(entry);
+        try {
+          if (request.refused) {
+            this.#refuse(message, place, outcome);
+            return;
+          }
+          trace?.responded();
+          trace?.sending();
+          this.#reply(message, model, decoded, outcome, final, place);
+        } finally {
+          if (final) {
+            regions.release();
+            share.release();
+            trace?.sent();
+          } else if (this.#behind) request.pause();
+        }
+      });
+      if (this.#ended) entry.sent.cancel();
+      else if (this.#behind) entry.sent.pause();
+    } catch (error) {
+      this.#open.delete(entry);
+      regions.release();
+      trace?.sent();
+      throw error;
+    }
+  }
+
+  #reply(
+    message: RequestMessage,
+    model: PinnedModel,
+    decoded: DecodedMessage,
+    outcome: InferenceResponse | TritonError | undefined,
+    final: boolean,
+    place: Place<StreamMessage> | undefined,
+  ): void {
+    if (this.#ended) return;
+    if (this.#endOnError && TritonError.is(outcome)) {
+      // A request that timed out must not end the stream before earlier requests are answered.
+      if (place !== undefined && isTimeout(outcome)) place.close(outcome);
+      else this.#end(outcome);
+      return;
+    }
+    if (outcome !== undefined) {
+      this.#answer(place, encodeStreamReply(message, model, decoded, outcome, final));
+    } else if (place === undefined && decoded.enableEmptyFinalResponse) {
+      this.#write(encodeEmptyFinal(message));
+    }
+    if (final) this.#finish(place);
+  }
+
+  #answer(place: Place<StreamMessage> | undefined, message: StreamMessage): void {
+    if (place === undefined) this.#write(message);
+    else place.add(message);
+  }
+
+  #finish(place: Place<StreamMessage> | undefined): void {
+    place?.close();
+    this.#endIfDone();
+  }
+
+  /** While the client reads too slowly, the stream reads no more requests and pauses the models' responses. */
+  #write(message: StreamMessage): void {
+    if (this.#ended || this.#stream.write(message) || this.#behind) return;
+    this.#behind = true;
+    this.#stream.pause();
+    for (const request of this.#open.sent()) request.pause();
+  }
+
+  #catchUp(): void {
+    this.#behind = false;
+    this.#readOn();
+    for (const request of this.#open.sent()) request.resume();
+  }
+
+  #endIfDone(): void {
+    if (!this.#halfClosed || this.#held || !this.#open.isEmpty) return;
+    const model = this.#lastModel;
+    if (model === undefined) this.#end();
+    else
+      void reportLoad(this.#context.service, this.#stream, model, this.#reportFormat!).then(() =>
+        this.#end(),
+      );
+  }
+
+  #end(error?: TritonError): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#stream.end(error);
+    this.#giveUp();
+  }
+
+  /** Cancels all requests that wait or are in flight: the stream is over. */
+  #giveUp(): void {
+    this.#ended = true;
+    this.#wait?.leave();
+    for (const request of this.#open.sent()) request.cancel();
+  }
+}
+
+/** A request of a stream that has not been answered yet. */
+interface OpenRequest {
+  /** Undefined until the model has accepted the request. */
+  sent: RequestHandle | undefined;
+  previous: OpenRequest | undefined;
+  next: OpenRequest | undefined;
+}
+
+/**
+ * The unanswered requests of a stream, as a list through its entries. A `Set` that lives as long as the stream would
+ * keep answered requests alive. Each table that V8 outgrows holds its entries and the next table, and an old table is
+ * seldom collected.
+ */
+export class OpenRequests {
+  #first: OpenRequest | undefined;
+  #last: OpenRequest | undefined;
+
+  get isEmpty(): boolean {
+    return this.#first === undefined;
+  }
+
+  /** Adds an entry for the next request. */
+  add(): OpenRequest {
+    const entry: OpenRequest = { sent: undefined, previous: this.#last, next: undefined };
+    if (this.#last === undefined) this.#first = entry;
+    else this.#last.next = entry;
+    this.#last = entry;
+    return entry;
+  }
+
+  /** Removes an entry; without effect for an entry that has been removed before. */
+  delete(entry: OpenRequest): void {
+    const { previous, next } = entry;
+    if (previous !== undefined) previous.next = next;
+    else if (this.#first === entry) this.#first = next;
+    else return;
+    if (next !== undefined) next.previous = previous;
+    else this.#last = previous;
+    entry.previous = undefined;
+    entry.next = undefined;
+  }
+
+  /** Requests that a model has accepted, oldest first. */
+  sent(): RequestHandle[] {
+    const all: RequestHandle[] = [];
+    for (let entry = this.#first; entry !== undefined; entry = entry.next) {
+      if (entry.sent !== undefined) all.push(entry.sent);
+    }
+    return all;
+  }
+}
+
+/**
+ * Puts responses in the order of their requests:
+ *
+ *   opened:   [ A ]--[ B ]--[ C ]        A: nothing yet   B: b1, b2, closed   C: c1
+ *   A closes: a1, b1, b2 are written, C is next
+ */
+export class OrderedStreamResponses<M> {
+  readonly #write: (message: M) => void;
+  readonly #fail: (error: TritonError) => void;
+  /** A list through the places: a `Set` that lives as long as the stream would keep answered requests alive. */
+  #first: Place<M> | undefined;
+  #last: Place<M> | undefined;
+
+  /** @param fail Receives the error with which a place was closed, at the turn of that place. */
+  constructor(write: (message: M) => void, fail: (error: TritonError) => void) {
+    this.#write = write;
+    this.#fail = fail;
+  }
+
+  /** Takes the next place in the order. */
+  open(): Place<M> {
+    const place = new Place<M>(this);
+    if (this.#last === undefined) this.#first = place;
+    else this.#last.next = place;
+    this.#last = place;
+    return place;
+  }
+
+  /** Writes the responses of the places at the front of the order. */
+  flush(): void {
+    for (let place = this.#first; place?.closed; place = this.#first) {
+      this.#first = place.next;
+      if (place.next === undefined) this.#last = undefined;
+      place.next = undefined;
+      place.messages.forEach(this.#write);
+      if (place.error !== undefined) this.#fail(place.error);
+    }
+  }
+}
+
+/**
+ * The place of one request in the order. Its messages are held back until all earlier places are closed and it is
+ * closed itself.
+ */
+class Place<M> {
+  readonly messages: M[] = [];
+  closed = false;
+  error: TritonError | undefined;
+  /** The place after this one. */
+  next: Place<M> | undefined;
+  readonly #order: OrderedStreamResponses<M>;
+
+  constructor(order: OrderedStreamResponses<M>) {
+    this.#order = order;
+  }
+
+  add(message: M): void {
+    this.messages.push(message);
+  }
+
+  close(error?: TritonError): void {
+    this.closed = true;
+    this.error = error;
+    this.#order.flush();
+  }
+}

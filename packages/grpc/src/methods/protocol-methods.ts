@@ -1,0 +1,175 @@
+import {
+  AccessGate,
+  type Authentication,
+  type InferenceService,
+  keyList,
+  type Restriction,
+  type Restrictions,
+} from "@tritonjs/core/frontend";
+import type { EndpointGroup } from "@tritonjs/core/types";
+import { TritonError } from "@tritonjs/protocol";
+import { headerForwarding, type InferHandlerContext, inferMethods } from "../infer/model-infer.js";
+import { streamInferMethods } from "../infer/model-stream-infer.js";
+import type { Shutdown } from "../shutdown.js";
+import type { Call, CallHeaders, DuplexStream, Method, ResponseStream } from "../transport/method.js";
+import { healthMethods, healthWatchMethods } from "./health.js";
+import { metadataMethods, repositoryMethods, statisticsMethods } from "./metadata-and-repository.js";
+import { reflectionMethods } from "./reflection.js";
+import { sharedMemoryMethods } from "./shared-memory.js";
+import { logMethods, traceMethods } from "./trace-and-log-settings.js";
+
+/** Options of the handlers. */
+export interface HandlerOptions {
+  /**
+   * Headers with a name that matches anywhere go to the model as string parameters. A string is in the syntax of RE2.
+   */
+  readonly headerForwardPattern?: string | RegExp;
+  /**
+   * Groups of methods that require a header with a secret, `[]` for none; those of the `Triton`'s `security` unless
+   * given.
+   */
+  readonly restrictedProtocols?: readonly RestrictedProtocols[];
+  /** Adds server reflection, which lists the services and describes their messages. */
+  readonly reflection?: boolean;
+}
+
+/** The names of the options of the handlers. */
+export const HANDLER_OPTION_KEYS = keyList<HandlerOptions>({
+  headerForwardPattern: true,
+  restrictedProtocols: true,
+  reflection: true,
+});
+
+/** All methods of the protocol over one service. */
+export function protocolMethods(
+  service: InferenceService,
+  options: HandlerOptions,
+  shutdown: Shutdown,
+): Method[] {
+  const context: InferHandlerContext = {
+    service,
+    forwardHeaders: headerForwarding(options.headerForwardPattern),
+    shutdown,
+  };
+  const methods = [
+    ...healthMethods(service),
+    ...healthWatchMethods(service, shutdown),
+    ...metadataMethods(service),
+    ...inferMethods(context),
+    ...streamInferMethods(context),
+    ...statisticsMethods(service),
+    ...repositoryMethods(service),
+    ...sharedMemoryMethods(service),
+    ...logMethods(service),
+    ...traceMethods(service),
+    ...(options.reflection ? reflectionMethods(shutdown) : []),
+  ];
+  const { restrictedProtocols: given } = options;
+  const restrictions = given === undefined ? service.restrictions : toRestrictions(given);
+  return authenticated(restrict(methods, new AccessGate(restrictions)), service.authentication);
+}
+
+/** Methods that require a header with a secret. */
+export interface RestrictedProtocols {
+  readonly protocols: readonly EndpointGroup[];
+  /** Name of the header, without its prefix `triton-grpc-protocol-`. */
+  readonly key: string;
+  readonly value: string;
+}
+
+const HEADER_PREFIX = "triton-grpc-protocol-";
+
+/**
+ * Converts the restrictions to a table by protocol.
+ *
+ * @throws TritonError INVALID_ARG when a protocol is restricted twice.
+ */
+function toRestrictions(restricted: readonly RestrictedProtocols[]): Restrictions {
+  const restrictions: Partial<Record<EndpointGroup, Restriction>> = {};
+  for (const { protocols, key, value } of restricted) {
+    for (const protocol of protocols) {
+      if (restrictions[protocol] !== undefined) {
+        const text = `protocol '${protocol}' can not be specified in multiple config groups`;
+        throw new TritonError("INVALID_ARG", text, { reason: "INVALID_OPTION" });
+      }
+      restrictions[protocol] = { header: key, value };
+    }
+  }
+  return restrictions;
+}
+
+/** Puts a gate in front of the methods. */
+function restrict(methods: readonly Method[], gate: AccessGate): Method[] {
+  return methods.map((method) => (gate.guards(method.protocol) ? guarded(method, gate) : method));
+}
+
+function guarded(method: Method, gate: AccessGate): Method {
+  const check = ({ headers }: Call): void => {
+    const missing = gate.missingHeader(method.protocol, (header) => headers.get(onTheWire(header)));
+    if (missing === undefined) return;
+    const text = `This protocol is restricted, expecting header '${onTheWire(missing)}'`;
+    throw new TritonError("UNAVAILABLE", text, { reason: "ACCESS_RESTRICTED" });
+  };
+  switch (method.kind) {
+    case "unary":
+      return {
+        ...method,
+        handle: (request: unknown, call: Call) => {
+          check(call);
+          return method.handle(request, call);
+        },
+      };
+    case "server-stream":
+      return {
+        ...method,
+        handle: (request: unknown, call: ResponseStream<unknown>) => {
+          check(call);
+          method.handle(request, call);
+        },
+      };
+    case "duplex":
+      return {
+        ...method,
+        handle: (call: DuplexStream<unknown, unknown>) => {
+          check(call);
+          method.handle(call);
+        },
+      };
+  }
+}
+
+/** Name of a header in metadata, which is in lower case. */
+function onTheWire(header: string): string {
+  return `${HEADER_PREFIX}${header.toLowerCase()}`;
+}
+
+/** Puts the authentication of the server in front of the methods that it guards. */
+function authenticated(methods: readonly Method[], authentication: Authentication | undefined): Method[] {
+  if (authentication === undefined) return [...methods];
+  return methods.map((method) =>
+    authentication.guards(method.protocol)
+      ? { ...method, admit: (call) => check(authentication, method, call) }
+      : method,
+  );
+}
+
+async function check(
+  authentication: Authentication,
+  { path, protocol }: Method,
+  { headers, remoteAddress }: Call,
+): Promise<void> {
+  await authentication.check({
+    transport: "grpc",
+    method: "POST",
+    path,
+    group: protocol,
+    headers: headersOf(headers),
+    remoteAddress,
+  });
+}
+
+function headersOf(sent: CallHeaders): Headers {
+  const headers = new Headers();
+  for (const [name, value] of sent.entries()) headers.append(name, value);
+  return headers;
+}

@@ -1,0 +1,171 @@
+import type { Frontend } from "@tritonjs/core";
+import type { FrontendAddress, InferenceService } from "@tritonjs/core/frontend";
+import { TritonError } from "@tritonjs/protocol";
+import { ClientGone, firstHeader, type V2Request } from "../exchange/request.js";
+import { errorResponse, type V2Response } from "../exchange/response.js";
+import type { V2Handler } from "../routes/v2-handler.js";
+import { ListeningFrontend, type ListenOptions } from "../server/listening-frontend.js";
+
+/** A frontend on a port of its own, whose handler needs models that are in service. */
+export class CloudFrontend implements Frontend {
+  readonly name: string;
+  readonly #options: ListenOptions;
+  readonly #handlerOf: (service: InferenceService) => Promise<V2Handler>;
+  #listening: ListeningFrontend | undefined;
+
+  constructor(options: ListenOptions, handlerOf: (service: InferenceService) => Promise<V2Handler>) {
+    this.name = options.name;
+    this.#options = options;
+    this.#handlerOf = handlerOf;
+  }
+
+  async start(service: InferenceService): Promise<FrontendAddress> {
+    const handler = await this.#handlerOf(service);
+    this.#listening = new ListeningFrontend(this.#options, () => handler);
+    return this.#listening.start(service);
+  }
+
+  leave(): void {
+    this.#listening?.leave();
+  }
+
+  async stop(drainTimeoutMs?: number): Promise<void> {
+    await this.#listening?.stop(drainTimeoutMs);
+  }
+}
+
+/** Method, path and headers that a request gets before the v2 routes answer it. */
+interface Rewriting {
+  readonly method: string;
+  /** The path, which begins with `/v2`. */
+  readonly path: string;
+  /** Names and values in turn; those of the client unless given. */
+  readonly rawHeaders?: readonly string[];
+}
+
+/** A request under another method, path and headers. Its body stays where it is. */
+export class RewrittenRequest implements V2Request {
+  readonly method: string;
+  readonly path: string;
+  readonly rawHeaders: readonly string[];
+  readonly #original: V2Request;
+
+  constructor(original: V2Request, { method, path, rawHeaders = original.rawHeaders }: Rewriting) {
+    this.#original = original;
+    this.method = method;
+    this.path = path;
+    this.rawHeaders = rawHeaders;
+  }
+
+  get scheme(): V2Request["scheme"] {
+    return this.#original.scheme;
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#original.remoteAddress;
+  }
+
+  get gone(): boolean {
+    return this.#original.gone;
+  }
+
+  get ownsBody(): boolean {
+    return this.#original.ownsBody === true;
+  }
+
+  readBody(...parameters: Parameters<V2Request["readBody"]>): Promise<Uint8Array> {
+    return this.#original.readBody(...parameters);
+  }
+
+  onGone(listener: () => void): () => void {
+    return this.#original.onGone(listener);
+  }
+
+  onSent(listener: () => void): void {
+    this.#original.onSent(listener);
+  }
+
+  report(error: unknown): void {
+    this.#original.report(error);
+  }
+}
+
+const LENGTH_HEADER = "inference-header-content-length";
+
+/**
+ * The form of binary tensors behind a platform that passes on no headers but the content type: the length of the JSON
+ * is a parameter of the content type, in requests and in answers.
+ */
+export class BinaryContentType {
+  readonly #prefix: string;
+
+  /** @param type media type, such as `application/vnd.sagemaker-triton.binary+json` */
+  constructor(type: string) {
+    this.#prefix = `${type};json-header-size=`;
+  }
+
+  /**
+   * The headers of a request as the v2 routes know them. The answer is not compressed, as in Triton.
+   *
+   * @throws TritonError INVALID_ARG for a content type whose size cannot be read.
+   */
+  headersOf(request: V2Request): readonly string[] {
+    const contentType = firstHeader(request, "content-type") ?? "";
+    const headers: string[] = [];
+    for (let i = 0; i < request.rawHeaders.length; i += 2) {
+      const name = request.rawHeaders[i]!;
+      if (!/^(accept-encoding|inference-header-content-length)$/i.test(name)) {
+        headers.push(name, request.rawHeaders[i + 1]!);
+      }
+    }
+    const at = contentType.indexOf(this.#prefix);
+    if (at < 0) return headers;
+    return [...headers, "Inference-Header-Content-Length", this.#sizeIn(contentType, at)];
+  }
+
+  /** The answer with the length of its JSON in the content type. */
+  typed(response: V2Response): V2Response {
+    const { [LENGTH_HEADER]: length, ...headers } = response.headers;
+    if (length === undefined) return response;
+    return { ...response, headers: { ...headers, "content-type": `${this.#prefix}${length}` } };
+  }
+
+  #sizeIn(contentType: string, at: number): string {
+    if (at > 0) {
+      throw badSize(`expect MIME type for binary data starts with '${this.#prefix}', got: ${contentType}`);
+    }
+    const text = contentType.slice(this.#prefix.length);
+    const [, digits] = /^\s*([+-]?\d+)/.exec(text) ?? [];
+    if (digits === undefined) throw badSize(`Unable to parse inference header size, got: ${text}`);
+    const size = Number(digits);
+    if (size > 2 ** 31 - 1) {
+      throw badSize(`Unable to parse inference header size, value is out of range, got: ${text}`);
+    }
+    if (size < 0) throw badSize(`inference header size should be in range (0, body size), got: ${text}`);
+    return String(size);
+  }
+}
+
+function badSize(text: string): TritonError {
+  return new TritonError("INVALID_ARG", text);
+}
+
+/** Answers errors that a handler throws in Triton's form: `{ "error": message }` with the status of its code. */
+export function answerErrors(handler: V2Handler): V2Handler {
+  return async (request) => {
+    try {
+      return await handler(request);
+    } catch (thrown) {
+      if (thrown instanceof ClientGone) return undefined;
+      return errorResponse(request, thrown, "application/json");
+    }
+  };
+}
+
+/** Names of the models in service, and the only one if there is exactly one. */
+export async function readyModels(
+  service: InferenceService,
+): Promise<{ readonly names: readonly string[]; readonly only: string | undefined }> {
+  const names = [...new Set((await service.repositoryIndex(true)).map(({ name }) => name))];
+  return { names, only: names.length === 1 ? names[0] : undefined };
+}

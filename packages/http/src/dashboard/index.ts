@@ -1,0 +1,2 @@
+export type { DashboardOptions } from "./dashboard.js";
+export { dashboard } from "./dashboard.js";

@@ -1,0 +1,263 @@
+import { performance } from "node:perf_hooks";
+import { getHeapStatistics } from "node:v8";
+import {
+  type LatencyCounts,
+  type ObservedCounters,
+  type ObservedModel,
+  residentBytes,
+  type ServerInspector,
+} from "@tritonjs/core/frontend";
+
+/** One look at the server, shared by all viewers. */
+export interface Sample {
+  /** Wall time in milliseconds since 1970. */
+  readonly at: number;
+  readonly models: readonly SampledModel[];
+  readonly process: ProcessUsage;
+}
+
+/** A model version with its last minutes. */
+export interface SampledModel {
+  readonly model: ObservedModel;
+  /** Undefined for a version that was never created. */
+  readonly samples: ModelSamples | undefined;
+}
+
+/** Points of one model: five minutes at one a second. */
+const MOST_POINTS = 300;
+
+/** Points of a model on a server with many. */
+const FEWEST_POINTS = 60;
+
+/** Points of all models together, which bounds the memory: a point has about 130 bytes. */
+const POINTS_OF_ALL = 60_000;
+
+/**
+ * Looks at the server once in an interval, for all viewers together. Without a viewer there is no timer, no watch of
+ * latencies and no memory.
+ */
+export class Sampler {
+  readonly #inspector: ServerInspector;
+  readonly #intervalMs: number;
+  readonly #viewers = new Set<(sample: Sample) => void>();
+  #timer: NodeJS.Timeout | undefined;
+  #endWatch = () => {};
+  #meter: ProcessMeter | undefined;
+  #samples = new Map<string, ModelSamples>();
+  #last: Sample | undefined;
+
+  constructor(inspector: ServerInspector, intervalMs: number) {
+    this.#inspector = inspector;
+    this.#intervalMs = intervalMs;
+  }
+
+  /** True while there is a viewer. */
+  get running(): boolean {
+    return this.#timer !== undefined;
+  }
+
+  /**
+   * Adds a viewer, which gets a sample at once and then one in each interval.
+   *
+   * @returns function that removes the viewer
+   */
+  join(viewer: (sample: Sample) => void): () => void {
+    this.#viewers.add(viewer);
+    if (this.#timer === undefined) this.#start();
+    viewer(this.#look(false));
+    return () => {
+      if (this.#viewers.delete(viewer) && this.#viewers.size === 0) this.#stop();
+    };
+  }
+
+  #start(): void {
+    this.#endWatch = this.#inspector.watchLatencies();
+    this.#meter = new ProcessMeter();
+    this.#look(true);
+    // The server's sockets keep the process alive, not its viewers.
+    this.#timer = setInterval(() => {
+      const sample = this.#look(true);
+      for (const viewer of [...this.#viewers]) viewer(sample);
+    }, this.#intervalMs).unref();
+  }
+
+  #stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#endWatch();
+    this.#meter = undefined;
+    this.#last = undefined;
+    this.#samples = new Map();
+  }
+
+  /** @param fresh false to return the last sample again, for a viewer that has just come */
+  #look(fresh: boolean): Sample {
+    if (!fresh && this.#last !== undefined) return this.#last;
+    const at = Date.now();
+    const models = this.#inspector.models();
+    const kept = Math.max(
+      FEWEST_POINTS,
+      Math.min(MOST_POINTS, Math.floor(POINTS_OF_ALL / Math.max(1, models.length))),
+    );
+    const present = new Map<string, ModelSamples>();
+    const sampled = models.map((model) => {
+      if (model.counters === undefined) return { model, samples: undefined };
+      const key = modelKey(model);
+      const samples = this.#samples.get(key) ?? new ModelSamples();
+      samples.add(at, model.counters, kept);
+      present.set(key, samples);
+      return { model, samples };
+    });
+    this.#samples = present;
+    this.#last = { at, models: sampled, process: this.#meter!.look() };
+    return this.#last;
+  }
+}
+
+/** Identifies a version among those of all repositories. */
+function modelKey({ namespace, name, version }: ObservedModel): string {
+  return JSON.stringify([namespace, name, version]);
+}
+
+/**
+ * What one second of a model looked like; `undefined` where nothing was measured. The order is that of
+ * {@link POINT_COLUMNS}.
+ */
+type Point = readonly (number | null)[];
+
+/** Names of the values of a point. Times are in milliseconds. */
+export const POINT_COLUMNS = [
+  "at",
+  "requestsPerSecond",
+  "failuresPerSecond",
+  "queued",
+  "oldestMs",
+  "meanBatch",
+  "requestP50",
+  "requestP90",
+  "requestP99",
+  "queueP50",
+  "queueP99",
+  "computeP50",
+  "computeP99",
+  "busyInstances",
+] as const;
+
+/** Samples over which quantiles are taken: ten seconds, so that a few requests a second give a steady picture. */
+const WINDOW = 10;
+
+interface Latencies {
+  readonly request: LatencyCounts;
+  readonly queue: LatencyCounts;
+  readonly compute: LatencyCounts;
+}
+
+/** The last minutes of one model version. */
+class ModelSamples {
+  readonly #points: Point[] = [];
+  /** Latencies at the last samples, oldest first. Samples without a request in between share a copy. */
+  readonly #latencies: Latencies[] = [];
+  #previous: { readonly at: number; readonly counters: ObservedCounters } | undefined;
+
+  /** Points, oldest first. */
+  get points(): readonly Point[] {
+    return this.#points;
+  }
+
+  get last(): Point | undefined {
+    return this.#points.at(-1);
+  }
+
+  /**
+   * Takes a sample.
+   *
+   * @param at wall time in milliseconds
+   * @param kept number of points that are kept
+   */
+  add(at: number, counters: ObservedCounters, kept: number): void {
+    const previous = this.#previous;
+    this.#previous = { at, counters };
+    // The counters restart from zero when a version is loaded again.
+    const isContinued = previous !== undefined && counters.succeeded >= previous.counters.succeeded;
+    const seconds = isContinued ? Math.max(0.001, (at - previous.at) / 1000) : 1;
+    const rate = (name: "succeeded" | "failed") =>
+      isContinued ? (counters[name] - previous.counters[name]) / seconds : null;
+    const executions = isContinued ? counters.executions - previous.counters.executions : 0;
+    const inferences = isContinued ? counters.inferences - previous.counters.inferences : 0;
+    this.#points.push([
+      at,
+      rate("succeeded"),
+      rate("failed"),
+      counters.queued,
+      counters.oldestMicroseconds / 1000,
+      executions > 0 ? inferences / executions : null,
+      ...this.#quantiles(
+        counters.latencies,
+        !isContinued || counters.succeeded > previous.counters.succeeded,
+      ),
+      counters.busyInstances,
+    ]);
+    if (this.#points.length > kept) this.#points.splice(0, this.#points.length - kept);
+  }
+
+  #quantiles(live: Latencies | undefined, changed: boolean): (number | null)[] {
+    if (live === undefined) return new Array<null>(7).fill(null);
+    const earlier = this.#latencies[0];
+    const last = this.#latencies.at(-1);
+    const copy =
+      changed || last === undefined
+        ? { request: live.request.copy(), queue: live.queue.copy(), compute: live.compute.copy() }
+        : last;
+    this.#latencies.push(copy);
+    if (this.#latencies.length > WINDOW) this.#latencies.shift();
+    // Nothing was answered in the window.
+    if (earlier === copy) return new Array<null>(7).fill(null);
+    const since = (name: keyof Latencies) =>
+      earlier === undefined ? copy[name] : copy[name].since(earlier[name]);
+    const request = since("request");
+    const queue = since("queue");
+    const compute = since("compute");
+    return [
+      request.quantile(0.5),
+      request.quantile(0.9),
+      request.quantile(0.99),
+      queue.quantile(0.5),
+      queue.quantile(0.99),
+      compute.quantile(0.5),
+      compute.quantile(0.99),
+    ].map((value) => value ?? null);
+  }
+}
+
+/** What this process used since the last look. */
+interface ProcessUsage {
+  /** Processor time as a share of one core: 1.5 is one core and a half. */
+  readonly cpu: number;
+  /** Share of time in which the event loop was busy, from 0 to 1. */
+  readonly eventLoop: number;
+  readonly residentBytes: number;
+  readonly heapBytes: number;
+}
+
+/** Measures this process between two looks. */
+class ProcessMeter {
+  #cpu = process.cpuUsage();
+  #loop = performance.eventLoopUtilization();
+  #at = performance.now();
+
+  look(): ProcessUsage {
+    const now = performance.now();
+    const { user, system } = process.cpuUsage(this.#cpu);
+    const eventLoop = performance.eventLoopUtilization(this.#loop).utilization;
+    const elapsedMs = Math.max(1, now - this.#at);
+    this.#cpu = process.cpuUsage();
+    this.#loop = performance.eventLoopUtilization();
+    this.#at = now;
+    return {
+      cpu: (user + system) / 1000 / elapsedMs,
+      eventLoop,
+      residentBytes: residentBytes(),
+      heapBytes: getHeapStatistics().used_heap_size,
+    };
+  }
+}

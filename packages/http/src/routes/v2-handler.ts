@@ -1,0 +1,243 @@
+import {
+  AccessGate,
+  type AllowedHosts,
+  type Authentication,
+  HostRule,
+  headerPattern,
+  type InferenceService,
+  keyList,
+  type Restrictions,
+  SiteGuard,
+} from "@tritonjs/core/frontend";
+import type { AccessGroup } from "@tritonjs/core/types";
+import { ClientGone, ConnectionFault, firstHeader, headersOf, type V2Request } from "../exchange/request.js";
+import { type ContentType, errorResponse, faultResponse, type V2Response } from "../exchange/response.js";
+import type { LabelLookup } from "../infer/infer-response.js";
+import { type PlainJson, toJsonBytes } from "../json/write-json.js";
+import { DEFAULT_MAX_INPUT_SIZE, InputTooLarge } from "../limits.js";
+import { generateRoutes } from "./generate.js";
+import { inferRoute } from "./infer.js";
+import { openApiRoute } from "./open-api.js";
+import { repositoryRoutes } from "./repository.js";
+import type { Exchange, Route, RouteContext } from "./route.js";
+import { settingsRoutes } from "./settings.js";
+import { sharedMemoryRoutes } from "./shared-memory.js";
+import { healthRoutes, metadataRoutes, metricsRoute, statisticsRoutes } from "./status.js";
+
+/** Options of the v2 routes, wherever they are mounted. */
+export interface V2Options {
+  /** Largest tensor of a request in bytes; 64 MiB unless given. A body may have eight times as many. */
+  readonly maxInputSize?: number;
+  /**
+   * What errors call `maxInputSize`, for a program whose users set it elsewhere: `--max-body` in "Use --max-body to
+   * increase the limit."; the option of this function unless given.
+   */
+  readonly maxInputSizeName?: string;
+  /** Class names of an output, for classification; the model's own unless given. */
+  readonly labels?: LabelLookup;
+  /**
+   * Headers with a name that matches anywhere go to the model as parameters; none unless given. A string is in the
+   * syntax of RE2. The case of letters does not matter.
+   */
+  readonly headerForwardPattern?: string | RegExp;
+  /** Groups of routes that require a header, `{}` for none; those of the `Triton`'s `security` unless given. */
+  readonly restrictions?: Restrictions;
+  /** Serves the OpenAPI document of the routes at `/v2/openapi.json`, which Triton does not have; false unless given. */
+  readonly openApi?: boolean;
+  /** Serves the metrics page at `/metrics`, below the prefix, without a port of its own; false unless given. */
+  readonly metrics?: boolean;
+}
+
+/** The names of the options of the routes. */
+export const V2_OPTION_KEYS = keyList<V2Options>({
+  maxInputSize: true,
+  maxInputSizeName: true,
+  labels: true,
+  headerForwardPattern: true,
+  restrictions: true,
+  openApi: true,
+  metrics: true,
+});
+
+/** Answers one request with any path. Resolves to undefined when the client has left. */
+export type V2Handler = (request: V2Request) => Promise<V2Response | undefined>;
+
+/**
+ * Makes a handler of all routes over a service, for any kind of server.
+ *
+ * @param lists says whether pages of an origin may change the server; none may unless given
+ */
+export function v2Handler(
+  service: InferenceService,
+  options: V2Options = {},
+  lists?: (origin: string) => boolean,
+): V2Handler {
+  const context: RouteContext = {
+    service,
+    maxInputSize: options.maxInputSize ?? DEFAULT_MAX_INPUT_SIZE,
+    labels: options.labels ?? ((model, output) => model.labels.get(output)),
+    forwardedHeaders: headerPattern(options.headerForwardPattern),
+  };
+  const gate = new AccessGate(options.restrictions ?? service.restrictions);
+  const sites = new SiteGuard({ service, restrictions: options.restrictions, lists });
+  const limitName = options.maxInputSizeName ?? "the option maxInputSize";
+  const extraRoutes = [
+    ...(options.openApi ? [openApiRoute] : []),
+    ...(options.metrics ? [metricsRoute] : []),
+  ];
+  const { log, authentication } = service;
+  return async (request) => {
+    if (log.settings.verboseLevel > 0) log.verbose(1, `HTTP request: ${request.method} ${request.path}`);
+    const match = matchRoute(request.path, extraRoutes);
+    if (match === undefined) return faultResponse(404, "Not Found", "text/plain");
+    const { route } = match;
+    if (authentication !== undefined) {
+      const refusal = await authenticate(authentication, request, route.group, route.errorType);
+      if (refusal !== undefined) return refusal;
+      if (request.gone) return undefined;
+    }
+    const missing = gate.missingHeader(route.group, (header) => firstHeader(request, header));
+    if (missing !== undefined) {
+      return faultResponse(403, `This API is restricted, expecting header '${missing}'`, "text/plain");
+    }
+    const foreign = sites.fault(request, (header) => firstHeader(request, header), route.group);
+    if (foreign !== undefined) return faultResponse(403, foreign, route.errorType);
+    if (!route.methods.some((method) => method === request.method)) {
+      return faultResponse(405, "Method Not Allowed", route.errorType);
+    }
+    // Property by property: a spread looks each property up at run time, which takes longer than the rest of this
+    // function.
+    const exchange: Exchange = {
+      service,
+      maxInputSize: context.maxInputSize,
+      labels: context.labels,
+      forwardedHeaders: context.forwardedHeaders,
+      request,
+      memory: service.requestMemory.share(),
+      model: match.model,
+      version: match.version,
+      region: match.region,
+      repository: match.repository,
+      errorType: route.errorType,
+      trace: undefined,
+    };
+    try {
+      return answered(exchange, await route.handle(exchange));
+    } catch (thrown) {
+      if (thrown instanceof ClientGone) return undefined;
+      const error = thrown instanceof InputTooLarge ? thrown.advising(limitName) : thrown;
+      return answered(
+        exchange,
+        thrown instanceof ConnectionFault
+          ? errorResponse(request, error, "application/json", { connection: "close" })
+          : errorResponse(request, error, exchange.errorType),
+      );
+    } finally {
+      exchange.memory.release();
+      exchange.trace?.send(request);
+    }
+  };
+}
+
+/** Notes the status of the answer for the trace of the request. */
+function answered(exchange: Exchange, response: V2Response): V2Response {
+  if (exchange.trace !== undefined) exchange.trace.status = response.status;
+  return response;
+}
+
+/** All routes, in the order in which they are tried: `v2/models/stats` comes before the model routes. */
+export const routes: readonly Route[] = [
+  inferRoute,
+  ...generateRoutes,
+  ...statisticsRoutes,
+  ...healthRoutes,
+  ...metadataRoutes,
+  ...repositoryRoutes,
+  ...sharedMemoryRoutes,
+  ...settingsRoutes,
+];
+
+/** A route and the names in the path. */
+interface RouteMatch extends Pick<Exchange, "model" | "version" | "region" | "repository"> {
+  readonly route: Route;
+}
+
+/**
+ * The route of a path, in the table or in `extra`. The path is matched as sent: it is not decoded, and a trailing slash
+ * counts.
+ */
+export function matchRoute(path: string, extra: readonly Route[] = []): RouteMatch | undefined {
+  return recent.get(path) ?? keep(path, matchIn(routes, path)) ?? matchIn(extra, path);
+}
+
+const MAX_RECENT = 256;
+const MAX_RECENT_LENGTH = 256;
+
+/** Matches of paths that clients asked for lately. Matching the path of an inference takes 0.7 KB and 0.5 µs. */
+const recent = new Map<string, RouteMatch>();
+
+function keep(path: string, match: RouteMatch | undefined): RouteMatch | undefined {
+  if (match === undefined || path.length > MAX_RECENT_LENGTH) return match;
+  if (recent.size >= MAX_RECENT) recent.clear();
+  recent.set(path, match);
+  return match;
+}
+
+function matchIn(table: readonly Route[], path: string): RouteMatch | undefined {
+  for (const route of table) {
+    const match = route.path.exec(path);
+    if (match === null) continue;
+    const { model = "", version = "", region = "", repository = "" } = match.groups ?? {};
+    return { route, model, version, region, repository };
+  }
+  return undefined;
+}
+
+/**
+ * Authenticates a request whose body has not been read.
+ *
+ * @param errorType content type of a refusal
+ * @returns the refusal, or undefined if the request is allowed
+ */
+export async function authenticate(
+  authentication: Authentication,
+  request: V2Request,
+  group: AccessGroup,
+  errorType: ContentType,
+): Promise<V2Response | undefined> {
+  if (!authentication.guards(group)) return undefined;
+  const { method, path, remoteAddress } = request;
+  try {
+    const headers = headersOf(request);
+    await authentication.check({ transport: "http", method, path, group, headers, remoteAddress });
+    return undefined;
+  } catch (thrown) {
+    const refusal = errorResponse(request, thrown, errorType);
+    if (refusal.status !== 401) return refusal;
+    return { ...refusal, headers: { ...refusal.headers, "www-authenticate": authentication.challenge } };
+  }
+}
+
+const JSON_TYPE = { "content-type": "application/json" };
+
+/**
+ * Refuses requests to hosts that are not allowed, of any path, while a server listens on loopback. Otherwise a page
+ * whose name resolves to 127.0.0.1 could read everything that the machine of its visitor serves (DNS rebinding).
+ *
+ * @param loopback says whether the server listens only on loopback addresses
+ * @param bodyOf makes the body of a refusal; Triton's form of an error unless given
+ */
+export function withAllowedHosts(
+  handler: V2Handler,
+  allowed: AllowedHosts | undefined,
+  loopback: () => boolean,
+  bodyOf: (message: string) => PlainJson = (error) => ({ error }),
+): V2Handler {
+  const hosts = new HostRule(allowed);
+  return (request) => {
+    const fault = loopback() ? hosts.fault(firstHeader(request, "host")) : undefined;
+    return fault === undefined
+      ? handler(request)
+      : Promise.resolve({ status: 403, headers: JSON_TYPE, body: toJsonBytes(bodyOf(fault)) });
+  };
+}

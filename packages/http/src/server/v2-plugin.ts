@@ -1,0 +1,142 @@
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import { checkOptionNames, type InferenceService, isLoopback } from "@tritonjs/core/frontend";
+import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
+import {
+  V2_OPTION_KEYS,
+  type V2Handler,
+  type V2Options,
+  v2Handler,
+  withAllowedHosts,
+} from "../routes/v2-handler.js";
+import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "./fastify.js";
+import { NodeV2Request } from "./node-request.js";
+
+/** The target of requests: a `Triton`, or its service. */
+export type V2Target =
+  | { readonly triton: { readonly service: InferenceService }; readonly service?: undefined }
+  | { readonly service: InferenceService; readonly triton?: undefined };
+
+/** Options of {@link v2Plugin}. */
+export type V2PluginOptions = V2Options & V2Target;
+
+/** A route handler of fastify. */
+export type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+
+const PLUGIN_OPTION_KEYS = [
+  "triton",
+  "service",
+  ...V2_OPTION_KEYS,
+  // Options of fastify's `register`.
+  "prefix",
+  "logLevel",
+  "logSerializers",
+];
+
+/**
+ * The v2 routes as a fastify plugin, for an existing application and any prefix. The plugin shares the application's
+ * port, hooks and logger, and reads request bodies itself.
+ *
+ * @example
+ * ```ts
+ * app.register(v2Plugin, { triton, prefix: "/inference" });
+ * ```
+ */
+export const v2Plugin: FastifyPluginCallback<V2PluginOptions> = (app, options, done) => {
+  checkOptionNames("v2Plugin", options, PLUGIN_OPTION_KEYS);
+  const service = options.service ?? options.triton.service;
+  const loopback = listensOnLoopback(app);
+  const handler = v2Handler(service, { maxInputSizeName: "v2Plugin's option maxInputSize", ...options });
+  const urls = ["/v2", "/v2/*", ...(options.metrics ? ["/metrics"] : [])];
+  mountHandler(app, withAllowedHosts(handler, service.allowedHosts, loopback), urls);
+  done();
+};
+
+/** A function that says whether an application listens only on loopback addresses. False until it listens. */
+export function listensOnLoopback(app: FastifyInstance): () => boolean {
+  let loopback = false;
+  app.addHook("onListen", (done) => {
+    const addresses: readonly (AddressInfo | string)[] = app.addresses();
+    loopback = addresses.every((one) => typeof one !== "string" && isLoopback(one.address));
+    done();
+  });
+  return () => loopback;
+}
+
+/**
+ * Adds a handler to an application, which from then on reads no request bodies.
+ *
+ * @param urls patterns of the handler's paths, below the prefix of the application
+ */
+export function mountHandler(app: FastifyInstance, handler: V2Handler, urls: readonly string[]): void {
+  leaveBodies(app);
+  const answer = fastifyHandler(handler, app.prefix);
+  for (const url of urls) {
+    app.route({ method: app.supportedMethods, url, exposeHeadRoute: false, handler: answer });
+  }
+}
+
+/** Stops fastify from reading request bodies, and from checking their content type, which may be malformed. */
+export function leaveBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (_request, _payload, parsed) => parsed(null));
+  app.addHook("onRequest", (request, _reply, next) => {
+    delete request.headers["content-type"];
+    next();
+  });
+}
+
+/** Answers every request that fastify received. The handler matches paths itself, below `prefix`. */
+export function fastifyHandler(handler: V2Handler, prefix = ""): FastifyHandler {
+  return async (request, reply) => {
+    const response = await handler(new FastifyV2Request(request, reply, prefix));
+    if (response === undefined) return reply.hijack();
+    sendResponse(request, reply, response);
+    return reply;
+  };
+}
+
+/** A request that fastify received. Its body has not been read yet. */
+class FastifyV2Request extends NodeV2Request {
+  readonly #request: FastifyRequest;
+  readonly #reply: FastifyReply;
+
+  constructor(request: FastifyRequest, reply: FastifyReply, prefix: string) {
+    super(request.raw, reply.raw, prefix);
+    this.#request = request;
+    this.#reply = reply;
+  }
+
+  /** Plugins such as @fastify/cors set headers of the reply. */
+  override get grantedOrigin(): string | undefined {
+    return this.#reply.getHeader("access-control-allow-origin")?.toString();
+  }
+
+  override get scheme(): "http" | "https" {
+    return this.#request.protocol;
+  }
+
+  /** fastify knows the proxies that the application trusts. */
+  override get remoteAddress(): string | undefined {
+    return this.#request.ip;
+  }
+
+  override report(error: unknown): void {
+    this.#request.log.error(error);
+  }
+}
+
+/** Sends an answer through fastify, so that the hooks of the application see it. */
+function sendResponse(request: FastifyRequest, reply: FastifyReply, response: V2Response): void {
+  const { status, headers } = response;
+  const body = isWhole(response.body) ? (joined(response.body) ?? response.body) : response.body;
+  reply.code(status).headers(headers as Record<string, string>);
+  if (body instanceof Uint8Array) reply.send(body);
+  else if (isWhole(body)) {
+    reply.header("content-length", byteLength(body)).send(Readable.from(body, { objectMode: false }));
+  } else {
+    // HTTP/1.0 has no chunks: the end of the connection ends the body. HTTP/2 has frames.
+    if (request.raw.httpVersion === "1.1") reply.header("transfer-encoding", "chunked");
+    reply.send(Readable.from(body, { objectMode: false }));
+  }
+}

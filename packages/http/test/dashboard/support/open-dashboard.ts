@@ -1,0 +1,39 @@
+import { batch, Triton, type TritonOptions } from "@tritonjs/core";
+import { http, metrics } from "@tritonjs/http";
+import { type DashboardOptions, dashboard } from "@tritonjs/http/dashboard";
+import array from "ndarray";
+import { onTestFinished } from "vitest";
+
+/** Options of a server without restrictions that drops its log. */
+const QUIET: TritonOptions = {
+  security: { restrictedEndpoints: [] },
+  logger: { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} },
+};
+
+/** A server with a dashboard on its metrics port, which samples fast, and a model that doubles numbers. */
+export async function openDashboard(options: TritonOptions = {}, more: DashboardOptions = {}) {
+  const triton = new Triton({ ...QUIET, ...options });
+  onTestFinished(() => triton.close());
+  const double = triton.bind({
+    modelName: "double",
+    inputs: [{ name: "x", dtype: "FP32", shape: [-1] }],
+    outputs: [{ name: "y", dtype: "FP32", shape: [-1] }],
+    inferFunc: batch(({ x }) => {
+      if (x.get(0, 0) < 0) throw new Error("<img src=x onerror=alert(1)>");
+      const [rows, columns] = x.shape;
+      return {
+        y: array(
+          x.data.map((value) => value * 2),
+          [rows!, columns!],
+        ),
+      };
+    }),
+    config: { maxBatchSize: 8 },
+  });
+  const pages = dashboard({ intervalMs: 20, ...more });
+  const { addresses } = await triton.serve({
+    frontends: [http({ port: 0, landing: pages }), metrics({ port: 0, pages })],
+  });
+  const root = `${addresses.metrics!.url}/dashboard`;
+  return { triton, double, root, addresses: { http: addresses.http!.url, metrics: addresses.metrics!.url } };
+}

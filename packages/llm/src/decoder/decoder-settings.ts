@@ -1,0 +1,245 @@
+import { statSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { OnnxRuntimeOptions } from "@tritonjs/backends/onnxruntime";
+import { definedMembers, TritonError } from "@tritonjs/protocol";
+import type { SamplingParameters } from "../sampling/sampling-parameters.js";
+import type { TextTokenizer } from "../text-tokenizer.js";
+
+/** Limits of a decoder. */
+export interface DecoderLimits {
+  /**
+   * Largest number of requests that generate text together in an instance. Others wait in the model's queue.
+   *
+   * @default 32
+   */
+  readonly maxRunningRequests?: number | undefined;
+  /**
+   * Bytes for keys and values in an instance. A step has them twice, before and after it, and both count.
+   * @default enough for `maxRunningRequests` whole contexts, but at most a quarter of the machine's memory
+   */
+  readonly kvCacheBytes?: number | undefined;
+  /** Largest number of prompt tokens in a step, so that running texts go on meanwhile. @default 256 */
+  readonly prefillTokens?: number | undefined;
+  /** Keeps keys and values of prompts for later prompts that begin alike, while there is room. @default true */
+  readonly prefixCache?: boolean | undefined;
+  /** Tokens of a prompt and its text together. @default `max_position_embeddings` of `config.json` */
+  readonly contextLength?: number | undefined;
+}
+
+/** Options of {@link textGeneration}: the model, its limits, and those of its ONNX session. */
+export interface TextGenerationOptions extends DecoderLimits, Omit<OnnxRuntimeOptions, "model"> {
+  /** Directory of the model, as Hugging Face Optimum exports it. */
+  readonly directory: string | URL;
+}
+
+/** Defaults of {@link DecoderLimits}. */
+export const DECODER_DEFAULTS = {
+  /** A step costs little more for many texts than for one. Above this, the time of a step grows with each text. */
+  maxRunningRequests: 32,
+  /** Some tens of milliseconds for a small model on a CPU. */
+  prefillTokens: 256,
+  prefixCache: true,
+};
+
+const COUNTS = ["maxRunningRequests", "kvCacheBytes", "prefillTokens", "contextLength"] as const;
+
+/** @throws TritonError INVALID_ARG that lists every invalid option */
+export function checkDecoderOptions(options: TextGenerationOptions): void {
+  const problems: string[] = [];
+  for (const name of COUNTS) {
+    const value: unknown = options[name];
+    if (value === undefined || (Number.isSafeInteger(value) && (value as number) > 0)) continue;
+    problems.push(`${name}: expected an integer of at least 1, got ${String(value)}`);
+  }
+  const { prefixCache } = options;
+  if (prefixCache !== undefined && typeof prefixCache !== "boolean") {
+    problems.push(`prefixCache: expected true or false, got ${String(prefixCache)}`);
+  }
+  if (problems.length === 0) return;
+  throw new TritonError("INVALID_ARG", `textGeneration: ${problems.join("; ")}`, {
+    reason: "INVALID_OPTION",
+  });
+}
+
+/** A JSON object of a file. */
+type ModelFileObject = Readonly<Record<string, unknown>>;
+
+/** Contents of a model's directory besides its graph. */
+interface ModelDirectory {
+  /** Path of the graph. */
+  readonly model: string;
+  readonly config: ModelFileObject;
+  readonly generation: ModelFileObject;
+  readonly tokenizer: ModelFileObject;
+  readonly tokenizerConfig: ModelFileObject;
+}
+
+/** Places of the graph, in order. */
+const GRAPHS = ["model.onnx", join("onnx", "model.onnx")];
+
+const REQUIRED = ["config.json", "tokenizer.json"];
+
+/**
+ * Finds the graph of a model, and checks that the files beside it exist.
+ *
+ * @returns path of the graph
+ * @throws TritonError NOT_FOUND that names the missing file
+ */
+export function findGraph(directory: string): string {
+  if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
+    throw missingFile(
+      `expected a directory at ${directory}, got ${isFile(directory) ? "a file" : "nothing"}`,
+    );
+  }
+  const graph = GRAPHS.map((name) => join(directory, name)).find(isFile);
+  if (graph === undefined) {
+    throw missingFile(
+      `expected ${GRAPHS.join(" or ")} in ${directory}, as Hugging Face Optimum exports them`,
+    );
+  }
+  for (const name of REQUIRED) {
+    if (!isFile(join(directory, name))) throw missingFile(`expected the file ${name} in ${directory}`);
+  }
+  return graph;
+}
+
+/**
+ * Reads the files of a model. `generation_config.json` and `tokenizer_config.json` may be missing.
+ *
+ * @throws TritonError NOT_FOUND for missing files, INVALID_ARG for files that are not objects of JSON
+ */
+export async function readModelDirectory(directory: string): Promise<ModelDirectory> {
+  const model = findGraph(directory);
+  const read = (name: string) => readJson(join(directory, name));
+  const [config, generation, tokenizer, tokenizerConfig] = await Promise.all([
+    read("config.json"),
+    read("generation_config.json"),
+    read("tokenizer.json"),
+    read("tokenizer_config.json"),
+  ]);
+  return { model, config, generation, tokenizer, tokenizerConfig };
+}
+
+/** Reads an object; an empty one if there is no file. */
+async function readJson(path: string): Promise<ModelFileObject> {
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return "{}";
+    throw brokenFile(path, error.message, error);
+  });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw brokenFile(path, `text that is not JSON (${(error as Error).message})`, error);
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as ModelFileObject;
+  throw brokenFile(path, value === null ? "null" : Array.isArray(value) ? "a list" : `a ${typeof value}`);
+}
+
+function brokenFile(path: string, got: string, cause?: unknown): TritonError {
+  return new TritonError("INVALID_ARG", `cannot read ${path}: expected a JSON object, got ${got}`, {
+    reason: "INVALID_MODEL",
+    cause,
+  });
+}
+
+function missingFile(what: string): TritonError {
+  return new TritonError("NOT_FOUND", `cannot open the decoder: ${what}`);
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+/** Settings for the generation of text in the files of a model. */
+export interface DecoderConfig {
+  /** Tokens of a prompt and its text together; undefined if the files do not say. */
+  readonly contextLength: number | undefined;
+  /** Heads and size of the keys, where the graph leaves them open. */
+  readonly kvHeads: number | undefined;
+  readonly headSize: number | undefined;
+  /** Tokens that end a text. */
+  readonly endTokens: readonly number[];
+  /** Sampling parameters of `generation_config.json`, for requests that do not set them. */
+  readonly defaults: SamplingParameters;
+}
+
+/** Names of the context's length in `config.json`, which differ by family. */
+const CONTEXT_NAMES = ["max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"];
+
+/**
+ * Reads `config.json` and `generation_config.json`.
+ *
+ * @throws TritonError INVALID_ARG that names the field, the expected and the given value
+ */
+export function readDecoderConfig(
+  { config, generation, tokenizerConfig }: ModelDirectory,
+  tokenizer: TextTokenizer,
+): DecoderConfig {
+  const heads = countField(config, "num_attention_heads");
+  const width = countField(config, "hidden_size");
+  const context = CONTEXT_NAMES.map((name) => countField(config, name)).find((value) => value !== undefined);
+  return {
+    contextLength: context,
+    kvHeads: countField(config, "num_key_value_heads") ?? heads,
+    headSize: countField(config, "head_dim") ?? (width && heads ? width / heads : undefined),
+    endTokens: endTokens(config, generation, tokenizerConfig, tokenizer),
+    defaults: readDefaults(generation),
+  };
+}
+
+/** A text ends at the tokens of `generation_config.json`, else of `config.json`, else of the tokenizer. */
+function endTokens(
+  config: ModelFileObject,
+  generation: ModelFileObject,
+  tokenizerConfig: ModelFileObject,
+  tokenizer: TextTokenizer,
+): readonly number[] {
+  for (const [file, source] of [
+    ["generation_config.json", generation],
+    ["config.json", config],
+  ] as const) {
+    const value = source.eos_token_id ?? undefined;
+    if (value === undefined) continue;
+    const ids: readonly unknown[] = Array.isArray(value) ? value : [value];
+    if (ids.every((id): id is number => Number.isSafeInteger(id) && (id as number) >= 0)) return ids;
+    throw wrongField(file, "eos_token_id", "a token number or a list of them", value);
+  }
+  const token = tokenizerConfig.eos_token as { content?: unknown } | string | null | undefined;
+  const id = tokenizer.idOf(String(typeof token === "object" ? token?.content : token));
+  return id === undefined ? [] : [id];
+}
+
+/** As in transformers, a model samples only if `do_sample` is true. */
+function readDefaults(generation: ModelFileObject): SamplingParameters {
+  const samples = generation.do_sample === true;
+  const number = (name: string) => {
+    const value = generation[name] ?? undefined;
+    if (value === undefined || (typeof value === "number" && Number.isFinite(value))) return value;
+    throw wrongField("generation_config.json", name, "a number", value);
+  };
+  const values = {
+    maxTokens: number("max_new_tokens"),
+    repetitionPenalty: number("repetition_penalty"),
+    temperature: samples ? (number("temperature") ?? 1) : 0,
+    ...(samples ? { topK: number("top_k"), topP: number("top_p"), minP: number("min_p") } : {}),
+  };
+  return definedMembers(values);
+}
+
+function countField(config: ModelFileObject, name: string): number | undefined {
+  const value = config[name] ?? undefined;
+  if (value === undefined || (Number.isSafeInteger(value) && (value as number) > 0)) {
+    return value as number | undefined;
+  }
+  throw wrongField("config.json", name, "an integer of at least 1", value);
+}
+
+function wrongField(file: string, name: string, expected: string, got: unknown): TritonError {
+  return new TritonError(
+    "INVALID_ARG",
+    `cannot read ${file}: expected '${name}' to be ${expected}, got ${JSON.stringify(got)}`,
+    { reason: "INVALID_MODEL" },
+  );
+}

@@ -1,0 +1,399 @@
+import type { OnnxSession } from "@tritonjs/backends/onnxruntime";
+import {
+  type DataType,
+  type DescribedTensor,
+  float16ToFloat32,
+  Tensor,
+  TritonError,
+} from "@tritonjs/protocol";
+import type { DecoderConfig } from "./decoder-settings.js";
+
+/** One text in a pass: its keys and values so far, and the tokens that follow. */
+export interface PassRow {
+  readonly past: KvSlice | undefined;
+  /** At least one token. */
+  readonly tokens: readonly number[];
+}
+
+/** Result of a pass for one text. */
+export interface PassResult {
+  /** Its keys and values, those of the new tokens included. */
+  readonly past: KvSlice;
+  /** Scores of all tokens after the last one. The array is the caller's. Undefined if they were not asked for. */
+  readonly scores: Float32Array | undefined;
+}
+
+/**
+ * Computes the next tokens of several texts in one run of the graph. Texts of different lengths are padded where the
+ * attention mask hides it:
+ *
+ * ```
+ *          past, to the right   new tokens, to the left
+ * row 0    . . . a a a          a a .
+ * row 1    b b b b b b          b b b
+ * ```
+ *
+ * So the columns of a text are adjacent before and after the run, and each new token sees at least itself.
+ */
+export async function forwardPass(
+  session: OnnxSession,
+  graph: DecoderGraph,
+  rows: readonly PassRow[],
+  wantsScores: boolean,
+): Promise<PassResult[]> {
+  const block = alignRight(
+    rows.map(({ past }) => past),
+    graph.kv,
+  );
+  const columns = Math.max(...rows.map(({ tokens }) => tokens.length));
+  const inputs = passInputs(graph, block, rows, columns);
+  const { layers } = graph.kv;
+  const names = layers.map(({ output }) => output);
+  const outputs = await session.runTensors(inputs, wantsScores ? ["logits", ...names] : names);
+  const next: KvBlock = {
+    tensors: names.map((name) => outputs.get(name)!),
+    rows: rows.length,
+    width: block.width + columns,
+  };
+  const logits = outputs.get("logits");
+  return rows.map(({ past, tokens }, row) => {
+    const length = past?.length ?? 0;
+    return {
+      past: { block: next, row, start: block.width - length, length: length + tokens.length },
+      scores: logits === undefined ? undefined : scoresOf(logits, row, tokens.length, columns),
+    };
+  });
+}
+
+function passInputs(
+  graph: DecoderGraph,
+  { tensors, width }: KvBlock,
+  rows: readonly PassRow[],
+  columns: number,
+): Map<string, Tensor> {
+  const count = rows.length;
+  const total = width + columns;
+  const ids = new BigInt64Array(count * columns);
+  const positions = new BigInt64Array(count * columns);
+  const mask = new BigInt64Array(count * total);
+  for (const [row, { past, tokens }] of rows.entries()) {
+    const length = past?.length ?? 0;
+    for (let i = 0; i < tokens.length; i++) {
+      ids[row * columns + i] = BigInt(tokens[i]!);
+      positions[row * columns + i] = BigInt(length + i);
+    }
+    mask.fill(1n, row * total + width - length, row * total + width + tokens.length);
+  }
+  const inputs = new Map([
+    ["input_ids", integers(graph, [count, columns], ids)],
+    ["attention_mask", integers(graph, [count, total], mask)],
+  ]);
+  if (graph.hasPositions) inputs.set("position_ids", integers(graph, [count, columns], positions));
+  if (graph.hasCacheBranch) {
+    inputs.set("use_cache_branch", Tensor.fromElements("BOOL", [1], Uint8Array.of(width > 0 ? 1 : 0)));
+  }
+  if (graph.keepsLastLogits) {
+    // The last token of a shorter row is not in the last column.
+    const kept = rows.every(({ tokens }) => tokens.length === columns) ? 1 : columns;
+    inputs.set("num_logits_to_keep", Tensor.fromElements("INT64", [], BigInt64Array.of(BigInt(kept))));
+  }
+  for (const [i, { input }] of graph.kv.layers.entries()) inputs.set(input, tensors[i]!);
+  return inputs;
+}
+
+function integers(graph: DecoderGraph, shape: readonly number[], values: BigInt64Array<ArrayBuffer>): Tensor {
+  if (graph.integers === "INT64") return Tensor.fromElements("INT64", shape, values);
+  return Tensor.fromElements("INT32", shape, Int32Array.from(values, Number));
+}
+
+/** Scores after the last token of a row. */
+function scoresOf(logits: Tensor, row: number, tokens: number, columns: number): Float32Array {
+  const [, kept, size] = logits.shape as [number, number, number];
+  const column = kept === columns ? tokens - 1 : kept - 1;
+  const from = (row * kept + column) * size;
+  if (logits.datatype === "FP16")
+    return float16ToFloat32((logits.elements as Uint16Array).subarray(from, from + size));
+  return (logits.elements as Float32Array).subarray(from, from + size);
+}
+
+/** Inputs and outputs of a decoder's graph, as Optimum names them. */
+export interface DecoderGraph {
+  readonly kv: KvLayout;
+  readonly hasPositions: boolean;
+  /** True for a graph that has a branch without past keys and values, which the first pass takes. */
+  readonly hasCacheBranch: boolean;
+  /** True if the graph computes the logits of the last columns alone, given their number. */
+  readonly keepsLastLogits: boolean;
+  /** Data type of token numbers. */
+  readonly integers: "INT64" | "INT32";
+}
+
+const PAST_INPUT = /^past_key_values\.(\d+)\.(key|value)$/;
+
+const KNOWN_INPUTS = new Set([
+  "input_ids",
+  "attention_mask",
+  "position_ids",
+  "use_cache_branch",
+  "num_logits_to_keep",
+]);
+
+/**
+ * Reads how a session wants its tokens, keys and values.
+ *
+ * @throws TritonError INVALID_ARG if it is not a decoder with past keys and values
+ */
+export function readDecoderGraph(session: OnnxSession, file: string, config: DecoderConfig): DecoderGraph {
+  const inputs = new Map(session.inputs.map((input) => [input.name, input]));
+  const outputs = new Map(session.outputs.map((output) => [output.name, output]));
+  const fail = (expected: string, got: string) => notADecoder(file, expected, got);
+  const past = session.inputs.filter(({ name }) => PAST_INPUT.test(name));
+  const unknown = session.inputs.find(({ name }) => !KNOWN_INPUTS.has(name) && !PAST_INPUT.test(name));
+  if (unknown !== undefined) throw fail("the inputs of a text decoder", `the input '${unknown.name}'`);
+  for (const name of ["input_ids", "attention_mask"]) {
+    if (!inputs.has(name)) throw fail(`the input '${name}'`, listedNames(inputs.keys()));
+  }
+  if (past.length === 0) {
+    throw fail(
+      "inputs 'past_key_values.0.key' and so on: export it with Optimum's task text-generation-with-past",
+      listedNames(inputs.keys()),
+    );
+  }
+  if (!outputs.has("logits")) throw fail("the output 'logits'", listedNames(outputs.keys()));
+  const layers = past.map((input) => layerOf(input, outputs, config, fail));
+  const datatype = past[0]!.dtype;
+  if (datatype !== "FP32" && datatype !== "FP16") throw fail("keys and values of FP32 or FP16", datatype);
+  const integers = inputs.get("input_ids")!.dtype;
+  if (integers !== "INT64" && integers !== "INT32") throw fail("'input_ids' of INT64 or INT32", integers);
+  return {
+    kv: { layers, datatype },
+    hasPositions: inputs.has("position_ids"),
+    hasCacheBranch: inputs.has("use_cache_branch"),
+    keepsLastLogits: inputs.has("num_logits_to_keep"),
+    integers,
+  };
+}
+
+function layerOf(
+  { name, shape }: DescribedTensor,
+  outputs: ReadonlyMap<string, DescribedTensor>,
+  config: DecoderConfig,
+  fail: (expected: string, got: string) => TritonError,
+): KvLayer {
+  const [, index, kind] = PAST_INPUT.exec(name)!;
+  const output = `present.${index}.${kind}`;
+  if (!outputs.has(output)) throw fail(`the output '${output}'`, listedNames(outputs.keys()));
+  if (shape.length !== 4) throw fail(`'${name}' with 4 dimensions`, `${shape.length}`);
+  const heads = shape[1]! > 0 ? shape[1]! : config.kvHeads;
+  const size = shape[3]! > 0 ? shape[3]! : config.headSize;
+  if (heads === undefined || size === undefined || !Number.isInteger(size)) {
+    throw fail(
+      "'num_attention_heads' and 'hidden_size' in config.json, because the graph leaves the sizes open",
+      "none",
+    );
+  }
+  return { input: name, output, heads, size };
+}
+
+function notADecoder(file: string, expected: string, got: string): TritonError {
+  return new TritonError("INVALID_ARG", `cannot use ${file} as a decoder: expected ${expected}, got ${got}`, {
+    reason: "INVALID_MODEL",
+  });
+}
+
+function listedNames(names: Iterable<string>): string {
+  const all = [...names];
+  return all.length > 8 ? `${all.slice(0, 8).join(", ")} and ${all.length - 8} more` : all.join(", ");
+}
+
+/** Keys or values of one layer: an input of the graph. */
+interface KvLayer {
+  readonly input: string;
+  readonly output: string;
+  readonly heads: number;
+  readonly size: number;
+}
+
+/** How the keys and values of a model lie in its tensors. */
+export interface KvLayout {
+  readonly layers: readonly KvLayer[];
+  readonly datatype: "FP32" | "FP16";
+}
+
+/** Bytes that the keys and values of one token need. */
+export function bytesPerToken({ layers, datatype }: KvLayout): number {
+  const elements = layers.reduce((sum, { heads, size }) => sum + heads * size, 0);
+  return elements * (datatype === "FP16" ? 2 : 4);
+}
+
+/**
+ * Keys and values of several texts, as the graph takes and returns them: for each layer a tensor
+ * `[rows, heads, width, size]`. It never changes, so several texts may use parts of it.
+ */
+export interface KvBlock {
+  readonly tensors: readonly Tensor[];
+  readonly rows: number;
+  readonly width: number;
+}
+
+/** The keys and values of one text: columns `start` to `start + length` of a row of a block. */
+export interface KvSlice {
+  readonly block: KvBlock;
+  readonly row: number;
+  readonly start: number;
+  readonly length: number;
+}
+
+/**
+ * Puts slices below each other, each at the right end of its row. Columns before it are zero, and the attention mask
+ * hides them.
+ *
+ * ```
+ * row 0   . . . a a a      The next token of each text comes at the right, so the result of a step
+ * row 1   b b b b b b      is the input of the next one without a copy, as long as the rows stay.
+ * row 2   . c c c c c
+ * ```
+ *
+ * Returns the block of the slices itself if they already lie like this.
+ */
+export function alignRight(slices: readonly (KvSlice | undefined)[], layout: KvLayout): KvBlock {
+  const block = slices[0]?.block;
+  if (block !== undefined && block.rows === slices.length && slices.every(isInPlace)) return block;
+  const width = Math.max(...slices.map((slice) => slice?.length ?? 0));
+  const tensors = layout.layers.map((layer, i) => {
+    const { heads, size } = layer;
+    const elements = newElements(layout.datatype, slices.length * heads * width * size);
+    for (const [row, slice] of slices.entries()) {
+      if (slice !== undefined) copyRow(slice, i, layer, elements, row, width);
+    }
+    return Tensor.fromElements(layout.datatype, [slices.length, heads, width, size], elements);
+  });
+  return { tensors, rows: slices.length, width };
+
+  function isInPlace(slice: KvSlice | undefined, row: number): boolean {
+    return slice?.block === block && slice?.row === row && slice.start + slice.length === block!.width;
+  }
+}
+
+/** Copies a slice to a block of its own, unless it already has nearly all of its block. */
+export function detached(slice: KvSlice, layout: KvLayout): KvSlice {
+  const { block, length } = slice;
+  if (block.rows === 1 && block.width <= 1.25 * length) return slice;
+  return { block: alignRight([slice], layout), row: 0, start: 0, length };
+}
+
+type KvElements = Float32Array | Uint16Array;
+
+function newElements(datatype: DataType, length: number): KvElements {
+  return datatype === "FP16" ? new Uint16Array(length) : new Float32Array(length);
+}
+
+/** Copies a slice of one layer to the right end of a row. */
+function copyRow(
+  { block, row, start, length }: KvSlice,
+  index: number,
+  { heads, size }: KvLayer,
+  target: KvElements,
+  targetRow: number,
+  targetWidth: number,
+): void {
+  const source = block.tensors[index]!.elements as KvElements;
+  for (let head = 0; head < heads; head++) {
+    const from = ((row * heads + head) * block.width + start) * size;
+    const to = ((targetRow * heads + head + 1) * targetWidth - length) * size;
+    target.set(source.subarray(from, from + length * size), to);
+  }
+}
+
+/** Shortest prefix to share, in tokens. Shorter ones take longer to find and to copy than to compute. */
+const SHORTEST_PREFIX = 8;
+
+/** Largest number of entries, because every prompt is compared with each of them. */
+const MOST_PREFIXES = 64;
+
+interface CachedPrefix {
+  readonly tokens: readonly number[];
+  readonly past: KvSlice;
+}
+
+/** Number of tokens that two prompts have in common at the beginning. */
+export function commonLength(a: readonly number[], b: readonly number[]): number {
+  const end = Math.min(a.length, b.length);
+  let length = 0;
+  while (length < end && a[length] === b[length]) length++;
+  return length;
+}
+
+/** True if a prefix is long enough to be shared. */
+export function isWorthSharing(length: number): boolean {
+  return length >= SHORTEST_PREFIX;
+}
+
+/**
+ * Keys and values of past prompts, for prompts that begin alike. The least recently used ones are evicted when the
+ * space is needed.
+ */
+export class PrefixCache {
+  /** The least recently used first. */
+  #entries: CachedPrefix[] = [];
+  #tokens = 0;
+  /** Number of prompts that began with a cached prefix. */
+  hits = 0;
+
+  /** @param maxTokens tokens that the cache holds at most; 0 for no cache */
+  constructor(
+    private readonly layout: KvLayout,
+    private readonly maxTokens: number,
+  ) {}
+
+  /** Number of tokens that it holds. */
+  get tokens(): number {
+    return this.#tokens;
+  }
+
+  /** Keys and values of the beginning of a prompt, without its last token, whose scores are needed. */
+  find(prompt: readonly number[]): KvSlice | undefined {
+    let best: CachedPrefix | undefined;
+    let length = 0;
+    for (const entry of this.#entries) {
+      const common = Math.min(commonLength(entry.tokens, prompt), prompt.length - 1);
+      if (common <= length) continue;
+      best = entry;
+      length = common;
+    }
+    if (best === undefined || !isWorthSharing(length)) return undefined;
+    this.#entries = [...this.#entries.filter((entry) => entry !== best), best];
+    this.hits++;
+    return { ...best.past, length };
+  }
+
+  /** Keeps the keys and values of a prompt, unless a longer prompt has them. */
+  add(prompt: readonly number[], past: KvSlice): void {
+    if (!isWorthSharing(prompt.length) || prompt.length > this.maxTokens) return;
+    const covered = this.#entries.some(({ tokens }) => commonLength(tokens, prompt) === prompt.length);
+    if (covered) return;
+    for (const entry of this.#entries) {
+      if (commonLength(entry.tokens, prompt) === entry.tokens.length) this.#remove(entry);
+    }
+    while (this.#tokens + prompt.length > this.maxTokens || this.#entries.length >= MOST_PREFIXES)
+      this.#evict();
+    const tokens = [...prompt];
+    this.#entries.push({ tokens, past: detached({ ...past, length: tokens.length }, this.layout) });
+    this.#tokens += tokens.length;
+  }
+
+  /** Makes room: holds at most this number of tokens afterwards. */
+  shrinkTo(tokens: number): void {
+    while (this.#tokens > tokens) this.#evict();
+  }
+
+  #evict(): void {
+    const [oldest] = this.#entries;
+    if (oldest !== undefined) this.#remove(oldest);
+  }
+
+  #remove(entry: CachedPrefix): void {
+    this.#entries = this.#entries.filter((one) => one !== entry);
+    this.#tokens -= entry.tokens.length;
+  }
+}

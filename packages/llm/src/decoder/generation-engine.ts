@@ -1,0 +1,492 @@
+import type { OnnxSession } from "@tritonjs/backends/onnxruntime";
+import { TritonError } from "@tritonjs/protocol";
+import type { SamplingParameters } from "../sampling/sampling-parameters.js";
+import type { TokenConstraint } from "../sampling/structured-output.js";
+import { TokenSampler, tokenLogprobs } from "../sampling/token-sampler.js";
+import { StopTexts, type TextResponses } from "../text-answer.js";
+import { openTextStream, type ShownSpecialTokens, type TextStream } from "../text-stream.js";
+import type { TextTokenizer } from "../text-tokenizer.js";
+import type { EngineLoad } from "./engine-load.js";
+import {
+  commonLength,
+  type DecoderGraph,
+  forwardPass,
+  isWorthSharing,
+  type KvSlice,
+  type PassResult,
+  type PassRow,
+  type PrefixCache,
+} from "./forward-pass.js";
+
+/** A decoder that is open, and its limits. */
+interface EngineParts {
+  readonly session: OnnxSession;
+  readonly graph: DecoderGraph;
+  readonly budget: KvBudget;
+  readonly cache: PrefixCache;
+  /** Largest number of texts at a time. */
+  readonly maxRunning: number;
+  /** Tokens of prompts in a step. */
+  readonly prefillTokens: number;
+  /** False for graphs that do not support padding: texts of different lengths then run one after the other. */
+  readonly pads: boolean;
+  readonly contextLength: number;
+  /** Called when the load has changed. */
+  report(load: EngineLoad): void;
+}
+
+/** Room for new tokens, beside its prompt, that a text needs to join, so that it is not put back at once. */
+const HEADROOM = 16;
+
+/** Steps between two reports of the space in use. */
+const STEPS_BETWEEN_REPORTS = 32;
+
+/**
+ * Generates texts together, step by step. A step computes a part of new prompts, then one token of each other text:
+ *
+ * ```
+ * add --> waiting --room--> running: prompt ... prompt | token | token | token ... --> done
+ *            ^                                              |
+ *            +--------- put back, when space runs out ------+   (the last one that came; it is computed again)
+ * ```
+ *
+ * Between two steps texts join and leave. While texts stay the same, the keys and values that a step returns are the
+ * input of the next one, without a copy.
+ */
+export class GenerationEngine {
+  readonly #parts: EngineParts;
+  #waiting: RunningText[] = [];
+  /** In the order of their admission. */
+  #running: RunningText[] = [];
+  #loop: Promise<void> | undefined;
+  /** True if something has happened since the last step began. */
+  #woken = false;
+  #taken = 0;
+  #steps = 0;
+  #reported = "";
+
+  constructor(parts: EngineParts) {
+    this.#parts = parts;
+  }
+
+  /** Adds a text. It is cancelled when its request is. */
+  add(text: RunningText, signal: AbortSignal): void {
+    this.#waiting.push(text);
+    signal.addEventListener("abort", () => this.#wake(), { once: true });
+    this.#wake();
+  }
+
+  /** Counts a request that arrived, whether or not it becomes a text. */
+  countTaken(): void {
+    this.#taken++;
+  }
+
+  /** Reports the load, if it has changed. */
+  report(): void {
+    const { budget, cache, contextLength, report } = this.#parts;
+    const lengths = this.#lengths();
+    const load: EngineLoad = {
+      taken: this.#taken,
+      running: this.#running.length,
+      waiting: this.#waiting.length,
+      room: budget.roomBeside(lengths),
+      usedTokens: Math.min(budget.tokens, budget.demand(lengths) + cache.tokens),
+      totalTokens: budget.tokens,
+      contextLength,
+    };
+    const due = this.#steps % STEPS_BETWEEN_REPORTS === 0 ? load.usedTokens : "";
+    const key = `${load.taken} ${load.running} ${load.waiting} ${load.room === 0} ${due}`;
+    if (key === this.#reported) return;
+    this.#reported = key;
+    report(load);
+  }
+
+  /** Resolves when no text is left. */
+  async idle(): Promise<void> {
+    await this.#loop;
+  }
+
+  #wake(): void {
+    this.#woken = true;
+    this.#loop ??= this.#run();
+  }
+
+  async #run(): Promise<void> {
+    // Requests that arrive in one turn start together.
+    await new Promise((resolve) => setImmediate(resolve));
+    for (let worked = true; worked || this.#woken; ) {
+      this.#woken = false;
+      try {
+        this.#dropClosed();
+        this.#admit();
+        worked = await this.#step();
+      } catch (error) {
+        for (const text of [...this.#running, ...this.#waiting]) this.#fail(text, error);
+      }
+      this.report();
+    }
+    this.#loop = undefined;
+  }
+
+  async #step(): Promise<boolean> {
+    this.#makeSpace();
+    const prefilled = await this.#prefill();
+    const decoded = await this.#decode();
+    this.#steps++;
+    return prefilled || decoded;
+  }
+
+  /** Computes a part of the prompts that are not computed yet. */
+  async #prefill(): Promise<boolean> {
+    const { prefillTokens, cache, pads } = this.#parts;
+    const waiting = this.#running.filter((one) => !one.isDecoding && !one.blocked);
+    for (const one of waiting) one.past ??= cache.find(one.tokens);
+    const plan = planPrefill(waiting, prefillTokens, true).slice(0, pads ? undefined : 1);
+    if (plan.length === 0) return false;
+    const rows = plan.map(({ text, count }) => ({
+      past: text.past,
+      tokens: text.tokens.slice(text.computed, text.computed + count),
+    }));
+    const completes = plan.map(({ text, count }) => text.pending === count);
+    const texts = plan.map(({ text }) => text);
+    const results = await this.#pass(texts, rows, completes.includes(true));
+    for (const [i, result] of results.entries()) {
+      const text = texts[i]!;
+      text.past = result.past;
+      if (!completes[i]) continue;
+      cache.add(text.tokens.slice(0, text.promptLength), result.past);
+      await this.#advance(text, result.scores!);
+    }
+    return true;
+  }
+
+  /** Computes the last token of each text whose prompt is computed, and chooses the next one. */
+  async #decode(): Promise<boolean> {
+    const decoding = this.#running.filter((one) => one.isDecoding && !one.blocked);
+    if (decoding.length === 0) return false;
+    for (const texts of this.#parts.pads ? [decoding] : decoding.map((one) => [one])) {
+      const rows = texts.map((text) => ({ past: text.past, tokens: text.tokens.slice(-1) }));
+      const results = await this.#pass(texts, rows, true);
+      for (const [i, { past }] of results.entries()) texts[i]!.past = past;
+      for (const [i, { scores }] of results.entries()) await this.#advance(texts[i]!, scores!);
+    }
+    return true;
+  }
+
+  /** Runs the graph. If it fails, its texts fail and the others go on. */
+  async #pass(
+    texts: readonly RunningText[],
+    rows: readonly PassRow[],
+    wantsScores: boolean,
+  ): Promise<readonly PassResult[]> {
+    try {
+      return await forwardPass(this.#parts.session, this.#parts.graph, rows, wantsScores);
+    } catch (error) {
+      const failure = new TritonError("INTERNAL", `the decoder failed: ${TritonError.from(error).message}`, {
+        cause: error,
+      });
+      for (const text of texts) this.#fail(text, failure);
+      return [];
+    }
+  }
+
+  async #advance(text: RunningText, scores: Float32Array): Promise<void> {
+    if (!text.responses.isOpen) return;
+    try {
+      if (await text.advance(scores)) {
+        this.#remove(text);
+        return;
+      }
+    } catch (error) {
+      this.#fail(text, error);
+      return;
+    }
+    const caughtUp = text.responses.writable;
+    if (caughtUp === undefined) return;
+    text.blocked = true;
+    void caughtUp.then(() => {
+      text.blocked = false;
+      this.#wake();
+    });
+  }
+
+  #fail(text: RunningText, error: unknown): void {
+    text.responses.fail(error);
+    this.#remove(text);
+  }
+
+  #remove(text: RunningText): void {
+    this.#running = this.#running.filter((one) => one !== text);
+    this.#waiting = this.#waiting.filter((one) => one !== text);
+    text.release();
+  }
+
+  /** Removes texts whose requests were cancelled. */
+  #dropClosed(): void {
+    for (const text of [...this.#running, ...this.#waiting]) {
+      if (!text.responses.isOpen) this.#remove(text);
+    }
+  }
+
+  /** Lets waiting texts join while there is room. The first text of all always has room. */
+  #admit(): void {
+    const { budget, maxRunning } = this.#parts;
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
+      if (this.#running.length >= maxRunning) return;
+      const left = next.promptLength + next.maxTokens - next.tokens.length;
+      const lengths = [...this.#lengths(), next.tokens.length + Math.min(left, HEADROOM)];
+      if (this.#running.length > 0 && !budget.fits(lengths)) return;
+      this.#waiting.shift();
+      this.#running.push(next);
+    }
+  }
+
+  /** Makes space for the next step: evicts cached prefixes first, then puts texts back, the last one first. */
+  #makeSpace(): void {
+    const { budget, cache } = this.#parts;
+    while (this.#running.length > 1 && !budget.fits(this.#lengths())) {
+      const last = this.#running.pop()!;
+      last.past = undefined;
+      this.#waiting.unshift(last);
+    }
+    cache.shrinkTo(Math.max(0, budget.tokens - budget.demand(this.#lengths())));
+  }
+
+  /** Lengths of the running texts after the next step. */
+  #lengths(): number[] {
+    return this.#running.map((text) => text.nextLength);
+  }
+}
+
+/** A text whose prompt is not computed yet. */
+export interface Prefilling {
+  readonly tokens: readonly number[];
+  /** Tokens that have their keys and values. */
+  readonly computed: number;
+  readonly pending: number;
+}
+
+/** Part of a prompt that the next pass computes. */
+interface PrefillPart<T> {
+  readonly text: T;
+  readonly count: number;
+}
+
+/**
+ * Chooses which prompts the next pass computes, and how much of them. The first one sets the pace: others join if they
+ * have as many computed tokens, so that their past needs no padding, and if all rows, padded to the longest, stay below
+ * the limit. A prompt waits for one before it that begins alike, whose keys and values it takes over afterwards.
+ *
+ * @param waiting texts in the order of their admission
+ * @param limit tokens of a pass, padding included
+ * @param shares true if prompts take over the beginning of others
+ */
+export function planPrefill<T extends Prefilling>(
+  waiting: readonly T[],
+  limit: number,
+  shares: boolean,
+): PrefillPart<T>[] {
+  const [first] = waiting;
+  if (first === undefined) return [];
+  const parts: PrefillPart<T>[] = [{ text: first, count: Math.min(first.pending, limit) }];
+  let longest = parts[0]!.count;
+  for (const text of waiting.slice(1)) {
+    if (text.computed !== first.computed) continue;
+    if (shares && parts.some(({ text: before }) => gains(text, before))) continue;
+    const count = Math.min(text.pending, limit);
+    const columns = Math.max(longest, count);
+    if ((parts.length + 1) * columns > limit) continue;
+    parts.push({ text, count });
+    longest = columns;
+  }
+  return parts;
+}
+
+/** True if a text can take over more from another, once that is computed, than it has computed itself. */
+function gains(text: Prefilling, before: Prefilling): boolean {
+  const common = Math.min(commonLength(text.tokens, before.tokens), text.tokens.length - 1);
+  return isWorthSharing(common) && common > text.computed;
+}
+
+/** Space for keys and values, counted in tokens of padded rows. */
+export class KvBudget {
+  /** @param tokens number of tokens that fit */
+  constructor(readonly tokens: number) {}
+
+  /**
+   * Tokens that texts need when they run together: each row is as long as the longest.
+   *
+   * @param lengths lengths of the texts after the next step
+   */
+  demand(lengths: readonly number[]): number {
+    return lengths.length === 0 ? 0 : lengths.length * Math.max(...lengths);
+  }
+
+  fits(lengths: readonly number[]): boolean {
+    return this.demand(lengths) <= this.tokens;
+  }
+
+  /** Length that one more text may have; 0 if there is no room for it. */
+  roomBeside(lengths: readonly number[]): number {
+    const each = Math.floor(this.tokens / (lengths.length + 1));
+    return lengths.some((length) => length > each) ? 0 : each;
+  }
+}
+
+/** Parts from which a text is generated. */
+interface RunningTextInit {
+  readonly prompt: readonly number[];
+  readonly maxTokens: number;
+  readonly sampling: SamplingParameters;
+  /** Tokens at which the model ends a text. */
+  readonly endTokens: readonly number[];
+  readonly constraint?: TokenConstraint | undefined;
+  /** Special tokens that are part of the text. */
+  readonly shown: ShownSpecialTokens;
+  readonly tokenizer: TextTokenizer;
+  readonly responses: TextResponses;
+}
+
+/** One text that is being generated: its tokens, its keys and values, and the text that was not sent yet. */
+export class RunningText {
+  /** Tokens of the prompt and the text. */
+  readonly tokens: number[];
+  readonly promptLength: number;
+  readonly maxTokens: number;
+  readonly responses: TextResponses;
+  /** Keys and values of the first tokens. */
+  past: KvSlice | undefined;
+  /** True while its client has to catch up. */
+  blocked = false;
+  readonly #sampling: SamplingParameters;
+  readonly #sampler: TokenSampler;
+  readonly #stream: TextStream;
+  readonly #stops: StopTexts;
+  readonly #constraint: TokenConstraint | undefined;
+  readonly #ends: ReadonlySet<number>;
+  readonly #stopTokens: ReadonlySet<number>;
+
+  constructor({
+    prompt,
+    maxTokens,
+    sampling,
+    endTokens,
+    constraint,
+    shown,
+    tokenizer,
+    responses,
+  }: RunningTextInit) {
+    this.tokens = [...prompt];
+    this.promptLength = prompt.length;
+    this.maxTokens = maxTokens;
+    this.responses = responses;
+    this.#sampling = sampling;
+    this.#constraint = constraint;
+    this.#ends = new Set(sampling.ignoreEos ? [] : endTokens);
+    this.#stopTokens = new Set(sampling.stopTokenIds ?? []);
+    this.#sampler = new TokenSampler(sampling, {
+      prompt,
+      endTokens: new Set([...this.#ends, ...this.#stopTokens]),
+      excluded: excludedSequences(sampling.badWords ?? [], tokenizer),
+    });
+    this.#stream = openTextStream(tokenizer, shown);
+    this.#stops = new StopTexts(sampling.stop ?? [], sampling.includeStopStrInOutput);
+  }
+
+  /** Number of tokens that have their keys and values. */
+  get computed(): number {
+    return this.past?.length ?? 0;
+  }
+
+  /** Tokens that have to be computed before the next one can be chosen: at least one. */
+  get pending(): number {
+    return this.tokens.length - this.computed;
+  }
+
+  /** True if its next pass computes one token, and chooses the next. */
+  get isDecoding(): boolean {
+    return this.pending === 1 && this.tokens.length > this.promptLength;
+  }
+
+  /** Length of its keys and values after the next token is chosen and computed. */
+  get nextLength(): number {
+    return this.tokens.length + 1;
+  }
+
+  /**
+   * Chooses the next token and sends the text that is ready.
+   *
+   * @param scores scores of all tokens, which are changed
+   * @returns true if the text is complete
+   */
+  async advance(scores: Float32Array): Promise<boolean> {
+    const mask = await this.#constraint?.allowed();
+    const { logprobs } = this.#sampling;
+    const count = logprobs ?? (this.responses.wantsLogprobs ? 0 : undefined);
+    const raw =
+      count !== undefined && (this.#sampler.changesScores || mask !== undefined) ? scores.slice() : scores;
+    const token = this.#sampler.next(scores, mask);
+    this.tokens.push(token);
+    this.responses.addToken(count === undefined ? undefined : tokenLogprobs(raw, token, count));
+    return this.#take(token);
+  }
+
+  /** Releases the resources of the text except its keys and values. */
+  release(): void {
+    this.past = undefined;
+    this.#constraint?.release();
+  }
+
+  #take(token: number): boolean {
+    const length = this.tokens.length - this.promptLength;
+    const isLong = length >= this.maxTokens;
+    const completes = this.#constraint?.accept(token) === true;
+    if (this.#ends.has(token) || completes) {
+      // As in vLLM, the end token is part of the text only if the request includes stop strings in its output.
+      if (this.#sampling.includeStopStrInOutput === true) this.#add(this.#stream.push(token));
+      return this.#finish("stop");
+    }
+    const early = length < (this.#sampling.minTokens ?? 0);
+    if (this.#add(this.#stream.push(token), early)) return this.#end("stop");
+    if (this.#stopTokens.has(token)) return this.#finish("stop");
+    if (isLong) return this.#finish("length");
+    this.responses.flush();
+    return false;
+  }
+
+  /** Adds text. @returns true if a stop string ended it */
+  #add(piece: string, ignoresStops = false): boolean {
+    if (ignoresStops) {
+      this.responses.addText(piece);
+      return false;
+    }
+    const { text, stopped } = this.#stops.take(piece);
+    this.responses.addText(text);
+    return stopped;
+  }
+
+  /** Adds the text that was held back, and ends. */
+  #finish(reason: "stop" | "length"): boolean {
+    if (this.#add(this.#stream.end())) return this.#end("stop");
+    this.responses.addText(this.#stops.rest());
+    return this.#end(reason);
+  }
+
+  #end(reason: "stop" | "length"): boolean {
+    this.responses.finish(reason);
+    return true;
+  }
+}
+
+/** Tokens of the texts that must not be generated, each at the beginning of a word and after a space. */
+function excludedSequences(
+  texts: readonly string[],
+  tokenizer: Pick<TextTokenizer, "encode">,
+): readonly (readonly number[])[] {
+  return texts.flatMap((text) => {
+    const bare = text.trimStart();
+    return [bare, ` ${bare}`]
+      .map((one) => tokenizer.encode(one, false))
+      .filter((tokens) => tokens.length > 0);
+  });
+}

@@ -1,0 +1,103 @@
+import type { ReadyModel } from "@tritonjs/core/frontend";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { ChatTemplate } from "../chat/chat-template.js";
+import { TOOL_CALL_FAMILIES, type ToolCallFamily } from "../chat/tool-call-family.js";
+import {
+  createToolCallReader,
+  type ToolCallReader,
+  type ToolCallReaderOptions,
+} from "../chat/tool-call-reader.js";
+
+/** Options of templates, by the name of the model. */
+export interface ChatTemplateSettings {
+  /** Directories with `tokenizer_config.json`, for models that do not have it in the directory of their version. */
+  readonly chatTemplates?: Readonly<Record<string, string>>;
+  /** Forms in which models write calls of tools, where the template does not show it. */
+  readonly toolCallFamilies?: Readonly<Record<string, ToolCallFamily>>;
+}
+
+/** The chat templates of the models, opened when they are first used. */
+export class ChatTemplates {
+  readonly #directories: Readonly<Record<string, string>>;
+  readonly #families: Readonly<Record<string, ToolCallFamily>>;
+  /** Templates in the directories of models. A reload makes a new configuration, and so reads the files again. */
+  readonly #ofModels = new WeakMap<ModelConfig, Promise<ChatTemplate | undefined>>();
+  readonly #ofOptions = new Map<string, Promise<ChatTemplate | undefined>>();
+
+  /** @throws TritonError INVALID_ARG for an unknown family */
+  constructor({ chatTemplates = {}, toolCallFamilies = {} }: ChatTemplateSettings) {
+    for (const [model, family] of Object.entries(toolCallFamilies)) {
+      if (TOOL_CALL_FAMILIES.includes(family)) continue;
+      const text = `toolCallFamilies of model '${model}': expected one of ${TOOL_CALL_FAMILIES.join(", ")}, got ${family}`;
+      throw new TritonError("INVALID_ARG", text, { reason: "INVALID_OPTION" });
+    }
+    this.#directories = chatTemplates;
+    this.#families = toolCallFamilies;
+  }
+
+  /** True if the options have a template for the model, which then replaces the model's own handling of messages. */
+  isChosen(model: string): boolean {
+    return Object.hasOwn(this.#directories, model);
+  }
+
+  /**
+   * The template of a model; undefined if it has none.
+   *
+   * @throws TritonError INVALID_ARG for a template that cannot be read, INTERNAL if the directory in the options has
+   * none
+   */
+  find({ name, config, directory }: ReadyModel): Promise<ChatTemplate | undefined> {
+    if (this.isChosen(name)) {
+      const chosen = this.#directories[name]!;
+      return kept(this.#ofOptions, name, () => openChosen(chosen, name));
+    }
+    if (directory === undefined) return Promise.resolve(undefined);
+    return kept(this.#ofModels, config, () => openIfPresent(directory));
+  }
+
+  /** Makes a reader of the calls in a model's text; undefined if their form is unknown. */
+  readerOf(
+    model: string,
+    template: ChatTemplate | undefined,
+    tools: ToolCallReaderOptions["tools"],
+  ): ToolCallReader | undefined {
+    const family = Object.hasOwn(this.#families, model) ? this.#families[model] : template?.toolCallFamily;
+    return family && createToolCallReader(family, { tools });
+  }
+}
+
+/** @throws TritonError INTERNAL without a template: the client is not at fault */
+async function openChosen(directory: string, model: string): Promise<ChatTemplate> {
+  const found = await openIfPresent(directory);
+  if (found !== undefined) return found;
+  const text = `chatTemplates of model '${model}': expected tokenizer_config.json with a chat_template in ${directory}, got none`;
+  throw new TritonError("INTERNAL", text);
+}
+
+async function openIfPresent(directory: string): Promise<ChatTemplate | undefined> {
+  try {
+    return await ChatTemplate.open(directory);
+  } catch (error) {
+    if (TritonError.is(error) && error.code === "NOT_FOUND") return undefined;
+    throw error;
+  }
+}
+
+/** Returns the cached value of a key, or makes it. A failure is not cached, so that a repaired file is read. */
+function kept<K extends object | string, V>(
+  values: {
+    get(key: K): Promise<V> | undefined;
+    set(key: K, value: Promise<V>): unknown;
+    delete(key: K): unknown;
+  },
+  key: K,
+  make: () => Promise<V>,
+): Promise<V> {
+  let value = values.get(key);
+  if (value === undefined) {
+    value = make();
+    values.set(key, value);
+    value.catch(() => values.delete(key));
+  }
+  return value;
+}

@@ -1,0 +1,174 @@
+import type { V2Request, V2Response } from "@tritonjs/http/frontend";
+import { type ErrorReason, httpStatusOf, TritonError } from "@tritonjs/protocol";
+
+/** Kinds of errors, as OpenAI names them. */
+type OpenAiErrorType =
+  | "invalid_request_error"
+  | "authentication_error"
+  | "permission_error"
+  | "rate_limit_error"
+  | "server_error";
+
+/** Members of an error beside its status and message. */
+interface OpenAiErrorOptions {
+  /** @default the kind that fits the status */
+  readonly type?: OpenAiErrorType;
+  /** Field of the request that is at fault. */
+  readonly param?: string;
+  /** The cause in one word, for programs. */
+  readonly code?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** An error that is answered as OpenAI's error object. */
+export class OpenAiError extends Error {
+  override readonly name = "OpenAiError";
+  readonly type: OpenAiErrorType;
+  readonly param: string | null;
+  readonly code: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    readonly status: number,
+    message: string,
+    { type = typeOfStatus(status), param, code, headers = {} }: OpenAiErrorOptions = {},
+  ) {
+    super(message);
+    this.type = type;
+    this.param = param ?? null;
+    this.code = code ?? null;
+    this.headers = headers;
+  }
+}
+
+/** The error of a field with a wrong value. */
+export function invalidField(param: string, message: string, code = "invalid_value"): OpenAiError {
+  return new OpenAiError(400, message, { param, code });
+}
+
+/** The error of a field with a value of the wrong type. */
+export function wrongType(param: string, expected: string, value: unknown): OpenAiError {
+  return invalidField(param, `'${param}': expected ${expected}, got ${shown(value)}`, "invalid_type");
+}
+
+/** Longest value that an error repeats. */
+const MOST_SHOWN = 40;
+
+/** A value as errors show it. */
+export function shown(value: unknown): string {
+  if (Array.isArray(value)) return `an array of ${value.length}`;
+  if (typeof value === "object" && value !== null) return "an object";
+  if (typeof value !== "string") return String(value);
+  return `'${value.length <= MOST_SHOWN ? value : `${value.slice(0, MOST_SHOWN)}...`}'`;
+}
+
+/** The kind of error that fits an HTTP status. */
+function typeOfStatus(status: number): OpenAiErrorType {
+  if (status >= 500) return "server_error";
+  if (status === 429) return "rate_limit_error";
+  if (status === 403) return "permission_error";
+  return "invalid_request_error";
+}
+
+/** The body of an error. All four members of `error` are always present. */
+interface ErrorBody {
+  readonly error: {
+    readonly message: string;
+    readonly type: string;
+    readonly param: string | null;
+    readonly code: string | null;
+  };
+  /** The message again, where Triton's OpenAI frontend has it. Clients of OpenAI ignore it. */
+  readonly detail: string;
+}
+
+/** Makes the body of an error. */
+function errorBody(error: ErrorBody["error"]): ErrorBody {
+  return { error, detail: error.message };
+}
+
+/** Makes the body of the refusal of a request that no endpoint has seen. */
+export function requestFaultBody(message: string) {
+  return { ...errorBody({ message, type: "invalid_request_error", param: null, code: null }) };
+}
+
+/** An error, ready to be answered or to be sent in a stream. */
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly body: ErrorBody;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Reasons for which a client should slow down: OpenAI answers them with 429. */
+const OVERLOAD: ReadonlySet<ErrorReason> = new Set(["QUEUE_FULL", "DEADLINE_TOO_CLOSE", "MODEL_BUSY"]);
+
+/** Status of a request whose client, or whose caller, no longer waits. */
+const CLIENT_CLOSED_REQUEST = 499;
+
+/**
+ * Describes any error as OpenAI does. An error that is neither an `OpenAiError` nor a `TritonError` is reported to the
+ * host and not shown to the client.
+ */
+export function describeError(request: Pick<V2Request, "report">, thrown: unknown): ErrorAnswer {
+  if (thrown instanceof OpenAiError) {
+    const { status, message, type, param, code, headers } = thrown;
+    return { status, headers, body: errorBody({ message, type, param, code }) };
+  }
+  if (TritonError.is(thrown)) return describeTritonError(thrown);
+  request.report(thrown);
+  return {
+    status: 500,
+    headers: {},
+    body: errorBody({ message: "internal error", type: "server_error", param: null, code: "internal" }),
+  };
+}
+
+function describeTritonError(error: TritonError): ErrorAnswer {
+  const status = statusOf(error);
+  const code = status === 429 ? "rate_limit_exceeded" : error.reason.toLowerCase();
+  const param = error.code === "INVALID_ARG" ? fieldOf(error.message) : null;
+  const body = errorBody({ message: error.message, type: typeOfStatus(status), param, code });
+  return { status, headers: retryHeaders(error, status), body };
+}
+
+/** The field of the request that a text model names in an error; null if it names none. */
+function fieldOf(message: string): string | null {
+  if (message.startsWith("max_tokens of a request")) return "max_tokens";
+  if (message.startsWith("the chat template rejects the messages")) return "messages";
+  const found = /^sampling parameter '([\w.]+)'|^input '(messages|tools)'/.exec(message);
+  return found?.[1] ?? found?.[2] ?? null;
+}
+
+/** Statuses decide whether clients retry: they do for 408, 409, 429, and from 500 on. */
+function statusOf({ code, reason }: TritonError): number {
+  if (OVERLOAD.has(reason)) return 429;
+  switch (code) {
+    case "CANCELLED":
+      return CLIENT_CLOSED_REQUEST;
+    case "UNKNOWN":
+      return 500;
+    case "UNSUPPORTED":
+      return 400;
+    default:
+      return httpStatusOf(code, reason);
+  }
+}
+
+function retryHeaders({ retryAfterMs }: TritonError, status: number): Record<string, string> {
+  if (retryAfterMs !== undefined) {
+    return {
+      "retry-after": String(Math.ceil(retryAfterMs / 1000)),
+      "retry-after-ms": String(Math.ceil(retryAfterMs)),
+    };
+  }
+  return status === 429 || status === 503 ? { "retry-after": "1" } : {};
+}
+
+/** Makes the answer to an error. */
+export function refusalResponse({ status, body, headers }: ErrorAnswer): V2Response {
+  return {
+    status,
+    headers: { "content-type": "application/json", ...headers },
+    body: Buffer.from(JSON.stringify(body)),
+  };
+}

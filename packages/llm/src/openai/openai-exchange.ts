@@ -1,0 +1,223 @@
+import { randomBytes } from "node:crypto";
+import type { InferenceService, PinnedModel, RequestShare } from "@tritonjs/core/frontend";
+import type { AccessGroup } from "@tritonjs/core/types";
+import {
+  ClientGone,
+  checkPartCount,
+  firstHeader,
+  type HttpTrace,
+  InputTooLarge,
+  inTurn,
+  type TracedExchange,
+  traceReceived,
+  type V2Request,
+  type V2Response,
+} from "@tritonjs/http/frontend";
+import { TritonError } from "@tritonjs/protocol";
+import type { ChatTemplates } from "./chat-templates.js";
+import type { OpenAiGroup } from "./openai-access.js";
+import { OpenAiError } from "./openai-error.js";
+import { acceptCommonFields, Fields, type FieldWarnings } from "./request-fields.js";
+
+/** Settings that all requests share. */
+export interface ServerContext {
+  readonly service: InferenceService;
+  readonly warnings: FieldWarnings;
+  readonly templates: ChatTemplates;
+  /** Largest body in bytes. */
+  readonly maxBodySize: number;
+  /** Largest number of choices of a request. */
+  readonly maxChoices: number;
+  /** `max_tokens` of a request without one; undefined to leave it to OpenAI's rules and the model. */
+  readonly defaultMaxTokens: number | undefined;
+  /** Seconds since 1970 at which the server started. */
+  readonly startedAt: number;
+}
+
+/** One request on its way through a route. */
+export interface OpenAiExchange extends ServerContext {
+  readonly request: V2Request;
+  /** Id of the request, which the answer, the log and traces have. */
+  readonly requestId: string;
+  /** Counts the body of the request until it is answered. */
+  readonly memory: RequestShare;
+  /** The traces of its requests to models. */
+  readonly traces: HttpTrace[];
+  /** When the request began to arrive, on the clock of traces; undefined on a server without traces. */
+  readonly startMs: number | undefined;
+}
+
+/** An endpoint. */
+export interface OpenAiRoute {
+  /** Matches the whole path. The group `model` is the name of a model, percent-encoded. */
+  readonly path: RegExp;
+  readonly method: "GET" | "POST";
+  readonly group: OpenAiGroup;
+  /** Group of the v2 protocol whose operations it uses. */
+  readonly access: AccessGroup;
+  /** @param model the decoded name in the path; empty on routes without one */
+  handle(exchange: OpenAiExchange, model: string): V2Response | Promise<V2Response>;
+}
+
+/** Answers with JSON. */
+export function jsonResult(value: unknown): V2Response {
+  return {
+    status: 200,
+    headers: { "content-type": "application/json" },
+    body: Buffer.from(JSON.stringify(value)),
+  };
+}
+
+/**
+ * Reads the body of a request, and warns of unknown fields.
+ *
+ * @param read reads all fields of the endpoint
+ * @throws OpenAiError for the first field at fault
+ */
+export async function readRequest<T>(
+  { request, memory, maxBodySize, warnings }: OpenAiExchange,
+  read: (fields: Fields) => T,
+): Promise<T> {
+  const fields = new Fields(await readJsonObject(request, memory, maxBodySize));
+  const value = read(fields);
+  acceptCommonFields(fields);
+  for (const name of fields.unread()) warnings.unknown(request.path, name);
+  return value;
+}
+
+/**
+ * Looks up the model of a request. While its queue is full, waits for the refusal's turn.
+ *
+ * @throws OpenAiError 404 for an unknown model; TritonError UNAVAILABLE for one that is not ready, or whose queue is
+ * full; ClientGone when the client leaves meanwhile
+ */
+export async function lookUpModel(
+  { service, request, requestId }: OpenAiExchange,
+  name: string,
+): Promise<PinnedModel> {
+  let pinned: PinnedModel;
+  try {
+    pinned = service.model(name, "");
+  } catch (error) {
+    if (!TritonError.is(error) || error.code !== "NOT_FOUND") throw error;
+    throw unknownModel(name, error);
+  }
+  const wait = pinned.awaitRoom(requestId);
+  if (wait !== undefined) {
+    const stopWatching = request.onGone(() => wait.leave());
+    try {
+      await wait.turn;
+    } catch (refusal) {
+      throw request.gone ? new ClientGone(refusal) : refusal;
+    } finally {
+      stopWatching();
+    }
+  }
+  return pinned;
+}
+
+/** Creates the error for a name that no model has. */
+export function unknownModel(name: string, cause?: unknown): OpenAiError {
+  const error = new OpenAiError(404, `Unknown model: ${name}`, { param: "model", code: "model_not_found" });
+  error.cause = cause;
+  return error;
+}
+
+/**
+ * Reads the body of a request, which is a JSON object.
+ *
+ * @param memory share that counts the body
+ * @throws OpenAiError 413 for a body above `maxBodySize` bytes or with too many values, 415 for a compressed one, 400 for a body that is not a
+ * JSON object
+ * @throws TritonError UNAVAILABLE for a body above the memory budget, ClientGone when the client leaves
+ */
+async function readJsonObject(
+  request: V2Request,
+  memory: RequestShare,
+  maxBodySize: number,
+): Promise<Record<string, unknown>> {
+  const encoding = firstHeader(request, "content-encoding") || "identity";
+  if (encoding !== "identity") {
+    throw new OpenAiError(415, `content-encoding: expected identity, got ${encoding}`, {
+      code: "unsupported_content_encoding",
+    });
+  }
+  const declared = Number(firstHeader(request, "content-length") ?? 0);
+  if (declared > maxBodySize) throw tooLarge(maxBodySize);
+  let body: Uint8Array;
+  try {
+    // A body without offsets of tensors is limited by its bytes.
+    body = await request.readBody(memory, maxBodySize, 0);
+  } catch (thrown) {
+    throw thrown instanceof InputTooLarge ? tooLarge(maxBodySize) : thrown;
+  }
+  if (body.length > maxBodySize) throw tooLarge(maxBodySize);
+  const value =
+    body.length < LONG_BODY_BYTES ? parseBody(body) : await inTurn(request, () => parseLongBody(body));
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new OpenAiError(400, "expected a JSON object as the body of the request", { code: "invalid_json" });
+  }
+  return value as Record<string, unknown>;
+}
+
+function tooLarge(maxBodySize: number): OpenAiError {
+  const text = `the body of the request is too large: expected at most ${maxBodySize} bytes; the server's option maxBodySize raises the limit`;
+  return new OpenAiError(413, text, { code: "content_too_large" });
+}
+
+/** A number that JSON does not have, as the value of a field. */
+const NOT_A_NUMBER = /"(\w{1,64})"\s*:\s*(-?(?:NaN|Infinity))\b/;
+
+/** Bytes from which a body waits for its turn of the event loop to be parsed. */
+const LONG_BODY_BYTES = 64 * 1024;
+
+function parseLongBody(body: Uint8Array): unknown {
+  try {
+    checkPartCount(body);
+  } catch (thrown) {
+    throw new OpenAiError(413, TritonError.from(thrown).message, { code: "content_too_large" });
+  }
+  return parseBody(body);
+}
+
+function parseBody(body: Uint8Array): unknown {
+  let text = "";
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(body);
+    return JSON.parse(text);
+  } catch (fault) {
+    const [, param, value] = NOT_A_NUMBER.exec(text) ?? [];
+    if (param !== undefined) {
+      throw new OpenAiError(400, `'${param}': expected a number, got ${value}`, {
+        param,
+        code: "invalid_type",
+      });
+    }
+    const text1 = `the body of the request is not valid JSON: ${(fault as Error).message}`;
+    throw new OpenAiError(400, text1, { code: "invalid_json" });
+  }
+}
+
+/**
+ * Begins the trace of a request to a model, if it is selected or the client's headers continue a trace. It ends when
+ * the answer of the exchange has been sent.
+ */
+export function traceModelRequest(
+  { service, request, traces, startMs }: OpenAiExchange,
+  model: string,
+): HttpTrace | undefined {
+  const traced: TracedExchange = { service, request, model, trace: undefined };
+  traceReceived(traced, startMs);
+  if (traced.trace !== undefined) traces.push(traced.trace);
+  return traced.trace;
+}
+
+/** Makes an id with OpenAI's prefix of its kind: `chatcmpl-`, `call_`. */
+export function newId(prefix: string): string {
+  return prefix + randomBytes(16).toString("hex");
+}
+
+/** The current time as OpenAI writes it, in seconds. */
+export function unixSeconds(): number {
+  return Math.floor(Date.now() / 1000);
+}

@@ -1,0 +1,308 @@
+import type { Log } from "@tritonjs/core/frontend";
+import { definedMembers, hasMoreLevels, MOST_LEVELS } from "@tritonjs/protocol";
+import { invalidField, shown, wrongType } from "./openai-error.js";
+
+/** The fields of a JSON object, read with checks. `null` counts as absent, as OpenAI's clients send it. */
+export class Fields {
+  readonly #values: Readonly<Record<string, unknown>>;
+  readonly #path: string;
+  readonly #read = new Set<string>();
+
+  /** @param path path of the object in the request, for errors; empty for the request itself */
+  constructor(values: Readonly<Record<string, unknown>>, path = "") {
+    this.#values = values;
+    this.#path = path;
+  }
+
+  /** The path of a field in the request. */
+  path(name: string): string {
+    return this.#path === "" ? name : `${this.#path}.${name}`;
+  }
+
+  /** A field of any type. */
+  any(name: string): unknown {
+    this.#read.add(name);
+    return Object.hasOwn(this.#values, name) ? (this.#values[name] ?? undefined) : undefined;
+  }
+
+  string(name: string): string | undefined {
+    const value = this.any(name);
+    if (value === undefined || typeof value === "string") return value;
+    throw wrongType(this.path(name), "a string", value);
+  }
+
+  requiredString(name: string): string {
+    const value = this.string(name);
+    if (value === undefined || value === "") {
+      const path = this.path(name);
+      throw invalidField(
+        path,
+        `you must provide '${path}': expected a string that is not empty`,
+        "missing_required_parameter",
+      );
+    }
+    return value;
+  }
+
+  boolean(name: string): boolean | undefined {
+    const value = this.any(name);
+    if (value === undefined || typeof value === "boolean") return value;
+    throw wrongType(this.path(name), "a boolean", value);
+  }
+
+  /** A number from `least` to `most`. */
+  number(name: string, least: number, most: number): number | undefined {
+    const value = this.any(name);
+    if (value === undefined) return undefined;
+    const path = this.path(name);
+    if (typeof value !== "number") throw wrongType(path, "a number", value);
+    if (value >= least && value <= most) return value;
+    throw invalidField(path, `'${path}': expected a number ${range(least, most)}, got ${value}`);
+  }
+
+  /** An integer from `least` to `most`. */
+  integer(name: string, least: number, most = Number.MAX_SAFE_INTEGER): number | undefined {
+    const value = this.any(name);
+    if (value === undefined) return undefined;
+    const path = this.path(name);
+    if (typeof value !== "number") throw wrongType(path, "an integer", value);
+    if (Number.isInteger(value) && value >= least && value <= most) return value;
+    throw invalidField(path, `'${path}': expected an integer ${range(least, most)}, got ${value}`);
+  }
+
+  /** One of some words. */
+  choice<const W extends string>(name: string, words: readonly W[]): W | undefined {
+    const value = this.any(name);
+    if (value === undefined) return undefined;
+    const known = words.find((word) => word === value);
+    if (known !== undefined) return known;
+    const path = this.path(name);
+    throw invalidField(path, `'${path}': expected one of ${words.join(", ")}, got ${shown(value)}`);
+  }
+
+  array(name: string): readonly unknown[] | undefined {
+    const value = this.any(name);
+    if (value === undefined || Array.isArray(value)) return value;
+    throw wrongType(this.path(name), "an array", value);
+  }
+
+  object(name: string): Fields | undefined {
+    const value = this.any(name);
+    return value === undefined ? undefined : objectFields(value, this.path(name));
+  }
+
+  /** Names of the fields that nothing has read. */
+  unread(): string[] {
+    return Object.keys(this.#values).filter((name) => !this.#read.has(name));
+  }
+}
+
+/** The fields of a value that has to be an object. */
+export function objectFields(value: unknown, path: string): Fields {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    return new Fields(value as Record<string, unknown>, path);
+  }
+  throw wrongType(path, "an object", value);
+}
+
+/** Checks that all elements are integers, such as tokens. */
+export function isIntegers(values: readonly unknown[]): values is readonly number[] {
+  return values.every((value) => Number.isSafeInteger(value));
+}
+
+/**
+ * JSON text of a part of a request. The limit of its nesting is our own: from Node 26 on, `JSON.stringify` writes any
+ * depth, while the code that reads the text may be recursive.
+ *
+ * @throws OpenAiError 400 for more than 100 levels
+ */
+export function requestJson(value: unknown, path: string): string {
+  if (!hasMoreLevels(value, MOST_LEVELS)) return JSON.stringify(value);
+  throw invalidField(path, `'${path}': expected at most ${MOST_LEVELS} levels of nesting, got more`);
+}
+
+function range(least: number, most: number): string {
+  return most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+}
+
+/** Settings of the sampling with the field names of OpenAI and vLLM, as models get them in `sampling_parameters`. */
+export type Sampling = Record<string, unknown>;
+
+/** Largest `max_tokens`: models take it as an INT32. */
+export const MOST_TOKENS = 2 ** 31 - 1;
+/** Largest number of stop strings in a request. OpenAI takes 4. Each one is searched for in every piece of text. */
+const MOST_STOPS = 16;
+
+/**
+ * Reads the sampling fields that chats and completions share: OpenAI's fields and vLLM's additions. A field that the
+ * request does not have is left to the model's own default.
+ */
+export function readSampling(fields: Fields): Sampling {
+  const sampling: Sampling = {
+    temperature: fields.number("temperature", 0, 2),
+    top_p: fields.number("top_p", 0, 1),
+    frequency_penalty: fields.number("frequency_penalty", -2, 2),
+    presence_penalty: fields.number("presence_penalty", -2, 2),
+    seed: fields.integer("seed", Number.MIN_SAFE_INTEGER),
+    stop: readStop(fields),
+    logit_bias: readLogitBias(fields),
+    top_k: fields.integer("top_k", -1, MOST_TOKENS),
+    min_p: fields.number("min_p", 0, 1),
+    repetition_penalty: fields.number("repetition_penalty", 0, 1000),
+    length_penalty: fields.number("length_penalty", -1000, 1000),
+    min_tokens: fields.integer("min_tokens", 0, MOST_TOKENS),
+    ignore_eos: fields.boolean("ignore_eos"),
+    include_stop_str_in_output: fields.boolean("include_stop_str_in_output"),
+    skip_special_tokens: fields.boolean("skip_special_tokens"),
+    spaces_between_special_tokens: fields.boolean("spaces_between_special_tokens"),
+    truncate_prompt_tokens: fields.integer("truncate_prompt_tokens", -1, MOST_TOKENS),
+    stop_token_ids: readTokens(fields, "stop_token_ids"),
+    allowed_token_ids: readTokens(fields, "allowed_token_ids"),
+    bad_words: readStrings(fields, "bad_words"),
+    guided_json: fields.any("guided_json"),
+    guided_regex: fields.string("guided_regex"),
+    guided_choice: readStrings(fields, "guided_choice"),
+    guided_grammar: fields.string("guided_grammar"),
+    response_format: readResponseFormat(fields),
+  };
+  return definedMembers(sampling);
+}
+
+function readStop(fields: Fields): string[] | undefined {
+  const value = fields.any("stop");
+  if (value === undefined) return undefined;
+  const stops = Array.isArray(value) ? value : [value];
+  if (stops.length > MOST_STOPS) {
+    throw invalidField(
+      "stop",
+      `'stop': expected at most ${MOST_STOPS} strings, got ${stops.length}`,
+      "array_above_max_length",
+    );
+  }
+  for (const stop of stops) {
+    if (typeof stop !== "string") throw wrongType("stop", "a string or an array of strings", stop);
+    if (stop === "") throw invalidField("stop", "'stop': expected strings that are not empty");
+  }
+  return stops.length === 0 ? undefined : stops;
+}
+
+function readTokens(fields: Fields, name: string): readonly number[] | undefined {
+  const tokens = fields.array(name);
+  if (tokens === undefined || isIntegers(tokens)) return tokens;
+  throw wrongType(fields.path(name), "an array of tokens", tokens);
+}
+
+function readStrings(fields: Fields, name: string): readonly unknown[] | undefined {
+  const texts = fields.array(name);
+  if (texts === undefined || texts.every((text) => typeof text === "string")) return texts;
+  throw wrongType(fields.path(name), "an array of strings", texts);
+}
+
+function readLogitBias(fields: Fields): unknown {
+  const given = fields.any("logit_bias");
+  if (given === undefined) return undefined;
+  objectFields(given, "logit_bias");
+  const entries = Object.entries(given as object);
+  for (const [token, bias] of entries) {
+    const isToken = /^\d+$/.test(token);
+    if (isToken && typeof bias === "number" && Math.abs(bias) <= 100) continue;
+    throw invalidField("logit_bias", "'logit_bias': expected numbers from -100 to 100 by token");
+  }
+  return entries.length === 0 ? undefined : given;
+}
+
+/** The format, or undefined for plain text. */
+function readResponseFormat(fields: Fields): unknown {
+  const format = fields.object("response_format");
+  if (format === undefined) return undefined;
+  const type = format.choice("type", ["text", "json_object", "json_schema"]);
+  if (type === undefined) {
+    throw invalidField(
+      "response_format.type",
+      "'response_format.type': expected text, json_object or json_schema",
+    );
+  }
+  if (type === "text") return undefined;
+  if (type === "json_object") return { type };
+  const schema = format.object("json_schema");
+  if (schema === undefined || schema.object("schema") === undefined) {
+    const path = "response_format.json_schema.schema";
+    throw invalidField(path, `'${path}': expected a JSON schema, got none`, "missing_required_parameter");
+  }
+  schema.string("name");
+  return fields.any("response_format");
+}
+
+/** Whether the answer is streamed, and how. */
+export interface StreamOptions {
+  readonly stream: boolean;
+  /** Whether the last chunk has the numbers of tokens. */
+  readonly includeUsage: boolean;
+}
+
+/** Reads `stream` and `stream_options`. */
+export function readStreamOptions(fields: Fields): StreamOptions {
+  const stream = fields.boolean("stream") ?? false;
+  const options = fields.object("stream_options");
+  if (options !== undefined && !stream) {
+    throw invalidField("stream_options", "`stream_options` can only be used when `stream` is True");
+  }
+  return { stream, includeUsage: options?.boolean("include_usage") ?? false };
+}
+
+/** Fields of OpenAI's clients that do not concern a model. They are accepted without a warning. */
+const WITHOUT_EFFECT = [
+  "user",
+  "metadata",
+  "store",
+  "service_tier",
+  "safety_identifier",
+  "prompt_cache_key",
+  "prompt_cache_retention",
+] as const;
+
+/** Marks the fields that are accepted without effect as read. */
+export function acceptCommonFields(fields: Fields): void {
+  for (const name of WITHOUT_EFFECT) fields.any(name);
+}
+
+/** Largest number of remembered names, so that a client with ever new names fills neither memory nor log. */
+const MOST_NAMES = 1000;
+/** Longest name in the log. */
+const LONGEST_NAME = 64;
+
+/** Warns of fields without effect, once for each field. */
+export class FieldWarnings {
+  readonly #log: Pick<Log, "warning">;
+  readonly #known = new Set<string>();
+
+  constructor(log: Pick<Log, "warning">) {
+    this.#log = log;
+  }
+
+  /** Warns of a field that this library does not know. */
+  unknown(path: string, field: string): void {
+    this.#once(`${path} ${field}`, () => `OpenAI: ${path} ignores the unknown field '${shortened(field)}'`);
+  }
+
+  /** Warns of a field that a model has no input for. */
+  withoutEffect(model: string, field: string): void {
+    this.#once(
+      `${model} ${field}`,
+      () => `OpenAI: '${field}' has no effect for model '${model}', which has no input for it`,
+    );
+  }
+
+  #once(key: string, text: () => string): void {
+    if (this.#known.has(key) || this.#known.size >= MOST_NAMES) return;
+    this.#known.add(key);
+    this.#log.warning(text());
+  }
+}
+
+/** A name that a client has chosen, without characters that could forge lines of the log. */
+function shortened(name: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed.
+  const plain = name.replace(/[\u0000-\u001f\u007f]/g, "?");
+  return plain.length <= LONGEST_NAME ? plain : `${plain.slice(0, LONGEST_NAME)}...`;
+}

@@ -1,0 +1,263 @@
+import type { InferInit } from "@tritonjs/core/frontend";
+import {
+  type DataType,
+  fromConfigDataType,
+  type ModelConfig,
+  type ModelInput,
+  Tensor,
+} from "@tritonjs/protocol";
+import { invalidField, OpenAiError } from "./openai-error.js";
+import { requestJson, type Sampling } from "./request-fields.js";
+
+/** Inputs and outputs of a model that generates text. */
+export interface TextModel {
+  readonly name: string;
+  readonly inputs: ReadonlyMap<string, InputSlot>;
+  readonly outputs: ReadonlySet<string>;
+  /** Input for a prompt; undefined for a model that takes only messages. */
+  readonly promptInput: string | undefined;
+  /** Output with the text. */
+  readonly textOutput: string;
+}
+
+/** Inputs of BYTES that are not a prompt. */
+const OTHER_TEXTS = new Set(["messages", "tools", "sampling_parameters", "embedding_request", "image"]);
+
+const described = new WeakMap<ModelConfig, TextModel>();
+
+/**
+ * Describes the tensors of a text model. The prompt is `text_input`, or the only input of BYTES that is not optional.
+ * The text is `text_output`, or the only output of BYTES.
+ *
+ * @throws OpenAiError 400 for a model that does not generate text
+ */
+export function textModelOf(config: ModelConfig): TextModel {
+  let model = described.get(config);
+  if (model === undefined) {
+    model = describeTextModel(config);
+    described.set(config, model);
+  }
+  return model;
+}
+
+function describeTextModel({ name, input, output, maxBatchSize }: ModelConfig): TextModel {
+  const slots = input.map((one) => inputSlot(one, maxBatchSize)).filter((slot) => slot !== undefined);
+  const inputs = new Map(slots.map((slot) => [slot.name, slot]));
+  const texts = output.filter(({ dataType }) => dataType === "TYPE_STRING").map((one) => one.name);
+  const promptInput = inputs.has("text_input") ? "text_input" : onlyOne(slots.filter(isRequiredText))?.name;
+  const textOutput = texts.includes("text_output") ? "text_output" : onlyOne(texts);
+  const takesText = promptInput !== undefined || inputs.has("messages");
+  if (!takesText || textOutput === undefined) {
+    const text =
+      `model '${name}' does not generate text: expected an input 'text_input' or 'messages' and an output ` +
+      `'text_output' of BYTES, got inputs ${namesOf(input)} and outputs ${namesOf(output)}`;
+    throw new OpenAiError(400, text, { param: "model", code: "model_not_supported" });
+  }
+  return { name, inputs, outputs: new Set(output.map((one) => one.name)), promptInput, textOutput };
+}
+
+function isRequiredText({ name, datatype, optional }: InputSlot): boolean {
+  return datatype === "BYTES" && !optional && !OTHER_TEXTS.has(name);
+}
+
+function onlyOne<T>(values: readonly T[]): T | undefined {
+  return values.length === 1 ? values[0] : undefined;
+}
+
+function namesOf(tensors: readonly { readonly name: string; readonly dataType: string }[]): string {
+  return `[${tensors.map(({ name, dataType }) => `${name} (${dataType.replace(/^TYPE_/, "")})`).join(", ")}]`;
+}
+
+/** One request to a text model, before it is tensors. */
+export interface TextCall {
+  /** Either a prompt, or messages with their tools. */
+  readonly prompt?: string;
+  readonly messages?: readonly unknown[];
+  readonly tools?: readonly unknown[];
+  readonly stream: boolean;
+  readonly sampling: Sampling;
+  readonly logprobs: boolean;
+}
+
+/**
+ * Inputs of models without `sampling_parameters`, by the names of TensorRT-LLM in Triton. Others have the field's name.
+ */
+const TENSOR_NAMES: Readonly<Record<string, readonly string[]>> = {
+  max_tokens: ["max_tokens", "request_output_len"],
+  stop: ["stop_words", "stop"],
+  seed: ["seed", "random_seed"],
+  min_tokens: ["min_tokens", "min_length"],
+};
+
+/** Fields that only models with `sampling_parameters` can have an input for. */
+const ONLY_IN_JSON = new Set([
+  ...["logprobs", "response_format", "tool_choice", "parallel_tool_calls"],
+  ...["chat_template_kwargs", "add_generation_prompt"],
+]);
+
+/**
+ * Makes the inputs of a request. All sampling fields go as JSON to a model with `sampling_parameters`, and else to
+ * inputs of their own.
+ *
+ * @param withoutEffect called with each field that the model has no input for
+ * @throws OpenAiError 400 for a response format that the model cannot take
+ */
+export function textInputs(
+  model: TextModel,
+  call: TextCall,
+  withoutEffect: (field: string) => void,
+): Pick<InferInit, "inputs" | "requestedOutputs"> {
+  const inputs = new Map<string, Tensor>();
+  const put = (name: string, value: SlotValue): boolean => {
+    const slot = model.inputs.get(name);
+    const tensor = slot && tensorOf(slot, value);
+    if (tensor !== undefined) inputs.set(name, tensor);
+    return tensor !== undefined;
+  };
+  const { prompt, messages, tools, stream, sampling, logprobs } = call;
+  if (prompt !== undefined && !put(model.promptInput!, prompt)) throw notOnePrompt(model);
+  if (messages !== undefined) {
+    put("messages", requestJson(messages, "messages"));
+    // A model may require its prompt all the same.
+    const { promptInput } = model;
+    if (promptInput !== undefined && !model.inputs.get(promptInput)!.optional) put(promptInput, "");
+  }
+  if (tools !== undefined) put("tools", requestJson(tools, "tools"));
+  put("stream", stream);
+  put("exclude_input_in_output", true);
+  put("sampling_param_exclude_input_from_output", true);
+  put("return_finish_reason", true);
+  put("return_num_input_tokens", true);
+  put("return_num_output_tokens", true);
+  if (logprobs && !put("return_logprobs", true)) withoutEffect("logprobs");
+  if (model.inputs.has("sampling_parameters")) {
+    put("sampling_parameters", requestJson(sampling, "sampling_parameters"));
+  } else {
+    putSampling(model, sampling, put, withoutEffect);
+  }
+  return { inputs, requestedOutputs: outputsFor(model, call) };
+}
+
+function putSampling(
+  model: TextModel,
+  sampling: Sampling,
+  put: (name: string, value: SlotValue) => boolean,
+  withoutEffect: (field: string) => void,
+): void {
+  putResponseFormat(model, sampling, put);
+  for (const [field, value] of Object.entries(sampling)) {
+    if (ONLY_IN_JSON.has(field)) continue;
+    const names = TENSOR_NAMES[field] ?? [field];
+    // The server itself looks for stop strings.
+    if (!names.some((name) => put(name, value as SlotValue)) && field !== "stop") withoutEffect(field);
+  }
+}
+
+/** Passes a format on as TensorRT-LLM takes it. */
+function putResponseFormat(
+  model: TextModel,
+  sampling: Sampling,
+  put: (name: string, value: SlotValue) => boolean,
+): void {
+  const format = sampling.response_format as ResponseFormat | undefined;
+  if (format === undefined) return;
+  const { type, json_schema } = format;
+  const isPut =
+    type === "json_schema"
+      ? put("guided_decoding_guide_type", type) &&
+        put("guided_decoding_guide", requestJson(json_schema?.schema, "response_format.json_schema.schema"))
+      : put("guided_decoding_guide_type", "json");
+  if (isPut) return;
+  const text =
+    `model '${model.name}' cannot constrain its output to ${type}: expected a model with the input ` +
+    "'sampling_parameters' or 'guided_decoding_guide_type'";
+  throw new OpenAiError(400, text, { param: "response_format", code: "unsupported_value" });
+}
+
+interface ResponseFormat {
+  readonly type: string;
+  readonly json_schema?: { readonly schema?: unknown };
+}
+
+/** The outputs that the answer needs. A model may have large ones beside them. */
+function outputsFor({ outputs, textOutput }: TextModel, { logprobs, tools, messages }: TextCall): string[] {
+  const wanted = ["finish_reason", "num_input_tokens", "num_output_tokens"];
+  if (logprobs) wanted.push("logprobs");
+  if (tools !== undefined && messages !== undefined) wanted.push("tool_calls");
+  return [textOutput, ...wanted.filter((name) => outputs.has(name) && name !== textOutput)];
+}
+
+function notOnePrompt({ name, promptInput, inputs }: TextModel): OpenAiError {
+  const shape = inputs.get(promptInput!)!.shape.join(", ");
+  return invalidField(
+    "model",
+    `model '${name}': expected an input '${promptInput}' for one prompt, got shape [${shape}]`,
+    "model_not_supported",
+  );
+}
+
+/** An input of a model as requests give it: its shape includes the batch axis. */
+export interface InputSlot {
+  readonly name: string;
+  readonly datatype: DataType;
+  /** -1 for an open dimension. */
+  readonly shape: readonly number[];
+  readonly optional: boolean;
+}
+
+/** A value of one element, or of several in a row. */
+export type SlotValue = string | number | boolean | readonly (string | number)[];
+
+/** Reads an input of a configuration; undefined for a data type that requests cannot have. */
+export function inputSlot(
+  { name, dataType, dims, optional }: ModelInput,
+  maxBatchSize: number,
+): InputSlot | undefined {
+  const datatype = fromConfigDataType(dataType);
+  if (datatype === undefined) return undefined;
+  return { name, datatype, optional, shape: [...(maxBatchSize > 0 ? [1] : []), ...dims] };
+}
+
+/** Makes a tensor of a value; undefined if the input cannot hold it. */
+export function tensorOf({ datatype, shape }: InputSlot, value: SlotValue): Tensor | undefined {
+  const values = Array.isArray(value) ? (value as readonly (string | number)[]) : [value as string | number];
+  const fitted = fitShape(shape, values.length);
+  const elements = fitted && elementsOf(datatype, values);
+  return elements && Tensor.fromElements(datatype, fitted, elements);
+}
+
+/** The shape for `count` elements: the innermost open dimension takes those that the fixed ones leave. */
+function fitShape(shape: readonly number[], count: number): number[] | undefined {
+  const fixed = shape.reduce((product, size) => (size === -1 ? product : product * size), 1);
+  const open = shape.lastIndexOf(-1);
+  if (open < 0 ? count !== fixed : count % fixed !== 0) return undefined;
+  return shape.map((size, axis) => (size !== -1 ? size : axis === open ? count / fixed : 1));
+}
+
+function elementsOf(datatype: DataType, values: readonly (string | number | boolean)[]) {
+  if (datatype === "BYTES") {
+    return values.every((value) => typeof value === "string")
+      ? values.map((value) => Buffer.from(value as string))
+      : undefined;
+  }
+  if (values.some((value) => typeof value === "string")) return undefined;
+  const numbers = values.map(Number);
+  switch (datatype) {
+    case "BOOL":
+      return Uint8Array.from(numbers, (value) => (value === 0 ? 0 : 1));
+    case "INT32":
+      return Int32Array.from(numbers);
+    case "UINT32":
+      return Uint32Array.from(numbers);
+    case "INT64":
+      return BigInt64Array.from(numbers, BigInt);
+    case "UINT64":
+      return BigUint64Array.from(numbers, BigInt);
+    case "FP32":
+      return Float32Array.from(numbers);
+    case "FP64":
+      return Float64Array.from(numbers);
+    default:
+      return undefined;
+  }
+}

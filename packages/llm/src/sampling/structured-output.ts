@@ -1,0 +1,413 @@
+import { TritonError } from "@tritonjs/protocol";
+import { spellingOfBytes, type TokenSpelling, tokenSpelling } from "../token-spelling.js";
+import type { ResponseFormat } from "./sampling-parameters.js";
+import {
+  type GrammarCompiler,
+  type GrammarMatcher,
+  openXgrammar,
+  type WebXgrammar,
+  type XgrammarInstance,
+} from "./web-xgrammar.js";
+
+/** Largest number of cached grammars. One of a few kilobytes takes 0.1 to 1 s to compile for 128,000 tokens. */
+const MAX_GRAMMARS = 32;
+/** Largest number of matchers of a grammar that are kept for later texts. */
+const MAX_IDLE_MATCHERS = 16;
+
+interface CachedGrammar {
+  readonly compiled: CompiledGrammar;
+  readonly idle: GrammarMatcher[];
+}
+
+/**
+ * Limits generated texts to formats, for one vocabulary. Needs the package `@mlc-ai/web-xgrammar`, which is loaded with
+ * the first request that asks for a format. The vocabulary then takes 10 ms for each thousand tokens.
+ *
+ * @example
+ * ```ts
+ * const structured = new StructuredOutput(readConstraintVocabulary(tokenizerJson, 32_000), [2]);
+ * const constraint = await structured.constrain({ type: "json_object" });
+ * ```
+ */
+export class StructuredOutput {
+  #compiler: Promise<VocabularyCompiler> | undefined;
+  /** In the order of use, the latest last. */
+  readonly #grammars = new Map<string, Promise<CachedGrammar>>();
+
+  /** `endTokens` are the ids that end a text. At least one is needed. */
+  constructor(
+    readonly vocabulary: ConstraintVocabulary,
+    readonly endTokens: readonly number[],
+  ) {
+    if (endTokens.length === 0) {
+      throw new TritonError(
+        "INVALID_ARG",
+        "cannot limit answers to a format: expected a token that ends a text, got none",
+      );
+    }
+  }
+
+  /**
+   * Makes the constraint of a text. Undefined for the format of any text.
+   *
+   * @throws TritonError INVALID_ARG for a format that is too long or cannot be compiled; UNAVAILABLE if the package is
+   * not installed
+   */
+  async constrain(format: ResponseFormat): Promise<TokenConstraint | undefined> {
+    const source = grammarSource(format);
+    if (source === undefined) return undefined;
+    const compiler = await this.#open();
+    const key = JSON.stringify(source);
+    const pending =
+      this.#grammars.get(key) ?? compiler.compile(source).then((compiled) => ({ compiled, idle: [] }));
+    this.#grammars.delete(key);
+    this.#grammars.set(key, pending);
+    try {
+      const { compiled, idle } = await pending;
+      this.#evict();
+      const matcher = idle.pop() ?? (await compiler.library.GrammarMatcher.createGrammarMatcher(compiled));
+      const { tokens, size = tokens.length } = this.vocabulary;
+      return new GrammarConstraint(matcher, size, () => {
+        // A reset matcher is as good as a new one, and each new one leaks a few bytes.
+        if (idle.length < MAX_IDLE_MATCHERS) idle.push(matcher);
+        else matcher.dispose();
+      });
+    } catch (error) {
+      if (this.#grammars.get(key) === pending) this.#grammars.delete(key);
+      throw error;
+    }
+  }
+
+  #open(): Promise<VocabularyCompiler> {
+    this.#compiler ??= VocabularyCompiler.open(this.vocabulary, this.endTokens).catch((error: unknown) => {
+      this.#compiler = undefined;
+      throw error;
+    });
+    return this.#compiler;
+  }
+
+  #evict(): void {
+    for (const [key, grammar] of this.#grammars) {
+      if (this.#grammars.size <= MAX_GRAMMARS) return;
+      this.#grammars.delete(key);
+      void grammar.then(
+        ({ compiled, idle }) => {
+          for (const matcher of idle.splice(0)) matcher.dispose();
+          compiled.dispose();
+        },
+        // Reported to the request that asked for it.
+        () => {},
+      );
+    }
+  }
+}
+
+/**
+ * Limits the tokens of one generated text to those that a grammar allows, step by step. The sampler asks for the mask,
+ * excludes every token whose bit is 0, samples, and reports the token.
+ *
+ * @example
+ * ```ts
+ * const mask = await constraint.allowed();
+ * const token = sample(logits, mask);
+ * if (constraint.accept(token)) return "stop";
+ * ```
+ */
+export interface TokenConstraint {
+  /**
+   * Resolves to the tokens that the next step may sample: bit `id & 31` of word `id >> 5` is 1 if the token is allowed.
+   * The mask has at least one bit set until the constraint is finished, and bits for the whole width of the logits.
+   * Called right after {@link accept}, it is computed while the model runs. Two calls without `accept` between them
+   * give the same array, which stays valid until the next `accept`.
+   *
+   * @throws TritonError INTERNAL once the constraint is finished or released
+   */
+  allowed(): Promise<Int32Array>;
+  /**
+   * Takes the token that was sampled. Returns {@link finished}.
+   *
+   * @throws TritonError INTERNAL if the mask did not allow the token
+   */
+  accept(token: number): boolean;
+  /** True once an end token was accepted. */
+  readonly finished: boolean;
+  /** Frees the memory of the grammar's state. A second call does nothing. */
+  release(): void;
+}
+
+/** Tokens of a model, as a constraint needs them. */
+export interface ConstraintVocabulary {
+  /** Spelling of each token in `tokenizer.json`, by id: with "Ġ" or "▁" for a space, as the file has them. */
+  readonly tokens: readonly string[];
+  /** How the spellings stand for bytes. */
+  readonly spelling: TokenSpelling;
+  /** Width of the logits, which some models pad beyond their tokens. @default the number of tokens */
+  readonly size?: number;
+}
+
+interface AddedToken {
+  readonly id: number;
+  readonly content: string;
+  readonly special: boolean;
+}
+
+/**
+ * Reads the vocabulary for constraints from the content of `tokenizer.json`. Special tokens get an empty spelling,
+ * which no format allows. `size` is the width of the model's logits.
+ *
+ * @throws TritonError INVALID_ARG for a tokenizer whose tokens do not join to a text as they are, such as WordPiece
+ */
+export function readConstraintVocabulary(tokenizer: unknown, size?: number): ConstraintVocabulary {
+  const {
+    model,
+    decoder,
+    added_tokens: added = [],
+  } = tokenizer as {
+    model?: { type?: string; vocab?: unknown };
+    decoder?: unknown;
+    added_tokens?: readonly AddedToken[];
+  };
+  if (model?.type !== undefined && model.type !== "BPE" && model.type !== "Unigram") {
+    throw new TritonError(
+      "INVALID_ARG",
+      `cannot limit answers to a format: expected a tokenizer of the type BPE or Unigram, got ${model.type}`,
+    );
+  }
+  const spelling = tokenSpelling(decoder);
+  const tokens: string[] = [];
+  for (const [token, id] of vocabularyEntries(model?.vocab)) tokens[id] = token;
+  const spell = ADDED_TOKEN_SPELLINGS[spelling];
+  for (const { id, content, special } of added) tokens[id] = special ? "" : spell(content);
+  // Ids without a token.
+  for (let id = 0; id < tokens.length; id++) tokens[id] ??= "";
+  return size === undefined || size <= tokens.length
+    ? { tokens, spelling, size: tokens.length }
+    : { tokens, spelling, size };
+}
+
+function vocabularyEntries(vocabulary: unknown): Iterable<readonly [string, number]> {
+  if (Array.isArray(vocabulary)) {
+    return vocabulary.map((entry: readonly [string, number], id) => [entry[0], id] as const);
+  }
+  if (typeof vocabulary === "object" && vocabulary !== null)
+    return Object.entries(vocabulary as Record<string, number>);
+  throw new TritonError(
+    "INVALID_ARG",
+    'cannot read tokenizer.json: expected "model.vocab", an object or an array',
+  );
+}
+
+/** Spellings of tokens that were added, which are plain text in the file. */
+const ADDED_TOKEN_SPELLINGS: Readonly<Record<TokenSpelling, (text: string) => string>> = {
+  byte_level: (text) => spellingOfBytes(new TextEncoder().encode(text)),
+  byte_fallback: (text) => text.replaceAll(" ", "▁"),
+  raw: (text) => text,
+};
+
+/** Constraint over a matcher of the library. */
+class GrammarConstraint implements TokenConstraint {
+  #matcher: GrammarMatcher | undefined;
+  #mask: Promise<Int32Array> | undefined;
+  #finished = false;
+
+  /** `size` is the width of the logits. `giveBack` takes the matcher when the constraint is released. */
+  constructor(
+    matcher: GrammarMatcher,
+    readonly size: number,
+    readonly giveBack: () => void,
+  ) {
+    this.#matcher = matcher;
+  }
+
+  get finished(): boolean {
+    return this.#finished;
+  }
+
+  allowed(): Promise<Int32Array> {
+    this.#mask ??= this.#next();
+    return this.#mask;
+  }
+
+  accept(token: number): boolean {
+    if (!this.#open().acceptToken(token)) {
+      throw new TritonError("INTERNAL", `cannot accept token ${token}: expected one that the format allows`);
+    }
+    this.#mask = undefined;
+    this.#finished = this.#open().isTerminated();
+    return this.#finished;
+  }
+
+  release(): void {
+    if (this.#matcher === undefined) return;
+    this.#matcher.reset();
+    this.#matcher = undefined;
+    this.giveBack();
+  }
+
+  async #next(): Promise<Int32Array> {
+    // The library aborts when it is asked after the end.
+    const mask = await this.#open().getNextTokenBitmask();
+    // It also sets bits of the last word that have no token.
+    const used = this.size & 31;
+    const last = mask.length - 1;
+    if (used !== 0) mask[last] = (mask[last] as number) & ((1 << used) - 1);
+    if (mask.some((word) => word !== 0)) return mask;
+    throw new TritonError(
+      "INVALID_ARG",
+      "cannot continue the answer in its format: expected a token for it in the model's vocabulary, got none",
+    );
+  }
+
+  #open(): GrammarMatcher {
+    if (this.#matcher !== undefined && !this.#finished) return this.#matcher;
+    const state = this.#finished ? "finished" : "released";
+    throw new TritonError("INTERNAL", `cannot use the constraint of an answer: it is ${state}`);
+  }
+}
+
+/** Grammar of a text: a JSON schema, a regular expression, a choice of texts, or a grammar in xgrammar's EBNF. */
+type GrammarSource =
+  | { readonly kind: "schema"; readonly schema: string; readonly strict: boolean }
+  | { readonly kind: "regex"; readonly pattern: string }
+  | { readonly kind: "choice"; readonly texts: readonly string[] }
+  | { readonly kind: "grammar"; readonly grammar: string };
+
+/** Longest schema, pattern or grammar, in characters. Its compilation takes time in proportion. */
+const MAX_CHARACTERS = 65_536;
+
+/**
+ * The grammar of a format; undefined for any text.
+ *
+ * @throws TritonError INVALID_ARG for a grammar of more than 65,536 characters
+ */
+function grammarSource(format: ResponseFormat): GrammarSource | undefined {
+  const source = grammarSourceOf(format);
+  if (source === undefined) return undefined;
+  const { length } = JSON.stringify(source);
+  if (length <= MAX_CHARACTERS) return source;
+  throw new TritonError(
+    "INVALID_ARG",
+    `cannot read response_format: expected a grammar of at most ${MAX_CHARACTERS} characters, got ${length}`,
+    { reason: "INVALID_INPUT" },
+  );
+}
+
+function grammarSourceOf(format: ResponseFormat): GrammarSource | undefined {
+  switch (format.type) {
+    case "text":
+      return undefined;
+    case "json_object":
+      return { kind: "schema", schema: '{"type":"object"}', strict: false };
+    case "json_schema":
+      return { kind: "schema", schema: JSON.stringify(format.schema), strict: format.strict !== false };
+    case "regex":
+      return { kind: "regex", pattern: format.pattern };
+    case "choice":
+      return { kind: "choice", texts: format.texts };
+    case "grammar":
+      return { kind: "grammar", grammar: format.grammar };
+  }
+}
+
+type Grammar = Awaited<ReturnType<WebXgrammar["Grammar"]["fromEBNF"]>>;
+
+/** Grammar that was compiled for a vocabulary. */
+type CompiledGrammar = Awaited<ReturnType<GrammarCompiler["compileGrammar"]>>;
+
+/**
+ * White space that an answer may have in a row between the parts of its JSON. Without a limit, a small model may write
+ * nothing else until its tokens are spent.
+ */
+const MAX_WHITE_SPACE = 20;
+
+/**
+ * Compiles grammars for a vocabulary. A grammar that the library cannot read aborts its instance, so grammars are first
+ * read by an instance of their own, which is replaced after an abort. The instance with the vocabulary stays.
+ */
+class VocabularyCompiler {
+  #reader: XgrammarInstance | undefined;
+  readonly #instance: XgrammarInstance;
+  readonly #compiler: GrammarCompiler;
+
+  private constructor(instance: XgrammarInstance, compiler: GrammarCompiler) {
+    this.#instance = instance;
+    this.#compiler = compiler;
+  }
+
+  static async open(
+    vocabulary: ConstraintVocabulary,
+    endTokens: readonly number[],
+  ): Promise<VocabularyCompiler> {
+    const { tokens, spelling, size = tokens.length } = vocabulary;
+    const instance = openXgrammar();
+    const { TokenizerInfo, GrammarCompiler } = instance.library;
+    const info = await TokenizerInfo.createTokenizerInfo(tokens, spelling, false, size, endTokens);
+    const compiler = await GrammarCompiler.createGrammarCompiler(info, false);
+    info.dispose();
+    return new VocabularyCompiler(instance, compiler);
+  }
+
+  /** The library that compiled grammars belong to. */
+  get library(): WebXgrammar {
+    return this.#instance.library;
+  }
+
+  /** @throws TritonError INVALID_ARG with the library's words for a grammar that it cannot read */
+  async compile(source: GrammarSource): Promise<CompiledGrammar> {
+    await this.#check(source);
+    const grammar = await readGrammar(this.library, source);
+    try {
+      return await this.#compiler.compileGrammar(grammar);
+    } finally {
+      grammar.dispose();
+    }
+  }
+
+  async #check(source: GrammarSource): Promise<void> {
+    this.#reader ??= openXgrammar();
+    const reader = this.#reader;
+    try {
+      (await readGrammar(reader.library, source)).dispose();
+    } catch (error) {
+      if (this.#reader === reader) this.#reader = undefined;
+      const why = reportedReason(reader.takeReport() ?? (error as Error).message);
+      throw new TritonError("INVALID_ARG", `cannot compile the format of the answer: ${why}`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+function readGrammar({ Grammar }: WebXgrammar, source: GrammarSource): Promise<Grammar> {
+  switch (source.kind) {
+    case "schema":
+      return Grammar.fromJSONSchema(source.schema, true, 2, [",", ":"], source.strict, MAX_WHITE_SPACE);
+    case "regex":
+      return Grammar.fromStructuralTag({
+        type: "structural_tag",
+        format: { type: "regex", pattern: source.pattern },
+      });
+    case "choice":
+      return Grammar.fromEBNF(`root ::= ${source.texts.map(quotedInEbnf).join(" | ")}`);
+    case "grammar":
+      return Grammar.fromEBNF(source.grammar);
+  }
+}
+
+/** A text in EBNF. */
+function quotedInEbnf(text: string): string {
+  const escaped = text
+    .replace(/[\\"]/g, "\\$&")
+    .replace(/\n/g, "\\n")
+    .replace(/\r/g, "\\r")
+    .replace(/\t/g, "\\t");
+  return `"${escaped}"`;
+}
+
+/** Message of a report, without the line of the library's source and the condition that failed. */
+function reportedReason(report: string): string {
+  return report
+    .replace(/^\[FATAL\] \S+:\d+: /, "")
+    .replace(/^Check failed: .*? is false: /, "")
+    .trim();
+}

@@ -1,0 +1,293 @@
+import { AsyncResource } from "node:async_hooks";
+import { setImmediate } from "node:timers/promises";
+import type {
+  ExecutableRequest,
+  Execution,
+  Executor,
+  ExecutorContext,
+  TypedBackend,
+} from "@tritonjs/core/backend";
+import { onAbort, TritonError } from "@tritonjs/protocol";
+import type { ChatMessage, ChatTool } from "./chat/chat-template.js";
+import type { ToolCallFamily } from "./chat/tool-call-family.js";
+import { TextAnswer } from "./text-answer.js";
+import {
+  GenerationContext,
+  readPiece,
+  type TextCallback,
+  type YieldedPiece,
+  type YieldedPieces,
+} from "./text-callback.js";
+import { readTextRequest, TEXT_INPUTS, TEXT_OUTPUTS, type TextRequest } from "./text-request.js";
+
+/** A template that makes a prompt of a chat. A {@link ChatTemplate} is one. */
+export interface PromptTemplate {
+  /**
+   * @param chat `variables`: further variables, such as `enable_thinking`; `addGenerationPrompt`: true to end the prompt
+   * with the beginning of the answer
+   */
+  render(chat: {
+    readonly messages: readonly ChatMessage[];
+    readonly tools?: readonly ChatTool[] | undefined;
+    readonly variables?: Readonly<Record<string, unknown>> | undefined;
+    readonly addGenerationPrompt: boolean;
+  }): string;
+  /** Form in which the model writes calls of tools. With it, calls in the text are found. */
+  readonly toolCallFamily?: ToolCallFamily | undefined;
+}
+
+/** Options of {@link textGenerator}. */
+export interface TextGeneratorOptions {
+  /**
+   * Number of requests that an instance generates text for at a time. Others wait in the model's queue.
+   * @default 256, as vLLM: engines batch by themselves, and the limit only bounds memory
+   */
+  readonly concurrency?: number;
+  /**
+   * Makes the prompt of a chat. The callback then always gets a `prompt`, and for a chat also its `messages`. Calls of
+   * tools in the text are found if the template's `toolCallFamily` is known.
+   * @default none: the callback gets `messages` or a `prompt`
+   */
+  readonly chatTemplate?: PromptTemplate;
+}
+
+const DEFAULT_CONCURRENCY = 256;
+
+/**
+ * Makes a model of a function that generates text. The function generates it itself, or calls an engine or a server.
+ * The model has the inputs and outputs of vLLM's Triton backend, with those for chats ({@link TEXT_INPUTS},
+ * {@link TEXT_OUTPUTS}). `generate`, `generate_stream`, gRPC streams and the OpenAI endpoints all call it.
+ *
+ * The model does the following, so the callback need not do it:
+ *
+ * - **Streams.** A request with `stream` gets a response for each piece, as fast as the client reads. Any other request
+ *   gets one response with the whole text.
+ * - **Stop texts.** `sampling.stop` ends the text, also across pieces.
+ * - **Limits.** `sampling.maxTokens` ends the text at that number of tokens. A piece counts as one token unless it
+ *   says `tokens`. A callback that passes the limit on to its engine generates nothing in vain.
+ * - **Cancellation.** When the client leaves or the time is over, `context.signal` is aborted and `return()` of the
+ *   generator runs, so its `finally` blocks do.
+ *
+ * An error before the first piece answers the request with its status. A later error ends the stream with an error
+ * response. The queue of the model comes from `config.batcher` of `bind`: priorities, size limits, time limits.
+ *
+ * @throws TritonError INVALID_ARG for wrong options.
+ * @example
+ * ```ts
+ * const handle = triton.bind({
+ *   modelName: "parrot",
+ *   inferFunc: textGenerator(async function* ({ messages, prompt, sampling }, { signal }) {
+ *     const words = (prompt ?? String(messages?.at(-1)?.content)).split(" ");
+ *     for (const word of words.slice(0, sampling.maxTokens)) {
+ *       if (signal.aborted) return;
+ *       yield `${word} `;
+ *     }
+ *     yield { usage: { promptTokens: words.length } };
+ *   }),
+ * });
+ * for await (const { text_output } of handle.stream({ text_input: ["hello you"], stream: [true] })) {
+ *   process.stdout.write(text_output.text());
+ * }
+ * ```
+ */
+export function textGenerator(
+  callback: TextCallback,
+  options: TextGeneratorOptions = {},
+): TypedBackend<typeof TEXT_INPUTS, typeof TEXT_OUTPUTS> {
+  const { concurrency = DEFAULT_CONCURRENCY, chatTemplate } = options;
+  checkOptions(callback, options);
+  const read = chatTemplate === undefined ? readTextRequest : readWithTemplate(chatTemplate);
+  return {
+    backendName: "javascript",
+    platform: "",
+    describe: () => ({ inputs: TEXT_INPUTS, outputs: TEXT_OUTPUTS, maxBatchSize: 0, decoupled: true }),
+    createExecutor: (context) => new GeneratorExecutor(callback, read, context, concurrency),
+  };
+}
+
+function checkOptions(callback: unknown, options: TextGeneratorOptions): void {
+  if (typeof callback !== "function") {
+    throw invalidOption(`callback: expected a function, got ${typeof callback}`);
+  }
+  const unknown = Object.keys(options).find((name) => name !== "concurrency" && name !== "chatTemplate");
+  if (unknown !== undefined) {
+    throw invalidOption(`unknown option '${unknown}': expected concurrency or chatTemplate`);
+  }
+  const { concurrency = DEFAULT_CONCURRENCY, chatTemplate } = options;
+  if (!(Number.isSafeInteger(concurrency) || concurrency === Number.POSITIVE_INFINITY) || concurrency < 1) {
+    throw invalidOption(`concurrency: expected an integer of at least 1, got ${concurrency}`);
+  }
+  if (chatTemplate !== undefined && typeof chatTemplate?.render !== "function") {
+    throw invalidOption("chatTemplate: expected an object with render(), such as a ChatTemplate");
+  }
+}
+
+function invalidOption(message: string): TritonError {
+  return new TritonError("INVALID_ARG", `textGenerator(): ${message}`, { reason: "INVALID_OPTION" });
+}
+
+function readWithTemplate(template: PromptTemplate) {
+  return (request: ExecutableRequest, modelName: string): TextRequest => {
+    const read = readTextRequest(request, modelName);
+    const { messages, tools, templateVariables: variables, addGenerationPrompt } = read;
+    if (messages === undefined) return read;
+    const prompt = template.render({ messages, tools, variables, addGenerationPrompt });
+    return { ...read, prompt, toolCallFamily: template.toolCallFamily };
+  };
+}
+
+/** Longest time in milliseconds without a turn of the event loop. */
+const MAX_MS = 5;
+
+/** Runs a callback that generates text, for several requests at a time, on this thread. */
+class GeneratorExecutor implements Executor {
+  readonly isolation = "inline";
+  readonly mustFinish = false;
+  readonly details = {};
+  readonly #callback: TextCallback;
+  readonly #read: (request: ExecutableRequest, modelName: string) => TextRequest;
+  readonly #context: ExecutorContext;
+  readonly #asyncContext = new AsyncResource("TritonInstance");
+
+  /**
+   * @param read reads a request
+   * @param capacity number of requests at a time
+   */
+  constructor(
+    callback: TextCallback,
+    read: (request: ExecutableRequest, modelName: string) => TextRequest,
+    context: ExecutorContext,
+    readonly capacity: number,
+  ) {
+    this.#callback = callback;
+    this.#read = read;
+    this.#context = context;
+  }
+
+  async start(): Promise<void> {}
+
+  async stop(): Promise<void> {
+    this.#asyncContext.emitDestroy();
+  }
+
+  async execute(execution: Execution): Promise<undefined> {
+    // Leaves the async context of the request whose end started this execution.
+    await this.#asyncContext.runInAsyncScope(() =>
+      Promise.all(
+        execution.requests.map(async (request, index) => {
+          try {
+            await this.#answer(execution, request, index);
+          } catch (thrown) {
+            execution.sendError(index, TritonError.from(thrown), true);
+          }
+        }),
+      ),
+    );
+    return undefined;
+  }
+
+  async #answer(execution: Execution, request: ExecutableRequest, index: number): Promise<void> {
+    const { modelName } = this.#context.info;
+    const read = this.#read(request, modelName);
+    const answer = new TextAnswer(read, modelName);
+    const context = new GenerationContext(this.#context, execution, request);
+    execution.inputsReady();
+    const { prompt, messages, tools, templateVariables, addGenerationPrompt, sampling } = read;
+    const given = { prompt, messages, tools, templateVariables, addGenerationPrompt, sampling };
+    const within = execution.within ?? ((fn) => fn());
+    const source = await PieceSource.open(
+      () => this.#callback(given, context),
+      (fn) => request.runInContext(() => within(fn)),
+    );
+    const stopListening = onAbort(request.signal, () => source.cancel());
+    try {
+      if (request.signal.aborted) source.cancel();
+      await this.#send(execution, index, source, answer);
+    } catch (thrown) {
+      source.cancel();
+      throw thrown;
+    } finally {
+      stopListening();
+    }
+  }
+
+  /** Sends responses for as long as the callback yields pieces and the request wants them. */
+  async #send(execution: Execution, index: number, source: PieceSource, answer: TextAnswer): Promise<void> {
+    const { clock } = execution;
+    let turn = clock.now();
+    let complete = false;
+    while (!complete && execution.isOpen(index)) {
+      const { done, value } = await source.next();
+      if (done) break;
+      complete = answer.take(readPiece(value, this.#context.info.modelName));
+      const outputs = complete ? undefined : answer.next();
+      if (outputs !== undefined) execution.send(index, outputs);
+      await execution.writable(index);
+      if (clock.now() - turn <= MAX_MS) continue;
+      // A generator that never waits would otherwise starve timers and sockets.
+      await setImmediate();
+      turn = clock.now();
+    }
+    execution.outputsReady();
+    if (execution.isOpen(index)) {
+      const outputs = answer.last();
+      if (outputs === undefined) execution.finish(index);
+      else execution.send(index, outputs, true);
+    }
+    await source.end();
+  }
+}
+
+/** Calls a function in the context of a request. */
+type Scope = <T>(fn: () => T) => T;
+
+/** The pieces of one call of a callback, read one by one in the context of its request. */
+class PieceSource {
+  readonly #iterator: AsyncIterator<unknown> | Iterator<unknown>;
+  readonly #within: Scope;
+  #ended: Promise<unknown> | undefined;
+
+  private constructor(iterator: AsyncIterator<unknown> | Iterator<unknown>, within: Scope) {
+    this.#iterator = iterator;
+    this.#within = within;
+  }
+
+  /** Calls the callback. Its result may be pieces or a single piece, now or later. */
+  static async open(
+    call: () => YieldedPieces | YieldedPiece | Promise<YieldedPieces | YieldedPiece>,
+    within: Scope,
+  ): Promise<PieceSource> {
+    return new PieceSource(iteratorOf(await within(async () => call())), within);
+  }
+
+  async next(): Promise<IteratorResult<unknown>> {
+    try {
+      return await this.#within(() => this.#iterator.next());
+    } catch (thrown) {
+      this.#ended ??= Promise.resolve();
+      throw thrown;
+    }
+  }
+
+  /** Asks the callback to clean up: `return()` of a generator. Resolves when it has, at once if it has ended. */
+  end(): Promise<unknown> {
+    this.#ended ??= this.#within(async () => this.#iterator.return?.());
+    return this.#ended;
+  }
+
+  /**
+   * Like {@link end}, for a request that is over: an error in the clean-up is dropped, because no client waits for it.
+   */
+  cancel(): void {
+    this.end().catch(() => {});
+  }
+}
+
+function iteratorOf(value: unknown): AsyncIterator<unknown> | Iterator<unknown> {
+  if (typeof value === "object" && value !== null) {
+    const iterable = value as Partial<AsyncIterable<unknown> & Iterable<unknown>>;
+    const iterator = iterable[Symbol.asyncIterator]?.() ?? iterable[Symbol.iterator]?.();
+    if (iterator !== undefined) return iterator;
+  }
+  return [value][Symbol.iterator]();
+}

@@ -1,0 +1,253 @@
+import type { TensorSpec } from "@tritonjs/core";
+import { type Parameters, type Tensor, TritonError } from "@tritonjs/protocol";
+import type { ChatMessage, ChatTool } from "./chat/chat-template.js";
+import type { ToolCallFamily } from "./chat/tool-call-family.js";
+import {
+  invalidParameter,
+  openFields,
+  type ParameterFields,
+  type SamplingParameters,
+  samplingParametersOf,
+} from "./sampling/sampling-parameters.js";
+
+/*
+ * The tensors of a text model: those of vLLM's Triton backend, and after them those of this library. So a client of
+ * vLLM in Triton, `generate`, gRPC streams and the OpenAI endpoints all call the same model.
+ */
+
+/**
+ * Inputs of a text model. A request has `text_input`, or `messages` of a chat.
+ *
+ * - `sampling_parameters`: a JSON object with the field names of OpenAI and vLLM, such as `max_tokens` and `top_k`.
+ *   Without it, the request's parameters of these names are used.
+ * - `stream`: true for one response for each piece of text; false for a single response.
+ * - `exclude_input_in_output`: without it, a streamed text excludes the prompt, and a single response begins with it.
+ * - `messages`, `tools`: JSON arrays, as in `chat/completions` of OpenAI's API.
+ */
+export const TEXT_INPUTS = [
+  { name: "text_input", dtype: "BYTES", shape: [1], optional: true },
+  { name: "stream", dtype: "BOOL", shape: [1], optional: true },
+  { name: "sampling_parameters", dtype: "BYTES", shape: [1], optional: true },
+  { name: "exclude_input_in_output", dtype: "BOOL", shape: [1], optional: true },
+  { name: "return_finish_reason", dtype: "BOOL", shape: [1], optional: true },
+  { name: "return_logprobs", dtype: "BOOL", shape: [1], optional: true },
+  { name: "return_num_input_tokens", dtype: "BOOL", shape: [1], optional: true },
+  { name: "return_num_output_tokens", dtype: "BOOL", shape: [1], optional: true },
+  { name: "messages", dtype: "BYTES", shape: [1], optional: true },
+  { name: "tools", dtype: "BYTES", shape: [1], optional: true },
+] as const satisfies readonly TensorSpec[];
+
+/**
+ * Outputs of a text model. All but `text_output` are sent when the request asks for them.
+ *
+ * - `finish_reason`: `stop`, `length` or `tool_calls` in the last response, `null` before.
+ * - `logprobs`: a JSON array with an object for each token: from its number to `{ logprob, rank, decoded_token }`, for
+ *   the token that was chosen (always the first key) and for the most likely ones. `null` without logprobs.
+ * - `num_output_tokens`: the tokens of this response, not their sum.
+ * - `tool_calls`: a JSON array of deltas `{ index, id?, type?, function: { name?, arguments? } }`, as chunks of OpenAI
+ *   have them, from models that write calls of tools themselves. Empty for a response without any.
+ */
+export const TEXT_OUTPUTS = [
+  { name: "text_output", dtype: "BYTES", shape: [1] },
+  { name: "finish_reason", dtype: "BYTES", shape: [1] },
+  { name: "logprobs", dtype: "BYTES", shape: [1] },
+  { name: "num_input_tokens", dtype: "UINT32", shape: [1] },
+  { name: "num_output_tokens", dtype: "UINT32", shape: [1] },
+  { name: "tool_calls", dtype: "BYTES", shape: [1] },
+] as const satisfies readonly TensorSpec[];
+
+/** A request as its tensors, on the server's thread or in a worker. */
+interface TextRequestSource {
+  readonly inputs: ReadonlyMap<string, Tensor>;
+  readonly parameters: Parameters;
+  readonly requestedOutputs: readonly string[];
+}
+
+/** Text of the vLLM backend. */
+const PREFIX_IN_STREAM =
+  "Error generating stream: When streaming, `exclude_input_in_output` = False is not allowed.";
+
+/**
+ * Reads a request to a text model.
+ *
+ * @throws TritonError INVALID_ARG that names the input, the expected and the given value.
+ */
+export function readTextRequest(request: TextRequestSource, modelName: string): TextRequest {
+  const inputs = new TextInputs(request);
+  const prompt = inputs.text("text_input");
+  const chat = inputs.text("messages");
+  if ((prompt === undefined) === (chat === undefined)) {
+    const got = prompt === undefined ? "none of them" : "both";
+    throw invalidRequest(
+      `model '${modelName}': expected one of the inputs 'text_input' and 'messages', got ${got}`,
+    );
+  }
+  const tools = inputs.text("tools");
+  const stream = inputs.flag("stream") ?? false;
+  const excludePrompt = inputs.flag("exclude_input_in_output");
+  if (stream && excludePrompt === false) throw invalidRequest(PREFIX_IN_STREAM);
+  const { parameters } = request;
+  const fields = openFields({ json: inputs.text("sampling_parameters"), parameters });
+  return {
+    prompt,
+    messages: chat === undefined ? undefined : parseMessages(chat),
+    tools: tools === undefined ? undefined : parseTools(tools),
+    sampling: samplingParametersOf(fields),
+    ...readTemplateSettings(fields),
+    stream,
+    prefix: stream || excludePrompt === true ? "" : (prompt ?? ""),
+    wanted: wantedOutputs(inputs, request.requestedOutputs),
+  };
+}
+
+function wantedOutputs(inputs: TextInputs, requested: readonly string[]): WantedOutputs {
+  const wants = (output: string) => inputs.flag(`return_${output}`) === true || requested.includes(output);
+  return {
+    finishReason: wants("finish_reason"),
+    logprobs: wants("logprobs"),
+    inputTokens: wants("num_input_tokens"),
+    outputTokens: wants("num_output_tokens"),
+    toolCalls: requested.includes("tool_calls"),
+  };
+}
+
+/** The single elements of a request's inputs. */
+class TextInputs {
+  readonly #inputs: TextRequestSource["inputs"];
+
+  constructor({ inputs }: TextRequestSource) {
+    this.#inputs = inputs;
+  }
+
+  text(name: string): string | undefined {
+    const element = this.#inputs.get(name)?.elements[0];
+    if (element === undefined) return undefined;
+    try {
+      return new TextDecoder("utf-8", { fatal: true }).decode(element as Uint8Array);
+    } catch (cause) {
+      throw invalidRequest(`input '${name}': expected text in UTF-8, got other bytes`, cause);
+    }
+  }
+
+  flag(name: string): boolean | undefined {
+    const element = this.#inputs.get(name)?.elements[0];
+    return element === undefined ? undefined : Boolean(element);
+  }
+}
+
+function invalidRequest(message: string, cause?: unknown): TritonError {
+  return new TritonError("INVALID_ARG", message, { reason: "INVALID_INPUT", cause });
+}
+
+/** First argument of the callback of {@link textGenerator}: a prompt, or the messages of a chat. */
+export interface GeneratorRequest extends TemplateSettings {
+  /** The prompt. Undefined for a chat, unless the option `chatTemplate` makes a prompt of it. */
+  readonly prompt: string | undefined;
+  /** The messages of a chat. Undefined for a plain prompt. */
+  readonly messages: readonly ChatMessage[] | undefined;
+  /** Tools that the model may call. Undefined without any. */
+  readonly tools: readonly ChatTool[] | undefined;
+  /** How the client wants the text to be chosen. Undefined members are for the engine to decide. */
+  readonly sampling: SamplingParameters;
+}
+
+/** Outputs that a request asks for besides `text_output`. */
+interface WantedOutputs {
+  readonly finishReason: boolean;
+  readonly logprobs: boolean;
+  readonly inputTokens: boolean;
+  readonly outputTokens: boolean;
+  /** True if `tool_calls` is sent even without calls. */
+  readonly toolCalls: boolean;
+}
+
+/** A request to a text model, with the parts that a callback need not know. */
+export interface TextRequest extends GeneratorRequest {
+  /** True for one response for each piece of text. */
+  readonly stream: boolean;
+  /** Text that the single response begins with. */
+  readonly prefix: string;
+  readonly wanted: WantedOutputs;
+  /** Form in which the text has calls of tools; undefined if they stay in it. */
+  readonly toolCallFamily?: ToolCallFamily | undefined;
+}
+
+/**
+ * Reads the JSON of the input `messages`.
+ *
+ * @throws TritonError INVALID_ARG for anything but an array of messages.
+ */
+function parseMessages(json: string): readonly ChatMessage[] {
+  const messages = readArray("messages", json);
+  if (messages.length === 0) throw invalidInput("messages", "at least one message", "none");
+  messages.forEach((message, i) => {
+    const { role, content } = Object(message) as Partial<ChatMessage>;
+    if (typeof role !== "string" || role === "") {
+      throw invalidInput(`messages[${i}]`, "an object with a role", describe(message));
+    }
+    const hasContent = content === undefined || content === null || typeof content === "string";
+    if (!hasContent && !Array.isArray(content)) {
+      throw invalidInput(`messages[${i}].content`, "a string, an array of parts or null", describe(content));
+    }
+  });
+  return messages as readonly ChatMessage[];
+}
+
+/**
+ * Reads the JSON of the input `tools`. Undefined for an empty array.
+ *
+ * @throws TritonError INVALID_ARG for anything but an array of tools.
+ */
+function parseTools(json: string): readonly ChatTool[] | undefined {
+  const tools = readArray("tools", json);
+  tools.forEach((tool, i) => {
+    const name = (Object(tool) as Partial<ChatTool>).function?.name;
+    if (typeof name !== "string" || name === "") {
+      throw invalidInput(`tools[${i}]`, "{ type: 'function', function: { name, ... } }", describe(tool));
+    }
+  });
+  return tools.length === 0 ? undefined : (tools as readonly ChatTool[]);
+}
+
+function readArray(input: string, json: string): readonly unknown[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch (cause) {
+    throw invalidInput(input, "a JSON array", `text that is not JSON (${(cause as Error).message})`, cause);
+  }
+  if (!Array.isArray(value)) throw invalidInput(input, "a JSON array", describe(value));
+  return value;
+}
+
+function invalidInput(what: string, expected: string, got: string, cause?: unknown): TritonError {
+  return new TritonError("INVALID_ARG", `input '${what}': expected ${expected}, got ${got}`, {
+    reason: "INVALID_INPUT",
+    cause,
+  });
+}
+
+function describe(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 60)}...` : text;
+}
+
+/** How a request wants its messages to be rendered. */
+export interface TemplateSettings {
+  /** Further variables of the chat template, such as `enable_thinking`: `chat_template_kwargs` of vLLM. */
+  readonly templateVariables: Readonly<Record<string, unknown>> | undefined;
+  /** True to end the prompt with the beginning of the answer: `add_generation_prompt`. */
+  readonly addGenerationPrompt: boolean;
+}
+
+/** @throws TritonError INVALID_ARG for variables that are not an object */
+function readTemplateSettings(fields: ParameterFields): TemplateSettings {
+  const name = "chat_template_kwargs";
+  const variables = fields.raw(name)?.value;
+  if (variables !== undefined && (typeof variables !== "object" || Array.isArray(variables)))
+    throw invalidParameter(name, "an object", variables);
+  return {
+    templateVariables: variables as TemplateSettings["templateVariables"],
+    addGenerationPrompt: fields.boolean("add_generation_prompt") ?? true,
+  };
+}

@@ -1,0 +1,152 @@
+import { Tokenizer } from "@huggingface/tokenizers";
+import { TritonError } from "@tritonjs/protocol";
+import { bytesOfSpelling, type TokenSpelling, tokenSpelling } from "./token-spelling.js";
+
+/** Contents of a model's tokenizer files. */
+export interface TokenizerFiles {
+  /** `tokenizer.json`. */
+  readonly tokenizer: object;
+  /** `tokenizer_config.json`; an empty object if the model has none. */
+  readonly config: object;
+}
+
+/** Tokenizer of a model: between text and token numbers. */
+export class TextTokenizer {
+  /** Spelling of each token as in `tokenizer.json`, by number. */
+  readonly tokens: readonly string[];
+  readonly spelling: TokenSpelling;
+  /** Bytes of the longest token, so that a text has at least this fraction of its bytes as tokens. */
+  readonly longestTokenBytes: number;
+  readonly #tokenizer: Tokenizer;
+  readonly #special: ReadonlySet<number>;
+  /** Text of tokens that were added to the vocabulary, by number. They are not spelled like the others. */
+  readonly #added: ReadonlyMap<number, string>;
+  readonly #bytes = new Map<number, Uint8Array>();
+
+  /** @throws TritonError INVALID_ARG for a tokenizer that is not supported */
+  constructor(files: TokenizerFiles) {
+    const { tokenizer, added, tokens, decoder } = open(files);
+    this.#tokenizer = tokenizer;
+    this.#added = new Map(added.map(({ id, content }) => [id, content]));
+    this.#special = new Set(added.filter(({ special }) => special).map(({ id }) => id));
+    this.tokens = Array.from(tokens, (token) => token ?? "");
+    this.spelling = tokenSpelling(decoder);
+    const longest = tokens.reduce((most, { length }) => Math.max(most, length), 1);
+    this.longestTokenBytes = longest * (this.spelling === "byte_level" ? 1 : 4);
+  }
+
+  /**
+   * @param addSpecialTokens true to add the tokens that begin every text, as the tokenizer's files say
+   * @throws TritonError INTERNAL for a text with a part for which the files have no token
+   */
+  encode(text: string, addSpecialTokens: boolean): number[] {
+    const { ids } = this.#tokenizer.encode(text, { add_special_tokens: addSpecialTokens });
+    if (ids.every(isTokenNumber)) return ids;
+    const wrong = ids.find((id: unknown) => !isTokenNumber(id));
+    throw new TritonError(
+      "INTERNAL",
+      `cannot encode the text: expected token numbers of tokenizer.json, got ${wrong}`,
+    );
+  }
+
+  /** Decodes tokens with the tokenizer's own decoder. Special tokens are left out. */
+  decode(ids: readonly number[]): string {
+    const known = ids.filter((id) => !this.isSpecial(id) && this.tokens[id] !== undefined);
+    if (known.length === 0) return "";
+    return this.#tokenizer.decode(known, {
+      skip_special_tokens: false,
+      clean_up_tokenization_spaces: false,
+    });
+  }
+
+  /** Number of the token with a text; undefined if there is none. */
+  idOf(token: string): number | undefined {
+    return this.#tokenizer.token_to_id(token);
+  }
+
+  /** True for tokens that are not text, such as the end token. */
+  isSpecial(id: number): boolean {
+    return this.#special.has(id);
+  }
+
+  /** Text of a token that was added to the vocabulary; undefined for any other. */
+  addedText(id: number): string | undefined {
+    return this.#added.get(id);
+  }
+
+  /** Bytes of a token of a byte-level vocabulary. Empty for numbers that have no token. */
+  bytesOf(id: number): Uint8Array {
+    const known = this.#bytes.get(id);
+    if (known !== undefined) return known;
+    const spelling = this.tokens[id] ?? "";
+    const bytes = bytesOfSpelling(spelling) ?? new TextEncoder().encode(spelling);
+    this.#bytes.set(id, bytes);
+    return bytes;
+  }
+
+  /** One token as text by itself. Bytes that are not a character show as U+FFFD. */
+  textOf(id: number): string {
+    const added = this.addedText(id);
+    if (added !== undefined) return added;
+    return this.spelling === "byte_level" ? new TextDecoder().decode(this.bytesOf(id)) : this.decode([id]);
+  }
+}
+
+/** A token that was added to the vocabulary. */
+interface AddedToken {
+  readonly id: number;
+  readonly content: string;
+  readonly special?: boolean;
+}
+
+/** What `tokenizer.json` says. */
+interface OpenedTokenizer {
+  readonly tokenizer: Tokenizer;
+  readonly added: readonly AddedToken[];
+  /** Spelling of each token, by number; there may be gaps. */
+  readonly tokens: readonly string[];
+  readonly decoder: unknown;
+}
+
+/** Numbers of tokens are below this, four times the largest vocabularies: a list of all tokens takes memory for gaps. */
+const MAX_TOKENS = 2 ** 22;
+
+function open({ tokenizer: json, config }: TokenizerFiles): OpenedTokenizer {
+  try {
+    const { model, added_tokens, decoder } = json as {
+      model?: { vocab?: object };
+      added_tokens?: readonly AddedToken[];
+      decoder?: unknown;
+    };
+    // Before the tokenizer makes a list of them. A list of tokens has their numbers as indices.
+    const { vocab = {} } = model ?? {};
+    if (!Array.isArray(vocab)) Object.values(vocab).forEach(assertTokenNumber);
+    for (const { id } of added_tokens ?? []) assertTokenNumber(id);
+    const tokenizer = new Tokenizer(json, config);
+    const tokens: string[] = [];
+    for (const [token, id] of tokenizer.get_vocab(true)) {
+      assertTokenNumber(id);
+      if (typeof token !== "string") throw new TypeError(`token ${id} of type ${typeof token}`);
+      tokens[id] = token;
+    }
+    const added = (added_tokens ?? []).map(({ id, content, special }) => ({ id, content, special }));
+    // Some faults of a file show only when it is used.
+    tokenizer.encode("a", { add_special_tokens: true });
+    return { tokenizer, added, tokens, decoder };
+  } catch (error) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `cannot read tokenizer.json: expected a tokenizer of Hugging Face, got ${(error as Error).message}`,
+      { reason: "INVALID_MODEL", cause: error },
+    );
+  }
+}
+
+function assertTokenNumber(id: unknown): void {
+  if (!isTokenNumber(id))
+    throw new RangeError(`the token number ${id}, not an integer from 0 to ${MAX_TOKENS - 1}`);
+}
+
+function isTokenNumber(id: unknown): boolean {
+  return Number.isInteger(id) && (id as number) >= 0 && (id as number) < MAX_TOKENS;
+}

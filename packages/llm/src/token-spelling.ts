@@ -1,0 +1,46 @@
+/**
+ * How the spelling of a vocabulary's tokens stands for bytes: "byte_level" as in GPT-2 and Llama 3, "byte_fallback" as
+ * in SentencePiece ("▁" for a space, and perhaps `<0x0A>` for a byte), "raw" for plain text.
+ */
+export type TokenSpelling = "byte_level" | "byte_fallback" | "raw";
+
+/**
+ * Finds out how tokens are spelled from the decoder of `tokenizer.json`, which undoes the spelling. It may be a sequence
+ * of decoders.
+ */
+export function tokenSpelling(decoder: unknown): TokenSpelling {
+  const text = JSON.stringify(decoder ?? null);
+  if (text.includes('"ByteLevel"')) return "byte_level";
+  return /"ByteFallback"|"Metaspace"|▁/.test(text) ? "byte_fallback" : "raw";
+}
+
+/**
+ * The letters of byte-level vocabularies: GPT-2 spells each byte as a printable character. Bytes that are printable
+ * are themselves; the others follow from U+0100.
+ */
+const letters: readonly string[] = makeLetters();
+const bytesOfLetters: ReadonlyMap<string, number> = new Map(letters.map((letter, byte) => [letter, byte]));
+
+/** The spelling of bytes in a byte-level vocabulary. */
+export function spellingOfBytes(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => letters[byte]).join("");
+}
+
+/** The bytes that a token of a byte-level vocabulary stands for; undefined if the token has other characters. */
+export function bytesOfSpelling(spelling: string): Uint8Array | undefined {
+  const bytes: number[] = [];
+  for (const letter of spelling) {
+    const byte = bytesOfLetters.get(letter);
+    if (byte === undefined) return undefined;
+    bytes.push(byte);
+  }
+  return Uint8Array.from(bytes);
+}
+
+function makeLetters(): string[] {
+  let next = 256;
+  return Array.from({ length: 256 }, (_, byte) => {
+    const printable = (byte >= 33 && byte <= 126) || (byte >= 161 && byte !== 173);
+    return String.fromCodePoint(printable ? byte : next++);
+  });
+}

@@ -1,0 +1,63 @@
+import { Tensor } from "@tritonjs/core";
+import { describe, expect, it } from "vitest";
+import {
+  alignRight,
+  bytesPerToken,
+  detached,
+  type KvBlock,
+  type KvLayout,
+} from "../../src/decoder/forward-pass.js";
+
+const layout: KvLayout = {
+  layers: [
+    { input: "a", output: "b", heads: 2, size: 1 },
+    { input: "c", output: "d", heads: 1, size: 2 },
+  ],
+  datatype: "FP32",
+};
+
+/** A block whose elements tell their tensor, row, head, column and position. */
+function block(rows: number, width: number): KvBlock {
+  const tensors = layout.layers.map(({ heads, size }, t) => {
+    const elements = Float32Array.from({ length: rows * heads * width * size }, (_, i) => (t + 1) * 1000 + i);
+    return Tensor.fromElements("FP32", [rows, heads, width, size], elements);
+  });
+  return { tensors, rows, width };
+}
+
+describe("keys and values", () => {
+  it("are used as they are while the texts stay the same", () => {
+    const all = block(2, 3);
+    const slices = [
+      { block: all, row: 0, start: 1, length: 2 },
+      { block: all, row: 1, start: 0, length: 3 },
+    ];
+    expect(alignRight(slices, layout)).toBe(all);
+    expect(alignRight([slices[1]], layout)).not.toBe(all);
+    expect(alignRight([slices[1], slices[0]], layout)).not.toBe(all);
+    expect(alignRight([slices[0], { ...slices[1]!, length: 2 }], layout)).not.toBe(all);
+  });
+
+  it("of texts that join lie at the right end of their rows", () => {
+    const [one, other] = [block(1, 2), block(2, 3)];
+    const joined = alignRight(
+      [{ block: one, row: 0, start: 0, length: 2 }, { block: other, row: 1, start: 1, length: 1 }, undefined],
+      layout,
+    );
+    expect(joined.tensors.map(({ shape }) => shape)).toEqual([
+      [3, 2, 2, 1],
+      [3, 1, 2, 2],
+    ]);
+    expect([...joined.tensors[0]!.elements]).toEqual([1000, 1001, 1002, 1003, 0, 1007, 0, 1010, 0, 0, 0, 0]);
+    expect([...joined.tensors[1]!.elements]).toEqual([2000, 2001, 2002, 2003, 0, 0, 2008, 2009, 0, 0, 0, 0]);
+  });
+
+  it("are copied out of a block that has more than them", () => {
+    const alone = { block: block(1, 5), row: 0, start: 1, length: 4 };
+    expect(detached(alone, layout)).toBe(alone);
+    const part = detached({ ...alone, length: 2 }, layout);
+    expect([...part.block.tensors[0]!.elements]).toEqual([1001, 1002, 1006, 1007]);
+    expect(bytesPerToken(layout)).toBe(16);
+    expect(bytesPerToken({ ...layout, datatype: "FP16" })).toBe(8);
+  });
+});

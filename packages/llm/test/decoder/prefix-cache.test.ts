@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import type { KvLayout, KvSlice } from "../../src/decoder/forward-pass.js";
+import { PrefixCache } from "../../src/decoder/forward-pass.js";
+
+const layout: KvLayout = { layers: [], datatype: "FP32" };
+const tokens = (first: number, length: number) => Array.from({ length }, (_, i) => first * 1000 + i);
+const past = (length: number): KvSlice => ({
+  block: { tensors: [], rows: 1, width: length },
+  row: 0,
+  start: 0,
+  length,
+});
+
+function cacheOf(maxTokens: number, ...prompts: readonly (readonly number[])[]): PrefixCache {
+  const cache = new PrefixCache(layout, maxTokens);
+  for (const prompt of prompts) cache.add(prompt, past(prompt.length));
+  return cache;
+}
+
+describe("the cache of prefixes", () => {
+  it("finds the longest common beginning, without the last token of the prompt", () => {
+    const cache = cacheOf(100, tokens(1, 20));
+    expect(cache.find([...tokens(1, 12), 5, 6])?.length).toBe(12);
+    expect(cache.find(tokens(1, 20))?.length).toBe(19);
+    expect(cache.find(tokens(2, 20))).toBeUndefined();
+    expect(cache.find([...tokens(1, 4), 5, 6])).toBeUndefined();
+    expect(cache.hits).toBe(2);
+  });
+
+  it("keeps the longer of two prompts that begin alike", () => {
+    const cache = cacheOf(100, tokens(1, 10), tokens(1, 20), tokens(1, 15));
+    expect(cache.tokens).toBe(20);
+    expect(cache.find(tokens(1, 30))?.length).toBe(20);
+  });
+
+  it("drops the least recently used one first, when space is needed", () => {
+    const cache = cacheOf(30, tokens(1, 10), tokens(2, 10), tokens(3, 10));
+    cache.find(tokens(1, 12));
+    cache.add(tokens(4, 10), past(10));
+    expect(cache.find(tokens(2, 12))).toBeUndefined();
+    expect(cache.find(tokens(1, 12))?.length).toBe(10);
+    cache.shrinkTo(15);
+    expect(cache.tokens).toBe(10);
+    expect(cache.find(tokens(1, 12))?.length).toBe(10);
+    cache.add(tokens(5, 31), past(31));
+    expect(cache.tokens).toBe(10);
+  });
+});

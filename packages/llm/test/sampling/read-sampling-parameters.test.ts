@@ -1,0 +1,98 @@
+import { readSamplingParameters } from "@tritonjs/llm";
+import { describe, expect, it } from "vitest";
+
+const read = (fields: unknown) => readSamplingParameters({ json: JSON.stringify(fields) });
+
+describe("sampling parameters", () => {
+  it("have the names of OpenAI and vLLM", () => {
+    expect(
+      read({
+        max_tokens: 16,
+        temperature: 0.5,
+        top_k: -1,
+        stop: ".",
+        logit_bias: { 5: -100 },
+        logprobs: true,
+        top_logprobs: 3,
+        seed: null,
+        model: "any other field",
+      }),
+    ).toEqual({ maxTokens: 16, temperature: 0.5, topK: 0, stop: ["."], logitBias: { 5: -100 }, logprobs: 3 });
+    expect(read({ max_completion_tokens: 4, logprobs: 2 })).toEqual({ maxTokens: 4, logprobs: 2 });
+  });
+
+  it("come from the request's parameters without the tensor, also as text", () => {
+    expect(
+      readSamplingParameters({
+        parameters: { max_tokens: 3n, temperature: "0.25", stop: '["a", "b"]', ignore_eos: true, stream: 1 },
+      }),
+    ).toEqual({ maxTokens: 3, temperature: 0.25, stop: ["a", "b"], ignoreEos: true });
+    expect(readSamplingParameters({ parameters: { stop: "the end" } })).toEqual({ stop: ["the end"] });
+    expect(readSamplingParameters({ json: "{}", parameters: { max_tokens: 0 } })).toEqual({});
+  });
+
+  it("contain structured output in the forms of both", () => {
+    const schema = { type: "object" };
+    const expected = { responseFormat: { type: "json_schema", schema } };
+    expect(read({ response_format: { type: "json_schema", json_schema: { name: "a", schema } } })).toEqual(
+      expected,
+    );
+    expect(read({ guided_json: JSON.stringify(schema) })).toEqual(expected);
+    expect(read({ structured_outputs: { json: schema } })).toEqual(expected);
+    expect(read({ structured_outputs: { choice: ["yes", "no"] } })).toEqual({
+      responseFormat: { type: "choice", texts: ["yes", "no"] },
+    });
+    expect(read({ guided_regex: "a+" })).toEqual({ responseFormat: { type: "regex", pattern: "a+" } });
+    expect(read({ response_format: { type: "json_object" } })).toEqual({
+      responseFormat: { type: "json_object" },
+    });
+  });
+
+  it.each([
+    [{ temperature: "hot" }, "'temperature': expected a number from 0 to 100, got \"hot\""],
+    [{ temperature: -1 }, "'temperature': expected a number from 0 to 100, got -1"],
+    [{ max_tokens: 0 }, "'max_tokens': expected an integer of at least 1, got 0"],
+    [{ max_tokens: 1.5 }, "'max_tokens': expected an integer of at least 1, got 1.5"],
+    [
+      { n: 1000 },
+      "'n': expected 1, because a request gets one text: send one request for each text, got 1000",
+    ],
+    [
+      { guided_json: `${'{"not":'.repeat(10_000)}{}${"}".repeat(10_000)}` },
+      "'guided_json': expected a JSON schema of at most 100 levels, got more",
+    ],
+    [{ stop: Array.from({ length: 100 }, () => "x") }, "got 100 strings"],
+    [{ stop: [""] }, "'stop': expected a string or at most 16 strings of 1 to 1024 characters"],
+    [{ top_p: 0 }, "'top_p': expected a number above 0 and at most 1, got 0"],
+    [{ top_k: 2.5 }, "'top_k': expected an integer of at least -1, got 2.5"],
+    [
+      { logit_bias: { a: 1 } },
+      "'logit_bias': expected an object from token numbers to numbers from -100 to 100, got {\"a\":1}",
+    ],
+    [{ logprobs: 21 }, "'logprobs': expected an integer from 0 to 20, got 21"],
+    [{ stop_token_ids: [-1] }, "'stop_token_ids': expected a list of token numbers, got [-1]"],
+    [{ allowed_token_ids: [] }, "'allowed_token_ids': expected a list of at least one token number, got []"],
+    [{ bad_words: "no" }, "'bad_words': expected at most 64 strings of 1 to 1024 characters, got \"no\""],
+    [{ bad_words: [" "] }, "'bad_words': expected at most 64 strings of 1 to 1024 characters"],
+    [{ guided_regex: "" }, "'guided_regex': expected a string that is not empty, got \"\""],
+    [
+      { guided_regex: "a+", response_format: { type: "json_object" } },
+      "'response_format': expected one structure of the text, got json_object and regex",
+    ],
+    [{ response_format: { type: "xml" } }, "'response_format': expected an object with type"],
+    [{ use_beam_search: true }, "beam search is not supported"],
+  ])("refuses %j and names the field", (fields, text) => {
+    expect(() => read(fields)).toThrow(text);
+    expect(() => read(fields)).toThrow(
+      expect.objectContaining({ code: "INVALID_ARG", reason: "INVALID_INPUT" }),
+    );
+  });
+
+  it("refuses NaN in the request's parameters, and text that is not an object of JSON", () => {
+    expect(() => readSamplingParameters({ parameters: { temperature: Number.NaN } })).toThrow("got NaN");
+    expect(() => readSamplingParameters({ json: "[1]" })).toThrow(
+      "input 'sampling_parameters': expected a JSON object, got a list",
+    );
+    expect(() => readSamplingParameters({ json: '{"temperature": NaN}' })).toThrow("text that is not JSON");
+  });
+});

@@ -1,7 +1,0 @@
-/** One row of the repository index. */
-export interface ModelIndexEntry {
-  readonly name: string;
-  readonly version?: string;
-  readonly state?: string;
-  readonly reason?: string;
-}

@@ -1,0 +1,138 @@
+import type { NdArray } from "ndarray";
+import type { DataType, ElementsOf } from "./data-types.js";
+import type { BytesArray } from "./nd-array.js";
+import type { Shape } from "./shape.js";
+import type { TensorValue } from "./tensor-from-value.js";
+
+/** Triton's kinds of inputs that are computed from the shapes of another input, over all requests of a batch. */
+export const BATCH_INPUT_KINDS = [
+  "BATCH_ELEMENT_COUNT",
+  "BATCH_ACCUMULATED_ELEMENT_COUNT",
+  "BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO",
+  "BATCH_MAX_ELEMENT_COUNT_AS_SHAPE",
+  "BATCH_ITEM_SHAPE",
+  "BATCH_ITEM_SHAPE_FLATTEN",
+] as const;
+
+/** Triton's kinds of outputs that are split among the requests by the shapes of an input. */
+export const BATCH_OUTPUT_KINDS = ["BATCH_SCATTER_WITH_INPUT_SHAPE"] as const;
+
+/**
+ * How an input is computed that clients do not send:
+ *
+ * | kind | shape in the batch | values |
+ * |---|---|---|
+ * | `BATCH_ELEMENT_COUNT` | [requests] | number of elements of the source in each request |
+ * | `BATCH_ACCUMULATED_ELEMENT_COUNT` | [requests] | running total of these numbers |
+ * | `BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO` | [requests + 1] | 0, then the running total |
+ * | `BATCH_MAX_ELEMENT_COUNT_AS_SHAPE` | [largest number of elements of a request] | 0 |
+ * | `BATCH_ITEM_SHAPE` | [rows, rank] | shape of the source in each row, before padding |
+ * | `BATCH_ITEM_SHAPE_FLATTEN` | [rows * rank] | the same |
+ * | `PADDING_MASK` | as the padded source | 1 for an element of the request, 0 for padding |
+ *
+ * All kinds but the last are Triton's, and have data type INT32 or FP32.
+ */
+export interface BatchInputSpec {
+  readonly kind: (typeof BATCH_INPUT_KINDS)[number] | "PADDING_MASK";
+  readonly sourceInput: string;
+}
+
+/**
+ * How an output is split among the requests of a batch. Its variable dimensions are those of an input of the request,
+ * axis by axis.
+ *
+ * - `BATCH_SCATTER_WITH_INPUT_SHAPE` (Triton's): the model returns the elements of all requests one after another.
+ * - `CUT_TO_INPUT_SHAPE`: the model returns rows of the length of the padded input. Each request gets back the length
+ *   that it sent.
+ */
+export interface BatchOutputSpec {
+  readonly kind: (typeof BATCH_OUTPUT_KINDS)[number] | "CUT_TO_INPUT_SHAPE";
+  readonly sourceInput: string;
+}
+
+/**
+ * One tensor of a model, as `bind` takes it.
+ *
+ * @example
+ * ```ts
+ * const spec: TensorSpec = { name: "tokens", dtype: "INT64", shape: [-1] };
+ * ```
+ */
+export interface TensorSpec {
+  readonly name: string;
+  readonly dtype: DataType;
+  /** Dimensions without the batch axis; -1 for any size. */
+  readonly shape: Shape;
+  /** Whether requests may leave this input out. Inputs only. */
+  readonly optional?: boolean;
+  /** Names of the classes that an output scores, for requests that ask for a classification. Outputs only. */
+  readonly labels?: readonly string[];
+  /**
+   * Whether requests of one batch may have different shapes of this input. Code that takes the batch as a whole
+   * (`batch`, a model file) gets the elements of all requests in one dimension. Inputs only.
+   */
+  readonly allowRaggedBatch?: boolean;
+  /** Whether the tensor has no batch axis and must be equal, to the last element, in all requests of a batch. */
+  readonly isShapeTensor?: boolean;
+  /**
+   * Marks an input that clients do not send. It is computed together with the batch, for code that takes the batch as a
+   * whole.
+   */
+  readonly batchInput?: BatchInputSpec;
+  /** How the output of a whole batch is split, if not by rows. Outputs only. */
+  readonly batchOutput?: BatchOutputSpec;
+}
+
+/** One tensor of a model, as its file describes it. */
+export interface DescribedTensor extends TensorSpec {
+  /** True if the file does not even fix the number of dimensions. `shape` is then empty. */
+  readonly rankUnknown?: boolean;
+}
+
+type Optional<S extends TensorSpec> = S extends { readonly optional: true } ? S["name"] : never;
+type Required<S extends TensorSpec> = S extends { readonly optional: true } ? never : S["name"];
+type Named<S extends TensorSpec, N extends string> = Extract<S, { readonly name: N }>;
+
+/** The ndarray type of a data type. That of `BYTES` also reads its elements as text and as JSON. */
+export type ArrayOf<D extends DataType> = [D] extends ["BYTES"] ? BytesArray : NdArray<ElementsOf<D>>;
+
+/** The ndarray type of one specification. */
+export type NdArrayOf<S extends TensorSpec> = ArrayOf<S["dtype"]>;
+
+/** Marks the specification of an input that a callback sees in a form other than an ndarray. */
+export declare const seenAs: unique symbol;
+
+/** Type in which a callback sees one input. */
+export type InputOf<S extends TensorSpec> = S extends { readonly [seenAs]: infer V } ? V : NdArrayOf<S>;
+
+/** Inputs of a callback: one ndarray for each input. Optional ones may be missing. */
+export type InputsOf<I extends readonly TensorSpec[]> = {
+  readonly [N in Required<I[number]>]: InputOf<Named<I[number], N>>;
+} & {
+  readonly [N in Optional<I[number]>]?: InputOf<Named<I[number], N>>;
+};
+
+/** Outputs of a callback: for each output an ndarray, a typed array that fills its shape, or nested arrays. */
+export type OutputsOf<O extends readonly TensorSpec[]> = {
+  readonly [N in O[number]["name"]]: TensorValue<Named<O[number], N>["dtype"]>;
+};
+
+/** Outputs of a callback as a list, in the order of the model's outputs. */
+export type OutputList<O extends readonly TensorSpec[]> = {
+  readonly [P in keyof O]: TensorValue<O[P]["dtype"]>;
+};
+
+/** Inputs that clients send. Computed inputs are left out. */
+type Sent<S extends TensorSpec> = S extends { readonly batchInput: object } ? never : S;
+
+/** Inputs of a call: for each input an ndarray, a typed array that fills its shape, or nested arrays. */
+export type InputValuesOf<I extends readonly TensorSpec[]> = {
+  readonly [N in Required<Sent<I[number]>>]: TensorValue<Named<I[number], N>["dtype"]>;
+} & {
+  readonly [N in Optional<Sent<I[number]>>]?: TensorValue<Named<I[number], N>["dtype"]>;
+};
+
+/** Result of a call: one ndarray for each output. */
+export type ResultOf<O extends readonly TensorSpec[]> = {
+  readonly [N in O[number]["name"]]: NdArrayOf<Named<O[number], N>>;
+};

@@ -1,0 +1,276 @@
+import {
+  type DataType,
+  type Elements,
+  elementByteSize,
+  type TypedArray,
+  typedArrayFor,
+} from "./data-types.js";
+import type { Shape } from "./shape.js";
+import { TritonError } from "./triton-error.js";
+
+/**
+ * A tensor inside the library: contiguous, row-major, little-endian. It is made from bytes off a socket, or from
+ * elements of a program. It is converted to the other form at the first access. Making one checks and copies nothing:
+ * the request validation and the output checks do the checking.
+ */
+export class Tensor {
+  #bytes: Uint8Array | undefined;
+  /** The elements. Those of a part that nobody has read are the elements of the whole tensor. */
+  #elements: Elements | undefined;
+  /** First element and number of elements of such a part; the number is -1 for any other tensor. */
+  #from = 0;
+  #count = -1;
+
+  private constructor(
+    readonly datatype: DataType,
+    readonly shape: Shape,
+    bytes: Uint8Array | undefined,
+    elements: Elements | undefined,
+  ) {
+    this.#bytes = bytes;
+    this.#elements = elements;
+  }
+
+  /** A tensor over its wire form (`BYTES`: length-prefixed elements). */
+  static fromBytes(datatype: DataType, shape: Shape, bytes: Uint8Array): Tensor {
+    return new Tensor(datatype, shape, bytes, undefined);
+  }
+
+  /** A tensor over its elements: the typed array of `datatype`, or a list of byte arrays for `BYTES`. */
+  static fromElements(datatype: DataType, shape: Shape, elements: Elements): Tensor {
+    return new Tensor(datatype, shape, undefined, elements);
+  }
+
+  /**
+   * A tensor over `count` elements from `from` on. A view of them is made when `elements` is read. Reading `bytes` and
+   * copying need no such view.
+   */
+  static fromPart(
+    datatype: Exclude<DataType, "BYTES">,
+    shape: Shape,
+    elements: TypedArray,
+    from: number,
+    count: number,
+  ): Tensor {
+    const part = new Tensor(datatype, shape, undefined, elements);
+    part.#from = from;
+    part.#count = count;
+    return part;
+  }
+
+  /** A tensor over the same memory with another shape. The caller ensures that the number of elements is the same. */
+  reshaped(shape: Shape): Tensor {
+    const other = new Tensor(this.datatype, shape, this.#bytes, this.#elements);
+    other.#from = this.#from;
+    other.#count = this.#count;
+    return other;
+  }
+
+  /** The wire form: a view of the elements, or the serialized elements of `BYTES`. */
+  get bytes(): Uint8Array {
+    if (this.#bytes === undefined) {
+      const elements = this.#elements!;
+      if (Array.isArray(elements)) this.#bytes = encodeBytes(elements);
+      else {
+        const start = elements.byteOffset + this.#from * elements.BYTES_PER_ELEMENT;
+        this.#bytes = new Uint8Array(elements.buffer, start, this.byteLength);
+      }
+    }
+    return this.#bytes;
+  }
+
+  /** True if the elements are already present, so that reading them costs nothing. */
+  get hasElements(): boolean {
+    return this.#elements !== undefined;
+  }
+
+  /**
+   * The elements: a view of the bytes if their alignment allows it, otherwise a copy.
+   *
+   * @throws TritonError INVALID_ARG if the bytes do not make up whole elements.
+   */
+  get elements(): Elements {
+    this.#elements ??=
+      this.datatype === "BYTES" ? decodeBytes(this.#bytes!) : alignedView(this.datatype, this.#bytes!);
+    if (this.#count !== -1) {
+      this.#elements = (this.#elements as Float32Array).subarray(this.#from, this.#from + this.#count);
+      this.#from = 0;
+      this.#count = -1;
+    }
+    return this.#elements;
+  }
+
+  /**
+   * Makes the elements of a large `BYTES` tensor with pauses, so that reading `elements` costs nothing afterwards: each
+   * element is an object of its own.
+   *
+   * @throws as `elements` does.
+   */
+  *elementSteps(): Generator<void, void> {
+    if (this.datatype === "BYTES" && !this.hasElements) this.#elements = yield* decodeBytesSteps(this.bytes);
+  }
+
+  /** A copy of the elements, in memory of its own. */
+  copyElements(): Elements {
+    if (this.datatype === "BYTES") return decodeBytes(encodeBytes(this.elements as Uint8Array[]));
+    const Elements = typedArrayFor(this.datatype);
+    if (this.#count === -1) return new Elements(this.elements as TypedArray);
+    const whole = this.#elements as Float32Array;
+    // `slice` of a Buffer returns a view.
+    return (whole.constructor as unknown) === Elements
+      ? whole.slice(this.#from, this.#from + this.#count)
+      : new Elements(this.elements as TypedArray);
+  }
+
+  /** Size in bytes of the memory that this tensor holds, in either form. */
+  get byteLength(): number {
+    if (this.#bytes !== undefined) return this.#bytes.byteLength;
+    const elements = this.#elements!;
+    if (Array.isArray(elements)) return this.bytes.byteLength;
+    return this.#count === -1 ? elements.byteLength : this.#count * elements.BYTES_PER_ELEMENT;
+  }
+}
+
+function alignedView(datatype: Exclude<DataType, "BYTES">, bytes: Uint8Array): TypedArray {
+  const size = elementByteSize(datatype);
+  if (bytes.byteLength % size !== 0) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `expected a whole number of ${datatype} elements, got ${bytes.byteLength} bytes`,
+      {
+        reason: "INVALID_INPUT",
+      },
+    );
+  }
+  // `slice` of a Buffer would be another view. A new array is a copy, whatever the class of `bytes`.
+  const aligned = bytes.byteOffset % size === 0 ? bytes : new Uint8Array(bytes);
+  return new (typedArrayFor(datatype))(aligned.buffer, aligned.byteOffset, aligned.byteLength / size);
+}
+
+/*
+ * The BYTES codec. On the wire an element is its length as a little-endian uint32, followed by that many bytes.
+ * Elements follow each other in row-major order without padding.
+ */
+
+const LENGTH_BYTES = 4;
+const MAX_ELEMENT_BYTES = 0xffff_ffff;
+
+/** Number of bytes that {@link encodeBytes} writes. */
+export function encodedByteLength(elements: readonly Uint8Array[]): number {
+  let total = elements.length * LENGTH_BYTES;
+  for (const element of elements) total += element.byteLength;
+  return total;
+}
+
+/**
+ * Writes elements one after the other, each preceded by its length.
+ *
+ * @throws TritonError INVALID_ARG for an element of 4 GiB or more.
+ */
+export function encodeBytes(elements: readonly Uint8Array[]): Uint8Array {
+  const out = new Uint8Array(encodedByteLength(elements));
+  let offset = 0;
+  for (const element of elements) {
+    const length = element.byteLength;
+    if (length > MAX_ELEMENT_BYTES) {
+      throw new TritonError(
+        "INVALID_ARG",
+        `BYTES element: expected at most ${MAX_ELEMENT_BYTES} bytes, got ${length}`,
+        { reason: "INVALID_INPUT" },
+      );
+    }
+    writeUint32(out, offset, length);
+    out.set(element, offset + LENGTH_BYTES);
+    offset += LENGTH_BYTES + length;
+  }
+  return out;
+}
+
+/**
+ * Reads elements as views of `raw`, without copying.
+ *
+ * @throws TritonError INVALID_ARG when `raw` ends inside an element.
+ */
+export function decodeBytes(raw: Uint8Array): Uint8Array[] {
+  const elements: Uint8Array[] = [];
+  decodeSome(raw, 0, elements, Number.POSITIVE_INFINITY);
+  return elements;
+}
+
+/** Elements between two pauses. They take less than a millisecond. */
+const ELEMENTS_OF_STEP = 2048;
+
+/** Reads elements as {@link decodeBytes} does, with pauses. */
+function* decodeBytesSteps(raw: Uint8Array): Generator<void, Uint8Array[]> {
+  const elements: Uint8Array[] = [];
+  let offset = 0;
+  for (;;) {
+    offset = decodeSome(raw, offset, elements, elements.length + ELEMENTS_OF_STEP);
+    if (offset === raw.byteLength) return elements;
+    yield;
+  }
+}
+
+/** Adds elements from `offset` on until there are `most`. Returns the end of the last one. */
+function decodeSome(raw: Uint8Array, from: number, elements: Uint8Array[], most: number): number {
+  let offset = from;
+  while (offset < raw.byteLength && elements.length < most) {
+    const end = elementEnd(raw, offset);
+    if (end > raw.byteLength || end < 0) {
+      throw new TritonError(
+        "INVALID_ARG",
+        `BYTES data of ${raw.byteLength} bytes ends in the middle of an element`,
+        {
+          reason: "INVALID_INPUT",
+        },
+      );
+    }
+    elements.push(raw.subarray(offset + LENGTH_BYTES, end));
+    offset = end;
+  }
+  return offset;
+}
+
+/** Result of scanning serialized elements without making them. */
+interface BytesScan {
+  /** Number of elements that were begun, at most `limit` + 1. */
+  readonly elements: number;
+  /** Set if fewer than four bytes were left for a length. */
+  readonly lengthBytesLeft?: number;
+  /** Set if an element is longer than the rest of the bytes. */
+  readonly truncated?: { readonly expected: number; readonly available: number };
+}
+
+/** Scans serialized elements. Stops at the first fault, or at the first element past `limit`. */
+export function scanBytes(raw: Uint8Array, limit: number): BytesScan {
+  let offset = 0;
+  let elements = 0;
+  while (offset < raw.byteLength) {
+    const left = raw.byteLength - offset;
+    if (left < LENGTH_BYTES) return { elements, lengthBytesLeft: left };
+    elements++;
+    if (elements > limit) return { elements };
+    const length = readUint32(raw, offset);
+    if (length > left - LENGTH_BYTES) {
+      return { elements, truncated: { expected: length, available: left - LENGTH_BYTES } };
+    }
+    offset += LENGTH_BYTES + length;
+  }
+  return { elements };
+}
+
+function elementEnd(raw: Uint8Array, offset: number): number {
+  if (raw.byteLength - offset < LENGTH_BYTES) return -1;
+  return offset + LENGTH_BYTES + readUint32(raw, offset);
+}
+
+function readUint32(raw: Uint8Array, at: number): number {
+  return (raw[at]! | (raw[at + 1]! << 8) | (raw[at + 2]! << 16) | (raw[at + 3]! << 24)) >>> 0;
+}
+
+function writeUint32(out: Uint8Array, at: number, value: number): void {
+  out[at] = value;
+  out[at + 1] = value >>> 8;
+  out[at + 2] = value >>> 16;
+  out[at + 3] = value >>> 24;
+}

@@ -1,0 +1,255 @@
+import { InferenceServerClient } from "@tritonjs/client/grpc";
+import {
+  batch,
+  done,
+  type Parameters,
+  responseParameters,
+  sample,
+  stepwise,
+  Tensor,
+  Triton,
+  TritonError,
+  withParameters,
+} from "@tritonjs/core";
+import type { InferenceResponse } from "@tritonjs/core/frontend";
+import { afterEach, describe, expect, it } from "vitest";
+
+const inputs = [{ name: "x", dtype: "INT32", shape: [1] }] as const;
+const outputs = [{ name: "y", dtype: "INT32", shape: [1] }] as const;
+const all: Parameters = { text: "é", count: 3, big: 2n ** 62n, ratio: 0.5, flag: true };
+
+let triton: Triton;
+afterEach(() => triton.close());
+
+describe("response parameters", () => {
+  it("come from plain callbacks, separately for each request", async () => {
+    triton = new Triton();
+    const handle = triton.bind({
+      modelName: "m",
+      inputs,
+      outputs,
+      inferFunc: (requests) =>
+        requests.map(({ inputs: { x } }) => withParameters({ y: x }, { ...all, x: x.get(0, 0) })),
+    });
+    const answers = await Promise.all([1, 2].map((x) => handle.inferSample({ x: [x] })));
+    expect(answers.map(responseParameters)).toEqual([
+      { ...all, x: 1 },
+      { ...all, x: 2 },
+    ]);
+    expect(answers.map(({ y }) => y.get(0))).toEqual([1, 2]);
+  });
+
+  it("come from batch callbacks, for each request or for all", async () => {
+    triton = new Triton();
+    const bind = (modelName: string, parameters: (n: number) => Parameters | Parameters[]) =>
+      triton.bind({
+        modelName,
+        inputs,
+        outputs,
+        inferFunc: batch(({ x }, { requests }) => withParameters({ y: x }, parameters(requests.length))),
+      });
+    const each = bind("each", (n) => Array.from({ length: n }, (_, position) => ({ position, of: n })));
+    const same = bind("same", (n) => ({ of: n }));
+    const ask = (handle: typeof each) =>
+      Promise.all([1, 2, 3].map(async (x) => responseParameters(await handle.inferSample({ x: [x] }))));
+    expect(await ask(each)).toEqual([0, 1, 2].map((position) => ({ position, of: 3 })));
+    expect(await ask(same)).toEqual([{ of: 3 }, { of: 3 }, { of: 3 }]);
+  });
+
+  it("come from samples, generators, senders and steps", async () => {
+    triton = new Triton();
+    const one = triton.bind({
+      modelName: "sample",
+      inputs,
+      outputs,
+      inferFunc: sample(({ x }) => withParameters({ y: x }, all)),
+    });
+    expect(responseParameters(await one.infer({ x: [1] }))).toEqual(all);
+    const streams = [
+      triton.bind({
+        modelName: "generator",
+        inputs,
+        outputs,
+        inferFunc: sample(async function* ({ x }) {
+          for (let i = 0; i < 2; i++) yield withParameters({ y: x }, { i });
+        }),
+      }),
+      triton.bind({
+        modelName: "sender",
+        inputs,
+        outputs,
+        inferFunc: async ([request]) => {
+          const { inputs: { x }, responseSender } = request!; // biome-ignore format: short
+          await responseSender.send(withParameters({ y: x }, { i: 0 }));
+          await responseSender.send(withParameters({ y: x }, { i: 1 }), { final: true });
+        },
+        config: { decoupled: true, batching: false },
+      }),
+      triton.bind({
+        modelName: "steps",
+        inputs,
+        outputs,
+        inferFunc: stepwise({
+          start: ({ x }) => ({ x, i: 0 }),
+          step: (active) =>
+            active.map((state) => {
+              const result = withParameters({ y: state.x }, { i: state.i++ });
+              return state.i === 2 ? done(result) : result;
+            }),
+        }),
+      }),
+    ];
+    for (const [i, handle] of streams.entries()) {
+      const seen: Parameters[] = [];
+      const x = i === 2 ? [[1]] : [1];
+      for await (const answer of handle.stream({ x })) seen.push(responseParameters(answer));
+      expect(seen).toEqual([{ i: 0 }, { i: 1 }]);
+    }
+  });
+
+  it("come from workers, and from models that a callback calls", async () => {
+    triton = new Triton();
+    const inWorker = triton.bind({
+      modelName: "in-worker",
+      inputs,
+      outputs,
+      inferFunc: new URL(
+        "../../packages/core/test/behaviours/fixtures/tells-parameters.mjs",
+        import.meta.url,
+      ),
+    });
+    await inWorker.ready();
+    const caller = triton.bind({
+      modelName: "caller",
+      inputs,
+      outputs,
+      inferFunc: async (requests, context) =>
+        Promise.all(
+          requests.map(async ({ inputs: { x } }) => {
+            const answer = await context.infer("in-worker", { x });
+            return withParameters({ y: x }, { heard: JSON.stringify(responseParameters(answer)) });
+          }),
+        ),
+    });
+    const answer = await caller.inferSample({ x: [7] });
+    expect(responseParameters(answer)).toEqual({ heard: '{"x":7,"flag":true}' });
+  });
+
+  it("are empty when a callback sets none", async () => {
+    triton = new Triton();
+    const handle = triton.bind({ modelName: "m", inputs, outputs, inferFunc: batch(({ x }) => ({ y: x })) });
+    expect(responseParameters(await handle.inferSample({ x: [1] }))).toEqual({});
+  });
+
+  it.each([
+    ["an object", {}, "object"],
+    ["NaN", Number.NaN, "NaN"],
+    ["an integer beyond 64 bits", 2n ** 63n, "9223372036854775808"],
+  ])("cannot be %s", async (_what, value, told) => {
+    triton = new Triton();
+    const handle = triton.bind({
+      modelName: "m",
+      inputs,
+      outputs,
+      inferFunc: batch(({ x }) => withParameters({ y: x }, { p: value as number })),
+    });
+    await expect(handle.inferSample({ x: [1] })).rejects.toThrow(
+      `model 'm' returned a wrong parameter 'p': expected a string, a boolean, a finite number or an integer of ` +
+        `64 bits, got ${told}`,
+    );
+  });
+
+  it("reach clients of HTTP and gRPC", async () => {
+    triton = new Triton({ httpPort: 0, grpcPort: 0, metricsPort: 0 });
+    triton.bind({
+      modelName: "m",
+      inputs,
+      outputs,
+      inferFunc: batch(({ x }) => withParameters({ y: x }, all)),
+    });
+    const { addresses } = await triton.serve();
+    const answer = await fetch(`${addresses.http!.url}/v2/models/m/infer`, {
+      method: "POST",
+      body: '{"inputs":[{"name":"x","datatype":"INT32","shape":[1,1],"data":[1]}]}',
+    });
+    expect(await answer.text()).toContain(
+      '"parameters":{"text":"é","count":3,"big":4611686018427387904,"ratio":0.5,"flag":true}',
+    );
+    await using client = new InferenceServerClient(addresses.grpc!.url.replace(/^\w+:\/\//, ""));
+    const result = await client.infer("m", { inputs: { x: { datatype: "INT32", data: [[1]] } } });
+    expect(result.parameters).toMatchObject(all);
+  });
+});
+
+describe("an ensemble", () => {
+  /** An ensemble of two members, the first of which sets response parameters. */
+  async function open(parameters: Parameters) {
+    triton = new Triton();
+    const seen: unknown[] = [];
+    triton.bind({
+      modelName: "a",
+      inputs,
+      outputs,
+      inferFunc: (requests) => requests.map(({ inputs: { x } }) => withParameters({ y: x }, parameters)),
+    });
+    triton.bind({
+      modelName: "b",
+      inputs,
+      outputs,
+      inferFunc: (requests) =>
+        requests.map(({ inputs: { x }, correlationId, sequenceStart, sequenceEnd }) => {
+          seen.push([correlationId, sequenceStart, sequenceEnd]);
+          return { y: x };
+        }),
+    });
+    const both = triton.bindEnsemble({
+      modelName: "both",
+      inputs,
+      outputs,
+      steps: [
+        { modelName: "a", inputMap: { x: "x" }, outputMap: { y: "between" } },
+        { modelName: "b", inputMap: { x: "between" }, outputMap: { y: "y" } },
+      ],
+    });
+    await both.ready();
+    const outcome = await new Promise<InferenceResponse | TritonError | undefined>((resolve) => {
+      const one = new Map([["x", Tensor.fromElements("INT32", [1, 1], Int32Array.of(1))]]);
+      const init = { inputs: one, correlationId: 5n, sequenceStart: true };
+      triton.service.model("both", "").infer(init, resolve);
+    });
+    return { seen, outcome };
+  }
+
+  it("does not pass on response parameters of its members", async () => {
+    const { seen, outcome } = await open(all);
+    expect(seen).toEqual([[5n, true, false]]);
+    expect((outcome as InferenceResponse).parameters).toEqual({
+      sequence_id: 5,
+      sequence_start: true,
+      sequence_end: false,
+    });
+  });
+
+  it("takes the sequence for later steps from a member's response", async () => {
+    const { seen, outcome } = await open({ sequence_id: "other", sequence_end: true });
+    expect(seen).toEqual([["other", false, true]]);
+    expect((outcome as InferenceResponse).parameters).toEqual({
+      sequence_id: "other",
+      sequence_start: false,
+      sequence_end: true,
+    });
+  });
+
+  it.each([
+    [
+      { sequence_id: true },
+      "expected parameter 'sequence_id' to be TRITONSERVER_PARAMETER_INT or TRITONSERVER_PARAMETER_STRING",
+    ],
+    [{ sequence_end: 1 }, "expect parameter 'sequence_end' to be TRITONSERVER_PARAMETER_BOOL"],
+  ])("fails when sequence parameters have a wrong type: %o", async (parameters, text) => {
+    const { outcome } = await open(parameters);
+    expect(TritonError.is(outcome) && `${outcome.code} ${outcome.message}`).toBe(
+      `INVALID_ARG in ensemble 'both', ${text}`,
+    );
+  });
+});
