@@ -13,7 +13,7 @@ import {
   type ModelSource,
 } from "@tritonjs/core/backend";
 import type { Clock, ModelCaller, TensorCaller, Tensors } from "@tritonjs/core/internal";
-import { loadTimeoutMs, OutputChecker, RequestView, requestInfo, totalRows } from "@tritonjs/core/internal";
+import { loadTimeoutMs, OutputChecker, totalRows, withInputs } from "@tritonjs/core/internal";
 import { Log, realClock } from "@tritonjs/core/internal/worker";
 import { type Isolation, NO_PARAMETERS, type Tensor, TritonError } from "@tritonjs/protocol";
 import {
@@ -274,8 +274,8 @@ class MergedExecution implements Execution {
   ) {
     const first = whole.requests[0]!;
     const rows = totalRows(whole.requests);
-    const info = { ...requestInfo(first), parameters: NO_PARAMETERS, requestedOutputs: [], batchSize: rows };
-    this.requests = [new RequestView(info, inputs, rows, first)];
+    const ofWhole = { parameters: NO_PARAMETERS, requestedOutputs: [], batchSize: rows };
+    this.requests = [Object.assign(withInputs(first, inputs, rows), ofWhole)];
   }
 
   get signal(): AbortSignal {

@@ -21,11 +21,10 @@ import {
 import type { ExecutionTimes } from "../observe/durations.js";
 import type { RequestTrace } from "../observe/request-trace.js";
 import type { ModelStatistics, ResponseLog } from "../observe/statistics.js";
-import type { PendingRequest, RequestRunner } from "../request/inference-request.js";
+import type { InferenceRequest, RequestRunner } from "../request/inference-request.js";
 import { parametersOf, selectOutputs } from "../request/inference-response.js";
 import type { Clock } from "../system/clock.js";
-import type { ExecutableRequest, Execution, ExecutionResult, ExecutionWatcher, Executor } from "./backend.js";
-import { RequestView } from "./callback-context.js";
+import type { Execution, ExecutionResult, ExecutionWatcher, Executor } from "./backend.js";
 import type { RateLimitedInstance } from "./rate-limiter.js";
 
 /** One instance of a model: takes a payload, runs it with its executor, and ensures that each request is answered. */
@@ -144,7 +143,7 @@ export class ModelInstance {
     trace.batch({ batchSize, requestCount, cut, instance: this.placement.name });
   }
 
-  #shown(requests: readonly PendingRequest[], { batchSize, cut }: Payload): BatchMessage {
+  #shown(requests: readonly InferenceRequest[], { batchSize, cut }: Payload): BatchMessage {
     const { modelName, modelVersion } = this.#owner;
     return batchMessage({ batchSize, cut, requests }, modelName, modelVersion, this.placement.name);
   }
@@ -203,7 +202,7 @@ interface InstanceOwner {
  * The execution of a payload's requests: takes the times, answers the requests, and updates the statistics. Executors
  * see views of the requests.
  */
-class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRequest> {
+class RequestExecution implements Execution, CallOrigin, RequestRunner {
   #start: number;
   #inputEnd: number | undefined;
   #inferEnd: number | undefined;
@@ -219,18 +218,13 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRe
   /** Set for a decoupled model. */
   readonly #responses: CountedResponses | undefined;
 
-  readonly requests: readonly ExecutableRequest[];
-  readonly #pending: readonly PendingRequest[];
-
   constructor(
-    pending: readonly PendingRequest[],
+    readonly requests: readonly InferenceRequest[],
     private readonly owner: InstanceOwner,
   ) {
-    this.#pending = pending;
-    this.requests = pending.map((one) => new RequestView(one, one.inputs, one.rows, one));
     const { clock, decoupled, statistics } = owner;
     this.#start = clock.now();
-    if (decoupled) this.#responses = new CountedResponses(pending.length, statistics.responses, clock);
+    if (decoupled) this.#responses = new CountedResponses(requests.length, statistics.responses, clock);
   }
 
   get clock(): Clock {
@@ -247,7 +241,7 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRe
 
   /** Models that work on any of the requests, from the longest chain of calls, followed by this model. */
   get callers(): readonly string[] {
-    const chains = this.#pending.map(({ callers }) => callers);
+    const chains = this.requests.map(({ callers }) => callers);
     const longest = chains.reduce((one, other) => (other.length > one.length ? other : one));
     const others = new Set(chains.flat());
     for (const caller of longest) others.delete(caller);
@@ -256,13 +250,13 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRe
 
   /** Latest deadline of the requests; undefined if one has none. */
   get deadline(): number | undefined {
-    const deadlines = this.#pending.map((request) => request.deadline ?? Number.POSITIVE_INFINITY);
+    const deadlines = this.requests.map((request) => request.deadline ?? Number.POSITIVE_INFINITY);
     const last = Math.max(...deadlines);
     return last === Number.POSITIVE_INFINITY ? undefined : last;
   }
 
   get trace(): RequestTrace | undefined {
-    return this.#pending.find(({ trace }) => trace !== undefined)?.trace;
+    return this.requests.find(({ trace }) => trace !== undefined)?.trace;
   }
 
   get within(): (<T>(fn: () => T) => T) | undefined {
@@ -286,14 +280,14 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRe
     this.#watcher = watcher;
   }
 
-  givenUp(request: PendingRequest): void {
+  givenUp(request: InferenceRequest): void {
     this.#abortIfOver();
-    this.#watcher?.givenUp(this.#pending.indexOf(request));
+    this.#watcher?.givenUp(this.requests.indexOf(request));
   }
 
-  askedToStop(request: PendingRequest): boolean {
+  askedToStop(request: InferenceRequest): boolean {
     if (this.#watcher?.askedToStop === undefined) return false;
-    this.#watcher.askedToStop(this.#pending.indexOf(request));
+    this.#watcher.askedToStop(this.requests.indexOf(request));
     return true;
   }
 
@@ -330,15 +324,15 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRe
   }
 
   isOpen(index: number): boolean {
-    return !this.#pending[index]!.answered && !this.#rescheduled?.has(index);
+    return !this.requests[index]!.answered && !this.#rescheduled?.has(index);
   }
 
   writable(index: number): Promise<void> | undefined {
-    return this.#pending[index]!.writable;
+    return this.requests[index]!.writable;
   }
 
   send(index: number, outputs: Tensors, final = false): void {
-    const request = this.#pending[index]!;
+    const request = this.requests[index]!;
     request.made(outputs);
     if (request.answered) {
       this.#responses?.unwanted(index, this.#computeStart);
@@ -354,7 +348,7 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRe
   }
 
   sendError(index: number, error: TritonError, final = false): void {
-    const request = this.#pending[index]!;
+    const request = this.requests[index]!;
     if (request.answered) {
       this.#responses?.unwanted(index, this.#computeStart);
       return;
@@ -367,7 +361,7 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRe
   }
 
   reschedule(index: number): void {
-    const request = this.#pending[index]!;
+    const request = this.requests[index]!;
     if (request.answered) return;
     if (!this.owner.iterative) {
       const { modelName } = this.owner;
@@ -382,11 +376,11 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRe
 
   /** True if the model rescheduled the request at `index`. */
   isRescheduled(index: number): boolean {
-    return this.#rescheduled?.has(index) === true && !this.#pending[index]!.answered;
+    return this.#rescheduled?.has(index) === true && !this.requests[index]!.answered;
   }
 
   finish(index: number): void {
-    const request = this.#pending[index]!;
+    const request = this.requests[index]!;
     if (this.#rescheduled?.has(index)) return;
     if (request.answered) {
       this.#responses?.unwanted(index, this.#computeStart);
@@ -396,7 +390,7 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRe
     this.#responses?.finished(index, this.#computeStart);
   }
 
-  answered(request: PendingRequest, error: TritonError | undefined): void {
+  answered(request: InferenceRequest, error: TritonError | undefined): void {
     request.trace?.compute(this.times);
     if (error === undefined) this.#countSuccess(request);
     else this.owner.statistics.recordFailure("BACKEND", this.owner.clock.now() - request.queueStart);
@@ -408,11 +402,11 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRe
   }
 
   #abortIfOver(): void {
-    if (this.#controller === undefined || !this.#pending.every((request) => request.answered)) return;
-    this.#controller.abort(this.#pending.find((request) => request.ready)?.cancelReason);
+    if (this.#controller === undefined || !this.requests.every((request) => request.answered)) return;
+    this.#controller.abort(this.requests.find((request) => request.ready)?.cancelReason);
   }
 
-  #observeFirstResponse(request: PendingRequest, index: number): void {
+  #observeFirstResponse(request: InferenceRequest, index: number): void {
     this.#responded ??= new Set();
     if (this.#responded.has(index)) return;
     this.#responded.add(index);
@@ -420,7 +414,7 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRe
     statistics.latencies?.firstResponse?.observe(clock.now() - request.queueStart);
   }
 
-  #countSuccess(request: PendingRequest): void {
+  #countSuccess(request: InferenceRequest): void {
     // A decoupled request may end before its batch does, or long after.
     const { times } = this;
     this.owner.statistics.recordSuccess(request.rows, request.queueStart, times);

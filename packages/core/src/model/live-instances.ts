@@ -31,7 +31,7 @@ import { ModelInstance } from "../instance/model-instance.js";
 import type { RateLimiter } from "../instance/rate-limiter.js";
 import type { Log } from "../observe/log.js";
 import type { ModelStatistics } from "../observe/statistics.js";
-import { PendingRequest, type ResponseHandler } from "../request/inference-request.js";
+import { InferenceRequest, type ResponseHandler } from "../request/inference-request.js";
 import { OutputChecker } from "../request/output-checker.js";
 import type { RequestValidator } from "../request/request-validator.js";
 import type { VariableLength } from "../scheduler/grouping-scheduler.js";
@@ -390,7 +390,7 @@ export function warmupRequests(
   sample: ModelWarmup,
   readFile: ReadDataFile,
   onResponse: ResponseHandler,
-): PendingRequest[] {
+): InferenceRequest[] {
   if (sample.batchSize === 0) return [];
   const inputs = new Map(
     Object.entries(sample.inputs).map(([name, input]) => [
@@ -400,7 +400,7 @@ export function warmupRequests(
   );
   return Array.from(
     { length: sample.batchSize },
-    () => new PendingRequest({ inputs }, config.name, onResponse),
+    () => new InferenceRequest({ inputs }, config.name, onResponse),
   );
 }
 

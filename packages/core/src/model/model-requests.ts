@@ -15,8 +15,8 @@ import { type Log, requestFields } from "../observe/log.js";
 import type { RequestTrace } from "../observe/request-trace.js";
 import type { FailureReason, ModelStatistics } from "../observe/statistics.js";
 import {
+  InferenceRequest,
   type InferInit,
-  PendingRequest,
   type RequestHandle,
   type RequestObserver,
   type ResponseHandler,
@@ -47,7 +47,7 @@ interface RequestsOwner {
 }
 
 /** The requests of one model from validation until they settle: their deadlines and statistics. */
-export class ModelRequests implements RequestObserver<PendingRequest> {
+export class ModelRequests implements RequestObserver {
   readonly #owner: RequestsOwner;
   readonly #cached: CachedModel | undefined;
   readonly #inflight = new InflightRequests();
@@ -57,7 +57,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
   constructor(owner: RequestsOwner) {
     this.#owner = owner;
     const { responseCache, scheduler } = owner;
-    const enqueue = (request: PendingRequest) => scheduler.enqueue(request);
+    const enqueue = (request: InferenceRequest) => scheduler.enqueue(request);
     this.#cached = responseCache && new CachedModel(responseCache, { ...owner, enqueue });
   }
 
@@ -83,7 +83,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
    * @throws TritonError if the request is refused. Its handler is never called then.
    */
   send(init: InferInit, onResponse: ResponseHandler): RequestHandle {
-    const request = new PendingRequest(init, this.#owner.name, onResponse);
+    const request = new InferenceRequest(init, this.#owner.name, onResponse);
     this.infer(request);
     return request;
   }
@@ -93,7 +93,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
    *
    * @throws TritonError if the request is refused. It stays untouched, and its handler is never called.
    */
-  infer(request: PendingRequest): void {
+  infer(request: InferenceRequest): void {
     try {
       this.#accept(request);
     } catch (error) {
@@ -102,7 +102,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     }
   }
 
-  #accept(request: PendingRequest): void {
+  #accept(request: InferenceRequest): void {
     const { validator, instances, clock, calls, callee, statistics, deadlines } = this.#owner;
     validator.validate(request);
     const unhealthy = instances.unhealthyReason;
@@ -111,10 +111,8 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     if (request.deadline !== undefined && request.deadline <= request.queueStart) {
       throw timeoutError();
     }
-    const leave = request.callers.length > 0 ? calls.enter(request.callers, callee) : undefined;
-    const call = leave && { settled: leave };
-    if (call !== undefined) request.observe(call);
-    request.observe(this);
+    if (request.callers.length > 0) request.leaveCallGraph = calls.enter(request.callers, callee);
+    request.owner = this;
     this.#inflight.add(request);
     statistics.pendingCount++;
     request.trace?.begin(this.#owner.name, this.#owner.version, request, request.queueStart);
@@ -123,9 +121,9 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
       if (this.#cached === undefined) this.#owner.scheduler.enqueue(request);
       else this.#cached.infer(request);
     } catch (error) {
-      request.ignore(this);
-      if (call !== undefined) request.ignore(call);
-      leave?.();
+      request.owner = undefined;
+      request.leaveCallGraph?.();
+      request.leaveCallGraph = undefined;
       this.#inflight.delete(request);
       statistics.pendingCount--;
       throw this.#refused(request, error);
@@ -139,14 +137,16 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
   }
 
   /** Called by the requests when the model has made outputs for one of them. */
-  outputs(request: PendingRequest, outputs: ReadonlyMap<string, Tensor>): void {
+  outputs(request: InferenceRequest, outputs: ReadonlyMap<string, Tensor>): void {
     if (!requestResponse.hasSubscribers || request.settled) return;
     const durationMs = this.#owner.clock.now() - request.queueStart;
     requestResponse.publish({ request: this.#shown(request), outputs, durationMs });
   }
 
   /** Called by the requests when one of them is over. */
-  settled(request: PendingRequest, error: TritonError | undefined): void {
+  settled(request: InferenceRequest, error: TritonError | undefined): void {
+    request.leaveCallGraph?.();
+    request.leaveCallGraph = undefined;
     this.#inflight.delete(request);
     this.onSettled?.();
     request.deadlineTimer?.cancel();
@@ -163,7 +163,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
   }
 
   /** Ends the trace of a request, and remembers it as an example of requests that took as long. */
-  #traced(trace: RequestTrace, request: PendingRequest, error: TritonError | undefined): void {
+  #traced(trace: RequestTrace, request: InferenceRequest, error: TritonError | undefined): void {
     const { clock, statistics } = this.#owner;
     const now = clock.now();
     trace.end(now, error);
@@ -202,7 +202,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
    * Counts a refusal. Triton counts none, so refusals have a counter of their own. A request that would be answered too
    * late, which only this library refuses, counts as rejected, and its error carries a retry time.
    */
-  #refused(request: PendingRequest, error: unknown): unknown {
+  #refused(request: InferenceRequest, error: unknown): unknown {
     if (!TritonError.is(error) || error.code !== "UNAVAILABLE") return error;
     this.#owner.statistics.refusedCount++;
     if (error.retryAfterMs !== undefined) {
@@ -220,7 +220,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
   }
 
   /** Tells subscribers and the log of a request that was refused. */
-  #reportRefusal(request: PendingRequest, error: unknown): void {
+  #reportRefusal(request: InferenceRequest, error: unknown): void {
     const { name, version, clock } = this.#owner;
     request.trace?.end(clock.now(), TritonError.from(error));
     if (requestRefused.hasSubscribers) {
@@ -231,7 +231,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
   }
 
   /** Writes a verbose line, because the answer to the client says the same. */
-  #logFailure({ id, trace }: PendingRequest, error: unknown, how: string): void {
+  #logFailure({ id, trace }: InferenceRequest, error: unknown, how: string): void {
     const { log, name, version } = this.#owner;
     if (log.settings.verboseLevel < 1) return;
     const { code, message } = TritonError.from(error);
@@ -243,7 +243,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     });
   }
 
-  #shown(request: PendingRequest): DiagnosedRequest {
+  #shown(request: InferenceRequest): DiagnosedRequest {
     return diagnosedRequest(request, this.#owner.name, String(this.#owner.version));
   }
 
@@ -252,7 +252,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     return drainTimeMs(statistics, scheduler.queuedCount, instances.instances.length);
   }
 
-  #failed(request: PendingRequest, reason: FailureReason): void {
+  #failed(request: InferenceRequest, reason: FailureReason): void {
     const { statistics, clock } = this.#owner;
     statistics.recordFailure(reason, clock.now() - request.queueStart);
   }
@@ -269,7 +269,7 @@ function reasonOf(error: TritonError): FailureReason {
  * next table, and an old table is seldom collected.
  */
 export class InflightRequests {
-  #first: PendingRequest | undefined;
+  #first: InferenceRequest | undefined;
   #size = 0;
   #emptied: (() => void) | undefined;
 
@@ -277,7 +277,7 @@ export class InflightRequests {
     return this.#size;
   }
 
-  add(request: PendingRequest): void {
+  add(request: InferenceRequest): void {
     const next = this.#first;
     request.nextInflight = next;
     if (next !== undefined) next.previousInflight = request;
@@ -286,7 +286,7 @@ export class InflightRequests {
   }
 
   /** Removes a request; has no effect if it is not in the list. */
-  delete(request: PendingRequest): void {
+  delete(request: InferenceRequest): void {
     const { previousInflight: previous, nextInflight: next } = request;
     if (previous !== undefined) previous.nextInflight = next;
     else if (this.#first === request) this.#first = next;
@@ -308,7 +308,7 @@ export class InflightRequests {
 
   /** Cancels all requests, oldest first. */
   cancel(error: TritonError): void {
-    const all: PendingRequest[] = [];
+    const all: InferenceRequest[] = [];
     for (let one = this.#first; one !== undefined; one = one.nextInflight) all.push(one);
     for (const request of all.reverse()) request.cancel(error);
   }

@@ -13,8 +13,8 @@ import type { Log } from "../observe/log.js";
 import { ModelStatistics } from "../observe/statistics.js";
 import type { Tracing } from "../observe/tracing.js";
 import type {
+  InferenceRequest,
   InferInit,
-  PendingRequest,
   RequestHandle,
   ResponseHandler,
 } from "../request/inference-request.js";
@@ -186,7 +186,7 @@ export class ModelVersion implements RegisteredVersion {
    *
    * @throws TritonError if the request is refused. It stays untouched, and its handler is never called.
    */
-  infer(request: PendingRequest): void {
+  infer(request: InferenceRequest): void {
     this.#requests.infer(request);
   }
 

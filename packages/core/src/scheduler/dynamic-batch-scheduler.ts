@@ -2,7 +2,7 @@ import type { ModelConfig, ModelDynamicBatching, TritonError } from "@tritonjs/p
 import { EqualInputsRule, NO_PAYLOAD, Payload } from "../batch/payload.js";
 import { targetLatencyMs } from "../config/model-options.js";
 import type { InstanceGroup, InstanceGroupListener } from "../instance/instance-group.js";
-import type { PendingRequest, ResponseGate } from "../request/inference-request.js";
+import type { InferenceRequest, ResponseGate } from "../request/inference-request.js";
 import { Alarm, type Clock, type DeadlineQueue } from "../system/clock.js";
 import { AdaptiveBatching } from "./adaptive-batching.js";
 import { type BatchDecision, type BatchingRules, cutOfPlan, formBatch } from "./form-batch.js";
@@ -87,7 +87,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
   }
 
   /** The next request; undefined if none waits. */
-  get head(): PendingRequest | undefined {
+  get head(): InferenceRequest | undefined {
     return this.#queue.head;
   }
 
@@ -110,7 +110,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     return this.#queue.freePlaces(priority);
   }
 
-  enqueue(request: PendingRequest): void {
+  enqueue(request: InferenceRequest): void {
     if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
     this.#adaptive?.admit(request, this.#queue, this.#clock.now());
     this.#queue.push(request);
@@ -288,7 +288,7 @@ export class OrderedResponses {
   readonly #flushAll = () => this.#flush();
 
   /** Gives a request the next place. */
-  admit(request: PendingRequest): void {
+  admit(request: InferenceRequest): void {
     const place = new Place(this.#flushAll);
     if (this.#tail === undefined) this.#head = place;
     else this.#tail.next = place;

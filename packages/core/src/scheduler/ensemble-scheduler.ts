@@ -1,7 +1,7 @@
 import { isDecoupled, type ModelConfig, type Tensor, TritonError, timeoutError } from "@tritonjs/protocol";
 import type { ComputeTimes } from "../observe/durations.js";
 import type { ModelStatistics } from "../observe/statistics.js";
-import type { PendingRequest, RequestObserver, RequestRunner } from "../request/inference-request.js";
+import type { InferenceRequest, RequestObserver, RequestRunner } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import type { SequencePlace } from "../request/request-info.js";
 import type { Clock } from "../system/clock.js";
@@ -49,7 +49,7 @@ export class EnsembleScheduler implements Scheduler {
     };
   }
 
-  enqueue(request: PendingRequest): void {
+  enqueue(request: InferenceRequest): void {
     if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
     const run = new EnsembleRun(request, this.#owner);
     request.startExecution(run);
@@ -89,7 +89,7 @@ interface EnsembleOwner {
  * A response of a decoupled step opens a frame, in which the steps after it run once more. Tensors of different frames
  * never meet. An answer is sent when all outputs exist in one frame. It is the last if no step is in flight.
  */
-class EnsembleRun implements RequestRunner<PendingRequest> {
+class EnsembleRun implements RequestRunner {
   readonly #selection: EnsembleSelection;
   readonly #calls = new Set<StepCall>();
   /** Steps that wait for a permit, with the semaphore that they wait for. */
@@ -103,7 +103,7 @@ class EnsembleRun implements RequestRunner<PendingRequest> {
   readonly #computed = new SummedTimes();
 
   constructor(
-    private readonly request: PendingRequest,
+    private readonly request: InferenceRequest,
     private readonly owner: EnsembleOwner,
   ) {
     this.#selection = owner.plan.select(request.requestedOutputs);
@@ -288,7 +288,7 @@ class EnsembleRun implements RequestRunner<PendingRequest> {
   }
 
   /** Cancels the steps in flight, because the request was cancelled. */
-  givenUp({ cancelReason }: PendingRequest, reason = cancelReason!): void {
+  givenUp({ cancelReason }: InferenceRequest, reason = cancelReason!): void {
     this.#over = true;
     for (const [waiting, limit] of this.#inLine) limit.leave(waiting);
     this.#inLine.clear();
@@ -343,7 +343,7 @@ class StepFrame {
  * A step in flight. A step of a decoupled model waits before its next response in three cases: the consumer of the
  * answers is behind, later steps wait for a permit, or too many of its responses are in flight.
  */
-class StepCall implements RequestObserver<PendingRequest> {
+class StepCall implements RequestObserver {
   framesUnderWay = 0;
   #inLine = 0;
   #readerIsBehind: boolean;
@@ -352,7 +352,7 @@ class StepCall implements RequestObserver<PendingRequest> {
     readonly step: PlannedStep,
     readonly frame: StepFrame,
     readonly member: EnsembleMember,
-    readonly request: PendingRequest,
+    readonly request: InferenceRequest,
     /** Sequence of its request, as sent; the member's scheduler may change its own. */
     readonly sequence: SequencePlace,
     readerIsBehind: boolean,
@@ -364,7 +364,7 @@ class StepCall implements RequestObserver<PendingRequest> {
     this.adapt();
   }
 
-  computed(_request: PendingRequest, inputMs: number, inferMs: number, outputMs: number): void {
+  computed(_request: InferenceRequest, inputMs: number, inferMs: number, outputMs: number): void {
     this.times.add(inputMs, inferMs, outputMs);
   }
 

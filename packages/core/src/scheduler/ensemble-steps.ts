@@ -8,9 +8,9 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import {
+  InferenceRequest,
   type InferInit,
   newAsyncContext,
-  PendingRequest,
   type ResponseHandler,
 } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
@@ -107,7 +107,7 @@ export interface EnsembleMember {
   readonly version: number;
   readonly config: ModelConfig;
   /** Accepts a request; throws if the request is refused. */
-  infer(request: PendingRequest): void;
+  infer(request: InferenceRequest): void;
 }
 
 /**
@@ -239,7 +239,7 @@ function toFlag(name: string, value: ParameterValue | undefined): boolean {
 /** Everything that the request of a step is constructed from. */
 interface StepRequestInit {
   /** The request of the ensemble. */
-  readonly parent: PendingRequest;
+  readonly parent: InferenceRequest;
   /** Name of the ensemble in the list of the request's callers. */
   readonly caller: string;
   readonly member: EnsembleMember;
@@ -273,17 +273,15 @@ export function stepRequest({ parent, caller, member, step, tensors, now, ...ini
     callers: [...parent.callers, caller],
     // The callback of a traced step sees the step's own span, in the context of the ensemble's sender.
     asyncContext:
-      trace && parent.given.ready
-        ? parent.given.runInContext(() => trace.within(newAsyncContext))
-        : parent.given.asyncContext,
+      trace && parent.ready ? parent.runInContext(() => trace.within(newAsyncContext)) : parent.asyncContext,
     trace,
   };
-  return new PendingRequest(asked, config.name, init.onResponse);
+  return new InferenceRequest(asked, config.name, init.onResponse);
 }
 
 /** Remaining time that the request may wait in queues. At least 1, because 0 means no limit. */
 function remainingMicroseconds(
-  { queueTimeoutMicroseconds, queueStart }: PendingRequest,
+  { queueTimeoutMicroseconds, queueStart }: InferenceRequest,
   now: number,
 ): number {
   if (queueTimeoutMicroseconds === 0) return 0;
@@ -310,7 +308,7 @@ function asNumber(value: bigint): number | bigint {
  */
 export function ensembleAnswer(
   { config, version }: { readonly config: ModelConfig; readonly version: string },
-  request: PendingRequest,
+  request: InferenceRequest,
   names: readonly string[],
   tensors: ReadonlyMap<string, EnsembleTensor>,
 ): InferenceResponse {

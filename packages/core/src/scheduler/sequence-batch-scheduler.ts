@@ -2,7 +2,7 @@ import { type ModelConfig, type Tensor, TritonError } from "@tritonjs/protocol";
 import type { Tensors } from "../batch/batch-tensors.js";
 import { sequenceSlots } from "../config/sequence-batching.js";
 import type { InstanceGroup, PartsOwner } from "../instance/instance-group.js";
-import type { PendingRequest, RequestObserver } from "../request/inference-request.js";
+import type { InferenceRequest, RequestObserver } from "../request/inference-request.js";
 import type { EvictionListener, EvictionReason, SequenceInfo } from "../request/request-info.js";
 import type { Clock, DeadlineQueue } from "../system/clock.js";
 import type { QueueTotals } from "./priority-queue.js";
@@ -120,13 +120,10 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     return this.#batchers.sequences;
   }
 
-  enqueue(request: PendingRequest): void {
+  enqueue(request: InferenceRequest): void {
     if (this.#iterative && request.batchSize <= 1 && !hasCorrelationId(request)) {
-      request.place = {
-        correlationId: this.#nextId++,
-        sequenceStart: true,
-        sequenceEnd: request.sequenceEnd,
-      };
+      request.correlationId = this.#nextId++;
+      request.sequenceStart = true;
     }
     const id = admittedId(request, this.#modelName);
     if (this.#stopped && request.sequenceStart && !isPartOfWork(request)) throw stoppedError(request);
@@ -173,7 +170,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     return this.states.withStates(head, sequence?.info);
   }
 
-  take(slot: Slot): PendingRequest {
+  take(slot: Slot): InferenceRequest {
     const sequence = slot.sequence!;
     const request = sequence.head!;
     const info = sequence.take(request, slot);
@@ -184,9 +181,10 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     return request;
   }
 
-  released(sequence: Sequence, request: PendingRequest, again: boolean): void {
+  released(sequence: Sequence, request: InferenceRequest, again: boolean): void {
     if (again && sequence.open) {
-      request.place = { correlationId: request.correlationId, sequenceStart: false, sequenceEnd: false };
+      request.sequenceStart = false;
+      request.sequenceEnd = false;
       request.queueStart = this.#clock.now();
       this.#push(sequence, request);
       sequence.released();
@@ -219,7 +217,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     return sequence;
   }
 
-  #push(sequence: Sequence, request: PendingRequest): void {
+  #push(sequence: Sequence, request: InferenceRequest): void {
     const now = this.#clock.now();
     sequence.lastUsed = now;
     sequence.push(request);
@@ -256,7 +254,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
 }
 
 /** True if a request names its sequence. */
-function hasCorrelationId({ correlationId: id }: PendingRequest): boolean {
+function hasCorrelationId({ correlationId: id }: InferenceRequest): boolean {
   return id !== undefined && id !== 0n && id !== "";
 }
 
@@ -265,7 +263,7 @@ function hasCorrelationId({ correlationId: id }: PendingRequest): boolean {
  *
  * @throws TritonError INVALID_ARG for more than one row, and for a request without an id.
  */
-function admittedId(request: PendingRequest, modelName: string): bigint | string {
+function admittedId(request: InferenceRequest, modelName: string): bigint | string {
   if (request.batchSize > 1) {
     throw new TritonError(
       "INVALID_ARG",
@@ -298,11 +296,11 @@ interface TurnOwner {
   /** Set for a model with implicit state. */
   readonly states: ImplicitStates | undefined;
   /** The instance has finished with a request of a sequence. `again` is true when the model wants to run it again. */
-  released(sequence: Sequence, request: PendingRequest, again: boolean): void;
+  released(sequence: Sequence, request: InferenceRequest, again: boolean): void;
 }
 
 /** One request between leaving its sequence and its release by the instance. */
-class SequenceTurn implements RequestObserver<PendingRequest> {
+class SequenceTurn implements RequestObserver {
   readonly #owner: TurnOwner;
   readonly #sequence: Sequence;
   readonly #slot: Slot;
@@ -317,11 +315,11 @@ class SequenceTurn implements RequestObserver<PendingRequest> {
     slot.batcher.left(slot);
   }
 
-  outputs(_request: PendingRequest, outputs: Tensors): void {
+  outputs(_request: InferenceRequest, outputs: Tensors): void {
     this.#owner.states?.keep(this.#info, outputs);
   }
 
-  released(request: PendingRequest, again: boolean): void {
+  released(request: InferenceRequest, again: boolean): void {
     // A request that is run again gets another turn.
     if (again) request.ignore(this);
     const { batcher } = this.#slot;

@@ -1,5 +1,5 @@
 import { TritonError } from "@tritonjs/protocol";
-import type { PendingRequest, RequestHolder } from "../request/inference-request.js";
+import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
 import type { EvictionReason, SequenceInfo } from "../request/request-info.js";
 import type { Clock, Deadline, DeadlineQueue } from "../system/clock.js";
 import { Heap, type QueueTotals, RequestQueue } from "./priority-queue.js";
@@ -49,7 +49,7 @@ export interface SequenceOwner {
  *   open: takes requests | closed: END came, idle, given up | over: closed, and nothing waits: the slot is free
  * ```
  */
-export class Sequence implements RequestHolder<PendingRequest> {
+export class Sequence implements RequestHolder {
   /** False once no more requests can join it. */
   open = true;
   slot: Slot | undefined;
@@ -79,7 +79,7 @@ export class Sequence implements RequestHolder<PendingRequest> {
   }
 
   /** The next request. */
-  get head(): PendingRequest | undefined {
+  get head(): InferenceRequest | undefined {
     return this.#waiting.head;
   }
 
@@ -108,7 +108,7 @@ export class Sequence implements RequestHolder<PendingRequest> {
     return !this.open && this.#waiting.size === 0;
   }
 
-  push(request: PendingRequest): void {
+  push(request: InferenceRequest): void {
     this.#waiting.push(request);
     request.holder = this;
   }
@@ -117,7 +117,7 @@ export class Sequence implements RequestHolder<PendingRequest> {
    * Removes a waiting request that was cancelled. Later requests depend on it, so they are cancelled too. In the
    * backlog the whole sequence ends, as in Triton.
    */
-  remove(request: PendingRequest): void {
+  remove(request: InferenceRequest): void {
     if (this.#failing) {
       this.#waiting.remove(request);
       return;
@@ -143,7 +143,7 @@ export class Sequence implements RequestHolder<PendingRequest> {
     this.#fail(from(this.#waiting.head), error);
   }
 
-  #fail(requests: readonly PendingRequest[], error: TritonError): void {
+  #fail(requests: readonly InferenceRequest[], error: TritonError): void {
     this.#failing = true;
     for (const request of requests) request.cancel(error);
     this.#failing = false;
@@ -157,7 +157,7 @@ export class Sequence implements RequestHolder<PendingRequest> {
   }
 
   /** Takes the first request for an instance. A START begins a new sequence, even if the old one is not over. */
-  take(request: PendingRequest, slot: Slot): SequenceInfo {
+  take(request: InferenceRequest, slot: Slot): SequenceInfo {
     this.#waiting.remove(request);
     if (request.sequenceStart && this.#info !== undefined) this.#owner.evicted(this.#info, "restarted");
     if (request.sequenceStart || this.#info === undefined) {
@@ -191,8 +191,8 @@ export class Sequence implements RequestHolder<PendingRequest> {
 }
 
 /** Lists a request and those behind it. */
-function from(first: PendingRequest | undefined): PendingRequest[] {
-  const all: PendingRequest[] = [];
+function from(first: InferenceRequest | undefined): InferenceRequest[] {
+  const all: InferenceRequest[] = [];
   for (let one = first; one !== undefined; one = one.next) all.push(one);
   return all;
 }
@@ -303,7 +303,7 @@ export class SequenceTimeouts {
   ) {}
 
   /** Limits the wait of a request in the backlog. When its time is over, the whole sequence ends. */
-  limitWait(sequence: Sequence, { queueTimeoutMicroseconds }: PendingRequest, now: number): void {
+  limitWait(sequence: Sequence, { queueTimeoutMicroseconds }: InferenceRequest, now: number): void {
     const at = now + queueTimeoutMicroseconds / 1000;
     if (queueTimeoutMicroseconds === 0 || at >= sequence.expiresAt) return;
     sequence.expiry?.cancel();

@@ -12,7 +12,7 @@ import type { Tensors } from "../batch/batch-tensors.js";
 import { EqualInputsRule, Payload } from "../batch/payload.js";
 import { defaultDynamicBatching } from "../config/defaults.js";
 import type { InstanceGroup, InstanceGroupListener } from "../instance/instance-group.js";
-import { PendingRequest } from "../request/inference-request.js";
+import { InferenceRequest } from "../request/inference-request.js";
 import type { SequenceInfo, SequencePlace } from "../request/request-info.js";
 import type { Clock, DeadlineQueue, Timer } from "../system/clock.js";
 import { copyTensor } from "../tensor-rows.js";
@@ -65,7 +65,7 @@ export interface SlotOwner {
   /** The next request of a slot, with the states that it would get. */
   head(slot: Slot): WaitingRequest | undefined;
   /** Takes the first request of a slot's sequence for the instance, with its controls and states. */
-  take(slot: Slot): PendingRequest;
+  take(slot: Slot): InferenceRequest;
   /** The instance failed, and the state of its sequences is lost. */
   lost(batcher: SlotBatcher): void;
 }
@@ -164,8 +164,8 @@ export class DirectBatcher extends SlotBatcher implements InstanceGroupListener 
  * Makes a request that fills a slot. Its inputs have the shapes of a request that runs, with all zeros or empty
  * strings, and it has no caller.
  */
-function nullRequest(like: PendingRequest, inputs: Tensors): PendingRequest {
-  const request = new PendingRequest({ inputs, ready: false }, like.modelName, () => {});
+function nullRequest(like: InferenceRequest, inputs: Tensors): InferenceRequest {
+  const request = new InferenceRequest({ inputs, ready: false }, like.modelName, () => {});
   request.batchSize = like.batchSize;
   return request;
 }
@@ -444,7 +444,7 @@ export class ImplicitStates {
   }
 
   /** The request with the states that it would get if it left now. */
-  withStates(request: PendingRequest, info: SequenceInfo | undefined): WaitingRequest {
+  withStates(request: InferenceRequest, info: SequenceInfo | undefined): WaitingRequest {
     const kept = info === undefined || request.sequenceStart ? undefined : this.#kept.get(info);
     return {
       queueStart: request.queueStart,
@@ -453,7 +453,7 @@ export class ImplicitStates {
   }
 
   /** Adds the states of its sequence to a request that leaves. */
-  attach(request: PendingRequest, info: SequenceInfo): void {
+  attach(request: InferenceRequest, info: SequenceInfo): void {
     let states = this.#kept.get(info);
     if (states === undefined) {
       // Copies, because a callback may write to its inputs.

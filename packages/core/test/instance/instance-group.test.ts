@@ -6,7 +6,7 @@ import type { Execution, Executor } from "../../src/instance/backend.js";
 import { InstanceGroup } from "../../src/instance/instance-group.js";
 import { ModelInstance } from "../../src/instance/model-instance.js";
 import { ModelStatistics } from "../../src/observe/statistics.js";
-import type { PendingRequest } from "../../src/request/inference-request.js";
+import type { InferenceRequest } from "../../src/request/inference-request.js";
 import { VirtualClock } from "../../src/system/virtual-clock.js";
 
 import { modelConfig } from "../support/model-config.js";
@@ -59,7 +59,7 @@ async function busyGroup() {
   return { clock, executor, group };
 }
 
-function payloadOf(...requests: readonly PendingRequest[]): Payload {
+function payloadOf(...requests: readonly InferenceRequest[]): Payload {
   const payload = new Payload();
   for (const request of requests) payload.add(request);
   return payload;
