@@ -92,6 +92,7 @@ export async function serve(scenario: Scenario, setting: Setting, run: Run): Pro
     clock,
   );
   const scheduler = new DynamicBatchScheduler(config, instances, clock, new DeadlineQueue(clock));
+  instances.serve(scheduler);
   await instances.start();
   const mayMiss = run.mayMiss ?? Number.POSITIVE_INFINITY;
   for (const at of arrivalTimes(scenario, run.rate, run.seed)) {

@@ -82,8 +82,8 @@ export class LiveInstances {
       planned.map((one) => make(one, config, planned.length)),
       clock,
       context.rateLimiter,
+      (instance) => this.#replaceLater(instance),
     );
-    this.group.onWorn = (instance) => this.#replaceLater(instance);
   }
 
   /** The model's configuration with its present instance groups. */

@@ -379,6 +379,7 @@ function createParts(
   const instances = live.group;
   const members = config.ensembleScheduling && new EnsembleMembers(config);
   const scheduler = createScheduler({ ...init, instances, deadlines, statistics });
+  instances.serve(scheduler);
   const requests = new ModelRequests({
     ...{ name, version, clock, statistics, instances, deadlines, validator, scheduler },
     outputs: config.output.map((output) => output.name),
@@ -421,7 +422,7 @@ function createScheduler(context: SchedulerContext): Scheduler {
     const { backlogHoldUntil, onSequenceEvict: onEvict } = context;
     const given = context.initialStates ?? initialStates(config, readFileNow).states;
     const options = { holdUntil, backlogHoldUntil, onEvict, initialStates: given };
-    return new SequenceBatchScheduler(config, instances, clock, deadlines, options);
+    return new SequenceBatchScheduler(config, clock, deadlines, options);
   }
   if (config.dynamicBatching === undefined) return new DirectScheduler(instances);
   const { variableLength } = context;

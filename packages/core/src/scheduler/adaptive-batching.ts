@@ -1,6 +1,6 @@
 import { errorWithoutStack } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
-import type { ExecutionObserver, InstanceGroup } from "../instance/instance-group.js";
+import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import type { BatchingRules } from "./form-batch.js";
@@ -26,7 +26,7 @@ import type { PriorityQueue } from "./priority-queue.js";
  *            +-- expected latency, plan <-- durations, lateness ----+
  * ```
  */
-export class AdaptiveBatching implements ExecutionObserver {
+export class AdaptiveBatching {
   readonly #target: AdaptiveRules;
   readonly #arrivals: ArrivalRate;
   readonly #batches: RunningBatches;
@@ -36,14 +36,13 @@ export class AdaptiveBatching implements ExecutionObserver {
     this.#target = target;
     this.#arrivals = new ArrivalRate(target.targetLatencyMs / 2);
     this.#batches = new RunningBatches(instances);
-    instances.observer = this;
   }
 
   started(instance: ModelInstance, payload: Payload, now: number): void {
     this.#batches.start(instance, payload, now);
   }
 
-  ended(_instance: ModelInstance, payload: Payload, now: number): void {
+  ended(payload: Payload, now: number): void {
     this.#batches.end(payload, now);
     const { requests } = payload;
     let late = 0;

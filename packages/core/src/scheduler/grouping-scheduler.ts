@@ -6,13 +6,15 @@ import {
   toNdArray,
 } from "@tritonjs/protocol";
 import type { CutOutput, MaskInput, PaddingRules } from "../batch/batch-layout.js";
+import type { Payload } from "../batch/payload.js";
 import {
   type BatchingRequest,
   type BatchKey,
   targetLatencyMs,
   type VariableLengthOptions,
 } from "../config/model-options.js";
-import type { InstanceGroup, InstanceGroupListener } from "../instance/instance-group.js";
+import type { InstanceGroup } from "../instance/instance-group.js";
+import type { ModelInstance } from "../instance/model-instance.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import { requestInfo } from "../request/request-info.js";
 import type { Clock, DeadlineQueue } from "../system/clock.js";
@@ -35,7 +37,9 @@ const IDLE_GROUPS = 64;
  *                            group "512": dynamic batcher --+--> payloads --> instances
  * ```
  */
-export class GroupingScheduler implements Scheduler, InstanceGroupListener {
+export class GroupingScheduler implements Scheduler {
+  readonly mergeAfterMs: number;
+  readonly maxBatchSize: number;
   readonly #groups = new Map<BatchKey | undefined, DynamicBatchScheduler>();
   readonly #levels = new Map<number, QueueTotals>();
   readonly #ordered = new OrderedResponses();
@@ -58,8 +62,9 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
     private readonly padded: ReadonlySet<string>,
     holdUntil = 0,
   ) {
+    this.mergeAfterMs = config.dynamicBatching!.maxQueueDelayMicroseconds / 1000;
+    this.maxBatchSize = config.maxBatchSize;
     this.#hold = new ArrivalHold(holdUntil);
-    instances.listener = this;
   }
 
   get queuedCount(): number {
@@ -113,6 +118,15 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
     }
   }
 
+  /** Only a batcher with a target latency times executions, and it is the only group then. */
+  started(instance: ModelInstance, payload: Payload): void {
+    this.#groups.get(undefined)?.started(instance, payload);
+  }
+
+  ended(instance: ModelInstance, payload: Payload): void {
+    this.#groups.get(undefined)?.ended(instance, payload);
+  }
+
   stop(): void {
     this.#stopped = true;
     this.#hold.end();
@@ -157,8 +171,6 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
       held,
       share,
     );
-    // Each batcher registers itself as the only listener.
-    instances.listener = this;
     if (this.#stopped) group.stop();
     this.#groups.set(key, group);
     return group;

@@ -1,6 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 import { Payload } from "../batch/payload.js";
-import type { InstanceGroup } from "../instance/instance-group.js";
+import type { InstanceGroup, InstanceUser } from "../instance/instance-group.js";
 import type { InferenceRequest } from "../request/inference-request.js";
 import type { LevelStatus } from "./priority-queue.js";
 
@@ -16,7 +16,7 @@ export interface SequenceCounts {
  * Decides which requests run together and when. It owns a request from `enqueue` until an instance takes it. A request
  * that is cancelled meanwhile is removed by its holder.
  */
-export interface Scheduler {
+export interface Scheduler extends InstanceUser {
   /**
    * Accepts a validated request. A refused request stays untouched.
    * @throws TritonError if the request is refused.

@@ -88,13 +88,14 @@ export class SequenceBench {
       ),
       this.clock,
     );
-    this.scheduler = new SequenceBatchScheduler(this.config, this.instances, this.clock, this.deadlines, {
+    this.scheduler = new SequenceBatchScheduler(this.config, this.clock, this.deadlines, {
       initialStates: initialStates(this.config, readFileSync).states,
       holdUntil: 0,
       backlogHoldUntil: 0,
       onEvict: ({ correlationId }, reason) => this.evictions.push(`${correlationId}: ${reason}`),
       ...hold,
     });
+    this.instances.serve(this.scheduler);
     for (const instance of this.instances.instances) instance.healthy = true;
   }
 
