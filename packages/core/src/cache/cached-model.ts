@@ -6,17 +6,19 @@ import type { Clock, Deadline, DeadlineQueue } from "../system/clock.js";
 import { copyTensor } from "../tensor-rows.js";
 import { type CachedOutputs, cacheKey, type ResponseCache } from "./response-cache.js";
 
-/** Callbacks from the cache to the model behind it. */
+/** The model behind the cache. */
 interface CacheOwner {
   readonly name: string;
   readonly version: number;
   /** Names of all outputs of the model. */
-  readonly outputs: readonly string[];
+  readonly outputNames: readonly string[];
   readonly clock: Clock;
   readonly deadlines: DeadlineQueue;
   readonly statistics: ModelStatistics;
-  /** Queues a request. Throws if the request is refused. */
-  enqueue(request: InferenceRequest): void;
+  readonly scheduler: {
+    /** Queues a request. Throws if the request is refused. */
+    enqueue(request: InferenceRequest): void;
+  };
 }
 
 /**
@@ -45,9 +47,9 @@ export class CachedModel implements RunsOwner {
 
   /** Answers, parks or queues a request. Throws if the request is refused. */
   infer(request: InferenceRequest): void {
-    const { name, version, outputs, clock } = this.owner;
+    const { name, version, outputNames, clock } = this.owner;
     const start = clock.now();
-    const key = cacheKey(name, String(version), request, outputs);
+    const key = cacheKey(name, String(version), request, outputNames);
     const waiting = this.#underWay.get(key);
     if (waiting !== undefined) {
       waiting.add(request);
@@ -109,7 +111,7 @@ export class CachedModel implements RunsOwner {
     const run = new CachedRun(this, key, lookupMs);
     request.observe(run);
     try {
-      this.owner.enqueue(request);
+      this.owner.scheduler.enqueue(request);
     } catch (error) {
       request.ignore(run);
       if (waiting.size === 0) this.#underWay.delete(key);
@@ -130,7 +132,7 @@ export class CachedModel implements RunsOwner {
   computed(request: InferenceRequest, { key, lookupMs }: CachedRun, made: CachedOutputs): void {
     const { clock, statistics } = this.owner;
     const start = clock.now();
-    const outputs = selectOutputs(made, this.owner.outputs, request.requestedOutputs);
+    const outputs = selectOutputs(made, this.owner.outputNames, request.requestedOutputs);
     const copies = new Map([...outputs].map(([name, tensor]) => [name, copyTensor(tensor)]));
     let byteSize = 0;
     for (const tensor of copies.values()) byteSize += tensor.byteLength;

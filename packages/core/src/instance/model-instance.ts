@@ -43,14 +43,14 @@ export class ModelInstance {
   staysUntil = Number.NEGATIVE_INFINITY;
   /** Number of requests that it has run. */
   #served = 0;
-  readonly #owner: InstanceOwner;
+  readonly #model: InstanceModel;
 
   constructor(
     readonly placement: PlannedInstance,
     readonly executor: Executor,
-    owner: InstanceOwner,
+    model: InstanceModel,
   ) {
-    this.#owner = owner;
+    this.#model = model;
   }
 
   /** True while a payload is running. */
@@ -82,7 +82,7 @@ export class ModelInstance {
   /** True if it is time to replace it. */
   get worn(): boolean {
     const recycle = this.placement.group.hosting?.recycle;
-    if (recycle === undefined || this.beingReplaced || this.#owner.clock.now() < this.staysUntil)
+    if (recycle === undefined || this.beingReplaced || this.#model.clock.now() < this.staysUntil)
       return false;
     const { afterRequests = Number.POSITIVE_INFINITY, aboveMemoryMb = Number.POSITIVE_INFINITY } = recycle;
     return this.#served >= afterRequests || (this.executor.memoryBytes ?? 0) > aboveMemoryMb * 1024 * 1024;
@@ -98,17 +98,17 @@ export class ModelInstance {
     this.healthy = healthy;
     this.unhealthyReason = healthy ? undefined : reason;
     if (!healthy && reason !== undefined && isFirst) {
-      this.#owner.faults?.restartFailed(this.placement.name, reason);
+      this.#model.restartFailed?.(this.placement.name, reason);
     }
   }
 
   /** Runs a payload to its end. The promise never rejects. */
   async run(payload: Payload): Promise<void> {
     const { requests } = payload;
-    const { clock, statistics } = this.#owner;
+    const { clock, statistics } = this.#model;
     const { cut } = payload;
     if (cut !== undefined) statistics.cuts.record(cut, payload.batchSize);
-    const execution = new RequestExecution(requests, this.#owner);
+    const execution = new RequestExecution(requests, this.#model);
     for (const request of requests) {
       if (request.trace !== undefined) this.#trace(request.trace, payload);
       request.startExecution(execution);
@@ -144,7 +144,7 @@ export class ModelInstance {
   }
 
   #shown(requests: readonly InferenceRequest[], { batchSize, cut }: Payload): BatchMessage {
-    const { modelName, modelVersion } = this.#owner;
+    const { modelName, modelVersion } = this.#model;
     return batchMessage({ batchSize, cut, requests }, modelName, modelVersion, this.placement.name);
   }
 
@@ -179,8 +179,8 @@ function failureOfAll({ requests }: RequestExecution, thrown: unknown): readonly
   return requests.map(() => error);
 }
 
-/** State that all instances of one model version share. */
-interface InstanceOwner {
+/** A model version as its instances see it. */
+export interface InstanceModel {
   readonly modelName: string;
   readonly modelVersion: string;
   /** True if requests get any number of responses. */
@@ -194,8 +194,8 @@ interface InstanceOwner {
   readonly callModels: CallModels;
   /** Rules that join requests to a batch; undefined if they are joined by rows. */
   readonly layout?: BatchLayout | undefined;
-  /** Told when an instance that has crashed cannot be restarted. */
-  readonly faults?: { restartFailed(instance: string, error: TritonError): void } | undefined;
+  /** An instance has crashed and cannot be restarted. */
+  restartFailed?(instance: string, error: TritonError): void;
 }
 
 /**
@@ -220,23 +220,23 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
 
   constructor(
     readonly requests: readonly InferenceRequest[],
-    private readonly owner: InstanceOwner,
+    private readonly model: InstanceModel,
   ) {
-    const { clock, decoupled, statistics } = owner;
+    const { clock, decoupled, statistics } = model;
     this.#start = clock.now();
     if (decoupled) this.#responses = new CountedResponses(requests.length, statistics.responses, clock);
   }
 
   get clock(): Clock {
-    return this.owner.clock;
+    return this.model.clock;
   }
 
   get layout(): BatchLayout | undefined {
-    return this.owner.layout;
+    return this.model.layout;
   }
 
   get models(): ModelCaller & TensorCaller {
-    return this.owner.callModels(this);
+    return this.model.callModels(this);
   }
 
   /** Models that work on any of the requests, from the longest chain of calls, followed by this model. */
@@ -245,7 +245,7 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
     const longest = chains.reduce((one, other) => (other.length > one.length ? other : one));
     const others = new Set(chains.flat());
     for (const caller of longest) others.delete(caller);
-    return [...others, ...longest, `${this.owner.modelName}/${this.owner.modelVersion}`];
+    return [...others, ...longest, `${this.model.modelName}/${this.model.modelVersion}`];
   }
 
   /** Latest deadline of the requests; undefined if one has none. */
@@ -265,7 +265,7 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
   }
 
   get decoupled(): boolean {
-    return this.owner.decoupled;
+    return this.model.decoupled;
   }
 
   get signal(): AbortSignal {
@@ -292,24 +292,24 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
   }
 
   inputsReady(): void {
-    this.#inputEnd = this.owner.clock.now();
+    this.#inputEnd = this.model.clock.now();
   }
 
   postponed(): void {
     if (this.#inputEnd === undefined) return;
-    const waitedMs = this.owner.clock.now() - this.#inputEnd;
+    const waitedMs = this.model.clock.now() - this.#inputEnd;
     this.#start += waitedMs;
     this.#inputEnd += waitedMs;
   }
 
   outputsReady(): void {
-    this.#inferEnd = this.owner.clock.now();
+    this.#inferEnd = this.model.clock.now();
   }
 
   /** Times of the batch. Events that have not happened yet count as happening now. */
   get times(): ExecutionTimes {
     if (this.#ended !== undefined) return this.#ended;
-    const end = this.owner.clock.now();
+    const end = this.model.clock.now();
     return { start: this.#start, inputEnd: this.#inputEnd ?? end, inferEnd: this.#inferEnd ?? end, end };
   }
 
@@ -338,10 +338,10 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
       this.#responses?.unwanted(index, this.#computeStart);
       return;
     }
-    const handedOver = this.#responses === undefined ? 0 : this.owner.clock.now();
-    const selected = selectOutputs(outputs, this.owner.outputNames, request.requestedOutputs);
-    if (this.owner.statistics.latencies !== undefined) this.#observeFirstResponse(request, index);
-    const { modelName, modelVersion } = this.owner;
+    const handedOver = this.#responses === undefined ? 0 : this.model.clock.now();
+    const selected = selectOutputs(outputs, this.model.outputNames, request.requestedOutputs);
+    if (this.model.statistics.latencies !== undefined) this.#observeFirstResponse(request, index);
+    const { modelName, modelVersion } = this.model;
     const parameters = parametersOf(outputs);
     request.respond({ modelName, modelVersion, id: request.id, parameters, outputs: selected }, final);
     this.#responses?.sent(index, this.#computeStart, handedOver, final);
@@ -353,9 +353,9 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
       this.#responses?.unwanted(index, this.#computeStart);
       return;
     }
-    if (error.cause !== undefined) rememberModel(error, this.owner.modelName);
+    if (error.cause !== undefined) rememberModel(error, this.model.modelName);
     // The end of the request notes a final error.
-    if (!final) this.owner.statistics.errors.record(error, this.owner.clock.wallNow());
+    if (!final) this.model.statistics.errors.record(error, this.model.clock.wallNow());
     request.respondError(error, final);
     this.#responses?.failed(index, this.#computeStart, final);
   }
@@ -363,8 +363,8 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
   reschedule(index: number): void {
     const request = this.requests[index]!;
     if (request.answered) return;
-    if (!this.owner.iterative) {
-      const { modelName } = this.owner;
+    if (!this.model.iterative) {
+      const { modelName } = this.model;
       const text = `model '${modelName}' returned RESCHEDULE, which needs sequence batching with iterative sequences`;
       this.sendError(index, new TritonError("INTERNAL", text), true);
       return;
@@ -393,7 +393,7 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
   answered(request: InferenceRequest, error: TritonError | undefined): void {
     request.trace?.compute(this.times);
     if (error === undefined) this.#countSuccess(request);
-    else this.owner.statistics.recordFailure("BACKEND", this.owner.clock.now() - request.queueStart);
+    else this.model.statistics.recordFailure("BACKEND", this.model.clock.now() - request.queueStart);
   }
 
   /** Time at which the model began to compute. */
@@ -410,14 +410,14 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
     this.#responded ??= new Set();
     if (this.#responded.has(index)) return;
     this.#responded.add(index);
-    const { clock, statistics } = this.owner;
+    const { clock, statistics } = this.model;
     statistics.latencies?.firstResponse?.observe(clock.now() - request.queueStart);
   }
 
   #countSuccess(request: InferenceRequest): void {
     // A decoupled request may end before its batch does, or long after.
     const { times } = this;
-    this.owner.statistics.recordSuccess(request.rows, request.queueStart, times);
+    this.model.statistics.recordSuccess(request.rows, request.queueStart, times);
     request.computed(
       times.inputEnd - times.start,
       times.inferEnd - times.inputEnd,
