@@ -69,17 +69,21 @@ export class Exchange {
   /** True once the model has accepted the request and answered: errors are its own from then on. */
   answered = false;
   readonly #service: Pick<InferenceService, "refusalTurn">;
-  readonly #client: Client;
+  readonly #client: Client | undefined;
   readonly #unaryOnly: string | undefined;
   readonly #mayWait: boolean;
+  #wait: RoomWait | undefined = undefined;
   #sink: ResponseSink | undefined = undefined;
   #handle: RequestHandle | undefined = undefined;
   #forgetClient: (() => void) | undefined = undefined;
 
-  /** @throws TritonError NOT_FOUND or UNAVAILABLE without a version in service, UNSUPPORTED for a decoupled model */
+  /**
+   * @param client undefined for a transport that calls `cancel` itself
+   * @throws TritonError NOT_FOUND or UNAVAILABLE without a version in service, UNSUPPORTED for a decoupled model
+   */
   constructor(
     service: Pick<InferenceService, "model" | "refusalTurn">,
-    client: Client,
+    client: Client | undefined,
     name: string,
     version: string,
     { unaryOnly, mayWait = true }: ExchangeOptions = {},
@@ -104,13 +108,15 @@ export class Exchange {
   }
 
   async #turnOf(wait: RoomWait): Promise<void> {
-    const forgetClient = this.#client.onGone(() => wait.leave());
+    this.#wait = wait;
+    const forgetClient = this.#client?.onGone(() => wait.leave());
     try {
       await wait.turn;
     } catch (refusal) {
-      throw this.#client.gone ? new ClientGone(refusal) : refusal;
+      throw this.#client?.gone ? new ClientGone(refusal) : refusal;
     } finally {
-      forgetClient();
+      this.#wait = undefined;
+      forgetClient?.();
     }
   }
 
@@ -133,25 +139,30 @@ export class Exchange {
     throw new TritonError("UNSUPPORTED", this.#unaryOnly, { reason: "DECOUPLED_MODEL" });
   }
 
-  /** Queues the request, and cancels it when the client leaves. */
-  send(request: InferInit, sink: ResponseSink): void {
+  /**
+   * Queues the request, and cancels it when the client leaves.
+   *
+   * @returns the turn of the refusal if the request is refused and that has to wait
+   */
+  send(request: InferInit, sink: ResponseSink): Promise<void> | undefined {
     this.#sink = sink;
-    if (this.#client.gone) {
+    const client = this.#client;
+    if (client?.gone) {
       sink.refuse(new ClientGone());
-      return;
+      return undefined;
     }
     let handle: RequestHandle;
     try {
       handle = this.model.infer(request, (outcome, final, sent) => this.#receive(outcome, final, sent));
     } catch (error) {
-      this.#refuse(error);
-      return;
+      return this.#refuse(error);
     }
     this.#handle = handle;
-    if (handle.settled) return;
+    if (handle.settled || client === undefined) return undefined;
     // An inline callback has already run by now, and the client may have left meanwhile.
-    if (this.#client.gone) handle.cancel();
-    else this.#forgetClient = this.#client.onGone((reason) => void handle.cancel(reason));
+    if (client.gone) handle.cancel();
+    else this.#forgetClient = client.onGone((reason) => void handle.cancel(reason));
+    return undefined;
   }
 
   /**
@@ -159,7 +170,7 @@ export class Exchange {
    * number of responses, and with ClientGone when the client has left before.
    */
   single(request: InferInit): Promise<InferenceResponse> {
-    return new Promise((resolve, reject) => this.send(request, new SingleResponse(resolve, reject)));
+    return new Promise((resolve, reject) => void this.send(request, new SingleResponse(resolve, reject)));
   }
 
   /** Asks the model to pause between its responses. */
@@ -176,8 +187,10 @@ export class Exchange {
     return this.#handle?.askToStop() ?? false;
   }
 
-  cancel(reason?: TritonError): void {
-    this.#handle?.cancel(reason);
+  /** Cancels the request, or ends its wait for room. Returns false if it was over or not sent. */
+  cancel(reason?: TritonError): boolean {
+    this.#wait?.leave();
+    return this.#handle?.cancel(reason) ?? false;
   }
 
   #receive(outcome: InferenceResponse | TritonError | undefined, final: boolean, sent: RequestHandle): void {
@@ -193,11 +206,12 @@ export class Exchange {
   }
 
   /** An overloaded model's refusal waits for its turn: clients that retry at once must not slow running requests down. */
-  #refuse(error: unknown): void {
+  #refuse(error: unknown): Promise<void> | undefined {
     const isOverload = this.#mayWait && TritonError.is(error) && error.code === "UNAVAILABLE";
     const turn = isOverload ? this.#service.refusalTurn?.() : undefined;
-    if (turn === undefined) this.#sink!.refuse(error);
-    else void turn.then(() => this.#sink!.refuse(error));
+    if (turn !== undefined) return turn.then(() => this.#sink!.refuse(error));
+    this.#sink!.refuse(error);
+    return undefined;
   }
 }
 
