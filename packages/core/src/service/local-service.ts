@@ -78,8 +78,8 @@ export class LocalService implements InferenceService {
   readonly #listeners = new Set<() => void>();
   readonly #mounted: MountedFrontend[] = [];
   readonly #refusals = new RefusalLine(realClock);
-  /** Pins of the latest versions by the name of their model. Looking a model up takes longer than the rest of `model`. */
-  readonly #latest = new Map<string, PinnedVersion>();
+  /** Versions that requests without a version mean, until a model changes. A look-up takes longer than the rest of `model`. */
+  readonly #latest = new Map<string, ModelVersion>();
   #stopping = false;
   #leaving = false;
 
@@ -186,15 +186,14 @@ export class LocalService implements InferenceService {
     return modelReadiness(name, version, this.#parts);
   }
 
-  model(name: string, version: string): PinnedModel {
-    const known = version === "" ? this.#latest.get(name) : undefined;
-    if (known?.isReady === true) {
-      this.assertOpen();
-      return known;
+  model(name: string, version: string): PinnedVersion {
+    let model = version === "" ? this.#latest.get(name) : undefined;
+    if (model?.state === "READY") this.assertOpen();
+    else {
+      model = this.#find(name, version);
+      if (version === "") this.#latest.set(name, model);
     }
-    const pin = new PinnedVersion(this, this.#find(name, version), version);
-    if (version === "") this.#latest.set(name, pin);
-    return pin;
+    return new PinnedVersion(this, model, version);
   }
 
   modelMetadata(name: string, version: string): ModelMetadata {
@@ -336,10 +335,6 @@ class PinnedVersion implements PinnedModel {
     this.#requested = requested;
   }
 
-  get isReady(): boolean {
-    return this.#model.state === "READY";
-  }
-
   get name(): string {
     return this.#model.name;
   }
@@ -361,8 +356,9 @@ class PinnedVersion implements PinnedModel {
     return directory && join(directory, String(version));
   }
 
-  inService(): PinnedModel {
-    return this.isReady ? this : this.#service.model(this.name, this.#requested);
+  inService(): PinnedVersion {
+    const isReady = this.#model.state === "READY";
+    return isReady ? this : this.#service.model(this.name, this.#requested);
   }
 
   awaitRoom(id: string): RoomWait | undefined {
@@ -379,8 +375,7 @@ class PinnedVersion implements PinnedModel {
   /** @throws TritonError UNAVAILABLE if the queue is still full. */
   #assertRoom(id: string): void {
     this.#service.assertOpen();
-    const current = this.isReady ? this : (this.inService() as PinnedVersion);
-    const refusal = current.#model.refusal(id);
+    const refusal = this.inService().#model.refusal(id);
     if (refusal !== undefined) throw refusal;
   }
 }
