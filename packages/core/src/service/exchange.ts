@@ -52,7 +52,7 @@ export interface ExchangeOptions {
  * The life of one inference request over any transport.
  *
  * ```
- * new Exchange   pins the version that serves now
+ * new Exchange   with the version that serves now
  * turn()         waits while the queue is full; rejects at the refusal's turn
  *                (the transport reads the body)
  * current()      the version in service after the wait, with which the transport decodes
@@ -79,20 +79,20 @@ export class Exchange {
 
   /**
    * @param client undefined for a transport that calls `cancel` itself
-   * @throws TritonError NOT_FOUND or UNAVAILABLE without a version in service, UNSUPPORTED for a decoupled model
+   * @param model the version that the look-up of the request has found
+   * @throws TritonError UNSUPPORTED for a decoupled model where none is allowed
    */
   constructor(
-    service: Pick<InferenceService, "model" | "refusalTurn">,
+    service: Pick<InferenceService, "refusalTurn">,
     client: Client | undefined,
-    name: string,
-    version: string,
+    model: PinnedModel,
     { unaryOnly, mayWait = true }: ExchangeOptions = {},
   ) {
     this.#service = service;
     this.#client = client;
     this.#unaryOnly = unaryOnly;
     this.#mayWait = mayWait;
-    this.model = service.model(name, version);
+    this.model = model;
     this.#refuseDecoupled();
   }
 
@@ -123,7 +123,7 @@ export class Exchange {
   /**
    * The version in service now. Call it after each wait.
    *
-   * @throws TritonError as the constructor does
+   * @throws TritonError NOT_FOUND or UNAVAILABLE if none is, UNSUPPORTED as the constructor
    */
   current(): PinnedModel {
     const model = this.model.inService();
@@ -157,8 +157,9 @@ export class Exchange {
     } catch (error) {
       return this.#refuse(error);
     }
+    if (handle.settled) return undefined;
     this.#handle = handle;
-    if (handle.settled || client === undefined) return undefined;
+    if (client === undefined) return undefined;
     // An inline callback has already run by now, and the client may have left meanwhile.
     if (client.gone) handle.cancel();
     else this.#forgetClient = client.onGone((reason) => void handle.cancel(reason));
@@ -194,7 +195,7 @@ export class Exchange {
   }
 
   #receive(outcome: InferenceResponse | TritonError | undefined, final: boolean, sent: RequestHandle): void {
-    this.#handle = sent;
+    this.#handle = final ? undefined : sent;
     if (final) this.#forgetClient?.();
     if (sent.refused) {
       this.#sink!.refuse(outcome);

@@ -60,7 +60,8 @@ async function modelInfer(
   shutdown.refuseIfBegun();
   const client = new UnaryClient(call, shutdown);
   const options = mayWait(message) ? UNARY : LARGE_UNARY;
-  const exchange = new Exchange(service, client, message.modelName, message.modelVersion, options);
+  const found = service.model(message.modelName, message.modelVersion);
+  const exchange = new Exchange(service, client, found, options);
   const turn = exchange.turn(message.id);
   if (turn !== undefined) {
     await turn;

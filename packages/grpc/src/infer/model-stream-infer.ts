@@ -1,6 +1,7 @@
 import {
   Exchange,
   type InferenceResponse,
+  type PinnedModel,
   type ReadyModel,
   type RequestHandle,
   RequestRegions,
@@ -94,18 +95,18 @@ class InferStream {
       return;
     }
     const { service, shutdown } = this.#context;
-    let exchange: Exchange | undefined;
+    let model: PinnedModel | undefined;
     try {
       shutdown.refuseIfBegun();
-      const options = { mayWait: mayWait(message) };
-      exchange = new Exchange(service, undefined, message.modelName, message.modelVersion, options);
-      if (this.#reportFormat !== undefined) this.#lastModel = exchange.model;
+      model = service.model(message.modelName, message.modelVersion);
+      if (this.#reportFormat !== undefined) this.#lastModel = model;
+      const exchange = new Exchange(service, undefined, model, { mayWait: mayWait(message) });
       const turn = exchange.turn(message.id);
       if (turn === undefined) this.#send(message, exchange, share);
       else void this.#sendInTurn(turn, message, exchange, share);
     } catch (error) {
       share.release();
-      this.#refuse(message, this.#placeFor(exchange?.model), error);
+      this.#refuse(message, this.#placeFor(model), error);
     }
   }
 

@@ -163,7 +163,7 @@ async function start<S extends ResponseSink>(
   open: (call: Exchange) => S,
 ): Promise<S> {
   const { service, request, memory, maxInputSize } = exchange;
-  const call = new Exchange(service, request, exchange.model, exchange.version);
+  const call = new Exchange(service, request, service.model(exchange.model, exchange.version));
   if ((firstHeader(request, "content-encoding") || "identity") !== "identity") {
     throw new TritonError("INVALID_ARG", "Unsupported content-encoding, only 'identity' is supported.", {
       reason: "INVALID_BODY",

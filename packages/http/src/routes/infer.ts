@@ -47,7 +47,7 @@ const DECOUPLED = { unaryOnly: "HTTP end point doesn't support models with decou
  */
 async function infer(exchange: HttpExchange): Promise<V2Response> {
   const { service, request, memory, maxInputSize } = exchange;
-  const call = new Exchange(service, request, exchange.model, exchange.version, DECOUPLED);
+  const call = new Exchange(service, request, service.model(exchange.model, exchange.version), DECOUPLED);
   const contentEncoding = firstHeader(request, "content-encoding");
   const encoding = contentEncoding === undefined ? "identity" : requestEncoding(contentEncoding);
   if (encoding === undefined) {
