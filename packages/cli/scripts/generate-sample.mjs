@@ -38,4 +38,4 @@ ${lines.map((line) => `  "${line}",`).join("\n")}
 ];
 `;
 if (process.argv.includes("--print")) process.stdout.write(text);
-else writeFileSync(new URL("../src/commands/sample-model.ts", import.meta.url), text);
+else writeFileSync(new URL("../src/commands/sample-model.js", import.meta.url), text);

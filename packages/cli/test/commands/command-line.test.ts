@@ -33,7 +33,7 @@ describe("the tritonjs command", () => {
       output: "",
       errors: "error: Invalid argument: -m: expected the name of a model\n",
     });
-    const imports = readFileSync(new URL("../../src/run.ts", import.meta.url), "utf8");
+    const imports = readFileSync(new URL("../../src/run.js", import.meta.url), "utf8");
     expect(imports).not.toMatch(/^import .*@tritonjs\/tools/m);
   });
 
