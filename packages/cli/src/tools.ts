@@ -1,6 +1,6 @@
 export type { AnalyzeTerminal } from "./analyze/analyze.js";
 export { analyze } from "./analyze/analyze.js";
-export type { BoundVariant, CreateTriton } from "./analyze/module-machine.js";
+export type { BoundVariant, CreateTriton } from "./analyze/served-machines.js";
 export type { DataOptions, DataSet, OpenAiDataSet, TensorDataSet, TestedModel } from "./data/data-set.js";
 export { loadDataSet } from "./data/load-data-set.js";
 export { loadOpenAiData } from "./data/load-openai-data.js";

@@ -8,23 +8,22 @@ import { CommanderError } from "commander";
 import { CLEAR_LINE, fitted } from "../report/live-progress.js";
 import { duration, reportFault, writeReport } from "../report/write-report.js";
 import { Analysis, type AnalysisObserver, Checkpoint, SearchEnd } from "./analysis.js";
-import { analysisHtml } from "./analysis-html.js";
 import {
+  analysisHtml,
   analysisJson,
   candidateText,
   consoleTable,
   inferenceCsv,
   markdownSummary,
   shortNumber,
-} from "./analysis-tables.js";
+} from "./analysis-reports.js";
 import { type AnalyzeSettings, analyzeOptions, readAnalyzeSettings } from "./analyze-settings.js";
 import type { AnalyzeLevel } from "./goal.js";
 import type { AnalyzeMachine, CandidateResult } from "./machine.js";
 import { modelSearch } from "./model-search.js";
-import { ModuleMachine } from "./module-machine.js";
 import { type AnalysisOutcome, isMet, listed, outcomeOf, totalsOf } from "./outcome.js";
 import { bruteSearch, quickSearch } from "./quick-search.js";
-import { RepositoryMachine } from "./repository-machine.js";
+import { ModuleMachine, RepositoryMachine } from "./served-machines.js";
 import { type Candidate, defaultSpace, type SearchSpace } from "./variant-parameters.js";
 
 /**

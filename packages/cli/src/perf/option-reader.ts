@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { ParameterValue } from "@tritonjs/protocol";
 import type { LevelRange } from "../measure/measure-plan.js";
-import type { ModelName } from "../measure/server-view.js";
+import type { ModelName } from "../measure/server-watch.js";
 import { invalidOption } from "../tool-errors.js";
 import type { PerfOptions } from "./perf-options.js";
 

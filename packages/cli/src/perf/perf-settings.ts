@@ -6,7 +6,7 @@ import type { LoadLevel, PeriodicConcurrencyLevel } from "../load/load-level.js"
 import type { SequenceLoad } from "../load/sequence-load.js";
 import type { MeasureOptions } from "../measure/measure-level.js";
 import type { LevelRange, LoadPlan } from "../measure/measure-plan.js";
-import type { ModelName } from "../measure/server-view.js";
+import type { ModelName } from "../measure/server-watch.js";
 import { type Goal, readGoals } from "../measure/token-figures.js";
 import type { RunDescription } from "../report/write-report.js";
 import {
@@ -17,7 +17,6 @@ import {
   type TlsSettings,
 } from "../target/target-options.js";
 import { invalidOption } from "../tool-errors.js";
-import type { InProcessSource } from "./open-triton.js";
 import {
   OptionReader,
   readGaps,
@@ -31,6 +30,16 @@ import {
 } from "./option-reader.js";
 import { type PerfOptions, UNSUPPORTED } from "./perf-options.js";
 import { type Assertion, readAssertions } from "./run-verdict.js";
+
+/** The models of this process: a repository, or a module. */
+export type InProcessSource =
+  | {
+      readonly repository: string;
+      /** Models that are loaded beside the measured one and the steps of an ensemble. @default none */
+      readonly calledModels?: readonly string[];
+    }
+  /** Path of a module that exports a `Triton` as `default` or `triton`. */
+  | { readonly module: string };
 
 /** A model that runs in this process, before it is opened. */
 export interface InProcessSettings {

@@ -1,7 +1,6 @@
 import type { Compression } from "@tritonjs/client/http";
 import type { EndListener, ExpectedOutputs, LoadCarrier, ResponseHandling } from "./carrier.js";
-import { GrpcLoadCarrier, SessionPool } from "./grpc-carrier.js";
-import { StreamLoadCarrier } from "./grpc-stream-carrier.js";
+import { GrpcLoadCarrier, SessionPool, StreamLoadCarrier } from "./grpc-carrier.js";
 import { compressedMessage, PROTOBUF_STAMPS } from "./grpc-templates.js";
 import { headerBlocks } from "./hpack.js";
 import { HttpLoadCarrier } from "./http-carrier.js";

@@ -6,7 +6,7 @@ import { Triton } from "@tritonjs/core";
 import type { Backend } from "@tritonjs/core/backend";
 import ndarray from "ndarray";
 import { Random } from "../../../../src/data/random.js";
-import { SimulationClock } from "../../../../src/simulate/simulation-clock.js";
+import { SimulationClock } from "../../../../src/simulate/simulate.js";
 
 /** A model under load on a virtual clock. */
 export interface RecordedLoad {
