@@ -89,7 +89,7 @@ describe("the analysis of bound models", () => {
     await expect(ModuleMachine.open(`${path}.absent`, ["double"], measuring)).rejects.toThrow(
       "does not exist",
     );
-    const other = fileURLToPath(new URL("../../support/level-runs.js", import.meta.url));
+    const other = fileURLToPath(new URL("../../support/level-runs.ts", import.meta.url));
     await expect(ModuleMachine.open(other, ["double"], measuring)).rejects.toThrow("expected");
   });
 });
