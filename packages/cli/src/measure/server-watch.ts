@@ -1,6 +1,6 @@
 import type { InferenceServerClient } from "@tritonjs/client/http";
 import type { Duration, ModelConfig, ModelStatisticsReport } from "@tritonjs/protocol";
-import { isUnknownToServer } from "../tool-errors.js";
+import { isUnknownToServer } from "../target/read-model.js";
 
 /** Counters of all watched models at one time, by the name of the model. */
 export type CounterSnapshot = ReadonlyMap<string, readonly ModelCounters[]>;

@@ -44,8 +44,6 @@ export interface PreparedTarget {
   release(): Promise<void>;
 }
 
-/** How many connections a thread may open. */
-const MOST_CONNECTIONS = 4096;
 /** perf_analyzer's. */
 const OUTPUT_REGION_BYTES = 102_400;
 
@@ -64,7 +62,13 @@ export async function prepareTarget(
   if (data.kind !== "tensors")
     throw invalidOption(`target '${target.kind}': expected tensors, got OpenAI payloads`);
   const model = await readModel(target);
-  if (target.kind === "in-process") return prepareInProcess(target, model, data, handling);
+  if (target.kind === "in-process")
+    return {
+      model,
+      keepsOrder: true,
+      openCarrier: (seed, onEnd) => new InProcessCarrier(target, model, data, handling, seed, onEnd),
+      release: async () => {},
+    };
   if (model.decoupled && !(target.kind === "grpc" && target.streaming === true))
     throw invalidOption(
       `model '${model.name}' is decoupled: expected gRPC with streaming (-i grpc --streaming), got ${
@@ -122,7 +126,7 @@ function httpPlan(
     shared: shared?.payloads,
   });
   const expected = expectedOf(data, shared);
-  return { kind: "http", endpoint, templates, handling, maxConnections: MOST_CONNECTIONS, expected };
+  return { kind: "http", endpoint, templates, handling, expected };
 }
 
 function grpcPlan(
@@ -147,7 +151,6 @@ function grpcPlan(
     endpoint,
     templates,
     handling,
-    maxConnections: MOST_CONNECTIONS,
     expected: expectedOf(data, shared),
     streaming,
     decoupled: model.decoupled,
@@ -166,21 +169,6 @@ function grpcPlan(
   };
 }
 
-function prepareInProcess(
-  { source: { triton }, parameters = {} }: InProcessTargetOptions,
-  model: TestedModel,
-  data: TensorDataSet,
-  handling: ResponseHandling,
-): PreparedTarget {
-  return {
-    model,
-    keepsOrder: true,
-    openCarrier: (seed, onEnd) =>
-      new InProcessCarrier({ service: triton.service, model, data, parameters, handling, seed }, onEnd),
-    release: async () => {},
-  };
-}
-
 function prepareOpenAi(
   target: OpenAiTargetOptions,
   data: DataSet,
@@ -196,7 +184,6 @@ function prepareOpenAi(
     endpoint,
     templates,
     handling,
-    maxConnections: MOST_CONNECTIONS,
     ...(conversations !== undefined && { conversations }),
   });
 }
@@ -297,21 +284,15 @@ async function placeInRegions(
   }
 }
 
-/** Parts of an in-process carrier. */
-interface InProcessParts {
-  readonly service: InferenceService;
-  readonly model: TestedModel;
-  readonly data: TensorDataSet;
-  readonly parameters: Readonly<Record<string, ParameterValue>>;
-  readonly handling: ResponseHandling;
-  readonly seed: number;
-}
-
 /** Calls a model in this process as a frontend does: through its queue, without a network. */
 class InProcessCarrier implements LoadCarrier {
   readonly bytesSent = 0;
   readonly bytesReceived = 0;
-  readonly #parts: InProcessParts;
+  readonly #service: InferenceService;
+  readonly #model: TestedModel;
+  readonly #data: TensorDataSet;
+  readonly #parameters: Readonly<Record<string, ParameterValue>>;
+  readonly #handling: ResponseHandling;
   readonly #onEnd: EndListener;
   readonly #payloads: readonly ReadonlyMap<string, Tensor>[];
   readonly #values: FreshValues;
@@ -319,26 +300,35 @@ class InProcessCarrier implements LoadCarrier {
   readonly #ended: LoadRequest[] = [];
   #isClosed = false;
 
-  constructor(parts: InProcessParts, onEnd: EndListener) {
-    this.#parts = parts;
+  constructor(
+    { source, parameters = {} }: InProcessTargetOptions,
+    model: TestedModel,
+    data: TensorDataSet,
+    handling: ResponseHandling,
+    seed: number,
+    onEnd: EndListener,
+  ) {
+    this.#service = source.triton.service;
+    this.#parameters = parameters;
+    this.#model = model;
+    this.#data = data;
+    this.#handling = handling;
     this.#onEnd = onEnd;
-    this.#payloads = parts.data.payloads.map(tensorsOf);
-    this.#values = new FreshValues(parts.seed);
+    this.#payloads = data.payloads.map(tensorsOf);
+    this.#values = new FreshValues(seed);
   }
 
   send(request: LoadRequest): void {
-    const { service, model, parameters } = this.#parts;
     const call = new InProcessCall(request);
     this.#calls.add(call);
     request.carried = call;
     const inputs = this.#inputsOf(request);
     request.sent = epochNow();
     try {
-      const pinned = service.model(model.name, model.version);
-      call.handle = pinned.infer(
+      call.handle = this.#service.model(this.#model.name, this.#model.version).infer(
         {
           inputs,
-          parameters: { ...parameters },
+          parameters: { ...this.#parameters },
           correlationId: request.sequenceId === 0 ? undefined : BigInt(request.sequenceId),
           sequenceStart: request.sequenceStart,
           sequenceEnd: request.sequenceEnd,
@@ -402,16 +392,15 @@ class InProcessCarrier implements LoadCarrier {
   }
 
   #read(request: LoadRequest, outputs: ReadonlyMap<string, Tensor>): void {
-    const { data, handling } = this.#parts;
-    const { expected } = data.payloads[request.payload]!;
-    if (handling.keepOutputs) request.responseOutputs?.push(outputsJson(outputs));
+    const { expected } = this.#data.payloads[request.payload]!;
+    if (this.#handling.keepOutputs) request.responseOutputs?.push(outputsJson(outputs));
     const fault = expected && outputFault(expected, outputs);
     if (fault !== undefined) request.fail(fault);
   }
 
   /** The tensors of a payload; the one with fresh values is a copy. */
   #inputsOf(request: LoadRequest): ReadonlyMap<string, Tensor> {
-    const payload = this.#parts.data.payloads[request.payload]!;
+    const payload = this.#data.payloads[request.payload]!;
     const tensors = this.#payloads[request.payload]!;
     const input = payload.inputs.find(({ fresh }) => fresh !== undefined);
     if (input?.fresh === undefined) return tensors;
