@@ -22,7 +22,7 @@ export type {
 } from "./instance/backend.js";
 export { divideOutputs, joinInputs } from "./instance/backend.js";
 export { OutputsWithParameters, type ResponseParameters } from "./request/inference-response.js";
-export type { ExecutableRequest } from "./request/request-info.js";
+export type { ExecutableRequest } from "./request-info.js";
 export {
   type ChangeGauge,
   type ContinuousWorkerOptions,

@@ -15,7 +15,7 @@ import type { InstancePlacement } from "../config/instance-groups.js";
 import type { Log } from "../observe/log.js";
 import { divideParameters } from "../request/inference-response.js";
 import type { OutputChecker } from "../request/output-checker.js";
-import type { ExecutableRequest } from "../request/request-info.js";
+import type { ExecutableRequest } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
 import type { Allocate } from "../tensor-rows.js";
 

@@ -14,7 +14,7 @@ import {
   type TensorFunc,
 } from "../callback/infer-func.js";
 import type { OutputChecker } from "../request/output-checker.js";
-import type { ExecutableRequest, RequestScope } from "../request/request-info.js";
+import type { ExecutableRequest, RequestScope } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
 import { repeatRows } from "../tensor-rows.js";
 import {

@@ -8,9 +8,9 @@ import {
 } from "@tritonjs/protocol";
 import type { BatchKey } from "../config/model-options.js";
 import type { RequestTrace } from "../observe/request-trace.js";
+import type { ExecutableRequest, SequenceInfo } from "../request-info.js";
 import type { Deadline } from "../system/clock.js";
 import type { InferenceResponse } from "./inference-response.js";
-import type { ExecutableRequest, SequenceInfo } from "./request-info.js";
 
 type Tensors = ReadonlyMap<string, Tensor>;
 

@@ -3,7 +3,7 @@ import type { ComputeTimes } from "../observe/durations.js";
 import type { ModelStatistics } from "../observe/statistics.js";
 import type { InferenceRequest, RequestObserver, RequestRunner } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
-import type { SequencePlace } from "../request/request-info.js";
+import type { SequencePlace } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
 import {
   type EnsembleMember,

@@ -14,7 +14,7 @@ import {
   type ResponseHandler,
 } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
-import type { SequencePlace } from "../request/request-info.js";
+import type { SequencePlace } from "../request-info.js";
 import { copyTensor } from "../tensor-rows.js";
 
 /** One step of an ensemble. */

@@ -14,7 +14,7 @@ import type { InstanceLimits } from "../config/model-options.js";
 import type { ControlAsk, LogLine } from "../instance/js-model.js";
 import type { MetricChange } from "../observe/metric-families.js";
 import { OutputsWithParameters, type ResponseParameters } from "../request/inference-response.js";
-import type { RequestInfo } from "../request/request-info.js";
+import type { RequestInfo } from "../request-info.js";
 import type { Allocate } from "../tensor-rows.js";
 
 /*

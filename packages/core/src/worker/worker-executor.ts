@@ -12,7 +12,7 @@ import type { ModuleHost } from "../instance/import-callable.js";
 import { totalRows } from "../instance/run-callable.js";
 import { type Log, type LogSubject, runningFields } from "../observe/log.js";
 import type { OutputChecker } from "../request/output-checker.js";
-import { type ExecutableRequest, requestInfo } from "../request/request-info.js";
+import { type ExecutableRequest, requestInfo } from "../request-info.js";
 import type { Clock, Timer } from "../system/clock.js";
 import type { Allocate } from "../tensor-rows.js";
 import {
@@ -118,7 +118,7 @@ export class WorkerExecutor implements Executor {
             this.#batches.begin();
             resolve();
           } else if (isHostMessage(message)) {
-            tellHost(
+            forwardHostMessage(
               message,
               this.#context,
               (answer) => channel.post(answer, []),
@@ -519,7 +519,7 @@ function isHostMessage(message: FromWorker): message is HostMessage {
  *
  * @param running returns the fields of lines about the requests that the worker has now
  */
-function tellHost(
+function forwardHostMessage(
   message: HostMessage,
   { info, warn, host, onReport }: WorkerContext,
   post: (message: ToWorker) => void,
