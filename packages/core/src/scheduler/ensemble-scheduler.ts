@@ -17,7 +17,6 @@ import {
   sequenceAfter,
   sequenceOf,
   stepInputs,
-  stepRequest,
 } from "./ensemble-steps.js";
 import { isPartOfWork, type Scheduler, stoppedError } from "./scheduler.js";
 
@@ -153,10 +152,9 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
       const member = findMember(step.modelName, step.modelVersion, step.modelNamespace);
       const read = step.inputs.map(([, tensor]) => tensor);
       const sequence = sequenceOf(read, frame.tensors, plainSequence(this.request));
-      const request = stepRequest(
-        this.request,
+      const request = this.request.child(
+        member.config.name,
         `${config.name}/${version}`,
-        member.config,
         {
           inputs: stepInputs(step, member.config, frame.tensors),
           requestedOutputs: this.#selection.requestedOutputs.get(step)!,
