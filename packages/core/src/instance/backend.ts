@@ -214,7 +214,7 @@ export interface Execution {
   outputsReady(): void;
   /** Reports that the inputs were ready earlier, but the model was busy with another batch until now. */
   postponed?(): void;
-  /** Sets the one watcher, which is notified from now on. It is not told of requests that are already over. */
+  /** Sets the one watcher, which is notified from now on; not of requests that are already over. */
   watch(watcher: ExecutionWatcher): void;
   /** False once the request at `index` is over, so that nothing needs to be computed for it. */
   isOpen(index: number): boolean;

@@ -500,7 +500,7 @@ function runStepwise(callable: Callable, execution: CallbackExecution): void {
   loop.add(execution);
 }
 
-/** Milliseconds in which callbacks may start and go on before the event loop handles its events. */
+/** Milliseconds in which callbacks may start and continue before the event loop handles its events. */
 const SHARE_MS = 2;
 
 /** Milliseconds after the first callback of a turn in which further ones may start, whatever took the time. */
@@ -508,7 +508,7 @@ const TURN_MS = 50;
 
 /**
  * Time that all callbacks of an event loop share between two of its turns. A callback that ends lets the next one start
- * in the same turn, and a generator that waits only for promises goes on in the same turn. Without a limit, sockets,
+ * in the same turn, and a generator that waits only for promises continues in the same turn. Without a limit, sockets,
  * timers and health probes would wait until all queued requests are done.
  *
  * The share is spent by callbacks that took this long together, or by one event that led to callbacks and took this
@@ -548,7 +548,7 @@ export class LoopShare {
   }
 
   /**
-   * A callback begins or goes on.
+   * Records that a callback begins or continues.
    *
    * @returns the number of the turn, for `end`
    */

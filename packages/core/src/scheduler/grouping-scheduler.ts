@@ -206,10 +206,10 @@ function mergeLevels(a: LevelStatus, b: LevelStatus): LevelStatus {
  */
 function classifyRequest(request: InferenceRequest, grouping: BatchGrouping): void {
   const { batchBy, cost, maxBatchCost } = grouping;
-  const seen = batchingRequest(request);
-  if (batchBy !== undefined) request.batchKey = checkedKey(request, ask(request, "batchBy", batchBy, seen));
+  const view = batchingRequest(request);
+  if (batchBy !== undefined) request.batchKey = checkedKey(request, ask(request, "batchBy", batchBy, view));
   if (cost === undefined) return;
-  request.batchCost = checkedCost(request, ask(request, "cost", cost, seen));
+  request.batchCost = checkedCost(request, ask(request, "cost", cost, view));
   if (maxBatchCost !== undefined && request.batchCost > maxBatchCost) {
     throw refusal(request, "cost", `: expected at most ${maxBatchCost}, got ${request.batchCost}`);
   }
@@ -218,11 +218,11 @@ function classifyRequest(request: InferenceRequest, grouping: BatchGrouping): vo
 function ask<T>(
   request: InferenceRequest,
   name: string,
-  fn: (seen: BatchingRequest) => T,
-  seen: BatchingRequest,
+  fn: (view: BatchingRequest) => T,
+  view: BatchingRequest,
 ): unknown {
   try {
-    return fn(seen);
+    return fn(view);
   } catch (thrown) {
     const why = TritonError.from(thrown).message;
     throw refusal(request, name, ` threw an error: ${why}`, thrown);
