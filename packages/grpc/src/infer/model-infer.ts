@@ -96,6 +96,7 @@ async function modelInfer(
 class UnaryClient implements Client {
   readonly #call: Call;
   readonly #shutdown: Shutdown;
+  reason: TritonError | undefined = undefined;
 
   constructor(call: Call, shutdown: Shutdown) {
     this.#call = call;
@@ -107,9 +108,12 @@ class UnaryClient implements Client {
     return false;
   }
 
-  onGone(listener: (reason?: TritonError) => void): () => void {
+  onGone(listener: () => void): () => void {
     this.#call.onClose(listener);
-    return this.#shutdown.onExpire(listener);
+    return this.#shutdown.onExpire((reason) => {
+      this.reason = reason;
+      listener();
+    });
   }
 }
 
