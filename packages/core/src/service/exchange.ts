@@ -159,8 +159,12 @@ export class Exchange {
     this.#handle = handle;
     if (client === undefined) return undefined;
     // An inline callback has already run by now, and the client may have left meanwhile.
-    if (client.gone) handle.cancel();
-    else this.#forgetClient = client.onGone(() => void handle.cancel(client.reason));
+    if (client.gone) handle.cancel(client.reason);
+    else {
+      this.#forgetClient = client.onGone(() => void handle.cancel(client.reason));
+      // A client may call the listener at once.
+      if (handle.settled) this.#forgetClient();
+    }
     return undefined;
   }
 
