@@ -39,11 +39,7 @@ async function openInProcess({ source, ...model }: InProcessSettings): Promise<O
   try {
     const { service } = triton;
     const options = { ...model, source: { triton } };
-    const view = new ReportServerView({
-      extensions: () => service.serverMetadata().extensions,
-      modelConfig: (name, version) => service.modelConfig(name, version),
-      statistics: (name, version) => service.statistics(name, version),
-    });
+    const view = ReportServerView.ofService(service);
     return { options, model: await readModel(options), view, metricsPage: () => service.metrics(), close };
   } catch (error) {
     await close();
@@ -64,7 +60,7 @@ export interface OpenedTarget {
 }
 
 /**
- * What a report lacks, or what may fail, because the server does not have Triton's extensions of the v2 protocol.
+ * Warnings about a server without Triton's extensions of the v2 protocol: the report lacks figures, or requests may fail.
  *
  * @param extensions extensions in the metadata of the server
  */
