@@ -1,8 +1,7 @@
 export { analyze } from "./analyze/analyze.js";
 export type { BoundVariant, CreateTriton } from "./analyze/served-machines.js";
 export type { DataOptions, DataSet, OpenAiDataSet, TensorDataSet, TestedModel } from "./data/data-set.js";
-export { loadDataSet } from "./data/load-data-set.js";
-export { loadOpenAiData } from "./data/load-openai-data.js";
+export { loadDataSet, loadOpenAiData } from "./data/load-data-set.js";
 export type { LoadGenerator, LoadOptions } from "./load/load-generator.js";
 export { startLoadGenerator } from "./load/load-generator.js";
 export type { LoadLevel } from "./load/load-level.js";
