@@ -9,6 +9,7 @@ import { drawBatchInTime } from "./pictures/batch-in-time.mjs";
 import { drawDataPath } from "./pictures/data-path.mjs";
 import { drawEnsembleGraph } from "./pictures/ensemble-graph.mjs";
 import { drawIsolationCost, drawIsolationDelay, drawReplicas } from "./pictures/measured-lines.mjs";
+import { drawRateByBatching } from "./pictures/rate-by-batching.mjs";
 import { drawRollingReload } from "./pictures/rolling-reload.mjs";
 import { drawSequenceSlots } from "./pictures/sequence-slots.mjs";
 import { drawCacheByRepetition, drawDelayByLoad } from "./pictures/simulated-lines.mjs";
@@ -23,6 +24,7 @@ const PICTURES = {
   "ensemble-graph": drawEnsembleGraph,
   "isolation-cost": drawIsolationCost,
   "isolation-delay": drawIsolationDelay,
+  "rate-by-batching": drawRateByBatching,
   replicas: drawReplicas,
   "rolling-reload": drawRollingReload,
   "sequence-slots": drawSequenceSlots,

@@ -3,16 +3,15 @@ import {
   type DataType,
   type Elements,
   type ElementsOf,
+  expectedScalars,
   isDataType,
-  SCALAR_CONVERTERS,
-  SCALAR_EXPECTATIONS,
+  scalarConverter,
   type TypedArray,
   typedArrayFor,
   unknownDataTypeText,
 } from "./data-types.js";
 import { contiguousElements, isNdArray } from "./nd-array.js";
-import { elementCount, type Shape, shapeToString } from "./shape.js";
-import { Tensor } from "./tensor.js";
+import { elementCount, type Shape, shapeToString, Tensor } from "./tensor.js";
 import { TritonError } from "./triton-error.js";
 
 /** A plain object, which a `BYTES` tensor holds as JSON. Collections and ndarrays are not plain objects. */
@@ -183,10 +182,10 @@ function toElements(scalars: readonly unknown[], target: ValueTarget): Elements 
   if (datatype === "BYTES") return scalars.map((scalar) => toBytes(scalar, target));
   const elements = new (typedArrayFor(datatype))(scalars.length);
   const out: { [index: number]: number | bigint } = elements;
-  const convert = SCALAR_CONVERTERS[datatype];
+  const convert = scalarConverter(datatype);
   for (let i = 0; i < scalars.length; i++) {
     const element = convert(scalars[i]);
-    if (element === undefined) throw mismatch(target, SCALAR_EXPECTATIONS[datatype], describe(scalars[i]));
+    if (element === undefined) throw mismatch(target, expectedScalars(datatype), describe(scalars[i]));
     out[i] = element;
   }
   return elements;

@@ -5,7 +5,8 @@ import { Program } from "../../../../test/support/program.js";
 import { repositoryRoot } from "../../../../test/support/repository.js";
 import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 
-const fixture = (name: string) => new URL(`../../../core/test/behaviours/fixtures/${name}.mjs`, import.meta.url);
+const fixture = (name: string) =>
+  new URL(`../../../core/test/behaviours/fixtures/${name}.mjs`, import.meta.url);
 const model = fileURLToPath(irisModel);
 
 const config = (parameters: string) => `backend: "javascript"

@@ -25,7 +25,10 @@ async function answers(...methods: readonly Owners["Scale"]["prototype"]["rows"]
 
 describe("decorators compiled with experimentalDecorators", () => {
   const owners = () =>
-    importCompiled<Owners>(new URL("../../../../test/support/decorated/method-owners.ts", import.meta.url), "classic");
+    importCompiled<Owners>(
+      new URL("../../../../test/support/decorated/method-owners.ts", import.meta.url),
+      "classic",
+    );
 
   it("bind a method to its object, and a static one to its class", async () => {
     const { Scale } = await owners();
@@ -60,10 +63,9 @@ describe("decorators compiled with experimentalDecorators", () => {
   });
 
   it("work in PyTriton's order, one on the other", async () => {
-    const { StackedModel } = await importCompiled<typeof import("../../../../test/support/decorated/stacked-model.js")>(
-      new URL("../../../../test/support/decorated/stacked-model.ts", import.meta.url),
-      "classic",
-    );
+    const { StackedModel } = await importCompiled<
+      typeof import("../../../../test/support/decorated/stacked-model.js")
+    >(new URL("../../../../test/support/decorated/stacked-model.ts", import.meta.url), "classic");
     const model = new StackedModel(2);
     const handle = triton.bind({
       modelName: "m",

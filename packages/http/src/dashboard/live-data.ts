@@ -1,0 +1,478 @@
+import { readFileSync } from "node:fs";
+import { performance } from "node:perf_hooks";
+import { getHeapStatistics } from "node:v8";
+import {
+  type InferenceService,
+  type LatencyCounts,
+  type ObservedCounters,
+  type ObservedInstance,
+  type ObservedModel,
+  residentBytes,
+  type ServerInspector,
+} from "@tritonjs/core/frontend";
+
+/** The model version that a viewer has chosen. */
+interface ChosenModel {
+  readonly name: string;
+  readonly version: string;
+}
+
+/** Texts of one sample, made when the first viewer needs them. */
+interface SampleTexts {
+  readonly sample: Sample;
+  readonly summary: string;
+  readonly details: Map<ObservedModel, string>;
+}
+
+/** The viewers of a server. They share one sampler, and the texts that it leads to. */
+export class Viewers {
+  readonly #service: InferenceService;
+  readonly #sampler: Sampler;
+  readonly #streams = new Set<EventStream>();
+  #texts: SampleTexts | undefined;
+  #closed = false;
+
+  constructor(service: InferenceService, inspector: ServerInspector, intervalMs: number) {
+    this.#service = service;
+    this.#sampler = new Sampler(inspector, intervalMs);
+  }
+
+  /** True while a viewer is connected and the server is sampled. */
+  get watching(): boolean {
+    return this.#sampler.running;
+  }
+
+  /**
+   * Opens the events of a viewer: `history` once, then `summary`, `detail` of the chosen model, and `log` with new
+   * messages.
+   */
+  open(chosen: ChosenModel | undefined, signal: AbortSignal): ReadableStream<Uint8Array> {
+    const stream = new EventStream();
+    if (this.#closed || signal.aborted) {
+      stream.end();
+      return stream.body;
+    }
+    this.#streams.add(stream);
+    let seen = 0;
+    let hasHistory = false;
+    const leave = this.#sampler.join((sample) => {
+      // A viewer that does not keep up misses samples, and gets the log once it does.
+      if (!stream.ready) return;
+      const found = chosen && findModel(sample, chosen);
+      if (!hasHistory) {
+        hasHistory = true;
+        const points = found?.samples?.points ?? [];
+        stream.send("history", JSON.stringify({ columns: POINT_COLUMNS, points }));
+      }
+      const texts = this.#textsOf(sample);
+      stream.send("summary", texts.summary);
+      if (found !== undefined) stream.send("detail", detailText(texts, found.model));
+      const entries = this.#service.log.tail(seen);
+      seen = entries.at(-1)?.number ?? seen;
+      if (entries.length > 0) stream.send("log", JSON.stringify(entries));
+    });
+    const end = () => stream.end();
+    stream.onEnd = () => {
+      leave();
+      this.#streams.delete(stream);
+      signal.removeEventListener("abort", end);
+      if (this.#streams.size === 0) this.#texts = undefined;
+    };
+    signal.addEventListener("abort", end, { once: true });
+    return stream.body;
+  }
+
+  /** Ends all streams, and those that are opened from now on. */
+  close(): void {
+    this.#closed = true;
+    for (const stream of [...this.#streams]) stream.end();
+  }
+
+  #textsOf(sample: Sample): SampleTexts {
+    if (this.#texts?.sample !== sample) {
+      const summary = JSON.stringify(summaryOf(this.#service, sample));
+      this.#texts = { sample, summary, details: new Map() };
+    }
+    return this.#texts!;
+  }
+}
+
+function findModel({ models }: Sample, { name, version }: ChosenModel): Sample["models"][number] | undefined {
+  return models.find(({ model }) => model.name === name && String(model.version) === version);
+}
+
+function detailText({ details }: SampleTexts, model: ObservedModel): string {
+  const known = details.get(model);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(detailOf(model), (_, value: unknown) =>
+    typeof value === "bigint" ? String(value) : value,
+  );
+  details.set(model, text);
+  return text;
+}
+
+const encoder = new TextEncoder();
+
+/** Events that may wait for a slow viewer. */
+const MOST_WAITING = 8;
+
+/** A body of server-sent events for one viewer. */
+class EventStream {
+  readonly body: ReadableStream<Uint8Array>;
+  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  #onEnd: () => void = () => {};
+
+  constructor() {
+    this.body = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        cancel: () => {
+          this.#controller = undefined;
+          this.#onEnd();
+        },
+      },
+      new CountQueuingStrategy({ highWaterMark: MOST_WAITING }),
+    );
+  }
+
+  /** Called once, when the viewer has left or the stream was ended. */
+  set onEnd(listener: () => void) {
+    this.#onEnd = listener;
+  }
+
+  /** False while the viewer has not read what was sent before. Events of a state are then left out. */
+  get ready(): boolean {
+    return (this.#controller?.desiredSize ?? 0) > 0;
+  }
+
+  /** Sends an event whose data is JSON text. */
+  send(event: string, json: string): void {
+    this.#controller?.enqueue(encoder.encode(`event: ${event}\ndata: ${json}\n\n`));
+  }
+
+  /** Ends the stream. Calling it twice is harmless. */
+  end(): void {
+    const controller = this.#controller;
+    if (controller === undefined) return;
+    this.#controller = undefined;
+    controller.close();
+    this.#onEnd();
+  }
+}
+
+/** Rows that a summary has at most. */
+const MOST_ROWS = 1000;
+
+/** What every viewer gets in each interval: the server, and a row for each model version. */
+function summaryOf(service: InferenceService, sample: Sample): object {
+  const { at, models, process } = sample;
+  return {
+    at,
+    ready: service.isReady(),
+    process,
+    cache: service.inspector?.cacheUsage ?? null,
+    modelCount: models.length,
+    models: models.slice(0, MOST_ROWS).map(rowOf),
+  };
+}
+
+function rowOf({ model, samples }: SampledModel): object {
+  const { name, namespace, version, state, reason, isEnsemble, bound, counters } = model;
+  return {
+    ...{ name, namespace, version, state, reason, isEnsemble, bound },
+    counts: counters && {
+      succeeded: counters.succeeded,
+      failed: counters.failed,
+      instances: counters.instances,
+      healthyInstances: counters.healthyInstances,
+      busyInstances: counters.busyInstances,
+    },
+    point: samples?.last ?? null,
+  };
+}
+
+/** Everything about one model version, for viewers that have chosen it. */
+function detailOf({ name, namespace, version, activity }: ObservedModel): object {
+  const all = activity?.();
+  if (all === undefined) return { name, namespace, version };
+  const { statistics, instances, ...others } = all;
+  // Response statistics have up to 1024 rows and no place on the page.
+  const { responseStats: _, ...counted } = statistics;
+  return { name, namespace, version, ...others, statistics: counted, instances: instances.map(withMemory) };
+}
+
+/** Adds the memory of an instance with a process of its own, where the system tells it. */
+function withMemory(instance: ObservedInstance): ObservedInstance {
+  const { pid } = instance.details;
+  if (instance.memoryBytes !== undefined || pid === undefined) return instance;
+  return { ...instance, memoryBytes: processBytes(pid) };
+}
+
+/** Bytes of a page of memory on the platforms of Node. */
+const PAGE_BYTES = 4096;
+
+function processBytes(pid: string): number | undefined {
+  if (process.platform !== "linux" || !/^\d+$/.test(pid)) return undefined;
+  try {
+    return Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * PAGE_BYTES;
+  } catch {
+    // The process has just ended.
+    return undefined;
+  }
+}
+
+/** One look at the server, shared by all viewers. */
+interface Sample {
+  /** Wall time in milliseconds since 1970. */
+  readonly at: number;
+  readonly models: readonly SampledModel[];
+  readonly process: ProcessUsage;
+}
+
+/** A model version with its last minutes. */
+interface SampledModel {
+  readonly model: ObservedModel;
+  /** Undefined for a version that was never created. */
+  readonly samples: ModelSamples | undefined;
+}
+
+/** Points of one model: five minutes at one a second. */
+const MOST_POINTS = 300;
+
+/** Points of a model on a server with many. */
+const FEWEST_POINTS = 60;
+
+/** Points of all models together, which bounds the memory: a point has about 130 bytes. */
+const POINTS_OF_ALL = 60_000;
+
+/**
+ * Looks at the server once in an interval, for all viewers together. Without a viewer there is no timer, no watch of
+ * latencies and no memory.
+ */
+class Sampler {
+  readonly #inspector: ServerInspector;
+  readonly #intervalMs: number;
+  readonly #viewers = new Set<(sample: Sample) => void>();
+  #timer: NodeJS.Timeout | undefined;
+  #endWatch = () => {};
+  #meter: ProcessMeter | undefined;
+  #samples = new Map<string, ModelSamples>();
+  #last: Sample | undefined;
+
+  constructor(inspector: ServerInspector, intervalMs: number) {
+    this.#inspector = inspector;
+    this.#intervalMs = intervalMs;
+  }
+
+  /** True while there is a viewer. */
+  get running(): boolean {
+    return this.#timer !== undefined;
+  }
+
+  /**
+   * Adds a viewer, which gets a sample at once and then one in each interval.
+   *
+   * @returns function that removes the viewer
+   */
+  join(viewer: (sample: Sample) => void): () => void {
+    this.#viewers.add(viewer);
+    if (this.#timer === undefined) this.#start();
+    viewer(this.#look(false));
+    return () => {
+      if (this.#viewers.delete(viewer) && this.#viewers.size === 0) this.#stop();
+    };
+  }
+
+  #start(): void {
+    this.#endWatch = this.#inspector.watchLatencies();
+    this.#meter = new ProcessMeter();
+    this.#look(true);
+    // The server's sockets keep the process alive, not its viewers.
+    this.#timer = setInterval(() => {
+      const sample = this.#look(true);
+      for (const viewer of [...this.#viewers]) viewer(sample);
+    }, this.#intervalMs).unref();
+  }
+
+  #stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#endWatch();
+    this.#meter = undefined;
+    this.#last = undefined;
+    this.#samples = new Map();
+  }
+
+  /** @param fresh false to return the last sample again, for a viewer that has just come */
+  #look(fresh: boolean): Sample {
+    if (!fresh && this.#last !== undefined) return this.#last;
+    const at = Date.now();
+    const models = this.#inspector.models();
+    const kept = Math.max(
+      FEWEST_POINTS,
+      Math.min(MOST_POINTS, Math.floor(POINTS_OF_ALL / Math.max(1, models.length))),
+    );
+    const present = new Map<string, ModelSamples>();
+    const sampled = models.map((model) => {
+      if (model.counters === undefined) return { model, samples: undefined };
+      const key = modelKey(model);
+      const samples = this.#samples.get(key) ?? new ModelSamples();
+      samples.add(at, model.counters, kept);
+      present.set(key, samples);
+      return { model, samples };
+    });
+    this.#samples = present;
+    this.#last = { at, models: sampled, process: this.#meter!.look() };
+    return this.#last;
+  }
+}
+
+/** Identifies a version among those of all repositories. */
+function modelKey({ namespace, name, version }: ObservedModel): string {
+  return JSON.stringify([namespace, name, version]);
+}
+
+/**
+ * What one second of a model looked like; `undefined` where nothing was measured. The order is that of
+ * {@link POINT_COLUMNS}.
+ */
+type Point = readonly (number | null)[];
+
+/** Names of the values of a point. Times are in milliseconds. */
+const POINT_COLUMNS = [
+  "at",
+  "requestsPerSecond",
+  "failuresPerSecond",
+  "queued",
+  "oldestMs",
+  "meanBatch",
+  "requestP50",
+  "requestP90",
+  "requestP99",
+  "queueP50",
+  "queueP99",
+  "computeP50",
+  "computeP99",
+  "busyInstances",
+] as const;
+
+/** Samples over which quantiles are taken: ten seconds, so that a few requests a second give a steady picture. */
+const WINDOW = 10;
+
+interface Latencies {
+  readonly request: LatencyCounts;
+  readonly queue: LatencyCounts;
+  readonly compute: LatencyCounts;
+}
+
+/** The last minutes of one model version. */
+class ModelSamples {
+  readonly #points: Point[] = [];
+  /** Latencies at the last samples, oldest first. Samples without a request in between share a copy. */
+  readonly #latencies: Latencies[] = [];
+  #previous: { readonly at: number; readonly counters: ObservedCounters } | undefined;
+
+  /** Points, oldest first. */
+  get points(): readonly Point[] {
+    return this.#points;
+  }
+
+  get last(): Point | undefined {
+    return this.#points.at(-1);
+  }
+
+  /**
+   * Takes a sample.
+   *
+   * @param at wall time in milliseconds
+   * @param kept number of points that are kept
+   */
+  add(at: number, counters: ObservedCounters, kept: number): void {
+    const previous = this.#previous;
+    this.#previous = { at, counters };
+    // The counters restart from zero when a version is loaded again.
+    const isContinued = previous !== undefined && counters.succeeded >= previous.counters.succeeded;
+    const seconds = isContinued ? Math.max(0.001, (at - previous.at) / 1000) : 1;
+    const rate = (name: "succeeded" | "failed") =>
+      isContinued ? (counters[name] - previous.counters[name]) / seconds : null;
+    const executions = isContinued ? counters.executions - previous.counters.executions : 0;
+    const inferences = isContinued ? counters.inferences - previous.counters.inferences : 0;
+    this.#points.push([
+      at,
+      rate("succeeded"),
+      rate("failed"),
+      counters.queued,
+      counters.oldestMicroseconds / 1000,
+      executions > 0 ? inferences / executions : null,
+      ...this.#quantiles(
+        counters.latencies,
+        !isContinued || counters.succeeded > previous.counters.succeeded,
+      ),
+      counters.busyInstances,
+    ]);
+    if (this.#points.length > kept) this.#points.splice(0, this.#points.length - kept);
+  }
+
+  #quantiles(live: Latencies | undefined, changed: boolean): (number | null)[] {
+    if (live === undefined) return new Array<null>(7).fill(null);
+    const earlier = this.#latencies[0];
+    const last = this.#latencies.at(-1);
+    const copy =
+      changed || last === undefined
+        ? { request: live.request.copy(), queue: live.queue.copy(), compute: live.compute.copy() }
+        : last;
+    this.#latencies.push(copy);
+    if (this.#latencies.length > WINDOW) this.#latencies.shift();
+    // Nothing was answered in the window.
+    if (earlier === copy) return new Array<null>(7).fill(null);
+    const since = (name: keyof Latencies) =>
+      earlier === undefined ? copy[name] : copy[name].since(earlier[name]);
+    const request = since("request");
+    const queue = since("queue");
+    const compute = since("compute");
+    return [
+      request.quantile(0.5),
+      request.quantile(0.9),
+      request.quantile(0.99),
+      queue.quantile(0.5),
+      queue.quantile(0.99),
+      compute.quantile(0.5),
+      compute.quantile(0.99),
+    ].map((value) => value ?? null);
+  }
+}
+
+/** What this process used since the last look. */
+interface ProcessUsage {
+  /** Processor time as a share of one core: 1.5 is one core and a half. */
+  readonly cpu: number;
+  /** Share of time in which the event loop was busy, from 0 to 1. */
+  readonly eventLoop: number;
+  readonly residentBytes: number;
+  readonly heapBytes: number;
+}
+
+/** Measures this process between two looks. */
+class ProcessMeter {
+  #cpu = process.cpuUsage();
+  #loop = performance.eventLoopUtilization();
+  #at = performance.now();
+
+  look(): ProcessUsage {
+    const now = performance.now();
+    const { user, system } = process.cpuUsage(this.#cpu);
+    const eventLoop = performance.eventLoopUtilization(this.#loop).utilization;
+    const elapsedMs = Math.max(1, now - this.#at);
+    this.#cpu = process.cpuUsage();
+    this.#loop = performance.eventLoopUtilization();
+    this.#at = now;
+    return {
+      cpu: (user + system) / 1000 / elapsedMs,
+      eventLoop,
+      residentBytes: residentBytes(),
+      heapBytes: getHeapStatistics().used_heap_size,
+    };
+  }
+}
