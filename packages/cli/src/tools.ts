@@ -18,6 +18,7 @@ export type { BatchTimes, SimulatedBatch } from "./simulate/simulated-backend.js
 export { readModel } from "./target/read-model.js";
 export type { TargetOptions } from "./target/target-options.js";
 export type {
+  ToolTerminal,
   ToolTerminal as AnalyzeTerminal,
   ToolTerminal as PerfTerminal,
   ToolTerminal as ReplayTerminal,
