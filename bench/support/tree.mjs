@@ -10,6 +10,7 @@ const folders = {
   http: "http",
   grpc: "grpc",
   client: "client",
+  cli: "cli",
   "grpc-messages": "grpc-messages",
   tools: "tools",
   dashboard: "dashboard",
@@ -19,6 +20,12 @@ const folders = {
 export function importOf(tree, name, file = "index") {
   const path = join(tree ?? root, "packages", folders[name], "dist", `${file}.js`);
   return import(pathToFileURL(path).href);
+}
+
+/** Imports the settings of a process' memory: older revisions have them in core. */
+export function importProcessMemory(tree) {
+  const isInCli = existsSync(join(tree ?? root, "packages/cli/dist/serve/process-memory.js"));
+  return isInCli ? importOf(tree, "cli", "serve/process-memory") : importOf(tree, "core", "frontend");
 }
 
 /** Imports an unpublished module of a package. Compiles its source first. */

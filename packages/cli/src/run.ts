@@ -1,4 +1,4 @@
-import { VERSION } from "@tritonjs/core/frontend";
+import { VERSION } from "@tritonjs/core/internal";
 import { statusText, TritonError } from "@tritonjs/protocol";
 import { Command, CommanderError, Option as HelpOption } from "commander";
 import type { CommandContext, Extensions, Terminal } from "./command-context.js";

@@ -15,11 +15,25 @@ export {
   type TensorCaller,
 } from "./callback/infer-func.js";
 export { planInstances } from "./config/instance-groups.js";
+export { checkOptionNames, keyList } from "./config/option-names.js";
+export { headerPattern } from "./frontend/header-pattern.js";
+export { HostRule, isForeign, isLoopback } from "./frontend/security.js";
+export type { DefaultFrontends, WebPages } from "./frontend/serve-frontends.js";
 export { joinInputsIn } from "./instance/backend.js";
 export { RequestView } from "./instance/callback-context.js";
 export { heldByInstance } from "./instance/inline-executor.js";
 export { totalRows } from "./instance/run-callable.js";
-export { type LogSubject, runningFields } from "./observe/log.js";
+export { lineLogger } from "./observe/create-log.js";
+export type { LatencyCounts } from "./observe/durations.js";
+export { acceptFaults, LOG_FORMATS, type LogSubject, runningFields } from "./observe/log.js";
+export {
+  readTraceCount,
+  readTraceLevels,
+  readTraceNumber,
+  type TraceChanges,
+  type TraceMode,
+  traceSettingTexts,
+} from "./observe/trace-settings.js";
 export {
   ASYNC_STACK_BYTES,
   type Koffi,
@@ -29,8 +43,35 @@ export {
 } from "./optional-packages.js";
 export { OutputChecker } from "./request/output-checker.js";
 export { requestInfo } from "./request/request-info.js";
-export { type Clock, settledWithin, type Timer } from "./system/clock.js";
+export {
+  freeMemory,
+  freeWhenSent,
+  freeWhenUsed,
+  LARGE_REQUEST_BYTES,
+  ownedByAnswer,
+} from "./request/request-memory.js";
+export {
+  LOAD_REPORT_FORMAT_HEADER,
+  LOAD_REPORT_HEADER,
+  loadReportMessage,
+  writeLoadReport,
+} from "./service/model-reports.js";
+export type {
+  ObservedCounters,
+  ObservedInstance,
+  ObservedModel,
+  ServerInspector,
+} from "./service/server-inspector.js";
+export {
+  type RegionRange,
+  type RequestedRange,
+  RequestRegions,
+  SharedMemory,
+} from "./shared-memory/shared-memory.js";
+export { type Clock, quietClock, settledWithin, type Timer } from "./system/clock.js";
+export { residentBytes } from "./system/start-process.js";
 export type { Allocate } from "./tensor-rows.js";
+export { VERSION } from "./version.js";
 export { OpenedWorker, prepareWorkers } from "./worker/open-worker.js";
 export { BatchesOfWorker, type BatchOfWorker, Restarts } from "./worker/restarts.js";
 export type { OpenModel } from "./worker/serve-models.js";

@@ -1,5 +1,5 @@
 import { setTimeout } from "node:timers/promises";
-import { VERSION } from "@tritonjs/core/frontend";
+import { VERSION } from "@tritonjs/core/internal";
 import { statusText, TritonError } from "@tritonjs/protocol";
 import { CommanderError } from "commander";
 import type { DataSet, TestedModel } from "../data/data-set.js";

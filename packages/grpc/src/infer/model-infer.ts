@@ -1,15 +1,12 @@
+import type { InferenceResponse, InferenceService, PinnedModel, ReadyModel } from "@tritonjs/core/frontend";
 import {
   headerPattern,
-  type InferenceResponse,
-  type InferenceService,
   LOAD_REPORT_FORMAT_HEADER,
   LOAD_REPORT_HEADER,
   loadReportMessage,
-  type PinnedModel,
-  type ReadyModel,
   RequestRegions,
   writeLoadReport,
-} from "@tritonjs/core/frontend";
+} from "@tritonjs/core/internal";
 import {
   isDecoupled,
   isReservedParameter,

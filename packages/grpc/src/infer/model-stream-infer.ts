@@ -1,11 +1,11 @@
-import {
-  type InferenceResponse,
-  type PinnedModel,
-  type RequestHandle,
-  RequestRegions,
-  type RequestShare,
-  type RoomWait,
+import type {
+  InferenceResponse,
+  PinnedModel,
+  RequestHandle,
+  RequestShare,
+  RoomWait,
 } from "@tritonjs/core/frontend";
+import { RequestRegions } from "@tritonjs/core/internal";
 import { isDecoupled, isTimeout, TritonError } from "@tritonjs/protocol";
 import { type inference, inferencePath } from "@tritonjs/protocol/grpc";
 import { type DuplexStream, duplex, type Method } from "../transport/method.js";

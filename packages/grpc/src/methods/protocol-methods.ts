@@ -2,10 +2,10 @@ import {
   AccessGate,
   type Authentication,
   type InferenceService,
-  keyList,
   type Restriction,
   type Restrictions,
 } from "@tritonjs/core/frontend";
+import { keyList } from "@tritonjs/core/internal";
 import type { EndpointGroup } from "@tritonjs/core/types";
 import { TritonError } from "@tritonjs/protocol";
 import { headerForwarding, type InferHandlerContext, inferMethods } from "../infer/model-infer.js";

@@ -6,7 +6,7 @@ import {
   type ObservedModel,
   residentBytes,
   type ServerInspector,
-} from "@tritonjs/core/frontend";
+} from "@tritonjs/core/internal";
 
 /** One look at the server, shared by all viewers. */
 export interface Sample {

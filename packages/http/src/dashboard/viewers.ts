@@ -1,10 +1,6 @@
 import { readFileSync } from "node:fs";
-import type {
-  InferenceService,
-  ObservedInstance,
-  ObservedModel,
-  ServerInspector,
-} from "@tritonjs/core/frontend";
+import type { InferenceService } from "@tritonjs/core/frontend";
+import type { ObservedInstance, ObservedModel, ServerInspector } from "@tritonjs/core/internal";
 import { POINT_COLUMNS, type Sample, type SampledModel, Sampler } from "./sampler.js";
 
 /** The model version that a viewer has chosen. */

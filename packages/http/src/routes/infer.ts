@@ -1,15 +1,17 @@
+import type {
+  InferenceResponse,
+  PinnedModel,
+  ReadyModel,
+  ResponseHandler,
+  RoomWait,
+} from "@tritonjs/core/frontend";
 import {
   freeWhenUsed,
-  type InferenceResponse,
   LOAD_REPORT_FORMAT_HEADER,
   LOAD_REPORT_HEADER,
-  type PinnedModel,
-  type ReadyModel,
   RequestRegions,
-  type ResponseHandler,
-  type RoomWait,
   writeLoadReport,
-} from "@tritonjs/core/frontend";
+} from "@tritonjs/core/internal";
 import {
   isDecoupled,
   isReservedParameter,

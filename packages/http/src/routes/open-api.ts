@@ -1,4 +1,4 @@
-import { VERSION } from "@tritonjs/core/frontend";
+import { VERSION } from "@tritonjs/core/internal";
 import type { EndpointGroup } from "@tritonjs/core/types";
 import { jsonResponse } from "../exchange/response.js";
 import type { PlainJson } from "../json/write-json.js";

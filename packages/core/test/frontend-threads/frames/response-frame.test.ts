@@ -1,4 +1,5 @@
-import { freeWhenSent, type InferenceResponse } from "@tritonjs/core/frontend";
+import type { InferenceResponse } from "@tritonjs/core/frontend";
+import { freeWhenSent } from "@tritonjs/core/internal";
 import { NO_PARAMETERS, Tensor, TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { OutgoingFrame } from "../../../src/frontend-threads/frames.js";
