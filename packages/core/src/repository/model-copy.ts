@@ -107,8 +107,8 @@ export function groupByModel(
 }
 
 /** Whether a name can be a file inside a directory on any system. A name that leads out of the directory cannot. */
-function isName(name: string): boolean {
-  return name !== "" && name !== "." && name !== ".." && !/[\\\0]/.test(name);
+export function isName(name: string): boolean {
+  return name !== "" && name !== "." && name !== ".." && !/[/\\\0]/.test(name);
 }
 
 /** Whether two lists have the same objects. */
@@ -154,56 +154,9 @@ const MOUNT_DIRECTORY: Readonly<Record<CloudPath["scheme"], string>> = {
   as: "TRITON_AZURE_MOUNT_DIRECTORY",
 };
 
-/** The copies of one repository, in a temporary directory of their own. */
-export class Copies {
-  readonly #live = new Set<ModelCopy>();
-  #directory: Promise<string> | undefined;
-  #made = 0;
-
-  constructor(private readonly path: CloudPath) {}
-
-  /** Copies a model. @throws TritonError as `copyModel`, and INTERNAL when the directory cannot be made */
-  async make({ name, objects }: ModelListing, context: CopyContext): Promise<ModelCopy> {
-    const root = join(await this.#open(), String(++this.#made));
-    const copy = new ModelCopy(join(root, name), objects);
-    try {
-      await mkdir(root);
-      await copyModel(copy.directory, objects, context);
-    } catch (error) {
-      await copy.drop();
-      throw error;
-    }
-    this.#live.add(copy);
-    return copy;
-  }
-
-  /** Drops all copies except the given ones. A copy that a version is made of stays as long as the version. */
-  keep(needed: (copy: ModelCopy) => boolean): void {
-    for (const copy of this.#live) {
-      if (needed(copy)) continue;
-      this.#live.delete(copy);
-      void copy.drop();
-    }
-  }
-
-  /** Removes all copies, including those in use. */
-  async close(): Promise<void> {
-    const directory = await this.#directory?.catch(() => undefined);
-    if (directory !== undefined) await rm(directory, { recursive: true, force: true }).catch(() => {});
-  }
-
-  async #open(): Promise<string> {
-    this.#directory ??= makeDirectory(MOUNT_DIRECTORY[this.path.scheme]);
-    try {
-      return await this.#directory;
-    } catch (error) {
-      this.#directory = undefined;
-      throw error;
-    }
-  }
-}
-
-async function makeDirectory(variable: string): Promise<string> {
+/** Makes the directory for the copies of a repository. @throws TritonError INTERNAL if it cannot be made */
+export async function makeCopyDirectory({ scheme }: CloudPath): Promise<string> {
+  const variable = MOUNT_DIRECTORY[scheme];
   const parent = process.env[variable] || tmpdir();
   try {
     return await realpath(await mkdtemp(join(parent, "tritonjs-")));
@@ -234,7 +187,7 @@ interface CopyContext extends Patience {
  * @throws TritonError INTERNAL for an object that cannot be copied, UNAVAILABLE when the copy is cancelled. The cause
  * has the status 404 or 412 for an object that has changed.
  */
-async function copyModel(
+export async function copyModel(
   directory: string,
   objects: readonly ModelObject[],
   context: CopyContext,

@@ -23,8 +23,8 @@ import type { InputValues, OutputArrays } from "../in-process/in-process-tensors
 import { inferByName } from "../in-process/infer-in-process.js";
 import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
 import type { InferenceService } from "../service/inference-service.js";
-import { assembleServer, ServerLifetime, type ServerParts } from "./server-parts.js";
-import { DEFAULT_SERVE_OPTIONS, TRITON_OPTION_KEYS, type TritonOptions } from "./triton-options.js";
+import { TRITON_OPTION_KEYS, type TritonOptions } from "./triton-options.js";
+import { TritonServer } from "./triton-server.js";
 
 /**
  * An inference server inside this process. Bind models, call them in process, and open them to clients with `serve()`.
@@ -43,22 +43,12 @@ import { DEFAULT_SERVE_OPTIONS, TRITON_OPTION_KEYS, type TritonOptions } from ".
  * ```
  */
 export class Triton implements AsyncDisposable {
-  readonly #parts: ServerParts;
-  readonly #lifetime: ServerLifetime;
-  readonly #drainTimeoutMs: number;
+  readonly #server: TritonServer;
 
   /** @throws TritonError INVALID_ARG for unknown options, and for values that an option cannot have. */
   constructor(options: TritonOptions = {}) {
     checkOptionNames("new Triton()", options, TRITON_OPTION_KEYS);
-    this.#drainTimeoutMs = (options.exitTimeoutSecs ?? 30) * 1000;
-    this.#parts = assembleServer(options);
-    const serveOptions = { ...DEFAULT_SERVE_OPTIONS, ...options };
-    this.#lifetime = new ServerLifetime(
-      this.#parts,
-      serveOptions,
-      this.#drainTimeoutMs,
-      (options.exitDelaySecs ?? 0) * 1000,
-    );
+    this.#server = new TritonServer(options);
   }
 
   /**
@@ -69,7 +59,7 @@ export class Triton implements AsyncDisposable {
    * @example `new Counter({ name: "words_total", help: "Words seen", registers: [triton.metrics] })`
    */
   get metrics(): Registry {
-    return this.#parts.metrics.registry;
+    return this.#server.metrics.registry;
   }
 
   /**
@@ -78,12 +68,12 @@ export class Triton implements AsyncDisposable {
    * endpoint is restricted.
    */
   get accessToken(): string | undefined {
-    return this.#parts.accessToken;
+    return this.#server.accessToken;
   }
 
   /** The v2 operations over all models. Frontends call them. */
   get service(): InferenceService {
-    return this.#parts.service;
+    return this.#server.service;
   }
 
   /**
@@ -108,11 +98,11 @@ export class Triton implements AsyncDisposable {
   bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     options: unknown,
   ): ModelHandle<I, O> {
-    this.#lifetime.assertOpen();
+    this.#server.assertOpen();
     const binding = planBinding(
       options as AnyBindOptions,
       (name, version) => this.#isTaken(name, version),
-      this.#parts.models.gpus,
+      this.#server.models.gpus,
     );
     return this.#add<I, O>(binding);
   }
@@ -141,8 +131,8 @@ export class Triton implements AsyncDisposable {
   bindEnsemble<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     options: BindEnsembleOptions<I, O>,
   ): ModelHandle<I, O> {
-    this.#lifetime.assertOpen();
-    const { memberOf } = this.#parts.registry;
+    this.#server.assertOpen();
+    const { memberOf } = this.#server.registry;
     const has = (name: string, version: number) => this.#isTaken(name, version);
     return this.#add<I, O>(planEnsemble(options, { memberOf, has }));
   }
@@ -159,7 +149,7 @@ export class Triton implements AsyncDisposable {
     inputs: InputsOfModel<M, InputValues>,
     options: InferOptions & { readonly modelVersion?: number } = {},
   ): Promise<OutputsOfModel<M, OutputArrays>> {
-    const outputs = await inferByName(this.#parts, modelName, inputs as InputValues, options);
+    const outputs = await inferByName(this.#server, modelName, inputs as InputValues, options);
     return outputs as OutputsOfModel<M, OutputArrays>;
   }
 
@@ -172,9 +162,9 @@ export class Triton implements AsyncDisposable {
    * @example `await triton.loadModel("resnet", { config: JSON.stringify({ max_batch_size: 16 }) })`
    */
   async loadModel(name: string, parameters: LoadParameters = {}): Promise<void> {
-    this.#lifetime.assertOpen();
-    await this.#parts.startUp.over;
-    await (await this.#parts.repository.loadModel(name, parameters)).removed;
+    this.#server.assertOpen();
+    await this.#server.startUp.over;
+    await (await this.#server.repository.loadModel(name, parameters)).removed;
   }
 
   /**
@@ -184,9 +174,9 @@ export class Triton implements AsyncDisposable {
    * @throws TritonError UNAVAILABLE unless `modelControlMode` is "explicit".
    */
   async unloadModel(name: string, parameters: UnloadParameters = {}): Promise<void> {
-    this.#lifetime.assertOpen();
-    await this.#parts.startUp.over;
-    await (await this.#parts.repository.unloadModel(name, parameters)).ended;
+    this.#server.assertOpen();
+    await this.#server.startUp.over;
+    await (await this.#server.repository.unloadModel(name, parameters)).ended;
   }
 
   /**
@@ -202,8 +192,8 @@ export class Triton implements AsyncDisposable {
     path: string,
     modelNames: Readonly<Record<string, string>> = {},
   ): Promise<void> {
-    this.#lifetime.assertOpen();
-    await this.#parts.repository.register(path, modelNames);
+    this.#server.assertOpen();
+    await this.#server.repository.register(path, modelNames);
   }
 
   /**
@@ -213,8 +203,8 @@ export class Triton implements AsyncDisposable {
    * @throws TritonError UNAVAILABLE unless `modelControlMode` is "explicit", INVALID_ARG if it is not registered.
    */
   unregisterModelRepository(path: string): void {
-    this.#lifetime.assertOpen();
-    this.#parts.repository.unregister(path);
+    this.#server.assertOpen();
+    this.#server.repository.unregister(path);
   }
 
   /**
@@ -224,8 +214,7 @@ export class Triton implements AsyncDisposable {
    * the models of the repository.
    */
   async ready(): Promise<void> {
-    await this.#parts.startUp.succeeded();
-    await this.#parts.registry.allReady();
+    await this.#server.ready();
   }
 
   /**
@@ -253,7 +242,7 @@ export class Triton implements AsyncDisposable {
       "new Triton()": TRITON_OPTION_KEYS,
     });
     checkFrontendThreads(frontendThreads);
-    return this.#lifetime.serve(frontends, frontendThreads, () => this.ready());
+    return this.#server.serve(frontends, frontendThreads);
   }
 
   /**
@@ -261,7 +250,7 @@ export class Triton implements AsyncDisposable {
    * finish, for at most `exitTimeoutSecs`. Then the instances are released. Calling it twice is harmless.
    */
   close(): Promise<void> {
-    return this.#lifetime.close();
+    return this.#server.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -271,16 +260,15 @@ export class Triton implements AsyncDisposable {
   #add<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     binding: Binding,
   ): ModelHandle<I, O> {
-    const { registry, repository, models } = this.#parts;
+    const { registry, repository, models, drainTimeoutMs } = this.#server;
     const model = models.create(binding);
     registry.add(model);
-    repository.boundModelCame();
+    repository.recheckDependencies();
     const { clock, gpus } = models;
-    const rest = { gpus, drainTimeoutMs: this.#drainTimeoutMs };
-    return handleOfBinding<I, O>(model, binding, { registry, clock, ...rest });
+    return handleOfBinding<I, O>(model, binding, { registry, clock, gpus, drainTimeoutMs });
   }
 
   #isTaken(name: string, version: number): boolean {
-    return this.#parts.registry.has(name, version) || this.#parts.repository.has(name);
+    return this.#server.registry.has(name, version) || this.#server.repository.has(name);
   }
 }

@@ -5,9 +5,9 @@ import { setImmediate as turnOfTheEventLoop } from "node:timers/promises";
 import { TritonError } from "@tritonjs/protocol";
 import { expect, it } from "vitest";
 import { Log } from "../../../src/observe/log.js";
-import { CloudSource } from "../../../src/repository/cloud-source.js";
 import type { CloudStorage } from "../../../src/repository/cloud-storage.js";
 import { MAX_SILENCE_MS, parseCloudPath, withSilenceLimit } from "../../../src/repository/cloud-storage.js";
+import { CloudSource } from "../../../src/repository/repository-source.js";
 import { realClock } from "../../../src/system/clock.js";
 import { VirtualClock } from "../../../src/system/virtual-clock.js";
 
