@@ -24,7 +24,7 @@ export { RequestView } from "./instance/callback-context.js";
 export { heldByInstance } from "./instance/inline-executor.js";
 export { totalRows } from "./instance/run-callable.js";
 export { lineLogger } from "./observe/create-log.js";
-export type { LatencyCounts } from "./observe/durations.js";
+export type { LatencyHistogram } from "./observe/durations.js";
 export { acceptFaults, LOG_FORMATS, type LogSubject, runningFields } from "./observe/log.js";
 export {
   readTraceCount,

@@ -6,7 +6,6 @@ import { MachineMetrics, ProcessMetrics } from "./machine-metrics.js";
 import {
   type CollectedFamily,
   type Exemplar,
-  gauge,
   isEmptyFamily,
   promClient,
   reportTo,
@@ -15,10 +14,11 @@ import {
 import {
   type CacheUsage,
   cacheFamilies,
-  durationFamilies,
   latencyFamilies,
   type MeteredModel,
+  type MeteredRequestMemory,
   modelFamilies,
+  requestMemoryFamilies,
 } from "./model-families.js";
 
 /** Where the metrics of a server are kept. */
@@ -174,8 +174,7 @@ export class MetricsPage {
     const { models, allowCpuMetrics = true, metricsConfig, gpus, memory, cache } = this.#sources;
     const config = { ...DEFAULT_METRICS_CONFIG, ...metricsConfig };
     return [
-      ...modelFamilies(models, config.counterLatencies),
-      ...durationFamilies(models),
+      ...modelFamilies(models, config),
       ...(memory === undefined ? [] : requestMemoryFamilies(memory)),
       ...(gpus === undefined ? [] : gpus.families()),
       ...(allowCpuMetrics ? new MachineMetrics().families() : []),
@@ -204,37 +203,6 @@ function assertLabel(name: string): void {
     `metrics.labels: expected letters, digits and underscores, and none of ${own}, got '${name}'`,
     { reason: "INVALID_OPTION" },
   );
-}
-
-/** The memory of received requests, as the metrics see it. */
-interface MeteredRequestMemory {
-  readonly usedBytes: number;
-  readonly limitBytes: number;
-  /** Requests that were refused since the start, by reason. */
-  readonly refusals: Readonly<Record<string, number>>;
-}
-
-/** Metric families of the memory of requests. They are specific to this library: Triton has no such limit. */
-function requestMemoryFamilies(memory: MeteredRequestMemory): CollectedFamily[] {
-  return [
-    gauge(
-      "tritonjs_request_memory_used_bytes",
-      "Bytes that requests take as received and as unpacked, from their first byte to their answer",
-      () => memory.usedBytes,
-    ),
-    gauge(
-      "tritonjs_request_memory_limit_bytes",
-      "Bytes that all requests together may take",
-      () => memory.limitBytes,
-    ),
-    {
-      name: "tritonjs_request_memory_refused_total",
-      help: "Number of requests that were refused for their memory, by reason",
-      type: "counter",
-      collect: () =>
-        Object.entries(memory.refusals).map(([reason, value]) => ({ labels: { reason }, value })),
-    },
-  ];
 }
 
 /** Formats of the metrics page. */

@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import { getHeapStatistics } from "node:v8";
 import {
-  type LatencyCounts,
+  type LatencyHistogram,
   type ObservedCounters,
   type ObservedModel,
   residentBytes,
@@ -147,9 +147,9 @@ export const POINT_COLUMNS = [
 const WINDOW = 10;
 
 interface Latencies {
-  readonly request: LatencyCounts;
-  readonly queue: LatencyCounts;
-  readonly compute: LatencyCounts;
+  readonly request: LatencyHistogram;
+  readonly queue: LatencyHistogram;
+  readonly compute: LatencyHistogram;
 }
 
 /** The last minutes of one model version. */
