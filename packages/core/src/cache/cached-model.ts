@@ -258,22 +258,18 @@ interface RunsOwner {
 
 /** A request in flight whose answer is to be cached, and which equal requests wait for. */
 class CachedRun implements RequestObserver<PendingRequest> {
-  readonly #owner: RunsOwner;
-
   constructor(
-    owner: RunsOwner,
+    private readonly owner: RunsOwner,
     readonly key: string,
     /** Milliseconds of the lookup that found no answer. */
     readonly lookupMs: number,
-  ) {
-    this.#owner = owner;
-  }
+  ) {}
 
   outputs(request: PendingRequest, outputs: CachedOutputs): void {
-    this.#owner.computed(request, this, outputs);
+    this.owner.computed(request, this, outputs);
   }
 
   settled(_request: PendingRequest, error: TritonError | undefined): void {
-    if (error !== undefined) this.#owner.failed(this);
+    if (error !== undefined) this.owner.failed(this);
   }
 }

@@ -156,15 +156,13 @@ function twoDigits(value: number): string {
  * written again.
  */
 export class LogFile {
-  readonly #path: string;
   #descriptor: number | undefined;
   #lost = 0;
   /** True while the last line in the file is incomplete. */
   #isTorn = false;
 
   /** @throws TritonError INVALID_ARG if the file cannot be opened */
-  constructor(path: string) {
-    this.#path = path;
+  constructor(private readonly path: string) {
     try {
       this.#descriptor = openSync(path, "a");
     } catch (cause) {
@@ -186,7 +184,7 @@ export class LogFile {
     } catch (error) {
       if (this.#lost++ > 0) return;
       process.emitWarning(
-        `cannot write to the log file '${this.#path}': ${(error as Error).message}; lines are lost until it can be written`,
+        `cannot write to the log file '${this.path}': ${(error as Error).message}; lines are lost until it can be written`,
         "TritonWarning",
       );
     }

@@ -23,8 +23,6 @@ const GAUGES: readonly (readonly [name: string, help: string, figure: Figure])[]
  * in an interval. Nothing runs between two scrapes. On a machine without that program, the first scrape finds out.
  */
 export class GpuMetrics {
-  readonly #intervalMs: number;
-  readonly #log: Pick<Log, "warning">;
   readonly #now: () => number;
   /** Joules of each GPU since the first reading. */
   readonly #joules = new Map<string, number>();
@@ -38,9 +36,11 @@ export class GpuMetrics {
    * @param intervalMs age up to which a reading is used again
    * @param now monotonic time in milliseconds
    */
-  constructor(intervalMs: number, log: Pick<Log, "warning">, now: () => number = () => performance.now()) {
-    this.#intervalMs = intervalMs;
-    this.#log = log;
+  constructor(
+    private readonly intervalMs: number,
+    private readonly log: Pick<Log, "warning">,
+    now: () => number = () => performance.now(),
+  ) {
     this.#now = now;
   }
 
@@ -63,7 +63,7 @@ export class GpuMetrics {
   }
 
   #read(): Promise<readonly GpuReading[]> | readonly GpuReading[] {
-    if (this.#over || this.#now() - this.#readAtMs < this.#intervalMs) return this.#readings;
+    if (this.#over || this.#now() - this.#readAtMs < this.intervalMs) return this.#readings;
     this.#running ??= this.#ask().finally(() => {
       this.#running = undefined;
     });
@@ -103,7 +103,7 @@ export class GpuMetrics {
     this.#readAtMs = this.#now();
     this.#over = this.#failures >= MAX_FAILURES;
     const what = this.#over ? "no longer measured" : "not measured";
-    this.#log.warning(`metrics of GPUs are ${what}: ${message}`);
+    this.log.warning(`metrics of GPUs are ${what}: ${message}`);
   }
 }
 

@@ -63,37 +63,36 @@ const PROMETHEUS_TYPE = "text/plain; charset=utf-8";
 
 /** The metrics of a server, in a registry and as a page in Prometheus' text format or in the OpenMetrics format. */
 export class MetricsPage {
-  readonly #sources: MetricsSources;
-  readonly #options: MetricsReportOptions;
   readonly #process = new ProcessMetrics();
   #processRegistry: Registry | undefined;
   #registry: Registry | undefined;
   #stopReporting: (() => void) | undefined;
 
   /** @throws TritonError INVALID_ARG for a label that metrics cannot have */
-  constructor(sources: MetricsSources, options: MetricsReportOptions = {}) {
+  constructor(
+    private readonly sources: MetricsSources,
+    private readonly options: MetricsReportOptions = {},
+  ) {
     for (const name of Object.keys(options.labels ?? {})) assertLabel(name);
-    this.#sources = sources;
-    this.#options = options;
   }
 
   /** The registry with the metrics of the server, the models, and the program. It is made when it is first used. */
   get registry(): Registry {
     if (this.#registry === undefined) {
-      this.#registry = this.#options.registry ?? new (promClient().Registry)();
-      this.#stopReporting = reportTo(this.#registry, this.#families(), this.#options.labels);
+      this.#registry = this.options.registry ?? new (promClient().Registry)();
+      this.#stopReporting = reportTo(this.#registry, this.#families(), this.options.labels);
     }
     return this.#registry;
   }
 
   /** @throws TritonError ALREADY_EXISTS if the metrics cannot be added to the registry of the program. */
   open(): void {
-    if (this.#options.registry !== undefined) void this.registry;
+    if (this.options.registry !== undefined) void this.registry;
   }
 
   /** Removes the metrics from the registry of the program. */
   close(): void {
-    if (this.#options.registry !== undefined) this.#stopReporting?.();
+    if (this.options.registry !== undefined) this.#stopReporting?.();
     this.#process.close();
   }
 
@@ -115,7 +114,7 @@ export class MetricsPage {
   /** The whole registry as text. In a registry of its own, families without a value are left out, as in Triton. */
   async write(): Promise<string> {
     const { registry } = this;
-    if (this.#options.registry !== undefined) return registry.metrics();
+    if (this.options.registry !== undefined) return registry.metrics();
     const own = registry.getMetricsAsArray().map((metric) => [registry, metric] as const);
     const further = this.#furtherRegistry();
     const ofProcess = further?.getMetricsAsArray() ?? [];
@@ -134,7 +133,7 @@ export class MetricsPage {
 
   /** Value of a metric that a model has set; undefined without such a series. */
   async gauge(name: string, labels: Readonly<Record<string, string>>): Promise<number | undefined> {
-    const metric = (this.#registry ?? this.#options.registry)?.getSingleMetric(name);
+    const metric = (this.#registry ?? this.options.registry)?.getSingleMetric(name);
     if (metric === undefined) return undefined;
     const { values } = await metric.get();
     const wanted = Object.entries(labels);
@@ -152,7 +151,7 @@ export class MetricsPage {
       | undefined;
     const known = new Set(own.map(({ name }) => name));
     return [...own, ...(further ?? []).filter(({ name }) => !known.has(name))].filter(
-      ({ values }) => this.#options.registry !== undefined || values.length > 0,
+      ({ values }) => this.options.registry !== undefined || values.length > 0,
     );
   }
 
@@ -161,8 +160,8 @@ export class MetricsPage {
    * because `collectDefaultMetrics` of prom-client adds metrics of the same names.
    */
   #furtherRegistry(): Registry | undefined {
-    const { allowCpuMetrics = true } = this.#sources;
-    if (this.#options.registry !== undefined || !allowCpuMetrics) return undefined;
+    const { allowCpuMetrics = true } = this.sources;
+    if (this.options.registry !== undefined || !allowCpuMetrics) return undefined;
     if (this.#processRegistry === undefined) {
       this.#processRegistry = new (promClient().Registry)();
       reportTo(this.#processRegistry, this.#process.families());
@@ -171,7 +170,7 @@ export class MetricsPage {
   }
 
   #families(): CollectedFamily[] {
-    const { models, allowCpuMetrics = true, metricsConfig, gpus, memory, cache } = this.#sources;
+    const { models, allowCpuMetrics = true, metricsConfig, gpus, memory, cache } = this.sources;
     const config = { ...DEFAULT_METRICS_CONFIG, ...metricsConfig };
     return [
       ...modelFamilies(models, config),

@@ -27,7 +27,6 @@ const NOTHING: ReadonlySet<ChangeableTraceSetting> = new Set();
  * ```
  */
 export class Tracing {
-  readonly #clock: Clock;
   readonly #files: TraceFiles;
   readonly #tracer: RequestTracer | undefined;
   readonly #owner: TraceSettingOwner;
@@ -45,9 +44,13 @@ export class Tracing {
    * @param tracer makes the spans of mode "opentelemetry"
    * @throws TritonError INVALID_ARG that lists every problem of the options, or names the missing tracer.
    */
-  constructor(options: TraceOptions, clock: Clock, log: Log, tracer?: RequestTracer) {
+  constructor(
+    options: TraceOptions,
+    private readonly clock: Clock,
+    log: Log,
+    tracer?: RequestTracer,
+  ) {
     this.#initial = resolveTraceOptions(options, tracer !== undefined);
-    this.#clock = clock;
     this.#files = new TraceFiles(this.#initial.file, log);
     this.#tracer = this.#initial.mode === "opentelemetry" ? tracer : undefined;
     this.#owner = {
@@ -101,13 +104,13 @@ export class Tracing {
     }
     if (setting.levels.length === 0) return undefined;
     const now = () => this.now();
-    const wallOffsetMs = this.#clock.wallNow() - now();
+    const wallOffsetMs = this.clock.wallNow() - now();
     return this.#tracer.start({ modelName, selected: setting.selects(), arrival, now, wallOffsetMs });
   }
 
   /** Milliseconds on the clock that times traces. */
   now(): number {
-    return this.#clock.now();
+    return this.clock.now();
   }
 
   /** Writes all finished traces. Resolves when they are written. */
@@ -306,8 +309,6 @@ interface TraceOutput {
 
 /** The file, or the numbered files, of a server's traces. Only `close` waits for the disk. */
 class TraceFiles {
-  readonly #path: string;
-  readonly #log: Pick<Log, "error">;
   #waitingBytes = 0;
   #dropped = 0;
   #index = 0;
@@ -316,20 +317,20 @@ class TraceFiles {
   /** The end of a chain of writes: each starts after the one before. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor(path: string, log: Pick<Log, "error">) {
-    this.#path = path;
-    this.#log = log;
-  }
+  constructor(
+    private readonly path: string,
+    private readonly log: Pick<Log, "error">,
+  ) {}
 
   /** The file without a number, which `close` ends. */
   get plain(): TraceOutput {
-    this.#plain ??= this.#open(this.#path);
+    this.#plain ??= this.#open(this.path);
     return this.#plain;
   }
 
   /** Opens another numbered file. */
   numbered(): TraceOutput {
-    return this.#open(`${this.#path}.${this.#index++}`);
+    return this.#open(`${this.path}.${this.#index++}`);
   }
 
   /** Ends the file. Resolves when everything is written. */
@@ -348,7 +349,7 @@ class TraceFiles {
           () => this.#done(byteSize),
           (error: unknown) => {
             this.#done(byteSize);
-            this.#log.error(`failed creating trace file: ${statusText(error)}`);
+            this.log.error(`failed creating trace file: ${statusText(error)}`);
           },
         );
       },
@@ -358,7 +359,7 @@ class TraceFiles {
   #done(byteSize: number): void {
     this.#waitingBytes -= byteSize;
     if (this.#waitingBytes > 0 || this.#dropped === 0) return;
-    this.#log.error(`${this.#dropped} traces were lost: writing '${this.#path}' is slower than tracing`);
+    this.log.error(`${this.#dropped} traces were lost: writing '${this.path}' is slower than tracing`);
     this.#dropped = 0;
   }
 

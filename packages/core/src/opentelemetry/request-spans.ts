@@ -33,10 +33,6 @@ export interface SpanMaker {
  * ```
  */
 export class RequestSpans implements RequestTrace {
-  readonly #maker: SpanMaker;
-  readonly #modelName: string;
-  /** The context of the sender. */
-  readonly #parent: Context;
   /** The span of the frontend. */
   readonly #frontend: Span | undefined;
   #lastMarkMs = 0;
@@ -49,10 +45,13 @@ export class RequestSpans implements RequestTrace {
   /** What a text generator has answered so far. */
   #answer: GeneratedAnswer | undefined;
 
-  constructor(maker: SpanMaker, modelName: string, parent: Context, frontend?: Span) {
-    this.#maker = maker;
-    this.#modelName = modelName;
-    this.#parent = parent;
+  constructor(
+    private readonly maker: SpanMaker,
+    private readonly modelName: string,
+    /** The context of the sender. */
+    private readonly parent: Context,
+    frontend?: Span,
+  ) {
     this.#frontend = frontend;
   }
 
@@ -71,7 +70,7 @@ export class RequestSpans implements RequestTrace {
   }
 
   child(modelName: string): RequestSpans {
-    return new RequestSpans(this.#maker, modelName, this.#own);
+    return new RequestSpans(this.maker, modelName, this.#own);
   }
 
   within<T>(fn: () => T): T {
@@ -87,7 +86,7 @@ export class RequestSpans implements RequestTrace {
     if (this.#begun || this.#ended) return;
     this.#begun = true;
     this.#startMs = atMs;
-    const generated = Object.hasOwn(this.#maker.generators, modelName);
+    const generated = Object.hasOwn(this.maker.generators, modelName);
     this.#model
       .setAttributes({
         "triton.model_name": modelName,
@@ -109,7 +108,7 @@ export class RequestSpans implements RequestTrace {
   }
 
   compute({ start, inputEnd, inferEnd, end }: ExecutionTimes): void {
-    const span = this.#maker.tracer.startSpan("compute", { startTime: this.#time(start) }, this.#own);
+    const span = this.maker.tracer.startSpan("compute", { startTime: this.#time(start) }, this.#own);
     span
       .addEvent("COMPUTE_START", this.#time(start))
       .addEvent("COMPUTE_INPUT_END", this.#time(inputEnd))
@@ -120,8 +119,8 @@ export class RequestSpans implements RequestTrace {
 
   /** Records numbers of tokens. Other tensors are not recorded. */
   outputs(tensors: ReadonlyMap<string, Tensor>): void {
-    if (!Object.hasOwn(this.#maker.generators, this.#modelName)) return;
-    this.#answer ??= new GeneratedAnswer(this.#maker.now() - this.#startMs);
+    if (!Object.hasOwn(this.maker.generators, this.modelName)) return;
+    this.#answer ??= new GeneratedAnswer(this.maker.now() - this.#startMs);
     this.#answer.take(tensors);
   }
 
@@ -148,24 +147,24 @@ export class RequestSpans implements RequestTrace {
   /** The span of the model, started when it is first needed. */
   get #model(): Span {
     if (this.#span === undefined) {
-      const { tracer, generators, now } = this.#maker;
-      const generator = Object.hasOwn(generators, this.#modelName) ? generators[this.#modelName] : undefined;
-      const name = generator === undefined ? this.#modelName : `${operationOf(generator)} ${this.#modelName}`;
+      const { tracer, generators, now } = this.maker;
+      const generator = Object.hasOwn(generators, this.modelName) ? generators[this.modelName] : undefined;
+      const name = generator === undefined ? this.modelName : `${operationOf(generator)} ${this.modelName}`;
       const attributes: Attributes =
-        generator === undefined ? {} : generatorAttributes(this.#modelName, generator);
-      this.#span = tracer.startSpan(name, { attributes, startTime: this.#time(now()) }, this.#parent);
+        generator === undefined ? {} : generatorAttributes(this.modelName, generator);
+      this.#span = tracer.startSpan(name, { attributes, startTime: this.#time(now()) }, this.parent);
     }
     return this.#span;
   }
 
   /** The context of the sender with the span of the model. */
   get #own(): Context {
-    this.#context ??= trace.setSpan(this.#parent, this.#model);
+    this.#context ??= trace.setSpan(this.parent, this.#model);
     return this.#context;
   }
 
   #time(atMs: number): number {
-    return this.#maker.wallOffsetMs + atMs;
+    return this.maker.wallOffsetMs + atMs;
   }
 }
 

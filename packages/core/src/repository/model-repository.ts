@@ -334,14 +334,16 @@ export class StartUp {
   /** Resolves when the start has ended. */
   readonly over: Promise<void>;
   readonly #exitOnError: boolean;
-  readonly #log: Log;
   #awaited = false;
   #error: TritonError | undefined;
 
   /** @param start loads the models; returns the failures, one line for each model */
-  constructor(start: () => Promise<string[]>, { exitOnError = true }: RepositoryOptions, log: Log) {
+  constructor(
+    start: () => Promise<string[]>,
+    { exitOnError = true }: RepositoryOptions,
+    private readonly log: Log,
+  ) {
     this.#exitOnError = exitOnError;
-    this.#log = log;
     this.over = this.#run(start);
   }
 
@@ -361,14 +363,14 @@ export class StartUp {
         const text = `${NOT_ALL}\n${failures.join("\n")}`;
         this.#error = new TritonError("INTERNAL", text, { reason: "STARTUP_FAILED" });
         // As in Triton, a server that continues says so.
-        if (!this.#exitOnError) this.#log.error(`Internal: ${NOT_ALL}`);
+        if (!this.#exitOnError) this.log.error(`Internal: ${NOT_ALL}`);
       }
     } catch (error) {
       this.#error = TritonError.from(error);
       this.failed = true;
       // Callers that wait get the error. A program that closes during the start has no interest in it.
       const isThrown = this.#exitOnError && this.#awaited;
-      if (!isThrown && this.#error.reason !== "SERVER_STOPPING") this.#log.error(statusText(error));
+      if (!isThrown && this.#error.reason !== "SERVER_STOPPING") this.log.error(statusText(error));
     } finally {
       this.underWay = false;
     }

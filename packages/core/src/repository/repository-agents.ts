@@ -74,13 +74,14 @@ export const BUILT_IN_AGENTS: Readonly<Record<string, RepositoryAgent>> = { chec
 /** The agents of a repository, and the models that they handle. */
 export class RepositoryAgents {
   readonly #agents: ReadonlyMap<string, RepositoryAgent>;
-  readonly #log: Log;
   readonly #chains = new Set<AgentChain>();
 
   /** @param own agents that the program registered; they come before those of the library */
-  constructor(own: Readonly<Record<string, RepositoryAgent>>, log: Log) {
+  constructor(
+    own: Readonly<Record<string, RepositoryAgent>>,
+    private readonly log: Log,
+  ) {
     this.#agents = new Map(Object.entries({ ...BUILT_IN_AGENTS, ...own }));
-    this.#log = log;
   }
 
   get names(): readonly string[] {
@@ -105,7 +106,7 @@ export class RepositoryAgents {
       return agent === undefined ? [] : [{ name, agent, parameters: parameters ?? {} }];
     });
     if (named.length === 0) return undefined;
-    const chain = new AgentChain(modelName, location, this.#log, (gone) => this.#chains.delete(gone));
+    const chain = new AgentChain(modelName, location, this.log, (gone) => this.#chains.delete(gone));
     this.#chains.add(chain);
     await chain.load(named, read);
     return chain;

@@ -129,29 +129,29 @@ export class LocalSource implements RepositorySource {
 
 /** A directory of models, some of which are served under names other than those of their directories. */
 export class MappedSource extends LocalSource {
-  /** Directories by the names of their models. */
-  readonly #directories: ReadonlyMap<string, string>;
-
   /** @param directories directories by the names of their models; a directory that is not listed names its model */
-  constructor(path: string, directories: ReadonlyMap<string, string>) {
+  constructor(
+    path: string,
+    /** Directories by the names of their models. */
+    private readonly directories: ReadonlyMap<string, string>,
+  ) {
     super(path);
-    this.#directories = directories;
   }
 
   override async names(): Promise<readonly string[]> {
-    const renamed = new Set(this.#directories.values());
+    const renamed = new Set(this.directories.values());
     const others = (await super.names()).filter((directory) => !renamed.has(directory));
-    return [...this.#directories.keys(), ...others].sort();
+    return [...this.directories.keys(), ...others].sort();
   }
 
   override async has(name: string): Promise<boolean> {
-    const directory = this.#directories.get(name);
+    const directory = this.directories.get(name);
     if (directory !== undefined) return super.has(directory);
-    return ![...this.#directories.values()].includes(name) && (await super.has(name));
+    return ![...this.directories.values()].includes(name) && (await super.has(name));
   }
 
   override async open(name: string): Promise<ModelPlace> {
-    const directory = this.#directories.get(name);
+    const directory = this.directories.get(name);
     if (directory === undefined) return super.open(name);
     return { root: this.path, directory: join(this.path, directory), isRenamed: true };
   }
@@ -188,7 +188,6 @@ export class CloudSource implements RepositorySource {
   readonly isRemote = true;
   readonly path: string;
   readonly #path: CloudPath;
-  readonly #context: CloudSourceContext;
   readonly #copies = new Set<ModelCopy>();
   /** Directory of all copies. */
   #directory: Promise<string> | undefined;
@@ -205,10 +204,12 @@ export class CloudSource implements RepositorySource {
   #problem: TritonError | undefined;
   #storage: Promise<CloudStorage> | undefined;
 
-  constructor(path: CloudPath, context: CloudSourceContext) {
+  constructor(
+    path: CloudPath,
+    private readonly context: CloudSourceContext,
+  ) {
     this.#path = path;
     this.path = path.text;
-    this.#context = context;
   }
 
   async check(): Promise<void> {
@@ -261,7 +262,7 @@ export class CloudSource implements RepositorySource {
   async listed(): Promise<readonly string[]> {
     const { prefix } = this.#path;
     const listing = await this.#list(prefix, true).catch((error) => {
-      this.#context.log.warning(TritonError.from(error).message);
+      this.context.log.warning(TritonError.from(error).message);
       return undefined;
     });
     if (listing === undefined) return [...new Set([...this.#names, ...this.#models.keys()])].sort();
@@ -342,7 +343,7 @@ export class CloudSource implements RepositorySource {
   }
 
   async #make(listing: ModelListing, previous: ModelCopy | undefined): Promise<ModelCopy> {
-    const { clock, log } = this.#context;
+    const { clock, log } = this.context;
     const started = clock.now();
     const storage = await this.#open();
     const root = join(await this.#openDirectory(), String(++this.#copiesMade));
@@ -383,7 +384,7 @@ export class CloudSource implements RepositorySource {
   }
 
   #list(prefix: string, byFolder = false): Promise<Listing> {
-    const patience = { clock: this.#context.clock, signal: this.#stop.signal };
+    const patience = { clock: this.context.clock, signal: this.#stop.signal };
     return this.#listing.run(async () => {
       try {
         return await listObjects(await this.#open(), this.#path, prefix, patience, byFolder);
@@ -396,7 +397,7 @@ export class CloudSource implements RepositorySource {
   }
 
   #open(): Promise<CloudStorage> {
-    const { open = openStorage } = this.#context;
+    const { open = openStorage } = this.context;
     this.#storage ??= open(this.#path);
     return this.#storage;
   }

@@ -11,42 +11,39 @@ const AWAITS_END = 1 << 30;
  * owns the region closes it. So no thread reads a descriptor that is closed or belongs to another file by now.
  */
 export class RegionUsers {
-  readonly #words: Int32Array;
-  readonly #index: number;
-
-  constructor(words: Int32Array, index: number) {
-    this.#words = words;
-    this.#index = index;
-  }
+  constructor(
+    private readonly words: Int32Array,
+    private readonly index: number,
+  ) {}
 
   /** Starts over for another region. */
   reset(): void {
-    Atomics.store(this.#words, this.#index, 0);
+    Atomics.store(this.words, this.index, 0);
   }
 
   /** True for a region that is to be closed and has no users. */
   get awaitsEnd(): boolean {
-    return Atomics.load(this.#words, this.#index) === AWAITS_END;
+    return Atomics.load(this.words, this.index) === AWAITS_END;
   }
 
   /** Adds a user. Returns false if the region is closed. */
   add(): boolean {
     for (;;) {
-      const word = Atomics.load(this.#words, this.#index);
+      const word = Atomics.load(this.words, this.index);
       if (word === CLOSED) return false;
-      if (Atomics.compareExchange(this.#words, this.#index, word, word + 1) === word) return true;
+      if (Atomics.compareExchange(this.words, this.index, word, word + 1) === word) return true;
     }
   }
 
   /** Removes a user. Returns true if it was the last one of a region that is to be closed. */
   remove(): boolean {
-    return Atomics.sub(this.#words, this.#index, 1) - 1 === AWAITS_END;
+    return Atomics.sub(this.words, this.index, 1) - 1 === AWAITS_END;
   }
 
   /** Ends the region. Returns false while it has users; the last `remove` then returns true. */
   close(): boolean {
-    Atomics.or(this.#words, this.#index, AWAITS_END);
-    return Atomics.compareExchange(this.#words, this.#index, AWAITS_END, CLOSED) === AWAITS_END;
+    Atomics.or(this.words, this.index, AWAITS_END);
+    return Atomics.compareExchange(this.words, this.index, AWAITS_END, CLOSED) === AWAITS_END;
   }
 }
 
@@ -71,26 +68,20 @@ export interface RegisteredSystemRegion {
 
 /** A part of a shared memory object that a client has registered, with a count of the requests that use it. */
 export class RegisteredRegion {
-  readonly #object: SharedObject;
-  readonly #users: RegionUsers;
-
   constructor(
     readonly status: RegisteredSystemRegion,
-    object: SharedObject,
-    users: RegionUsers,
-  ) {
-    this.#object = object;
-    this.#users = users;
-  }
+    private readonly object: SharedObject,
+    private readonly users: RegionUsers,
+  ) {}
 
   /** Counts a request that uses the region. Returns false if the region is closed. */
   use(): boolean {
-    return this.#users.add();
+    return this.users.add();
   }
 
   /** Returns true if the region was unregistered and this was its last request. */
   endUse(): boolean {
-    return this.#users.remove();
+    return this.users.remove();
   }
 
   /**
@@ -101,19 +92,19 @@ export class RegisteredRegion {
    */
   read(offset: number, byteSize: number): Uint8Array {
     const bytes = this.#allocate(byteSize);
-    if (!this.#object.read(this.status.offset + offset, bytes)) throw this.#outOfRange();
+    if (!this.object.read(this.status.offset + offset, bytes)) throw this.#outOfRange();
     return bytes;
   }
 
   /** @throws TritonError INVALID_ARG when the object has become too small for the bytes, or has no memory for them. */
   write(offset: number, bytes: Uint8Array): void {
-    if (!this.#object.write(this.status.offset + offset, bytes)) throw this.#outOfRange();
+    if (!this.object.write(this.status.offset + offset, bytes)) throw this.#outOfRange();
   }
 
   /** Closes the object. Returns false while requests use the region. */
   close(): boolean {
-    const closed = this.#users.close();
-    if (closed) this.#object.close();
+    const closed = this.users.close();
+    if (closed) this.object.close();
     return closed;
   }
 
@@ -417,15 +408,11 @@ function checkSharedMemoryKey(region: string, key: string): void {
 
 /** A range of a region that a request holds. */
 export class RegionRange {
-  readonly #region: RegisteredRegion;
-  readonly #offset: number;
-  readonly #byteSize: number;
-
-  constructor(region: RegisteredRegion, offset: number, byteSize: number) {
-    this.#region = region;
-    this.#offset = offset;
-    this.#byteSize = byteSize;
-  }
+  constructor(
+    private readonly region: RegisteredRegion,
+    private readonly offset: number,
+    private readonly byteSize: number,
+  ) {}
 
   /**
    * Copies the range, so that later changes by the client have no effect.
@@ -433,7 +420,7 @@ export class RegionRange {
    * @throws TritonError INVALID_ARG when the client has shrunk the memory object in the meantime.
    */
   read(): Uint8Array {
-    return this.#region.read(this.#offset, this.#byteSize);
+    return this.region.read(this.offset, this.byteSize);
   }
 
   /**
@@ -443,25 +430,22 @@ export class RegionRange {
    * the memory object in the meantime.
    */
   put(output: string, bytes: Uint8Array): void {
-    if (bytes.byteLength > this.#byteSize) {
+    if (bytes.byteLength > this.byteSize) {
       throw new TritonError(
         "INTERNAL",
-        `shared memory size specified with the request for output '${output}' (${this.#byteSize} bytes) should be ` +
+        `shared memory size specified with the request for output '${output}' (${this.byteSize} bytes) should be ` +
           `at least ${bytes.byteLength} bytes to hold the results`,
       );
     }
-    this.#region.write(this.#offset, bytes);
+    this.region.write(this.offset, bytes);
   }
 }
 
 /** The regions that one request uses. They stay until the request is done, even if they are unregistered before. */
 export class RequestRegions {
-  readonly #memory: SharedMemory;
   #held: RegisteredRegion[] | undefined;
 
-  constructor(memory: SharedMemory) {
-    this.#memory = memory;
-  }
+  constructor(private readonly memory: SharedMemory) {}
 
   /**
    * Holds the region of a tensor until {@link release}.
@@ -469,9 +453,9 @@ export class RequestRegions {
    * @throws TritonError NOT_FOUND for an unknown region, INVALID_ARG for a range outside the region.
    */
   hold(range: RequestedRange): RegionRange {
-    let found = this.#memory.find(range);
+    let found = this.memory.find(range);
     // In a thread that does not own the region, it may be closed in between.
-    while (!found.region.use()) found = this.#memory.find(range);
+    while (!found.region.use()) found = this.memory.find(range);
     this.#held ??= [];
     this.#held.push(found.region);
     return new RegionRange(found.region, found.offset, found.byteSize);
@@ -482,6 +466,6 @@ export class RequestRegions {
     const held = this.#held;
     if (held === undefined) return;
     this.#held = undefined;
-    for (const region of held) if (region.endUse()) this.#memory.settle(region);
+    for (const region of held) if (region.endUse()) this.memory.settle(region);
   }
 }

@@ -55,13 +55,14 @@ const CLOCK_ERROR_MS = 0.001;
 
 /** One timer that can be set, reset and cancelled. */
 export class Alarm {
-  readonly #clock: Clock;
   readonly #ring: () => void;
   #timer: Timer | undefined;
   #at = 0;
 
-  constructor(clock: Clock, ring: () => void) {
-    this.#clock = clock;
+  constructor(
+    private readonly clock: Clock,
+    ring: () => void,
+  ) {
     this.#ring = ring;
   }
 
@@ -71,11 +72,11 @@ export class Alarm {
 
   /** Rings once after `waitMs` milliseconds. Replaces an earlier setting. */
   set(waitMs: number): void {
-    const at = this.#clock.now() + waitMs;
+    const at = this.clock.now() + waitMs;
     if (this.#timer !== undefined && Math.abs(at - this.#at) < CLOCK_ERROR_MS) return;
     this.callOff();
     this.#at = at;
-    this.#timer = this.#clock.setTimer(waitMs, () => {
+    this.#timer = this.clock.setTimer(waitMs, () => {
       this.#timer = undefined;
       this.#ring();
     });
@@ -99,14 +100,11 @@ export interface Deadline {
  * one takes O(log n) and leaves nothing behind.
  */
 export class DeadlineQueue {
-  readonly #clock: Clock;
   readonly #heap: Entry[] = [];
   #timer: Timer | undefined;
   #armedFor = Number.POSITIVE_INFINITY;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
+  constructor(private readonly clock: Clock) {}
 
   get size(): number {
     return this.#heap.length;
@@ -137,7 +135,7 @@ export class DeadlineQueue {
   #passAll(): void {
     this.#timer = undefined;
     this.#armedFor = Number.POSITIVE_INFINITY;
-    const now = this.#clock.now();
+    const now = this.clock.now();
     for (let head = this.#heap[0]; head !== undefined && head.at <= now; head = this.#heap[0]) {
       this.remove(head);
       head.pass();
@@ -152,7 +150,7 @@ export class DeadlineQueue {
     this.#timer = undefined;
     this.#armedFor = at;
     if (at < Number.POSITIVE_INFINITY) {
-      this.#timer = this.#clock.setTimer(Math.max(0, at - this.#clock.now()), () => this.#passAll());
+      this.#timer = this.clock.setTimer(Math.max(0, at - this.clock.now()), () => this.#passAll());
     }
   }
 
