@@ -1,8 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
-import type { GpuMetrics } from "./gpu-metrics.js";
 import { DEFAULT_METRICS_CONFIG, type MetricsConfig } from "./latency-metrics.js";
-import { MachineMetrics, ProcessMetrics } from "./machine-metrics.js";
+import { type GpuMetrics, MachineMetrics, ProcessMetrics } from "./machine-metrics.js";
 import {
   type CollectedFamily,
   type Exemplar,

@@ -8,8 +8,7 @@ import { Log } from "../../../src/observe/log.js";
 import type { CloudStorage } from "../../../src/repository/cloud-storage.js";
 import { MAX_SILENCE_MS, parseCloudPath, withSilenceLimit } from "../../../src/repository/cloud-storage.js";
 import { CloudSource } from "../../../src/repository/repository-source.js";
-import { realClock } from "../../../src/system/clock.js";
-import { VirtualClock } from "../../../src/system/virtual-clock.js";
+import { realClock, VirtualClock } from "../../../src/system/clock.js";
 
 const log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
 
