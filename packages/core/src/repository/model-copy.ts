@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { TritonError } from "@tritonjs/protocol";
+import { type ConcurrencyGate, TritonError } from "@tritonjs/protocol";
 import { sleep } from "../system/clock.js";
 import {
   type CloudObject,
@@ -16,7 +16,6 @@ import {
   statusOf,
   withSilenceLimit,
 } from "./cloud-storage.js";
-import type { Semaphore } from "./locks.js";
 import type { ModelTimes } from "./model-directory.js";
 
 /** A snapshot of a cloud model on this machine. Its files do not change while they are in use. */
@@ -174,7 +173,7 @@ const FIRST_PAUSE_MS = 200;
 interface CopyContext extends Patience {
   readonly storage: CloudStorage;
   /** Limits the number of objects that are copied at the same time. */
-  readonly permits: Semaphore;
+  readonly permits: ConcurrencyGate;
   /** The previous copy. Unchanged objects are taken from it. */
   readonly previous: ModelCopy | undefined;
   /** The path of an object for display. */
@@ -206,7 +205,7 @@ export async function copyModel(
           problem ??= cloudError(`Failed to get object at ${context.shown(object.key)}`, error);
           stop.abort(problem);
         });
-      }),
+      }, undefined),
     ),
   );
   if (context.signal.aborted) throw TritonError.from(context.signal.reason, "UNAVAILABLE");

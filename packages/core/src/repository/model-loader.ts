@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { type ModelConfig, statusText, TritonError } from "@tritonjs/protocol";
+import { ConcurrencyGate, type ModelConfig, statusText, TritonError } from "@tritonjs/protocol";
 import { completeInstanceGroups, instanceGroupProblems } from "../config/instance-groups.js";
 import { throwProblems } from "../config/option-names.js";
 import { writePrototxt } from "../config/prototxt.js";
@@ -7,7 +7,6 @@ import { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import { AbsentVersion } from "../model/version-status.js";
 import type { ModelId } from "./dependencies.js";
-import { Semaphore } from "./locks.js";
 import { isVersionModified } from "./model-directory.js";
 import { planVersion } from "./plan-version.js";
 import { type PolledModel, selectVersions } from "./poll-model.js";
@@ -35,14 +34,17 @@ export interface LoadedModel {
 /** Brings versions of models into service and takes them out of service. Calls for one model must not overlap. */
 export class ModelLoader {
   /** Versions that load at the same time. */
-  readonly #permits: Semaphore;
+  readonly #permits: ConcurrencyGate;
   readonly #held = new WeakMap<ModelVersion, HeldFiles>();
 
   constructor(
     private readonly options: RepositoryOptions,
     private readonly server: RepositoryServer,
   ) {
-    this.#permits = new Semaphore(options.modelLoadThreadCount ?? 4);
+    this.#permits = new ConcurrencyGate(
+      Math.max(1, options.modelLoadThreadCount ?? 4),
+      Number.POSITIVE_INFINITY,
+    );
   }
 
   /**
@@ -109,7 +111,7 @@ export class ModelLoader {
     const { name, namespace } = polled.id;
     const serving = this.#serving(polled.id).find((model) => model.version === version);
     if (serving !== undefined && this.#canStay(serving, polled, previous)) {
-      return this.#permits.run(() => this.#update(serving, polled));
+      return this.#permits.run(() => this.#update(serving, polled), undefined);
     }
     log.info(`loading: ${name}:${version}`, { model: name, version });
     const leaving = this.#loaded(polled.id).find((model) => model.version === version && model !== serving);
@@ -119,7 +121,10 @@ export class ModelLoader {
     };
     show("LOADING");
     try {
-      const fresh = await this.#permits.run(() => this.#create(polled, version, serving === undefined));
+      const fresh = await this.#permits.run(
+        () => this.#create(polled, version, serving === undefined),
+        undefined,
+      );
       return { version, fresh };
     } catch (error) {
       const reason = statusText(error);

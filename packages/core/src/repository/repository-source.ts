@@ -1,6 +1,6 @@
 import { mkdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { TritonError } from "@tritonjs/protocol";
+import { ConcurrencyGate, TritonError } from "@tritonjs/protocol";
 import type { Log } from "../observe/log.js";
 import type { Clock } from "../system/clock.js";
 import { exists } from "../system/files.js";
@@ -14,7 +14,6 @@ import {
   shownKey,
   statusOf,
 } from "./cloud-storage.js";
-import { Semaphore } from "./locks.js";
 import {
   copyModel,
   groupByModel,
@@ -192,8 +191,8 @@ export class CloudSource implements RepositorySource {
   /** Directory of all copies. */
   #directory: Promise<string> | undefined;
   #copiesMade = 0;
-  readonly #copying = new Semaphore(AT_ONCE);
-  readonly #listing = new Semaphore(AT_ONCE);
+  readonly #copying = new ConcurrencyGate(AT_ONCE, Number.POSITIVE_INFINITY);
+  readonly #listing = new ConcurrencyGate(AT_ONCE, Number.POSITIVE_INFINITY);
   readonly #stop = new AbortController();
   readonly #models = new Map<string, KnownModel>();
   /** Why the state of models is unknown, for models requested by name. */
@@ -393,7 +392,7 @@ export class CloudSource implements RepositorySource {
         this.#storage = undefined;
         throw error;
       }
-    });
+    }, undefined);
   }
 
   #open(): Promise<CloudStorage> {

@@ -88,11 +88,8 @@ export class Alarm {
   }
 }
 
-/** A call scheduled for a certain time, unless it is cancelled before. */
-export interface Deadline {
-  /** Cancels the call in O(log n). Does nothing once the deadline has passed. */
-  cancel(): void;
-}
+/** A call scheduled for a certain time. Cancelling it takes O(log n). */
+export type Deadline = Timer;
 
 /**
  * Any number of deadlines with one timer: a binary heap whose head is the next to pass. The timer is armed again only
@@ -111,7 +108,7 @@ export class DeadlineQueue {
   }
 
   /** Calls `pass` when the clock reaches `at`, in milliseconds. */
-  add(at: number, pass: () => void): Deadline {
+  add(at: number, pass: () => void): Timer {
     const entry = new Entry(at, pass, this);
     this.#heap.push(entry);
     this.#rise(entry, this.#heap.length - 1);
@@ -184,7 +181,7 @@ export class DeadlineQueue {
   }
 }
 
-class Entry implements Deadline {
+class Entry implements Timer {
   /** Index in the heap, -1 outside it. */
   index = -1;
 
@@ -213,11 +210,6 @@ export function settledWithin(clock: Clock, timeoutMs: number, promise: Promise<
         resolve(true);
       });
   });
-}
-
-/** Resolves when a time has passed. */
-export function elapsed(clock: Clock, ms: number): Promise<void> {
-  return new Promise((resolve) => void clock.setTimer(ms, resolve));
 }
 
 /** Resolves when the time has passed, or the signal aborts. Resolves at once for a time of 0. */

@@ -34,7 +34,7 @@ import { LocalService } from "../service/local-service.js";
 import { saysReady } from "../service/model-reports.js";
 import { meteredModels, ServerInspector } from "../service/server-inspector.js";
 import { SharedMemory } from "../shared-memory/shared-memory.js";
-import { type Clock, elapsed, realClock, settledWithin } from "../system/clock.js";
+import { type Clock, realClock, settledWithin, sleep } from "../system/clock.js";
 import { VERSION } from "../version.js";
 import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./triton-options.js";
 
@@ -178,7 +178,7 @@ export class TritonServer {
     if (exitDelayMs > 0) {
       service.leave();
       for (const frontend of this.#frontends) frontend.leave?.();
-      await elapsed(clock, exitDelayMs);
+      await sleep(clock, exitDelayMs);
       await Promise.all(this.#frontends.map((frontend) => frontend.settle?.()));
     }
     service.drain();

@@ -10,7 +10,7 @@ import type {
   InputsOfModel,
   OutputsOfModel,
 } from "../bind/bind-options.js";
-import { handleOfBinding, type ModelHandle } from "../bind/model-handle.js";
+import { type ModelHandle, modelHandle } from "../bind/model-handle.js";
 import { type Binding, planBinding, planEnsemble } from "../bind/plan-binding.js";
 import { checkOptionNames } from "../config/option-names.js";
 import {
@@ -260,12 +260,10 @@ export class Triton implements AsyncDisposable {
   #add<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     binding: Binding,
   ): ModelHandle<I, O> {
-    const { registry, repository, models, drainTimeoutMs } = this.#server;
-    const model = models.create(binding);
-    registry.add(model);
-    repository.recheckDependencies();
-    const { clock, gpus } = models;
-    return handleOfBinding<I, O>(model, binding, { registry, clock, gpus, drainTimeoutMs });
+    const model = this.#server.models.create(binding);
+    this.#server.registry.add(model);
+    this.#server.repository.recheckDependencies();
+    return modelHandle<I, O>(model, binding, this.#server);
   }
 
   #isTaken(name: string, version: number): boolean {
