@@ -29,6 +29,7 @@ import { sequenceBatching, stateFilesOf } from "../config/sequence-options.js";
 import { type Backend, isBackend, type ModelDescription } from "../instance/backend.js";
 import { ensembleCycle, type MemberOf } from "../model/ensemble-members.js";
 import type { ExecutorFactory } from "../model/live-instances.js";
+import { noExecutor } from "../repository/plan-version.js";
 import type { EvictionListener } from "../request/request-info.js";
 import { planVariableLength, type VariableLength } from "../scheduler/grouping-scheduler.js";
 import type { AnyBindOptions, BindEnsembleOptions } from "./bind-options.js";
@@ -221,12 +222,7 @@ export function planEnsemble(
     version: modelVersion,
     config: resolved,
     labels: labelsOf(outputs),
-    createExecutor: () => {
-      throw new TritonError(
-        "INTERNAL",
-        `cannot create an instance of ensemble '${modelName}': only its steps have instances`,
-      );
-    },
+    createExecutor: noExecutor,
   };
 }
 

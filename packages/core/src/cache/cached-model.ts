@@ -33,7 +33,7 @@ interface CacheOwner {
  */
 export class CachedModel implements RunsOwner {
   /** Requests that wait for an equal one in flight, by key. */
-  readonly #underWay = new Map<string, WaitingRequests>();
+  readonly #inFlight = new Map<string, WaitingRequests>();
   readonly #failures: CacheFailures;
 
   constructor(
@@ -48,7 +48,7 @@ export class CachedModel implements RunsOwner {
     const { name, version, outputs, clock } = this.owner;
     const start = clock.now();
     const key = cacheKey(name, String(version), request, outputs);
-    const waiting = this.#underWay.get(key);
+    const waiting = this.#inFlight.get(key);
     if (waiting !== undefined) {
       waiting.add(request);
       return;
@@ -76,7 +76,7 @@ export class CachedModel implements RunsOwner {
     start: number,
   ): void {
     const { clock, deadlines } = this.owner;
-    this.#underWay.set(key, new WaitingRequests());
+    this.#inFlight.set(key, new WaitingRequests());
     request.holder = LOOKUP;
     let timeout: Deadline | undefined;
     let over = false;
@@ -104,15 +104,15 @@ export class CachedModel implements RunsOwner {
   }
 
   #run(request: PendingRequest, key: string, lookupMs: number): void {
-    const waiting = this.#underWay.get(key) ?? new WaitingRequests();
-    this.#underWay.set(key, waiting);
+    const waiting = this.#inFlight.get(key) ?? new WaitingRequests();
+    this.#inFlight.set(key, waiting);
     const run = new CachedRun(this, key, lookupMs);
     request.observe(run);
     try {
       this.owner.enqueue(request);
     } catch (error) {
       request.ignore(run);
-      if (waiting.size === 0) this.#underWay.delete(key);
+      if (waiting.size === 0) this.#inFlight.delete(key);
       throw error;
     }
   }
@@ -155,10 +155,10 @@ export class CachedModel implements RunsOwner {
 
   /** Runs the next of the waiting requests after the one in flight has failed. */
   #runNext(key: string): void {
-    const waiting = this.#underWay.get(key);
+    const waiting = this.#inFlight.get(key);
     const next = waiting?.takeFirst();
     if (next === undefined) {
-      this.#underWay.delete(key);
+      this.#inFlight.delete(key);
       return;
     }
     this.#runLate(next, key, 0);
@@ -166,8 +166,8 @@ export class CachedModel implements RunsOwner {
 
   /** Answers the requests that wait for an equal one. */
   #answerAll(key: string, outputs: CachedOutputs): void {
-    const waiting = this.#underWay.get(key);
-    this.#underWay.delete(key);
+    const waiting = this.#inFlight.get(key);
+    this.#inFlight.delete(key);
     for (const request of waiting?.takeAll() ?? []) this.#answer(request, outputs, 0);
   }
 

@@ -21,7 +21,7 @@ import {
 } from "./request-frames.js";
 import type { ThreadLink } from "./thread-link.js";
 
-/** What the copies of models need of their thread. */
+/** The parts of its thread that the copies of models use. */
 interface ModelsOwner {
   /** Takes the changes of the service that the engine has sent by now. */
   catchUp(): void;
@@ -370,7 +370,7 @@ class MirroredTrace implements RequestTrace {
     this.#arrival = arrival;
   }
 
-  /** What the engine needs to begin the trace, as JSON. It is sent now, and `end` later. */
+  /** The beginning of the trace for the engine, as JSON. It is sent now, and `end` later. */
   sentWith(end: (end: TraceEnd) => void): string {
     this.#end = end;
     return JSON.stringify(this.#sent());

@@ -24,7 +24,7 @@ const PUBLISH_AFTER_MS = 2;
  */
 const MOVED_BYTES_A_MS = 1024 * 1024;
 
-/** What a link needs of the thread that it is in. */
+/** The thread that a link is in. */
 interface LinkOwner {
   /** Wakes up the other end: there, `wake` is to be called. */
   wakeOther(): void;

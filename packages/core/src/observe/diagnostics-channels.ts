@@ -157,7 +157,7 @@ interface RequestSource {
   readonly trace: { readonly traceId: string | undefined } | undefined;
 }
 
-/** What messages show of each request, so that all of them have the same object. Empty without subscribers. */
+/** Request fields shared by all messages of one request. Empty without subscribers. */
 const known = new WeakMap<RequestSource, DiagnosedRequest>();
 
 /** The object that stands for a request in all messages. */

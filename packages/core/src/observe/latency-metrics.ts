@@ -134,7 +134,7 @@ export const DEFAULT_METRICS_CONFIG: ResolvedMetricsConfig = {
   summaryQuantiles: [0.5, 0.9, 0.95, 0.99, 0.999],
 };
 
-/** Requests counted between two looks that make quantiles precise enough. */
+/** Number of requests between two looks that makes quantiles precise enough. */
 const ENOUGH = 1024;
 
 /** Largest sampling stride. */

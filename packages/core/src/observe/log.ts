@@ -118,7 +118,7 @@ export interface Logger {
   debug(message: string): void;
 }
 
-/** What a message is about. Lines in JSON, and the loggers of pino and winston, have it as fields of their own. */
+/** The subject of a message. Lines in JSON, and the loggers of pino and winston, have it as fields of their own. */
 export interface LogSubject {
   readonly model?: string;
   readonly version?: string | number;
@@ -209,7 +209,8 @@ function subjectLogger(logger: Logger | SubjectLogger): SubjectLogger {
   return passing((level, message) => logger[level](message));
 }
 
-function passing(write: (level: Level, message: string, about?: LogSubject) => void): SubjectLogger {
+/** Makes a logger of one function. */
+export function passing(write: (level: Level, message: string, about?: LogSubject) => void): SubjectLogger {
   const at = (level: Level) => (message: string, about?: LogSubject) => write(level, message, about);
   return {
     takesSubjects: true,

@@ -273,7 +273,7 @@ function gpuSeries(
   });
 }
 
-/** What the driver measured of one GPU. A figure that it does not know is undefined. */
+/** Measurements of one GPU. A figure that the driver does not know is undefined. */
 interface GpuReading extends DriverGpu {
   /** Share of time in which the GPU was busy, from 0 to 1. */
   readonly utilization: number | undefined;
@@ -317,10 +317,10 @@ function askDriver(): Promise<string | undefined> {
         (error, stdout, stderr) => {
           if (error === null) return resolve(stdout);
           if (error.code === "ENOENT") return resolve(undefined);
-          const said = `${stdout}\n${stderr}`.trim().split("\n")[0];
+          const message = `${stdout}\n${stderr}`.trim().split("\n")[0];
           const how = error.killed
             ? `did not answer within ${TIMEOUT_MS / 1000} seconds`
-            : said || error.message;
+            : message || error.message;
           reject(new Error(`nvidia-smi: ${how}`));
         },
       ),

@@ -36,7 +36,6 @@ export interface MetricsReportOptions {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** What the metrics are made of. */
 interface MetricsSources {
   /** The models in service. */
   readonly models: () => readonly MeteredModel[];
@@ -141,7 +140,7 @@ export class MetricsPage {
     )?.value;
   }
 
-  /** What {@link write} writes. */
+  /** The families of the page. */
   async #read(): Promise<ReadFamily[]> {
     const { registry } = this;
     const own = (await registry.getMetricsAsJSON()) as unknown as ReadFamily[];

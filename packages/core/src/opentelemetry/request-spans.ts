@@ -12,7 +12,7 @@ import type { Tensor, TritonError } from "@tritonjs/protocol";
 import type { ExecutionTimes } from "../observe/durations.js";
 import type { RequestTrace, TracedBatch, TracedRequest } from "../observe/request-trace.js";
 
-/** What all spans of one request, and of the requests that it causes, share. */
+/** Shared by all spans of one request and of the requests that it causes. */
 export interface SpanMaker {
   readonly tracer: Tracer;
   readonly generators: TextGenerators;
@@ -42,7 +42,7 @@ export class RequestSpans implements RequestTrace {
   #ended = false;
   #error: TritonError | undefined;
   #startMs = 0;
-  /** What a text generator has answered so far. */
+  /** The answers of a text generator so far. */
   #answer: GeneratedAnswer | undefined;
 
   constructor(
@@ -276,7 +276,7 @@ export function tokenCounts(outputs: ReadonlyMap<string, Tensor>): TokenCounts {
   };
 }
 
-/** What a text generator has answered to one request, over all its responses. */
+/** The tokens and times of all responses of a text generator to one request. */
 class GeneratedAnswer {
   #input: number | undefined;
   #output: number | undefined;

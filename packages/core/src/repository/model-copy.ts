@@ -177,7 +177,7 @@ interface CopyContext extends Patience {
   /** The previous copy. Unchanged objects are taken from it. */
   readonly previous: ModelCopy | undefined;
   /** The path of an object for display. */
-  readonly shown: (key: string) => string;
+  readonly displayPath: (key: string) => string;
 }
 
 /**
@@ -202,7 +202,7 @@ export async function copyModel(
         if (signal.aborted) return;
         const old = before.get(object.path);
         await copyObject(directory, object, old, { ...context, signal }).catch((error) => {
-          problem ??= cloudError(`Failed to get object at ${context.shown(object.key)}`, error);
+          problem ??= cloudError(`Failed to get object at ${context.displayPath(object.key)}`, error);
           stop.abort(problem);
         });
       }, undefined),
@@ -231,7 +231,7 @@ async function copyObject(
       await download(path, object, context);
       return;
     } catch (error) {
-      if (attempt === ATTEMPTS || context.signal.aborted || !mayPass(error)) throw error;
+      if (attempt === ATTEMPTS || context.signal.aborted || !isRetriable(error)) throw error;
       await rm(path, { force: true });
       await sleep(context.clock, FIRST_PAUSE_MS * 2 ** (attempt - 1));
     }
@@ -268,7 +268,7 @@ async function download(path: string, object: ModelObject, context: CopyContext)
 }
 
 /** Whether a retry may succeed: after a broken connection, but not after a refusal or on a full disk. */
-function mayPass(error: unknown): boolean {
+function isRetriable(error: unknown): boolean {
   const status = statusOf(error);
   if (status !== undefined && status >= 400 && status < 500) return false;
   const { code } = error as NodeJS.ErrnoException;

@@ -155,7 +155,8 @@ function completedConfig(
   });
 }
 
-const noExecutor: ExecutorFactory = ({ info }) => {
+/** Ensembles have no instances. */
+export const noExecutor: ExecutorFactory = ({ info }) => {
   throw new TritonError(
     "INTERNAL",
     `cannot create an instance of ensemble '${info.modelName}': only its steps have instances`,

@@ -355,7 +355,7 @@ export class CloudSource implements RepositorySource {
         storage,
         permits: this.#copying,
         previous,
-        shown: (key) => shownKey(this.#path, key),
+        displayPath: (key) => shownKey(this.#path, key),
       });
     } catch (error) {
       await copy.drop();

@@ -6,47 +6,6 @@ const CLOSED = -1;
 /** Set while a region is to be closed after its last user. The bits below it count the users. */
 const AWAITS_END = 1 << 30;
 
-/**
- * Counts the requests that use a region, in one word of memory that all threads of the process share. The thread that
- * owns the region closes it. So no thread reads a descriptor that is closed or belongs to another file by now.
- */
-export class RegionUsers {
-  constructor(
-    private readonly words: Int32Array,
-    private readonly index: number,
-  ) {}
-
-  /** Starts over for another region. */
-  reset(): void {
-    Atomics.store(this.words, this.index, 0);
-  }
-
-  /** True for a region that is to be closed and has no users. */
-  get awaitsEnd(): boolean {
-    return Atomics.load(this.words, this.index) === AWAITS_END;
-  }
-
-  /** Adds a user. Returns false if the region is closed. */
-  add(): boolean {
-    for (;;) {
-      const word = Atomics.load(this.words, this.index);
-      if (word === CLOSED) return false;
-      if (Atomics.compareExchange(this.words, this.index, word, word + 1) === word) return true;
-    }
-  }
-
-  /** Removes a user. Returns true if it was the last one of a region that is to be closed. */
-  remove(): boolean {
-    return Atomics.sub(this.words, this.index, 1) - 1 === AWAITS_END;
-  }
-
-  /** Ends the region. Returns false while it has users; the last `remove` then returns true. */
-  close(): boolean {
-    Atomics.or(this.words, this.index, AWAITS_END);
-    return Atomics.compareExchange(this.words, this.index, AWAITS_END, CLOSED) === AWAITS_END;
-  }
-}
-
 /** The place of a tensor as a request gives it, in unsigned 64-bit numbers. */
 export interface RequestedRange {
   /** Name of a registered region. */
@@ -66,22 +25,37 @@ export interface RegisteredSystemRegion {
   readonly byteSize: number;
 }
 
-/** A part of a shared memory object that a client has registered, with a count of the requests that use it. */
+/**
+ * A part of a shared memory object that a client has registered. One word of memory that all threads of the process
+ * share counts the requests that use it. The thread that owns the region closes it. So no thread reads a descriptor that
+ * is closed or belongs to another file by now.
+ */
 export class RegisteredRegion {
+  /** @param index of its word */
   constructor(
     readonly status: RegisteredSystemRegion,
     private readonly object: SharedObject,
-    private readonly users: RegionUsers,
+    private readonly words: Int32Array,
+    private readonly index: number,
   ) {}
 
   /** Counts a request that uses the region. Returns false if the region is closed. */
   use(): boolean {
-    return this.users.add();
+    for (;;) {
+      const word = Atomics.load(this.words, this.index);
+      if (word === CLOSED) return false;
+      if (Atomics.compareExchange(this.words, this.index, word, word + 1) === word) return true;
+    }
   }
 
   /** Returns true if the region was unregistered and this was its last request. */
   endUse(): boolean {
-    return this.users.remove();
+    return Atomics.sub(this.words, this.index, 1) - 1 === AWAITS_END;
+  }
+
+  /** True for a region that is to be closed and that no request uses. */
+  get awaitsEnd(): boolean {
+    return Atomics.load(this.words, this.index) === AWAITS_END;
   }
 
   /**
@@ -103,9 +77,10 @@ export class RegisteredRegion {
 
   /** Closes the object. Returns false while requests use the region. */
   close(): boolean {
-    const closed = this.users.close();
-    if (closed) this.object.close();
-    return closed;
+    Atomics.or(this.words, this.index, AWAITS_END);
+    if (Atomics.compareExchange(this.words, this.index, AWAITS_END, CLOSED) !== AWAITS_END) return false;
+    this.object.close();
+    return true;
   }
 
   #allocate(byteSize: number): Uint8Array {
@@ -162,7 +137,7 @@ const MAX_UINT64 = 2n ** 64n - 1n;
 export class SharedMemory {
   /** Whether clients may register regions. */
   readonly allowed: boolean;
-  /** Number of requests of each region that use it, for {@link RegionUsers}. */
+  /** Number of requests that use each region. */
   readonly users: Int32Array;
   /** Called when a region was registered or has ended. */
   onUpdate: (() => void) | undefined;
@@ -243,9 +218,8 @@ export class SharedMemory {
     const taken = new Set(this.#watched.map(({ index }) => index));
     let index = 0;
     while (taken.has(index)) index++;
-    const users = new RegionUsers(this.users, index);
-    users.reset();
-    this.#regions.set(name, new RegisteredRegion(status, object, users));
+    Atomics.store(this.users, index, 0);
+    this.#regions.set(name, new RegisteredRegion(status, object, this.users, index));
     this.#watched = [...this.#watched, { status, descriptor, index }];
     this.onUpdate?.();
   }
@@ -330,10 +304,7 @@ export class SharedMemory {
 
   /** Removes the unregistered regions that requests of other threads no longer use. */
   settleAll(): void {
-    for (const { status, index } of this.#watched) {
-      const region = this.#regions.get(status.name);
-      if (region !== undefined && new RegionUsers(this.users, index).awaitsEnd) this.#unregister(region);
-    }
+    for (const region of [...this.#regions.values()]) if (region.awaitsEnd) this.#unregister(region);
   }
 
   /** Removes all regions. */

@@ -96,7 +96,7 @@ export class TritonServer {
         return latest !== undefined && saysReady(latest, log);
       },
     };
-    // What follows throws no error, so the registry of the program keeps no metrics of a server that failed.
+    // The rest throws no error, so the registry of the program keeps no metrics of a server that failed.
     this.metrics.open();
     const inspector = new ServerInspector({
       registry,
