@@ -1,9 +1,9 @@
-import type { InferenceResponse } from "@tritonjs/core/frontend";
-import { freeWhenSent } from "@tritonjs/core/internal";
 import { NO_PARAMETERS, Tensor, TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { OutgoingFrame } from "../../../src/frontend-threads/frames.js";
 import { RESPONSE, readOutcome, writeResponse } from "../../../src/frontend-threads/request-frames.js";
+import type { InferenceResponse } from "../../../src/request/inference-response.js";
+import { freeWhenSent } from "../../../src/request/request-memory.js";
 import { pass } from "./exchange.js";
 
 const request = { id: "a", modelName: "m", modelVersion: "1", config: { output: [{ name: "y" }] } as never };
