@@ -5,8 +5,8 @@
 import { saveResult } from "./support/save-result.mjs";
 import { importSource } from "./support/tree.mjs";
 
-const { readJsonTensor } = await importSource(undefined, "http", "decode/read-json-tensor");
-const { asArray, member } = await importSource(undefined, "http", "json/access");
+const { readJsonTensor } = await importSource(undefined, "http", "infer/json-tensor");
+const { asArray, member } = await importSource(undefined, "http", "json/json-value");
 const { parseJson } = await importSource(undefined, "http", "json/parse-json");
 
 const BYTES = 600_000;

@@ -19,7 +19,7 @@ const STREAMS = 8;
 /** Least share of a tool's rate. */
 const LEAST_RATIO = 0.6;
 
-const { loadDataSet, readModel, startLoadGenerator } = await importOf(undefined, "tools");
+const { loadDataSet, readModel, startLoadGenerator } = await importOf(undefined, "cli", "tools");
 const server = await startProgram("identity-server");
 const urls = await server.call("urls");
 const seconds = Math.max(1, Math.round(SECONDS));

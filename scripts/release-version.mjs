@@ -10,7 +10,7 @@ import { root, run, runNode, tool } from "./run.mjs";
 /** Other files with the version. Each expression matches what stands before it. */
 const PLACES = {
   "package.json": /^ {2}"version": "/m,
-  "packages/core/src/server/version.ts": /^export const VERSION: string = "/m,
+  "packages/core/src/version.ts": /^export const VERSION: string = "/m,
   "deploy/Dockerfile": /^ARG TRITONJS_VERSION=/gm,
   "deploy/compose/compose.yaml": /image: tritonjs:/,
   "deploy/helm/tritonjs/Chart.yaml": /^(?:version|appVersion): /gm,

@@ -20,7 +20,7 @@ async function direct() {
 
 async function served() {
   const { Triton } = await importOf(tree, "core");
-  const { onnxruntime } = await importOf(tree, "core", "backends/onnxruntime/index");
+  const { onnxruntime } = await importOf(tree, "backends", "onnxruntime/index");
   const triton = new Triton();
   const models = files.map((model, i) =>
     triton.bind({

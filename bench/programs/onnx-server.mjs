@@ -9,7 +9,7 @@ import { importOf } from "../support/tree.mjs";
 
 const { tree, model: name, maxBatchSize = 32, threads = 1, batcher, engine = "worker" } = programOptions();
 const { Triton } = await importOf(tree, "core");
-const { onnxruntime } = await importOf(tree, "core", "backends/onnxruntime/index");
+const { onnxruntime } = await importOf(tree, "backends", "onnxruntime/index");
 const { http } = await importOf(tree, "http");
 
 const { bytes, shape } = onnxModels[name]();

@@ -8,7 +8,7 @@ import { importOf } from "../support/tree.mjs";
 
 const { tree, model: name, threads, instances, rows, spins = false } = programOptions();
 const { Triton } = await importOf(tree, "core");
-const { onnxruntime } = await importOf(tree, "core", "backends/onnxruntime/index");
+const { onnxruntime } = await importOf(tree, "backends", "onnxruntime/index");
 
 const { bytes, shape } = onnxModels[name]();
 const triton = new Triton();

@@ -6,7 +6,7 @@ const WIDTH = 16;
 const { tree } = programOptions();
 const { batch, Triton } = await importOf(tree, "core");
 const { http } = await importOf(tree, "http");
-const { dashboard } = await importOf(tree, "dashboard");
+const { dashboard } = await importOf(tree, "http", "dashboard/index");
 
 const row = new Float32Array(WIDTH).fill(1);
 const triton = new Triton({ security: { restrictedEndpoints: [] } });

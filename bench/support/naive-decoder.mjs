@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { InferenceSession, Tensor } from "onnxruntime-node";
 import { root } from "../../scripts/run.mjs";
 
-const fromPackage = createRequire(join(root, "packages", "text-generation", "package.json"));
+const fromPackage = createRequire(join(root, "packages", "llm", "package.json"));
 const { Tokenizer } = fromPackage("@huggingface/tokenizers");
 
 /**

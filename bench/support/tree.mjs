@@ -5,20 +5,25 @@ import { pathToFileURL } from "node:url";
 import { build } from "rolldown";
 import { root } from "../../scripts/run.mjs";
 
-const folders = {
-  core: "core",
-  http: "http",
-  grpc: "grpc",
-  client: "client",
-  cli: "cli",
-  "grpc-messages": "grpc-messages",
-  tools: "tools",
-  dashboard: "dashboard",
+/** Where parts were before the packages were joined: the package, and the part's folder in its `dist`. */
+const BEFORE = {
+  "backends/onnxruntime": ["core", "backends/onnxruntime"],
+  "cli/tools": ["tools", ""],
+  "http/dashboard": ["dashboard", ""],
+  "protocol/grpc": ["grpc-messages", ""],
 };
 
-/** Imports a built package of a revision whose root is `tree`: `importOf(tree, "grpc", "proto/codec")`. */
+/**
+ * Imports a built module of a revision whose root is `tree`: `importOf(tree, "http", "dashboard/index")` imports the
+ * subpath `dashboard` of `http`, also where it was a package of its own.
+ */
 export function importOf(tree, name, file = "index") {
-  const path = join(tree ?? root, "packages", folders[name], "dist", `${file}.js`);
+  const packages = join(tree ?? root, "packages");
+  let path = join(packages, name, "dist", `${file}.js`);
+  if (!existsSync(path)) {
+    const [before, folder] = BEFORE[`${name}/${file.replace(/\/index$/, "")}`];
+    path = join(packages, before, "dist", folder, "index.js");
+  }
   return import(pathToFileURL(path).href);
 }
 
@@ -30,7 +35,7 @@ export function importProcessMemory(tree) {
 
 /** Imports an unpublished module of a package. Compiles its source first. */
 export async function importSource(tree, name, file) {
-  const folder = join(tree ?? root, "packages", folders[name]);
+  const folder = join(tree ?? root, "packages", name);
   const target = join(folder, "node_modules", ".cache", "bench", `${file}.mjs`);
   await build({
     input: join(folder, "src", `${file}.ts`),
@@ -43,13 +48,7 @@ export async function importSource(tree, name, file) {
 }
 
 /** Resolves npm packages as a package of the revision would. */
-export const requireOf = (tree, name) =>
-  createRequire(join(tree ?? root, "packages", folders[name], "package.json"));
+export const requireOf = (tree, name) => createRequire(join(tree ?? root, "packages", name, "package.json"));
 
-/** The generated protobuf messages with their codec. Older revisions have them in the package `grpc`. */
-export async function codecOf(tree) {
-  if (existsSync(join(tree ?? root, "packages", "grpc-messages"))) return importOf(tree, "grpc-messages");
-  const generated = join(tree ?? root, "packages", "grpc", "src", "proto", "generated", "index.js");
-  const { inference } = (await import(pathToFileURL(generated).href)).default;
-  return { inference, ...(await importSource(tree, "grpc", "proto/codec")) };
-}
+/** The generated protobuf messages with their codec. */
+export const codecOf = (tree) => importOf(tree, "protocol", "grpc/index");

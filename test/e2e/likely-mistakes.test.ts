@@ -298,11 +298,22 @@ describe("a callback that throws", () => {
     ["with batch()", { inferFunc: batch(() => failing()) }],
     ["as a plain function", { inferFunc: () => failing() }],
     ["with an error in its list", { inferFunc: () => [errorOf(failing)] }],
-    ["in a worker", { inferFunc: new URL("fixtures/throws-from-a-function.mjs", import.meta.url) }],
+    [
+      "in a worker",
+      {
+        inferFunc: new URL(
+          "../../packages/core/test/behaviours/fixtures/throws-from-a-function.mjs",
+          import.meta.url,
+        ),
+      },
+    ],
     [
       "in a process",
       {
-        inferFunc: new URL("fixtures/throws-from-a-function.mjs", import.meta.url),
+        inferFunc: new URL(
+          "../../packages/core/test/behaviours/fixtures/throws-from-a-function.mjs",
+          import.meta.url,
+        ),
         config: { instanceGroup: { isolation: "process" } },
       },
     ],

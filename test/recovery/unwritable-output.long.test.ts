@@ -66,7 +66,8 @@ it("a server answers after the reader of its standard error is gone", async () =
 });
 
 it("a model in a process answers after the reader of its output is gone", async () => {
-  const fixture = (name: string) => new URL(`../core/fixtures/${name}.mjs`, import.meta.url);
+  const fixture = (name: string) =>
+    new URL(`../../packages/core/test/behaviours/fixtures/${name}.mjs`, import.meta.url);
   const args = ["flood", fixture("floods-stdout").href];
   const program = Program.node(fileURLToPath(fixture("serves-in-a-process")), args, repositoryRoot);
   program.closeOutput("stdout");

@@ -28,8 +28,14 @@ export type {
   YieldedPieces,
   YieldedToolCall,
 } from "./text-callback.js";
-export { type EmbeddingCallback, type EmbeddingVector, textEmbedder } from "./text-embedder.js";
-export { type PromptTemplate, type TextGeneratorOptions, textGenerator } from "./text-generator.js";
+export {
+  type EmbeddingCallback,
+  type EmbeddingVector,
+  type PromptTemplate,
+  type TextGeneratorOptions,
+  textEmbedder,
+  textGenerator,
+} from "./text-generator.js";
 export type { GeneratorRequest, TemplateSettings } from "./text-request.js";
 export { TEXT_INPUTS, TEXT_OUTPUTS } from "./text-request.js";
 export type { TokenSpelling } from "./token-spelling.js";

@@ -6,12 +6,18 @@ export { cancelled, LONGEST_TIMEOUT_MS, onAbort, unlessAborted } from "./abort.j
 export { closestName } from "./closest-name.js";
 export { ConcurrencyGate } from "./concurrency-gate.js";
 export {
+  bfloat16ToFloat32,
   DATA_TYPES,
   type DataType,
   type Elements,
   type ElementsOf,
   elementByteSize,
+  float16ToFloat32,
+  float32ToBfloat16,
+  float32ToFloat16,
+  fromBfloat16,
   fromConfigDataType,
+  fromFloat16,
   isDataType,
   type TypedArray,
   toConfigDataType,
@@ -27,16 +33,6 @@ export {
   reasonStatus,
 } from "./error-reasons.js";
 export {
-  bfloat16ToFloat32,
-  float16ToFloat32,
-  float32ToBfloat16,
-  float32ToFloat16,
-  fromBfloat16,
-  fromFloat16,
-} from "./half-float.js";
-export type { InferOptions, RequestSequence } from "./infer-options.js";
-export { isReservedParameter, NO_PARAMETERS, type Parameters, type ParameterValue } from "./infer-options.js";
-export {
   type DefinedMembers,
   definedMembers,
   doubleText,
@@ -45,13 +41,20 @@ export {
   numberText,
 } from "./json.js";
 export type {
+  Duration,
   InstanceHosting,
   Isolation,
+  ModelIndexEntry,
+  ModelMetadata,
   ModelSequenceBatching,
+  ModelStatisticsReport,
   RecycleOptions,
+  ResponseStatistics,
   SequenceControl,
   SequenceControlKind,
   SequenceStateTensor,
+  ServerMetadata,
+  TensorMetadata,
 } from "./model-config.js";
 export {
   type InstanceKind,
@@ -80,27 +83,21 @@ export {
   type ShapeAxis,
   type SignatureInput,
 } from "./model-inputs.js";
-export type {
-  Duration,
-  ModelIndexEntry,
-  ModelMetadata,
-  ModelStatisticsReport,
-  ResponseStatistics,
-  ServerMetadata,
-  TensorMetadata,
-} from "./model-metadata.js";
 export type { BytesArray } from "./nd-array.js";
 export { contiguousElements, isNdArray, ndArrayLike, ndArrayOf, toNdArray } from "./nd-array.js";
 export {
+  decodeBytes,
   elementCount,
+  encodeBytes,
   matchesShape,
   type Shape,
   sameShape,
+  scanBytes,
   shapeToString,
+  Tensor,
   wireShape,
   wrappedElementCount,
-} from "./shape.js";
-export { decodeBytes, encodeBytes, scanBytes, Tensor } from "./tensor.js";
+} from "./tensor.js";
 export {
   type BareData,
   inputTensor,
@@ -115,12 +112,14 @@ export {
 } from "./tensor-from-value.js";
 export type {
   ArrayOf,
+  InferOptions,
   InputOf,
   InputsOf,
   InputValuesOf,
   NdArrayOf,
   OutputList,
   OutputsOf,
+  RequestSequence,
   ResultOf,
   seenAs,
 } from "./tensor-spec.js";
@@ -130,6 +129,10 @@ export {
   type BatchInputSpec,
   type BatchOutputSpec,
   type DescribedTensor,
+  isReservedParameter,
+  NO_PARAMETERS,
+  type Parameters,
+  type ParameterValue,
   type TensorSpec,
 } from "./tensor-spec.js";
 export { activeTraceHeaders, withTraceparent } from "./trace-context.js";

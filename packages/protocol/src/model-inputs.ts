@@ -1,7 +1,7 @@
 import { closestName } from "./closest-name.js";
 import type { DataType } from "./data-types.js";
-import { matchesShape, type Shape, shapeToString } from "./shape.js";
 import type { Tensor } from "./tensor.js";
+import { matchesShape, type Shape, shapeToString } from "./tensor.js";
 import { tensorFromValue } from "./tensor-from-value.js";
 import { TritonError } from "./triton-error.js";
 

@@ -1,7 +1,7 @@
 import type { NdArray } from "ndarray";
 import ndarray from "ndarray";
 import type { Elements } from "./data-types.js";
-import type { Shape } from "./shape.js";
+import type { Shape } from "./tensor.js";
 
 /** A class of the `ndarray` package, which makes one for each kind of elements and number of dimensions. */
 type ViewClass = new (elements: Elements, ...numbers: number[]) => NdArray<Elements>;

@@ -1,8 +1,8 @@
 import type { NdArray } from "ndarray";
 import type { Elements } from "./data-types.js";
 import { byPackage, InterpretedView, viewOf } from "./nd-array-views.js";
-import { elementCount, type Shape } from "./shape.js";
 import type { Tensor } from "./tensor.js";
+import { elementCount, type Shape } from "./tensor.js";
 import { TritonError } from "./triton-error.js";
 
 /**

@@ -11,8 +11,7 @@ import {
   unknownDataTypeText,
 } from "./data-types.js";
 import { contiguousElements, isNdArray } from "./nd-array.js";
-import { elementCount, type Shape, shapeToString } from "./shape.js";
-import { Tensor } from "./tensor.js";
+import { elementCount, type Shape, shapeToString, Tensor } from "./tensor.js";
 import { TritonError } from "./triton-error.js";
 
 /** A plain object, which a `BYTES` tensor holds as JSON. Collections and ndarrays are not plain objects. */

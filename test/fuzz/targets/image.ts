@@ -14,7 +14,7 @@ export async function open(): Promise<FuzzTarget> {
   });
   await model.ready();
   const [input] = model.metadata().inputs;
-  const folder = join("packages", "media", "test", "fixtures");
+  const folder = join("packages", "backends", "test", "media", "fixtures");
   const seeds = [
     "photo.jpg",
     "photo.png",

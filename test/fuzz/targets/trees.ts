@@ -50,7 +50,7 @@ end of trees
 
 /** Files of tree ensembles in all formats. A file that is read also predicts. */
 export function open(): FuzzTarget {
-  const folder = join("packages", "trees", "test", "fixtures");
+  const folder = join("packages", "backends", "test", "trees", "fixtures");
   const files = readdirSync(folder).filter((file) => file !== "expected.json");
   const seeds = files.flatMap((file) => {
     const content = readFileSync(join(folder, file));

@@ -11,7 +11,7 @@ export function open(): FuzzTarget {
     { features: "mel", mels: 8, log: "whisper", maxSeconds: 2 },
     { features: "frames", seconds: 0.1 },
   ].map((options) => new AudioPreparer(planAudio(options as never)));
-  const chirp = readFileSync(join("packages", "media", "test", "fixtures", "chirp.wav"));
+  const chirp = readFileSync(join("packages", "backends", "test", "media", "fixtures", "chirp.wav"));
   const seeds = [
     [1, 16, 1, 8000],
     [1, 24, 2, 44_100],

@@ -1,9 +1,9 @@
 import { TritonError } from "@tritonjs/protocol";
+import { ByteReader } from "./byte-reader.js";
 import { type Forest, invalidModel } from "./forest.js";
 import type { TreeFileOptions } from "./forest-builder.js";
 import { readLightgbm } from "./lightgbm.js";
 import { readTreelite } from "./treelite.js";
-import { decodeUbjson } from "./ubjson.js";
 import { parseXgboostJson, readXgboostDocument } from "./xgboost-document.js";
 import { readXgboostLegacy } from "./xgboost-legacy.js";
 
@@ -64,4 +64,170 @@ export function detectModelType(bytes: Uint8Array): ModelType {
   throw invalidModel(
     `expected a model of XGBoost, LightGBM or Treelite, got a file that begins with ${JSON.stringify(start.slice(0, 16))}`,
   );
+}
+
+/** A value of a UBJSON file. Arrays of one type of number are typed arrays. Objects have no prototype. */
+type UbjsonValue =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly UbjsonValue[]
+  | NumberArray
+  | { readonly [key: string]: UbjsonValue };
+
+type NumberArray = Uint8Array | Int8Array | Int16Array | Int32Array | Float32Array | Float64Array;
+
+/** Models nest ten levels; the limit keeps hostile files from exhausting the stack. */
+const MAX_LEVELS = 64;
+
+const FORMAT = "XGBoost UBJSON";
+
+/**
+ * Decodes UBJSON, the format of `Booster.save_model("model.ubj")`: big-endian, with typed arrays.
+ *
+ * @throws TritonError INVALID_ARG for anything else
+ */
+function decodeUbjson(bytes: Uint8Array): UbjsonValue {
+  const reader = new ByteReader(bytes, FORMAT, false);
+  return readValue(reader, marker(reader), 0);
+}
+
+function marker(reader: ByteReader): string {
+  for (;;) {
+    const read = String.fromCharCode(reader.uint8());
+    if (read !== "N") return read;
+  }
+}
+
+function readValue(reader: ByteReader, type: string, level: number): UbjsonValue {
+  if (level > MAX_LEVELS) throw fault(reader, `expected at most ${MAX_LEVELS} levels, got more`);
+  switch (type) {
+    case "Z":
+      return null;
+    case "T":
+      return true;
+    case "F":
+      return false;
+    case "S":
+    case "H":
+      return reader.text(lengthOf(reader));
+    case "C":
+      return reader.text(1);
+    case "[":
+      return arrayOf(reader, level);
+    case "{":
+      return objectOf(reader, level);
+    default:
+      return numberOf(reader, type);
+  }
+}
+
+function numberOf(reader: ByteReader, type: string): number {
+  switch (type) {
+    case "U":
+      return reader.uint8();
+    case "i":
+      return reader.int8();
+    case "I":
+      return reader.int16();
+    case "l":
+      return reader.int32();
+    case "L":
+      return reader.int64();
+    case "d":
+      return reader.float32();
+    case "D":
+      return reader.float64();
+    default:
+      throw fault(reader, `expected a type, got ${JSON.stringify(type)}`);
+  }
+}
+
+function lengthOf(reader: ByteReader, type = marker(reader)): number {
+  if (!"UiIlL".includes(type))
+    throw fault(reader, `expected an integer as length, got ${JSON.stringify(type)}`);
+  const length = numberOf(reader, type);
+  if (!Number.isSafeInteger(length) || length < 0)
+    throw fault(reader, `expected a length from 0, got ${length}`);
+  return length;
+}
+
+function arrayOf(reader: ByteReader, level: number): UbjsonValue {
+  let next = marker(reader);
+  let type: string | undefined;
+  if (next === "$") {
+    type = marker(reader);
+    next = marker(reader);
+    if (next !== "#")
+      throw fault(reader, `expected the length of a typed array, got ${JSON.stringify(next)}`);
+  }
+  if (next === "#") {
+    const length = lengthOf(reader);
+    if (type !== undefined) return typedArray(reader, type, length, level);
+    // Each element takes at least one byte.
+    if (length > reader.left) throw fault(reader, `expected ${length} elements, got ${reader.left} bytes`);
+    const values: UbjsonValue[] = [];
+    for (let i = 0; i < length; i++) values.push(readValue(reader, marker(reader), level + 1));
+    return values;
+  }
+  const values: UbjsonValue[] = [];
+  for (; next !== "]"; next = marker(reader)) values.push(readValue(reader, next, level + 1));
+  return values;
+}
+
+function typedArray(reader: ByteReader, type: string, length: number, level: number): UbjsonValue {
+  switch (type) {
+    case "U":
+      return new Uint8Array(reader.elements(length, 1));
+    case "i":
+      return new Int8Array(reader.elements(length, 1));
+    case "I":
+      return new Int16Array(swapped(reader.elements(length, 2), 2));
+    case "l":
+      return new Int32Array(swapped(reader.elements(length, 4), 4));
+    case "d":
+      return new Float32Array(swapped(reader.elements(length, 4), 4));
+    case "D":
+      return new Float64Array(swapped(reader.elements(length, 8), 8));
+    case "L":
+      return Float64Array.from(new BigInt64Array(swapped(reader.elements(length, 8), 8)), Number);
+  }
+  if (!"SHC[{".includes(type))
+    throw fault(reader, `expected an array of numbers, got elements of type ${JSON.stringify(type)}`);
+  if (length > reader.left) throw fault(reader, `expected ${length} elements, got ${reader.left} bytes`);
+  const values: UbjsonValue[] = [];
+  for (let i = 0; i < length; i++) values.push(readValue(reader, type, level + 1));
+  return values;
+}
+
+/** Turns big-endian elements into the order of this machine, in place. */
+function swapped(buffer: ArrayBuffer, size: 2 | 4 | 8): ArrayBuffer {
+  const bytes = Buffer.from(buffer);
+  if (size === 2) bytes.swap16();
+  else if (size === 4) bytes.swap32();
+  else bytes.swap64();
+  return buffer;
+}
+
+function objectOf(reader: ByteReader, level: number): UbjsonValue {
+  const object: Record<string, UbjsonValue> = Object.create(null);
+  let next = marker(reader);
+  let count = Number.POSITIVE_INFINITY;
+  if (next === "$") throw fault(reader, "expected an object with values of any type, got a typed object");
+  if (next === "#") {
+    count = lengthOf(reader);
+    if (count > reader.left) throw fault(reader, `expected ${count} members, got ${reader.left} bytes`);
+    next = count > 0 ? marker(reader) : "}";
+  }
+  for (let read = 0; read < count && next !== "}"; read++) {
+    const key = reader.text(lengthOf(reader, next));
+    object[key] = readValue(reader, marker(reader), level + 1);
+    next = read + 1 < count ? marker(reader) : "}";
+  }
+  return object;
+}
+
+function fault(reader: ByteReader, text: string): Error {
+  return invalidModel(`${FORMAT}: at offset ${reader.at}: ${text}`);
 }

@@ -4,7 +4,7 @@ import sharp from "sharp";
 import { describe, expect, test } from "vitest";
 import { planAudio } from "../../src/media/audio-options.js";
 import { AudioPreparer } from "../../src/media/audio-preparer.js";
-import { decodeImage } from "../../src/media/decode-image.js";
+import { decodeImage } from "../../src/media/image-backend.js";
 import { planImage } from "../../src/media/image-options.js";
 import { fixture } from "./support/fixtures.js";
 import { writeWav } from "./support/write-wav.js";

@@ -11,7 +11,8 @@ import { hasPython, patientPython, withoutPython } from "../../../../test/suppor
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 
 const specs = { modelName: "m", inputs: echoInputs, outputs: echoOutputs } as const;
-const fixture = (name: string) => new URL(`./fixtures/${name}.mjs`, import.meta.url);
+const fixture = (name: string) =>
+  new URL(`../../../core/test/behaviours/fixtures/${name}.mjs`, import.meta.url);
 
 /** Broken files. They are written by the test, because a formatter would not accept them. */
 const FILES = {

@@ -5,7 +5,8 @@ import { Program } from "../../../../test/support/program.js";
 import { repositoryRoot } from "../../../../test/support/repository.js";
 import { RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 
-const fixture = (name: string) => new URL(`./fixtures/${name}.mjs`, import.meta.url);
+const fixture = (name: string) =>
+  new URL(`../../../core/test/behaviours/fixtures/${name}.mjs`, import.meta.url);
 const model = fileURLToPath(irisModel);
 
 const config = (parameters: string) => `backend: "javascript"
@@ -22,7 +23,7 @@ it("a thread that is in ONNX Runtime, or is loading it, can be ended without end
     "runs/config.pbtxt": config(parameter("execution_timeout_ms", "200")),
     "runs/1/model.mjs": module,
   });
-  const packages = fileURLToPath(new URL("packages/core/package.json", `file://${repositoryRoot}/`));
+  const packages = fileURLToPath(new URL("packages/backends/package.json", `file://${repositoryRoot}/`));
   const program = new Program(
     process.execPath,
     [fileURLToPath(fixture("ends-native-calls")), repository.path, model],

@@ -8,7 +8,8 @@ import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-mod
 import { flowers, irisModel } from "../../../../test/support/iris.js";
 import { outcomeOf, outcomesOf } from "../../../../test/support/outcome.js";
 
-const fixture = (name: string) => new URL(`./fixtures/${name}.mjs`, import.meta.url);
+const fixture = (name: string) =>
+  new URL(`../../../core/test/behaviours/fixtures/${name}.mjs`, import.meta.url);
 
 let triton: Triton;
 afterEach(() => triton.close());

@@ -3,7 +3,8 @@ import { describe, expect, it } from "vitest";
 import { Program } from "../../../../test/support/program.js";
 import { repositoryRoot } from "../../../../test/support/repository.js";
 
-const fixture = (name: string) => new URL(`./fixtures/${name}.mjs`, import.meta.url);
+const fixture = (name: string) =>
+  new URL(`../../../core/test/behaviours/fixtures/${name}.mjs`, import.meta.url);
 
 /** The program's output closes, and so its end is reported, only when all processes that it started are gone. */
 function start(what: string, module: string): Program {

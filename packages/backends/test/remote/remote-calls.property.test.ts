@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
 import { rememberFailure } from "../../../client/src/caller.js";
 import { InferResult } from "../../../client/src/infer-result.js";
-import { RemoteCalls } from "../../src/remote/remote-calls.js";
+import { RemoteCalls } from "../../src/remote/remote-executor.js";
 import type { RemoteCall, ReplicaClient } from "../../src/remote/replica-client.js";
 import { remoteSettings } from "../../src/remote/replica-client.js";
 import { ReplicaPool } from "../../src/remote/replica-pool.js";

@@ -7,7 +7,7 @@ import { importCompiled } from "../../../../test/support/compile-fixture.js";
 import { echo, echoInputs, echoOutputs } from "../../../../test/support/echo-model.js";
 import { repositoryRoot } from "../../../../test/support/repository.js";
 
-type Owners = typeof import("./fixtures/method-owners.js");
+type Owners = typeof import("../../../../test/support/decorated/method-owners.js");
 
 const specs = { modelName: "m", inputs: echoInputs, outputs: echoOutputs } as const;
 
@@ -25,7 +25,10 @@ async function answers(...methods: readonly Owners["Scale"]["prototype"]["rows"]
 
 describe("decorators compiled with experimentalDecorators", () => {
   const owners = () =>
-    importCompiled<Owners>(new URL("./fixtures/method-owners.js", import.meta.url), "classic");
+    importCompiled<Owners>(
+      new URL("../../../../test/support/decorated/method-owners.js", import.meta.url),
+      "classic",
+    );
 
   it("bind a method to its object, and a static one to its class", async () => {
     const { Scale } = await owners();
@@ -60,10 +63,9 @@ describe("decorators compiled with experimentalDecorators", () => {
   });
 
   it("work in PyTriton's order, one on the other", async () => {
-    const { StackedModel } = await importCompiled<typeof import("./fixtures/stacked-model.js")>(
-      new URL("./fixtures/stacked-model.js", import.meta.url),
-      "classic",
-    );
+    const { StackedModel } = await importCompiled<
+      typeof import("../../../../test/support/decorated/stacked-model.js")
+    >(new URL("../../../../test/support/decorated/stacked-model.js", import.meta.url), "classic");
     const model = new StackedModel(2);
     const handle = triton.bind({
       modelName: "m",
@@ -86,7 +88,7 @@ describe("decorators compiled with experimentalDecorators", () => {
   it("work as a bundler compiles them", async () => {
     const file = join(repositoryRoot, "node_modules/.cache/compiled-fixtures/bundler/method-owners.mjs");
     const bundle = await rolldown({
-      input: fileURLToPath(new URL("./fixtures/method-owners.js", import.meta.url)),
+      input: fileURLToPath(new URL("../../../../test/support/decorated/method-owners.js", import.meta.url)),
       external: /^@tritonjs/,
       tsconfig: false,
       transform: { decorator: { legacy: true } },

@@ -1,3 +1,5 @@
+import { readdir, readFile, realpath, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
 import type { Frontend } from "@tritonjs/core";
 import {
   AccessGate,
@@ -9,7 +11,13 @@ import {
 import { checkOptionNames, keyList } from "@tritonjs/core/internal";
 import { TritonError } from "@tritonjs/protocol";
 import { firstHeader, type V2Request } from "../exchange/request.js";
-import { emptyResponse, faultResponse } from "../exchange/response.js";
+import {
+  emptyResponse,
+  errorResponse,
+  faultResponse,
+  jsonResponse,
+  type V2Response,
+} from "../exchange/response.js";
 import { type V2Handler, v2Handler } from "../routes/v2-handler.js";
 import type { HttpLimits } from "../server/listening-frontend.js";
 import {
@@ -19,7 +27,6 @@ import {
   RewrittenRequest,
   readyModels,
 } from "./cloud-frontend.js";
-import { LoadedModels, MultiModelRoutes, withInsufficientStorage } from "./sagemaker-models.js";
 
 /** The operation behind `/invocations`. */
 export type SageMakerInferenceType = "infer" | "generate" | "generate_stream";
@@ -138,4 +145,321 @@ async function onlyModel(service: InferenceService): Promise<string> {
   if (only !== undefined) return only;
   const text = `/invocations: expected one model in service, or a default model; got ${names.join(", ") || "none"}`;
   throw new TritonError("INVALID_ARG", text, { reason: "INVALID_OPTION" });
+}
+
+/** Largest body of a load request, in bytes. */
+const MAX_LOAD_REQUEST = 64 * 1024;
+
+/** Runs an inference of a loaded model. */
+type Invoke = (request: V2Request, modelName: string) => Promise<V2Response | undefined>;
+
+/** The routes of multi-model endpoints: list, load, describe, invoke and unload models. */
+class MultiModelRoutes {
+  readonly #service: InferenceService;
+  readonly #models: LoadedModels;
+  readonly #invoke: Invoke;
+
+  constructor(service: InferenceService, models: LoadedModels, invoke: Invoke) {
+    this.#service = service;
+    this.#models = models;
+    this.#invoke = invoke;
+  }
+
+  /** Answers a request whose path begins with `/models`; undefined if the client has left. */
+  async handle(request: V2Request): Promise<V2Response | undefined> {
+    const [, key, action] = /^\/models(?:\/([^/]+)(\/invoke)?)?\/?$/.exec(request.path) ?? [];
+    const { method } = request;
+    if (key === undefined) {
+      if (!/^\/models\/?$/.test(request.path)) return bad();
+      if (method === "GET") return this.#list();
+      return method === "POST" ? this.#load(request) : bad();
+    }
+    const name = decodeURIComponent(key);
+    if (action !== undefined) return method === "POST" ? this.#infer(request, name) : bad();
+    if (method === "GET") return this.#describe(name);
+    return method === "DELETE" ? this.#unload(name) : bad();
+  }
+
+  #list(): V2Response {
+    const models = this.#models
+      .inService()
+      .map(([key, { repository }]) => ({ modelName: key, modelUrl: repository }));
+    return jsonResponse({ models });
+  }
+
+  #describe(key: string): V2Response {
+    const model = this.#models.find(key);
+    return model === undefined ? notFound() : jsonResponse({ modelName: key, modelUrl: model.repository });
+  }
+
+  async #load(request: V2Request): Promise<V2Response> {
+    const memory = this.#service.requestMemory.share();
+    let body: Uint8Array;
+    try {
+      body = await request.readBody(memory, MAX_LOAD_REQUEST);
+    } finally {
+      memory.release();
+    }
+    const { model_name: key, url } = readLoadRequest(body);
+    const name = firstHeader(request, "x-amzn-sagemaker-target-model") ?? key;
+    try {
+      await this.#models.load(key, url, name);
+    } catch (thrown) {
+      return withInsufficientStorage(errorOf(request, thrown));
+    }
+    return emptyResponse(200, "text/plain");
+  }
+
+  async #unload(key: string): Promise<V2Response> {
+    return (await this.#models.unload(key)) ? emptyResponse(200, "text/plain") : notFound();
+  }
+
+  async #infer(request: V2Request, key: string): Promise<V2Response | undefined> {
+    const model = this.#models.find(key);
+    return model === undefined ? notFound() : this.#invoke(request, model.name);
+  }
+}
+
+/** A load request that fails answers 409 for a name in use, and 400 for any other fault of the request or the model. */
+function errorOf(request: V2Request, thrown: unknown): V2Response {
+  const response = errorResponse(request, thrown, "application/json");
+  const isTaken = TritonError.is(thrown) && thrown.code === "ALREADY_EXISTS";
+  return { ...response, status: isTaken ? 409 : 400 };
+}
+
+function readLoadRequest(body: Uint8Array): { readonly model_name: string; readonly url: string } {
+  let read: unknown;
+  try {
+    read = JSON.parse(Buffer.from(body).toString("utf8"));
+  } catch (cause) {
+    throw new TritonError("INVALID_ARG", `load model: the body is not JSON: ${(cause as Error).message}`, {
+      reason: "INVALID_LOAD_REQUEST",
+      cause,
+    });
+  }
+  const { model_name, url } = (read ?? {}) as { model_name?: unknown; url?: unknown };
+  if (typeof model_name === "string" && model_name !== "" && typeof url === "string" && url !== "") {
+    return { model_name, url };
+  }
+  throw new TritonError(
+    "INVALID_ARG",
+    "load model: expected an object with the texts 'model_name' and 'url'",
+    {
+      reason: "INVALID_LOAD_REQUEST",
+    },
+  );
+}
+
+const bad = () => emptyResponse(400, "text/plain");
+const notFound = () => emptyResponse(404, "text/plain");
+
+/** A model that the platform has loaded. */
+interface EndpointModel {
+  /** Name of the model in this server. */
+  readonly name: string;
+  /** Directory that is registered as its repository. */
+  readonly repository: string;
+}
+
+/** The models of a multi-model endpoint, by the names that the platform gives them. */
+class LoadedModels {
+  readonly #service: InferenceService;
+  readonly #root: string;
+  readonly #unloadTimeoutMs: number;
+  readonly #models = new Map<string, EndpointModel>();
+  /** Names whose load is in flight. */
+  readonly #loading = new Set<string>();
+
+  /**
+   * @param root directory of all unpacked archives
+   * @param unloadTimeoutMs longest time that {@link unload} waits for the requests of a model
+   */
+  constructor(service: InferenceService, root: string, unloadTimeoutMs: number) {
+    this.#service = service;
+    this.#root = root;
+    this.#unloadTimeoutMs = unloadTimeoutMs;
+  }
+
+  /** The models in service, by the platform's names. */
+  inService(): readonly (readonly [key: string, model: EndpointModel])[] {
+    return [...this.#models].filter(([, { name }]) => this.#service.isModelReady(name, ""));
+  }
+
+  /** The model of a name that the platform gave. */
+  find(key: string): EndpointModel | undefined {
+    return this.#models.get(key);
+  }
+
+  /**
+   * Loads the model of an archive.
+   *
+   * @param key name that the platform gives it
+   * @param url directory to which the platform has unpacked the archive
+   * @param name name of the model in this server
+   * @throws TritonError ALREADY_EXISTS for a name that is in use; otherwise the error of the load. After an error,
+   * nothing stays registered.
+   */
+  async load(key: string, url: string, name: string): Promise<void> {
+    if (this.#models.has(key) || this.#loading.has(key)) {
+      throw new TritonError("ALREADY_EXISTS", `model '${key}' is already loaded`);
+    }
+    this.#loading.add(key);
+    try {
+      const { repository, directory } = await placeOf(url, this.#root);
+      await this.#service.registerModelRepository!(repository, { [directory]: name });
+      try {
+        await this.#service.loadModel(name, {});
+      } catch (error) {
+        this.#service.unregisterModelRepository!(repository);
+        throw error;
+      }
+      this.#models.set(key, { name, repository });
+    } finally {
+      this.#loading.delete(key);
+    }
+  }
+
+  /**
+   * Unloads a model and the models that only it needs. Resolves when its requests are answered, or after the time
+   * limit.
+   *
+   * @returns false if the model is not loaded
+   */
+  async unload(key: string): Promise<boolean> {
+    const model = this.#models.get(key);
+    if (model === undefined) return false;
+    this.#models.delete(key);
+    try {
+      await this.#service.unloadModel(model.name, { unloadDependents: true });
+      await this.#unloaded(model.name);
+    } finally {
+      this.#service.unregisterModelRepository!(model.repository);
+    }
+    return true;
+  }
+
+  /** Resolves when no version of the model is in service or ending. */
+  #unloaded(name: string): Promise<void> {
+    let resolve: () => void = () => {};
+    const unloaded = new Promise<void>((done) => {
+      resolve = done;
+    });
+    const look = async () => {
+      const rows = await this.#service.repositoryIndex(false);
+      const left = rows.filter(
+        (row) => row.name === name && row.state !== undefined && row.state !== "UNAVAILABLE",
+      );
+      if (left.length === 0) resolve();
+    };
+    const stopListening = this.#service.onChange(() => void look().catch(resolve));
+    const timer = setTimeout(resolve, this.#unloadTimeoutMs);
+    void look().catch(resolve);
+    return unloaded.finally(() => {
+      stopListening();
+      clearTimeout(timer);
+    });
+  }
+}
+
+/** Where the model of a load request is. */
+interface ArchivePlace {
+  /** Directory to register as a repository. */
+  readonly repository: string;
+  /** Directory of the model in it. */
+  readonly directory: string;
+}
+
+const ENSEMBLE = /platform:\s*"ensemble"/;
+/** System directories. They never hold models, even if the platform names one. */
+const SYSTEM = /^\/(dev|proc|sys)(\/|$)/;
+
+/**
+ * Finds the model in the directory to which the platform has unpacked an archive: the directory itself if it has a
+ * `config.pbtxt`, else its only subdirectory, else the ensemble among its subdirectories.
+ *
+ * @param root directory of all unpacked archives: `/opt/ml/models`
+ * @throws TritonError INVALID_ARG for any other directory, and for one without a model, NOT_FOUND for one that does not
+ * exist.
+ */
+async function placeOf(url: string, root: string): Promise<ArchivePlace> {
+  const path = resolve(url);
+  const parts = new RegExp(`^${escaped(resolve(root))}/[0-9A-Za-z._]+/model(/[^/]+)?$`).exec(path);
+  if (SYSTEM.test(path) || parts === null)
+    throw badUrl(url, `expected a path of the form ${root}/<hash>/model[/<subdir>]`);
+  const real = await realpath(path).catch(() => {
+    throw new TritonError("NOT_FOUND", `Invalid "url" '${url}': there is no such directory`, {
+      reason: "MODEL_FILES_NOT_FOUND",
+    });
+  });
+  if (!real.startsWith(`${await realpath(root)}/`)) throw badUrl(url, `it leads out of ${root}`);
+  if (await isFile(join(path, "config.pbtxt")))
+    return { repository: dirname(path), directory: basename(path) };
+  return { repository: path, directory: await modelIn(path, url) };
+}
+
+async function modelIn(path: string, url: string): Promise<string> {
+  const entries = await readdir(path, { withFileTypes: true });
+  const directories = entries
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+    .map(({ name }) => name);
+  const [only] = directories;
+  if (only !== undefined && directories.length === 1) return only;
+  for (const directory of directories.sort()) {
+    const config = await readFile(join(path, directory, "config.pbtxt"), "utf8").catch(() => "");
+    if (ENSEMBLE.test(config)) return directory;
+  }
+  const found = directories.length === 0 ? "none" : `${directories.join(", ")}, and none is an ensemble`;
+  throw badUrl(url, `expected one directory of a model, or an ensemble with its members; got ${found}`);
+}
+
+function badUrl(url: string, why: string): TritonError {
+  return new TritonError("INVALID_ARG", `Invalid "url" '${url}': ${why}`, { reason: "INVALID_LOAD_REQUEST" });
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
+function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+}
+
+/** Bytes of an error that are searched. */
+const LOOKED_AT = 64 * 1024;
+
+/** Changes the status of an out-of-memory error to 507. The platform then unloads another model. */
+function withInsufficientStorage(response: V2Response): V2Response {
+  const { status, body } = response;
+  if (status < 400 || !(body instanceof Uint8Array)) return response;
+  const text = Buffer.from(body.buffer, body.byteOffset, Math.min(body.length, LOOKED_AT)).toString("latin1");
+  return isOutOfMemory(text) ? { ...response, status: 507 } : response;
+}
+
+/** Out-of-memory messages of frameworks: the list of Triton. */
+const TEXTS = [
+  "CUDA out of memory",
+  "CUDA_OUT_OF_MEMORY",
+  "Out of memory",
+  "Out Of Memory",
+  "out of memory",
+  "MemoryError",
+  "OutOfMemory",
+  "OOM",
+  "Dst tensor is not initialized",
+  "Src tensor is not initialized",
+  "CNMEM_STATUS_OUT_OF_MEMORY",
+  "CUDNN_STATUS_NOT_INITIALIZED",
+  "CUBLAS_STATUS_ALLOC_FAILED",
+  "CUBLAS_STATUS_NOT_INITIALIZED",
+  "Failed to allocate memory",
+  "failed to allocate memory",
+  "No space left on device",
+];
+
+/** True for an out-of-memory message. The platform then unloads another model, and tries again. */
+function isOutOfMemory(message: string): boolean {
+  return TEXTS.some((text) => message.includes(text));
 }

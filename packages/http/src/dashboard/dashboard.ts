@@ -7,7 +7,7 @@ import { HostRule, isForeign, type ServerInspector, type WebPages } from "@trito
 import type { EndpointGroup } from "@tritonjs/core/types";
 import { TritonError } from "@tritonjs/protocol";
 import { fetchHandler } from "../server/fetch-handler.js";
-import { Viewers } from "./viewers.js";
+import { Viewers } from "./live-data.js";
 
 /**
  * The dashboard: a live page of all models, with a form for inference. It needs the access token if the groups

@@ -1,5 +1,7 @@
 export { grpc, inference } from "#messages";
 export {
+  type ContentsElements,
+  ContentsError,
   decodeMessage,
   decodePacked,
   eachField,
@@ -12,6 +14,6 @@ export {
   type MessageEncoder,
   type ParameterScalar,
   RETRY_PUSHBACK,
+  typedElements,
   WireStrings,
 } from "./codec.js";
-export { type ContentsElements, ContentsError, typedElements } from "./typed-contents.js";

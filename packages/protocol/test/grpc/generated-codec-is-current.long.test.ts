@@ -14,7 +14,7 @@ test("the checked-in codec equals the one generated from the .proto files", {
     const script = fileURLToPath(new URL("../../scripts/generate-proto.mjs", import.meta.url));
     await promisify(execFile)(process.execPath, [script, folder]);
     for (const file of ["index.js", "index.d.ts", "descriptors.js", "descriptors.d.ts"]) {
-      const checkedIn = await readFile(new URL(`../src/generated/${file}`, import.meta.url), "utf8");
+      const checkedIn = await readFile(new URL(`../../src/grpc/generated/${file}`, import.meta.url), "utf8");
       expect(await readFile(join(folder, file), "utf8")).toBe(checkedIn);
     }
   } finally {

@@ -2,7 +2,7 @@ import ndarray from "ndarray";
 import { describe, expect, it } from "vitest";
 import { thrownText } from "../../../core/test/support/requests.js";
 import { DATA_TYPES, type DataType } from "../../src/data-types.js";
-import type { Shape } from "../../src/shape.js";
+import type { Shape } from "../../src/tensor.js";
 import { tensorFromValue } from "../../src/tensor-from-value.js";
 
 const tensor = (value: unknown, datatype: DataType, shape: Shape) =>

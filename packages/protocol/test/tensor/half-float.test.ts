@@ -9,7 +9,7 @@ import {
   fromFloat16,
   toBfloat16,
   toFloat16,
-} from "../../src/half-float.js";
+} from "../../src/data-types.js";
 
 const all = Uint16Array.from({ length: 65536 }, (_, half) => half);
 

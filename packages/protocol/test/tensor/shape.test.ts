@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { thrownText } from "../../../core/test/support/requests.js";
-import { elementCount, matchesShape, sameShape, shapeToString } from "../../src/shape.js";
+import { elementCount, matchesShape, sameShape, shapeToString } from "../../src/tensor.js";
 
 describe("elementCount", () => {
   it("is the product of the dimensions: 1 for a scalar, and 0 where a dimension is 0", () => {

@@ -1,6 +1,6 @@
 import sharp from "sharp";
 import { describe, expect, it } from "vitest";
-import { decodeImage } from "../../../src/media/decode-image.js";
+import { decodeImage } from "../../../src/media/image-backend.js";
 import type { ImageOptions } from "../../../src/media/image-options.js";
 import { planImage } from "../../../src/media/image-options.js";
 import { difference, expectedPixels, fixture } from "../support/fixtures.js";

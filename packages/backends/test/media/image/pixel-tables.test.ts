@@ -1,6 +1,6 @@
 import { float16ToFloat32 } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { pixelArray, pixelWriter } from "../../../src/media/decode-image.js";
+import { pixelArray, pixelWriter } from "../../../src/media/image-backend.js";
 import type { ImageOptions } from "../../../src/media/image-options.js";
 import { planImage } from "../../../src/media/image-options.js";
 import { difference, expectedPixels, fixture } from "../support/fixtures.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Resampler } from "../../../src/media/resampler.js";
+import { Resampler } from "../../../src/media/audio-preparer.js";
 
 const tone = (hertz: number, rate: number, count: number) =>
   Float32Array.from({ length: count }, (_, i) => 0.8 * Math.sin((2 * Math.PI * hertz * i) / rate + 0.3));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { requireKoffi } from "../../../../core/src/optional-packages.js";
-import { ShapePrediction } from "../../../src/onnxruntime/native-run.js";
+import { ShapePrediction } from "../../../src/onnxruntime/native-executor.js";
 import { bindOrtApi, loadOrtApi, ortLibraryFile } from "../../../src/onnxruntime/ort-c-api.js";
 
 describe("ONNX Runtime's C interface", () => {

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Explainer } from "../../../src/trees/explainer.js";
 import { MarginComputer } from "../../../src/trees/margins.js";
 import { readForest } from "../../../src/trees/read-forest.js";
+import { Explainer } from "../../../src/trees/scorer.js";
 import { anyForest, anyRows, type ForestShape, type PlainNode } from "../support/plain-forest.js";
 import { treeliteCheckpoint, xgboostDocument } from "../support/write-models.js";
 

@@ -1,8 +1,8 @@
+import type { InferenceResponse } from "@tritonjs/core/frontend";
 import { NO_PARAMETERS, Tensor, TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { OutgoingFrame } from "../../../src/frontend-threads/frames.js";
 import { RESPONSE, readOutcome, writeResponse } from "../../../src/frontend-threads/request-frames.js";
-import type { InferenceResponse } from "../../../src/request/inference-response.js";
 import { freeWhenSent } from "../../../src/request/request-memory.js";
 import { pass } from "./exchange.js";
 

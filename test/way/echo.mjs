@@ -1,0 +1,1 @@
+export default (requests) => requests.map(({ inputs: { x } }) => ({ y: x }));
