@@ -17,6 +17,8 @@ import {
   emptyModelConfig,
   emptyModelInput,
   emptyModelOutput,
+  specFields,
+  textParameters,
 } from "./defaults.js";
 import { ensembleProblems } from "./ensemble.js";
 import { type Gpus, MachineGpus } from "./gpus.js";
@@ -92,26 +94,20 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
       .filter((spec) => spec.batchInput === undefined)
       .map((spec) => ({
         ...emptyModelInput(),
-        name: spec.name,
-        dataType: toConfigDataType(spec.dtype),
-        dims: [...spec.shape],
+        ...specFields(spec),
         optional: spec.optional ?? false,
         allowRaggedBatch: spec.allowRaggedBatch ?? false,
         isShapeTensor: spec.isShapeTensor ?? false,
       })),
     output: source.outputs.map((spec) => ({
       ...emptyModelOutput(),
-      name: spec.name,
-      dataType: toConfigDataType(spec.dtype),
-      dims: [...spec.shape],
+      ...specFields(spec),
       isShapeTensor: spec.isShapeTensor ?? false,
     })),
     ...batchTensorsOf(source.inputs, source.outputs),
     instanceGroup: instanceGroups(modelName, options.instanceGroup, source.defaultInstanceCount),
     modelWarmup: (options.modelWarmup ?? []).map(warmup),
-    parameters: Object.fromEntries(
-      Object.entries(options.parameters ?? {}).map(([key, value]) => [key, { stringValue: value }]),
-    ),
+    parameters: textParameters(options.parameters),
   };
   if (options.decoupled ?? source.decoupledByDefault) config.modelTransactionPolicy = { decoupled: true };
   if (options.responseCache) config.responseCache = { enable: true };

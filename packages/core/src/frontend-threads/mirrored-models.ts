@@ -8,6 +8,7 @@ import { Tracing } from "../observe/tracing.js";
 import type { InferInit, RequestHandle, ResponseHandler } from "../request/inference-request.js";
 import type { PinnedModel } from "../service/inference-service.js";
 import type { WatchedModel, WatchedVersion } from "../service/service-watch.js";
+import { realClock } from "../system/clock.js";
 import type { Control } from "./control.js";
 import type { SentArrival, TraceEnd, TraceMark } from "./engine-requests.js";
 import { type IncomingFrame, KIND } from "./frames.js";
@@ -313,17 +314,12 @@ export class MirroredTracing extends Tracing {
   /** True while requests may be traced. */
   isOn = false;
   readonly #control: Control;
-  readonly #aheadMs: number;
 
   /** @param timeOrigin of the engine, on whose clock all times are */
   constructor(control: Control, log: MirroredLog, timeOrigin: number) {
-    super({}, engineClock(performance.timeOrigin - timeOrigin), log);
+    const aheadMs = performance.timeOrigin - timeOrigin;
+    super({}, { ...realClock, now: () => performance.now() + aheadMs }, log);
     this.#control = control;
-    this.#aheadMs = performance.timeOrigin - timeOrigin;
-  }
-
-  override now(): number {
-    return performance.now() + this.#aheadMs;
   }
 
   override settings(modelName = ""): TraceSettings {
@@ -338,18 +334,6 @@ export class MirroredTracing extends Tracing {
     if (!this.isOn || arrival === undefined) return undefined;
     return new MirroredTrace(this.#control, modelName, arrival);
   }
-}
-
-function engineClock(aheadMs: number) {
-  return {
-    now: () => performance.now() + aheadMs,
-    wallNow: () => Date.now(),
-    setTimer: (delayMs: number, run: () => void) => {
-      const timer = setTimeout(run, delayMs);
-      return { cancel: () => clearTimeout(timer) };
-    },
-    defer: (run: () => void) => void setImmediate(run),
-  };
 }
 
 /** The part of a trace that a frontend adds. It goes to the engine with the request and after the answer. */

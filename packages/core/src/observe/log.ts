@@ -1,5 +1,5 @@
 import { keyList } from "../config/option-names.js";
-import { type Clock, realClock } from "../system/clock.js";
+import { type Clock, everyMs, realClock } from "../system/clock.js";
 
 /**
  * Format of the lines of the log: Triton's own `I0520 12:00:00.000001`, `2026-05-20T12:00:00Z I`, or an object in JSON for
@@ -287,11 +287,8 @@ const WARN_EVERY_MS = 60_000;
  * @param name name of the frontend in messages
  */
 export function acceptFaults(log: Log, name: string, clock: Clock = realClock): (error: Error) => void {
-  let warnedAt = Number.NEGATIVE_INFINITY;
+  const mayWarn = everyMs(clock, WARN_EVERY_MS);
   return ({ message }) => {
-    const now = clock.now();
-    if (now - warnedAt < WARN_EVERY_MS) return;
-    warnedAt = now;
-    log.warning(`${name} cannot accept connections: ${message}`);
+    if (mayWarn()) log.warning(`${name} cannot accept connections: ${message}`);
   };
 }

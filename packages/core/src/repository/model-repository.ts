@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { type ModelIndexEntry, statusText, TritonError } from "@tritonjs/protocol";
 import type { RegisteredVersion } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
-import type { Timer } from "../system/clock.js";
+import { everyMs, type Timer } from "../system/clock.js";
 import { checkModelName, compareIds, keyOf, type ModelId, type ModelKey } from "./dependencies.js";
 import { OverrideDirectory } from "./model-directory.js";
 import { type LoadedModel, ModelLoader } from "./model-loader.js";
@@ -41,7 +41,7 @@ export class ModelRepository {
   readonly #overrides = new Set<OverrideDirectory>();
   /** Repositories whose directory is missing. */
   readonly #missing = new Set<RepositorySource>();
-  #checkedAt = Number.NEGATIVE_INFINITY;
+  readonly #mayCheck: () => boolean;
   #timer: Timer | undefined;
   #closed = false;
 
@@ -50,6 +50,7 @@ export class ModelRepository {
     private readonly server: RepositoryServer,
   ) {
     this.#state = new RepositoryState(options, server);
+    this.#mayCheck = everyMs(server.clock, CHECK_EVERY_MS);
     this.#agents = new RepositoryAgents(options.repositoryAgents ?? {}, server.log);
     this.#poller = new RepositoryPoller(this.#state, this.#agents);
     this.#changes = new RepositoryChanges(this.#state, new ModelLoader(options, server));
@@ -236,9 +237,7 @@ export class ModelRepository {
    * a restart or a load would fail. A readiness request calls it. With polling, each poll reports the same.
    */
   checkPresence(): void {
-    const now = this.server.clock.now();
-    if (this.options.modelControlMode === "poll" || now - this.#checkedAt < CHECK_EVERY_MS) return;
-    this.#checkedAt = now;
+    if (this.options.modelControlMode === "poll" || !this.#mayCheck()) return;
     for (const source of this.#state.sources) if (!source.isRemote) void this.#checkPresenceOf(source);
   }
 

@@ -50,6 +50,17 @@ export const quietClock: Pick<Clock, "now" | "setTimer"> = {
   },
 };
 
+/** Makes a function that is true at most once in an interval. It serves warnings that would repeat. */
+export function everyMs(clock: Pick<Clock, "now">, intervalMs: number): () => boolean {
+  let lastMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    const now = clock.now();
+    if (now - lastMs < intervalMs) return false;
+    lastMs = now;
+    return true;
+  };
+}
+
 /** Rounding error of sums of fractional milliseconds. */
 const CLOCK_ERROR_MS = 0.001;
 
