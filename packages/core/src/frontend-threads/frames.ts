@@ -16,7 +16,7 @@ export const KIND = {
   /** A response, an error, or the end of a request. */
   response: 6,
   /** The frame itself is in memory that was handed over, because it is too large for the ring. */
-  elsewhere: 7,
+  oversized: 7,
   /** The last marks of the trace of a request, which is over. */
   traced: 8,
 } as const;

@@ -40,10 +40,10 @@ interface MetricsSources {
   /** The models in service. */
   readonly models: () => readonly MeteredModel[];
   /** Whether to report metrics of the machine and of the process. @default true */
-  readonly allowCpuMetrics?: boolean;
+  readonly allowCpuMetrics?: boolean | undefined;
   /** The GPUs. @default no metrics of them */
   readonly gpus?: GpuMetrics | undefined;
-  readonly metricsConfig?: MetricsConfig;
+  readonly metricsConfig?: MetricsConfig | undefined;
   /** The memory of received requests. @default no metrics of it */
   readonly memory?: MeteredRequestMemory;
   /** Usage of the response cache. @default no metrics of it */

@@ -5,7 +5,6 @@ import { fieldProblems } from "../config/field-support.js";
 import { type Gpus, MachineGpus } from "../config/gpus.js";
 import { parsePrototxt } from "../config/prototxt.js";
 import { validateModelIo } from "../config/validate-model-io.js";
-import type { BackendFactory } from "../instance/backend.js";
 import { Log } from "../observe/log.js";
 import { realClock } from "../system/clock.js";
 import { assertInside, dataFilesOf, exists, readSmallFile } from "../system/files.js";
@@ -13,21 +12,17 @@ import { Dependencies, keyOf, type ModelKey } from "./dependencies.js";
 import { contents, readVersionDirectories, subdirectories } from "./model-directory.js";
 import { type PlanServer, planVersion } from "./plan-version.js";
 import { configPathOf, type PolledModel, pollModel, selectVersions } from "./poll-model.js";
-import type { BackendConfig } from "./repository-options.js";
+import type { RepositoryOptions } from "./repository-options.js";
 import type { RepositorySource } from "./repository-source.js";
 import { openSources } from "./repository-source.js";
 
 const QUIET = new Log({ error() {}, warn() {}, info() {}, debug() {} });
 
 /** The server's options for the repositories, with the same meaning as in `new Triton()`. */
-export interface InspectOptions {
-  readonly modelConfigName?: string;
-  /** @default false */
-  readonly disableAutoCompleteConfig?: boolean;
-  readonly backendConfig?: BackendConfig;
-  readonly backends?: Readonly<Record<string, BackendFactory>>;
-  readonly backendDirectory?: string;
-}
+export type InspectOptions = Pick<
+  RepositoryOptions,
+  "modelConfigName" | "disableAutoCompleteConfig" | "backendConfig" | "backends" | "backendDirectory"
+>;
 
 /** The result of inspecting one model. */
 export interface ModelInspection {

@@ -14,7 +14,7 @@ import {
   startupModels,
   type UnloadParameters,
 } from "./repository-options.js";
-import { poll, RepositoryPoller, type RepositoryServer, RepositoryState } from "./repository-poller.js";
+import { pollResult, RepositoryPoller, type RepositoryServer, RepositoryState } from "./repository-poller.js";
 import { MappedSource, type RepositorySource } from "./repository-source.js";
 
 /**
@@ -127,7 +127,7 @@ export class ModelRepository {
       async () => {
         const named = this.#state.named(name).map(([key]) => key);
         const gone = unloadDependents ? this.#state.dependencies().withOrphans(named) : new Set(named);
-        return poll({ gone });
+        return pollResult({ gone });
       },
       undefined,
       (unloading) => {
@@ -266,7 +266,7 @@ export class ModelRepository {
     if (invalid.size === 0) return;
     void this.#changes
       .apply(async () => {
-        return poll({ changed: new Map([...models].filter(([key]) => invalid.has(key))) });
+        return pollResult({ changed: new Map([...models].filter(([key]) => invalid.has(key))) });
       })
       .catch((error) => this.server.log.error(statusText(error)));
   }

@@ -11,8 +11,7 @@ import type { ModelPlan } from "./plan-version.js";
 import { memberNames, type PolledModel, type PollTarget, pollModel } from "./poll-model.js";
 import type { RepositoryAgents } from "./repository-agents.js";
 import type { RepositoryOptions } from "./repository-options.js";
-import type { ModelPlace, RepositorySource } from "./repository-source.js";
-import { openSources } from "./repository-source.js";
+import { type ModelPlace, openSources, type RepositorySource } from "./repository-source.js";
 
 /** The parts of the server that a repository uses. */
 export interface RepositoryServer {
@@ -122,7 +121,7 @@ export interface Poll {
   readonly problems: ReadonlyMap<string, TritonError>;
 }
 
-export function poll(result: Partial<Poll>): Poll {
+export function pollResult(result: Partial<Poll>): Poll {
   return { changed: new Map(), unchanged: new Map(), gone: new Set(), problems: new Map(), ...result };
 }
 
@@ -221,7 +220,7 @@ export class RepositoryPoller {
         (name) => !seen.has(name) && !this.state.server.registry.isBound(name),
       );
     }
-    return poll({ changed, unchanged, problems });
+    return pollResult({ changed, unchanged, problems });
   }
 
   #target(id: ModelId, repository: RepositorySource, explicit: boolean): PollTarget {

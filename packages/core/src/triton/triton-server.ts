@@ -68,13 +68,13 @@ export class TritonServer {
     const models = new ModelsOfServer(options, registry, log, () => this.metrics.registry);
     this.models = models;
     const requestMemory = new RequestMemory(options.requestMemory);
-    const { allowCpuMetrics, allowGpuMetrics = true, metricsIntervalMs = 2000, metricsConfig } = options;
+    const { allowGpuMetrics = true, metricsIntervalMs = 2000 } = options;
     const hasGpus = allowGpuMetrics && options.gpus?.length !== 0;
     this.metrics = new MetricsPage(
       {
         models: () => meteredModels(registry),
-        ...(allowCpuMetrics !== undefined && { allowCpuMetrics }),
-        ...(metricsConfig !== undefined && { metricsConfig }),
+        allowCpuMetrics: options.allowCpuMetrics,
+        metricsConfig: options.metricsConfig,
         gpus: hasGpus ? new GpuMetrics(metricsIntervalMs, log) : undefined,
         memory: requestMemory,
         cache: models.cacheUsage() === undefined ? undefined : () => models.cacheUsage(),
