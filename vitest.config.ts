@@ -5,7 +5,7 @@ const LONG = "**/*.long.test.ts";
 
 export default defineConfig({
   test: {
-    globalSetup: "test/support/bundle-packages.ts",
+    globalSetup: ["test/support/bundle-packages.ts", "test/support/temporary-folder.ts"],
     // Worker threads of ONNX Runtime and real sockets want a process of their own for each file.
     pool: "forks",
     // Much of the time is spent on waiting for processes and sockets.

@@ -24,6 +24,7 @@ const models = {
 const rows = {};
 const plots = {};
 const sizes = [];
+const measured = { models: [] };
 for (const [model, { shape, concurrencies }] of Object.entries(models)) {
   const limit = await startProgram("onnx-limit", { model });
   const maxBatchSize = await limit.call("size");
@@ -71,6 +72,11 @@ for (const [model, { shape, concurrencies }] of Object.entries(models)) {
     "health p99 ms here": medianOf(runs.ours, ({ healthMs }) => healthMs),
     "health p99 ms there": medianOf(runs.reference, ({ healthMs }) => healthMs),
   };
+  measured.models.push({
+    name: model,
+    unbatched: medianOf(runs.reference, ({ rate }) => rate),
+    batched: medianOf(runs.ours, ({ rate }) => rate),
+  });
   if (concurrencies.length > 1) {
     plots[model] = [
       drawLines,
@@ -85,5 +91,6 @@ for (const [model, { shape, concurrencies }] of Object.entries(models)) {
 report("onnx", {
   rows,
   plots,
+  measured,
   note: `Load from ${httpLoadTool()}. Best batch, which is the largest here too: ${sizes.join(", ")}.`,
 });

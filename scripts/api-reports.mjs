@@ -1,7 +1,8 @@
 /*
  * `npm run api:report [-- package ...]`: writes `api-report.md` of each package, the list of all its exports with
- * their types. The reports are in the repository, so that a review shows each change of the public API. With `--check`,
- * the script writes nothing and fails when a report is out of date. The declarations in `dist` must be built first.
+ * their types. The reports are in the repository, so that a review shows each change of the public API. Entries named
+ * `internal` are for our own packages and are left out. With `--check`, the script writes nothing and fails when a
+ * report is out of date. The declarations in `dist` must be built first.
  */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -58,12 +59,15 @@ function reportEntry(config, compilerState, scratch) {
     .trim();
 }
 
+/** Whether an entry is only for packages of this repository. */
+const isInternal = (entry) => /^\.\/internal(\/|$)/.test(entry);
+
 function reportPackage(folder) {
   const { name, exports } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   const scratch = mkdtempSync(join(tmpdir(), "api-report-"));
   try {
     const entries = Object.entries(exports)
-      .filter(([, target]) => target.types?.endsWith(".d.ts"))
+      .filter(([entry, target]) => target.types?.endsWith(".d.ts") && !isInternal(entry))
       .map(([entry, { types }]) => [entry, configOf(folder, types, scratch)]);
     const [[, first], ...others] = entries;
     const additionalEntryPoints = others.map(([, config]) => config.mainEntryPointFilePath);

@@ -11,6 +11,7 @@ import { drawDataPath } from "./pictures/data-path.mjs";
 import { drawDelayByLoad } from "./pictures/delay-by-load.mjs";
 import { drawEnsembleGraph } from "./pictures/ensemble-graph.mjs";
 import { drawIsolationCost, drawIsolationDelay } from "./pictures/isolation.mjs";
+import { drawRateByBatching } from "./pictures/rate-by-batching.mjs";
 import { drawReplicas } from "./pictures/replicas.mjs";
 import { drawRollingReload } from "./pictures/rolling-reload.mjs";
 import { drawSequenceSlots } from "./pictures/sequence-slots.mjs";
@@ -25,6 +26,7 @@ const PICTURES = {
   "ensemble-graph": drawEnsembleGraph,
   "isolation-cost": drawIsolationCost,
   "isolation-delay": drawIsolationDelay,
+  "rate-by-batching": drawRateByBatching,
   replicas: drawReplicas,
   "rolling-reload": drawRollingReload,
   "sequence-slots": drawSequenceSlots,

@@ -18,7 +18,7 @@ const RELEASE_LINE = "24";
 /** Tests of what a release publishes, and of the files that name its version. */
 const TESTS = [
   ...["published-packages", "api-reports", "installed-packages", "tutorial"].map(
-    (name) => `test/package/${name}.test.ts`,
+    (name) => `test/package/${name}.long.test.ts`,
   ),
   ...["repository/deployment", "deploy/kubernetes", "docs/document-references"].map(
     (name) => `test/${name}.test.ts`,

@@ -4,24 +4,24 @@ import GithubSlugger from "github-slugger";
 import { Application, LogLevel, ReflectionKind } from "typedoc";
 import { root } from "../scripts/run.mjs";
 
-/** Packages whose exports are generated code. Their reference is the protocol. */
-const GENERATED = ["grpc-messages"];
+/** Entries that have no page: generated code, whose reference is the protocol, and what only our own packages import. */
+const LEFT_OUT = /^@tritonjs\/(?:protocol\/grpc|[\w-]+\/internal)(?:\/|$)/;
 
 /** The entries of all packages that programs import, as the declarations that are published. */
 export function publicEntries() {
   const packages = join(root, "packages");
   return readdirSync(packages)
-    .filter((folder) => !GENERATED.includes(folder))
     .flatMap((folder) => {
       const { name, exports } = JSON.parse(readFileSync(join(packages, folder, "package.json"), "utf8"));
       return Object.entries(exports)
         .filter(([, target]) => target.types !== undefined)
         .map(([subpath, target]) => ({
           name: name + subpath.slice(1),
-          page: folder + subpath.slice(1).replace("/", "-"),
+          page: folder + subpath.slice(1).replaceAll("/", "-"),
           declarations: join(packages, folder, target.types),
         }));
-    });
+    })
+    .filter(({ name }) => !LEFT_OUT.test(name));
 }
 
 /**

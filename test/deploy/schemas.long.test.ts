@@ -127,7 +127,7 @@ describe(`the Helm chart${hasGo ? "" : " (skipped: there are no packages golang-
     const env = {
       GO111MODULE: "off",
       GOPATH: goPath,
-      GOCACHE: join(tmpdir(), "tritonjs-go-cache"),
+      GOCACHE: join(repositoryRoot, "node_modules", ".cache", "go"),
       GOFLAGS: "",
     };
     const ended = await new Program("/usr/bin/go", ["run", program, chart, "demo", values], {

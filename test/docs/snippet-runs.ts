@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Program } from "../support/program.js";
 import { hasPython, withoutPython } from "../support/python.js";
-import { repositoryRoot } from "../support/repository.js";
 import { blocks, documents, promisedOutput } from "./markdown.js";
-import { compileSnippets, removeSnippets } from "./snippets.js";
+import { compileSnippets, removeSnippets, runSnippet } from "./snippets.js";
 
 /** Code that needs Python runs only where Python is installed. */
 const needsPython = ({ where }: { readonly where: string }) => where.startsWith("docs/python-backend.md");
@@ -37,7 +35,7 @@ export function testSnippets(title: string, isWanted: (path: string) => boolean)
     it.each(runnable.map(({ where, code, i }) => [where, code, i] as const))(
       "of %s runs and prints the output it promises",
       async (_where, source, i) => {
-        const { code, stdout, stderr } = await Program.node(modules[i]!, [], repositoryRoot).ended;
+        const { code, stdout, stderr } = await runSnippet(modules[i]!).ended;
         expect({ code, stderr: code === 0 ? "" : stderr }).toEqual({ code: 0, stderr: "" });
         const printed = stdout.trimEnd().split("\n");
         for (const [line, promised] of promisedOutput(source).entries()) {

@@ -15,6 +15,14 @@ export function onFreePorts(code: string): string {
   return code.replaceAll("new Triton()", "new Triton({ httpPort: 0, grpcPort: 0, metricsPort: 0 })");
 }
 
+/** Starts a compiled block. What it leaves in its temporary folder goes with the compiled files. */
+export function runSnippet(module: string): Program {
+  const temporary = join(folder, "temporary");
+  mkdirSync(temporary, { recursive: true });
+  const env = { TMPDIR: temporary, TEMP: temporary, TMP: temporary };
+  return new Program(process.execPath, [module], { cwd: repositoryRoot, env });
+}
+
 /** Compiles blocks with type checks and resolves with the modules to run, in order. */
 export async function compileSnippets(snippets: readonly Block[]): Promise<string[]> {
   mkdirSync(folder, { recursive: true });

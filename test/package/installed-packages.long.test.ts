@@ -13,13 +13,15 @@ const INSTALL_TIMEOUT_MS = 600_000;
 const packed = new PackedPackages();
 let all: Project;
 let coreAlone: Project;
+let coreAndBackends: Project;
 let clientAlone: Project;
 
 beforeAll(async () => {
   await packed.pack();
   all = await packed.install("all", PACKAGES);
   coreAlone = await packed.install("core-alone", ["core", "protocol"]);
-  clientAlone = await packed.install("client-alone", ["client", "grpc-messages", "protocol"]);
+  coreAndBackends = await packed.install("core-and-backends", ["backends", "core", "protocol"]);
+  clientAlone = await packed.install("client-alone", ["client", "protocol"]);
 }, INSTALL_TIMEOUT_MS);
 afterAll(() => packed.remove(), INSTALL_TIMEOUT_MS);
 
@@ -180,20 +182,20 @@ describe("a project with @tritonjs/core alone", () => {
     expect(stdout).toBe("in process: 6\n");
     expect(stderr).toContain("install one of @tritonjs/http, @tritonjs/grpc");
   });
+});
 
-  it("is told to install onnxruntime-node when it binds an ONNX model", async () => {
-    expect(existsSync(join(coreAlone.folder, "node_modules", "onnxruntime-node"))).toBe(false);
-    const { code, stdout } = await coreAlone.run(
-      "onnx.mjs",
-      `import { Triton } from "@tritonjs/core";
-      import { onnxruntime } from "@tritonjs/backends/onnxruntime";
-      const triton = new Triton();
-      const model = ${JSON.stringify(fileURLToPath(irisModel))};
-      const iris = triton.bind({ modelName: "iris", inferFunc: onnxruntime({ model }) });
-      await iris.ready().catch(({ code, message }) => console.log(code, message));
-      await triton.close();`,
-    );
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/cannot load onnxruntime-node .*: install it next to @tritonjs\/core/s);
-  });
+it("a project with @tritonjs/backends is told to install onnxruntime-node when it binds an ONNX model", async () => {
+  expect(existsSync(join(coreAndBackends.folder, "node_modules", "onnxruntime-node"))).toBe(false);
+  const { code, stdout } = await coreAndBackends.run(
+    "onnx.mjs",
+    `import { Triton } from "@tritonjs/core";
+    import { onnxruntime } from "@tritonjs/backends/onnxruntime";
+    const triton = new Triton();
+    const model = ${JSON.stringify(fileURLToPath(irisModel))};
+    const iris = triton.bind({ modelName: "iris", inferFunc: onnxruntime({ model }) });
+    await iris.ready().catch(({ code, message }) => console.log(code, message));
+    await triton.close();`,
+  );
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/cannot load onnxruntime-node .*: install it next to @tritonjs\/core/s);
 });

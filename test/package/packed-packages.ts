@@ -5,24 +5,7 @@ import { type Ended, Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
 
 /** The published packages. */
-export const PACKAGES = [
-  "protocol",
-  "core",
-  "http",
-  "grpc-messages",
-  "grpc",
-  "client",
-  "dashboard",
-  "tools",
-  "opentelemetry",
-  "text-generation",
-  "openai",
-  "trees",
-  "frontend-threads",
-  "media",
-  "cloud",
-  "cli",
-] as const;
+export const PACKAGES = ["protocol", "core", "backends", "http", "grpc", "client", "llm", "cli"] as const;
 
 export type PackageName = (typeof PACKAGES)[number];
 

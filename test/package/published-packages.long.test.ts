@@ -44,20 +44,12 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
       {
         protocol: 0,
         core: 1,
+        backends: 3,
         http: 2,
-        "grpc-messages": 0,
-        grpc: 3,
-        client: 3,
-        opentelemetry: 2,
-        "text-generation": 2,
-        openai: 4,
-        trees: 2,
-        media: 2,
-        "frontend-threads": 2,
-        cloud: 3,
-        dashboard: 3,
-        tools: 4,
-        cli: 14,
+        grpc: 2,
+        client: 1,
+        llm: 4,
+        cli: 7,
       }[name],
     );
     expect(siblings.filter((range) => range !== `^${version}`)).toEqual([]);
@@ -81,11 +73,10 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
     const { files, folder } = contents.get(name)!.npm;
     const others = files.filter((file) => !/^dist\/.*\.(js|d\.ts)$/.test(file));
     const data = {
-      dashboard: /^page\/[\w-]+\.(html|css|js)$/,
+      protocol: /^(proto\/\w+\.proto|src\/generated\/\w+\.(js|d\.ts))$/,
+      backends: /^python\/.*\.py$/,
+      http: /^page\/[\w-]+\.(html|css|js)$/,
       cli: /^templates\//,
-      core: /^python\/.*\.py$/,
-      trees: /^python\/.*\.py$/,
-      "grpc-messages": /^(proto\/\w+\.proto|src\/generated\/\w+\.(js|d\.ts))$/,
     };
     const expected = (data as Partial<Record<PackageName, RegExp>>)[name];
     expect(others.filter((file) => expected?.test(file) !== true)).toEqual([

@@ -18,33 +18,33 @@ describe("the import check catches", () => {
   it.each<[what: string, path: string, text: string, fault: string]>([
     [
       "a folder that imports one below it",
-      "packages/core/src/tensor/wrong.ts",
+      "packages/core/src/config/wrong.ts",
       'import { X } from "../scheduler/scheduler.js";',
-      "tensor/ may not import scheduler/, which is below it",
+      "config/ may not import scheduler/, which is below it",
     ],
     [
       "a type that comes from below",
-      "packages/protocol/src/errors/wrong.ts",
-      'import type { X } from "../model/model-config.js";',
-      "errors/ may not import model/",
+      "packages/core/src/request/wrong.ts",
+      'import type { X } from "../model/model-version.js";',
+      "request/ may not import model/",
     ],
     [
       "a dynamic import from below",
-      "packages/core/src/tensor/wrong.ts",
-      'const late = await import("../binding/bind-options.js");',
-      "tensor/ may not import binding/",
+      "packages/core/src/config/wrong.ts",
+      'const late = await import("../bind/bind-options.js");',
+      "config/ may not import bind/",
     ],
     [
       "a re-export from below",
-      "packages/core/src/clock/wrong.ts",
+      "packages/core/src/batch/wrong.ts",
       'export * from "../model/registry.js";',
-      "clock/ may not import model/",
+      "batch/ may not import model/",
     ],
     [
       "a folder that imports from the top",
-      "packages/core/src/binding/wrong.ts",
-      'import { Triton } from "../triton.js";',
-      "a folder may not import ../triton.js from the top",
+      "packages/core/src/bind/wrong.ts",
+      'import { Triton } from "../index.js";',
+      "a folder may not import ../index.js from the top",
     ],
     [
       "a folder without a place",
@@ -61,8 +61,8 @@ describe("the import check catches", () => {
     [
       "a folder of gRPC that imports one below it",
       "packages/grpc/src/transport/wrong.ts",
-      'import { protocolMethods } from "../handlers/methods.js";',
-      "transport/ may not import handlers/, which is below it",
+      'import { protocolMethods } from "../methods/methods.js";',
+      "transport/ may not import methods/, which is below it",
     ],
     [
       "a folder of the command line that imports one below it",
@@ -72,7 +72,7 @@ describe("the import check catches", () => {
     ],
     [
       "a folder that imports an assembly file of its package",
-      "packages/grpc/src/handlers/wrong.ts",
+      "packages/grpc/src/methods/wrong.ts",
       'import { grpc } from "../server.js";',
       "a folder may not import ../server.js from the top",
     ],
@@ -155,7 +155,7 @@ it("the import check accepts the import of a top-level file that has a place in 
 it("the import check accepts a file that follows the rule", async () => {
   const root = emptyRepository();
   const file = join(root, "packages", "core", "src", "model.ts");
-  writeFileSync(file, 'import { x } from "./binding/x.js";\nimport nd from "ndarray";\n');
+  writeFileSync(file, 'import { x } from "./bind/x.js";\nimport nd from "ndarray";\n');
   expect(await Program.node(script, [root], repositoryRoot).ended).toMatchObject({ code: 0, stderr: "" });
 });
 

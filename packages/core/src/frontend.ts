@@ -14,18 +14,14 @@ export {
   type TlsOptions,
 } from "./frontend/listen.js";
 export { SiteGuard, type SiteGuardOptions } from "./frontend/security.js";
-export type {
-  FrontendAddress,
-  ThreadedFrontend,
-  ThreadedFrontendOptions,
-} from "./frontend/serve-frontends.js";
+export type { FrontendAddress } from "./frontend/serve-frontends.js";
 export { parseVersion } from "./model/pick-version.js";
 export { Log, type LogLevel, type LogSettings } from "./observe/log.js";
 export type { RequestTrace } from "./observe/request-trace.js";
 export { Tracing } from "./observe/tracing.js";
 export type { InferInit, RequestHandle, ResponseHandler } from "./request/inference-request.js";
 export { classify, type InferenceResponse } from "./request/inference-response.js";
-export { RequestMemory, type RequestShare, UnpackFault } from "./request/request-memory.js";
+export { RequestMemory, type RequestShare } from "./request/request-memory.js";
 export {
   AccessGate,
   type AllowedHosts,
@@ -34,11 +30,17 @@ export {
   type Restriction,
   type Restrictions,
 } from "./service/access-control.js";
+export {
+  type Client,
+  ClientGone,
+  Exchange,
+  type ExchangeOptions,
+  type ResponseSink,
+} from "./service/exchange.js";
 export type {
   InferenceService,
   MountedFrontend,
   PinnedModel,
   ReadyModel,
-  RoomWait,
 } from "./service/inference-service.js";
 export type { ModelReadiness } from "./service/model-reports.js";

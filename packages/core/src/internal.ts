@@ -18,9 +18,14 @@ export { planInstances } from "./config/instance-groups.js";
 export { checkOptionNames, keyList } from "./config/option-names.js";
 export { headerPattern } from "./frontend/header-pattern.js";
 export { HostRule, isForeign, isLoopback } from "./frontend/security.js";
-export type { DefaultFrontends, WebPages } from "./frontend/serve-frontends.js";
+export type {
+  DefaultFrontends,
+  ThreadedFrontend,
+  ThreadedFrontendOptions,
+  WebPages,
+} from "./frontend/serve-frontends.js";
 export { joinInputsIn } from "./instance/backend.js";
-export { RequestView } from "./instance/callback-context.js";
+export { withInputs } from "./instance/callback-context.js";
 export { heldByInstance } from "./instance/inline-executor.js";
 export { totalRows } from "./instance/run-callable.js";
 export { lineLogger } from "./observe/create-log.js";
@@ -42,14 +47,15 @@ export {
   requireKoffi,
 } from "./optional-packages.js";
 export { OutputChecker } from "./request/output-checker.js";
-export { requestInfo } from "./request/request-info.js";
 export {
   freeMemory,
   freeWhenSent,
   freeWhenUsed,
   LARGE_REQUEST_BYTES,
   ownedByAnswer,
+  UnpackFault,
 } from "./request/request-memory.js";
+export type { RoomWait } from "./service/inference-service.js";
 export {
   LOAD_REPORT_FORMAT_HEADER,
   LOAD_REPORT_HEADER,

@@ -5,10 +5,10 @@ import {
   type FrontendAddress,
   type InferenceService,
   listenOnAll,
-  type ThreadedFrontend,
   type TlsOptions,
 } from "@tritonjs/core/frontend";
-import { acceptFaults, checkOptionNames, keyList } from "@tritonjs/core/internal";
+import { acceptFaults, checkOptionNames, keyList, type ThreadedFrontend } from "@tritonjs/core/internal";
+
 import { definedMembers, LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import { HANDLER_OPTION_KEYS, type HandlerOptions, protocolMethods } from "./methods/protocol-methods.js";
 import { Shutdown } from "./shutdown.js";

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -44,6 +44,7 @@ export function open(): FuzzTarget {
       return `${typeof fromBytes === "string" ? fromBytes : "described"}, weights ${external}`;
     },
     check: () => void readFileSync(path),
+    close: () => rmSync(path, { force: true }),
   };
 }
 

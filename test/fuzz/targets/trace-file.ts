@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromeTrace, readTrace, recordingOf, summarizeTrace, traceSummaryText } from "@tritonjs/cli/tools";
@@ -70,5 +70,6 @@ export function open(): FuzzTarget {
         return refusalOf(error);
       }
     },
+    close: () => rmSync(path, { force: true }),
   };
 }

@@ -20,7 +20,6 @@ import type { ModelRegistry } from "../model/registry.js";
 import type { ModelState, QueueSnapshot } from "../model/version-status.js";
 import { reportStatistics } from "../service/model-reports.js";
 import type { Clock } from "../system/clock.js";
-import type { Binding } from "./plan-binding.js";
 import { changedGroups, type InstanceChange } from "./plan-executors.js";
 
 /** Status of a bound model. */
@@ -144,11 +143,10 @@ interface HandleServer {
 /** Makes the handle of a bound model. */
 export function modelHandle<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
   model: ModelVersion,
-  { instanceProblems = () => [] }: Binding,
   server: HandleServer,
 ): ModelHandle<I, O> {
   const { clock, gpus } = server.models;
-  model.instanceProblems = instanceProblems;
+  const { instanceProblems = () => [] } = model.plan;
   const { name, version, config } = model;
   const infer = (inputs: InputValuesOf<I>, options: InferOptions, axis: CallBatchAxis) =>
     inferInProcess(model, clock, inputs as InputValues, options, axis) as Promise<unknown> as Promise<

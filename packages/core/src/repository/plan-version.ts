@@ -7,26 +7,11 @@ import type { Gpus } from "../config/gpus.js";
 import { completeInstanceGroups, instanceGroupProblems } from "../config/instance-groups.js";
 import { initialStates } from "../config/sequence-batching.js";
 import type { Backend, ModelDescription } from "../instance/backend.js";
-import type { ExecutorFactory } from "../model/live-instances.js";
-import type { ModelVersionInit } from "../model/model-version.js";
+import type { ExecutorFactory, ModelPlan } from "../model/model-server.js";
 import type { Log } from "../observe/log.js";
 import { assertInside, dataFilesOf, isInside, readSmallFile } from "../system/files.js";
 import { isCompleted, type PolledModel } from "./poll-model.js";
 import type { RepositoryOptions } from "./repository-options.js";
-
-/** The known properties of a repository version before its creation. */
-export type ModelPlan = Pick<
-  ModelVersionInit,
-  | "name"
-  | "namespace"
-  | "version"
-  | "config"
-  | "labels"
-  | "createExecutor"
-  | "directory"
-  | "held"
-  | "initialStates"
->;
 
 /** The parts of the server that planning uses. */
 export interface PlanServer {

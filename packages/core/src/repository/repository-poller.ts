@@ -1,5 +1,6 @@
 import { statusText, TritonError } from "@tritonjs/protocol";
 import type { Gpus } from "../config/gpus.js";
+import type { ModelPlan } from "../model/model-server.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { Log } from "../observe/log.js";
@@ -7,7 +8,6 @@ import type { Clock } from "../system/clock.js";
 import { Dependencies, keyOf, type ModelId, type ModelKey, nameOf } from "./dependencies.js";
 import type { ModelCopy } from "./model-copy.js";
 import type { OverrideDirectory } from "./model-directory.js";
-import type { ModelPlan } from "./plan-version.js";
 import { memberNames, type PolledModel, type PollTarget, pollModel } from "./poll-model.js";
 import type { RepositoryAgents } from "./repository-agents.js";
 import type { RepositoryOptions } from "./repository-options.js";

@@ -17,8 +17,8 @@ import {
 import { callModels } from "../in-process/stream-in-process.js";
 import type { ModelControl } from "../instance/backend.js";
 import { createRateLimiter } from "../instance/rate-limiter.js";
-import { CallGraph } from "../model/model-requests.js";
-import { ModelVersion, type ModelVersionInit } from "../model/model-version.js";
+import { CallGraph, type ModelPlan, type ModelServer } from "../model/model-server.js";
+import { ModelVersion } from "../model/model-version.js";
 import { ModelRegistry } from "../model/registry.js";
 import { createLog, type OpenLog } from "../observe/create-log.js";
 import { DEFAULT_METRICS_CONFIG } from "../observe/latency-metrics.js";
@@ -103,7 +103,7 @@ export class TritonServer {
       modelControlMode: options.modelControlMode ?? "none",
       cacheUsage: () => models.cacheUsage(),
       async changeInstances(model, count) {
-        const check = model.instanceProblems ?? (() => []);
+        const check = model.plan.instanceProblems ?? (() => []);
         await model.updateInstances(changedGroups(count, model.config, models.gpus, check));
       },
     });
@@ -209,28 +209,6 @@ export class TritonServer {
   }
 }
 
-/** The parts of a model version that it does not share with others. */
-type OwnParts = Omit<ModelVersionInit, keyof SharedParts>;
-
-/** The parts that all models of a server share. */
-type SharedParts = Pick<
-  ModelVersionInit,
-  | "clock"
-  | "responseCache"
-  | "rateLimiter"
-  | "hostPolicies"
-  | "holdUntil"
-  | "backlogHoldUntil"
-  | "findMember"
-  | "callModels"
-  | "calls"
-  | "metricsConfig"
-  | "log"
-  | "metrics"
-  | "control"
-  | "tracing"
->;
-
 /** Makes model versions from their own parts and the parts that the server shares among all of them. */
 class ModelsOfServer {
   readonly clock: Clock;
@@ -240,7 +218,7 @@ class ModelsOfServer {
   readonly tracing: Tracing | undefined;
   /** Loads and unloads models of the repository, once the repository exists. */
   control: ModelControl | undefined;
-  readonly #shared: SharedParts;
+  readonly #shared: ModelServer;
 
   /**
    * @param log log of the models
@@ -280,8 +258,8 @@ class ModelsOfServer {
     };
   }
 
-  create(own: OwnParts): ModelVersion {
-    return new ModelVersion({ ...own, ...this.#shared, control: this.control });
+  create(plan: ModelPlan): ModelVersion {
+    return new ModelVersion(plan, { ...this.#shared, control: this.control });
   }
 
   /** Usage of the response cache. Undefined without a cache, or if the cache does not report its usage. */

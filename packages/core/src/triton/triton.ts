@@ -11,7 +11,7 @@ import type {
   OutputsOfModel,
 } from "../bind/bind-options.js";
 import { type ModelHandle, modelHandle } from "../bind/model-handle.js";
-import { type Binding, planBinding, planEnsemble } from "../bind/plan-binding.js";
+import { planBinding, planEnsemble } from "../bind/plan-binding.js";
 import { checkOptionNames } from "../config/option-names.js";
 import {
   checkFrontendThreads,
@@ -21,6 +21,7 @@ import {
 } from "../frontend/serve-frontends.js";
 import type { InputValues, OutputArrays } from "../in-process/in-process-tensors.js";
 import { inferByName } from "../in-process/infer-in-process.js";
+import type { ModelPlan } from "../model/model-server.js";
 import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
 import type { InferenceService } from "../service/inference-service.js";
 import { TRITON_OPTION_KEYS, type TritonOptions } from "./triton-options.js";
@@ -99,12 +100,12 @@ export class Triton implements AsyncDisposable {
     options: unknown,
   ): ModelHandle<I, O> {
     this.#server.assertOpen();
-    const binding = planBinding(
+    const plan = planBinding(
       options as AnyBindOptions,
       (name, version) => this.#isTaken(name, version),
       this.#server.models.gpus,
     );
-    return this.#add<I, O>(binding);
+    return this.#add<I, O>(plan);
   }
 
   /**
@@ -258,12 +259,12 @@ export class Triton implements AsyncDisposable {
   }
 
   #add<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
-    binding: Binding,
+    plan: ModelPlan,
   ): ModelHandle<I, O> {
-    const model = this.#server.models.create(binding);
+    const model = this.#server.models.create(plan);
     this.#server.registry.add(model);
     this.#server.repository.recheckDependencies();
-    return modelHandle<I, O>(model, binding, this.#server);
+    return modelHandle<I, O>(model, this.#server);
   }
 
   #isTaken(name: string, version: number): boolean {

@@ -1,5 +1,6 @@
-import { type RequestMemory, type RequestShare, UnpackFault } from "@tritonjs/core/frontend";
-import { LARGE_REQUEST_BYTES } from "@tritonjs/core/internal";
+import type { RequestMemory, RequestShare } from "@tritonjs/core/frontend";
+import { LARGE_REQUEST_BYTES, UnpackFault } from "@tritonjs/core/internal";
+
 import { RefusedCall, STATUS } from "../status-from-code.js";
 
 /*

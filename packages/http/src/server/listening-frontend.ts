@@ -16,11 +16,15 @@ import {
   listenOnAll,
   type ResolvedTlsOptions,
   resolveTls,
-  type ThreadedFrontend,
-  type ThreadedFrontendOptions,
   type TlsOptions,
 } from "@tritonjs/core/frontend";
-import { acceptFaults, isLoopback } from "@tritonjs/core/internal";
+import {
+  acceptFaults,
+  isLoopback,
+  type ThreadedFrontend,
+  type ThreadedFrontendOptions,
+} from "@tritonjs/core/internal";
+
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import { type V2Handler, withAllowedHosts } from "../routes/v2-handler.js";
 import type { FastifyServerOptions } from "./fastify.js";

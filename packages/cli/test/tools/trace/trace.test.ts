@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ChromeEvent, chromeTrace, inspectTrace } from "../../../src/trace/inspect-trace.js";
 import { readTrace } from "../../../src/trace/read-trace.js";
 import { summarizeTrace } from "../../../src/trace/trace-summary.js";
@@ -10,6 +10,7 @@ import { record } from "../replay/support/record.js";
 const COUNT = 300;
 let file: string;
 const folder = mkdtempSync(join(tmpdir(), "tritonjs-inspected-trace-"));
+afterAll(() => rmSync(folder, { recursive: true }));
 
 beforeAll(async () => {
   file = await record({

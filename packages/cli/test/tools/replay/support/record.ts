@@ -1,12 +1,13 @@
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BatcherOptions } from "@tritonjs/core";
 import { Triton } from "@tritonjs/core";
 import type { Backend } from "@tritonjs/core/backend";
 import ndarray from "ndarray";
+import { afterAll } from "vitest";
 import { Random } from "../../../../src/data/random.js";
-import { SimulationClock } from "../../../../src/simulate/simulation-clock.js";
+import { SimulationClock } from "../../../../src/simulate/simulate.js";
 
 /** A model under load on a virtual clock. */
 export interface RecordedLoad {
@@ -19,7 +20,14 @@ export interface RecordedLoad {
   readonly rate?: number;
 }
 
-/** Serves the load with a model whose batches take 4 ms and 0.5 ms for each row, and returns the trace file. */
+const folder = mkdtempSync(join(tmpdir(), "tritonjs-recordings-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+let recordings = 0;
+
+/**
+ * Serves the load with a model whose batches take 4 ms and 0.5 ms for each row, and returns the trace file, which is
+ * removed after the tests of the file.
+ */
 export async function record({
   maxBatchSize,
   batcher,
@@ -28,7 +36,7 @@ export async function record({
   count,
   rate = 1,
 }: RecordedLoad): Promise<string> {
-  const file = join(mkdtempSync(join(tmpdir(), "tritonjs-recording-")), "trace.json");
+  const file = join(folder, `trace-${recordings++}.json`);
   const clock = new SimulationClock();
   const noise = new Random(7);
   const backend: Backend = {

@@ -1,0 +1,291 @@
+import type { Distribution } from "../measure/distribution.js";
+import { type LevelResult, levelValue } from "../measure/level-result.js";
+import { overheadMs, type ServerFigures, stageMs, usesCache } from "../measure/server-watch.js";
+import { TOKEN_METRIC_NAMES, TOKEN_METRICS, type TokenFigures } from "../measure/token-figures.js";
+import { remarkOf, reportedPercentiles } from "./console-report.js";
+import { microseconds, type RunDescription, sixDigits } from "./write-report.js";
+
+/** One CSV file: that of the model, or of a model of its steps. */
+interface CsvFile {
+  /** Name and version of a composing model; undefined for the measured model. */
+  readonly model?: { readonly name: string; readonly version: string };
+  readonly text: string;
+}
+
+/** A value that a spreadsheet could take for a formula, or that has a comma, is quoted. */
+function cell(value: string | number): string {
+  const text = String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+const GPU_COLUMNS = [
+  ["Avg GPU Utilization", "nv_gpu_utilization"],
+  ["Avg GPU Power Usage", "nv_gpu_power_usage"],
+  ["Max GPU Memory Usage", "nv_gpu_memory_used_bytes"],
+  ["Total GPU Memory", "nv_gpu_memory_total_bytes"],
+] as const;
+
+/**
+ * The measured levels as CSV with perf_analyzer's columns, in the order of rising throughput. Times are whole
+ * microseconds. Composing models of an ensemble have files of their own.
+ */
+export function csvFiles(results: readonly LevelResult[], run: RunDescription, verbose: boolean): CsvFile[] {
+  const rows = results
+    .filter(({ figures }) => figures.requestCount > 0)
+    .toSorted((a, b) => a.figures.throughput - b.figures.throughput);
+  const files: CsvFile[] = [{ text: csvText(rows, run, verbose) }];
+  const composing = new Map<string, ServerFigures>();
+  for (const { server } of rows)
+    for (const model of server?.composing ?? []) composing.set(keyOf(model), model);
+  for (const [key, { name, version }] of composing) {
+    files.push({ model: { name, version }, text: composingText(rows, run, key) });
+  }
+  return files;
+}
+
+function csvText(rows: readonly LevelResult[], run: RunDescription, verbose: boolean): string {
+  const hasServer = rows.some(({ server }) => server !== undefined);
+  const hasCache = rows.some(({ server }) => server !== undefined && usesCache(server));
+  const gpus = GPU_COLUMNS.filter(([, gauge]) =>
+    rows.some(({ metrics }) => metrics?.gauges[gauge] !== undefined),
+  );
+  const percentiles = reportedPercentiles(run);
+  const header = [
+    levelHeader(run),
+    "Inferences/Second",
+    ...(run.decoupled ? ["Response Throughput"] : []),
+    "Client Send",
+    ...(hasServer
+      ? [
+          "Network+Server Send/Recv",
+          "Server Queue",
+          "Server Compute Input",
+          "Server Compute Infer",
+          "Server Compute Output",
+          ...(hasCache ? ["Server Cache Hit", "Server Cache Miss"] : []),
+        ]
+      : []),
+    "Client Recv",
+    ...percentiles.map((percentile) => `p${percentile} latency`),
+    ...(verbose
+      ? [
+          ...(run.percentile === undefined ? ["Avg latency"] : []),
+          "request/response",
+          "response wait",
+          ...gpus.map(([title]) => title),
+          "Failed Requests",
+          "Remark",
+        ]
+      : []),
+  ];
+  const lines = rows.map((row) => {
+    const { figures, server, metrics } = row;
+    const us = microseconds;
+    // A level whose statistics could not be read has no values here: zeros would look like measured times.
+    const serverSide =
+      server === undefined
+        ? Array(hasCache ? 7 : 5).fill("")
+        : [us(networkMs(row, server)), ...serverCells(server, hasCache)];
+    const gauges = gpus.map(([, gauge]) =>
+      Object.entries(metrics?.gauges[gauge] ?? {})
+        .map(([uuid, value]) => `${uuid}:${sixDigits(value)};`)
+        .join(""),
+    );
+    return [
+      sixDigits(levelValue(row.level)),
+      sixDigits(figures.throughput),
+      ...(run.decoupled ? [sixDigits(figures.responseThroughput)] : []),
+      us(figures.meanSendMs),
+      ...(hasServer ? serverSide : []),
+      us(figures.meanReceiveMs),
+      ...percentiles.map((percentile) => us(figures.latency.percentile(percentile))),
+      ...(verbose
+        ? [
+            ...(run.percentile === undefined ? [us(figures.latency.mean)] : []),
+            us(figures.meanSendMs + figures.meanReceiveMs),
+            us(figures.meanWaitMs),
+            ...gauges,
+            figures.failureCount,
+            remarkOf(row),
+          ]
+        : []),
+    ];
+  });
+  return table([header, ...lines]);
+}
+
+/** Time of the requests outside the client and the server's stages. */
+function networkMs({ figures }: LevelResult, server: ServerFigures): number {
+  const inServer = sum(serverMs(server, true));
+  return Math.max(0, figures.fromSend.mean - figures.meanSendMs - figures.meanReceiveMs - inServer);
+}
+
+function serverMs(server: ServerFigures, hasCache: boolean): number[] {
+  const names = ["queue", "computeInput", "computeInfer", "computeOutput"] as const;
+  const stages = names.map((name) => stageMs(server, name));
+  return hasCache ? [...stages, stageMs(server, "cacheHit"), stageMs(server, "cacheMiss")] : stages;
+}
+
+function serverCells(server: ServerFigures, hasCache: boolean): number[] {
+  return serverMs(server, hasCache).map(microseconds);
+}
+
+/** The rows of a composing model: its share of the throughput, and its stages. */
+function composingText(rows: readonly LevelResult[], run: RunDescription, key: string): string {
+  const found = rows.flatMap((row) => {
+    const model = row.server?.composing.find((one) => keyOf(one) === key);
+    return model === undefined ? [] : [{ row, model }];
+  });
+  const hasCache = found.some(({ model }) => usesCache(model));
+  const header = [
+    levelHeader(run),
+    "Inferences/Second",
+    "Server Queue",
+    "Server Compute Input",
+    "Server Compute Infer",
+    "Server Compute Output",
+    ...(hasCache ? ["Server Cache Hit", "Server Cache Miss"] : []),
+  ];
+  const lines = found.map(({ row, model }) => {
+    const requests = row.server?.stages.success.count ?? 0;
+    const ratio = requests === 0 ? 0 : model.stages.success.count / requests;
+    return [
+      sixDigits(levelValue(row.level)),
+      sixDigits(row.figures.requestThroughput * ratio * run.batchSize),
+      ...serverCells(model, hasCache),
+    ];
+  });
+  return table([header, ...lines]);
+}
+
+/** Heading of the levels, also where none has a row. */
+const levelHeader = ({ load }: RunDescription) => (load === "concurrency" ? "Concurrency" : "Request Rate");
+
+function table(rows: readonly (readonly (string | number)[])[]): string {
+  return rows.map((row) => `${row.map(cell).join(",")}\n`).join("");
+}
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+
+const keyOf = ({ name, version }: { readonly name: string; readonly version: string }) =>
+  `${name}_v${version}`;
+
+const PERCENTILES = [1, 5, 10, 25, 50, 75, 90, 95, 99] as const;
+
+type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json | undefined };
+
+/**
+ * All figures as JSON, with AIPerf's keys for those that it has. A run of one level has its figures at the top too, so
+ * that programs which read `profile_export_aiperf.json` find them.
+ */
+export function figuresJson(results: readonly LevelResult[], run: RunDescription): string {
+  const levels = results.map((result) => levelJson(result, run));
+  const [only] = levels;
+  const document: Json = {
+    ...(levels.length === 1 && only !== undefined ? only : {}),
+    input_config: { ...run } as unknown as Json,
+    was_cancelled: results.some(({ interrupted }) => interrupted),
+    levels,
+  };
+  return `${JSON.stringify(document, null, 2)}\n`;
+}
+
+function levelJson(result: LevelResult, run: RunDescription): { readonly [key: string]: Json | undefined } {
+  const { figures, level, phase, instability, fault, server } = result;
+  return {
+    mode: level.mode,
+    value: levelValue(level),
+    phase,
+    stable: instability === undefined && fault === undefined && !result.interrupted,
+    instability,
+    over_latency_limit: result.overLimit,
+    error: fault?.text,
+    start_time: timeText(figures.start),
+    end_time: timeText(figures.end),
+    request_count: { unit: "requests", avg: figures.requestCount },
+    error_request_count: { unit: "requests", avg: figures.failureCount },
+    error_summary: [...figures.failures].map(([text, count]) => ({
+      error_details: { message: text },
+      count,
+    })),
+    request_throughput: { unit: "requests/sec", avg: figures.requestThroughput },
+    inference_throughput: { unit: "infer/sec", avg: figures.throughput },
+    ...(run.decoupled && { response_throughput: { unit: "responses/sec", avg: figures.responseThroughput } }),
+    scheduled_latency: statistics(figures.latency, "ms"),
+    request_latency: statistics(figures.fromSend, "ms"),
+    send_time: { unit: "ms", avg: figures.meanSendMs },
+    response_wait: { unit: "ms", avg: figures.meanWaitMs },
+    receive_time: { unit: "ms", avg: figures.meanReceiveMs },
+    generator: {
+      overhead: figures.overhead,
+      event_loop_utilization: figures.eventLoopUtilization,
+      cpu_utilization: figures.cpuUtilization,
+      cpu_cores: figures.cpuCores,
+      delayed: figures.delayedShare,
+      cpu_ms_per_request: figures.cpuMsPerRequest,
+    },
+    ...(figures.tokens !== undefined && tokensJson(figures.tokens)),
+    ...(server !== undefined && { server: serverJson(server) }),
+    ...(result.metrics !== undefined && { metrics: result.metrics.gauges as unknown as Json }),
+    timeline: result.timeline.map(({ start, throughput, meanMs, p99Ms, failureCount }) => ({
+      start_time: new Date(start).toISOString(),
+      throughput,
+      avg_latency_ms: finite(meanMs),
+      p99_latency_ms: finite(p99Ms),
+      errors: failureCount,
+    })),
+  };
+}
+
+function tokensJson(tokens: TokenFigures): { readonly [key: string]: Json | undefined } {
+  const entries = TOKEN_METRIC_NAMES.filter((name) => tokens.distributions[name].count > 0).map((name) => [
+    name,
+    statistics(tokens.distributions[name], TOKEN_METRICS[name].unit),
+  ]);
+  return {
+    ...Object.fromEntries(entries),
+    output_token_throughput: { unit: "tokens/sec", avg: tokens.outputTokenThroughput },
+    request_throughput: { unit: "requests/sec", avg: tokens.requestThroughput },
+    benchmark_duration: { unit: "sec", avg: tokens.benchmarkDuration },
+    ...(tokens.options.goals.length > 0 && { goodput: { unit: "requests/sec", avg: tokens.goodput } }),
+  };
+}
+
+function serverJson(server: ServerFigures): Json {
+  return {
+    model: server.name,
+    version: server.version,
+    inference_count: server.inferenceCount,
+    execution_count: server.executionCount,
+    success_count: server.stages.success.count,
+    fail_count: server.stages.fail.count,
+    cache_hit_count: server.stages.cacheHit.count,
+    cache_miss_count: server.stages.cacheMiss.count,
+    request_ms: stageMs(server, "success"),
+    overhead_ms: overheadMs(server),
+    queue_ms: stageMs(server, "queue"),
+    compute_input_ms: stageMs(server, "computeInput"),
+    compute_infer_ms: stageMs(server, "computeInfer"),
+    compute_output_ms: stageMs(server, "computeOutput"),
+    batch_sizes: server.batches.map(({ batchSize, count }) => ({ batch_size: batchSize, count })),
+    batch_cuts: server.cuts,
+    composing_models: server.composing.map(serverJson),
+  };
+}
+
+function statistics(distribution: Distribution, unit: string): Json {
+  if (distribution.count === 0) return { unit };
+  return {
+    unit,
+    avg: distribution.mean,
+    min: distribution.min,
+    max: distribution.max,
+    ...Object.fromEntries(PERCENTILES.map((p) => [`p${p}`, distribution.percentile(p)])),
+    std: finite(distribution.deviation),
+  };
+}
+
+/** Null for a level without a window. */
+const timeText = (ms: number): string | null => (Number.isFinite(ms) ? new Date(ms).toISOString() : null);
+
+const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);
