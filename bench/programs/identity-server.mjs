@@ -1,10 +1,10 @@
 /* Identity models behind HTTP and gRPC. */
 import { answerCalls, programOptions } from "../support/program.mjs";
-import { importOf } from "../support/tree.mjs";
+import { importOf, importProcessMemory } from "../support/tree.mjs";
 
 const { tree } = programOptions();
 const { batch, Triton } = await importOf(tree, "core");
-const { keepHeapRoom } = await importOf(tree, "core", "frontend");
+const { keepHeapRoom } = await importProcessMemory(tree);
 const { http } = await importOf(tree, "http");
 const { grpc } = await importOf(tree, "grpc");
 

@@ -1,11 +1,11 @@
 /* Identity models behind HTTP and gRPC, in frontend threads or on the main thread, with the CPU time of each thread. */
 import { readdirSync, readFileSync } from "node:fs";
 import { answerCalls, programOptions } from "../support/program.mjs";
-import { importOf } from "../support/tree.mjs";
+import { importOf, importProcessMemory } from "../support/tree.mjs";
 
 const { tree, threads, computeMs = 0 } = programOptions();
 const { batch, Triton } = await importOf(tree, "core");
-const { keepHeapRoom, limitMalloc } = await importOf(tree, "core", "frontend");
+const { keepHeapRoom, limitMalloc } = await importProcessMemory(tree);
 const { http } = await importOf(tree, "http");
 const { grpc } = await importOf(tree, "grpc");
 

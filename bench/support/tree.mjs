@@ -26,6 +26,12 @@ export function importOf(tree, name, file = "index") {
   return import(pathToFileURL(path).href);
 }
 
+/** Imports the settings of a process' memory: older revisions have them in core. */
+export function importProcessMemory(tree) {
+  const isInCli = existsSync(join(tree ?? root, "packages/cli/dist/serve/process-memory.js"));
+  return isInCli ? importOf(tree, "cli", "serve/process-memory") : importOf(tree, "core", "frontend");
+}
+
 /** Resolves npm packages as a package of the revision would. */
 export const requireOf = (tree, name) => createRequire(join(tree ?? root, "packages", name, "package.json"));
 

@@ -5,8 +5,8 @@
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
+import { returnFreeMemory } from "@tritonjs/cli/process-memory";
 import { batch, sample, Triton, TritonError } from "@tritonjs/core";
-import { returnFreeMemory } from "@tritonjs/core/frontend";
 import { redisCache } from "@tritonjs/core/redis";
 import { grpc } from "@tritonjs/grpc";
 import { http, metrics } from "@tritonjs/http";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readArguments } from "@tritonjs/cli";
-import { VERSION } from "@tritonjs/core/frontend";
+import { VERSION } from "@tritonjs/core/internal";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { repositoryRoot } from "../support/repository.js";

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { VERSION } from "@tritonjs/core/frontend";
+import { VERSION } from "@tritonjs/core/internal";
 import { describe, expect, it } from "vitest";
 import { repositoryRoot } from "../support/repository.js";
 import { documents, relativeLinks } from "./markdown.js";

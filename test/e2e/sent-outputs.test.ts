@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import type { Triton } from "@tritonjs/core";
-import { ownedByAnswer } from "@tritonjs/core/frontend";
+import { ownedByAnswer } from "@tritonjs/core/internal";
 import { Tensor } from "@tritonjs/protocol";
 import { expect, it } from "vitest";
 import { answeringBackend } from "../support/answering-backend.js";

@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
-import { limitMalloc } from "@tritonjs/core/frontend";
+import { limitMalloc } from "@tritonjs/cli/process-memory";
 
 const THREADS = 6;
 const MIB = 2 ** 20;

@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import { limitMalloc } from "@tritonjs/core/frontend";
+import { limitMalloc } from "@tritonjs/cli/process-memory";
 
 const limited = process.argv[2] === "limited" && limitMalloc({});
 const threads = Array.from(

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readArguments } from "@tritonjs/cli";
 import { Triton } from "@tritonjs/core";
-import { VERSION } from "@tritonjs/core/frontend";
+import { VERSION } from "@tritonjs/core/internal";
 import { http } from "@tritonjs/http";
 import { describe, expect, it } from "vitest";
 import { PACKAGES } from "../package/packed-packages.js";

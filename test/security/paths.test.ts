@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { lineLogger } from "@tritonjs/core/frontend";
+import { lineLogger } from "@tritonjs/core/internal";
 import { afterAll, describe, expect, it } from "vitest";
 import { RepositoryOnDisk } from "../support/repository-on-disk.js";
 import { useServer } from "./support/open-server.js";

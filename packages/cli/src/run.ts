@@ -1,4 +1,4 @@
-import { VERSION } from "@tritonjs/core/frontend";
+import { VERSION } from "@tritonjs/core/internal";
 import { Command, Option as HelpOption } from "commander";
 import type { CommandContext, Extensions, Terminal } from "./command-context.js";
 import { completionCommand } from "./commands/completion-command.js";

@@ -12,7 +12,7 @@ export { emptyConfig } from "./config/defaults.js";
 export { keyList } from "./config/option-names.js";
 export { sequenceTensors } from "./config/sequence-batching.js";
 export { Log } from "./observe/log.js";
-export { importUnbundled, unbundledRequire } from "./optional-packages.js";
+export { importInstalled, importPeer, notLoaded, unbundledRequire } from "./optional-packages.js";
 export { realClock } from "./system/clock.js";
 export { assertInside, isInside } from "./system/files.js";
 export { startProcess } from "./system/start-process.js";

@@ -15,10 +15,29 @@ export {
   type TensorCaller,
 } from "./callback/infer-func.js";
 export { planInstances } from "./config/instance-groups.js";
+export { checkOptionNames, keyList } from "./config/option-names.js";
+export { forwardHeaders, headerPattern } from "./frontend/header-pattern.js";
+export { HostRule, isForeign, isLoopback } from "./frontend/security.js";
+export type {
+  DefaultFrontends,
+  ThreadedFrontend,
+  ThreadedFrontendOptions,
+  WebPages,
+} from "./frontend/serve-frontends.js";
 export { withInputs } from "./instance/callback-context.js";
 export { heldByInstance } from "./instance/inline-executor.js";
 export { totalRows } from "./instance/run-callable.js";
-export { type LogSubject, runningFields } from "./observe/log.js";
+export { lineLogger } from "./observe/create-log.js";
+export type { LatencyHistogram } from "./observe/durations.js";
+export { acceptFaults, LOG_FORMATS, type LogSubject, runningFields } from "./observe/log.js";
+export {
+  readTraceCount,
+  readTraceLevels,
+  readTraceNumber,
+  type TraceChanges,
+  type TraceMode,
+  traceSettingTexts,
+} from "./observe/trace-settings.js";
 export {
   ASYNC_STACK_BYTES,
   type Koffi,
@@ -27,8 +46,37 @@ export {
   requireKoffi,
 } from "./optional-packages.js";
 export { OutputChecker } from "./request/output-checker.js";
-export { type Clock, settledWithin, type Timer } from "./system/clock.js";
+export {
+  freeMemory,
+  freeWhenSent,
+  freeWhenUsed,
+  LARGE_REQUEST_BYTES,
+  ownedByAnswer,
+  UnpackFault,
+} from "./request/request-memory.js";
+export type { RoomWait } from "./service/inference-service.js";
+export {
+  LOAD_REPORT_FORMAT_HEADER,
+  LOAD_REPORT_HEADER,
+  loadReportMessage,
+  writeLoadReport,
+} from "./service/model-reports.js";
+export type {
+  ObservedCounters,
+  ObservedInstance,
+  ObservedModel,
+  ServerInspector,
+} from "./service/server-inspector.js";
+export {
+  type RegionRange,
+  type RequestedRange,
+  RequestRegions,
+  SharedMemory,
+} from "./shared-memory/shared-memory.js";
+export { type Clock, quietClock, settledWithin, type Timer } from "./system/clock.js";
+export { residentBytes } from "./system/start-process.js";
 export type { Allocate } from "./tensor-rows.js";
+export { VERSION } from "./version.js";
 export { OpenedWorker, prepareWorkers } from "./worker/open-worker.js";
 export { Restarts } from "./worker/restarts.js";
 export type { OpenModel } from "./worker/serve-models.js";

@@ -1,6 +1,7 @@
 import nodeModule from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { TritonError } from "@tritonjs/protocol";
 
 /*
  * Modules that bundlers of applications leave alone: packages that an application installs if it needs them, and
@@ -19,24 +20,41 @@ export function unbundledRequire(url: string): NodeJS.Require {
 }
 
 /**
- * Imports a package that may be installed: as this package resolves it, or else as the program does. Undefined if
+ * Imports a package that may be installed: as the module `from` resolves it, or else as the program does. Undefined if
  * neither finds it.
  */
-export async function importInstalled<M>(name: string): Promise<M | undefined> {
+export async function importInstalled<M>(
+  name: string,
+  from: string = import.meta.url,
+): Promise<M | undefined> {
   const program = process.argv[1] === undefined ? [] : [pathToFileURL(process.argv[1]).href];
-  for (const from of [import.meta.url, ...program, pathToFileURL(join(process.cwd(), "package.json")).href]) {
-    const found = resolveFrom(from, name);
-    if (found !== undefined) return importUnbundled(pathToFileURL(found).href);
+  for (const place of [from, ...program, pathToFileURL(join(process.cwd(), "package.json")).href]) {
+    try {
+      return importUnbundled(pathToFileURL(unbundledRequire(place).resolve(name)).href);
+    } catch {
+      // Another place may have it.
+    }
   }
   return undefined;
 }
 
-function resolveFrom(from: string, name: string): string | undefined {
-  try {
-    return unbundledRequire(from).resolve(name);
-  } catch {
-    return undefined;
-  }
+/**
+ * Imports an optional peer of a package.
+ *
+ * @param from `import.meta.url` of a module of the package
+ * @throws the error of `import` if it is not installed
+ */
+export async function importPeer<M>(name: string, from: string): Promise<M> {
+  return (await importInstalled<M>(name, from)) ?? importUnbundled<M>(name);
+}
+
+/** The error for a package that cannot be loaded. @param advice how to install it */
+export function notLoaded(what: string, cause: unknown, advice: string): TritonError {
+  const why = TritonError.from(cause).message.split("\n")[0];
+  return new TritonError("UNAVAILABLE", `cannot load ${what} (${why}): ${advice}`, {
+    reason: "PACKAGE_NOT_INSTALLED",
+    cause,
+  });
 }
 
 /** A function of a native library. Addresses and integers are numbers. */

@@ -41,12 +41,16 @@ export function concatRows(tensors: readonly Tensor[], allocate?: Allocate): Ten
     return concatElements(tensors, shape, first.datatype, allocate);
   const byteSize = elementCount(shape) * elementByteSize(first.datatype);
   const out = allocate?.(byteSize) ?? new Uint8Array(byteSize);
+  return Tensor.fromBytes(first.datatype, shape, copyBytes(tensors, out));
+}
+
+function copyBytes(tensors: readonly Tensor[], out: Uint8Array): Uint8Array {
   let offset = 0;
-  for (const tensor of tensors) {
-    out.set(tensor.bytes, offset);
-    offset += tensor.bytes.byteLength;
+  for (const { bytes } of tensors) {
+    out.set(bytes, offset);
+    offset += bytes.byteLength;
   }
-  return Tensor.fromBytes(first.datatype, shape, out);
+  return out;
 }
 
 /**
@@ -76,21 +80,11 @@ function concatElements(
 
 function concatBytes(tensors: readonly Tensor[], shape: readonly number[]): Tensor {
   if (tensors.some((tensor) => tensor.hasElements)) {
-    return Tensor.fromElements(
-      "BYTES",
-      shape,
-      (tensors as readonly Tensor[]).flatMap((t) => t.elements as Uint8Array[]),
-    );
+    const elements = tensors.flatMap((tensor) => tensor.elements as Uint8Array[]);
+    return Tensor.fromElements("BYTES", shape, elements);
   }
-  let total = 0;
-  for (const tensor of tensors) total += tensor.bytes.byteLength;
-  const out = new Uint8Array(total);
-  let offset = 0;
-  for (const tensor of tensors) {
-    out.set(tensor.bytes, offset);
-    offset += tensor.bytes.byteLength;
-  }
-  return Tensor.fromBytes("BYTES", shape, out);
+  const total = tensors.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
+  return Tensor.fromBytes("BYTES", shape, copyBytes(tensors, new Uint8Array(total)));
 }
 
 /** Joins the elements of tensors of one data type in a tensor of one dimension. Their shapes may differ. */

@@ -52,12 +52,14 @@ export type {
   ModelState,
   PayloadSnapshot,
   QueueLevelSnapshot,
+  RegisteredVersion,
 } from "./model/version-status.js";
-export type { LogFormat, LogSubject, SubjectLogger } from "./observe/log.js";
+export type { LogChanges, LogEntry, LogFormat, LogSubject, SubjectLogger } from "./observe/log.js";
 export type { MetricsReportOptions, MetricsText } from "./observe/metrics-page.js";
 export type { CacheUsage } from "./observe/model-families.js";
-export type { Cut, CutReason } from "./observe/statistics.js";
-export type { TraceLevelOption } from "./observe/trace-settings.js";
+export type { RequestArrival } from "./observe/request-trace.js";
+export type { Cut, CutReason, FailureNote } from "./observe/statistics.js";
+export type { TraceLevel, TraceLevelOption, TraceSettings } from "./observe/trace-settings.js";
 export type {
   BackendConfig,
   LoadParameters,
@@ -65,6 +67,7 @@ export type {
   UnloadParameters,
 } from "./repository/repository-options.js";
 export type { ResponseParameters } from "./request/inference-response.js";
+export type { MemoryRefusals, MemoryUsage, UnpackFaultKind } from "./request/request-memory.js";
 export type { EvictionListener, EvictionReason, RequestScope } from "./request-info.js";
 export type {
   AccessGroup,
@@ -72,3 +75,13 @@ export type {
   AuthenticationRequest,
   EndpointGroup,
 } from "./service/access-control.js";
+export type { LoadReport } from "./service/model-reports.js";
+export type { ObservedActivity } from "./service/server-inspector.js";
+export type { ServiceChange, WatchedModel, WatchedServer, WatchedVersion } from "./service/service-watch.js";
+export type {
+  RegisteredCudaRegion,
+  RegisteredRegion,
+  RegisteredSystemRegion,
+  SystemRegionRequest,
+  WatchedRegion,
+} from "./shared-memory/shared-memory.js";

@@ -10,12 +10,8 @@ import {
   type status,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import {
-  checkOptionNames,
-  type InferenceService,
-  type RequestMemory,
-  type RequestShare,
-} from "@tritonjs/core/frontend";
+import type { InferenceService, RequestMemory, RequestShare } from "@tritonjs/core/frontend";
+import { checkOptionNames } from "@tritonjs/core/internal";
 import { TritonError } from "@tritonjs/protocol";
 import { RETRY_PUSHBACK } from "@tritonjs/protocol/grpc";
 import { HANDLER_OPTION_KEYS, type HandlerOptions, protocolMethods } from "./methods/protocol-methods.js";

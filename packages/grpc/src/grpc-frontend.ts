@@ -2,15 +2,13 @@ import { lookup } from "node:dns/promises";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Frontend } from "@tritonjs/core";
 import {
-  acceptFaults,
-  checkOptionNames,
   type FrontendAddress,
   type InferenceService,
-  keyList,
   listenOnAll,
-  type ThreadedFrontend,
   type TlsOptions,
 } from "@tritonjs/core/frontend";
+import { acceptFaults, checkOptionNames, keyList, type ThreadedFrontend } from "@tritonjs/core/internal";
+
 import { definedMembers, LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import { HANDLER_OPTION_KEYS, type HandlerOptions, protocolMethods } from "./methods/protocol-methods.js";
 import { Shutdown } from "./shutdown.js";

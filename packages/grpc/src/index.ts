@@ -1,4 +1,4 @@
-import type { DefaultFrontends } from "@tritonjs/core/frontend";
+import type { DefaultFrontends } from "@tritonjs/core/internal";
 import { grpc } from "./grpc-frontend.js";
 
 export type { TlsOptions } from "@tritonjs/core/frontend";

@@ -1,5 +1,5 @@
 import type { Frontend } from "@tritonjs/core";
-import type { DefaultFrontends } from "@tritonjs/core/frontend";
+import type { DefaultFrontends } from "@tritonjs/core/internal";
 import { http, metrics } from "./server/http-frontends.js";
 
 export type { TlsOptions } from "@tritonjs/core/frontend";

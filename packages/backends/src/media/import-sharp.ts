@@ -1,7 +1,4 @@
-import nodeModule from "node:module";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { TritonError } from "@tritonjs/protocol";
+import { importInstalled, notLoaded } from "@tritonjs/core/internal/worker";
 import type Sharp from "sharp";
 
 /** The function that `sharp` exports. */
@@ -20,32 +17,11 @@ export function importSharp(): Promise<SharpModule> {
 }
 
 async function load(): Promise<SharpModule> {
-  const program = process.argv[1] === undefined ? [] : [pathToFileURL(process.argv[1]).href];
-  const places = [import.meta.url, ...program, pathToFileURL(join(process.cwd(), "package.json")).href];
-  const found = places.map(resolveFrom).find((path) => path !== undefined);
-  if (found === undefined) throw missing("it is not installed");
   try {
-    // Bundlers of applications leave the import alone: the specifier is not a literal.
-    const module: { default: SharpModule } = await import(
-      /* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ pathToFileURL(found).href
-    );
-    return module.default;
+    const sharp = await importInstalled<{ default: SharpModule }>("sharp", import.meta.url);
+    if (sharp === undefined) throw new Error("it is not installed");
+    return sharp.default;
   } catch (error) {
-    throw missing((error as Error).message.split("\n", 1)[0]!, error);
+    throw notLoaded("sharp", error, "install it next to @tritonjs/backends");
   }
-}
-
-function resolveFrom(place: string): string | undefined {
-  try {
-    return nodeModule.createRequire(place).resolve("sharp");
-  } catch {
-    return undefined;
-  }
-}
-
-function missing(why: string, cause?: unknown): TritonError {
-  return new TritonError("UNAVAILABLE", `cannot load sharp (${why}): install it next to @tritonjs/backends`, {
-    reason: "PACKAGE_NOT_INSTALLED",
-    cause,
-  });
 }

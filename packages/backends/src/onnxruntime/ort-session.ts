@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { isMainThread } from "node:worker_threads";
 import type { InstanceDevice } from "@tritonjs/core/internal";
-import { disableTelemetry, importUnbundled, keyList } from "@tritonjs/core/internal/worker";
+import { disableTelemetry, importPeer, keyList } from "@tritonjs/core/internal/worker";
 import { definedMembers, TritonError } from "@tritonjs/protocol";
 import type { InferenceSession } from "onnxruntime-node";
 
@@ -212,7 +212,7 @@ type Ort = typeof import("onnxruntime-node");
 export async function importOnnxRuntime(): Promise<Ort> {
   disableTelemetry();
   try {
-    return await importUnbundled<Ort>("onnxruntime-node");
+    return await importPeer<Ort>("onnxruntime-node", import.meta.url);
   } catch (error) {
     throw new TritonError(
       "UNAVAILABLE",

@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
-import { VERSION } from "@tritonjs/core/frontend";
+import { VERSION } from "@tritonjs/core/internal";
 import { fitted } from "../report/live-progress.js";
 import { duration, reportFault, writeReport } from "../report/write-report.js";
 import {

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { VERSION } from "@tritonjs/core/frontend";
+import { VERSION } from "@tritonjs/core/internal";
 import { Command, Option } from "commander";
 import type { CommandContext } from "../command-context.js";
 import { sampleModel } from "./sample-model.js";

@@ -1,4 +1,5 @@
-import { ENDPOINT_GROUPS, HostRule } from "@tritonjs/core/frontend";
+import { ENDPOINT_GROUPS } from "@tritonjs/core/frontend";
+import { HostRule } from "@tritonjs/core/internal";
 import type { EndpointGroup, FrontendThreads } from "@tritonjs/core/types";
 import type { GrpcOptions } from "@tritonjs/grpc";
 import type { SageMakerInferenceType } from "@tritonjs/http/cloud";

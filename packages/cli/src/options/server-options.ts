@@ -1,5 +1,5 @@
 import type { TritonOptions } from "@tritonjs/core";
-import { LOG_FORMATS, type TraceMode } from "@tritonjs/core/frontend";
+import { LOG_FORMATS, type TraceMode } from "@tritonjs/core/internal";
 import type { LogFormat, ModelControlMode } from "@tritonjs/core/types";
 import {
   boolean,

@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import { VERSION } from "@tritonjs/core/frontend";
+import { VERSION } from "@tritonjs/core/internal";
 import type { DataOptions } from "../data/data-set.js";
 import type { LoadOptions } from "../load/load-generator.js";
 import type { LoadLevel, PeriodicConcurrencyLevel } from "../load/load-level.js";

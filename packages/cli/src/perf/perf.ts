@@ -1,5 +1,5 @@
 import { setTimeout } from "node:timers/promises";
-import { VERSION } from "@tritonjs/core/frontend";
+import { VERSION } from "@tritonjs/core/internal";
 import type { DataSet, TestedModel } from "../data/data-set.js";
 import { loadDataSet, loadOpenAiData } from "../data/load-data-set.js";
 import { type LoadGenerator, type LoadOptions, startLoadGenerator } from "../load/load-generator.js";

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { isLoopback, type Restriction } from "@tritonjs/core/frontend";
+import type { Restriction } from "@tritonjs/core/frontend";
+import { isLoopback } from "@tritonjs/core/internal";
 import type { EndpointGroup } from "@tritonjs/core/types";
 import { metricsAddress, type OptionValues } from "../options/options.js";
 

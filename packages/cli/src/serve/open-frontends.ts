@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Frontend } from "@tritonjs/core";
-import { headerPattern, type Restrictions, type WebPages } from "@tritonjs/core/frontend";
+import type { Restrictions } from "@tritonjs/core/frontend";
+import { headerPattern, type WebPages } from "@tritonjs/core/internal";
 import type { FrontendThreads } from "@tritonjs/core/types";
 import { grpc, type RestrictedProtocols } from "@tritonjs/grpc";
 import { type HttpOptions, http, metrics } from "@tritonjs/http";

@@ -1,11 +1,6 @@
 import { type Frontend, Triton } from "@tritonjs/core";
-import {
-  type InferenceService,
-  keepHeapRoom,
-  limitMalloc,
-  lineLogger,
-  returnFreeMemory,
-} from "@tritonjs/core/frontend";
+import type { InferenceService } from "@tritonjs/core/frontend";
+import { lineLogger } from "@tritonjs/core/internal";
 import { LONGEST_TIMEOUT_MS, type ServerMetadata, statusText } from "@tritonjs/protocol";
 import type { Extensions, Terminal } from "../command-context.js";
 import { descriptorFault } from "../descriptor-fault.js";
@@ -21,6 +16,7 @@ import {
   SERVICE_NAMES,
   StartError,
 } from "./open-frontends.js";
+import { keepHeapRoom, limitMalloc, returnFreeMemory } from "./process-memory.js";
 import {
   loadSpanTracer,
   metricsComplaints,

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { VERSION } from "@tritonjs/core/frontend";
+import { VERSION } from "@tritonjs/core/internal";
 import { describe, expect, it } from "vitest";
 import { run } from "../../src/run.js";
 import { TestTerminal } from "../support/test-terminal.js";

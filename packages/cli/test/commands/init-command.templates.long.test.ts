@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { VERSION } from "@tritonjs/core/frontend";
+import { VERSION } from "@tritonjs/core/internal";
 import { expect, it } from "vitest";
 import { Program } from "../../../../test/support/program.js";
 import { run } from "../../src/run.js";

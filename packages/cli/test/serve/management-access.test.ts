@@ -1,7 +1,7 @@
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import { sample, Triton } from "@tritonjs/core";
-import { lineLogger } from "@tritonjs/core/frontend";
+import { lineLogger } from "@tritonjs/core/internal";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { readArguments } from "../../src/options/read-arguments.js";
 import { accessNote, closedGroups, type ManagedPlace } from "../../src/serve/management-access.js";

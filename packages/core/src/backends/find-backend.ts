@@ -73,20 +73,12 @@ export const CONVERSIONS: Readonly<Record<string, string>> = {
   tensorrtllm: "run 'trtllm-serve <model>' and call it from a JavaScript model",
 };
 
-/** A version of a model whose backend is wanted. */
-interface BackendUser {
-  readonly config: ModelConfig;
-  /** Directory of the model. */
-  readonly directory: string;
-  readonly version: number;
-}
-
-/** Places that are searched for backends, besides the tables of the library. */
+/** The options that say where backends are, besides the tables of the library. */
 interface BackendPlaces {
   /** Backends that the program registered; they come before those of the library. */
-  readonly backends: Readonly<Record<string, BackendFactory>>;
+  readonly backends?: Readonly<Record<string, BackendFactory>>;
   /** Directory of backends that are programs. They come after those of the library, unless `runtime` names them. */
-  readonly backendDirectory: string | undefined;
+  readonly backendDirectory?: string | undefined;
 }
 
 /** The backend of a model. */
@@ -115,21 +107,29 @@ interface PythonPackage extends BackendPackage {
  * @throws TritonError INVALID_ARG for an unknown backend; the text says how to convert the model where that is
  * possible.
  */
-export async function findBackend(user: BackendUser, places: BackendPlaces): Promise<FoundBackend> {
-  const { config } = user;
+export async function findBackend(
+  config: ModelConfig,
+  directory: string,
+  version: number,
+  { backends = {}, backendDirectory: root }: BackendPlaces,
+): Promise<FoundBackend> {
   const { backend, platform, runtime } = config;
   const name = backend !== "" ? backend : (BY_PLATFORM[platform] ?? platform);
-  const root = places.backendDirectory;
+  const libraryPlaces = [
+    join(directory, String(version)),
+    directory,
+    ...(root === undefined ? [] : [join(root, name)]),
+  ];
   if (isProgram(runtime)) {
     const program = root === undefined ? undefined : await findProgram(root, name, runtime);
     if (program !== undefined) return fromProgram(name, config, program);
-    if (runtime !== "model.py" || !WITH_PYTHON_RUNTIME.includes(name)) throw noProgram(name, user, root);
+    if (runtime !== "model.py" || !WITH_PYTHON_RUNTIME.includes(name)) throw noProgram(name, config, root);
   } else if (runtime !== "" && runtime !== `libtriton_${name}.so`) {
-    throw noLibrary(name, user, root);
+    throw noLibrary(config, libraryPlaces);
   }
-  const factory = own(places.backends, name) ?? own(BUILT_IN, name) ?? packaged(name);
+  const factory = own(backends, name) ?? own(BUILT_IN, name) ?? packaged(name);
   if (factory !== undefined) return { factory, config, inherits: own(RUN_BY, name) };
-  if (runtime !== "") throw noLibrary(name, user, root);
+  if (runtime !== "") throw noLibrary(config, libraryPlaces);
   const program = root === undefined ? undefined : await findProgram(root, name, "");
   if (program !== undefined) return fromProgram(name, config, program);
   throw unknown(name, root !== undefined && (await hasSharedLibrary(root, name)));
@@ -189,10 +189,13 @@ function unknown(name: string, isLibrary: boolean): TritonError {
 }
 
 /** The error for a program that `runtime` names and the backend directory does not have. */
-function noProgram(name: string, { config }: BackendUser, root: string | undefined): TritonError {
-  const { runtime } = config;
+function noProgram(
+  name: string,
+  { name: model, runtime }: ModelConfig,
+  root: string | undefined,
+): TritonError {
   const language = runtime === "model.py" ? "Python" : "JavaScript";
-  const start = `unable to find ${language} backend based backend library '${runtime}' for model '${config.name}'`;
+  const start = `unable to find ${language} backend based backend library '${runtime}' for model '${model}'`;
   return invalid(
     root === undefined
       ? `${start}: there is no backend directory; set backendDirectory (--backend-directory)`
@@ -201,19 +204,15 @@ function noProgram(name: string, { config }: BackendUser, root: string | undefin
 }
 
 /** The error for a shared library that `runtime` names. */
-function noLibrary(name: string, { config, directory, version }: BackendUser, root = ""): TritonError {
-  const { runtime } = config;
-  const places = [join(directory, String(version)), directory, ...(root === "" ? [] : [join(root, name)])];
+function noLibrary({ name, runtime }: ModelConfig, places: readonly string[]): TritonError {
   if (!isInside("/backend", join("/backend", normalize(runtime)))) {
     return invalid(
-      `backend library name '${runtime}' escapes backend directory '${places.at(-1)}', for model '${config.name}', check ` +
+      `backend library name '${runtime}' escapes backend directory '${places.at(-1)}', for model '${name}', check ` +
         "model config runtime field",
     );
   }
   const searched = places.map((place) => `'${place}' `).join("");
-  return invalid(
-    `unable to find backend library '${runtime}' for model '${config.name}', searched: ${searched}`,
-  );
+  return invalid(`unable to find backend library '${runtime}' for model '${name}', searched: ${searched}`);
 }
 
 function invalid(text: string): TritonError {

@@ -11,6 +11,7 @@ import type { Backend, BackendFactory, Executor, ExecutorContext, ModelSource } 
 import type { ModuleOptions } from "../instance/import-callable.js";
 import { StepwiseExecutor } from "../instance/stepwise-executor.js";
 import { serverHost } from "../worker/backend-executors.js";
+import type { WorkerProgram } from "../worker/open-worker.js";
 import { WorkerExecutor } from "../worker/worker-executor.js";
 import { askWorker } from "./ask-worker.js";
 import type { CompletionStep, ModuleProbe, ProbeData } from "./javascript-probe.js";
@@ -32,7 +33,7 @@ export const javascriptBackend: BackendFactory = async (source) => {
 };
 
 /** A module, and what its models are told about themselves. */
-export interface BackendModule {
+interface BackendModule {
   readonly path: string;
   /** `modelDirectory` of the models. */
   readonly directory: string;
@@ -48,14 +49,7 @@ export async function moduleBackend(
   const hosting = hostingOf(source, ISOLATIONS, false);
   const timeoutMs = loadTimeoutMs(source, LOAD_TIMEOUT_SECONDS);
   const probe = await probeModule(module, source, hosting, timeoutMs);
-  const options: ModuleOptions = { module, directory, stepwise: probe.stepwise };
-  const program = {
-    entry: new URL("../worker/callable-model.js", import.meta.url),
-    data: options,
-    interruptible: true,
-    joins: true,
-    loadTimeoutMs: timeoutMs,
-  };
+  const program = moduleProgram({ module, directory, stepwise: probe.stepwise });
   return {
     backendName,
     platform: "",
@@ -69,17 +63,26 @@ export async function moduleBackend(
     },
     createExecutor: (context: ExecutorContext): Executor => {
       const { info, log, metrics, control } = context;
-      const executor = new WorkerExecutor(program, {
-        ...context,
-        hosting: { ...hosting, ...context.hosting },
-        warn: (message) => log.warning(message),
-        host: serverHost(info, log, metrics, control),
-      });
+      const executor = new WorkerExecutor(
+        { ...program, loadTimeoutMs: timeoutMs },
+        {
+          ...context,
+          hosting: { ...hosting, ...context.hosting },
+          warn: (message) => log.warning(message),
+          host: serverHost(info, log, metrics, control),
+        },
+      );
       if (!probe.stepwise) return executor;
       assertFitsSteps(info.modelConfig);
       return new StepwiseExecutor(executor, () => info.modelConfig.maxBatchSize);
     },
   };
+}
+
+/** Program of workers that run a module. */
+export function moduleProgram(data: ModuleOptions): WorkerProgram {
+  const entry = new URL("../worker/callable-model.js", import.meta.url);
+  return { entry, data, interruptible: true, joins: true };
 }
 
 function replay(steps: readonly CompletionStep[], config: AutoCompleteConfig): void {

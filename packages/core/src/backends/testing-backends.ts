@@ -27,9 +27,7 @@ export const identityBackend: BackendFactory = (): Backend => ({
   createExecutor: ({ info, clock, placement }) => {
     const { modelConfig } = info;
     if (placement.kind !== "KIND_CPU") {
-      throw new TritonError("INVALID_ARG", "'identity' backend only supports CPU instances", {
-        reason: "INVALID_CONFIG",
-      });
+      refuse("'identity' backend only supports CPU instances");
     }
     const multiplier = wholeNumber(modelConfig, "instance_wise_delay_multiplier");
     const delayMs =
@@ -133,11 +131,7 @@ function wholeNumber({ name, parameters }: ModelConfig, key: string): number {
   const text = parameters[key]?.stringValue ?? "0";
   const value = Number(text);
   if (text.trim() === "" || !Number.isSafeInteger(value) || value < 0) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `parameter '${key}' of model '${name}': expected an integer of at least 0, got '${text}'`,
-      { reason: "INVALID_CONFIG" },
-    );
+    refuse(`parameter '${key}' of model '${name}': expected an integer of at least 0, got '${text}'`);
   }
   return value;
 }
@@ -172,9 +166,7 @@ export const repeatBackend: BackendFactory = (): Backend => ({
 
 function checkRepeatConfig(config: ModelConfig): void {
   if (config.maxBatchSize !== 0) {
-    throw new TritonError("INVALID_ARG", "repeat backend only supports models with max_batch_size == 0", {
-      reason: "INVALID_CONFIG",
-    });
+    refuse("repeat backend only supports models with max_batch_size == 0");
   }
   checkTensors(config, REPEAT_INPUTS, REPEAT_OUTPUTS);
   assertAlike(config.input[0]!.dims, config.input[1]!.dims);
@@ -276,9 +268,6 @@ async function square(clock: Clock, play: Play, execution: Execution, index: num
   }
 }
 
-/** Sends the responses to the request at `index` of a batch while the request is open. */
-type Respond = (execution: Execution, index: number) => Promise<void>;
-
 /**
  * Runs a decoupled model whose instance is free before its responses are sent. Each request has a loop of its own that
  * answers it.
@@ -287,13 +276,15 @@ class RespondingExecutor implements Executor {
   readonly details = {};
   readonly mustFinish = false;
   readonly takesAnyBatchSize = true;
-  readonly #underWay = new Set<Promise<void>>();
-
+  readonly #inFlight = new Set<Promise<void>>();
   readonly #stopped = new AbortController();
 
-  /** @param pause how long a batch keeps the instance; the signal ends it */
+  /**
+   * @param respond sends the responses to the request at `index` of a batch while the request is open
+   * @param pause how long a batch keeps the instance; the signal ends it
+   */
   constructor(
-    private readonly respond: Respond,
+    private readonly respond: (execution: Execution, index: number) => Promise<void>,
     private readonly pause: (execution: Execution, signal: AbortSignal) => Promise<void> = async () => {},
   ) {}
 
@@ -303,8 +294,8 @@ class RespondingExecutor implements Executor {
     execution.inputsReady();
     for (const index of execution.requests.keys()) {
       const loop = this.#answer(execution, index);
-      this.#underWay.add(loop);
-      void loop.finally(() => this.#underWay.delete(loop));
+      this.#inFlight.add(loop);
+      void loop.finally(() => this.#inFlight.delete(loop));
     }
     await this.pause(execution, AbortSignal.any([execution.signal, this.#stopped.signal]));
     execution.outputsReady();
@@ -313,7 +304,7 @@ class RespondingExecutor implements Executor {
 
   async stop(): Promise<void> {
     this.#stopped.abort();
-    await Promise.all(this.#underWay);
+    await Promise.all(this.#inFlight);
   }
 
   async #answer(execution: Execution, index: number): Promise<void> {
@@ -352,13 +343,13 @@ function checkTensors(
   ];
   for (const { kind, place, expected, got } of pairs) {
     if (got.name === expected.name) continue;
-    refuseTensors(`expected ${ORDINALS[place]} ${kind} tensor name to be ${expected.name}, got ${got.name}`);
+    refuse(`expected ${ORDINALS[place]} ${kind} tensor name to be ${expected.name}, got ${got.name}`);
   }
   for (const { expected, got } of pairs) checkShape(expected, got);
   for (const { expected, got } of pairs) {
     if (got.dataType === expected.dataType) continue;
     const type = expected.dataType.replace("TYPE_", "");
-    refuseTensors(`expected ${expected.name} datatype to be ${type}, got ${got.dataType}`);
+    refuse(`expected ${expected.name} datatype to be ${type}, got ${got.dataType}`);
   }
 }
 
@@ -370,16 +361,12 @@ function checkCount(
   expected: readonly FixedTensor[],
 ): void {
   if (got.length === expected.length) return;
-  refuseTensors(`expected ${expected.length} ${kind}${expected.length === 1 ? "" : "s"}, got ${got.length}`);
+  refuse(`expected ${expected.length} ${kind}${expected.length === 1 ? "" : "s"}, got ${got.length}`);
 }
 
 function checkShape({ name, size }: FixedTensor, { dims }: ModelInput | ModelOutput): void {
   const shape = shapeToString(dims);
   if (size === "any" && dims.length !== 1)
-    refuseTensors(`expected ${name} shape to have one dimension, got ${shape}`);
-  if (size === "one" && shape !== "[1]") refuseTensors(`expected ${name} shape to be [1], got ${shape}`);
-}
-
-function refuseTensors(text: string): never {
-  throw new TritonError("INVALID_ARG", text, { reason: "INVALID_CONFIG" });
+    refuse(`expected ${name} shape to have one dimension, got ${shape}`);
+  if (size === "one" && shape !== "[1]") refuse(`expected ${name} shape to be [1], got ${shape}`);
 }

@@ -133,18 +133,20 @@ export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly
   unbind(): Promise<void>;
 }
 
-/** Operations that a handle delegates. */
-interface HandleActions {
-  unbind(): Promise<void>;
-  changeInstances(change: InstanceChange): Promise<void>;
+/** The parts of the server that a handle uses. */
+interface HandleServer {
+  readonly registry: ModelRegistry;
+  readonly models: { readonly clock: Clock; readonly gpus: Gpus };
+  readonly drainTimeoutMs: number;
 }
 
-/** Makes the handle of a model version. */
-function createHandle<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
+/** Makes the handle of a bound model. */
+export function modelHandle<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
   model: ModelVersion,
-  clock: Clock,
-  { unbind, changeInstances }: HandleActions,
+  server: HandleServer,
 ): ModelHandle<I, O> {
+  const { clock, gpus } = server.models;
+  const { instanceProblems = () => [] } = model.plan;
   const { name, version, config } = model;
   const infer = (inputs: InputValuesOf<I>, options: InferOptions, axis: CallBatchAxis) =>
     inferInProcess(model, clock, inputs as InputValues, options, axis) as Promise<unknown> as Promise<
@@ -193,33 +195,12 @@ function createHandle<const I extends readonly TensorSpec[], const O extends rea
         memoryBytes: executor.memoryBytes,
         details: executor.details,
       })),
-    updateInstances: changeInstances,
-    unbind,
-  };
-}
-
-/** The parts of the server that a handle uses. */
-interface HandleContext {
-  readonly registry: ModelRegistry;
-  readonly clock: Clock;
-  readonly gpus: Gpus;
-  readonly drainTimeoutMs: number;
-}
-
-/** Makes the handle of a bound model. The handle can take the model out of service and change its instances. */
-export function handleOfBinding<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
-  model: ModelVersion,
-  context: HandleContext,
-): ModelHandle<I, O> {
-  const { registry, clock, gpus, drainTimeoutMs } = context;
-  const { instanceProblems = () => [] } = model.plan;
-  return createHandle<I, O>(model, clock, {
-    unbind: async () => {
-      await model.unload(drainTimeoutMs);
-      registry.remove(model);
-    },
-    changeInstances: async (change) => {
+    updateInstances: async (change) => {
       await model.updateInstances(changedGroups(change, model.config, gpus, instanceProblems));
     },
-  });
+    unbind: async () => {
+      await model.unload(server.drainTimeoutMs);
+      server.registry.remove(model);
+    },
+  };
 }

@@ -7,6 +7,7 @@ import {
   type ModelInstanceGroup,
   TritonError,
 } from "@tritonjs/protocol";
+import { moduleProgram } from "../backends/javascript-backend.js";
 import { callableProblems } from "../callback/batch-decorators.js";
 import { takesMixedInputs } from "../callback/decorate.js";
 import { type AnyInferFunc, isGenerator, styleOf } from "../callback/infer-func.js";
@@ -84,12 +85,6 @@ export function planExecutors({ inferFunc, strict = false, config }: AnyBindOpti
 function planModule(url: URL, options: Omit<ModuleOptions, "module">): ExecutorPlan {
   const missing = url.protocol === "file:" && !existsSync(fileURLToPath(url));
   const module: ModuleOptions = { ...options, module: url.href };
-  const program = {
-    entry: new URL("../worker/callable-model.js", import.meta.url),
-    data: module,
-    interruptible: true,
-    joins: true,
-  };
   return {
     backend: JAVASCRIPT,
     platform: "",
@@ -112,7 +107,7 @@ function planModule(url: URL, options: Omit<ModuleOptions, "module">): ExecutorP
               log: (line) => host.log(line, runningFields(running)),
             }),
           )
-        : new WorkerExecutor(program, { ...context, warn, host });
+        : new WorkerExecutor(moduleProgram(module), { ...context, warn, host });
     },
   };
 }

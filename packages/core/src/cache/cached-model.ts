@@ -2,7 +2,7 @@ import { NO_PARAMETERS, TritonError } from "@tritonjs/protocol";
 import type { ModelStatistics } from "../observe/statistics.js";
 import type { InferenceRequest, RequestHolder, RequestObserver } from "../request/inference-request.js";
 import { selectOutputs } from "../request/inference-response.js";
-import type { Clock, Deadline, DeadlineQueue } from "../system/clock.js";
+import { type Clock, type Deadline, type DeadlineQueue, everyMs } from "../system/clock.js";
 import { copyTensor } from "../tensor-rows.js";
 import { type CachedOutputs, cacheKey, type ResponseCache } from "./response-cache.js";
 
@@ -33,16 +33,16 @@ interface CacheOwner {
  *
  * With an asynchronous cache, a request is in flight from its lookup on.
  */
-export class CachedModel implements RunsOwner {
+export class CachedModel {
   /** Requests that wait for an equal one in flight, by key. */
-  readonly #underWay = new Map<string, WaitingRequests>();
-  readonly #failures: CacheFailures;
+  readonly #inFlight = new Map<string, WaitingRequests>();
+  readonly #mayWarn: () => boolean;
 
   constructor(
     private readonly cache: ResponseCache,
     private readonly owner: CacheOwner,
   ) {
-    this.#failures = new CacheFailures(`${owner.name}/${owner.version}`, owner.clock, owner.statistics);
+    this.#mayWarn = everyMs(owner.clock, WARN_EVERY_MS);
   }
 
   /** Answers, parks or queues a request. Throws if the request is refused. */
@@ -50,7 +50,7 @@ export class CachedModel implements RunsOwner {
     const { name, version, outputNames, clock } = this.owner;
     const start = clock.now();
     const key = cacheKey(name, String(version), request, outputNames);
-    const waiting = this.#underWay.get(key);
+    const waiting = this.#inFlight.get(key);
     if (waiting !== undefined) {
       waiting.add(request);
       return;
@@ -61,11 +61,22 @@ export class CachedModel implements RunsOwner {
     else this.#answer(request, found, clock.now() - start);
   }
 
+  /** Counts a failure of the cache, and reports it from time to time. */
+  #cacheFailed(what: "lookup" | "insertion", error: unknown): void {
+    const { name, version, statistics } = this.owner;
+    statistics.cacheFailures++;
+    if (!this.#mayWarn()) return;
+    process.emitWarning(
+      `${what} in the response cache failed for model '${name}/${version}': ${TritonError.from(error).message}`,
+      "TritonWarning",
+    );
+  }
+
   #lookUp(key: string): CachedOutputs | undefined | Promise<CachedOutputs | undefined> {
     try {
       return this.cache.get(key);
     } catch (error) {
-      this.#failures.record("lookup", error);
+      this.#cacheFailed("lookup", error);
       return undefined;
     }
   }
@@ -78,7 +89,7 @@ export class CachedModel implements RunsOwner {
     start: number,
   ): void {
     const { clock, deadlines } = this.owner;
-    this.#underWay.set(key, new WaitingRequests());
+    this.#inFlight.set(key, new WaitingRequests());
     request.holder = LOOKUP;
     let timeout: Deadline | undefined;
     let over = false;
@@ -86,7 +97,7 @@ export class CachedModel implements RunsOwner {
       if (over) return;
       over = true;
       timeout?.cancel();
-      if (failure !== undefined) this.#failures.record("lookup", failure);
+      if (failure !== undefined) this.#cacheFailed("lookup", failure);
       const lookupMs = clock.now() - start;
       request.holder = undefined;
       if (outputs !== undefined) {
@@ -106,15 +117,20 @@ export class CachedModel implements RunsOwner {
   }
 
   #run(request: InferenceRequest, key: string, lookupMs: number): void {
-    const waiting = this.#underWay.get(key) ?? new WaitingRequests();
-    this.#underWay.set(key, waiting);
-    const run = new CachedRun(this, key, lookupMs);
+    const waiting = this.#inFlight.get(key) ?? new WaitingRequests();
+    this.#inFlight.set(key, waiting);
+    const run: RequestObserver = {
+      outputs: (_, outputs) => this.#computed(request, key, lookupMs, outputs),
+      settled: (_, error) => {
+        if (error !== undefined) this.#runNext(key);
+      },
+    };
     request.observe(run);
     try {
       this.owner.scheduler.enqueue(request);
     } catch (error) {
       request.ignore(run);
-      if (waiting.size === 0) this.#underWay.delete(key);
+      if (waiting.size === 0) this.#inFlight.delete(key);
       throw error;
     }
   }
@@ -129,7 +145,8 @@ export class CachedModel implements RunsOwner {
     }
   }
 
-  computed(request: InferenceRequest, { key, lookupMs }: CachedRun, made: CachedOutputs): void {
+  /** @param made the outputs of the model; the request may want only some of them */
+  #computed(request: InferenceRequest, key: string, lookupMs: number, made: CachedOutputs): void {
     const { clock, statistics } = this.owner;
     const start = clock.now();
     const outputs = selectOutputs(made, this.owner.outputNames, request.requestedOutputs);
@@ -142,7 +159,7 @@ export class CachedModel implements RunsOwner {
   }
 
   #insert(key: string, outputs: CachedOutputs, byteSize: number): void {
-    const failed = (error: unknown) => this.#failures.record("insertion", error);
+    const failed = (error: unknown) => this.#cacheFailed("insertion", error);
     try {
       const inserted = this.cache.set(key, outputs, byteSize);
       if (inserted instanceof Promise) inserted.catch(failed);
@@ -151,16 +168,12 @@ export class CachedModel implements RunsOwner {
     }
   }
 
-  failed({ key }: CachedRun): void {
-    this.#runNext(key);
-  }
-
   /** Runs the next of the waiting requests after the one in flight has failed. */
   #runNext(key: string): void {
-    const waiting = this.#underWay.get(key);
+    const waiting = this.#inFlight.get(key);
     const next = waiting?.takeFirst();
     if (next === undefined) {
-      this.#underWay.delete(key);
+      this.#inFlight.delete(key);
       return;
     }
     this.#runLate(next, key, 0);
@@ -168,8 +181,8 @@ export class CachedModel implements RunsOwner {
 
   /** Answers the requests that wait for an equal one. */
   #answerAll(key: string, outputs: CachedOutputs): void {
-    const waiting = this.#underWay.get(key);
-    this.#underWay.delete(key);
+    const waiting = this.#inFlight.get(key);
+    this.#inFlight.delete(key);
     for (const request of waiting?.takeAll() ?? []) this.#answer(request, outputs, 0);
   }
 
@@ -191,28 +204,6 @@ export class CachedModel implements RunsOwner {
 
 /** Shortest interval between warnings: a cache that is down fails the lookup of every request. */
 const WARN_EVERY_MS = 60_000;
-
-/** Counts failures of a cache, and reports them at intervals. */
-class CacheFailures {
-  #warnedAt = Number.NEGATIVE_INFINITY;
-
-  constructor(
-    private readonly model: string,
-    private readonly clock: Clock,
-    private readonly statistics: ModelStatistics,
-  ) {}
-
-  record(what: "lookup" | "insertion", error: unknown): void {
-    this.statistics.cacheFailures++;
-    const now = this.clock.now();
-    if (now - this.#warnedAt < WARN_EVERY_MS) return;
-    this.#warnedAt = now;
-    process.emitWarning(
-      `${what} in the response cache failed for model '${this.model}': ${TritonError.from(error).message}`,
-      "TritonWarning",
-    );
-  }
-}
 
 /** Holds a request during the lookup of its answer. A cancelled request is noticed when the lookup is over. */
 const LOOKUP: RequestHolder = { remove() {} };
@@ -247,35 +238,5 @@ class WaitingRequests implements RequestHolder {
     const all = [...this.#requests];
     for (const request of all) this.remove(request);
     return all;
-  }
-}
-
-/** Is notified of the results of requests whose answers are to be cached. */
-interface RunsOwner {
-  /** The model has produced outputs; the request may want only some of them. */
-  computed(request: InferenceRequest, run: CachedRun, outputs: CachedOutputs): void;
-  /** The request has ended with an error. */
-  failed(run: CachedRun): void;
-}
-
-/** A request in flight whose answer is to be cached, and which equal requests wait for. */
-class CachedRun implements RequestObserver {
-  readonly #owner: RunsOwner;
-
-  constructor(
-    owner: RunsOwner,
-    readonly key: string,
-    /** Milliseconds of the lookup that found no answer. */
-    readonly lookupMs: number,
-  ) {
-    this.#owner = owner;
-  }
-
-  outputs(request: InferenceRequest, outputs: CachedOutputs): void {
-    this.#owner.computed(request, this, outputs);
-  }
-
-  settled(_request: InferenceRequest, error: TritonError | undefined): void {
-    if (error !== undefined) this.#owner.failed(this);
   }
 }

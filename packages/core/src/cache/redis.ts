@@ -7,7 +7,7 @@ import {
   Tensor,
   TritonError,
 } from "@tritonjs/protocol";
-import { unbundledRequire } from "../optional-packages.js";
+import { notLoaded, unbundledRequire } from "../optional-packages.js";
 import type { CachedOutputs, ResponseCache } from "./response-cache.js";
 
 /** The required methods of a Redis client, which `createClient` of `redis` or `@redis/client` makes. */
@@ -79,7 +79,7 @@ function addressOf(url: string | undefined): RedisClientOptions {
 }
 
 function connect(url: string | undefined) {
-  const { createClient } = load();
+  const { createClient } = loadRedis();
   // Without an offline queue, a command fails at once while there is no connection.
   const client = createClient({ ...addressOf(url), disableOfflineQueue: true });
   // Each failed lookup is counted as a failure, so the connection's own error needs no report.
@@ -88,13 +88,11 @@ function connect(url: string | undefined) {
   return client;
 }
 
-function load(): typeof import("@redis/client") {
+function loadRedis(): typeof import("@redis/client") {
   try {
     return unbundledRequire(import.meta.url)("@redis/client") as typeof import("@redis/client");
   } catch (cause) {
-    const why = TritonError.from(cause).message.split("\n")[0];
-    const text = `cannot load @redis/client (${why}): install it next to @tritonjs/core`;
-    throw new TritonError("UNAVAILABLE", text, { reason: "PACKAGE_NOT_INSTALLED", cause });
+    throw notLoaded("@redis/client", cause, "install it next to @tritonjs/core");
   }
 }
 

@@ -64,8 +64,6 @@ const ENTRY_OVERHEAD_BYTES = 256;
 
 /** A cache in memory, with eviction of the least recently used entries at its byte size. */
 export class MemoryCache implements ResponseCache {
-  readonly #byteSize: number;
-  readonly #clock: Clock;
   readonly #entries: LRUCache<string, { outputs: CachedOutputs; byteSize: number }>;
   #lookups = 0;
   #hits = 0;
@@ -73,9 +71,10 @@ export class MemoryCache implements ResponseCache {
   #lookupMs = 0;
   #insertionMs = 0;
 
-  constructor(byteSize: number, clock: Clock) {
-    this.#byteSize = byteSize;
-    this.#clock = clock;
+  constructor(
+    private readonly byteSize: number,
+    private readonly clock: Clock,
+  ) {
     this.#entries = new LRUCache({
       maxSize: byteSize,
       sizeCalculation: (entry) => entry.byteSize + ENTRY_OVERHEAD_BYTES,
@@ -86,23 +85,23 @@ export class MemoryCache implements ResponseCache {
   }
 
   get(key: string): CachedOutputs | undefined {
-    const start = this.#clock.now();
+    const start = this.clock.now();
     const entry = this.#entries.get(key);
     this.#lookups++;
     if (entry !== undefined) this.#hits++;
-    this.#lookupMs += this.#clock.now() - start;
+    this.#lookupMs += this.clock.now() - start;
     return entry?.outputs;
   }
 
   set(key: string, outputs: CachedOutputs, byteSize: number): void {
-    const start = this.#clock.now();
+    const start = this.clock.now();
     this.#entries.set(key, { outputs, byteSize });
-    this.#insertionMs += this.#clock.now() - start;
+    this.#insertionMs += this.clock.now() - start;
   }
 
   usage(): CacheUsage {
     return {
-      utilization: this.#entries.calculatedSize / this.#byteSize,
+      utilization: this.#entries.calculatedSize / this.byteSize,
       entries: this.#entries.size,
       lookups: this.#lookups,
       hits: this.#hits,

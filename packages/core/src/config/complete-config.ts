@@ -22,6 +22,7 @@ import { ENSEMBLE_PLATFORM, ensembleProblems } from "./ensemble.js";
 import { fieldProblems } from "./field-support.js";
 import { type Gpus, MachineGpus } from "./gpus.js";
 import { completeInstanceGroups, instanceGroupProblems } from "./instance-groups.js";
+import { throwProblems } from "./option-names.js";
 import { dynamicBatchingProblems, normalizeConfig, responseCacheProblems } from "./resolve-config.js";
 import { sequenceSchedulingProblems, sequenceTensors, validateSequenceStates } from "./sequence-batching.js";
 import { batchInputTypeProblems, validateModelIo } from "./validate-model-io.js";
@@ -53,8 +54,7 @@ export interface ConfigSource {
 export function prepareConfig(written: ModelConfig | undefined, source: ConfigSource): ModelConfig {
   const config = structuredClone(written ?? emptyConfig());
   const problems = agentProblems(config, source.agents);
-  if (problems.length > 0)
-    throw new TritonError("INVALID_ARG", problems.join("\n"), { reason: "INVALID_CONFIG" });
+  throwProblems(problems);
   config.name ||= source.modelName;
   const prepared = withDefaults(fillBackendFields(config, source.versionFiles));
   problems.push(...validateModelConfig(prepared));
@@ -64,8 +64,7 @@ export function prepareConfig(written: ModelConfig | undefined, source: ConfigSo
       `unexpected directory name '${source.modelName}' for model '${prepared.name}', directory name must equal model name`,
     );
   }
-  if (problems.length > 0)
-    throw new TritonError("INVALID_ARG", problems.join("\n"), { reason: "INVALID_CONFIG" });
+  throwProblems(problems);
   return prepared;
 }
 
@@ -148,8 +147,7 @@ export function completeConfig(
     ...(sequences === undefined ? [] : validateSequenceStates(config, sequences)),
   ];
   if (problems.length === 0 && isFile) problems.push(...checkOnnxTensors(config, model));
-  if (problems.length > 0)
-    throw new TritonError("INVALID_ARG", problems.join("\n"), { reason: "INVALID_CONFIG" });
+  throwProblems(problems);
   return config;
 }
 

@@ -1,11 +1,13 @@
-import type {
-  ModelConfig,
-  ModelDynamicBatching,
-  ModelInput,
-  ModelInstanceGroup,
-  ModelOptimizationPolicy,
-  ModelOutput,
-  ModelQueuePolicy,
+import {
+  type ModelConfig,
+  type ModelDynamicBatching,
+  type ModelInput,
+  type ModelInstanceGroup,
+  type ModelOptimizationPolicy,
+  type ModelOutput,
+  type ModelQueuePolicy,
+  type TensorSpec,
+  toConfigDataType,
 } from "@tritonjs/protocol";
 import { emptyMessage, modelConfigSchema } from "./model-config-schema.js";
 
@@ -98,3 +100,14 @@ export const defaultInstanceGroup = (name: string): ModelInstanceGroup => ({
   passive: false,
   hostPolicy: "",
 });
+
+/** The fields of an input or an output that a specification gives. */
+export const specFields = ({ name, dtype, shape }: TensorSpec) => ({
+  name,
+  dataType: toConfigDataType(dtype),
+  dims: [...shape],
+});
+
+/** Free text of the options, as a configuration has it. */
+export const textParameters = (texts: Readonly<Record<string, string>> = {}): ModelConfig["parameters"] =>
+  Object.fromEntries(Object.entries(texts).map(([key, value]) => [key, { stringValue: value }]));

@@ -4,9 +4,15 @@ import {
   type ModelEnsembleStep,
   shapeToString,
   type TensorSpec,
-  toConfigDataType,
 } from "@tritonjs/protocol";
-import { DEFAULT_MAX_BATCH_SIZE, emptyModelConfig, emptyModelInput, emptyModelOutput } from "./defaults.js";
+import {
+  DEFAULT_MAX_BATCH_SIZE,
+  emptyModelConfig,
+  emptyModelInput,
+  emptyModelOutput,
+  specFields,
+  textParameters,
+} from "./defaults.js";
 import { keyList } from "./option-names.js";
 
 /** One step of an ensemble: a model and its connections. Part of the options of `bindEnsemble`. */
@@ -75,16 +81,12 @@ export function resolveEnsemble(source: ResolveEnsembleInput): ModelConfig {
     maxBatchSize: options.batching === false ? 0 : (options.maxBatchSize ?? DEFAULT_MAX_BATCH_SIZE),
     input: source.inputs.map((spec) => ({
       ...emptyModelInput(),
-      name: spec.name,
-      dataType: toConfigDataType(spec.dtype),
-      dims: [...spec.shape],
+      ...specFields(spec),
       optional: spec.optional ?? false,
     })),
     output: source.outputs.map((spec) => ({
       ...emptyModelOutput(),
-      name: spec.name,
-      dataType: toConfigDataType(spec.dtype),
-      dims: [...spec.shape],
+      ...specFields(spec),
     })),
     ensembleScheduling: {
       step: source.steps.map((step) => ({
@@ -96,9 +98,7 @@ export function resolveEnsemble(source: ResolveEnsembleInput): ModelConfig {
       })),
       ...(options.maxInflightRequests ? { maxInflightRequests: options.maxInflightRequests } : {}),
     },
-    parameters: Object.fromEntries(
-      Object.entries(options.parameters ?? {}).map(([key, value]) => [key, { stringValue: value }]),
-    ),
+    parameters: textParameters(options.parameters),
     // Set once its members are known: an ensemble with a decoupled member is decoupled.
     modelTransactionPolicy: { decoupled: false },
   };

@@ -75,7 +75,7 @@ interface FieldSupport {
   readonly honoured?: string;
   /** Why the field is accepted but has no effect. */
   readonly noEffect?: string;
-  /** What to do about a field that cannot be honoured. Undefined for a configuration in which it is accepted. */
+  /** Advice for a field that cannot be honoured. Undefined for a configuration in which it is accepted. */
   readonly refused?: (config: ModelConfig) => string | undefined;
   /** When the field is refused, in words. Given together with `refused`. */
   readonly refusedWhen?: string;

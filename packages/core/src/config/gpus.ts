@@ -79,11 +79,11 @@ function askDriver(): Answer {
     const what = code === "ETIMEDOUT" ? `did not answer within ${TIMEOUT_MS / 1000} seconds` : error.message;
     return { gpus: undefined, reason: `nvidia-smi ${what}` };
   }
-  const said = firstLine(stdout) || firstLine(stderr);
-  if (/no devices were found/i.test(said)) return { gpus: [], reason: `nvidia-smi reports: ${said}` };
+  const message = firstLine(stdout) || firstLine(stderr);
+  if (/no devices were found/i.test(message)) return { gpus: [], reason: `nvidia-smi reports: ${message}` };
   const gpus = readGpus(stdout);
   if (status === 0 && gpus !== undefined) return { gpus, reason: "nvidia-smi lists no GPUs" };
-  return { gpus: undefined, reason: `nvidia-smi exited with ${status}: ${said || "no output"}` };
+  return { gpus: undefined, reason: `nvidia-smi exited with ${status}: ${message || "no output"}` };
 }
 
 /** Parses lines of the form `0, GPU-5a3f...`. Undefined for any other text. */

@@ -55,8 +55,13 @@ export function checkOptionNames(
   known: readonly string[],
   elsewhere?: OptionsElsewhere,
 ): void {
-  const problems = unknownKeys(where, options, known, elsewhere);
-  if (problems.length > 0) {
-    throw new TritonError("INVALID_ARG", problems.join("\n"), { reason: "INVALID_OPTION" });
-  }
+  throwProblems(unknownKeys(where, options, known, elsewhere), "INVALID_OPTION");
+}
+
+/** @throws TritonError INVALID_ARG with all problems, one on each line, if there are any */
+export function throwProblems(
+  problems: readonly string[],
+  reason: "INVALID_CONFIG" | "INVALID_OPTION" = "INVALID_CONFIG",
+): void {
+  if (problems.length > 0) throw new TritonError("INVALID_ARG", problems.join("\n"), { reason });
 }

@@ -1,5 +1,4 @@
 import {
-  elementCount,
   fromConfigDataType,
   isDecoupled,
   type ModelConfig,
@@ -18,6 +17,8 @@ import {
   emptyModelConfig,
   emptyModelInput,
   emptyModelOutput,
+  specFields,
+  textParameters,
 } from "./defaults.js";
 import { ensembleProblems } from "./ensemble.js";
 import { type Gpus, MachineGpus } from "./gpus.js";
@@ -45,7 +46,11 @@ import {
   withTargetLatency,
 } from "./model-options.js";
 import { unknownKeys } from "./option-names.js";
-import { normalizeSequenceBatching, validateSequenceBatching } from "./sequence-batching.js";
+import {
+  normalizeSequenceBatching,
+  sequenceSchedulingProblems,
+  validateSequenceStates,
+} from "./sequence-batching.js";
 import {
   SEQUENCE_CONTROL_KEYS,
   SEQUENCE_OPTION_KEYS,
@@ -54,7 +59,7 @@ import {
   sequenceBatching,
   sequenceStateProblems,
 } from "./sequence-options.js";
-import { batchTensorProblems, batchTensorsOf } from "./validate-model-io.js";
+import { batchIoProblems, dimsProblems } from "./validate-model-io.js";
 
 /** Inputs of `resolveConfig`: the options of `bind`, and what it knows about the model besides them. */
 interface ResolveInput {
@@ -89,26 +94,20 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
       .filter((spec) => spec.batchInput === undefined)
       .map((spec) => ({
         ...emptyModelInput(),
-        name: spec.name,
-        dataType: toConfigDataType(spec.dtype),
-        dims: [...spec.shape],
+        ...specFields(spec),
         optional: spec.optional ?? false,
         allowRaggedBatch: spec.allowRaggedBatch ?? false,
         isShapeTensor: spec.isShapeTensor ?? false,
       })),
     output: source.outputs.map((spec) => ({
       ...emptyModelOutput(),
-      name: spec.name,
-      dataType: toConfigDataType(spec.dtype),
-      dims: [...spec.shape],
+      ...specFields(spec),
       isShapeTensor: spec.isShapeTensor ?? false,
     })),
     ...batchTensorsOf(source.inputs, source.outputs),
     instanceGroup: instanceGroups(modelName, options.instanceGroup, source.defaultInstanceCount),
     modelWarmup: (options.modelWarmup ?? []).map(warmup),
-    parameters: Object.fromEntries(
-      Object.entries(options.parameters ?? {}).map(([key, value]) => [key, { stringValue: value }]),
-    ),
+    parameters: textParameters(options.parameters),
   };
   if (options.decoupled ?? source.decoupledByDefault) config.modelTransactionPolicy = { decoupled: true };
   if (options.responseCache) config.responseCache = { enable: true };
@@ -128,6 +127,35 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
   return {
     ...merged,
     instanceGroup: normalizeInstanceGroups({ name: merged.name, instanceGroup: groups }, gpus),
+  };
+}
+
+/**
+ * Batch inputs and batch outputs of the specifications, as Triton's configuration has them. Kinds of this library are
+ * left out.
+ */
+function batchTensorsOf(
+  inputs: readonly TensorSpec[],
+  outputs: readonly TensorSpec[],
+): Pick<ModelConfig, "batchInput" | "batchOutput"> {
+  return {
+    batchInput: inputs.flatMap(({ name, dtype, batchInput }) =>
+      batchInput === undefined || batchInput.kind === "PADDING_MASK"
+        ? []
+        : [
+            {
+              kind: batchInput.kind,
+              targetName: [name],
+              dataType: toConfigDataType(dtype),
+              sourceInput: [batchInput.sourceInput],
+            },
+          ],
+    ),
+    batchOutput: outputs.flatMap(({ name, batchOutput }) =>
+      batchOutput === undefined || batchOutput.kind === "CUT_TO_INPUT_SHAPE"
+        ? []
+        : [{ targetName: [name], kind: batchOutput.kind, sourceInput: [batchOutput.sourceInput] }],
+    ),
   };
 }
 
@@ -186,54 +214,49 @@ export function validateConfig(config: ModelConfig, gpus: Gpus = new MachineGpus
     problems.push(`'max_batch_size' must be non-negative value for ${config.name}`);
   }
   if (config.output.length === 0) problems.push(`model '${config.name}' must have at least one output`);
-  checkTensors("input", config.input, problems);
-  checkTensors("output", config.output, problems);
+  problems.push(...namedTensorProblems("input", config.input));
+  problems.push(...namedTensorProblems("output", config.output));
   problems.push(...instanceGroupProblems(config, gpus));
   problems.push(...responseCacheProblems(config));
   if (config.dynamicBatching !== undefined) {
     problems.push(...dynamicBatchingProblems(config, config.dynamicBatching));
   }
   if (config.sequenceBatching !== undefined) {
-    problems.push(...validateSequenceBatching(config, config.sequenceBatching));
+    problems.push(
+      ...sequenceSchedulingProblems(config, config.sequenceBatching),
+      ...validateSequenceStates(config, config.sequenceBatching),
+    );
   }
   problems.push(...targetLatencyProblems(config));
-  problems.push(...batchTensorProblems(config));
+  const inputs = new Set(config.input.map(({ name }) => name));
+  for (const name of config.batchInput.flatMap(({ targetName }) => targetName)) {
+    if (inputs.has(name)) {
+      problems.push(
+        `batch input '${name}' has the name of an input that clients send: rename one of them for ${config.name}`,
+      );
+    }
+  }
+  problems.push(...batchIoProblems(config).map((problem) => `${problem} for ${config.name}`));
   problems.push(...ensembleProblems(config));
   return problems;
 }
 
-function checkTensors(
+function namedTensorProblems(
   kind: "input" | "output",
   tensors: readonly (ModelInput | ModelOutput)[],
-  problems: string[],
-): void {
-  const seen = new Set<string>();
-  for (const tensor of tensors) {
-    const label = `model ${kind} '${tensor.name}'`;
-    if (tensor.name === "") problems.push(`model ${kind} must specify 'name'`);
-    else if (seen.has(tensor.name)) problems.push(`${label} is given more than once`);
-    seen.add(tensor.name);
-    if (fromConfigDataType(tensor.dataType) === undefined) {
-      problems.push(`${label}: expected a known 'data_type', got '${tensor.dataType}'`);
+): string[] {
+  return tensors.flatMap(({ name, dataType, dims }, i) => {
+    const label = `model ${kind} '${name}'`;
+    const problems: string[] = [];
+    if (name === "") problems.push(`model ${kind} must specify 'name'`);
+    else if (tensors.findIndex((one) => one.name === name) < i) {
+      problems.push(`${label} is given more than once`);
     }
-    const impossible = tensor.dims.find((dim) => !Number.isSafeInteger(dim) || dim < -1 || dim === 0);
-    if (impossible !== undefined) {
-      problems.push(
-        `${label} dimension must be integer >= 1, or -1 to indicate a variable-size dimension, got ${impossible}`,
-      );
-    } else if (!countable(tensor.dims)) {
-      problems.push(`${label} has too many elements to count: [${tensor.dims.join(",")}]`);
+    if (fromConfigDataType(dataType) === undefined) {
+      problems.push(`${label}: expected a known 'data_type', got '${dataType}'`);
     }
-  }
-}
-
-function countable(dims: readonly number[]): boolean {
-  try {
-    elementCount(dims.filter((dim) => dim !== -1));
-    return true;
-  } catch {
-    return false;
-  }
+    return [...problems, ...dimsProblems(label, dims)];
+  });
 }
 
 /** Lists problems with the options before they are resolved: unknown names and contradictions. */

@@ -15,6 +15,7 @@ import {
 } from "@tritonjs/protocol";
 import type { ReadDataFile } from "../system/files.js";
 import { keyList } from "./option-names.js";
+import { countable, dimsProblems, repeated } from "./validate-model-io.js";
 
 /** Default time that a sequence may be idle, in microseconds: Triton's second. */
 const DEFAULT_SEQUENCE_IDLE_MICROSECONDS = 1_000_000;
@@ -59,12 +60,10 @@ const FLAG_KINDS = keyList<Record<Exclude<SequenceControlKind, "CONTROL_SEQUENCE
 });
 const ID_DATA_TYPES = ["TYPE_UINT64", "TYPE_INT64", "TYPE_UINT32", "TYPE_INT32", "TYPE_STRING"];
 
-/** Lists all problems with the sequence batching of a configuration, with Triton's texts. */
-export function validateSequenceBatching(config: ModelConfig, sequences: ModelSequenceBatching): string[] {
-  return [...sequenceSchedulingProblems(config, sequences), ...validateSequenceStates(config, sequences)];
-}
-
-/** Lists the same problems without those of states, which Triton checks only when it makes the model. */
+/**
+ * Lists problems with the sequence batching of a configuration, with Triton's texts. It leaves out those of states, which
+ * Triton checks only when it makes the model.
+ */
 export function sequenceSchedulingProblems(config: ModelConfig, sequences: ModelSequenceBatching): string[] {
   const model = config.name;
   const problems: string[] = [];
@@ -126,7 +125,7 @@ function checkControls(config: ModelConfig, sequences: ModelSequenceBatching, pr
   const model = config.name;
   const names = sequences.controlInput.map(({ name }) => name);
   if (names.includes("")) problems.push(`sequence batching control tensor must have a name for ${model}`);
-  for (const name of new Set(names.filter((one, i) => one !== "" && names.indexOf(one) !== i))) {
+  for (const name of repeated(sequences.controlInput)) {
     problems.push(
       `sequence batching control tensor '${name}' is specified for multiple control kinds for ${model}`,
     );
@@ -201,10 +200,10 @@ function checkId(model: string, control: SequenceControl, problems: string[]): v
 export function validateSequenceStates(config: ModelConfig, { state, controlInput }: ModelSequenceBatching) {
   const problems = state.flatMap((one) => stateProblems(config, one));
   const taken = new Set([...config.input, ...controlInput].map(({ name }) => name));
-  for (const name of repeated(state.map(({ inputName }) => inputName))) {
+  for (const name of repeated(state.map(({ inputName }) => ({ name: inputName })))) {
     problems.push(`State input name '${name}' specified more than once.`);
   }
-  for (const name of repeated(state.map(({ outputName }) => outputName))) {
+  for (const name of repeated(state.map(({ outputName }) => ({ name: outputName })))) {
     problems.push(`State output name '${name}' specified more than once.`);
   }
   for (const { inputName } of state) {
@@ -237,14 +236,7 @@ function stateProblems(config: ModelConfig, state: SequenceStateTensor): string[
   if (fromConfigDataType(dataType) === undefined) {
     problems.push(`${label}: expected a known data type, got '${dataType}'`);
   }
-  const impossible = dims.find((dim) => !Number.isSafeInteger(dim) || dim < -1 || dim === 0);
-  if (impossible !== undefined) {
-    problems.push(
-      `${label} dimension must be integer >= 1, or -1 to indicate a variable-size dimension, got ${impossible}`,
-    );
-  } else if (!countable(dims)) {
-    problems.push(`${label} has too many elements to count: [${dims.join(",")}]`);
-  }
+  problems.push(...dimsProblems(label, dims));
   if (initialState.length > 1) {
     problems.push(
       `initial_state field for state input '${inputName}' must contain exactly one or zero element. Found ` +
@@ -294,20 +286,6 @@ function initialProblems(
     problems.push(`initial_state setting expects state'${inputName}' to have state_data set`);
   }
   return problems;
-}
-
-function countable(dims: readonly number[]): boolean {
-  try {
-    elementCount(dims.filter((dim) => dim !== -1));
-    return true;
-  } catch {
-    // An impossible dimension has already been reported.
-    return dims.some((dim) => !Number.isSafeInteger(dim) || dim < -1);
-  }
-}
-
-function repeated(names: readonly string[]): Set<string> {
-  return new Set(names.filter((name, i) => name !== "" && names.indexOf(name) !== i));
 }
 
 /** Initial states of sequences. */

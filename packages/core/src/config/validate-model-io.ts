@@ -1,12 +1,9 @@
 import {
-  BATCH_INPUT_KINDS,
-  BATCH_OUTPUT_KINDS,
+  elementCount,
   fromConfigDataType,
   type ModelConfig,
   type ModelInput,
   type ModelOutput,
-  type TensorSpec,
-  toConfigDataType,
 } from "@tritonjs/protocol";
 import { batchInputKind, batchOutputKind } from "./model-config-schema.js";
 
@@ -26,7 +23,8 @@ export function validateModelIo(config: ModelConfig): string[] {
       ...nonLinearProblems(output, "output", config.platform),
     ]),
     ...batchIoProblems(config),
-    ...repeatedNames(config),
+    ...repeated(config.input).map((name) => `model input '${name}' is given more than once`),
+    ...repeated(config.output).map((name) => `model output '${name}' is given more than once`),
   ];
   return problems.map((problem) => `${problem} for ${config.name}`);
 }
@@ -133,20 +131,35 @@ function nonLinearProblems(
   return tensor.dims.length === 3 ? [] : [`Non-linear IO format ${kind} requires 3 dims`];
 }
 
-function repeatedNames({ input, output }: ModelConfig): string[] {
-  return [
-    ...repeated(input).map((name) => `model input '${name}' is given more than once`),
-    ...repeated(output).map((name) => `model output '${name}' is given more than once`),
-  ];
-}
-
-function repeated(tensors: readonly { readonly name: string }[]): string[] {
+/** Names that several tensors have. */
+export function repeated(tensors: readonly { readonly name: string }[]): string[] {
   const names = tensors.map(({ name }) => name).filter((name) => name !== "");
   return [...new Set(names.filter((name, i) => names.indexOf(name) !== i))];
 }
 
+/** Lists problems with the dims of a tensor: impossible dimensions, and more elements than can be counted. */
+export function dimsProblems(label: string, dims: readonly number[]): string[] {
+  const impossible = dims.find((dim) => !Number.isSafeInteger(dim) || dim < -1 || dim === 0);
+  if (impossible !== undefined) {
+    return [
+      `${label} dimension must be integer >= 1, or -1 to indicate a variable-size dimension, got ${impossible}`,
+    ];
+  }
+  return countable(dims) ? [] : [`${label} has too many elements to count: [${dims.join(",")}]`];
+}
+
+/** Whether the elements can be counted, without the variable dimensions. */
+export function countable(dims: readonly number[]): boolean {
+  try {
+    elementCount(dims.filter((dim) => dim !== -1));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Lists problems with batch inputs and batch outputs, with Triton's texts. */
-function batchIoProblems({ input, output, batchInput, batchOutput }: ModelConfig): string[] {
+export function batchIoProblems({ input, output, batchInput, batchOutput }: ModelConfig): string[] {
   const inputs = input.map(({ name }) => name);
   const outputs = output.map(({ name }) => name);
   const problems: string[] = [];
@@ -186,72 +199,4 @@ export function batchInputTypeProblems({ batchInput }: ModelConfig): string[] {
   return batchInput
     .filter(({ dataType }) => dataType === "TYPE_INVALID")
     .map(({ dataType }) => `unexpected batch input data type '${dataType}'`);
-}
-
-type BatchTensors = Pick<ModelConfig, "batchInput" | "batchOutput">;
-
-/**
- * Batch inputs and batch outputs of the specifications, as Triton's configuration has them. Kinds of this library are
- * left out.
- */
-export function batchTensorsOf(inputs: readonly TensorSpec[], outputs: readonly TensorSpec[]): BatchTensors {
-  return {
-    batchInput: inputs.flatMap(({ name, dtype, batchInput }) =>
-      batchInput === undefined || batchInput.kind === "PADDING_MASK"
-        ? []
-        : [
-            {
-              kind: batchInput.kind,
-              targetName: [name],
-              dataType: toConfigDataType(dtype),
-              sourceInput: [batchInput.sourceInput],
-            },
-          ],
-    ),
-    batchOutput: outputs.flatMap(({ name, batchOutput }) =>
-      batchOutput === undefined || batchOutput.kind === "CUT_TO_INPUT_SHAPE"
-        ? []
-        : [{ targetName: [name], kind: batchOutput.kind, sourceInput: [batchOutput.sourceInput] }],
-    ),
-  };
-}
-
-/** Lists problems with the batch inputs and outputs of a configuration, in Triton's words. */
-export function batchTensorProblems(config: ModelConfig): string[] {
-  const inputs = new Set(config.input.map(({ name }) => name));
-  const outputs = new Set(config.output.map(({ name }) => name));
-  const problems: string[] = [];
-  const checkSources = (kind: string, what: string, known: readonly string[], sources: readonly string[]) => {
-    if (!known.includes(kind)) problems.push(`unknown batch ${what} kind '${kind}'`);
-    else if (sources.length !== 1) {
-      problems.push(`batch ${what} kind '${kind}' expects 1 source input, got ${sources.length}`);
-    }
-  };
-  const unknownSources = (sources: readonly string[]) => {
-    for (const source of sources) {
-      if (!inputs.has(source)) problems.push(`unknown source input name '${source}'`);
-    }
-  };
-  for (const { kind, dataType, sourceInput, targetName } of config.batchInput) {
-    checkSources(kind, "input", BATCH_INPUT_KINDS, sourceInput);
-    if (dataType !== "TYPE_INT32" && dataType !== "TYPE_FP32") {
-      problems.push("batch input data type must be TYPE_INT32 or TYPE_FP32");
-    }
-    unknownSources(sourceInput);
-    for (const name of targetName) {
-      if (inputs.has(name))
-        problems.push(`batch input '${name}' has the name of an input that clients send: rename one of them`);
-    }
-  }
-  for (const { kind, sourceInput, targetName } of config.batchOutput) {
-    checkSources(kind, "output", BATCH_OUTPUT_KINDS, sourceInput);
-    unknownSources(sourceInput);
-    const seen = new Set<string>();
-    for (const name of targetName) {
-      if (!outputs.has(name)) problems.push(`unknown target output name '${name}'`);
-      if (seen.has(name)) problems.push(`target output name '${name}' can only be specified once`);
-      seen.add(name);
-    }
-  }
-  return problems.map((problem) => `${problem} for ${config.name}`);
 }

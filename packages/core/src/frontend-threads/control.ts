@@ -13,7 +13,7 @@ type Message =
   | { readonly type: "tell"; readonly method: string; readonly args: readonly unknown[] }
   | { readonly type: "reply"; readonly id: number; readonly value?: unknown; readonly error?: ClonedError };
 
-/** What the messages of one end do at the other. */
+/** Receives the messages of the other end. */
 interface ControlOwner {
   /** The other end has frames, or space for some. */
   wake(): void;

@@ -1,7 +1,7 @@
 import { NO_PARAMETERS, type Parameters, type ParameterValue } from "@tritonjs/protocol";
 import { MAX_FRAME_BYTES, wholeUnits } from "./ring.js";
 
-/** What a frame is about. */
+/** Kinds of frames. */
 export const KIND = {
   /** A request for a model. */
   request: 1,
@@ -16,7 +16,7 @@ export const KIND = {
   /** A response, an error, or the end of a request. */
   response: 6,
   /** The frame itself is in memory that was handed over, because it is too large for the ring. */
-  elsewhere: 7,
+  oversized: 7,
   /** The last marks of the trace of a request, which is over. */
   traced: 8,
 } as const;
@@ -99,7 +99,7 @@ class WordWriter {
     }
   }
 
-  /** What was written, until the next `begin`. The end is padded to a multiple of eight bytes. */
+  /** The written bytes, until the next `begin`. The end is padded to a multiple of eight bytes. */
   bytes(): Uint8Array {
     if (this.#at % 8 !== 0) this.word(0);
     return this.#buffer.subarray(0, this.#at);

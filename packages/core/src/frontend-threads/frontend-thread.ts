@@ -28,7 +28,7 @@ const END_WITHIN_MS = 1000;
  */
 const YOUNG_GENERATION_MB = 96;
 
-/** What all threads of a server share. */
+/** Shared by all threads of a server. */
 interface ThreadOwner {
   readonly service: InferenceService;
   readonly state: ServiceState;

@@ -8,6 +8,7 @@ import { Tracing } from "../observe/tracing.js";
 import type { InferInit, RequestHandle, ResponseHandler } from "../request/inference-request.js";
 import type { PinnedModel } from "../service/inference-service.js";
 import type { WatchedModel, WatchedVersion } from "../service/service-watch.js";
+import { realClock } from "../system/clock.js";
 import type { Control } from "./control.js";
 import type { ReadyVersion, SentArrival, TraceEnd, TraceMark } from "./engine-requests.js";
 import { type IncomingFrame, KIND } from "./frames.js";
@@ -21,7 +22,7 @@ import {
 } from "./request-frames.js";
 import type { ThreadLink } from "./thread-link.js";
 
-/** What the copies of models need of their thread. */
+/** The parts of its thread that the copies of models use. */
 interface ModelsOwner {
   /** Takes the changes of the service that the engine has sent by now. */
   catchUp(): void;
@@ -311,17 +312,12 @@ export class MirroredTracing extends Tracing {
   /** True while requests may be traced. */
   isOn = false;
   readonly #control: Control;
-  readonly #aheadMs: number;
 
   /** @param timeOrigin of the engine, on whose clock all times are */
   constructor(control: Control, log: MirroredLog, timeOrigin: number) {
-    super({}, engineClock(performance.timeOrigin - timeOrigin), log);
+    const aheadMs = performance.timeOrigin - timeOrigin;
+    super({}, { ...realClock, now: () => performance.now() + aheadMs }, log);
     this.#control = control;
-    this.#aheadMs = performance.timeOrigin - timeOrigin;
-  }
-
-  override now(): number {
-    return performance.now() + this.#aheadMs;
   }
 
   override settings(modelName = ""): TraceSettings {
@@ -336,18 +332,6 @@ export class MirroredTracing extends Tracing {
     if (!this.isOn || arrival === undefined) return undefined;
     return new MirroredTrace(this.#control, modelName, arrival);
   }
-}
-
-function engineClock(aheadMs: number) {
-  return {
-    now: () => performance.now() + aheadMs,
-    wallNow: () => Date.now(),
-    setTimer: (delayMs: number, run: () => void) => {
-      const timer = setTimeout(run, delayMs);
-      return { cancel: () => clearTimeout(timer) };
-    },
-    defer: (run: () => void) => void setImmediate(run),
-  };
 }
 
 /** The part of a trace that a frontend adds. It goes to the engine with the request and after the answer. */
@@ -368,7 +352,7 @@ class MirroredTrace implements RequestTrace {
     this.#arrival = arrival;
   }
 
-  /** What the engine needs to begin the trace, as JSON. It is sent now, and `end` later. */
+  /** The beginning of the trace for the engine, as JSON. It is sent now, and `end` later. */
   sentWith(end: (end: TraceEnd) => void): string {
     this.#end = end;
     return JSON.stringify(this.#sent());

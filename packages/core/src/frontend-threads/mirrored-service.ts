@@ -16,7 +16,6 @@ import type { InferenceService, PinnedModel } from "../service/inference-service
 import type { LoadReport, ModelReadiness } from "../service/model-reports.js";
 import type { ServiceChange, WatchedServer } from "../service/service-watch.js";
 import {
-  RegionUsers,
   type RegisteredCudaRegion,
   RegisteredRegion,
   type RegisteredSystemRegion,
@@ -283,7 +282,7 @@ class MirroredRegion extends RegisteredRegion {
   readonly #memory: MirroredSharedMemory;
 
   constructor(memory: MirroredSharedMemory, watched: WatchedRegion, words: Int32Array) {
-    super(watched.status, new DescriptorObject(watched.descriptor), new RegionUsers(words, watched.index));
+    super(watched.status, new DescriptorObject(watched.descriptor), words, watched.index);
     this.watched = watched;
     this.#memory = memory;
   }

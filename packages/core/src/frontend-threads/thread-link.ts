@@ -24,7 +24,7 @@ const PUBLISH_AFTER_MS = 2;
  */
 const MOVED_BYTES_A_MS = 1024 * 1024;
 
-/** What a link needs of the thread that it is in. */
+/** The thread that a link is in. */
 interface LinkOwner {
   /** Wakes up the other end: there, `wake` is to be called. */
   wakeOther(): void;
@@ -93,7 +93,7 @@ export class ThreadLink {
       setImmediate(this.#endTurn);
     }
     const frame = this.outgoing;
-    if (frame.size > MAX_FRAME_BYTES) this.#sendElsewhere(frame);
+    if (frame.size > MAX_FRAME_BYTES) this.#sendOversized(frame);
     const { moved, size } = frame;
     const parts = frame.parts();
     const isWritten = this.#waiting.length === 0 && this.#writer.write(parts, size);
@@ -142,10 +142,10 @@ export class ThreadLink {
   }
 
   /** Sends a frame that is too large for the ring as memory that is handed over. */
-  #sendElsewhere(frame: OutgoingFrame): void {
+  #sendOversized(frame: OutgoingFrame): void {
     const { moved } = frame;
     const whole = joined(frame.parts(), frame.size);
-    frame.open(KIND.elsewhere, 0);
+    frame.open(KIND.oversized, 0);
     frame.hand(whole.buffer);
     for (const memory of moved) frame.hand(memory);
     frame.close(0);
@@ -216,7 +216,7 @@ class IncomingFrames {
     if (frame === undefined) return undefined;
     this.#at = frame.open(this.#at);
     if (this.#at === frame.memory.byteLength) this.#read = undefined;
-    return frame.kind === KIND.elsewhere ? inElsewhere(frame) : frame;
+    return frame.kind === KIND.oversized ? unwrapped(frame) : frame;
   }
 
   #readMore(): IncomingFrame | undefined {
@@ -234,7 +234,7 @@ class IncomingFrames {
 }
 
 /** The frame that was too large for the ring. */
-function inElsewhere({ moved: [whole, ...moved] }: IncomingFrame): IncomingFrame {
+function unwrapped({ moved: [whole, ...moved] }: IncomingFrame): IncomingFrame {
   const frame = new IncomingFrame(whole!, () => moved);
   frame.open(0);
   return frame;

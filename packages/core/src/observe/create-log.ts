@@ -6,6 +6,7 @@ import {
   type LogFormat,
   type Logger,
   type LogSubject,
+  passing,
   type SubjectLogger,
 } from "./log.js";
 
@@ -104,7 +105,7 @@ export function lineLogger(
   format: () => LogFormat,
   now: () => number = Date.now,
 ): SubjectLogger {
-  const at = (level: keyof typeof LEVELS) => (message: string, about?: LogSubject) => {
+  return passing((level, message, about) => {
     const chosen = format();
     if (chosen === "json") {
       write(jsonLine(level, message, now(), about));
@@ -112,14 +113,7 @@ export function lineLogger(
     }
     const text = message.startsWith("\n") ? message : JSON.stringify(message);
     write(`${opening(LEVELS[level], chosen, now())} ${process.pid} tritonjs] ${text}\n`);
-  };
-  return {
-    takesSubjects: true,
-    error: at("error"),
-    warn: at("warn"),
-    info: at("info"),
-    debug: at("debug"),
-  };
+  });
 }
 
 function jsonLine(level: string, message: string, now: number, about: LogSubject = {}): string {
@@ -151,20 +145,18 @@ function twoDigits(value: number): string {
 }
 
 /**
- * The file of a log. A line that cannot be written, because the disk is full or fails, is lost, and the server goes on.
+ * The file of a log. A line that cannot be written, because the disk is full or fails, is lost, and the server continues.
  * The first such failure becomes a warning of the process. The file says how many lines are missing once it can be
  * written again.
  */
 export class LogFile {
-  readonly #path: string;
   #descriptor: number | undefined;
   #lost = 0;
   /** True while the last line in the file is incomplete. */
   #isTorn = false;
 
   /** @throws TritonError INVALID_ARG if the file cannot be opened */
-  constructor(path: string) {
-    this.#path = path;
+  constructor(private readonly path: string) {
     try {
       this.#descriptor = openSync(path, "a");
     } catch (cause) {
@@ -186,7 +178,7 @@ export class LogFile {
     } catch (error) {
       if (this.#lost++ > 0) return;
       process.emitWarning(
-        `cannot write to the log file '${this.#path}': ${(error as Error).message}; lines are lost until it can be written`,
+        `cannot write to the log file '${this.path}': ${(error as Error).message}; lines are lost until it can be written`,
         "TritonWarning",
       );
     }

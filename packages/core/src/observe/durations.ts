@@ -31,23 +31,41 @@ export interface ComputeTimes {
   readonly outputMs: number;
 }
 
-/** Upper bounds in seconds: from a quick model without a queue to the deadline of a patient client. */
-export const DURATION_BOUNDS = [
-  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+/** Upper bounds in milliseconds: from a quick model without a queue to a client deadline of 10 s. */
+export const DURATION_BOUNDS_MS = [
+  0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000,
 ] as const;
 
-const BOUNDS_MS = DURATION_BOUNDS.map((seconds) => seconds * 1000);
+/** Buckets for each doubling of the time: the width of a bucket is 9% of its time. */
+const PER_OCTAVE = 8;
 
-/** Durations by upper bounds, and an example for each bound. Observing a duration takes some nanoseconds. */
-export class DurationHistogram {
+/** Doublings from a microsecond to 134 seconds. */
+const OCTAVES = 27;
+
+/** Bounds of equal ratio, with which quantiles are read to within 9%. */
+export const OCTAVE_BOUNDS_MS = Float64Array.from(
+  { length: PER_OCTAVE * OCTAVES - 1 },
+  (_, i) => 2 ** ((i + 1) / PER_OCTAVE) / 1000,
+);
+
+/** Numbers of durations by upper bounds. Observing a duration takes some nanoseconds. */
+export class LatencyHistogram {
   sumMs = 0;
-  /** Observations of each bound alone, and of those above all. */
-  readonly #counts = new Float64Array(BOUNDS_MS.length + 1);
+  /** Durations of each bound alone, and of those above all. */
+  readonly #counts: Float64Array;
   #exemplars: (Exemplar | undefined)[] | undefined;
+
+  /** @param boundsMs upper bounds in milliseconds, ascending */
+  constructor(
+    readonly boundsMs: ArrayLike<number>,
+    counts = new Float64Array(boundsMs.length + 1),
+  ) {
+    this.#counts = counts;
+  }
 
   observe(milliseconds: number): void {
     this.sumMs += Math.max(0, milliseconds);
-    this.#counts[bucketOf(milliseconds)]!++;
+    this.#counts[this.#bucketOf(milliseconds)]!++;
   }
 
   /**
@@ -57,7 +75,7 @@ export class DurationHistogram {
    */
   exemplify(milliseconds: number, traceId: string, wallMs: number): void {
     this.#exemplars ??= [];
-    this.#exemplars[bucketOf(milliseconds)] = {
+    this.#exemplars[this.#bucketOf(milliseconds)] = {
       labelSet: { trace_id: traceId },
       value: Math.max(0, milliseconds) / 1000,
       timestamp: wallMs / 1000,
@@ -69,7 +87,7 @@ export class DurationHistogram {
     return this.#exemplars ?? [];
   }
 
-  /** Numbers of observations up to each bound, and of all. */
+  /** Numbers of durations up to each bound, and of all. */
   cumulative(): number[] {
     let total = 0;
     return Array.from(this.#counts, (count) => {
@@ -77,57 +95,27 @@ export class DurationHistogram {
       return total;
     });
   }
-}
-
-function bucketOf(milliseconds: number): number {
-  let index = 0;
-  while (index < BOUNDS_MS.length && milliseconds > BOUNDS_MS[index]!) index++;
-  return index;
-}
-
-/** Buckets for each doubling of the time: the width of a bucket is 9% of its time. */
-const PER_OCTAVE = 8;
-
-/** Doublings from a microsecond to 134 seconds. */
-const OCTAVES = 27;
-
-const BUCKETS = PER_OCTAVE * OCTAVES;
-
-/** Numbers of durations by their length, in buckets of equal ratio. It reads quantiles to within 9%. */
-export class LatencyCounts {
-  readonly #counts: Uint32Array;
-
-  constructor(counts = new Uint32Array(BUCKETS)) {
-    this.#counts = counts;
-  }
-
-  /** Counts a duration in milliseconds. */
-  add(milliseconds: number): void {
-    const microseconds = milliseconds * 1000;
-    const bucket = microseconds > 1 ? Math.floor(Math.log2(microseconds) * PER_OCTAVE) : 0;
-    this.#counts[Math.min(BUCKETS - 1, bucket)]!++;
-  }
 
   /** Number of durations. */
   get total(): number {
-    let total = 0;
-    for (let i = 0; i < BUCKETS; i++) total += this.#counts[i]!;
-    return total;
+    return this.#counts.reduce((sum, count) => sum + count, 0);
   }
 
-  copy(): LatencyCounts {
-    return new LatencyCounts(this.#counts.slice());
+  copy(): LatencyHistogram {
+    return new LatencyHistogram(this.boundsMs, this.#counts.slice());
   }
 
-  /** The durations that were added after `earlier`, a copy of these counts. */
-  since(earlier: LatencyCounts): LatencyCounts {
-    const counts = this.#counts.slice();
-    for (let i = 0; i < BUCKETS; i++) counts[i]! -= earlier.#counts[i]!;
-    return new LatencyCounts(counts);
+  /** The durations that were observed after `earlier`, a copy of this histogram. */
+  since(earlier: LatencyHistogram): LatencyHistogram {
+    return new LatencyHistogram(
+      this.boundsMs,
+      this.#counts.map((count, i) => count - earlier.#counts[i]!),
+    );
   }
 
   /**
-   * The duration in milliseconds below which a share of all durations lies.
+   * The duration in milliseconds below which a share of all durations lies: the middle of its octave's bucket. For
+   * {@link OCTAVE_BOUNDS_MS} only.
    *
    * @param share between 0 and 1
    * @returns undefined without durations
@@ -136,8 +124,19 @@ export class LatencyCounts {
     const { total } = this;
     if (total === 0) return undefined;
     const wanted = Math.max(1, Math.ceil(total * share));
-    let bucket = 0;
-    for (let seen = this.#counts[0]!; seen < wanted; seen += this.#counts[bucket]!) bucket++;
+    const bucket = this.cumulative().findIndex((seen) => seen >= wanted);
     return 2 ** ((bucket + 0.5) / PER_OCTAVE) / 1000;
+  }
+
+  /** Index of the first bound that is not below the duration. */
+  #bucketOf(milliseconds: number): number {
+    let low = 0;
+    let high = this.boundsMs.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (milliseconds <= this.boundsMs[middle]!) high = middle;
+      else low = middle + 1;
+    }
+    return low;
   }
 }

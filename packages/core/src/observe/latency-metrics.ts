@@ -1,6 +1,6 @@
 import type { ModelConfig } from "@tritonjs/protocol";
 import type { Summary } from "prom-client";
-import { type ComputeTimes, type ExecutionTimes, LatencyCounts } from "./durations.js";
+import { LatencyHistogram, OCTAVE_BOUNDS_MS } from "./durations.js";
 import { promClient } from "./metric-families.js";
 
 /** The summaries by the last part of their names, in Triton's order. */
@@ -70,18 +70,8 @@ export class LatencyMetrics {
     }
   }
 
-  /** Observes a request that a model answered. The sender of the first response observes its time. */
-  success(queueStart: number, times: ExecutionTimes): void {
-    this.#observe("request", times.end - queueStart);
-    this.#observe("queue", times.start - queueStart);
-    this.#observe("computeInput", times.inputEnd - times.start);
-    this.#observe("computeInfer", times.inferEnd - times.inputEnd);
-    this.#observe("computeOutput", times.end - times.inferEnd);
-  }
-
-  /** Observes a request that an ensemble answered. */
-  ensemble(queueMs: number, totalMs: number, { inputMs, inferMs, outputMs }: ComputeTimes): void {
-    this.firstResponse?.observe(totalMs);
+  /** Observes an answered request. The sender of the first response observes its time. */
+  answered(queueMs: number, totalMs: number, inputMs: number, inferMs: number, outputMs: number): void {
     this.#observe("request", totalMs);
     this.#observe("queue", queueMs);
     this.#observe("computeInput", inputMs);
@@ -102,36 +92,6 @@ export class LatencyMetrics {
 
   #observe(name: SummaryName, milliseconds: number): void {
     this.summaries.get(name)?.observe(Math.floor(Math.max(0, milliseconds) * 1000));
-  }
-}
-
-/** Counts of observations by upper bounds. */
-class LatencyHistogram {
-  sum = 0;
-  count = 0;
-  readonly bounds: readonly number[];
-  readonly #counts: number[];
-
-  /** @param bounds upper bounds, ascending */
-  constructor(bounds: readonly number[]) {
-    this.bounds = bounds;
-    this.#counts = bounds.map(() => 0);
-  }
-
-  observe(value: number): void {
-    this.sum += value;
-    this.count++;
-    const index = this.bounds.findIndex((bound) => value <= bound);
-    if (index >= 0) this.#counts[index]!++;
-  }
-
-  /** Numbers of observations up to each bound. */
-  cumulative(): number[] {
-    let total = 0;
-    return this.#counts.map((count) => {
-      total += count;
-      return total;
-    });
   }
 }
 
@@ -174,10 +134,10 @@ export const DEFAULT_METRICS_CONFIG: ResolvedMetricsConfig = {
   summaryQuantiles: [0.5, 0.9, 0.95, 0.99, 0.999],
 };
 
-/** Requests counted between two looks that make quantiles precise enough. */
+/** Number of requests between two looks that makes quantiles precise enough. */
 const ENOUGH = 1024;
 
-/** Largest distance of the requests that are counted. */
+/** Largest sampling stride. */
 const MOST_SKIPPED = 1023;
 
 /**
@@ -186,11 +146,11 @@ const MOST_SKIPPED = 1023;
  */
 export class LatencyWatch {
   /** From arrival to answer. */
-  readonly request = new LatencyCounts();
+  readonly request = new LatencyHistogram(OCTAVE_BOUNDS_MS);
   /** From arrival to the start of the batch. */
-  readonly queue = new LatencyCounts();
+  readonly queue = new LatencyHistogram(OCTAVE_BOUNDS_MS);
   /** From the start of the batch to its end. */
-  readonly compute = new LatencyCounts();
+  readonly compute = new LatencyHistogram(OCTAVE_BOUNDS_MS);
   /** Every nth request is counted. n is odd, so that it meets every place of an even batch in turn. */
   #stride = 1;
   /** Requests up to the next one that is counted. */
@@ -198,14 +158,16 @@ export class LatencyWatch {
   #countedSinceLook = 0;
   #answeredSinceLook = 0;
 
-  success(queueStart: number, { start, end }: ExecutionTimes): void {
-    if (--this.#left > 0) return;
-    this.#count(start - queueStart, end - start, end - queueStart);
-  }
-
   add(queueMs: number, computeMs: number, requestMs: number): void {
     if (--this.#left > 0) return;
-    this.#count(queueMs, computeMs, requestMs);
+    this.#answeredSinceLook += this.#stride;
+    this.#countedSinceLook++;
+    // More requests than before the last look: the stride grows, so that the cost does not.
+    if (this.#countedSinceLook % ENOUGH === 0) this.#stride = Math.min(MOST_SKIPPED, this.#stride * 4 + 1);
+    this.#left = this.#stride;
+    this.request.observe(requestMs);
+    this.queue.observe(queueMs);
+    this.compute.observe(computeMs);
   }
 
   /** Records that a viewer looks at the counts, and chooses which requests count until its next look. */
@@ -214,16 +176,5 @@ export class LatencyWatch {
     this.#left = Math.min(this.#left, this.#stride);
     this.#countedSinceLook = 0;
     this.#answeredSinceLook = 0;
-  }
-
-  #count(queueMs: number, computeMs: number, requestMs: number): void {
-    this.#answeredSinceLook += this.#stride;
-    this.#countedSinceLook++;
-    // More requests than before the last look: the distance grows, so that the cost does not.
-    if (this.#countedSinceLook % ENOUGH === 0) this.#stride = Math.min(MOST_SKIPPED, this.#stride * 4 + 1);
-    this.#left = this.#stride;
-    this.request.add(requestMs);
-    this.queue.add(queueMs);
-    this.compute.add(computeMs);
   }
 }

@@ -1,5 +1,5 @@
 import { keyList } from "../config/option-names.js";
-import { type Clock, realClock } from "../system/clock.js";
+import { type Clock, everyMs, realClock } from "../system/clock.js";
 
 /**
  * Format of the lines of the log: Triton's own `I0520 12:00:00.000001`, `2026-05-20T12:00:00Z I`, or an object in JSON for
@@ -118,7 +118,7 @@ export interface Logger {
   debug(message: string): void;
 }
 
-/** What a message is about. Lines in JSON, and the loggers of pino and winston, have it as fields of their own. */
+/** The subject of a message. Lines in JSON, and the loggers of pino and winston, have it as fields of their own. */
 export interface LogSubject {
   readonly model?: string;
   readonly version?: string | number;
@@ -209,7 +209,8 @@ function subjectLogger(logger: Logger | SubjectLogger): SubjectLogger {
   return passing((level, message) => logger[level](message));
 }
 
-function passing(write: (level: Level, message: string, about?: LogSubject) => void): SubjectLogger {
+/** Makes a logger of one function. */
+export function passing(write: (level: Level, message: string, about?: LogSubject) => void): SubjectLogger {
   const at = (level: Level) => (message: string, about?: LogSubject) => write(level, message, about);
   return {
     takesSubjects: true,
@@ -286,11 +287,8 @@ const WARN_EVERY_MS = 60_000;
  * @param name name of the frontend in messages
  */
 export function acceptFaults(log: Log, name: string, clock: Clock = realClock): (error: Error) => void {
-  let warnedAt = Number.NEGATIVE_INFINITY;
+  const mayWarn = everyMs(clock, WARN_EVERY_MS);
   return ({ message }) => {
-    const now = clock.now();
-    if (now - warnedAt < WARN_EVERY_MS) return;
-    warnedAt = now;
-    log.warning(`${name} cannot accept connections: ${message}`);
+    if (mayWarn()) log.warning(`${name} cannot accept connections: ${message}`);
   };
 }

@@ -1,6 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { Metric, Registry } from "prom-client";
-import { unbundledRequire } from "../optional-packages.js";
+import { notLoaded, unbundledRequire } from "../optional-packages.js";
 
 /** Labels of a series. */
 export type SeriesLabels = Readonly<Record<string, string | number>>;
@@ -144,17 +144,12 @@ let loaded: typeof import("prom-client") | undefined;
  * @throws TritonError UNAVAILABLE if a bundler joined this package to a file that has no `prom-client` near it
  */
 export function promClient(): typeof import("prom-client") {
-  loaded ??= load();
-  return loaded;
-}
-
-function load(): typeof import("prom-client") {
   try {
-    return unbundledRequire(import.meta.url)("prom-client") as typeof import("prom-client");
+    loaded ??= unbundledRequire(import.meta.url)("prom-client") as typeof import("prom-client");
+    return loaded;
   } catch (cause) {
-    const why = TritonError.from(cause).message.split("\n")[0];
-    const text = `cannot load prom-client, which metrics need (${why}): install it, or make @tritonjs/* external in the bundler's options`;
-    throw new TritonError("UNAVAILABLE", text, { reason: "PACKAGE_NOT_INSTALLED", cause });
+    const advice = "install it, or make @tritonjs/* external in the bundler's options";
+    throw notLoaded("prom-client, which metrics need", cause, advice);
   }
 }
 

@@ -1,12 +1,10 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
-import type { GpuMetrics } from "./gpu-metrics.js";
 import { DEFAULT_METRICS_CONFIG, type MetricsConfig } from "./latency-metrics.js";
-import { MachineMetrics, ProcessMetrics } from "./machine-metrics.js";
+import { type GpuMetrics, MachineMetrics, ProcessMetrics } from "./machine-metrics.js";
 import {
   type CollectedFamily,
   type Exemplar,
-  gauge,
   isEmptyFamily,
   promClient,
   reportTo,
@@ -15,10 +13,11 @@ import {
 import {
   type CacheUsage,
   cacheFamilies,
-  durationFamilies,
   latencyFamilies,
   type MeteredModel,
+  type MeteredRequestMemory,
   modelFamilies,
+  requestMemoryFamilies,
 } from "./model-families.js";
 
 /** Where the metrics of a server are kept. */
@@ -37,15 +36,14 @@ export interface MetricsReportOptions {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** What the metrics are made of. */
 interface MetricsSources {
   /** The models in service. */
   readonly models: () => readonly MeteredModel[];
   /** Whether to report metrics of the machine and of the process. @default true */
-  readonly allowCpuMetrics?: boolean;
+  readonly allowCpuMetrics?: boolean | undefined;
   /** The GPUs. @default no metrics of them */
   readonly gpus?: GpuMetrics | undefined;
-  readonly metricsConfig?: MetricsConfig;
+  readonly metricsConfig?: MetricsConfig | undefined;
   /** The memory of received requests. @default no metrics of it */
   readonly memory?: MeteredRequestMemory;
   /** Usage of the response cache. @default no metrics of it */
@@ -63,37 +61,36 @@ const PROMETHEUS_TYPE = "text/plain; charset=utf-8";
 
 /** The metrics of a server, in a registry and as a page in Prometheus' text format or in the OpenMetrics format. */
 export class MetricsPage {
-  readonly #sources: MetricsSources;
-  readonly #options: MetricsReportOptions;
   readonly #process = new ProcessMetrics();
   #processRegistry: Registry | undefined;
   #registry: Registry | undefined;
   #stopReporting: (() => void) | undefined;
 
   /** @throws TritonError INVALID_ARG for a label that metrics cannot have */
-  constructor(sources: MetricsSources, options: MetricsReportOptions = {}) {
+  constructor(
+    private readonly sources: MetricsSources,
+    private readonly options: MetricsReportOptions = {},
+  ) {
     for (const name of Object.keys(options.labels ?? {})) assertLabel(name);
-    this.#sources = sources;
-    this.#options = options;
   }
 
   /** The registry with the metrics of the server, the models, and the program. It is made when it is first used. */
   get registry(): Registry {
     if (this.#registry === undefined) {
-      this.#registry = this.#options.registry ?? new (promClient().Registry)();
-      this.#stopReporting = reportTo(this.#registry, this.#families(), this.#options.labels);
+      this.#registry = this.options.registry ?? new (promClient().Registry)();
+      this.#stopReporting = reportTo(this.#registry, this.#families(), this.options.labels);
     }
     return this.#registry;
   }
 
   /** @throws TritonError ALREADY_EXISTS if the metrics cannot be added to the registry of the program. */
   open(): void {
-    if (this.#options.registry !== undefined) void this.registry;
+    if (this.options.registry !== undefined) void this.registry;
   }
 
   /** Removes the metrics from the registry of the program. */
   close(): void {
-    if (this.#options.registry !== undefined) this.#stopReporting?.();
+    if (this.options.registry !== undefined) this.#stopReporting?.();
     this.#process.close();
   }
 
@@ -115,7 +112,7 @@ export class MetricsPage {
   /** The whole registry as text. In a registry of its own, families without a value are left out, as in Triton. */
   async write(): Promise<string> {
     const { registry } = this;
-    if (this.#options.registry !== undefined) return registry.metrics();
+    if (this.options.registry !== undefined) return registry.metrics();
     const own = registry.getMetricsAsArray().map((metric) => [registry, metric] as const);
     const further = this.#furtherRegistry();
     const ofProcess = further?.getMetricsAsArray() ?? [];
@@ -134,7 +131,7 @@ export class MetricsPage {
 
   /** Value of a metric that a model has set; undefined without such a series. */
   async gauge(name: string, labels: Readonly<Record<string, string>>): Promise<number | undefined> {
-    const metric = (this.#registry ?? this.#options.registry)?.getSingleMetric(name);
+    const metric = (this.#registry ?? this.options.registry)?.getSingleMetric(name);
     if (metric === undefined) return undefined;
     const { values } = await metric.get();
     const wanted = Object.entries(labels);
@@ -143,7 +140,7 @@ export class MetricsPage {
     )?.value;
   }
 
-  /** What {@link write} writes. */
+  /** The families of the page. */
   async #read(): Promise<ReadFamily[]> {
     const { registry } = this;
     const own = (await registry.getMetricsAsJSON()) as unknown as ReadFamily[];
@@ -152,7 +149,7 @@ export class MetricsPage {
       | undefined;
     const known = new Set(own.map(({ name }) => name));
     return [...own, ...(further ?? []).filter(({ name }) => !known.has(name))].filter(
-      ({ values }) => this.#options.registry !== undefined || values.length > 0,
+      ({ values }) => this.options.registry !== undefined || values.length > 0,
     );
   }
 
@@ -161,8 +158,8 @@ export class MetricsPage {
    * because `collectDefaultMetrics` of prom-client adds metrics of the same names.
    */
   #furtherRegistry(): Registry | undefined {
-    const { allowCpuMetrics = true } = this.#sources;
-    if (this.#options.registry !== undefined || !allowCpuMetrics) return undefined;
+    const { allowCpuMetrics = true } = this.sources;
+    if (this.options.registry !== undefined || !allowCpuMetrics) return undefined;
     if (this.#processRegistry === undefined) {
       this.#processRegistry = new (promClient().Registry)();
       reportTo(this.#processRegistry, this.#process.families());
@@ -171,11 +168,10 @@ export class MetricsPage {
   }
 
   #families(): CollectedFamily[] {
-    const { models, allowCpuMetrics = true, metricsConfig, gpus, memory, cache } = this.#sources;
+    const { models, allowCpuMetrics = true, metricsConfig, gpus, memory, cache } = this.sources;
     const config = { ...DEFAULT_METRICS_CONFIG, ...metricsConfig };
     return [
-      ...modelFamilies(models, config.counterLatencies),
-      ...durationFamilies(models),
+      ...modelFamilies(models, config),
       ...(memory === undefined ? [] : requestMemoryFamilies(memory)),
       ...(gpus === undefined ? [] : gpus.families()),
       ...(allowCpuMetrics ? new MachineMetrics().families() : []),
@@ -204,37 +200,6 @@ function assertLabel(name: string): void {
     `metrics.labels: expected letters, digits and underscores, and none of ${own}, got '${name}'`,
     { reason: "INVALID_OPTION" },
   );
-}
-
-/** The memory of received requests, as the metrics see it. */
-interface MeteredRequestMemory {
-  readonly usedBytes: number;
-  readonly limitBytes: number;
-  /** Requests that were refused since the start, by reason. */
-  readonly refusals: Readonly<Record<string, number>>;
-}
-
-/** Metric families of the memory of requests. They are specific to this library: Triton has no such limit. */
-function requestMemoryFamilies(memory: MeteredRequestMemory): CollectedFamily[] {
-  return [
-    gauge(
-      "tritonjs_request_memory_used_bytes",
-      "Bytes that requests take as received and as unpacked, from their first byte to their answer",
-      () => memory.usedBytes,
-    ),
-    gauge(
-      "tritonjs_request_memory_limit_bytes",
-      "Bytes that all requests together may take",
-      () => memory.limitBytes,
-    ),
-    {
-      name: "tritonjs_request_memory_refused_total",
-      help: "Number of requests that were refused for their memory, by reason",
-      type: "counter",
-      collect: () =>
-        Object.entries(memory.refusals).map(([reason, value]) => ({ labels: { reason }, value })),
-    },
-  ];
 }
 
 /** Formats of the metrics page. */

@@ -1,11 +1,7 @@
-import { DURATION_BOUNDS, type DurationHistogram } from "./durations.js";
-import {
-  type LatencyMetrics,
-  type ResolvedMetricsConfig,
-  SUMMARIES,
-  type SummaryName,
-} from "./latency-metrics.js";
-import type { CollectedFamily, Series } from "./metric-families.js";
+import type { Duration } from "@tritonjs/protocol";
+import type { LatencyHistogram } from "./durations.js";
+import { type ResolvedMetricsConfig, SUMMARIES, type SummaryName } from "./latency-metrics.js";
+import { type CollectedFamily, gauge, type Series } from "./metric-families.js";
 import { CUT_REASONS, FAILURE_REASONS, type ModelStatistics } from "./statistics.js";
 
 /** One served model version, as the metrics see it. */
@@ -19,82 +15,97 @@ export interface MeteredModel {
   readonly batched?: boolean;
 }
 
-type CounterRow = readonly [name: string, help: string, value: (statistics: ModelStatistics) => number];
+/** A metric of each model: its name, its help text, and its value. Triton's texts where Triton has the metric. */
+type Row = readonly [name: string, help: string, value: (statistics: ModelStatistics) => number];
 
-/** Triton's counters by name, with its help texts. Durations are whole microseconds. */
-const COUNTERS: readonly CounterRow[] = [
+/** Whole microseconds of a duration. */
+const microseconds = (duration: (statistics: ModelStatistics) => Duration) => (statistics: ModelStatistics) =>
+  Math.floor(duration(statistics).ns / 1000);
+
+const COUNTERS: readonly Row[] = [
   [
     "nv_inference_request_success",
     "Number of successful inference requests, all batch sizes",
-    (statistics) => statistics.success.count,
+    ({ success }) => success.count,
   ],
   [
     "nv_inference_count",
     "Number of inferences performed (does not include cached requests)",
-    (statistics) => statistics.inferenceCount,
+    ({ inferenceCount }) => inferenceCount,
   ],
   [
     "nv_inference_exec_count",
     "Number of model executions performed (does not include cached requests)",
-    (statistics) => statistics.executionCount,
+    ({ executionCount }) => executionCount,
   ],
 ];
 
 /** The sums of latencies, which can be disabled. */
-const LATENCY_COUNTERS: readonly CounterRow[] = [
+const LATENCY_COUNTERS: readonly Row[] = [
   [
     "nv_inference_request_duration_us",
     "Cumulative inference request duration in microseconds (includes cached requests)",
-    (statistics) => microseconds(statistics.success.ns),
+    microseconds(({ success }) => success),
   ],
   [
     "nv_inference_queue_duration_us",
     "Cumulative inference queuing duration in microseconds (includes cached requests)",
-    (statistics) => microseconds(statistics.queue.ns),
+    microseconds(({ queue }) => queue),
   ],
   [
     "nv_inference_compute_input_duration_us",
     "Cumulative compute input duration in microseconds (does not include cached requests)",
-    (statistics) => microseconds(statistics.computeInput.ns),
+    microseconds(({ computeInput }) => computeInput),
   ],
   [
     "nv_inference_compute_infer_duration_us",
     "Cumulative compute inference duration in microseconds (does not include cached requests)",
-    (statistics) => microseconds(statistics.computeInfer.ns),
+    microseconds(({ computeInfer }) => computeInfer),
   ],
   [
     "nv_inference_compute_output_duration_us",
     "Cumulative inference compute output duration in microseconds (does not include cached requests)",
-    (statistics) => microseconds(statistics.computeOutput.ns),
+    microseconds(({ computeOutput }) => computeOutput),
   ],
 ];
 
 /** Counters of models with a response cache. Other models do not have these series. */
-const CACHE_COUNTERS: readonly CounterRow[] = [
-  [
-    "nv_cache_num_hits_per_model",
-    "Number of cache hits per model",
-    (statistics) => statistics.cacheHit.count,
-  ],
-  [
-    "nv_cache_num_misses_per_model",
-    "Number of cache misses per model",
-    (statistics) => statistics.cacheMiss.count,
-  ],
+const CACHE_COUNTERS: readonly Row[] = [
+  ["nv_cache_num_hits_per_model", "Number of cache hits per model", ({ cacheHit }) => cacheHit.count],
+  ["nv_cache_num_misses_per_model", "Number of cache misses per model", ({ cacheMiss }) => cacheMiss.count],
   [
     "nv_cache_hit_duration_per_model",
     "Total cache hit duration per model, in microseconds",
-    (statistics) => microseconds(statistics.cacheHit.ns),
+    microseconds(({ cacheHit }) => cacheHit),
   ],
   [
     "nv_cache_miss_duration_per_model",
     "Total cache miss (insert+lookup) duration per model, in microseconds",
-    (statistics) => microseconds(statistics.cacheMiss.ns),
+    microseconds(({ cacheMiss }) => cacheMiss),
   ],
   [
     "tritonjs_cache_failure_total",
     "Number of lookups and insertions in which the response cache failed per model",
-    (statistics) => statistics.cacheFailures,
+    ({ cacheFailures }) => cacheFailures,
+  ],
+];
+
+const REFUSED: Row = [
+  "tritonjs_request_refused_total",
+  "Number of requests refused before they were queued: the queue was full, or they would have been late",
+  ({ refusedCount }) => refusedCount,
+];
+
+const GAUGES: readonly Row[] = [
+  [
+    "nv_inference_pending_request_count",
+    "Instantaneous number of pending requests awaiting execution per-model.",
+    ({ pendingCount }) => pendingCount,
+  ],
+  [
+    "nv_model_load_duration_secs",
+    "Model load time in seconds",
+    ({ loadDurationMs }) => loadDurationMs / 1000,
   ],
 ];
 
@@ -102,20 +113,30 @@ const CACHE_COUNTERS: readonly CounterRow[] = [
  * The metric families of all models. Statistics are plain numbers, which a scrape reads.
  *
  * @param models the models in service at the time of a scrape
- * @param counterLatencies whether to collect the sums of latencies
  */
 export function modelFamilies(
   models: () => readonly MeteredModel[],
-  counterLatencies: boolean,
+  { counterLatencies }: ResolvedMetricsConfig,
 ): CollectedFamily[] {
-  const counters = counterLatencies ? [...COUNTERS, ...LATENCY_COUNTERS] : COUNTERS;
-  const withCache = () => models().filter((model) => model.cached);
-  const gauge = (name: string, help: string, value: (statistics: ModelStatistics) => number) =>
-    family("gauge", [name, help, value], models);
+  const cached = () => models().filter((model) => model.cached);
+  const batched = () => models().filter((model) => model.batched);
   return [
-    ...counters.map((row) => family("counter", row, models)),
-    ...CACHE_COUNTERS.map((row) => family("counter", row, withCache)),
-    ...queueFamilies(() => models().filter((model) => model.batched)),
+    ...COUNTERS.map((row) => family("counter", row, models)),
+    ...(counterLatencies ? LATENCY_COUNTERS : []).map((row) => family("counter", row, models)),
+    ...CACHE_COUNTERS.map((row) => family("counter", row, cached)),
+    {
+      name: "tritonjs_batch_cut_total",
+      help: "Number of batches that instances have taken, by the reason why they were cut",
+      type: "counter",
+      collect: () =>
+        batched().flatMap(({ labels, statistics }) =>
+          CUT_REASONS.map((reason) => ({
+            labels: { ...labels, reason },
+            value: statistics.cuts.counts[reason],
+          })),
+        ),
+    },
+    family("counter", REFUSED, batched),
     {
       name: "nv_inference_request_failure",
       help: "Number of failed inference requests, all batch sizes",
@@ -123,135 +144,99 @@ export function modelFamilies(
       collect: () =>
         models().flatMap(({ labels, statistics }) =>
           FAILURE_REASONS.map((reason) => ({
-            labels: byName({ ...labels, reason }),
+            labels: sortedLabels({ ...labels, reason }),
             value: statistics.failures[reason],
           })),
         ),
     },
-    gauge(
-      "nv_inference_pending_request_count",
-      "Instantaneous number of pending requests awaiting execution per-model.",
-      (statistics) => statistics.pendingCount,
+    ...GAUGES.map((row) => family("gauge", row, models)),
+    // Triton's histogram is off by default, and its smallest bound is 100 milliseconds.
+    histogram(
+      "tritonjs_request_duration_seconds",
+      "Time from the arrival of a successful request to its answer, in seconds (includes cached requests)",
+      1000,
+      models,
+      ({ requestDurations }) => requestDurations,
     ),
-    gauge(
-      "nv_model_load_duration_secs",
-      "Model load time in seconds",
-      (statistics) => statistics.loadDurationMs / 1000,
+    histogram(
+      "tritonjs_queue_duration_seconds",
+      "Time that a successful request waited before it was executed, in seconds (includes cached requests)",
+      1000,
+      models,
+      ({ queueDurations }) => queueDurations,
     ),
   ];
 }
 
 function family(
   type: CollectedFamily["type"],
-  [name, help, value]: CounterRow,
+  [name, help, value]: Row,
   models: () => readonly MeteredModel[],
 ): CollectedFamily {
   const collect = () => models().map(({ labels, statistics }) => ({ labels, value: value(statistics) }));
   return { name, help, type, collect };
 }
 
-/** Metrics of the queue of a batcher. They are specific to this library: Triton has none. */
-function queueFamilies(models: () => readonly MeteredModel[]): CollectedFamily[] {
-  return [
-    {
-      name: "tritonjs_batch_cut_total",
-      help: "Number of batches that instances have taken, by the reason why they were cut",
-      type: "counter",
-      collect: () =>
-        models().flatMap(({ labels, statistics }) =>
-          CUT_REASONS.map((reason) => ({
-            labels: { ...labels, reason },
-            value: statistics.cuts.counts[reason],
-          })),
-        ),
-    },
-    family(
-      "counter",
-      [
-        "tritonjs_request_refused_total",
-        "Number of requests refused before they were queued: the queue was full, or they would have been late",
-        (statistics) => statistics.refusedCount,
-      ],
-      models,
-    ),
-  ];
-}
-
-function microseconds(ns: number): number {
-  return Math.floor(ns / 1000);
-}
-
 /** Labels in the order in which Triton writes them. */
-function byName(labels: Readonly<Record<string, string>>): Record<string, string> {
+function sortedLabels(labels: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/**
- * Histograms of durations, which every model has. They are specific to this library: Triton's histogram is off by
- * default, and its smallest bound is 100 milliseconds.
- */
-export function durationFamilies(models: () => readonly MeteredModel[]): CollectedFamily[] {
-  return [
-    durationFamily(
-      "tritonjs_request_duration_seconds",
-      "Time from the arrival of a successful request to its answer, in seconds (includes cached requests)",
-      models,
-      ({ statistics }) => statistics.requestDurations,
-    ),
-    durationFamily(
-      "tritonjs_queue_duration_seconds",
-      "Time that a successful request waited before it was executed, in seconds (includes cached requests)",
-      models,
-      ({ statistics }) => statistics.queueDurations,
-    ),
-  ];
-}
-
-function durationFamily(
+/** @param unitMs milliseconds of the unit that the metric shows */
+function histogram(
   name: string,
   help: string,
+  unitMs: number,
   models: () => readonly MeteredModel[],
-  durations: (model: MeteredModel) => DurationHistogram,
+  durations: (statistics: ModelStatistics) => LatencyHistogram | undefined,
 ): CollectedFamily {
-  const collect = () => models().flatMap((model) => series(name, model.labels, durations(model)));
+  const collect = () =>
+    models().flatMap(({ labels, statistics }) => {
+      const shown = durations(statistics);
+      return shown === undefined ? [] : histogramSeries(name, labels, unitMs, shown);
+    });
   return { name, help, type: "histogram", collect };
 }
 
-function series(name: string, labels: Series["labels"], durations: DurationHistogram): Series[] {
+function histogramSeries(
+  name: string,
+  labels: Series["labels"],
+  unitMs: number,
+  durations: LatencyHistogram,
+): Series[] {
+  const { boundsMs, exemplars, sumMs } = durations;
   const counts = durations.cumulative();
-  const { exemplars } = durations;
   return [
     ...counts.map((value, index) => ({
       metricName: `${name}_bucket`,
-      labels: { ...labels, le: DURATION_BOUNDS[index] ?? "+Inf" },
+      labels: { ...labels, le: index < boundsMs.length ? boundsMs[index]! / unitMs : "+Inf" },
       value,
       exemplar: exemplars[index],
     })),
-    { metricName: `${name}_sum`, labels, value: durations.sumMs / 1000 },
+    { metricName: `${name}_sum`, labels, value: sumMs / unitMs },
     { metricName: `${name}_count`, labels, value: counts.at(-1)! },
   ];
 }
-
-const FIRST_RESPONSE = "nv_inference_first_response_histogram_ms";
 
 /** The metric families of the latencies' distributions that the server keeps. */
 export function latencyFamilies(
   models: () => readonly MeteredModel[],
   { histogramLatencies, summaryLatencies }: ResolvedMetricsConfig,
 ): CollectedFamily[] {
-  return [
-    ...(summaryLatencies ? summaryFamilies(models) : []),
-    ...(histogramLatencies ? [firstResponseFamily(models)] : []),
-  ];
-}
-
-function summaryFamilies(models: () => readonly MeteredModel[]): CollectedFamily[] {
-  return (Object.keys(SUMMARIES) as SummaryName[]).map((key) => {
+  const summaries = (Object.keys(SUMMARIES) as SummaryName[]).map((key): CollectedFamily => {
     const [name, help] = SUMMARIES[key];
     const collect = async () =>
       (await Promise.all(models().map((model) => summarySeries(model, key)))).flat();
     return { name, help, type: "summary", collect };
   });
+  const firstResponse = histogram(
+    "nv_inference_first_response_histogram_ms",
+    "Duration from request to first response in milliseconds",
+    1,
+    models,
+    ({ latencies }) => latencies?.firstResponse,
+  );
+  return [...(summaryLatencies ? summaries : []), ...(histogramLatencies ? [firstResponse] : [])];
 }
 
 /** A summary without an observation has quantiles that are not a number, as in Triton. */
@@ -265,32 +250,6 @@ async function summarySeries({ labels, statistics }: MeteredModel, key: SummaryN
     labels: { ...labels, ...(own as Series["labels"]) },
     value: isEmpty && metricName === name ? Number.NaN : value,
   }));
-}
-
-function firstResponseFamily(models: () => readonly MeteredModel[]): CollectedFamily {
-  return {
-    name: FIRST_RESPONSE,
-    help: "Duration from request to first response in milliseconds",
-    type: "histogram",
-    collect: () =>
-      models().flatMap(({ labels, statistics }) => firstResponseSeries(labels, statistics.latencies)),
-  };
-}
-
-function firstResponseSeries(labels: Series["labels"], latencies: LatencyMetrics | undefined): Series[] {
-  const { firstResponse } = latencies ?? {};
-  if (firstResponse === undefined) return [];
-  const bucket = (le: number | string, value: number) => ({
-    metricName: `${FIRST_RESPONSE}_bucket`,
-    labels: { ...labels, le },
-    value,
-  });
-  return [
-    ...firstResponse.cumulative().map((count, index) => bucket(firstResponse.bounds[index]!, count)),
-    bucket("+Inf", firstResponse.count),
-    { metricName: `${FIRST_RESPONSE}_sum`, labels, value: firstResponse.sum },
-    { metricName: `${FIRST_RESPONSE}_count`, labels, value: firstResponse.count },
-  ];
 }
 
 /** Usage of a whole cache, since it was made. */
@@ -307,10 +266,8 @@ export interface CacheUsage {
   readonly insertionMicroseconds: number;
 }
 
-type GaugeRow = readonly [name: string, help: string, value: keyof CacheUsage];
-
-/** Triton's gauges by name, with its help texts. */
-const GAUGES: readonly GaugeRow[] = [
+/** Triton's gauges of the cache by name, with its help texts. */
+const CACHE_GAUGES: readonly (readonly [name: string, help: string, value: keyof CacheUsage])[] = [
   ["nv_cache_util", "Cache utilization [0.0 - 1.0]", "utilization"],
   ["nv_cache_num_entries", "Number of responses stored in response cache", "entries"],
   ["nv_cache_num_hits", "Number of cache hits in response cache", "hits"],
@@ -327,7 +284,7 @@ const GAUGES: readonly GaugeRow[] = [
 
 /** The metric families of the whole cache. */
 export function cacheFamilies(usage: () => CacheUsage | undefined): CollectedFamily[] {
-  return GAUGES.map(([name, help, value]) => ({
+  return CACHE_GAUGES.map(([name, help, value]) => ({
     name,
     help,
     type: "gauge",
@@ -336,4 +293,35 @@ export function cacheFamilies(usage: () => CacheUsage | undefined): CollectedFam
       return cache === undefined ? [] : [{ labels: {}, value: cache[value] }];
     },
   }));
+}
+
+/** The memory of received requests, as the metrics see it. */
+export interface MeteredRequestMemory {
+  readonly usedBytes: number;
+  readonly limitBytes: number;
+  /** Requests that were refused since the start, by reason. */
+  readonly refusals: Readonly<Record<string, number>>;
+}
+
+/** Metric families of the memory of requests. They are specific to this library: Triton has no such limit. */
+export function requestMemoryFamilies(memory: MeteredRequestMemory): CollectedFamily[] {
+  return [
+    gauge(
+      "tritonjs_request_memory_used_bytes",
+      "Bytes that requests take as received and as unpacked, from their first byte to their answer",
+      () => memory.usedBytes,
+    ),
+    gauge(
+      "tritonjs_request_memory_limit_bytes",
+      "Bytes that all requests together may take",
+      () => memory.limitBytes,
+    ),
+    {
+      name: "tritonjs_request_memory_refused_total",
+      help: "Number of requests that were refused for their memory, by reason",
+      type: "counter",
+      collect: () =>
+        Object.entries(memory.refusals).map(([reason, value]) => ({ labels: { reason }, value })),
+    },
+  ];
 }

@@ -13,21 +13,22 @@ export class RecordedTrace implements RequestTrace {
   readonly traceId = undefined;
   readonly traceparent = undefined;
   readonly sampled = true;
-  readonly #trace: Trace;
   /** 0 for a request that no other request has caused. */
   readonly #parentId: number;
   readonly #list: TraceEntry[];
   #state: "new" | "begun" | "ended" = "new";
 
-  constructor(trace: Trace, parentId = 0) {
-    this.#trace = trace;
+  constructor(
+    private readonly trace: Trace,
+    parentId = 0,
+  ) {
     this.#parentId = parentId;
     this.id = trace.nextId();
     this.#list = trace.over ? NOTHING : trace.open();
   }
 
   child(): RecordedTrace {
-    return new RecordedTrace(this.#trace, this.id);
+    return new RecordedTrace(this.trace, this.id);
   }
 
   within<T>(fn: () => T): T {
@@ -35,13 +36,13 @@ export class RecordedTrace implements RequestTrace {
   }
 
   mark(name: string, atMs: number): void {
-    if (this.#trace.timestamps) this.#add({ id: this.id, timestamps: [{ name, ns: nanoseconds(atMs) }] });
+    if (this.trace.timestamps) this.#add({ id: this.id, timestamps: [{ name, ns: nanoseconds(atMs) }] });
   }
 
   begin(modelName: string, modelVersion: number, request: TracedRequest, atMs: number): void {
-    if (this.#state !== "new" || this.#trace.over) return;
+    if (this.#state !== "new" || this.trace.over) return;
     this.#state = "begun";
-    this.#trace.hold();
+    this.trace.hold();
     this.#add({
       id: this.id,
       model_name: modelName,
@@ -51,12 +52,12 @@ export class RecordedTrace implements RequestTrace {
     });
     this.mark("REQUEST_START", atMs);
     this.mark("QUEUE_START", atMs);
-    if (this.#trace.timestamps) this.#add({ id: this.id, request: tracedContent(request) });
+    if (this.trace.timestamps) this.#add({ id: this.id, request: tracedContent(request) });
     this.#addTensors("TENSOR_QUEUE_INPUT", request.inputs);
   }
 
   batch({ batchSize, requestCount, cut, instance }: TracedBatch): void {
-    if (!this.#trace.timestamps) return;
+    if (!this.trace.timestamps) return;
     const reason = cut === undefined ? {} : { cut };
     this.#add({ id: this.id, batch: { size: batchSize, requests: requestCount, ...reason, instance } });
   }
@@ -76,20 +77,20 @@ export class RecordedTrace implements RequestTrace {
     if (this.#state !== "begun") return;
     this.#state = "ended";
     this.mark("REQUEST_END", atMs);
-    this.#trace.release();
+    this.trace.release();
   }
 
   release(): void {
-    this.#trace.release();
+    this.trace.release();
   }
 
   #addTensors(stage: TensorStage, tensors: ReadonlyMap<string, Tensor>): void {
-    if (!this.#trace.tensors || this.#trace.over) return;
+    if (!this.trace.tensors || this.trace.over) return;
     for (const [name, tensor] of tensors) this.#add(new TensorActivity(this.id, stage, name, tensor));
   }
 
   #add(entry: TraceEntry): void {
-    this.#trace.add(this.#list, this.id, entry);
+    this.trace.add(this.#list, this.id, entry);
   }
 }
 
@@ -177,10 +178,8 @@ export class Trace {
   /** One list for each request, in the order in which they began. */
   readonly #lists: TraceEntry[][] = [];
   #holders = 1;
-  readonly #collector: TraceCollector;
 
-  constructor(collector: TraceCollector) {
-    this.#collector = collector;
+  constructor(private readonly collector: TraceCollector) {
     this.timestamps = collector.levels.includes("TIMESTAMPS");
     this.tensors = collector.levels.includes("TENSORS");
   }
@@ -200,7 +199,7 @@ export class Trace {
   }
 
   nextId(): number {
-    return this.#collector.nextId();
+    return this.collector.nextId();
   }
 
   /** Adds another request. Its entries go into the returned list. */
@@ -224,7 +223,7 @@ export class Trace {
 
   release(): void {
     this.#holders--;
-    if (this.#holders === 0) this.#collector.collect(this);
+    if (this.#holders === 0) this.collector.collect(this);
   }
 }
 

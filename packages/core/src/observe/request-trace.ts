@@ -76,7 +76,7 @@ export interface RequestArrival {
   attributes?(): Readonly<Record<string, string | number | undefined>>;
 }
 
-/** What a tracer is told of a request that is about to be sent to a model. */
+/** A request that is about to be sent to a model, as a tracer gets it. */
 export interface RequestOrigin {
   readonly modelName: string;
   /** True if the rate and the count of the trace settings select the request. */

@@ -3,8 +3,9 @@ import { keyList } from "../config/option-names.js";
 import {
   addTo,
   type ComputeTimes,
-  DurationHistogram,
+  DURATION_BOUNDS_MS,
   type ExecutionTimes,
+  LatencyHistogram,
   zeroDuration,
 } from "./durations.js";
 import type { LatencyMetrics, LatencyWatch } from "./latency-metrics.js";
@@ -60,9 +61,9 @@ export class ModelStatistics {
   /** Counters of single responses, for decoupled models. */
   readonly responses = new ResponseLog();
   /** From the arrival of each answered request to its answer. */
-  readonly requestDurations = new DurationHistogram();
+  readonly requestDurations = new LatencyHistogram(DURATION_BOUNDS_MS);
   /** From the arrival of each answered request to its execution, or to the look-up in the cache. */
-  readonly queueDurations = new DurationHistogram();
+  readonly queueDurations = new LatencyHistogram(DURATION_BOUNDS_MS);
   /** Distributions of latencies, on servers that keep them. */
   latencies: LatencyMetrics | undefined;
   /** Latencies for a viewer; set while there is one. */
@@ -85,17 +86,15 @@ export class ModelStatistics {
   }
 
   /** Counts one answered request of a batch. Its compute times are those of the whole batch. */
-  recordSuccess(rows: number, queueStart: number, times: ExecutionTimes): void {
-    this.inferenceCount += rows;
-    addTo(this.success, times.end - queueStart);
-    addTo(this.queue, times.start - queueStart);
-    addTo(this.computeInput, times.inputEnd - times.start);
-    addTo(this.computeInfer, times.inferEnd - times.inputEnd);
-    addTo(this.computeOutput, times.end - times.inferEnd);
-    this.requestDurations.observe(times.end - queueStart);
-    this.queueDurations.observe(times.start - queueStart);
-    this.latencies?.success(queueStart, times);
-    this.watch?.success(queueStart, times);
+  recordSuccess(rows: number, queueStart: number, { start, inputEnd, inferEnd, end }: ExecutionTimes): void {
+    this.#computed(
+      rows,
+      start - queueStart,
+      end - queueStart,
+      inputEnd - start,
+      inferEnd - inputEnd,
+      end - inferEnd,
+    );
   }
 
   /**
@@ -109,31 +108,42 @@ export class ModelStatistics {
     { inputMs, inferMs, outputMs }: ComputeTimes,
     wallNow: number,
   ): void {
-    const inputEnd = inputMs;
-    const inferEnd = inputEnd + inferMs;
-    this.recordExecution(rows, { start: 0, inputEnd, inferEnd, end: inferEnd + outputMs }, wallNow);
-    this.inferenceCount += rows;
-    addTo(this.success, totalMs);
-    addTo(this.queue, queueMs);
-    addTo(this.computeInput, inputMs);
-    addTo(this.computeInfer, inferMs);
-    addTo(this.computeOutput, outputMs);
-    this.requestDurations.observe(totalMs);
-    this.queueDurations.observe(queueMs);
-    this.latencies?.ensemble(queueMs, totalMs, { inputMs, inferMs, outputMs });
-    this.watch?.add(queueMs, inputMs + inferMs + outputMs, totalMs);
+    const inferEnd = inputMs + inferMs;
+    this.recordExecution(rows, { start: 0, inputEnd: inputMs, inferEnd, end: inferEnd + outputMs }, wallNow);
+    this.#computed(rows, queueMs, totalMs, inputMs, inferMs, outputMs);
+    this.latencies?.firstResponse?.observe(totalMs);
   }
 
   /** Counts one request that the response cache answered. */
   recordCacheHit(lookupMs: number, totalMs: number, wallNow: number): void {
     this.lastInference = Math.floor(wallNow);
-    addTo(this.success, totalMs);
-    addTo(this.queue, totalMs - lookupMs);
     addTo(this.cacheHit, lookupMs);
-    this.requestDurations.observe(totalMs);
-    this.queueDurations.observe(totalMs - lookupMs);
+    this.#answered(totalMs - lookupMs, lookupMs, totalMs);
     this.latencies?.cacheHit(lookupMs, totalMs);
-    this.watch?.add(totalMs - lookupMs, lookupMs, totalMs);
+  }
+
+  #computed(
+    rows: number,
+    queueMs: number,
+    totalMs: number,
+    inputMs: number,
+    inferMs: number,
+    outputMs: number,
+  ): void {
+    this.inferenceCount += rows;
+    addTo(this.computeInput, inputMs);
+    addTo(this.computeInfer, inferMs);
+    addTo(this.computeOutput, outputMs);
+    this.#answered(queueMs, inputMs + inferMs + outputMs, totalMs);
+    this.latencies?.answered(queueMs, totalMs, inputMs, inferMs, outputMs);
+  }
+
+  #answered(queueMs: number, computeMs: number, totalMs: number): void {
+    addTo(this.success, totalMs);
+    addTo(this.queue, queueMs);
+    this.requestDurations.observe(totalMs);
+    this.queueDurations.observe(queueMs);
+    this.watch?.add(queueMs, computeMs, totalMs);
   }
 
   /** Counts one cache miss whose response has been inserted since. The time includes the look-up and the insertion. */

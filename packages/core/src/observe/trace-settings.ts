@@ -1,5 +1,5 @@
 import { TritonError } from "@tritonjs/protocol";
-import { keyList } from "../config/option-names.js";
+import { keyList, throwProblems } from "../config/option-names.js";
 
 /** The recorded parts of a request: the times of its events, or its input and output tensors. */
 export type TraceLevel = "TIMESTAMPS" | "TENSORS";
@@ -144,8 +144,7 @@ export function resolveTraceOptions(options: TraceOptions, hasTracer = false): T
     mode,
     ofMode: mode === "triton" ? {} : (options.modeSettings ?? {}),
   };
-  if (problems.length > 0)
-    throw new TritonError("INVALID_ARG", problems.join("\n"), { reason: "INVALID_OPTION" });
+  throwProblems(problems, "INVALID_OPTION");
   return settings;
 }
 

@@ -27,7 +27,6 @@ const NOTHING: ReadonlySet<ChangeableTraceSetting> = new Set();
  * ```
  */
 export class Tracing {
-  readonly #clock: Clock;
   readonly #files: TraceFiles;
   readonly #tracer: RequestTracer | undefined;
   readonly #owner: TraceSettingOwner;
@@ -45,9 +44,13 @@ export class Tracing {
    * @param tracer makes the spans of mode "opentelemetry"
    * @throws TritonError INVALID_ARG that lists every problem of the options, or names the missing tracer.
    */
-  constructor(options: TraceOptions, clock: Clock, log: Log, tracer?: RequestTracer) {
+  constructor(
+    options: TraceOptions,
+    private readonly clock: Clock,
+    log: Log,
+    tracer?: RequestTracer,
+  ) {
     this.#initial = resolveTraceOptions(options, tracer !== undefined);
-    this.#clock = clock;
     this.#files = new TraceFiles(this.#initial.file, log);
     this.#tracer = this.#initial.mode === "opentelemetry" ? tracer : undefined;
     this.#owner = {
@@ -101,13 +104,13 @@ export class Tracing {
     }
     if (setting.levels.length === 0) return undefined;
     const now = () => this.now();
-    const wallOffsetMs = this.#clock.wallNow() - now();
+    const wallOffsetMs = this.clock.wallNow() - now();
     return this.#tracer.start({ modelName, selected: setting.selects(), arrival, now, wallOffsetMs });
   }
 
   /** Milliseconds on the clock that times traces. */
   now(): number {
-    return this.#clock.now();
+    return this.clock.now();
   }
 
   /** Writes all finished traces. Resolves when they are written. */
@@ -189,7 +192,7 @@ class TraceSetting implements TraceCollector {
   /** Traces since the last file was complete. */
   #inFile = 0;
   /** The file that is being written. */
-  #output: TraceOutput | undefined;
+  #output: TraceFile | undefined;
 
   /**
    * @param specified names of the values that are set here instead of inherited; a model inherits from the server, and
@@ -297,39 +300,30 @@ const CHUNK = 64 * 1024;
  */
 export const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 
-/** A file of traces: one JSON array, written piece by piece. */
-interface TraceOutput {
-  write(traces: readonly Trace[]): void;
-  /** Ends the array. No traces follow. */
-  end(): void;
-}
-
 /** The file, or the numbered files, of a server's traces. Only `close` waits for the disk. */
 class TraceFiles {
-  readonly #path: string;
-  readonly #log: Pick<Log, "error">;
   #waitingBytes = 0;
   #dropped = 0;
   #index = 0;
   #closed = false;
-  #plain: Output | undefined;
+  #plain: TraceFile | undefined;
   /** The end of a chain of writes: each starts after the one before. */
   #last: Promise<void> = Promise.resolve();
 
-  constructor(path: string, log: Pick<Log, "error">) {
-    this.#path = path;
-    this.#log = log;
-  }
+  constructor(
+    private readonly path: string,
+    private readonly log: Pick<Log, "error">,
+  ) {}
 
   /** The file without a number, which `close` ends. */
-  get plain(): TraceOutput {
-    this.#plain ??= this.#open(this.#path);
+  get plain(): TraceFile {
+    this.#plain ??= this.#open(this.path);
     return this.#plain;
   }
 
   /** Opens another numbered file. */
-  numbered(): TraceOutput {
-    return this.#open(`${this.#path}.${this.#index++}`);
+  numbered(): TraceFile {
+    return this.#open(`${this.path}.${this.#index++}`);
   }
 
   /** Ends the file. Resolves when everything is written. */
@@ -339,30 +333,31 @@ class TraceFiles {
     await this.#last;
   }
 
-  #open(path: string): Output {
-    return new Output(path, {
-      accepts: (byteSize, traces) => this.#accepts(byteSize, traces),
-      enqueue: (byteSize, work) => {
-        this.#waitingBytes += byteSize;
-        this.#last = this.#last.then(work).then(
-          () => this.#done(byteSize),
-          (error: unknown) => {
-            this.#done(byteSize);
-            this.#log.error(`failed creating trace file: ${statusText(error)}`);
-          },
-        );
+  #open(path: string): TraceFile {
+    return new TraceFile(path, this);
+  }
+
+  /** Writes after all earlier writes. */
+  enqueue(byteSize: number, work: () => Promise<void>): void {
+    this.#waitingBytes += byteSize;
+    this.#last = this.#last.then(work).then(
+      () => this.#done(byteSize),
+      (error: unknown) => {
+        this.#done(byteSize);
+        this.log.error(`failed creating trace file: ${statusText(error)}`);
       },
-    });
+    );
   }
 
   #done(byteSize: number): void {
     this.#waitingBytes -= byteSize;
     if (this.#waitingBytes > 0 || this.#dropped === 0) return;
-    this.#log.error(`${this.#dropped} traces were lost: writing '${this.#path}' is slower than tracing`);
+    this.log.error(`${this.#dropped} traces were lost: writing '${this.path}' is slower than tracing`);
     this.#dropped = 0;
   }
 
-  #accepts(byteSize: number, traces: number): boolean {
+  /** False if so much waits to be written that traces are lost. */
+  accepts(byteSize: number, traces: number): boolean {
     if (this.#closed) return false;
     const accepts = this.#waitingBytes === 0 || this.#waitingBytes + byteSize <= MAX_WAITING_BYTES;
     if (!accepts) this.#dropped += traces;
@@ -370,13 +365,8 @@ class TraceFiles {
   }
 }
 
-/** Operations that coordinate outputs which share the disk. */
-interface Turns {
-  accepts(byteSize: number, traces: number): boolean;
-  enqueue(byteSize: number, work: () => Promise<void>): void;
-}
-
-class Output implements TraceOutput {
+/** A file of traces: one JSON array, written piece by piece. */
+class TraceFile {
   /** True once a part of the output is on disk. */
   #begun = false;
   #any = false;
@@ -384,19 +374,20 @@ class Output implements TraceOutput {
 
   constructor(
     private readonly path: string,
-    private readonly turns: Turns,
+    private readonly files: TraceFiles,
   ) {}
 
   write(traces: readonly Trace[]): void {
     const byteSize = traces.reduce((sum, trace) => sum + trace.byteSize, 0);
-    if (byteSize === 0 || !this.turns.accepts(byteSize, traces.length)) return;
+    if (byteSize === 0 || !this.files.accepts(byteSize, traces.length)) return;
     const opening = this.#any ? "," : "[";
     this.#any = true;
-    this.turns.enqueue(byteSize, () => this.#append(jsonOf(traces, opening)));
+    this.files.enqueue(byteSize, () => this.#append(jsonOf(traces, opening)));
   }
 
+  /** Ends the array. No traces follow. */
   end(): void {
-    if (this.#any) this.turns.enqueue(0, () => this.#append(["]"]));
+    if (this.#any) this.files.enqueue(0, () => this.#append(["]"]));
   }
 
   async #append(pieces: Iterable<string>): Promise<void> {

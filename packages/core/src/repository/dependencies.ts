@@ -58,16 +58,14 @@ export interface DependencyNode {
 
 /** A snapshot of the dependencies between the models of a repository. */
 export class Dependencies {
-  readonly #nodes: ReadonlyMap<ModelKey, DependencyNode>;
   readonly #byName = new Map<string, ModelKey[]>();
   readonly #dependents = new Map<ModelKey, Set<ModelKey>>();
 
   /** @param isBound whether a model is bound by the program rather than in the repository */
   constructor(
-    nodes: ReadonlyMap<ModelKey, DependencyNode>,
+    private readonly nodes: ReadonlyMap<ModelKey, DependencyNode>,
     private readonly isBound: (name: string) => boolean,
   ) {
-    this.#nodes = nodes;
     for (const [key, { id }] of nodes) {
       this.#byName.set(id.name, [...(this.#byName.get(id.name) ?? []), key]);
     }
@@ -81,21 +79,21 @@ export class Dependencies {
   /** The model that a step refers to: the model of the same namespace, or the only model of the name. */
   memberFor(ensemble: ModelId, modelName: string): ModelKey | undefined {
     const preferred = keyOf({ namespace: ensemble.namespace, name: modelName });
-    if (this.#nodes.has(preferred)) return preferred;
+    if (this.nodes.has(preferred)) return preferred;
     const named = this.#byName.get(modelName) ?? [];
     return named.length === 1 ? named[0] : undefined;
   }
 
   /** Models of the repository that a model is made of. */
   membersOf(key: ModelKey): ReadonlySet<ModelKey> {
-    const { id, config } = this.#nodes.get(key)!;
+    const { id, config } = this.nodes.get(key)!;
     const members = stepsOf(config).map(({ modelName }) => this.memberFor(id, modelName));
     return new Set(members.filter((member) => member !== undefined));
   }
 
   /** Sorted names of the missing models that a model is made of. */
   missingOf(key: ModelKey): string[] {
-    const { id, config } = this.#nodes.get(key)!;
+    const { id, config } = this.nodes.get(key)!;
     const missing = stepsOf(config)
       .map(({ modelName }) => modelName)
       .filter((name) => this.memberFor(id, name) === undefined && !this.isBound(name));
@@ -123,10 +121,10 @@ export class Dependencies {
     for (let before = -1; before !== gone.size; ) {
       before = gone.size;
       for (const key of [...gone]) {
-        if (!this.#nodes.has(key)) continue;
+        if (!this.nodes.has(key)) continue;
         for (const member of this.membersOf(key)) {
           const users = [...(this.#dependents.get(member) ?? [])];
-          if (!this.#nodes.get(member)!.explicit && users.every((user) => gone.has(user))) gone.add(member);
+          if (!this.nodes.get(member)!.explicit && users.every((user) => gone.has(user))) gone.add(member);
         }
       }
     }
@@ -135,14 +133,14 @@ export class Dependencies {
 
   /** The fault of a model's dependencies; undefined when there is none. */
   problemOf(key: ModelKey): string | undefined {
-    const { id } = this.#nodes.get(key)!;
+    const { id } = this.nodes.get(key)!;
     const missing = this.missingOf(key);
     if (missing.length > 0) {
       return `ensemble ${id.name} contains models that are not available or ambiguous: ${missing.join(", ")}`;
     }
     const last = this.#lastBefore(key);
     if (last === undefined) return undefined;
-    return `circular dependency between ensembles: ${id.name} -> ... -> ${this.#nodes.get(last)!.id.name} -> ${id.name}`;
+    return `circular dependency between ensembles: ${id.name} -> ... -> ${this.nodes.get(last)!.id.name} -> ${id.name}`;
   }
 
   /** The model before `start` on a cycle of dependencies; undefined when there is no cycle. */

@@ -2,30 +2,27 @@ import { basename, join } from "node:path";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { checkMembers } from "../config/ensemble.js";
 import { fieldProblems } from "../config/field-support.js";
-import { MachineGpus } from "../config/gpus.js";
+import { type Gpus, MachineGpus } from "../config/gpus.js";
 import { parsePrototxt } from "../config/prototxt.js";
 import { validateModelIo } from "../config/validate-model-io.js";
-import type { BackendFactory } from "../instance/backend.js";
 import { Log } from "../observe/log.js";
 import { realClock } from "../system/clock.js";
 import { assertInside, dataFilesOf, exists, readSmallFile } from "../system/files.js";
-import { openSources } from "./cloud-source.js";
-import { configOfOpenModel, type PlanContext, planVersion } from "./create-version.js";
 import { Dependencies, keyOf, type ModelKey } from "./dependencies.js";
-import { contents, readVersionDirectories, subdirectories, versionsToLoad } from "./model-directory.js";
-import type { BackendConfig } from "./repository-options.js";
-import { configPathOf, type PolledModel, pollModel } from "./repository-poller.js";
+import { contents, readVersionDirectories, subdirectories } from "./model-directory.js";
+import { type PlanServer, planVersion } from "./plan-version.js";
+import { configPathOf, type PolledModel, pollModel, selectVersions } from "./poll-model.js";
+import type { RepositoryOptions } from "./repository-options.js";
 import type { RepositorySource } from "./repository-source.js";
+import { openSources } from "./repository-source.js";
+
+const QUIET = new Log({ error() {}, warn() {}, info() {}, debug() {} });
 
 /** The server's options for the repositories, with the same meaning as in `new Triton()`. */
-export interface InspectOptions {
-  readonly modelConfigName?: string;
-  /** @default false */
-  readonly disableAutoCompleteConfig?: boolean;
-  readonly backendConfig?: BackendConfig;
-  readonly backends?: Readonly<Record<string, BackendFactory>>;
-  readonly backendDirectory?: string;
-}
+export type InspectOptions = Pick<
+  RepositoryOptions,
+  "modelConfigName" | "disableAutoCompleteConfig" | "backendConfig" | "backends" | "backendDirectory"
+>;
 
 /** The result of inspecting one model. */
 export interface ModelInspection {
@@ -55,9 +52,8 @@ export async function inspectRepository(
   options: InspectOptions = {},
   models?: readonly string[],
 ): Promise<ModelInspection[]> {
-  const context = contextOf(options);
-  const quiet = new Log({ error() {}, warn() {}, info() {}, debug() {} });
-  const sources = openSources(repositories, { clock: realClock, log: quiet });
+  const gpus = new MachineGpus();
+  const sources = openSources(repositories, { clock: realClock, log: QUIET });
   try {
     const inspected: InspectedModel[] = [];
     const shownPaths = new Map<InspectedModel, string>();
@@ -65,7 +61,7 @@ export async function inspectRepository(
       await source.check();
       await source.refresh(models);
       for (const name of await namesIn(source, models)) {
-        const model = await inspectIn(source, name, context);
+        const model = await inspectIn(source, name, options, gpus);
         inspected.push(model);
         shownPaths.set(model, source.isRemote ? `${source.path}/${name}` : model.directory);
       }
@@ -88,11 +84,12 @@ async function namesIn(source: RepositorySource, models: readonly string[] | und
 async function inspectIn(
   source: RepositorySource,
   name: string,
-  context: InspectContext,
+  options: InspectOptions,
+  gpus: Gpus,
 ): Promise<InspectedModel> {
   try {
     const { root } = await source.open(name);
-    return await inspectModel(root, name, context);
+    return await inspectModel(root, name, options, gpus);
   } catch (error) {
     const findings = new Findings();
     const directory = `${source.path}/${name}`;
@@ -112,18 +109,6 @@ function inspectionOf(
     directory: shownPath,
     config: findings.hasErrors ? undefined : config,
     findings: findings.all.map((one) => ({ ...one, path: shown(one.path), message: shown(one.message) })),
-  };
-}
-
-function contextOf(options: InspectOptions): InspectContext {
-  return {
-    modelConfigName: options.modelConfigName,
-    autoComplete: !(options.disableAutoCompleteConfig ?? false),
-    backends: options.backends ?? {},
-    backendDirectory: options.backendDirectory,
-    backendConfig: options.backendConfig ?? {},
-    gpus: new MachineGpus(),
-    memberLabels: () => new Map(),
   };
 }
 
@@ -196,15 +181,15 @@ interface InspectedModel {
   readonly config?: ModelConfig;
 }
 
-/** The context of an inspection. */
-interface InspectContext extends Omit<PlanContext, "log"> {
-  readonly modelConfigName: string | undefined;
-}
-
 /** Makes all checks that loading a model makes, and continues where loading would stop. */
-async function inspectModel(root: string, name: string, context: InspectContext): Promise<InspectedModel> {
+async function inspectModel(
+  root: string,
+  name: string,
+  options: InspectOptions,
+  gpus: Gpus,
+): Promise<InspectedModel> {
   const directory = join(root, name);
-  const configPath = await configPathOf(directory, context.modelConfigName);
+  const configPath = await configPathOf(directory, options);
   const findings = new Findings();
   const model = { name, directory, configPath, findings };
   const log = logTo(findings, configPath);
@@ -214,10 +199,13 @@ async function inspectModel(root: string, name: string, context: InspectContext)
     const readable = await inspectText(configPath, name, findings);
     if (!readable) return model;
     const id = { namespace: "", name };
-    const target = { id, repository: root, root, directory, previous: undefined, explicit: true };
-    const polled = await pollModel(target, { ...context, log });
-    const versions = await versionsOf(polled, configPath, findings);
-    const config = await inspectVersions(polled, versions, { ...context, log }, findings);
+    const open = async () => ({ root, directory });
+    const target = { id, repository: root, previous: undefined, explicit: true, open };
+    const polled = await pollModel(target, options, log);
+    const { versions, missing, problem } = await selectVersions(polled);
+    for (const message of missing) findings.add({ severity: "warning", path: configPath, message });
+    if (problem !== undefined) findings.add({ severity: "error", path: directory, message: problem });
+    const config = await inspectVersions(polled, versions, options, { gpus, log }, findings);
     inspectWarmup(polled, configPath, findings);
     return { ...model, polled, versions, ...(config === undefined ? {} : { config }) };
   } catch (error) {
@@ -256,36 +244,18 @@ async function inspectText(path: string, name: string, findings: Findings): Prom
   return errors.length === 0;
 }
 
-/** The existing versions that the policy chooses. */
-async function versionsOf(
-  { id, directory, config }: PolledModel,
-  configPath: string,
-  findings: Findings,
-): Promise<readonly number[]> {
-  const found = readVersionDirectories(await subdirectories(directory));
-  const { versions, missing } = versionsToLoad(found.versions, config.versionPolicy ?? {});
-  for (const version of missing) {
-    const message = `version ${version} is specified for model '${id.name}', but the version directory is not present`;
-    findings.add({ severity: "warning", path: configPath, message });
-  }
-  if (versions.length === 0) {
-    const message = `at least one version must be available under the version policy of model '${id.name}'`;
-    findings.add({ severity: "error", path: directory, message });
-  }
-  return versions;
-}
-
 /** Inspects each version that would be served. @returns the configuration of the first valid version */
 async function inspectVersions(
   polled: PolledModel,
   versions: readonly number[],
-  context: PlanContext,
+  options: InspectOptions,
+  server: PlanServer,
   findings: Findings,
 ): Promise<ModelConfig | undefined> {
   const configs: ModelConfig[] = [];
   for (const version of versions) {
     try {
-      configs.push(await configOf(polled, version, context));
+      configs.push(await configOf(polled, version, options, server));
     } catch (error) {
       const path = join(polled.directory, String(version));
       findings.addLines("error", path, TritonError.from(error).message);
@@ -302,15 +272,24 @@ async function inspectVersions(
  * The configuration of the version, completed from its file. If that configuration is rejected, the model is opened, as
  * loading would do: the outputs declared by the file may differ from those that the model makes.
  */
-async function configOf(polled: PolledModel, version: number, context: PlanContext): Promise<ModelConfig> {
+async function configOf(
+  polled: PolledModel,
+  version: number,
+  options: InspectOptions,
+  server: PlanServer,
+): Promise<ModelConfig> {
   try {
-    return (await planVersion(polled, version, context)).config;
+    return (await planVersion(polled, version, options, server, false)).plan.config;
   } catch (error) {
-    const quiet = new Log({ error() {}, warn() {}, info() {}, debug() {} });
-    return await configOfOpenModel(polled, version, { ...context, log: quiet }).catch((whenOpen) => {
+    try {
+      const quiet = { ...server, log: QUIET };
+      const { plan, close } = await planVersion(polled, version, options, quiet, true);
+      await close();
+      return plan.config;
+    } catch (whenOpen) {
       // If the model's runtime is not installed, the error from the file is reported.
       throw TritonError.from(whenOpen).code === "UNAVAILABLE" ? error : whenOpen;
-    });
+    }
   }
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { TritonError } from "@tritonjs/protocol";
+import { type ConcurrencyGate, TritonError } from "@tritonjs/protocol";
 import { sleep } from "../system/clock.js";
 import {
   type CloudObject,
@@ -16,7 +16,6 @@ import {
   statusOf,
   withSilenceLimit,
 } from "./cloud-storage.js";
-import type { Semaphore } from "./locks.js";
 import type { ModelTimes } from "./model-directory.js";
 
 /** A snapshot of a cloud model on this machine. Its files do not change while they are in use. */
@@ -107,8 +106,8 @@ export function groupByModel(
 }
 
 /** Whether a name can be a file inside a directory on any system. A name that leads out of the directory cannot. */
-function isName(name: string): boolean {
-  return name !== "" && name !== "." && name !== ".." && !/[\\\0]/.test(name);
+export function isName(name: string): boolean {
+  return name !== "" && name !== "." && name !== ".." && !/[/\\\0]/.test(name);
 }
 
 /** Whether two lists have the same objects. */
@@ -154,56 +153,9 @@ const MOUNT_DIRECTORY: Readonly<Record<CloudPath["scheme"], string>> = {
   as: "TRITON_AZURE_MOUNT_DIRECTORY",
 };
 
-/** The copies of one repository, in a temporary directory of their own. */
-export class Copies {
-  readonly #live = new Set<ModelCopy>();
-  #directory: Promise<string> | undefined;
-  #made = 0;
-
-  constructor(private readonly path: CloudPath) {}
-
-  /** Copies a model. @throws TritonError as `copyModel`, and INTERNAL when the directory cannot be made */
-  async make({ name, objects }: ModelListing, context: CopyContext): Promise<ModelCopy> {
-    const root = join(await this.#open(), String(++this.#made));
-    const copy = new ModelCopy(join(root, name), objects);
-    try {
-      await mkdir(root);
-      await copyModel(copy.directory, objects, context);
-    } catch (error) {
-      await copy.drop();
-      throw error;
-    }
-    this.#live.add(copy);
-    return copy;
-  }
-
-  /** Drops all copies except the given ones. A copy that a version is made of stays as long as the version. */
-  keep(needed: (copy: ModelCopy) => boolean): void {
-    for (const copy of this.#live) {
-      if (needed(copy)) continue;
-      this.#live.delete(copy);
-      void copy.drop();
-    }
-  }
-
-  /** Removes all copies, including those in use. */
-  async close(): Promise<void> {
-    const directory = await this.#directory?.catch(() => undefined);
-    if (directory !== undefined) await rm(directory, { recursive: true, force: true }).catch(() => {});
-  }
-
-  async #open(): Promise<string> {
-    this.#directory ??= makeDirectory(MOUNT_DIRECTORY[this.path.scheme]);
-    try {
-      return await this.#directory;
-    } catch (error) {
-      this.#directory = undefined;
-      throw error;
-    }
-  }
-}
-
-async function makeDirectory(variable: string): Promise<string> {
+/** Makes the directory for the copies of a repository. @throws TritonError INTERNAL if it cannot be made */
+export async function makeCopyDirectory({ scheme }: CloudPath): Promise<string> {
+  const variable = MOUNT_DIRECTORY[scheme];
   const parent = process.env[variable] || tmpdir();
   try {
     return await realpath(await mkdtemp(join(parent, "tritonjs-")));
@@ -221,11 +173,11 @@ const FIRST_PAUSE_MS = 200;
 interface CopyContext extends Patience {
   readonly storage: CloudStorage;
   /** Limits the number of objects that are copied at the same time. */
-  readonly permits: Semaphore;
+  readonly permits: ConcurrencyGate;
   /** The previous copy. Unchanged objects are taken from it. */
   readonly previous: ModelCopy | undefined;
   /** The path of an object for display. */
-  readonly shown: (key: string) => string;
+  readonly displayPath: (key: string) => string;
 }
 
 /**
@@ -234,7 +186,7 @@ interface CopyContext extends Patience {
  * @throws TritonError INTERNAL for an object that cannot be copied, UNAVAILABLE when the copy is cancelled. The cause
  * has the status 404 or 412 for an object that has changed.
  */
-async function copyModel(
+export async function copyModel(
   directory: string,
   objects: readonly ModelObject[],
   context: CopyContext,
@@ -250,10 +202,10 @@ async function copyModel(
         if (signal.aborted) return;
         const old = before.get(object.path);
         await copyObject(directory, object, old, { ...context, signal }).catch((error) => {
-          problem ??= cloudError(`Failed to get object at ${context.shown(object.key)}`, error);
+          problem ??= cloudError(`Failed to get object at ${context.displayPath(object.key)}`, error);
           stop.abort(problem);
         });
-      }),
+      }, undefined),
     ),
   );
   if (context.signal.aborted) throw TritonError.from(context.signal.reason, "UNAVAILABLE");
@@ -279,7 +231,7 @@ async function copyObject(
       await download(path, object, context);
       return;
     } catch (error) {
-      if (attempt === ATTEMPTS || context.signal.aborted || !mayPass(error)) throw error;
+      if (attempt === ATTEMPTS || context.signal.aborted || !isRetriable(error)) throw error;
       await rm(path, { force: true });
       await sleep(context.clock, FIRST_PAUSE_MS * 2 ** (attempt - 1));
     }
@@ -316,7 +268,7 @@ async function download(path: string, object: ModelObject, context: CopyContext)
 }
 
 /** Whether a retry may succeed: after a broken connection, but not after a refusal or on a full disk. */
-function mayPass(error: unknown): boolean {
+function isRetriable(error: unknown): boolean {
   const status = statusOf(error);
   if (status !== undefined && status >= 400 && status < 500) return false;
   const { code } = error as NodeJS.ErrnoException;

@@ -156,7 +156,7 @@ async function signatureOf(path: string, depth: number): Promise<string> {
 /** An entry with the names in it, at most down to the greatest depth; undefined if it is there, but cannot be read. */
 async function readEntry(path: string, depth: number) {
   try {
-    const entry = await look(path, depth);
+    const entry = await statEntry(path, depth);
     const isListed = entry.isDirectory && depth < MAX_DEPTH;
     return { ...entry, names: isListed ? (await readdir(path)).sort() : [] };
   } catch (error) {
@@ -175,7 +175,7 @@ async function isUnreadable(path: string, { code = "" }: NodeJS.ErrnoException):
   return entry?.isSymbolicLink() ?? false;
 }
 
-async function look(path: string, depth: number) {
+async function statEntry(path: string, depth: number) {
   const options = { bigint: true } as const;
   const found = await (depth === 0 ? stat(path, options) : lstat(path, options));
   const entry = found.isSymbolicLink() ? await stat(path, options) : found;

@@ -1,27 +1,18 @@
 import { isDeepStrictEqual } from "node:util";
-import { type ModelConfig, statusText, TritonError } from "@tritonjs/protocol";
+import { ConcurrencyGate, type ModelConfig, statusText, TritonError } from "@tritonjs/protocol";
 import { completeInstanceGroups, instanceGroupProblems } from "../config/instance-groups.js";
+import { throwProblems } from "../config/option-names.js";
+import { writePrototxt } from "../config/prototxt.js";
 import { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import { AbsentVersion } from "../model/version-status.js";
-import type { Log } from "../observe/log.js";
-import { type CreateContext, createVersion } from "./create-version.js";
 import type { ModelId } from "./dependencies.js";
-import { Semaphore } from "./locks.js";
-import {
-  isVersionModified,
-  readVersionDirectories,
-  subdirectories,
-  versionsToLoad,
-} from "./model-directory.js";
+import { isVersionModified } from "./model-directory.js";
+import { planVersion } from "./plan-version.js";
+import { type PolledModel, selectVersions } from "./poll-model.js";
 import type { AgentChain } from "./repository-agents.js";
-import type { PolledModel } from "./repository-poller.js";
-
-/** The context of loading. */
-export interface LoaderContext extends CreatorContext {
-  /** Versions that load at the same time. */
-  readonly loadThreadCount: number;
-}
+import type { RepositoryOptions } from "./repository-options.js";
+import type { RepositoryServer } from "./repository-poller.js";
 
 /** The result of one version of a load. */
 interface VersionOutcome {
@@ -42,16 +33,18 @@ export interface LoadedModel {
 
 /** Brings versions of models into service and takes them out of service. Calls for one model must not overlap. */
 export class ModelLoader {
-  readonly #context: LoaderContext;
-  readonly #permits: Semaphore;
-  readonly #creator: VersionCreator;
-  /** The configuration that each version was made from, before its file completed it. */
-  readonly #prepared = new WeakMap<ModelVersion, ModelConfig>();
+  /** Versions that load at the same time. */
+  readonly #permits: ConcurrencyGate;
+  readonly #held = new WeakMap<ModelVersion, HeldFiles>();
 
-  constructor(context: LoaderContext) {
-    this.#context = context;
-    this.#permits = new Semaphore(context.loadThreadCount);
-    this.#creator = new VersionCreator(context);
+  constructor(
+    private readonly options: RepositoryOptions,
+    private readonly server: RepositoryServer,
+  ) {
+    this.#permits = new ConcurrencyGate(
+      Math.max(1, options.modelLoadThreadCount ?? 4),
+      Number.POSITIVE_INFINITY,
+    );
   }
 
   /**
@@ -62,23 +55,23 @@ export class ModelLoader {
    * @throws TritonError INVALID_ARG with the state of each version that could not be loaded, and why.
    */
   async load(polled: PolledModel, previous: PolledModel | undefined): Promise<LoadedModel> {
-    this.#context.registry.announce(polled.id.name, polled.id.namespace);
-    const versions = await findVersions(polled, this.#context.log);
+    this.server.registry.announce(polled.id.name, polled.id.namespace);
+    const versions = await this.#findVersions(polled);
     const outcomes = await Promise.all(
       versions.map((version) => this.#loadVersion(polled, previous, version)),
     );
     const failures = outcomes.flatMap(({ failure }) => failure ?? []);
     const fresh = outcomes.flatMap((outcome) => outcome.fresh ?? []);
-    const { log } = this.#context;
+    const { log } = this.server;
     if (failures.length > 0) {
-      for (const model of fresh) this.#creator.retire(model);
+      for (const model of fresh) this.#retire(model);
       log.info(`failed to load '${polled.id.name}'`, { model: polled.id.name });
       throw new TritonError("INVALID_ARG", failures.join(""), { reason: "LOAD_REQUEST_FAILED" });
     }
     // New versions come first, so that a request for any version always finds one.
     for (const model of fresh) this.#publish(model);
     for (const model of this.#serving(polled.id)) {
-      if (!versions.includes(model.version)) this.#creator.retire(model);
+      if (!versions.includes(model.version)) this.#retire(model);
     }
     this.forgetFailures(polled.id);
     log.info(`successfully loaded '${polled.id.name}'`, { model: polled.id.name });
@@ -90,19 +83,19 @@ export class ModelLoader {
   unload(id: ModelId): Promise<void> {
     const ended = this.#loaded(id)
       .filter(({ state, isEnsemble, reason }) => state === "READY" || (isEnsemble && reason !== "unloaded"))
-      .map((model) => this.#creator.retire(model));
+      .map((model) => this.#retire(model));
     return Promise.all(ended).then(() => {});
   }
 
   /** Versions of a model that are ready. */
   readyVersions({ name, namespace }: ModelId): number[] {
-    const versions = this.#context.registry.versions(name, namespace);
+    const versions = this.server.registry.versions(name, namespace);
     return versions.filter(({ state }) => state === "READY").map(({ version }) => version);
   }
 
   /** Forgets failed versions that are not requested any more. Otherwise they would keep the server from being ready. */
   forgetFailures({ name, namespace }: ModelId): void {
-    const { registry } = this.#context;
+    const { registry } = this.server;
     for (const one of registry.versions(name, namespace)) {
       const failed = one.state === "UNAVAILABLE" && one.reason !== "unloaded";
       if (failed && !one.isEnsemble) registry.remove(one);
@@ -114,24 +107,24 @@ export class ModelLoader {
     previous: PolledModel | undefined,
     version: number,
   ): Promise<VersionOutcome> {
-    const { registry, log } = this.#context;
+    const { registry, log } = this.server;
     const { name, namespace } = polled.id;
     const serving = this.#serving(polled.id).find((model) => model.version === version);
     if (serving !== undefined && this.#canStay(serving, polled, previous)) {
-      return this.#permits.run(() => this.#update(serving, polled));
+      return this.#permits.run(() => this.#update(serving, polled), undefined);
     }
     log.info(`loading: ${name}:${version}`, { model: name, version });
     const leaving = this.#loaded(polled.id).find((model) => model.version === version && model !== serving);
-    if (leaving !== undefined) this.#creator.retire(leaving);
+    if (leaving !== undefined) this.#retire(leaving);
     const show = (state: "LOADING" | "UNAVAILABLE", reason = "") => {
       if (serving === undefined) registry.add(new AbsentVersion(name, namespace, version, state, reason));
     };
     show("LOADING");
     try {
-      const fresh = await this.#permits.run(() =>
-        this.#creator.create(polled, version, serving === undefined),
+      const fresh = await this.#permits.run(
+        () => this.#create(polled, version, serving === undefined),
+        undefined,
       );
-      this.#prepared.set(fresh, polled.config);
       return { version, fresh };
     } catch (error) {
       const reason = statusText(error);
@@ -141,7 +134,7 @@ export class ModelLoader {
   }
 
   #canStay(serving: ModelVersion, polled: PolledModel, previous: PolledModel | undefined): boolean {
-    const prepared = this.#prepared.get(serving);
+    const prepared = this.#held.get(serving)?.prepared;
     return (
       !serving.isEnsemble &&
       prepared !== undefined &&
@@ -155,37 +148,35 @@ export class ModelLoader {
     const { version } = serving;
     const { instanceGroup } = polled.config;
     try {
-      const isSame = isDeepStrictEqual(this.#prepared.get(serving)?.instanceGroup, instanceGroup);
+      const isSame = isDeepStrictEqual(this.#held.get(serving)?.prepared.instanceGroup, instanceGroup);
       const update = isSame
         ? undefined
         : await serving.updateInstances(this.#groupsFor(serving.config, instanceGroup));
       serving.reason = "";
-      this.#prepared.set(serving, polled.config);
+      this.#held.get(serving)!.prepared = polled.config;
       return { version, ...update };
     } catch (error) {
       const reason = statusText(error);
       serving.reason = reason;
-      this.#context.log.error(`failed to load '${serving.name}' version ${version}: ${reason}`);
+      this.server.log.error(`failed to load '${serving.name}' version ${version}: ${reason}`);
       return { version, failure: `version ${version} is at READY state: ${reason};` };
     }
   }
 
   /** Fills in the fields that instance groups leave open. */
   #groupsFor(config: ModelConfig, instanceGroup: ModelConfig["instanceGroup"]): ModelConfig["instanceGroup"] {
-    const { gpus } = this.#context;
+    const { gpus } = this.server;
     const completed = completeInstanceGroups({ ...config, instanceGroup }, gpus);
-    const problems = instanceGroupProblems(completed, gpus);
-    if (problems.length > 0)
-      throw new TritonError("INVALID_ARG", problems.join("\n"), { reason: "INVALID_CONFIG" });
+    throwProblems(instanceGroupProblems(completed, gpus));
     return completed.instanceGroup;
   }
 
   #publish(model: ModelVersion): void {
-    const { registry } = this.#context;
+    const { registry } = this.server;
     const previous = this.#loaded(model).find(({ version }) => version === model.version);
     model.publish();
     registry.add(model);
-    if (previous !== undefined && previous !== model) this.#creator.retire(previous);
+    if (previous !== undefined && previous !== model) this.#retire(previous);
   }
 
   #serving(id: ModelId): ModelVersion[] {
@@ -194,69 +185,38 @@ export class ModelLoader {
 
   /** All created versions of a model in any state. */
   #loaded({ name, namespace }: ModelId): ModelVersion[] {
-    return this.#context.registry
+    return this.server.registry
       .versions(name, namespace)
       .filter((one) => one instanceof ModelVersion)
       .filter(({ directory }) => directory !== undefined);
   }
-}
 
-/**
- * The existing versions of a model that its policy selects, ascending.
- *
- * @throws TritonError INVALID_ARG when there are none
- */
-async function findVersions({ id, directory, config }: PolledModel, log: Log): Promise<readonly number[]> {
-  const found = readVersionDirectories(await subdirectories(directory));
-  for (const line of found.ignored) log.warning(line);
-  const { versions, missing } = versionsToLoad(found.versions, config.versionPolicy ?? {});
-  for (const version of missing) {
-    log.error(
-      `version ${version} is specified for model '${id.name}', but the version directory is not present`,
-    );
-  }
-  if (versions.length > 0) return versions;
-  throw new TritonError(
-    "INVALID_ARG",
-    `at least one version must be available under the version policy of model '${id.name}'`,
-    { reason: "INVALID_CONFIG" },
-  );
-}
-
-/** The context for creating and retiring versions. */
-interface CreatorContext extends CreateContext {
-  readonly registry: ModelRegistry;
-  /** Number of retries for a version that fails to load. */
-  readonly retryCount: number;
-}
-
-/**
- * Creates versions of models and retires them. From its creation until it is unloaded, a version holds its directory (a
- * copy, or the files of a load request) and its repository agents.
- */
-class VersionCreator {
-  readonly #context: CreatorContext;
-  /** Hold of each version on its repository agents. */
-  readonly #agents = new WeakMap<ModelVersion, ReturnType<AgentChain["hold"]>>();
-  readonly #afterUnload = new WeakMap<ModelVersion, () => void>();
-
-  constructor(context: CreatorContext) {
-    this.#context = context;
+  /**
+   * The existing versions of a model that its policy selects, ascending.
+   *
+   * @throws TritonError INVALID_ARG when there are none
+   */
+  async #findVersions(polled: PolledModel): Promise<readonly number[]> {
+    const { versions, missing, ignored, problem } = await selectVersions(polled);
+    for (const line of ignored) this.server.log.warning(line);
+    for (const line of missing) this.server.log.error(line);
+    if (problem !== undefined) throw new TritonError("INVALID_ARG", problem, { reason: "INVALID_CONFIG" });
+    return versions;
   }
 
   /**
-   * Creates a version and loads it. A version that fails is retried, at most `retryCount` times.
+   * Creates a version and loads it. A version that fails is retried as often as the options say.
    *
    * @param visible whether the registry shows the version while it loads
    * @throws the error of the last attempt
    */
-  async create(polled: PolledModel, version: number, visible: boolean): Promise<ModelVersion> {
-    for (let left = this.#context.retryCount; ; left--) {
+  async #create(polled: PolledModel, version: number, visible: boolean): Promise<ModelVersion> {
+    for (let left = this.options.modelLoadRetryCount ?? 0; ; left--) {
       try {
-        return await this.#create(polled, version, visible);
+        return await this.#createOnce(polled, version, visible);
       } catch (error) {
         const { name } = polled.id;
-        this.#context.log.error(`failed to load '${name}' version ${version}: ${statusText(error)}`, {
+        this.server.log.error(`failed to load '${name}' version ${version}: ${statusText(error)}`, {
           model: name,
           version,
         });
@@ -265,25 +225,20 @@ class VersionCreator {
     }
   }
 
-  /** Waits for the requests of a version, and unloads it. */
-  retire(model: ModelVersion): Promise<void> {
-    this.#agents.get(model)?.leaves();
-    this.#agents.delete(model);
-    const ended = model.unload(Number.POSITIVE_INFINITY);
-    this.#context.registry.retire(model, ended);
-    void ended.then(() => {
-      const after = this.#afterUnload.get(model);
-      this.#afterUnload.delete(model);
-      after?.();
-    });
-    return ended;
-  }
-
-  async #create(polled: PolledModel, version: number, visible: boolean): Promise<ModelVersion> {
-    const model = await createVersion(polled, version, this.#context);
-    if (visible && !model.isEnsemble) this.#context.registry.add(model);
+  async #createOnce(polled: PolledModel, version: number, visible: boolean): Promise<ModelVersion> {
+    const { registry, log } = this.server;
+    const { plan, close } = await planVersion(polled, version, this.options, this.server, true);
+    let model: ModelVersion;
+    try {
+      log.verbose(1, `\n${writePrototxt(plan.config)}`);
+      const labels = new Map([...memberLabels(plan.config, registry), ...plan.labels]);
+      model = this.server.create({ ...plan, labels });
+    } catch (error) {
+      await close();
+      throw error;
+    }
+    if (visible && !model.isEnsemble) registry.add(model);
     const agents = polled.agents?.hold();
-    if (agents !== undefined) this.#agents.set(model, agents);
     try {
       await model.loaded;
     } catch (error) {
@@ -293,17 +248,49 @@ class VersionCreator {
     }
     polled.override?.retain();
     polled.copy?.retain();
-    this.#afterUnload.set(model, () => {
-      this.#context.log.info(`successfully unloaded '${model.name}' version ${version}`, {
-        model: model.name,
-        version,
-      });
-      void polled.override?.release();
-      void polled.copy?.release();
-      agents?.gone();
-    });
+    this.#held.set(model, { prepared: polled.config, polled, agents });
     return model;
   }
+
+  /** Waits for the requests of a version, and unloads it. */
+  #retire(model: ModelVersion): Promise<void> {
+    const held = this.#held.get(model);
+    this.#held.delete(model);
+    held?.agents?.leaves();
+    const ended = model.unload(Number.POSITIVE_INFINITY);
+    this.server.registry.retire(model, ended);
+    if (held === undefined) return ended;
+    const { name, version } = model;
+    void ended.then(() => {
+      this.server.log.info(`successfully unloaded '${name}' version ${version}`, { model: name, version });
+      void held.polled.override?.release();
+      void held.polled.copy?.release();
+      held.agents?.gone();
+    });
+    return ended;
+  }
+}
+
+/** The directory (a copy, or the files of a load request) and the agents that a version holds until it is unloaded. */
+interface HeldFiles {
+  /** The configuration that the version was made from, before its file completed it. */
+  prepared: ModelConfig;
+  readonly polled: PolledModel;
+  readonly agents: ReturnType<AgentChain["hold"]> | undefined;
+}
+
+/** Class names of an ensemble's outputs, from the models that make the outputs. */
+function memberLabels(config: ModelConfig, registry: ModelRegistry): Map<string, readonly string[]> {
+  const labels = new Map<string, readonly string[]>();
+  for (const step of config.ensembleScheduling?.step ?? []) {
+    const version = step.modelVersion === -1 ? "" : String(step.modelVersion);
+    const member = registry.findMember(step.modelName, version, step.modelNamespace);
+    for (const [output, tensor] of Object.entries(step.outputMap)) {
+      const names = member.labels.get(output);
+      if (names !== undefined) labels.set(tensor, names);
+    }
+  }
+  return labels;
 }
 
 /**

@@ -1,25 +1,20 @@
 import { resolve } from "node:path";
-import { type ModelConfig, type ModelIndexEntry, statusText, TritonError } from "@tritonjs/protocol";
-import type { Gpus } from "../config/gpus.js";
-import type { ModelPlan } from "../model/model-server.js";
-import type { ModelVersion } from "../model/model-version.js";
-import type { ModelRegistry } from "../model/registry.js";
+import { type ModelIndexEntry, statusText, TritonError } from "@tritonjs/protocol";
 import type { RegisteredVersion } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
-import type { Clock, Timer } from "../system/clock.js";
-import { openSources } from "./cloud-source.js";
+import { everyMs, type Timer } from "../system/clock.js";
 import { checkModelName, compareIds, keyOf, type ModelId, type ModelKey } from "./dependencies.js";
 import { OverrideDirectory } from "./model-directory.js";
-import { type LoadedModel, type LoaderContext, ModelLoader } from "./model-loader.js";
+import { type LoadedModel, ModelLoader } from "./model-loader.js";
 import { RepositoryAgents } from "./repository-agents.js";
-import { RepositoryChanges, RepositoryState } from "./repository-changes.js";
+import { RepositoryChanges } from "./repository-changes.js";
 import {
   type LoadParameters,
   type RepositoryOptions,
   startupModels,
   type UnloadParameters,
 } from "./repository-options.js";
-import { RepositoryPoller } from "./repository-poller.js";
+import { pollResult, RepositoryPoller, type RepositoryServer, RepositoryState } from "./repository-poller.js";
 import { MappedSource, type RepositorySource } from "./repository-source.js";
 
 /**
@@ -28,61 +23,38 @@ import { MappedSource, type RepositorySource } from "./repository-source.js";
  */
 const POLL_JITTER = 0.2;
 
-/** The parts of the server that a repository needs. */
-interface RepositoryContext extends Omit<LoaderContext, "loadThreadCount" | "retryCount"> {
-  readonly clock: Clock;
-  readonly options: RepositoryOptions;
-}
+/** Time between two checks of the directories, so that readiness probes cost nothing. */
+const CHECK_EVERY_MS = 10_000;
 
 /**
  * The models of one or several repositories. It knows the existing models and those in service, and loads and unloads
  * them.
  */
 export class ModelRepository {
-  readonly #context: RepositoryContext;
-  /** Changes when repositories are registered; the poller and the index read it each time. */
-  readonly #repositories: RepositorySource[];
+  /** The load of the models at the start, which has begun. */
+  readonly startUp: StartUp;
   readonly #state: RepositoryState;
-  readonly #loader: ModelLoader;
   readonly #poller: RepositoryPoller;
   readonly #agents: RepositoryAgents;
+  readonly #changes: RepositoryChanges;
   /** Files of load requests that models are made of. */
   readonly #overrides = new Set<OverrideDirectory>();
-  readonly #changes: RepositoryChanges;
-  readonly #presence: RepositoryPresence;
+  /** Repositories whose directory is missing. */
+  readonly #missing = new Set<RepositorySource>();
+  readonly #mayCheck: () => boolean;
   #timer: Timer | undefined;
   #closed = false;
 
-  constructor(context: RepositoryContext) {
-    const { options, registry, log } = context;
-    const paths = [options.modelRepository ?? []].flat();
-    this.#context = context;
-    this.#state = new RepositoryState(log);
-    this.#repositories = openSources(paths, context).sort((a, b) => (a.path < b.path ? -1 : 1));
-    this.#loader = new ModelLoader({
-      ...context,
-      loadThreadCount: options.modelLoadThreadCount ?? 4,
-      retryCount: options.modelLoadRetryCount ?? 0,
-    });
-    this.#changes = new RepositoryChanges({
-      ...context,
-      state: this.#state,
-      loader: this.#loader,
-      repositories: this.#repositories,
-    });
-    this.#presence = new RepositoryPresence(this.#repositories, log, context.clock);
-    this.#agents = new RepositoryAgents(options.repositoryAgents ?? {}, log);
-    this.#poller = new RepositoryPoller({
-      agents: this.#agents,
-      repositories: this.#repositories,
-      namespacing: registry.namespacing,
-      known: this.#state.models,
-      modelConfigName: options.modelConfigName,
-      autoComplete: !(options.disableAutoCompleteConfig ?? false),
-      log,
-      isBound: (name) => registry.isBound(name),
-      onProblem: (id, problem) => this.#state.noteUnread(id, problem),
-    });
+  constructor(
+    private readonly options: RepositoryOptions,
+    private readonly server: RepositoryServer,
+  ) {
+    this.#state = new RepositoryState(options, server);
+    this.#mayCheck = everyMs(server.clock, CHECK_EVERY_MS);
+    this.#agents = new RepositoryAgents(options.repositoryAgents ?? {}, server.log);
+    this.#poller = new RepositoryPoller(this.#state, this.#agents);
+    this.#changes = new RepositoryChanges(this.#state, new ModelLoader(options, server));
+    this.startUp = new StartUp(() => this.#start(), options, server.log);
   }
 
   /**
@@ -91,16 +63,15 @@ export class ModelRepository {
    * @returns the failures, one line for each model
    * @throws TritonError INTERNAL for a repository that does not exist.
    */
-  async start(): Promise<string[]> {
-    const { modelControlMode: mode = "none" } = this.#context.options;
-    if (this.#repositories.length === 0 || this.#closed) return [];
+  async #start(): Promise<string[]> {
+    if (this.#state.sources.length === 0 || this.#closed) return [];
     await this.#poller.checkRepositories();
-    const first = startupModels(this.#context.options);
+    const first = startupModels(this.options);
     const { poll } = await this.#changes.apply(
       () => (first ? this.#poller.named(first) : this.#poller.all()),
       () => this.#poller.refresh(first),
     );
-    if (mode === "poll") this.#pollLater();
+    if (this.options.modelControlMode === "poll") this.#pollLater();
     const failures = [...poll.problems].map(([name, { message }]) => `${name}: ${message}`);
     return [...failures, ...this.#state.failures()];
   }
@@ -119,7 +90,7 @@ export class ModelRepository {
     checkModelName(name);
     const directory = await OverrideDirectory.forLoad(config, files, this.#overrides).catch((error) => {
       const problem = TritonError.from(error);
-      this.#context.log.error(`Poll failed for model directory '${name}': ${problem.message}`);
+      this.server.log.error(`Poll failed for model directory '${name}': ${problem.message}`);
       throw pollFailure(name, problem);
     });
     try {
@@ -155,8 +126,8 @@ export class ModelRepository {
     await this.#changes.apply(
       async () => {
         const named = this.#state.named(name).map(([key]) => key);
-        const gone = unloadDependents ? this.#changes.dependencies().withOrphans(named) : new Set(named);
-        return { changed: new Map(), unchanged: new Map(), gone, problems: new Map() };
+        const gone = unloadDependents ? this.#state.dependencies().withOrphans(named) : new Set(named);
+        return pollResult({ gone });
       },
       undefined,
       (unloading) => {
@@ -187,11 +158,11 @@ export class ModelRepository {
         cause,
       });
     });
-    if (this.#repositories.some((one) => one.path === source.path)) {
+    if (this.#state.sources.some((one) => one.path === source.path)) {
       throw new TritonError("ALREADY_EXISTS", `model repository '${path}' has already been registered`);
     }
-    this.#repositories.push(source);
-    this.#repositories.sort((a, b) => (a.path < b.path ? -1 : 1));
+    this.#state.sources.push(source);
+    this.#state.sortSources();
   }
 
   /**
@@ -201,7 +172,7 @@ export class ModelRepository {
    */
   unregister(path: string): void {
     this.#assertExplicit();
-    const at = this.#repositories.findIndex(
+    const at = this.#state.sources.findIndex(
       (one) => one instanceof MappedSource && one.path === resolve(path),
     );
     if (at < 0) {
@@ -209,24 +180,51 @@ export class ModelRepository {
         reason: "INVALID_REPOSITORY",
       });
     }
-    this.#repositories.splice(at, 1);
+    this.#state.sources.splice(at, 1);
   }
 
-  /** The repository index. */
-  index(onlyReady: boolean): Promise<ModelIndexEntry[]> {
-    return indexRows(onlyReady, {
-      repositories: this.#repositories,
-      namespacing: this.#context.registry.namespacing,
-      registry: this.#context.registry,
-      problemOf: (key) => this.#state.problemOf(key),
-    });
+  /**
+   * The repository index. It has the models in the directories of the repositories and the models that the program
+   * binds, with their present and past versions. A model that two repositories have is unavailable.
+   */
+  async index(onlyReady: boolean): Promise<ModelIndexEntry[]> {
+    const { registry } = this.server;
+    const { sources } = this.#state;
+    const ids = new Map<ModelKey, ModelId>();
+    const duplicates = new Set<ModelKey>();
+    const listed = await Promise.all(sources.map((source) => source.listed()));
+    for (const [i, { path }] of sources.entries()) {
+      for (const name of listed[i]!) {
+        const id = this.#state.idOf(path, name);
+        if (ids.has(keyOf(id))) duplicates.add(keyOf(id));
+        ids.set(keyOf(id), id);
+      }
+    }
+    for (const { name } of registry.bound()) {
+      const id = { namespace: "", name };
+      duplicates.delete(keyOf(id));
+      ids.set(keyOf(id), id);
+    }
+    return [...ids]
+      .sort(([, a], [, b]) => compareIds(a, b))
+      .flatMap(([key, { name, namespace }]) => {
+        if (duplicates.has(key)) {
+          return [{ name, state: "UNAVAILABLE", reason: "model appears in two or more repositories" }];
+        }
+        const versions = registry.versions(name, namespace);
+        const reason = this.#state.problemOf(key);
+        if (versions.length === 0 && !onlyReady) {
+          return [reason === undefined ? { name } : { name, state: "UNAVAILABLE", reason }];
+        }
+        return versions.filter(({ state }) => !onlyReady || state === "READY").map(rowOf);
+      });
   }
 
   /** Whether some model has no version that can be created. */
   get lacksVersions(): boolean {
     const { models, failed } = this.#state;
     const names = [...failed.keys()].map((key) => models.get(key)?.id.name ?? "");
-    return names.some((name) => this.#context.registry.versions(name).length === 0);
+    return names.some((name) => this.server.registry.versions(name).length === 0);
   }
 
   /** Why a model of the repository is not served; undefined if no reason is known. */
@@ -234,9 +232,27 @@ export class ModelRepository {
     return this.#state.problemOfName(name);
   }
 
-  /** Warns if a directory is missing. A readiness request calls it. With polling, each poll reports the same. */
+  /**
+   * Warns once when the directory of a repository is missing, in the background. Its loaded models stay in service, but
+   * a restart or a load would fail. A readiness request calls it. With polling, each poll reports the same.
+   */
   checkPresence(): void {
-    if (this.#context.options.modelControlMode !== "poll") this.#presence.look();
+    if (this.options.modelControlMode === "poll" || !this.#mayCheck()) return;
+    for (const source of this.#state.sources) if (!source.isRemote) void this.#checkPresenceOf(source);
+  }
+
+  async #checkPresenceOf(source: RepositorySource): Promise<void> {
+    try {
+      await source.check();
+      this.#missing.delete(source);
+    } catch (error) {
+      if (this.#missing.has(source)) return;
+      this.#missing.add(source);
+      const { message } = TritonError.from(error);
+      this.server.log.warning(
+        `${message}: its loaded models stay in service, but none of its models can be loaded`,
+      );
+    }
   }
 
   /** Whether the repository has a model of the name. */
@@ -245,45 +261,38 @@ export class ModelRepository {
   }
 
   /** Retries ensembles that may have waited for a model that has been bound. */
-  boundModelCame(): void {
+  recheckDependencies(): void {
     const { models, invalid } = this.#state;
     if (invalid.size === 0) return;
     void this.#changes
       .apply(async () => {
-        const waiting = [...models].filter(([key]) => invalid.has(key));
-        return { changed: new Map(waiting), unchanged: new Map(), gone: new Set(), problems: new Map() };
+        return pollResult({ changed: new Map([...models].filter(([key]) => invalid.has(key))) });
       })
-      .catch((error) => this.#context.log.error(statusText(error)));
+      .catch((error) => this.server.log.error(statusText(error)));
   }
 
   /** Stops polling. Loads in flight still complete. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#timer?.cancel();
-    for (const repository of this.#repositories) repository.abort();
+    for (const repository of this.#state.sources) repository.abort();
     await this.#changes.end();
   }
 
   /** Ends the agents, and removes copies and files of load requests, after all models have unloaded. */
-  async ended(): Promise<void> {
+  async dispose(): Promise<void> {
     await this.#agents.end();
     await Promise.all([...this.#overrides].map((directory) => directory.remove()));
-    await Promise.all(this.#repositories.map((repository) => repository.close()));
+    await Promise.all(this.#state.sources.map((repository) => repository.close()));
   }
 
-  /**
-   * The pause before the next poll, at most the interval. Storage that other servers poll too gets a shorter one by
-   * chance, so that replicas that started together do not ask it together for ever.
-   */
-  #pollPauseMs(intervalMs: number): number {
-    if (!this.#repositories.some(({ isRemote }) => isRemote)) return intervalMs;
-    return intervalMs * (1 - POLL_JITTER * Math.random());
-  }
-
+  /** Polls of shared storage are jittered, so that replicas that started together spread out. */
   #pollLater(): void {
     if (this.#closed) return;
-    const { clock, options, log } = this.#context;
-    this.#timer = clock.setTimer(this.#pollPauseMs((options.repositoryPollSecs ?? 15) * 1000), () => {
+    const { clock, log } = this.server;
+    const { repositoryPollSecs = 15 } = this.options;
+    const jitter = this.#state.sources.some(({ isRemote }) => isRemote) ? POLL_JITTER * Math.random() : 0;
+    this.#timer = clock.setTimer(repositoryPollSecs * 1000 * (1 - jitter), () => {
       void this.#changes
         .apply(
           () => this.#poller.all(),
@@ -297,7 +306,7 @@ export class ModelRepository {
   }
 
   #assertExplicit(): void {
-    if (this.#context.options.modelControlMode === "explicit" && !this.#closed) return;
+    if (this.options.modelControlMode === "explicit" && !this.#closed) return;
     throw new TritonError(
       "UNAVAILABLE",
       "explicit model load / unload is not allowed if polling is enabled",
@@ -312,49 +321,6 @@ function pollFailure(name: string, cause: unknown): TritonError {
   return new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause });
 }
 
-/** The parts of the server that a repository needs. */
-interface RepositoryParts {
-  readonly options: RepositoryOptions;
-  readonly registry: ModelRegistry;
-  readonly log: Log;
-  readonly clock: Clock;
-  readonly gpus: Gpus;
-}
-
-/** Creates the repository for the options. Without `modelRepository` it is empty. */
-export function createRepository(
-  { options, registry, log, clock, gpus }: RepositoryParts,
-  createModel: (plan: ModelPlan) => ModelVersion,
-): ModelRepository {
-  return new ModelRepository({
-    options,
-    registry,
-    log,
-    clock,
-    gpus,
-    createModel,
-    backends: options.backends ?? {},
-    backendDirectory: options.backendDirectory,
-    backendConfig: options.backendConfig ?? {},
-    autoComplete: !(options.disableAutoCompleteConfig ?? false),
-    memberLabels: (config) => memberLabels(config, registry),
-  });
-}
-
-/** Class names of an ensemble's outputs, from the models that make the outputs. */
-function memberLabels(config: ModelConfig, registry: ModelRegistry): Map<string, readonly string[]> {
-  const labels = new Map<string, readonly string[]>();
-  for (const step of config.ensembleScheduling?.step ?? []) {
-    const version = step.modelVersion === -1 ? "" : String(step.modelVersion);
-    const member = registry.findMember(step.modelName, version, step.modelNamespace);
-    for (const [output, tensor] of Object.entries(step.outputMap)) {
-      const names = member.labels.get(output);
-      if (names !== undefined) labels.set(tensor, names);
-    }
-  }
-  return labels;
-}
-
 /** The reasons are already in the log, one line for each model. */
 const NOT_ALL = "failed to load all models";
 
@@ -367,14 +333,17 @@ export class StartUp {
   /** Resolves when the start has ended. */
   readonly over: Promise<void>;
   readonly #exitOnError: boolean;
-  readonly #log: Log;
   #awaited = false;
   #error: TritonError | undefined;
 
-  constructor(repository: ModelRepository, { exitOnError = true }: RepositoryOptions, log: Log) {
+  /** @param start loads the models; returns the failures, one line for each model */
+  constructor(
+    start: () => Promise<string[]>,
+    { exitOnError = true }: RepositoryOptions,
+    private readonly log: Log,
+  ) {
     this.#exitOnError = exitOnError;
-    this.#log = log;
-    this.over = this.#run(repository);
+    this.over = this.#run(start);
   }
 
   /** Resolves when the start succeeds, or when its failure is allowed. @throws TritonError that names all failures */
@@ -384,121 +353,27 @@ export class StartUp {
     if (this.#error !== undefined && this.#exitOnError) throw this.#error;
   }
 
-  async #run(repository: ModelRepository): Promise<void> {
+  async #run(start: () => Promise<string[]>): Promise<void> {
     try {
       // The program may bind models next that are members of ensembles in the repository.
       await Promise.resolve();
-      const failures = await repository.start();
+      const failures = await start();
       if (failures.length > 0) {
         const text = `${NOT_ALL}\n${failures.join("\n")}`;
         this.#error = new TritonError("INTERNAL", text, { reason: "STARTUP_FAILED" });
         // As in Triton, a server that continues says so.
-        if (!this.#exitOnError) this.#log.error(`Internal: ${NOT_ALL}`);
+        if (!this.#exitOnError) this.log.error(`Internal: ${NOT_ALL}`);
       }
     } catch (error) {
       this.#error = TritonError.from(error);
       this.failed = true;
       // Callers that wait get the error. A program that closes during the start has no interest in it.
-      const isTold = this.#exitOnError && this.#awaited;
-      if (!isTold && this.#error.reason !== "SERVER_STOPPING") this.#log.error(statusText(error));
+      const isThrown = this.#exitOnError && this.#awaited;
+      if (!isThrown && this.#error.reason !== "SERVER_STOPPING") this.log.error(statusText(error));
     } finally {
       this.underWay = false;
     }
   }
-}
-
-/** Time between two checks of the directories, so that readiness probes cost nothing. */
-const LOOK_EVERY_MS = 10_000;
-
-/**
- * Warns once when the directory of a repository is missing. The loaded models stay in service, but a restart or a load
- * would fail.
- */
-class RepositoryPresence {
-  readonly #repositories: readonly RepositorySource[];
-  readonly #log: Log;
-  readonly #clock: Clock;
-  readonly #gone = new Set<RepositorySource>();
-  #lookedAt = Number.NEGATIVE_INFINITY;
-
-  constructor(repositories: readonly RepositorySource[], log: Log, clock: Clock) {
-    this.#repositories = repositories.filter(({ isRemote }) => !isRemote);
-    this.#log = log;
-    this.#clock = clock;
-  }
-
-  /** Checks in the background, unless a recent check is still valid. */
-  look(): void {
-    const now = this.#clock.now();
-    if (this.#repositories.length === 0 || now - this.#lookedAt < LOOK_EVERY_MS) return;
-    this.#lookedAt = now;
-    for (const repository of this.#repositories) void this.#lookAt(repository);
-  }
-
-  async #lookAt(repository: RepositorySource): Promise<void> {
-    try {
-      await repository.check();
-      this.#gone.delete(repository);
-    } catch (error) {
-      if (this.#gone.has(repository)) return;
-      this.#gone.add(repository);
-      const { message } = TritonError.from(error);
-      this.#log.warning(
-        `${message}: its loaded models stay in service, but none of its models can be loaded`,
-      );
-    }
-  }
-}
-
-/** The source of the index. */
-interface IndexSource {
-  readonly repositories: readonly RepositorySource[];
-  readonly namespacing: boolean;
-  readonly registry: ModelRegistry;
-  /** Why models without any version are unavailable. */
-  readonly problemOf: (key: ModelKey) => string | undefined;
-}
-
-/**
- * The repository index. It has the models in the directories of the repositories and the models that the program binds,
- * with their present and past versions. A model that two repositories have is unavailable.
- */
-async function indexRows(onlyReady: boolean, source: IndexSource): Promise<ModelIndexEntry[]> {
-  const { registry } = source;
-  const { ids, duplicates } = await modelsIn(source);
-  return [...ids]
-    .sort(([, a], [, b]) => compareIds(a, b))
-    .flatMap(([key, { name, namespace }]) => {
-      if (duplicates.has(key)) {
-        return [{ name, state: "UNAVAILABLE", reason: "model appears in two or more repositories" }];
-      }
-      const versions = registry.versions(name, namespace);
-      const reason = source.problemOf(key);
-      if (versions.length === 0 && !onlyReady) {
-        return [reason === undefined ? { name } : { name, state: "UNAVAILABLE", reason }];
-      }
-      return versions.filter(({ state }) => !onlyReady || state === "READY").map(rowOf);
-    });
-}
-
-async function modelsIn({ repositories, namespacing, registry }: IndexSource) {
-  const ids = new Map<ModelKey, ModelId>();
-  const duplicates = new Set<ModelKey>();
-  const listed = await Promise.all(repositories.map((repository) => repository.listed()));
-  for (const [i, { path }] of repositories.entries()) {
-    for (const name of listed[i]!) {
-      const id = { namespace: namespacing ? path : "", name };
-      const key = keyOf(id);
-      if (ids.has(key)) duplicates.add(key);
-      ids.set(key, id);
-    }
-  }
-  for (const { name } of registry.bound()) {
-    const id = { namespace: "", name };
-    duplicates.delete(keyOf(id));
-    ids.set(keyOf(id), id);
-  }
-  return { ids, duplicates };
 }
 
 function rowOf({ name, version, state, reason }: RegisteredVersion): ModelIndexEntry {

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { TritonError } from "@tritonjs/protocol";
-import { importUnbundled } from "../optional-packages.js";
+import { importUnbundled, notLoaded } from "../optional-packages.js";
 import { type CloudObject, type CloudPath, type CloudStorage, ObjectChanged } from "./cloud-storage.js";
 
 /**
@@ -131,9 +131,7 @@ async function importSdk<T>(packageName: string, path: string, load: () => Promi
   try {
     return await load();
   } catch (cause) {
-    const why = TritonError.from(cause).message.split("\n")[0];
-    const text = `cannot load the package ${packageName}, which ${path} needs (${why}): npm install ${packageName}`;
-    throw new TritonError("UNAVAILABLE", text, { reason: "PACKAGE_NOT_INSTALLED", cause });
+    throw notLoaded(`the package ${packageName}, which ${path} needs`, cause, `npm install ${packageName}`);
   }
 }
 

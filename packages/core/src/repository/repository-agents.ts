@@ -74,13 +74,14 @@ export const BUILT_IN_AGENTS: Readonly<Record<string, RepositoryAgent>> = { chec
 /** The agents of a repository, and the models that they handle. */
 export class RepositoryAgents {
   readonly #agents: ReadonlyMap<string, RepositoryAgent>;
-  readonly #log: Log;
   readonly #chains = new Set<AgentChain>();
 
   /** @param own agents that the program registered; they come before those of the library */
-  constructor(own: Readonly<Record<string, RepositoryAgent>>, log: Log) {
+  constructor(
+    own: Readonly<Record<string, RepositoryAgent>>,
+    private readonly log: Log,
+  ) {
     this.#agents = new Map(Object.entries({ ...BUILT_IN_AGENTS, ...own }));
-    this.#log = log;
   }
 
   get names(): readonly string[] {
@@ -105,7 +106,7 @@ export class RepositoryAgents {
       return agent === undefined ? [] : [{ name, agent, parameters: parameters ?? {} }];
     });
     if (named.length === 0) return undefined;
-    const chain = new AgentChain(modelName, location, this.#log, (gone) => this.#chains.delete(gone));
+    const chain = new AgentChain(modelName, location, this.log, (gone) => this.#chains.delete(gone));
     this.#chains.add(chain);
     await chain.load(named, read);
     return chain;
@@ -143,7 +144,7 @@ export class AgentChain {
   #serving = 0;
   #held = 0;
   /** Settles when the agents have handled all actions so far. Actions are sent one after the other. */
-  #told: Promise<void> = Promise.resolve();
+  #sent: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly modelName: string,
@@ -176,7 +177,7 @@ export class AgentChain {
   async completed(): Promise<void> {
     if (this.#state !== "loading") return;
     this.#state = "loaded";
-    await this.#tell("LOAD_COMPLETE");
+    await this.#send("LOAD_COMPLETE");
     if (this.#serving === 0) await this.end();
   }
 
@@ -184,7 +185,7 @@ export class AgentChain {
   async failed(): Promise<void> {
     if (this.#state !== "loading") return;
     this.#state = "failed";
-    await this.#tell("LOAD_FAIL");
+    await this.#send("LOAD_FAIL");
     if (this.#held === 0) await this.#release();
   }
 
@@ -211,13 +212,13 @@ export class AgentChain {
     if (this.#state === "gone") return;
     if (this.#state === "loading") await this.failed();
     if (this.#state === "loaded") await this.#unload();
-    if (this.#state === "unloading") await this.#tell("UNLOAD_COMPLETE");
+    if (this.#state === "unloading") await this.#send("UNLOAD_COMPLETE");
     await this.#release();
   }
 
   async #unload(): Promise<void> {
     this.#state = "unloading";
-    await this.#tell("UNLOAD");
+    await this.#send("UNLOAD");
   }
 
   async #release(): Promise<void> {
@@ -227,8 +228,8 @@ export class AgentChain {
   }
 
   /** Sends all agents an action that they cannot prevent. */
-  #tell(action: RepositoryAgentAction): Promise<void> {
-    this.#told = this.#told.then(async () => {
+  #send(action: RepositoryAgentAction): Promise<void> {
+    this.#sent = this.#sent.then(async () => {
       for (const link of this.#links) {
         try {
           await this.#invoke(link, action);
@@ -240,7 +241,7 @@ export class AgentChain {
         }
       }
     });
-    return this.#told;
+    return this.#sent;
   }
 
   async #invoke({ agent, location, config, parameters }: Link, action: RepositoryAgentAction): Promise<void> {

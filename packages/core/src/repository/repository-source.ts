@@ -1,9 +1,30 @@
-import { stat } from "node:fs/promises";
-import { join } from "node:path";
-import { TritonError } from "@tritonjs/protocol";
+import { mkdir, rm, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { ConcurrencyGate, TritonError } from "@tritonjs/protocol";
+import type { Log } from "../observe/log.js";
+import type { Clock } from "../system/clock.js";
 import { exists } from "../system/files.js";
-import type { ModelCopy } from "./model-copy.js";
+import {
+  type CloudPath,
+  type CloudStorage,
+  isCloudPath,
+  type Listing,
+  listObjects,
+  parseCloudPath,
+  shownKey,
+  statusOf,
+} from "./cloud-storage.js";
+import {
+  copyModel,
+  groupByModel,
+  isName,
+  isSame,
+  ModelCopy,
+  type ModelListing,
+  makeCopyDirectory,
+} from "./model-copy.js";
 import { modelNames } from "./model-directory.js";
+import { openStorage } from "./open-storage.js";
 
 /** The location of a model's files. */
 export interface ModelPlace {
@@ -107,29 +128,29 @@ export class LocalSource implements RepositorySource {
 
 /** A directory of models, some of which are served under names other than those of their directories. */
 export class MappedSource extends LocalSource {
-  /** Directories by the names of their models. */
-  readonly #directories: ReadonlyMap<string, string>;
-
   /** @param directories directories by the names of their models; a directory that is not listed names its model */
-  constructor(path: string, directories: ReadonlyMap<string, string>) {
+  constructor(
+    path: string,
+    /** Directories by the names of their models. */
+    private readonly directories: ReadonlyMap<string, string>,
+  ) {
     super(path);
-    this.#directories = directories;
   }
 
   override async names(): Promise<readonly string[]> {
-    const renamed = new Set(this.#directories.values());
+    const renamed = new Set(this.directories.values());
     const others = (await super.names()).filter((directory) => !renamed.has(directory));
-    return [...this.#directories.keys(), ...others].sort();
+    return [...this.directories.keys(), ...others].sort();
   }
 
   override async has(name: string): Promise<boolean> {
-    const directory = this.#directories.get(name);
+    const directory = this.directories.get(name);
     if (directory !== undefined) return super.has(directory);
-    return ![...this.#directories.values()].includes(name) && (await super.has(name));
+    return ![...this.directories.values()].includes(name) && (await super.has(name));
   }
 
   override async open(name: string): Promise<ModelPlace> {
-    const directory = this.#directories.get(name);
+    const directory = this.directories.get(name);
     if (directory === undefined) return super.open(name);
     return { root: this.path, directory: join(this.path, directory), isRenamed: true };
   }
@@ -137,4 +158,263 @@ export class MappedSource extends LocalSource {
   override listed(): Promise<readonly string[]> {
     return this.names().catch(() => []);
   }
+}
+
+/** Most objects of a repository that are copied at the same time, and most lists that are read at the same time. */
+const AT_ONCE = 8;
+
+/** Attempts to copy a model that changes during the copy. */
+const ATTEMPTS = 3;
+
+/** The known state of a model. */
+interface KnownModel {
+  /** The last copy. */
+  readonly copy?: ModelCopy | undefined;
+  /** Why a later copy failed. */
+  readonly problem?: TritonError | undefined;
+}
+
+/** The parts that a repository in a cloud needs. */
+interface CloudSourceContext {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Opens the storage. @default the vendors' SDKs */
+  readonly open?: ((path: CloudPath) => Promise<CloudStorage>) | undefined;
+}
+
+/** A repository in a cloud. A model is copied at the first look, and again when one of its ETags has changed. */
+export class CloudSource implements RepositorySource {
+  readonly isRemote = true;
+  readonly path: string;
+  readonly #path: CloudPath;
+  readonly #copies = new Set<ModelCopy>();
+  /** Directory of all copies. */
+  #directory: Promise<string> | undefined;
+  #copiesMade = 0;
+  readonly #copying = new ConcurrencyGate(AT_ONCE, Number.POSITIVE_INFINITY);
+  readonly #listing = new ConcurrencyGate(AT_ONCE, Number.POSITIVE_INFINITY);
+  readonly #stop = new AbortController();
+  readonly #models = new Map<string, KnownModel>();
+  /** Why the state of models is unknown, for models requested by name. */
+  readonly #unknown = new Map<string, TritonError>();
+  /** Updates in flight by model. Updates of one model run in the order of their requests. */
+  readonly #updates = new Map<string, Promise<void>>();
+  #names: readonly string[] = [];
+  #problem: TritonError | undefined;
+  #storage: Promise<CloudStorage> | undefined;
+
+  constructor(
+    path: CloudPath,
+    private readonly context: CloudSourceContext,
+  ) {
+    this.#path = path;
+    this.path = path.text;
+  }
+
+  async check(): Promise<void> {
+    const { objects, folders } = await this.#list(this.#path.prefix, true);
+    if (objects.length > 0 || folders.length > 0 || this.#path.prefix === "") return;
+    throw new TritonError("INVALID_ARG", `repository path ${this.path} is not a valid directory`, {
+      reason: "INVALID_REPOSITORY",
+    });
+  }
+
+  async refresh(names?: readonly string[]): Promise<void> {
+    if (names !== undefined) {
+      await Promise.all(names.filter(isName).map((name) => this.#update(name)));
+      return;
+    }
+    try {
+      const { objects } = await this.#list(this.#path.prefix);
+      const listings = groupByModel(this.#path, objects);
+      await Promise.all([...listings.values()].map((listing) => this.#update(listing.name, listing)));
+      this.#names = [...listings.keys()].sort();
+      for (const name of this.#models.keys()) if (!listings.has(name)) this.#models.delete(name);
+      this.#problem = undefined;
+    } catch (error) {
+      this.#problem = TritonError.from(error);
+    }
+  }
+
+  async names(): Promise<readonly string[]> {
+    if (this.#problem !== undefined) throw this.#problem;
+    return this.#names;
+  }
+
+  async has(name: string): Promise<boolean> {
+    return this.#models.has(name);
+  }
+
+  problemOf(name: string): TritonError | undefined {
+    return this.#unknown.get(name);
+  }
+
+  async open(name: string): Promise<ModelPlace> {
+    const { copy, problem } = this.#models.get(name) ?? {};
+    if (problem !== undefined) throw problem;
+    if (copy !== undefined) return { root: copy.root, directory: copy.directory, copy };
+    throw new TritonError("NOT_FOUND", `model '${name}' is not in ${this.path}`, {
+      reason: "MODEL_FILES_NOT_FOUND",
+    });
+  }
+
+  async listed(): Promise<readonly string[]> {
+    const { prefix } = this.#path;
+    const listing = await this.#list(prefix, true).catch((error) => {
+      this.context.log.warning(TritonError.from(error).message);
+      return undefined;
+    });
+    if (listing === undefined) return [...new Set([...this.#names, ...this.#models.keys()])].sort();
+    const names = listing.folders.map((folder) => folder.slice(prefix.length).replace(/\/$/, ""));
+    return names.filter((name) => isName(name) && !name.startsWith(".")).sort();
+  }
+
+  sweep(known: ReadonlySet<ModelCopy>): void {
+    const newest = new Set([...this.#models.values()].map(({ copy }) => copy));
+    this.#unknown.clear();
+    for (const copy of this.#copies) {
+      if (newest.has(copy) || known.has(copy)) continue;
+      this.#copies.delete(copy);
+      void copy.drop();
+    }
+  }
+
+  abort(): void {
+    this.#stop.abort(new TritonError("UNAVAILABLE", "the server is closing", { reason: "SERVER_STOPPING" }));
+  }
+
+  async close(): Promise<void> {
+    this.abort();
+    await Promise.all(this.#updates.values());
+    const storage = await this.#storage?.catch(() => undefined);
+    storage?.close();
+    const directory = await this.#directory?.catch(() => undefined);
+    if (directory !== undefined) await rm(directory, { recursive: true, force: true }).catch(() => {});
+  }
+
+  /**
+   * Copies a model unless the last copy is current.
+   *
+   * @param listing the current objects of the model; listed when left out
+   */
+  #update(name: string, listing?: ModelListing): Promise<void> {
+    const before = this.#updates.get(name) ?? Promise.resolve();
+    const update = before.then(async () => {
+      let found = listing;
+      try {
+        found ??= await this.#listModel(name);
+        await this.#copy(name, found);
+        this.#unknown.delete(name);
+      } catch (error) {
+        const problem = TritonError.from(error);
+        const known = this.#models.get(name);
+        if (known === undefined && found === undefined) this.#unknown.set(name, problem);
+        else this.#models.set(name, { copy: known?.copy, problem });
+      }
+    });
+    this.#updates.set(name, update);
+    return update.finally(() => {
+      if (this.#updates.get(name) === update) this.#updates.delete(name);
+    });
+  }
+
+  async #copy(name: string, first: ModelListing | undefined): Promise<void> {
+    const previous = this.#models.get(name)?.copy;
+    for (let listing = first, attempt = 1; ; attempt++) {
+      if (listing === undefined) {
+        this.#models.delete(name);
+        return;
+      }
+      if (listing.problem !== undefined) throw listing.problem;
+      if (previous !== undefined && isSame(previous.objects, listing.objects)) {
+        this.#models.set(name, { copy: previous });
+        return;
+      }
+      try {
+        this.#models.set(name, { copy: await this.#make(listing, previous) });
+        return;
+      } catch (error) {
+        const hasChanged = [404, 412].includes(statusOf((error as Error).cause) ?? 0);
+        if (!hasChanged || attempt === ATTEMPTS) throw error;
+        listing = await this.#listModel(name);
+      }
+    }
+  }
+
+  async #make(listing: ModelListing, previous: ModelCopy | undefined): Promise<ModelCopy> {
+    const { clock, log } = this.context;
+    const started = clock.now();
+    const storage = await this.#open();
+    const root = join(await this.#openDirectory(), String(++this.#copiesMade));
+    const copy = new ModelCopy(join(root, listing.name), listing.objects);
+    try {
+      await mkdir(root);
+      await copyModel(copy.directory, listing.objects, {
+        clock,
+        signal: this.#stop.signal,
+        storage,
+        permits: this.#copying,
+        previous,
+        displayPath: (key) => shownKey(this.#path, key),
+      });
+    } catch (error) {
+      await copy.drop();
+      throw error;
+    }
+    this.#copies.add(copy);
+    const seconds = ((clock.now() - started) / 1000).toFixed(1);
+    log.info(`copied model '${listing.name}' from ${this.path} in ${seconds} s`);
+    return copy;
+  }
+
+  async #openDirectory(): Promise<string> {
+    this.#directory ??= makeCopyDirectory(this.#path);
+    try {
+      return await this.#directory;
+    } catch (error) {
+      this.#directory = undefined;
+      throw error;
+    }
+  }
+
+  async #listModel(name: string): Promise<ModelListing | undefined> {
+    const { objects } = await this.#list(`${this.#path.prefix}${name}/`);
+    return groupByModel(this.#path, objects).get(name);
+  }
+
+  #list(prefix: string, byFolder = false): Promise<Listing> {
+    const patience = { clock: this.context.clock, signal: this.#stop.signal };
+    return this.#listing.run(async () => {
+      try {
+        return await listObjects(await this.#open(), this.#path, prefix, patience, byFolder);
+      } catch (error) {
+        // A new storage reads the credentials again, so that a correction takes effect.
+        this.#storage = undefined;
+        throw error;
+      }
+    }, undefined);
+  }
+
+  #open(): Promise<CloudStorage> {
+    const { open = openStorage } = this.context;
+    this.#storage ??= open(this.#path);
+    return this.#storage;
+  }
+}
+
+/**
+ * Opens the repositories at paths, each once, in the given order.
+ *
+ * @throws TritonError INVALID_ARG for an invalid cloud path
+ */
+export function openSources(paths: readonly string[], context: CloudSourceContext): RepositorySource[] {
+  const places = new Map<string, CloudPath | undefined>();
+  for (const path of paths) {
+    const cloud = isCloudPath(path) ? parseCloudPath(path) : undefined;
+    // An empty path is not a directory; resolved, it would be the current one.
+    places.set(cloud?.text ?? (path === "" ? path : resolve(path)), cloud);
+  }
+  return [...places].map(([path, cloud]) =>
+    cloud === undefined ? new LocalSource(path) : new CloudSource(cloud, context),
+  );
 }

@@ -2,7 +2,7 @@ import type { ModelConfig, ModelStatisticsReport } from "@tritonjs/protocol";
 import { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { ModelState, QueueSnapshot } from "../model/version-status.js";
-import type { LatencyCounts } from "../observe/durations.js";
+import type { LatencyHistogram } from "../observe/durations.js";
 import { LatencyWatch } from "../observe/latency-metrics.js";
 import type { CacheUsage, MeteredModel } from "../observe/model-families.js";
 import type { FailureNote, FailureReason } from "../observe/statistics.js";
@@ -218,7 +218,11 @@ export interface ObservedCounters {
   readonly busyInstances: number;
   /** Latencies since the watch began; undefined without a watch. They are live: copy them to compare. */
   readonly latencies:
-    | { readonly request: LatencyCounts; readonly queue: LatencyCounts; readonly compute: LatencyCounts }
+    | {
+        readonly request: LatencyHistogram;
+        readonly queue: LatencyHistogram;
+        readonly compute: LatencyHistogram;
+      }
     | undefined;
 }
 

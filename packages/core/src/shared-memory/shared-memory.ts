@@ -6,50 +6,6 @@ const CLOSED = -1;
 /** Set while a region is to be closed after its last user. The bits below it count the users. */
 const AWAITS_END = 1 << 30;
 
-/**
- * Counts the requests that use a region, in one word of memory that all threads of the process share. The thread that
- * owns the region closes it. So no thread reads a descriptor that is closed or belongs to another file by now.
- */
-export class RegionUsers {
-  readonly #words: Int32Array;
-  readonly #index: number;
-
-  constructor(words: Int32Array, index: number) {
-    this.#words = words;
-    this.#index = index;
-  }
-
-  /** Starts over for another region. */
-  reset(): void {
-    Atomics.store(this.#words, this.#index, 0);
-  }
-
-  /** True for a region that is to be closed and has no users. */
-  get awaitsEnd(): boolean {
-    return Atomics.load(this.#words, this.#index) === AWAITS_END;
-  }
-
-  /** Adds a user. Returns false if the region is closed. */
-  add(): boolean {
-    for (;;) {
-      const word = Atomics.load(this.#words, this.#index);
-      if (word === CLOSED) return false;
-      if (Atomics.compareExchange(this.#words, this.#index, word, word + 1) === word) return true;
-    }
-  }
-
-  /** Removes a user. Returns true if it was the last one of a region that is to be closed. */
-  remove(): boolean {
-    return Atomics.sub(this.#words, this.#index, 1) - 1 === AWAITS_END;
-  }
-
-  /** Ends the region. Returns false while it has users; the last `remove` then returns true. */
-  close(): boolean {
-    Atomics.or(this.#words, this.#index, AWAITS_END);
-    return Atomics.compareExchange(this.#words, this.#index, AWAITS_END, CLOSED) === AWAITS_END;
-  }
-}
-
 /** The place of a tensor as a request gives it, in unsigned 64-bit numbers. */
 export interface RequestedRange {
   /** Name of a registered region. */
@@ -69,28 +25,37 @@ export interface RegisteredSystemRegion {
   readonly byteSize: number;
 }
 
-/** A part of a shared memory object that a client has registered, with a count of the requests that use it. */
+/**
+ * A part of a shared memory object that a client has registered. One word of memory that all threads of the process
+ * share counts the requests that use it. The thread that owns the region closes it. So no thread reads a descriptor that
+ * is closed or belongs to another file by now.
+ */
 export class RegisteredRegion {
-  readonly #object: SharedObject;
-  readonly #users: RegionUsers;
-
+  /** @param index of its word */
   constructor(
     readonly status: RegisteredSystemRegion,
-    object: SharedObject,
-    users: RegionUsers,
-  ) {
-    this.#object = object;
-    this.#users = users;
-  }
+    private readonly object: SharedObject,
+    private readonly words: Int32Array,
+    private readonly index: number,
+  ) {}
 
   /** Counts a request that uses the region. Returns false if the region is closed. */
   use(): boolean {
-    return this.#users.add();
+    for (;;) {
+      const word = Atomics.load(this.words, this.index);
+      if (word === CLOSED) return false;
+      if (Atomics.compareExchange(this.words, this.index, word, word + 1) === word) return true;
+    }
   }
 
   /** Returns true if the region was unregistered and this was its last request. */
   endUse(): boolean {
-    return this.#users.remove();
+    return Atomics.sub(this.words, this.index, 1) - 1 === AWAITS_END;
+  }
+
+  /** True for a region that is to be closed and that no request uses. */
+  get awaitsEnd(): boolean {
+    return Atomics.load(this.words, this.index) === AWAITS_END;
   }
 
   /**
@@ -101,20 +66,21 @@ export class RegisteredRegion {
    */
   read(offset: number, byteSize: number): Uint8Array {
     const bytes = this.#allocate(byteSize);
-    if (!this.#object.read(this.status.offset + offset, bytes)) throw this.#outOfRange();
+    if (!this.object.read(this.status.offset + offset, bytes)) throw this.#outOfRange();
     return bytes;
   }
 
   /** @throws TritonError INVALID_ARG when the object has become too small for the bytes, or has no memory for them. */
   write(offset: number, bytes: Uint8Array): void {
-    if (!this.#object.write(this.status.offset + offset, bytes)) throw this.#outOfRange();
+    if (!this.object.write(this.status.offset + offset, bytes)) throw this.#outOfRange();
   }
 
   /** Closes the object. Returns false while requests use the region. */
   close(): boolean {
-    const closed = this.#users.close();
-    if (closed) this.#object.close();
-    return closed;
+    Atomics.or(this.words, this.index, AWAITS_END);
+    if (Atomics.compareExchange(this.words, this.index, AWAITS_END, CLOSED) !== AWAITS_END) return false;
+    this.object.close();
+    return true;
   }
 
   #allocate(byteSize: number): Uint8Array {
@@ -171,7 +137,7 @@ const MAX_UINT64 = 2n ** 64n - 1n;
 export class SharedMemory {
   /** Whether clients may register regions. */
   readonly allowed: boolean;
-  /** Number of requests of each region that use it, for {@link RegionUsers}. */
+  /** Number of requests that use each region. */
   readonly users: Int32Array;
   /** Called when a region was registered or has ended. */
   onUpdate: (() => void) | undefined;
@@ -252,9 +218,8 @@ export class SharedMemory {
     const taken = new Set(this.#watched.map(({ index }) => index));
     let index = 0;
     while (taken.has(index)) index++;
-    const users = new RegionUsers(this.users, index);
-    users.reset();
-    this.#regions.set(name, new RegisteredRegion(status, object, users));
+    Atomics.store(this.users, index, 0);
+    this.#regions.set(name, new RegisteredRegion(status, object, this.users, index));
     this.#watched = [...this.#watched, { status, descriptor, index }];
     this.onUpdate?.();
   }
@@ -339,10 +304,7 @@ export class SharedMemory {
 
   /** Removes the unregistered regions that requests of other threads no longer use. */
   settleAll(): void {
-    for (const { status, index } of this.#watched) {
-      const region = this.#regions.get(status.name);
-      if (region !== undefined && new RegionUsers(this.users, index).awaitsEnd) this.#unregister(region);
-    }
+    for (const region of [...this.#regions.values()]) if (region.awaitsEnd) this.#unregister(region);
   }
 
   /** Removes all regions. */
@@ -417,15 +379,11 @@ function checkSharedMemoryKey(region: string, key: string): void {
 
 /** A range of a region that a request holds. */
 export class RegionRange {
-  readonly #region: RegisteredRegion;
-  readonly #offset: number;
-  readonly #byteSize: number;
-
-  constructor(region: RegisteredRegion, offset: number, byteSize: number) {
-    this.#region = region;
-    this.#offset = offset;
-    this.#byteSize = byteSize;
-  }
+  constructor(
+    private readonly region: RegisteredRegion,
+    private readonly offset: number,
+    private readonly byteSize: number,
+  ) {}
 
   /**
    * Copies the range, so that later changes by the client have no effect.
@@ -433,7 +391,7 @@ export class RegionRange {
    * @throws TritonError INVALID_ARG when the client has shrunk the memory object in the meantime.
    */
   read(): Uint8Array {
-    return this.#region.read(this.#offset, this.#byteSize);
+    return this.region.read(this.offset, this.byteSize);
   }
 
   /**
@@ -443,25 +401,22 @@ export class RegionRange {
    * the memory object in the meantime.
    */
   put(output: string, bytes: Uint8Array): void {
-    if (bytes.byteLength > this.#byteSize) {
+    if (bytes.byteLength > this.byteSize) {
       throw new TritonError(
         "INTERNAL",
-        `shared memory size specified with the request for output '${output}' (${this.#byteSize} bytes) should be ` +
+        `shared memory size specified with the request for output '${output}' (${this.byteSize} bytes) should be ` +
           `at least ${bytes.byteLength} bytes to hold the results`,
       );
     }
-    this.#region.write(this.#offset, bytes);
+    this.region.write(this.offset, bytes);
   }
 }
 
 /** The regions that one request uses. They stay until the request is done, even if they are unregistered before. */
 export class RequestRegions {
-  readonly #memory: SharedMemory;
   #held: RegisteredRegion[] | undefined;
 
-  constructor(memory: SharedMemory) {
-    this.#memory = memory;
-  }
+  constructor(private readonly memory: SharedMemory) {}
 
   /**
    * Holds the region of a tensor until {@link release}.
@@ -469,9 +424,9 @@ export class RequestRegions {
    * @throws TritonError NOT_FOUND for an unknown region, INVALID_ARG for a range outside the region.
    */
   hold(range: RequestedRange): RegionRange {
-    let found = this.#memory.find(range);
+    let found = this.memory.find(range);
     // In a thread that does not own the region, it may be closed in between.
-    while (!found.region.use()) found = this.#memory.find(range);
+    while (!found.region.use()) found = this.memory.find(range);
     this.#held ??= [];
     this.#held.push(found.region);
     return new RegionRange(found.region, found.offset, found.byteSize);
@@ -482,6 +437,6 @@ export class RequestRegions {
     const held = this.#held;
     if (held === undefined) return;
     this.#held = undefined;
-    for (const region of held) if (region.endUse()) this.#memory.settle(region);
+    for (const region of held) if (region.endUse()) this.memory.settle(region);
   }
 }

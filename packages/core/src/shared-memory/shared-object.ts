@@ -29,66 +29,60 @@ const MAX_TRANSFER = 1 << 30;
 
 /** An object that is read and written through its descriptor. */
 export class DescriptorObject implements SharedObject {
-  readonly #descriptor: number;
-
-  constructor(descriptor: number) {
-    this.#descriptor = descriptor;
-  }
+  constructor(private readonly descriptor: number) {}
 
   byteSize(): number {
-    return sizeOf(this.#descriptor);
+    return sizeOf(this.descriptor);
   }
 
   read(at: number, into: Uint8Array): boolean {
-    return transfer(into, (done, count) => readSync(this.#descriptor, into, done, count, at + done));
+    return transfer(into, (done, count) => readSync(this.descriptor, into, done, count, at + done));
   }
 
   write(at: number, bytes: Uint8Array): boolean {
     // Writing past the end would extend the object.
     if (bytes.byteLength > this.byteSize() - at) return false;
     try {
-      return transfer(bytes, (done, count) => writeSync(this.#descriptor, bytes, done, count, at + done));
+      return transfer(bytes, (done, count) => writeSync(this.descriptor, bytes, done, count, at + done));
     } catch {
       return false;
     }
   }
 
   close(): void {
-    closeSync(this.#descriptor);
+    closeSync(this.descriptor);
   }
 }
 
 /** An object that is mapped into memory as a whole. */
 export class MappedObject implements SharedObject {
-  readonly #posix: Posix;
-  readonly #descriptor: number;
   #mapped: { readonly address: bigint; readonly byteSize: number } | undefined;
 
-  constructor(posix: Posix, descriptor: number) {
-    this.#posix = posix;
-    this.#descriptor = descriptor;
-  }
+  constructor(
+    private readonly posix: Posix,
+    private readonly descriptor: number,
+  ) {}
 
   byteSize(): number {
-    return sizeOf(this.#descriptor);
+    return sizeOf(this.descriptor);
   }
 
   read(at: number, into: Uint8Array): boolean {
     const address = this.#address(at, into.byteLength);
-    if (address !== undefined) this.#posix.copy(into, address, into.byteLength);
+    if (address !== undefined) this.posix.copy(into, address, into.byteLength);
     return address !== undefined;
   }
 
   write(at: number, bytes: Uint8Array): boolean {
     const address = this.#address(at, bytes.byteLength);
-    if (address !== undefined) this.#posix.copy(address, bytes, bytes.byteLength);
+    if (address !== undefined) this.posix.copy(address, bytes, bytes.byteLength);
     return address !== undefined;
   }
 
   close(): void {
-    if (this.#mapped !== undefined) this.#posix.unmap(this.#mapped.address, this.#mapped.byteSize);
+    if (this.#mapped !== undefined) this.posix.unmap(this.#mapped.address, this.#mapped.byteSize);
     this.#mapped = undefined;
-    closeSync(this.#descriptor);
+    closeSync(this.descriptor);
   }
 
   #address(at: number, byteSize: number): bigint | undefined {
@@ -100,7 +94,7 @@ export class MappedObject implements SharedObject {
   }
 
   #map(byteSize: number): { readonly address: bigint; readonly byteSize: number } | undefined {
-    const address = this.#posix.map(this.#descriptor, byteSize);
+    const address = this.posix.map(this.descriptor, byteSize);
     return address === undefined ? undefined : { address, byteSize };
   }
 }

@@ -50,18 +50,30 @@ export const quietClock: Pick<Clock, "now" | "setTimer"> = {
   },
 };
 
+/** Makes a function that is true at most once in an interval. It serves warnings that would repeat. */
+export function everyMs(clock: Pick<Clock, "now">, intervalMs: number): () => boolean {
+  let lastMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    const now = clock.now();
+    if (now - lastMs < intervalMs) return false;
+    lastMs = now;
+    return true;
+  };
+}
+
 /** Rounding error of sums of fractional milliseconds. */
 const CLOCK_ERROR_MS = 0.001;
 
 /** One timer that can be set, reset and cancelled. */
 export class Alarm {
-  readonly #clock: Clock;
   readonly #ring: () => void;
   #timer: Timer | undefined;
   #at = 0;
 
-  constructor(clock: Clock, ring: () => void) {
-    this.#clock = clock;
+  constructor(
+    private readonly clock: Clock,
+    ring: () => void,
+  ) {
     this.#ring = ring;
   }
 
@@ -71,11 +83,11 @@ export class Alarm {
 
   /** Rings once after `waitMs` milliseconds. Replaces an earlier setting. */
   set(waitMs: number): void {
-    const at = this.#clock.now() + waitMs;
+    const at = this.clock.now() + waitMs;
     if (this.#timer !== undefined && Math.abs(at - this.#at) < CLOCK_ERROR_MS) return;
     this.callOff();
     this.#at = at;
-    this.#timer = this.#clock.setTimer(waitMs, () => {
+    this.#timer = this.clock.setTimer(waitMs, () => {
       this.#timer = undefined;
       this.#ring();
     });
@@ -87,11 +99,8 @@ export class Alarm {
   }
 }
 
-/** A call scheduled for a certain time, unless it is cancelled before. */
-export interface Deadline {
-  /** Cancels the call in O(log n). Does nothing once the deadline has passed. */
-  cancel(): void;
-}
+/** A call scheduled for a certain time. Cancelling it takes O(log n). */
+export type Deadline = Timer;
 
 /**
  * Any number of deadlines with one timer: a binary heap whose head is the next to pass. The timer is armed again only
@@ -99,21 +108,18 @@ export interface Deadline {
  * one takes O(log n) and leaves nothing behind.
  */
 export class DeadlineQueue {
-  readonly #clock: Clock;
   readonly #heap: Entry[] = [];
   #timer: Timer | undefined;
   #armedFor = Number.POSITIVE_INFINITY;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
+  constructor(private readonly clock: Clock) {}
 
   get size(): number {
     return this.#heap.length;
   }
 
   /** Calls `pass` when the clock reaches `at`, in milliseconds. */
-  add(at: number, pass: () => void): Deadline {
+  add(at: number, pass: () => void): Timer {
     const entry = new Entry(at, pass, this);
     this.#heap.push(entry);
     this.#rise(entry, this.#heap.length - 1);
@@ -137,7 +143,7 @@ export class DeadlineQueue {
   #passAll(): void {
     this.#timer = undefined;
     this.#armedFor = Number.POSITIVE_INFINITY;
-    const now = this.#clock.now();
+    const now = this.clock.now();
     for (let head = this.#heap[0]; head !== undefined && head.at <= now; head = this.#heap[0]) {
       this.remove(head);
       head.pass();
@@ -152,7 +158,7 @@ export class DeadlineQueue {
     this.#timer = undefined;
     this.#armedFor = at;
     if (at < Number.POSITIVE_INFINITY) {
-      this.#timer = this.#clock.setTimer(Math.max(0, at - this.#clock.now()), () => this.#passAll());
+      this.#timer = this.clock.setTimer(Math.max(0, at - this.clock.now()), () => this.#passAll());
     }
   }
 
@@ -186,7 +192,7 @@ export class DeadlineQueue {
   }
 }
 
-class Entry implements Deadline {
+class Entry implements Timer {
   /** Index in the heap, -1 outside it. */
   index = -1;
 
@@ -217,11 +223,6 @@ export function settledWithin(clock: Clock, timeoutMs: number, promise: Promise<
   });
 }
 
-/** Resolves when a time has passed. */
-export function elapsed(clock: Clock, ms: number): Promise<void> {
-  return new Promise((resolve) => void clock.setTimer(ms, resolve));
-}
-
 /** Resolves when the time has passed, or the signal aborts. Resolves at once for a time of 0. */
 export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   if (ms <= 0 || signal?.aborted) return Promise.resolve();
@@ -234,4 +235,84 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
     const timer = clock.setTimer(ms, end);
     signal?.addEventListener("abort", end);
   });
+}
+
+interface VirtualTimer {
+  readonly at: number;
+  readonly order: number;
+  run: (() => void) | undefined;
+}
+
+/**
+ * A clock that moves only on command, for tests and simulations. A scenario of minutes plays in milliseconds, with the
+ * same result each time.
+ *
+ * @example
+ * ```ts
+ * const clock = new VirtualClock();
+ * clock.setTimer(500, () => console.log(clock.now())); // 500
+ * await clock.advance(1000);
+ * ```
+ */
+export class VirtualClock implements Clock {
+  #now = 0;
+  #order = 0;
+  #entries: VirtualTimer[] = [];
+  #deferred: (() => void)[] = [];
+
+  now(): number {
+    return this.#now;
+  }
+
+  wallNow(): number {
+    return this.#now;
+  }
+
+  setTimer(delayMs: number, run: () => void): Timer {
+    const entry: VirtualTimer = { at: this.#now + Math.max(0, delayMs), order: this.#order++, run };
+    this.#entries.push(entry);
+    return {
+      cancel: () => {
+        entry.run = undefined;
+      },
+    };
+  }
+
+  defer(run: () => void): void {
+    this.#deferred.push(run);
+  }
+
+  /** Moves time forward by `ms` milliseconds. Runs due timers in order, and lets promises settle in between. */
+  async advance(ms: number): Promise<void> {
+    const end = this.#now + ms;
+    await this.settle();
+    for (let next = this.#next(); next !== undefined && next.at <= end; next = this.#next()) {
+      this.#entries.splice(this.#entries.indexOf(next), 1);
+      this.#now = Math.max(this.#now, next.at);
+      next.run?.();
+      await this.settle();
+    }
+    this.#now = end;
+    await this.settle();
+  }
+
+  /** Runs deferred calls and lets promises settle, without moving time. */
+  async settle(): Promise<void> {
+    do {
+      const batch = this.#deferred;
+      this.#deferred = [];
+      for (const run of batch) run();
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    } while (this.#deferred.length > 0);
+  }
+
+  #next(): VirtualTimer | undefined {
+    let best: VirtualTimer | undefined;
+    this.#entries = this.#entries.filter((entry) => entry.run !== undefined);
+    for (const entry of this.#entries) {
+      if (best === undefined || entry.at < best.at || (entry.at === best.at && entry.order < best.order))
+        best = entry;
+    }
+    return best;
+  }
 }

@@ -4,7 +4,7 @@ import { devNull } from "node:os";
 
 /**
  * Starts a child process so that a failure leaks nothing. If the last free descriptors are enough for the pipes of the
- * child but not for its start, Node reports EMFILE and keeps the pipes open for ever.
+ * child but not for its start, Node reports EMFILE and never closes the pipes.
  *
  * @param start calls `spawn` or `fork`
  */

@@ -10,7 +10,7 @@ import type {
   InputsOfModel,
   OutputsOfModel,
 } from "../bind/bind-options.js";
-import { handleOfBinding, type ModelHandle } from "../bind/model-handle.js";
+import { type ModelHandle, modelHandle } from "../bind/model-handle.js";
 import { planBinding, planEnsemble } from "../bind/plan-binding.js";
 import { checkOptionNames } from "../config/option-names.js";
 import {
@@ -24,8 +24,8 @@ import { inferByName } from "../in-process/infer-in-process.js";
 import type { ModelPlan } from "../model/model-server.js";
 import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
 import type { InferenceService } from "../service/inference-service.js";
-import { assembleServer, ServerLifetime, type ServerParts } from "./server-parts.js";
-import { DEFAULT_SERVE_OPTIONS, TRITON_OPTION_KEYS, type TritonOptions } from "./triton-options.js";
+import { TRITON_OPTION_KEYS, type TritonOptions } from "./triton-options.js";
+import { TritonServer } from "./triton-server.js";
 
 /**
  * An inference server inside this process. Bind models, call them in process, and open them to clients with `serve()`.
@@ -44,22 +44,12 @@ import { DEFAULT_SERVE_OPTIONS, TRITON_OPTION_KEYS, type TritonOptions } from ".
  * ```
  */
 export class Triton implements AsyncDisposable {
-  readonly #parts: ServerParts;
-  readonly #lifetime: ServerLifetime;
-  readonly #drainTimeoutMs: number;
+  readonly #server: TritonServer;
 
   /** @throws TritonError INVALID_ARG for unknown options, and for values that an option cannot have. */
   constructor(options: TritonOptions = {}) {
     checkOptionNames("new Triton()", options, TRITON_OPTION_KEYS);
-    this.#drainTimeoutMs = (options.exitTimeoutSecs ?? 30) * 1000;
-    this.#parts = assembleServer(options);
-    const serveOptions = { ...DEFAULT_SERVE_OPTIONS, ...options };
-    this.#lifetime = new ServerLifetime(
-      this.#parts,
-      serveOptions,
-      this.#drainTimeoutMs,
-      (options.exitDelaySecs ?? 0) * 1000,
-    );
+    this.#server = new TritonServer(options);
   }
 
   /**
@@ -70,7 +60,7 @@ export class Triton implements AsyncDisposable {
    * @example `new Counter({ name: "words_total", help: "Words seen", registers: [triton.metrics] })`
    */
   get metrics(): Registry {
-    return this.#parts.metrics.registry;
+    return this.#server.metrics.registry;
   }
 
   /**
@@ -79,12 +69,12 @@ export class Triton implements AsyncDisposable {
    * endpoint is restricted.
    */
   get accessToken(): string | undefined {
-    return this.#parts.accessToken;
+    return this.#server.accessToken;
   }
 
   /** The v2 operations over all models. Frontends call them. */
   get service(): InferenceService {
-    return this.#parts.service;
+    return this.#server.service;
   }
 
   /**
@@ -109,11 +99,11 @@ export class Triton implements AsyncDisposable {
   bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     options: unknown,
   ): ModelHandle<I, O> {
-    this.#lifetime.assertOpen();
+    this.#server.assertOpen();
     const plan = planBinding(
       options as AnyBindOptions,
       (name, version) => this.#isTaken(name, version),
-      this.#parts.models.gpus,
+      this.#server.models.gpus,
     );
     return this.#add<I, O>(plan);
   }
@@ -142,8 +132,8 @@ export class Triton implements AsyncDisposable {
   bindEnsemble<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     options: BindEnsembleOptions<I, O>,
   ): ModelHandle<I, O> {
-    this.#lifetime.assertOpen();
-    const { memberOf } = this.#parts.registry;
+    this.#server.assertOpen();
+    const { memberOf } = this.#server.registry;
     const has = (name: string, version: number) => this.#isTaken(name, version);
     return this.#add<I, O>(planEnsemble(options, { memberOf, has }));
   }
@@ -160,7 +150,7 @@ export class Triton implements AsyncDisposable {
     inputs: InputsOfModel<M, InputValues>,
     options: InferOptions & { readonly modelVersion?: number } = {},
   ): Promise<OutputsOfModel<M, OutputArrays>> {
-    const outputs = await inferByName(this.#parts, modelName, inputs as InputValues, options);
+    const outputs = await inferByName(this.#server, modelName, inputs as InputValues, options);
     return outputs as OutputsOfModel<M, OutputArrays>;
   }
 
@@ -173,9 +163,9 @@ export class Triton implements AsyncDisposable {
    * @example `await triton.loadModel("resnet", { config: JSON.stringify({ max_batch_size: 16 }) })`
    */
   async loadModel(name: string, parameters: LoadParameters = {}): Promise<void> {
-    this.#lifetime.assertOpen();
-    await this.#parts.startUp.over;
-    await (await this.#parts.repository.loadModel(name, parameters)).removed;
+    this.#server.assertOpen();
+    await this.#server.startUp.over;
+    await (await this.#server.repository.loadModel(name, parameters)).removed;
   }
 
   /**
@@ -185,9 +175,9 @@ export class Triton implements AsyncDisposable {
    * @throws TritonError UNAVAILABLE unless `modelControlMode` is "explicit".
    */
   async unloadModel(name: string, parameters: UnloadParameters = {}): Promise<void> {
-    this.#lifetime.assertOpen();
-    await this.#parts.startUp.over;
-    await (await this.#parts.repository.unloadModel(name, parameters)).ended;
+    this.#server.assertOpen();
+    await this.#server.startUp.over;
+    await (await this.#server.repository.unloadModel(name, parameters)).ended;
   }
 
   /**
@@ -203,8 +193,8 @@ export class Triton implements AsyncDisposable {
     path: string,
     modelNames: Readonly<Record<string, string>> = {},
   ): Promise<void> {
-    this.#lifetime.assertOpen();
-    await this.#parts.repository.register(path, modelNames);
+    this.#server.assertOpen();
+    await this.#server.repository.register(path, modelNames);
   }
 
   /**
@@ -214,8 +204,8 @@ export class Triton implements AsyncDisposable {
    * @throws TritonError UNAVAILABLE unless `modelControlMode` is "explicit", INVALID_ARG if it is not registered.
    */
   unregisterModelRepository(path: string): void {
-    this.#lifetime.assertOpen();
-    this.#parts.repository.unregister(path);
+    this.#server.assertOpen();
+    this.#server.repository.unregister(path);
   }
 
   /**
@@ -225,8 +215,7 @@ export class Triton implements AsyncDisposable {
    * the models of the repository.
    */
   async ready(): Promise<void> {
-    await this.#parts.startUp.succeeded();
-    await this.#parts.registry.allReady();
+    await this.#server.ready();
   }
 
   /**
@@ -254,7 +243,7 @@ export class Triton implements AsyncDisposable {
       "new Triton()": TRITON_OPTION_KEYS,
     });
     checkFrontendThreads(frontendThreads);
-    return this.#lifetime.serve(frontends, frontendThreads, () => this.ready());
+    return this.#server.serve(frontends, frontendThreads);
   }
 
   /**
@@ -262,7 +251,7 @@ export class Triton implements AsyncDisposable {
    * finish, for at most `exitTimeoutSecs`. Then the instances are released. Calling it twice is harmless.
    */
   close(): Promise<void> {
-    return this.#lifetime.close();
+    return this.#server.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -272,16 +261,13 @@ export class Triton implements AsyncDisposable {
   #add<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     plan: ModelPlan,
   ): ModelHandle<I, O> {
-    const { registry, repository, models } = this.#parts;
-    const model = models.create(plan);
-    registry.add(model);
-    repository.boundModelCame();
-    const { clock, gpus } = models;
-    const rest = { gpus, drainTimeoutMs: this.#drainTimeoutMs };
-    return handleOfBinding<I, O>(model, { registry, clock, ...rest });
+    const model = this.#server.models.create(plan);
+    this.#server.registry.add(model);
+    this.#server.repository.recheckDependencies();
+    return modelHandle<I, O>(model, this.#server);
   }
 
   #isTaken(name: string, version: number): boolean {
-    return this.#parts.registry.has(name, version) || this.#parts.repository.has(name);
+    return this.#server.registry.has(name, version) || this.#server.repository.has(name);
   }
 }

@@ -18,12 +18,8 @@ async function look(
     backends = {},
   }: { runtime?: string; root?: string; backends?: Record<string, BackendFactory> } = {},
 ) {
-  const user = {
-    config: { ...emptyConfig(), name: "m", backend, runtime },
-    directory: "/models/m",
-    version: 1,
-  };
-  return findBackend(user, { backends, backendDirectory: root });
+  const config = { ...emptyConfig(), name: "m", backend, runtime };
+  return findBackend(config, "/models/m", 1, { backends, backendDirectory: root });
 }
 
 async function reasonOf(...args: Parameters<typeof look>): Promise<string> {

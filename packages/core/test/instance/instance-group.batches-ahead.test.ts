@@ -5,7 +5,7 @@ import type { Execution, ExecutionResult, Executor } from "../../src/instance/ba
 import { InstanceGroup } from "../../src/instance/instance-group.js";
 import { ModelInstance } from "../../src/instance/model-instance.js";
 import { ModelStatistics } from "../../src/observe/statistics.js";
-import { VirtualClock } from "../../src/system/virtual-clock.js";
+import { VirtualClock } from "../../src/system/clock.js";
 import { BatchesOfWorker } from "../../src/worker/worker-executor.js";
 import { modelConfig } from "../support/model-config.js";
 import { queuedRequest } from "../support/requests.js";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Locks } from "../../src/repository/locks.js";
+import { Locks } from "../../src/repository/repository-changes.js";
 
 const planFor = (locks: Locks, ...locked: string[]) => locks.plan(async () => ({ value: locked, locked }));
 

@@ -2,7 +2,7 @@ import { mkdtemp, rmdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { VirtualClock } from "../../src/system/virtual-clock.js";
+import { VirtualClock } from "../../src/system/clock.js";
 import { Triton } from "../../src/triton/triton.js";
 
 it("a server whose repository directory is missing stays ready and logs one warning", async () => {

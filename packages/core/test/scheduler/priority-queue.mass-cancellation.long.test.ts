@@ -5,8 +5,7 @@ import { Payload } from "../../src/batch/payload.js";
 import type { InferenceRequest } from "../../src/request/inference-request.js";
 import { OrderedResponses } from "../../src/scheduler/dynamic-batch-scheduler.js";
 import { PriorityQueue } from "../../src/scheduler/priority-queue.js";
-import { DeadlineQueue } from "../../src/system/clock.js";
-import { VirtualClock } from "../../src/system/virtual-clock.js";
+import { DeadlineQueue, VirtualClock } from "../../src/system/clock.js";
 import { queuedRequest } from "../support/requests.js";
 
 const MANY = 100_000;

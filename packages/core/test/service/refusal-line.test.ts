@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { RefusalLine } from "../../src/service/exchange.js";
 import type { Clock } from "../../src/system/clock.js";
-import { VirtualClock } from "../../src/system/virtual-clock.js";
+import { VirtualClock } from "../../src/system/clock.js";
 
 /** A line on an event loop with this utilization, and the times at which refusals left it. */
 function lineOf(utilization: number) {

@@ -11,8 +11,7 @@ import {
   SequenceBatchScheduler,
   type SequenceSchedulerOptions,
 } from "../../src/scheduler/sequence-batch-scheduler.js";
-import { DeadlineQueue } from "../../src/system/clock.js";
-import { VirtualClock } from "../../src/system/virtual-clock.js";
+import { DeadlineQueue, VirtualClock } from "../../src/system/clock.js";
 import { modelConfig } from "./model-config.js";
 import { outcomeText, type RequestFields, requestWith, thrownText } from "./requests.js";
 import { ones } from "./tensors.js";

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { realClock } from "../../src/system/clock.js";
-import { VirtualClock } from "../../src/system/virtual-clock.js";
+import { realClock, VirtualClock } from "../../src/system/clock.js";
 
 describe("the virtual clock", () => {
   it("runs timers in order of time, and of creation where times are equal", async () => {

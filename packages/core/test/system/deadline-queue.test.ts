@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { DeadlineQueue } from "../../src/system/clock.js";
-import { VirtualClock } from "../../src/system/virtual-clock.js";
+import { DeadlineQueue, VirtualClock } from "../../src/system/clock.js";
 
 describe("the deadline queue", () => {
   it("calls each deadline at its time, whatever the order of adding", async () => {

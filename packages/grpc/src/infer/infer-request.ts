@@ -1,11 +1,10 @@
+import type { InferInit, RequestTrace } from "@tritonjs/core/frontend";
 import {
   freeWhenUsed,
-  type InferInit,
   type RegionRange,
   type RequestedRange,
   type RequestRegions,
-  type RequestTrace,
-} from "@tritonjs/core/frontend";
+} from "@tritonjs/core/internal";
 import {
   type DataType,
   isDataType,

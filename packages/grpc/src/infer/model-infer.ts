@@ -1,14 +1,12 @@
+import { type Client, Exchange, type InferenceService } from "@tritonjs/core/frontend";
 import {
-  type Client,
-  Exchange,
   forwardHeaders,
-  type InferenceService,
   LOAD_REPORT_FORMAT_HEADER,
   LOAD_REPORT_HEADER,
   loadReportMessage,
   RequestRegions,
   writeLoadReport,
-} from "@tritonjs/core/frontend";
+} from "@tritonjs/core/internal";
 import { NO_PARAMETERS, type Parameters, type TritonError } from "@tritonjs/protocol";
 import { type inference, inferencePath } from "@tritonjs/protocol/grpc";
 import type { Shutdown } from "../shutdown.js";

@@ -4,9 +4,9 @@ import {
   type PinnedModel,
   type ReadyModel,
   type RequestHandle,
-  RequestRegions,
   type RequestShare,
 } from "@tritonjs/core/frontend";
+import { RequestRegions } from "@tritonjs/core/internal";
 import { isDecoupled, isTimeout, TritonError } from "@tritonjs/protocol";
 import { type inference, inferencePath } from "@tritonjs/protocol/grpc";
 import { type DuplexStream, duplex, type Method } from "../transport/method.js";

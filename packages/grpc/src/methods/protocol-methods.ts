@@ -1,12 +1,11 @@
 import {
   AccessGate,
   type Authentication,
-  headerPattern,
   type InferenceService,
-  keyList,
   type Restriction,
   type Restrictions,
 } from "@tritonjs/core/frontend";
+import { headerPattern, keyList } from "@tritonjs/core/internal";
 import type { EndpointGroup } from "@tritonjs/core/types";
 import { TritonError } from "@tritonjs/protocol";
 import { type InferHandlerContext, inferMethods } from "../infer/model-infer.js";

@@ -1,13 +1,12 @@
+import type { InferenceService, Log } from "@tritonjs/core/frontend";
 import {
-  type InferenceService,
   LOG_FORMATS,
-  type Log,
   readTraceCount,
   readTraceLevels,
   readTraceNumber,
   type TraceChanges,
   traceSettingTexts,
-} from "@tritonjs/core/frontend";
+} from "@tritonjs/core/internal";
 import { TritonError } from "@tritonjs/protocol";
 import type { inference } from "@tritonjs/protocol/grpc";
 import { type Method, rpc } from "../transport/method.js";

@@ -1,9 +1,6 @@
-import {
-  LARGE_REQUEST_BYTES,
-  type RequestMemory,
-  type RequestShare,
-  UnpackFault,
-} from "@tritonjs/core/frontend";
+import type { RequestMemory, RequestShare } from "@tritonjs/core/frontend";
+import { LARGE_REQUEST_BYTES, UnpackFault } from "@tritonjs/core/internal";
+
 import { RefusedCall, STATUS } from "../status-from-code.js";
 
 /*

@@ -1,5 +1,5 @@
 import { status } from "@grpc/grpc-js";
-import { RequestRegions, SharedMemory } from "@tritonjs/core/frontend";
+import { RequestRegions, SharedMemory } from "@tritonjs/core/internal";
 import { shapeToString } from "@tritonjs/protocol";
 import { decodeMessage, encodeMessage, inference } from "@tritonjs/protocol/grpc";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-import { RequestRegions, SharedMemory } from "@tritonjs/core/frontend";
+import { RequestRegions, SharedMemory } from "@tritonjs/core/internal";
 import { decodeMessage, encodeMessage, type inference, inference as messages } from "@tritonjs/protocol/grpc";
 
 import { describe, expect, test } from "vitest";

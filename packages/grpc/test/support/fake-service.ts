@@ -6,8 +6,8 @@ import {
   type ModelReadiness,
   type PinnedModel,
   RequestMemory,
-  SharedMemory,
 } from "@tritonjs/core/frontend";
+import { SharedMemory } from "@tritonjs/core/internal";
 import { InferenceRequest } from "@tritonjs/core/testing";
 import { NO_PARAMETERS } from "@tritonjs/protocol";
 

@@ -3,13 +3,12 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { Frontend } from "@tritonjs/core";
 import {
   AccessGate,
-  checkOptionNames,
   type InferenceService,
-  keyList,
   type Restrictions,
   SiteGuard,
   type TlsOptions,
 } from "@tritonjs/core/frontend";
+import { checkOptionNames, keyList } from "@tritonjs/core/internal";
 import { TritonError } from "@tritonjs/protocol";
 import { firstHeader, type V2Request } from "../exchange/request.js";
 import {

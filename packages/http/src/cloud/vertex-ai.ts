@@ -1,11 +1,6 @@
 import type { Frontend } from "@tritonjs/core";
-import {
-  checkOptionNames,
-  type InferenceService,
-  keyList,
-  type Restrictions,
-  type TlsOptions,
-} from "@tritonjs/core/frontend";
+import type { InferenceService, Restrictions, TlsOptions } from "@tritonjs/core/frontend";
+import { checkOptionNames, keyList } from "@tritonjs/core/internal";
 import { TritonError } from "@tritonjs/protocol";
 import { firstHeader } from "../exchange/request.js";
 import { emptyResponse } from "../exchange/response.js";

@@ -2,16 +2,8 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import {
-  AccessGate,
-  HostRule,
-  type InferenceService,
-  isForeign,
-  type Restrictions,
-  type ServerInspector,
-  SiteGuard,
-  type WebPages,
-} from "@tritonjs/core/frontend";
+import { AccessGate, type InferenceService, type Restrictions, SiteGuard } from "@tritonjs/core/frontend";
+import { HostRule, isForeign, type ServerInspector, type WebPages } from "@tritonjs/core/internal";
 import type { EndpointGroup } from "@tritonjs/core/types";
 import { TritonError } from "@tritonjs/protocol";
 import { fetchHandler } from "../server/fetch-handler.js";

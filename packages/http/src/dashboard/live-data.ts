@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 import { getHeapStatistics } from "node:v8";
+import type { InferenceService } from "@tritonjs/core/frontend";
 import {
-  type InferenceService,
-  type LatencyCounts,
+  type LatencyHistogram,
   type ObservedCounters,
   type ObservedInstance,
   type ObservedModel,
   residentBytes,
   type ServerInspector,
-} from "@tritonjs/core/frontend";
+} from "@tritonjs/core/internal";
 
 /** The model version that a viewer has chosen. */
 interface ChosenModel {
@@ -362,9 +362,9 @@ const POINT_COLUMNS = [
 const WINDOW = 10;
 
 interface Latencies {
-  readonly request: LatencyCounts;
-  readonly queue: LatencyCounts;
-  readonly compute: LatencyCounts;
+  readonly request: LatencyHistogram;
+  readonly queue: LatencyHistogram;
+  readonly compute: LatencyHistogram;
 }
 
 /** The last minutes of one model version. */

@@ -1,6 +1,7 @@
 import { promisify } from "node:util";
 import { deflate as deflateCallback, gzip as gzipCallback } from "node:zlib";
-import { type InferenceService, type RequestShare, UnpackFault } from "@tritonjs/core/frontend";
+import type { InferenceService, RequestShare } from "@tritonjs/core/frontend";
+import { UnpackFault } from "@tritonjs/core/internal";
 import { TritonError } from "@tritonjs/protocol";
 import { ClientGone, type V2Request } from "../exchange/request.js";
 import { InputTooLarge } from "../limits.js";

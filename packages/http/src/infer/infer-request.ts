@@ -1,11 +1,5 @@
-import type {
-  InferInit,
-  ReadyModel,
-  RegionRange,
-  RequestedRange,
-  RequestRegions,
-  RequestTrace,
-} from "@tritonjs/core/frontend";
+import type { InferInit, ReadyModel, RequestTrace } from "@tritonjs/core/frontend";
+import type { RegionRange, RequestedRange, RequestRegions } from "@tritonjs/core/internal";
 import {
   type DataType,
   elementByteSize,

@@ -1,13 +1,12 @@
+import { Exchange, type InferenceResponse } from "@tritonjs/core/frontend";
 import {
-  Exchange,
   forwardHeaders,
   freeWhenUsed,
-  type InferenceResponse,
   LOAD_REPORT_FORMAT_HEADER,
   LOAD_REPORT_HEADER,
   RequestRegions,
   writeLoadReport,
-} from "@tritonjs/core/frontend";
+} from "@tritonjs/core/internal";
 import { LONG_DOCUMENT_BYTES, loopTurns, readJson } from "../exchange/loop-turns.js";
 import { firstHeader, headerEntries } from "../exchange/request.js";
 import { faultResponse, type V2Response } from "../exchange/response.js";

@@ -1,4 +1,4 @@
-import { VERSION } from "@tritonjs/core/frontend";
+import { VERSION } from "@tritonjs/core/internal";
 import type { EndpointGroup } from "@tritonjs/core/types";
 import { DATA_TYPES } from "@tritonjs/protocol";
 import { jsonResponse } from "../exchange/response.js";

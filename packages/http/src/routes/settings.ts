@@ -1,13 +1,12 @@
+import type { Log, LogSettings } from "@tritonjs/core/frontend";
 import {
   LOG_FORMATS,
-  type Log,
-  type LogSettings,
   readTraceCount,
   readTraceLevels,
   readTraceNumber,
   type TraceChanges,
   traceSettingTexts,
-} from "@tritonjs/core/frontend";
+} from "@tritonjs/core/internal";
 import type { LogFormat } from "@tritonjs/core/types";
 import { TritonError } from "@tritonjs/protocol";
 import { readJson } from "../exchange/loop-turns.js";

@@ -3,13 +3,11 @@ import {
   type AllowedHosts,
   type Authentication,
   ENDPOINT_GROUPS,
-  HostRule,
-  headerPattern,
   type InferenceService,
-  keyList,
   type Restrictions,
   SiteGuard,
 } from "@tritonjs/core/frontend";
+import { HostRule, headerPattern, keyList } from "@tritonjs/core/internal";
 import type { AccessGroup } from "@tritonjs/core/types";
 import { ClientGone, ConnectionFault, firstHeader, headersOf, type V2Request } from "../exchange/request.js";
 import { type ContentType, errorResponse, faultResponse, type V2Response } from "../exchange/response.js";

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { checkOptionNames, type InferenceService, keyList, type RequestShare } from "@tritonjs/core/frontend";
+import type { InferenceService, RequestShare } from "@tritonjs/core/frontend";
+import { checkOptionNames, keyList } from "@tritonjs/core/internal";
 import { BodyBuffer, ClientGone, type V2Request } from "../exchange/request.js";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
 import { V2_OPTION_KEYS, type V2Handler, type V2Options, v2Handler } from "../routes/v2-handler.js";

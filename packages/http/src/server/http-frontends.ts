@@ -1,11 +1,6 @@
 import type { Frontend } from "@tritonjs/core";
-import {
-  checkOptionNames,
-  type InferenceService,
-  keyList,
-  type TlsOptions,
-  type WebPages,
-} from "@tritonjs/core/frontend";
+import type { InferenceService, TlsOptions } from "@tritonjs/core/frontend";
+import { checkOptionNames, keyList, type WebPages } from "@tritonjs/core/internal";
 import { ClientGone, firstHeader, headersOf, type V2Request } from "../exchange/request.js";
 import { errorResponse, faultResponse, type V2Response } from "../exchange/response.js";
 import { DEFAULT_MAX_INPUT_SIZE } from "../limits.js";

@@ -11,17 +11,20 @@ import { type AddressInfo, createServer as createSocketServer, type Server, type
 import { createSecureContext } from "node:tls";
 import type { Frontend } from "@tritonjs/core";
 import {
-  acceptFaults,
   type FrontendAddress,
   type InferenceService,
-  isLoopback,
   listenOnAll,
   type ResolvedTlsOptions,
   resolveTls,
-  type ThreadedFrontend,
-  type ThreadedFrontendOptions,
   type TlsOptions,
 } from "@tritonjs/core/frontend";
+import {
+  acceptFaults,
+  isLoopback,
+  type ThreadedFrontend,
+  type ThreadedFrontendOptions,
+} from "@tritonjs/core/internal";
+
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import { type V2Handler, withAllowedHosts } from "../routes/v2-handler.js";
 import type { FastifyServerOptions } from "./fastify.js";

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { pipeline, Readable } from "node:stream";
-import { freeMemory, freeWhenSent, type RequestShare } from "@tritonjs/core/frontend";
+import type { RequestShare } from "@tritonjs/core/frontend";
+import { freeMemory, freeWhenSent } from "@tritonjs/core/internal";
 import { BodyBuffer, ClientGone, latin1Text, type V2Request } from "../exchange/request.js";
 import { byteLength, isWhole, type V2Response } from "../exchange/response.js";
 import type { V2Handler } from "../routes/v2-handler.js";

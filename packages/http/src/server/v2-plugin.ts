@@ -1,6 +1,7 @@
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
-import { checkOptionNames, type InferenceService, isLoopback } from "@tritonjs/core/frontend";
+import type { InferenceService } from "@tritonjs/core/frontend";
+import { checkOptionNames, isLoopback } from "@tritonjs/core/internal";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
 import {
   V2_OPTION_KEYS,

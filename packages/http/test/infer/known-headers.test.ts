@@ -1,4 +1,5 @@
-import { type ReadyModel, RequestRegions, SharedMemory } from "@tritonjs/core/frontend";
+import type { ReadyModel } from "@tritonjs/core/frontend";
+import { RequestRegions, SharedMemory } from "@tritonjs/core/internal";
 import { describe, expect, it } from "vitest";
 import { decodeInferRequest, headerKey, knownHeader } from "../../src/infer/infer-request.js";
 import { identityConfig } from "../support/identity-service.js";

@@ -5,8 +5,8 @@ import {
   type ModelReadiness,
   type PinnedModel,
   RequestMemory,
-  SharedMemory,
 } from "@tritonjs/core/frontend";
+import { SharedMemory } from "@tritonjs/core/internal";
 import { InferenceRequest } from "@tritonjs/core/testing";
 import { toConfigDataType } from "@tritonjs/protocol";
 

@@ -1,4 +1,5 @@
-import { type InferenceService, keyList, SiteGuard } from "@tritonjs/core/frontend";
+import { type InferenceService, SiteGuard } from "@tritonjs/core/frontend";
+import { keyList } from "@tritonjs/core/internal";
 import {
   ClientGone,
   ConnectionFault,

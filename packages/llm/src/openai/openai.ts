@@ -1,5 +1,6 @@
 import type { Frontend } from "@tritonjs/core";
-import { checkOptionNames, type InferenceService, keyList, type TlsOptions } from "@tritonjs/core/frontend";
+import type { InferenceService, TlsOptions } from "@tritonjs/core/frontend";
+import { checkOptionNames, keyList } from "@tritonjs/core/internal";
 import {
   type FastifyPluginCallback,
   type FetchHandler,

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { VirtualClock } from "../../../src/system/virtual-clock.js";
+import { VirtualClock } from "../../../src/system/clock.js";
 import { SpareThreads } from "../../../src/worker/open-worker.js";
 
 const retired: string[] = [];

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { fakeNvidiaSmi } from "../../../../../test/support/fake-nvidia-smi.js";
-import { GpuMetrics } from "../../../src/observe/gpu-metrics.js";
+import { GpuMetrics } from "../../../src/observe/machine-metrics.js";
 
 /** Lines as `nvidia-smi` prints them: of two H100, and of a GPU that reports little. */
 const PRINTED = `cat <<'END'

@@ -5,7 +5,7 @@ import { onTestFinished } from "vitest";
 import { Log } from "../../../src/observe/log.js";
 import type { TraceOptions } from "../../../src/observe/trace-settings.js";
 import { Tracing } from "../../../src/observe/tracing.js";
-import { VirtualClock } from "../../../src/system/virtual-clock.js";
+import { VirtualClock } from "../../../src/system/clock.js";
 
 /** Entry of a trace file. */
 export interface Entry {

@@ -5,11 +5,10 @@ import { setImmediate as turnOfTheEventLoop } from "node:timers/promises";
 import { TritonError } from "@tritonjs/protocol";
 import { expect, it } from "vitest";
 import { Log } from "../../../src/observe/log.js";
-import { CloudSource } from "../../../src/repository/cloud-source.js";
 import type { CloudStorage } from "../../../src/repository/cloud-storage.js";
 import { MAX_SILENCE_MS, parseCloudPath, withSilenceLimit } from "../../../src/repository/cloud-storage.js";
-import { realClock } from "../../../src/system/clock.js";
-import { VirtualClock } from "../../../src/system/virtual-clock.js";
+import { CloudSource } from "../../../src/repository/repository-source.js";
+import { realClock, VirtualClock } from "../../../src/system/clock.js";
 
 const log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
 

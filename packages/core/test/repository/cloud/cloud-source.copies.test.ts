@@ -2,9 +2,11 @@ import { existsSync } from "node:fs";
 import { Readable } from "node:stream";
 import { expect, it, vi } from "vitest";
 import { Log } from "../../../src/observe/log.js";
-import { CloudSource } from "../../../src/repository/cloud-source.js";
 import { parseCloudPath } from "../../../src/repository/cloud-storage.js";
-import { CopySweeper } from "../../../src/repository/repository-changes.js";
+import type { ModelLoader } from "../../../src/repository/model-loader.js";
+import { RepositoryChanges } from "../../../src/repository/repository-changes.js";
+import type { RepositoryState } from "../../../src/repository/repository-poller.js";
+import { CloudSource } from "../../../src/repository/repository-source.js";
 import { realClock } from "../../../src/system/clock.js";
 
 const log = new Log({ error() {}, warn() {}, info() {}, debug() {} });
@@ -69,12 +71,13 @@ it("the copy of a removed model is deleted, and closing also deletes held copies
 
 it("no copy is deleted while a change is in progress", async () => {
   const { source, next } = changingModel();
-  const sweeper = new CopySweeper([source], () => NONE);
+  const state: Pick<RepositoryState, "sources" | "copies"> = { sources: [source], copies: () => NONE };
+  const changes = new RepositoryChanges(state as RepositoryState, {} as ModelLoader);
   const first = await next();
   let end: () => void = () => {};
-  const change = sweeper.during(() => new Promise<void>((resolve) => (end = resolve)));
+  const change = changes.keepingCopies(() => new Promise<void>((resolve) => (end = resolve)));
   await next();
-  await sweeper.during(async () => {});
+  await changes.keepingCopies(async () => {});
   const dropped = vi.spyOn(first, "drop");
   expect(dropped).not.toHaveBeenCalled();
   expect(existsSync(first.directory)).toBe(true);

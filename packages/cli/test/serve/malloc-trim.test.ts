@@ -1,8 +1,8 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { VirtualClock } from "@tritonjs/core/testing";
 import { expect, it } from "vitest";
-import { VirtualClock } from "../../src/system/virtual-clock.js";
-import { ownProcess, trimWhenGrown } from "../../src/triton/process-memory.js";
+import { ownProcess, trimWhenGrown } from "../../src/serve/process-memory.js";
 
 const MIB = 2 ** 20;
 

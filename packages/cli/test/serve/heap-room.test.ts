@@ -1,6 +1,6 @@
+import { VirtualClock } from "@tritonjs/core/testing";
 import { expect, it } from "vitest";
-import { VirtualClock } from "../../src/system/virtual-clock.js";
-import { growByRoom } from "../../src/triton/process-memory.js";
+import { growByRoom } from "../../src/serve/process-memory.js";
 
 const MIB = 1024 * 1024;
 

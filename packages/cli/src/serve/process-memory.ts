@@ -1,8 +1,12 @@
 import { availableParallelism } from "node:os";
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
-import { type NativeFunction, requireKoffi } from "../optional-packages.js";
-import { type Clock, quietClock } from "../system/clock.js";
-import { residentBytes } from "../system/start-process.js";
+import {
+  type Clock,
+  type NativeFunction,
+  quietClock,
+  requireKoffi,
+  residentBytes,
+} from "@tritonjs/core/internal";
 
 /*
  * V8 collects the whole heap when it has grown by a factor since the last such collection. V8 chooses the factor, which

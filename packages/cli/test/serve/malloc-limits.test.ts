@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { limitMalloc } from "../../src/triton/process-memory.js";
+import { limitMalloc } from "../../src/serve/process-memory.js";
 
 test.each([
   ["all limits of malloc in the environment", { MALLOC_TRIM_THRESHOLD_: "131072", MALLOC_ARENA_MAX: "2" }],

@@ -1,0 +1,174 @@
+import { join } from "node:path";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { findBackend } from "../backends/find-backend.js";
+import { AutoCompleteConfig } from "../config/auto-complete-config.js";
+import { completeConfig } from "../config/complete-config.js";
+import type { Gpus } from "../config/gpus.js";
+import { completeInstanceGroups, instanceGroupProblems } from "../config/instance-groups.js";
+import { initialStates } from "../config/sequence-batching.js";
+import type { Backend, ModelDescription } from "../instance/backend.js";
+import type { ExecutorFactory, ModelPlan } from "../model/model-server.js";
+import type { Log } from "../observe/log.js";
+import { assertInside, dataFilesOf, isInside, readSmallFile } from "../system/files.js";
+import { isCompleted, type PolledModel } from "./poll-model.js";
+import type { RepositoryOptions } from "./repository-options.js";
+
+/** The parts of the server that planning uses. */
+export interface PlanServer {
+  readonly log: Log;
+  readonly gpus: Gpus;
+}
+
+/** A planned version. */
+interface PlannedVersion {
+  readonly plan: ModelPlan;
+  /** Closes its model, if the plan opened it. */
+  close(): Promise<void>;
+}
+
+/**
+ * Reads everything that a version of a polled model is made of.
+ *
+ * @param opens whether the backend opens the model, where it can, to describe it. Otherwise nothing starts
+ * @throws TritonError for faults of its backend, its files or its tensors. The model is closed again.
+ */
+export async function planVersion(
+  polled: PolledModel,
+  version: number,
+  options: RepositoryOptions,
+  server: PlanServer,
+  opens: boolean,
+): Promise<PlannedVersion> {
+  const { id, directory } = polled;
+  let opened: Backend | undefined;
+  const close = async () => opened?.close?.();
+  const open: OpenModel = async (backend, config) => {
+    if (!opens) return undefined;
+    opened = backend;
+    return backend.open?.(config);
+  };
+  try {
+    const made =
+      polled.config.ensembleScheduling === undefined
+        ? await fromBackend(polled, version, options, server, open)
+        : { config: completedConfig(polled, undefined, options, server), createExecutor: noExecutor };
+    const labels = await readLabels(directory, made.config);
+    const { states, problems } = initialStates(made.config, dataFilesOf(directory, "initial_state"));
+    const [first] = problems;
+    if (first !== undefined) {
+      const text = problems.map(({ message }) => message).join("\n");
+      throw new TritonError(first.code, text, { reason: first.reason });
+    }
+    return { plan: { ...id, version, directory, held: true, labels, initialStates: states, ...made }, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Opens a model with its backend to describe it. Returns undefined for a backend that does not open models. */
+type OpenModel = (backend: Backend, config: ModelConfig) => Promise<ModelDescription | undefined>;
+
+async function fromBackend(
+  polled: PolledModel,
+  version: number,
+  options: RepositoryOptions,
+  server: PlanServer,
+  open: OpenModel,
+): Promise<{ config: ModelConfig; createExecutor: ExecutorFactory }> {
+  const { id, directory } = polled;
+  const { factory, config, inherits } = await findBackend(polled.config, directory, version, options);
+  const versionDirectory = join(directory, String(version));
+  await assertInside(directory, versionDirectory);
+  const { backendConfig = {} } = options;
+  const backend = await factory({
+    name: id.name,
+    version,
+    directory,
+    versionDirectory,
+    config,
+    autoComplete: isCompleted(options),
+    settings: { ...(inherits !== undefined && backendConfig[inherits]), ...backendConfig[config.backend] },
+    warn: (message) => server.log.warning(message),
+  });
+  backend.checkConfig?.(config);
+  const description = await describeModel(backend, config, options, server, open);
+  return {
+    config: completedConfig({ ...polled, config }, description, options, server),
+    createExecutor: (executor) => backend.createExecutor(executor),
+  };
+}
+
+/** The model's description of itself. */
+async function describeModel(
+  backend: Backend,
+  config: ModelConfig,
+  options: RepositoryOptions,
+  { gpus }: PlanServer,
+  open: OpenModel,
+) {
+  if (backend.completeConfig === undefined) {
+    const placed = completeInstanceGroups(config, gpus);
+    // Faults of the groups are reported by the check of the whole configuration.
+    const opens = instanceGroupProblems(placed, gpus).length === 0;
+    return (opens ? await open(backend, placed) : undefined) ?? backend.describe();
+  }
+  // Tells of the backend, which is closed if the version cannot be created.
+  if (backend.open === undefined) await open(backend, config);
+  const completed = new AutoCompleteConfig(config);
+  if (isCompleted(options)) await backend.completeConfig(completed);
+  return completed;
+}
+
+function completedConfig(
+  { config, isWritten }: PolledModel,
+  description: Parameters<typeof completeConfig>[1],
+  options: RepositoryOptions,
+  { log, gpus }: PlanServer,
+): ModelConfig {
+  const { backendConfig = {} } = options;
+  const size = Number(
+    backendConfig[config.backend]?.["default-max-batch-size"] ??
+      backendConfig[""]?.["default-max-batch-size"],
+  );
+  return completeConfig(config, description, {
+    autoComplete: isCompleted(options),
+    isWritten,
+    gpus,
+    warn: (text) => log.warning(text),
+    ...(Number.isNaN(size) ? {} : { defaultMaxBatchSize: size }),
+  });
+}
+
+/** Ensembles have no instances. */
+export const noExecutor: ExecutorFactory = ({ info }) => {
+  throw new TritonError(
+    "INTERNAL",
+    `cannot create an instance of ensemble '${info.modelName}': only its steps have instances`,
+  );
+};
+
+/**
+ * Reads the class names of each output that has a label file, one name on each line.
+ *
+ * @throws TritonError INVALID_ARG for a file outside the model's directory, INTERNAL for a file that cannot be read.
+ */
+async function readLabels(directory: string, config: ModelConfig): Promise<Map<string, readonly string[]>> {
+  const labels = new Map<string, readonly string[]>();
+  for (const { name, labelFilename } of config.output) {
+    if (labelFilename === "") continue;
+    const path = join(directory, labelFilename);
+    if (!isInside(directory, path)) {
+      throw new TritonError(
+        "INVALID_ARG",
+        `label_filename of output '${name}' of model '${config.name}': expected a path inside the model's directory, ` +
+          `got '${labelFilename}'`,
+        { reason: "PATH_NOT_ALLOWED" },
+      );
+    }
+    await assertInside(directory, path);
+    const text = new TextDecoder().decode(await readSmallFile(path));
+    labels.set(name, text.replace(/\r?\n$/, "").split(/\r?\n/));
+  }
+  return labels;
+}

@@ -1,0 +1,232 @@
+import { join, relative, sep } from "node:path";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { agentProblems, prepareConfig } from "../config/complete-config.js";
+import { configFromJson } from "../config/config-json.js";
+import { emptyConfig } from "../config/defaults.js";
+import { fieldNotes } from "../config/field-support.js";
+import { throwProblems } from "../config/option-names.js";
+import { readPrototxt } from "../config/prototxt.js";
+import type { Log } from "../observe/log.js";
+import { assertInside, exists, readSmallFile } from "../system/files.js";
+import type { ModelId } from "./dependencies.js";
+import type { ModelCopy } from "./model-copy.js";
+import {
+  contents,
+  isModified,
+  type ModelTimes,
+  type OverrideDirectory,
+  readModelTimes,
+  readVersionDirectories,
+  subdirectories,
+  versionsToLoad,
+} from "./model-directory.js";
+import { type AgentChain, BUILT_IN_AGENTS, type RepositoryAgents } from "./repository-agents.js";
+import type { RepositoryOptions } from "./repository-options.js";
+import type { ModelPlace } from "./repository-source.js";
+
+/** A model as its directory was at the last poll. */
+export interface PolledModel {
+  readonly id: ModelId;
+  /** Path of its repository. */
+  readonly repository: string;
+  readonly directory: string;
+  /** The configuration before the model's file is read. */
+  readonly config: ModelConfig;
+  /** False for a model without a `config.pbtxt`. */
+  readonly isWritten: boolean;
+  /**
+   * State of the directory that is in service; undefined when there is none, or when every version must be created
+   * again.
+   */
+  readonly times: ModelTimes | undefined;
+  /** Whether the model was loaded by its own name, and not only as a part of an ensemble. */
+  readonly explicit: boolean;
+  /** The directory of the files that came with the load request. */
+  readonly override: OverrideDirectory | undefined;
+  /** The copy in the directory, for a model of a cloud. */
+  readonly copy?: ModelCopy | undefined;
+  /** The model's repository agents. */
+  readonly agents?: AgentChain | undefined;
+}
+
+/** A model to poll. */
+export interface PollTarget {
+  readonly id: ModelId;
+  /** Path of the repository. */
+  readonly repository: string;
+  /** The result of the previous poll. */
+  readonly previous: PolledModel | undefined;
+  readonly explicit: boolean;
+  /** A configuration in JSON instead of the one in the directory. */
+  readonly config?: string | undefined;
+  readonly override?: OverrideDirectory | undefined;
+  /** Locates the files. */
+  open(): Promise<ModelPlace>;
+}
+
+/**
+ * Reads the directory of a model.
+ *
+ * @param agents without them, no agent is called
+ * @returns the model; the previous result itself when nothing has changed
+ * @throws TritonError for a configuration that cannot be read, or that is rejected before the model's file is read.
+ */
+export async function pollModel(
+  target: PollTarget,
+  options: RepositoryOptions,
+  log: Log,
+  agents?: RepositoryAgents,
+): Promise<PolledModel> {
+  const { id, repository, previous, override, explicit } = target;
+  const { root, directory, copy, isRenamed } = await target.open();
+  await assertInside(root, directory);
+  const configPath = await configPathOf(directory, options);
+  const [configEntry = ""] = relative(directory, configPath).split(sep);
+  const times = copy?.times(configEntry) ?? (await readModelTimes(directory, configPath));
+  if (previous?.times !== undefined && target.config === undefined && !isModified(previous.times, times)) {
+    return previous;
+  }
+  const read =
+    target.config === undefined
+      ? await readConfig(configPath, root, isCompleted(options))
+      : configFromRequest(target.config);
+  const written = isRenamed && read !== undefined ? { ...read, name: id.name } : read;
+  const chain = written && agents && (await loadAgents(id.name, directory, written, options, agents));
+  const location = chain?.location ?? directory;
+  try {
+    const isMoved = location !== directory && target.config === undefined;
+    const found = isMoved
+      ? await readConfig(await configPathOf(location, options), location, isCompleted(options))
+      : written;
+    const config = prepareConfig(found, {
+      modelName: id.name,
+      versionFiles: await firstVersionFiles(location),
+      autoComplete: isCompleted(options),
+      agents: agents?.names ?? Object.keys(BUILT_IN_AGENTS),
+    });
+    const notes = written === undefined ? [] : fieldNotes({ ...written, name: id.name });
+    for (const note of notes) log.warning(note);
+    return {
+      id,
+      repository,
+      directory: location,
+      config,
+      isWritten: written !== undefined,
+      // The repository does not have the files of a load request. The next load reads the repository.
+      times: override === undefined ? times : undefined,
+      explicit,
+      override,
+      copy,
+      agents: chain,
+    };
+  } catch (error) {
+    await chain?.failed();
+    throw error;
+  }
+}
+
+/**
+ * Names of the models that an ensemble is made of, if its configuration can be read; none for other models.
+ *
+ * @param config in JSON, instead of the one in the directory
+ */
+export async function memberNames(
+  { root, directory }: ModelPlace,
+  config: string | undefined,
+  options: RepositoryOptions,
+): Promise<string[]> {
+  try {
+    const read =
+      config === undefined
+        ? await readConfig(await configPathOf(directory, options), root, true)
+        : configFromRequest(config);
+    return (read?.ensembleScheduling?.step ?? []).map(({ modelName }) => modelName);
+  } catch {
+    // The poll of the model reports the fault.
+    return [];
+  }
+}
+
+/**
+ * Selects the existing versions that the policy of a model chooses, ascending. The texts say which directories are not
+ * versions, which versions are missing, and whether none is left.
+ */
+export async function selectVersions({ id, directory, config }: PolledModel) {
+  const found = readVersionDirectories(await subdirectories(directory));
+  const { versions, missing } = versionsToLoad(found.versions, config.versionPolicy ?? {});
+  return {
+    versions,
+    ignored: found.ignored,
+    missing: missing.map(
+      (version) =>
+        `version ${version} is specified for model '${id.name}', but the version directory is not present`,
+    ),
+    problem:
+      versions.length > 0
+        ? undefined
+        : `at least one version must be available under the version policy of model '${id.name}'`,
+  };
+}
+
+/** Whether configurations are completed from model files. */
+export function isCompleted({ disableAutoCompleteConfig = false }: RepositoryOptions): boolean {
+  return !disableAutoCompleteConfig;
+}
+
+/** Asks the agents of a model to load it. */
+function loadAgents(
+  modelName: string,
+  directory: string,
+  written: ModelConfig,
+  options: RepositoryOptions,
+  agents: RepositoryAgents,
+): Promise<AgentChain | undefined> {
+  throwProblems(agentProblems(written, agents.names));
+  return agents.load(modelName, directory, written, async (location) => {
+    if (location === directory) return written;
+    const path = await configPathOf(location, options);
+    return (await readConfig(path, location, isCompleted(options))) ?? emptyConfig();
+  });
+}
+
+/** Path of the configuration of a model, which may be missing. */
+export async function configPathOf(
+  directory: string,
+  { modelConfigName = "" }: RepositoryOptions,
+): Promise<string> {
+  if (modelConfigName !== "") {
+    const custom = join(directory, "configs", `${modelConfigName}.pbtxt`);
+    if (await exists(custom)) return custom;
+  }
+  return join(directory, "config.pbtxt");
+}
+
+async function readConfig(
+  path: string,
+  root: string,
+  mayBeMissing: boolean,
+): Promise<ModelConfig | undefined> {
+  if (mayBeMissing && !(await exists(path))) return undefined;
+  await assertInside(root, path);
+  return readPrototxt(await readSmallFile(path), path);
+}
+
+function configFromRequest(json: string): ModelConfig {
+  try {
+    return configFromJson(json);
+  } catch (cause) {
+    const { message } = TritonError.from(cause);
+    throw new TritonError("INVALID_ARG", `Invalid config override: ${message}`, {
+      reason: "INVALID_LOAD_REQUEST",
+      cause,
+    });
+  }
+}
+
+/** Sorted names in the first version's directory. They select the backend when the configuration does not. */
+async function firstVersionFiles(directory: string): Promise<string[]> {
+  const first = (await subdirectories(directory)).find(
+    (name) => readVersionDirectories([name]).versions.length > 0,
+  );
+  return first === undefined ? [] : contents(join(directory, first));
+}
