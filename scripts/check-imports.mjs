@@ -70,6 +70,7 @@ const ORDER = {
   ],
   cli: [
     "descriptor-fault.ts",
+    "tool-command.ts",
     "command-context.ts",
     "tool-errors.ts",
     "exit-cleanups.ts",

@@ -1,5 +1,5 @@
 import type { ModelOptions, Triton } from "@tritonjs/core";
-import type { PendingRequest } from "@tritonjs/core/testing";
+import type { InferenceRequest } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import type { Client, Way } from "../conformance/clients/client.js";
 import { aborted, HeldModel, heldCall } from "./support/held-model.js";
@@ -60,7 +60,7 @@ describe.each(cases)("a client that leaves ($way, $scheduler)", ({ config, way }
 });
 
 /** The next request that a frontend sends to the model. In-process calls do not count. */
-function waitingRequest(triton: Triton, { way }: Client): Promise<PendingRequest | undefined> {
+function waitingRequest(triton: Triton, { way }: Client): Promise<InferenceRequest | undefined> {
   if (way === "in process") return Promise.resolve(undefined);
-  return new Promise((resolve) => onSent(triton, (request) => resolve(request as PendingRequest)));
+  return new Promise((resolve) => onSent(triton, (request) => resolve(request as InferenceRequest)));
 }

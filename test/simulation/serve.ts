@@ -1,5 +1,5 @@
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
-import { SimulationClock } from "../../packages/cli/src/simulate/simulation-clock.js";
+import { SimulationClock } from "../../packages/cli/src/simulate/simulate.js";
 import type { Tensors } from "../../packages/core/src/batch/batch-tensors.js";
 import { planInstances } from "../../packages/core/src/config/instance-groups.js";
 import { resolveConfig } from "../../packages/core/src/config/resolve-config.js";
@@ -8,7 +8,7 @@ import type { Execution, ExecutionResult, Executor } from "../../packages/core/s
 import { InstanceGroup } from "../../packages/core/src/instance/instance-group.js";
 import { ModelInstance } from "../../packages/core/src/instance/model-instance.js";
 import { ModelStatistics } from "../../packages/core/src/observe/statistics.js";
-import { PendingRequest } from "../../packages/core/src/request/inference-request.js";
+import { InferenceRequest } from "../../packages/core/src/request/inference-request.js";
 import { DynamicBatchScheduler } from "../../packages/core/src/scheduler/dynamic-batch-scheduler.js";
 import { DeadlineQueue } from "../../packages/core/src/system/clock.js";
 import { arrivalTimes, Durations, type Scenario } from "./scenario.js";
@@ -92,6 +92,7 @@ export async function serve(scenario: Scenario, setting: Setting, run: Run): Pro
     clock,
   );
   const scheduler = new DynamicBatchScheduler(config, instances, clock, new DeadlineQueue(clock));
+  instances.serve(scheduler);
   await instances.start();
   const mayMiss = run.mayMiss ?? Number.POSITIVE_INFINITY;
   for (const at of arrivalTimes(scenario, run.rate, run.seed)) {
@@ -99,7 +100,7 @@ export async function serve(scenario: Scenario, setting: Setting, run: Run): Pro
     if (due !== undefined) await due;
     if (sent === scenario.requests || missed > mayMiss) break;
     sent++;
-    const request = new PendingRequest({ inputs: NO_TENSORS }, "m", (outcome) => {
+    const request = new InferenceRequest({ inputs: NO_TENSORS }, "m", (outcome) => {
       if (TritonError.is(outcome)) missed++;
       else {
         if (clock.now() - at > scenario.targetMs) missed++;

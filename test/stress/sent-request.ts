@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { Tensor, type Triton, TritonError } from "@tritonjs/core";
-import type { PendingRequest } from "@tritonjs/core/testing";
+import type { InferenceRequest } from "@tritonjs/core/testing";
 import type { StressModel } from "./stress-models.js";
 
 /** A request to a model, and other events around it. */
@@ -28,7 +28,7 @@ export class RequestHandle {
   /** True unless it was rejected at once. */
   accepted = true;
   /** Undefined when it was refused at once. */
-  #request: PendingRequest | undefined;
+  #request: InferenceRequest | undefined;
 
   constructor(
     readonly ask: Ask,
@@ -48,7 +48,7 @@ export class RequestHandle {
     };
     try {
       const sent = triton.service.model(model.name, "").infer(init, (outcome, final, request) => {
-        this.#request = request as PendingRequest;
+        this.#request = request as InferenceRequest;
         if (this.ends.length > 0) this.late++;
         if (outcome !== undefined && !TritonError.is(outcome)) {
           this.values.push(...(outcome.outputs.get("y")!.elements as Int32Array));
@@ -56,7 +56,7 @@ export class RequestHandle {
         if (final) this.#end(TritonError.is(outcome) ? `${outcome.code} ${outcome.message}` : "answered");
         else if (this.values.length >= ask.leavesAfter) this.cancel();
       });
-      this.#request = sent as PendingRequest;
+      this.#request = sent as InferenceRequest;
     } catch (error) {
       this.accepted = false;
       const { code, message } = TritonError.from(error);

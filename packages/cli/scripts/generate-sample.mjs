@@ -1,5 +1,5 @@
 /*
- * Generates the model of `tritonjs init` and writes it into src/init/sample-model.ts; with --print to standard output
+ * Generates the model of `tritonjs init` and writes it into src/commands/sample-model.ts; with --print to standard output
  * instead. The model scores four features for three classes: softmax(features x weights).
  */
 import { writeFileSync } from "node:fs";

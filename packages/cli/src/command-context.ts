@@ -1,4 +1,5 @@
 import type { BackendFactory } from "@tritonjs/core/backend";
+import type { ToolTerminal } from "./tool-command.js";
 
 /** The context that a command runs in. */
 export interface CommandContext {
@@ -14,15 +15,9 @@ export interface Extensions {
   readonly backends?: Readonly<Record<string, BackendFactory>>;
 }
 
-/** The input and output of a command. */
-export interface Terminal {
+/** The input and output of a command, with the environment of its process. */
+export interface Terminal extends ToolTerminal {
   readonly environment: NodeJS.ProcessEnv;
-  /** Width in characters, if the output is a terminal. */
-  readonly columns?: number | undefined;
-  write(text: string): void;
-  writeError(text: string): void;
-  /** Errors go to a terminal, whose line can be written over. @default false */
-  readonly isInteractive?: boolean;
   /**
    * Resolves when the process is asked to stop, with the number of the signal. The second request ends the process at
    * once.

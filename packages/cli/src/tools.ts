@@ -1,6 +1,5 @@
-export type { AnalyzeTerminal } from "./analyze/analyze.js";
 export { analyze } from "./analyze/analyze.js";
-export type { BoundVariant, CreateTriton } from "./analyze/module-machine.js";
+export type { BoundVariant, CreateTriton } from "./analyze/served-machines.js";
 export type { DataOptions, DataSet, OpenAiDataSet, TensorDataSet, TestedModel } from "./data/data-set.js";
 export { loadDataSet } from "./data/load-data-set.js";
 export { loadOpenAiData } from "./data/load-openai-data.js";
@@ -8,7 +7,6 @@ export type { LoadGenerator, LoadOptions } from "./load/load-generator.js";
 export { startLoadGenerator } from "./load/load-generator.js";
 export type { LoadLevel } from "./load/load-level.js";
 export type { GeneratorUsage, KeptResponses, LoadWindow, RequestRecords } from "./load/request-records.js";
-export type { PerfTerminal } from "./perf/perf.js";
 export { perf } from "./perf/perf.js";
 export {
   type ClosedLoop,
@@ -20,12 +18,17 @@ export {
 export type { BatchTimes, SimulatedBatch } from "./simulate/simulated-backend.js";
 export { readModel } from "./target/read-model.js";
 export type { TargetOptions } from "./target/target-options.js";
+export type {
+  ToolTerminal as AnalyzeTerminal,
+  ToolTerminal as PerfTerminal,
+  ToolTerminal as ReplayTerminal,
+  ToolTerminal as TraceTerminal,
+} from "./tool-command.js";
 export {
   type ChromeEvent,
   type ChromeTrace,
   chromeTrace,
   inspectTrace,
-  type TraceTerminal,
 } from "./trace/inspect-trace.js";
 export type { TraceBatch, TraceRequest, TraceTransport } from "./trace/read-trace.js";
 export { readTrace } from "./trace/read-trace.js";
@@ -35,7 +38,6 @@ export {
   type ReplayConfig,
   type ReplayOptions,
   type ReplayResult,
-  type ReplayTerminal,
   replay,
   replayText,
   replayTrace,

@@ -11,7 +11,6 @@ export {
 export type {
   Backend,
   BackendFactory,
-  ExecutableRequest,
   Execution,
   ExecutionResult,
   ExecutionWatcher,
@@ -23,6 +22,7 @@ export type {
 } from "./instance/backend.js";
 export { divideOutputs, joinInputs } from "./instance/backend.js";
 export { OutputsWithParameters, type ResponseParameters } from "./request/inference-response.js";
+export type { ExecutableRequest } from "./request/request-info.js";
 export {
   type ChangeGauge,
   type ContinuousWorkerOptions,

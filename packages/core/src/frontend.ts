@@ -65,6 +65,13 @@ export {
   type Restriction,
   type Restrictions,
 } from "./service/access-control.js";
+export {
+  type Client,
+  ClientGone,
+  Exchange,
+  type ExchangeOptions,
+  type ResponseSink,
+} from "./service/exchange.js";
 export type {
   InferenceService,
   MountedFrontend,

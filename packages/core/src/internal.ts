@@ -16,7 +16,7 @@ export {
 } from "./callback/infer-func.js";
 export { planInstances } from "./config/instance-groups.js";
 export { joinInputsIn } from "./instance/backend.js";
-export { RequestView } from "./instance/callback-context.js";
+export { withInputs } from "./instance/callback-context.js";
 export { heldByInstance } from "./instance/inline-executor.js";
 export { totalRows } from "./instance/run-callable.js";
 export { type LogSubject, runningFields } from "./observe/log.js";
@@ -28,7 +28,6 @@ export {
   requireKoffi,
 } from "./optional-packages.js";
 export { OutputChecker } from "./request/output-checker.js";
-export { requestInfo } from "./request/request-info.js";
 export { type Clock, settledWithin, type Timer } from "./system/clock.js";
 export type { Allocate } from "./tensor-rows.js";
 export { OpenedWorker, prepareWorkers } from "./worker/open-worker.js";

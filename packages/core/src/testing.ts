@@ -1,4 +1,4 @@
-export { PendingRequest } from "./request/inference-request.js";
+export { InferenceRequest } from "./request/inference-request.js";
 /*
  * `@tritonjs/core/testing`: clocks that are passed as a parameter, so that tests of scheduling do not wait, and the
  * request that a fake service answers.

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { networkInterfaces } from "node:os";
 import { status } from "@grpc/grpc-js";
-import type { PendingRequest } from "@tritonjs/core/testing";
+import type { InferenceRequest } from "@tritonjs/core/testing";
 import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
 import { describe, expect, test } from "vitest";
 import { defaultFrontends, grpc } from "../src/index.js";
@@ -92,7 +92,7 @@ describe("stopping the frontend over http2", () => {
   test.each([30_000, Number.POSITIVE_INFINITY])(
     "lets running calls finish within %d ms and rejects new ones",
     async (stopGraceMs) => {
-      let waiting: PendingRequest | undefined;
+      let waiting: InferenceRequest | undefined;
       let arrived = (): void => {};
       const arrival = new Promise<void>((resolve) => (arrived = resolve));
       const service = new FakeService({}, (request) => {

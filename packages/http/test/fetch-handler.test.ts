@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 
 import { dirname, join } from "node:path";
-import type { PendingRequest } from "@tritonjs/core/testing";
+import type { InferenceRequest } from "@tritonjs/core/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type FetchHandlerOptions, fetchHandler, toNodeListener } from "../src/fetch.js";
 import { IdentityService, identityConfig } from "./support/identity-service.js";
@@ -26,7 +26,7 @@ function post(
   return new Request(url, { method: "POST", body, headers, signal, duplex: "half" } as RequestInit);
 }
 
-function respond(request: PendingRequest, id: string, final: boolean): void {
+function respond(request: InferenceRequest, id: string, final: boolean): void {
   request.respond({ modelName: "m", modelVersion: "1", id, parameters: {}, outputs: new Map() }, final);
 }
 

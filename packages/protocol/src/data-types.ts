@@ -160,56 +160,6 @@ interface TypedArrayConstructor {
   readonly name: string;
 }
 
-const constructors: Record<Exclude<DataType, "BYTES">, TypedArrayConstructor> = {
-  BOOL: Uint8Array,
-  UINT8: Uint8Array,
-  UINT16: Uint16Array,
-  UINT32: Uint32Array,
-  UINT64: BigUint64Array,
-  INT8: Int8Array,
-  INT16: Int16Array,
-  INT32: Int32Array,
-  INT64: BigInt64Array,
-  FP16: Uint16Array,
-  BF16: Uint16Array,
-  FP32: Float32Array,
-  FP64: Float64Array,
-};
-
-/** All data types, in the order of Triton's documentation. */
-export const DATA_TYPES: readonly DataType[] = [...(Object.keys(constructors) as DataType[]), "BYTES"];
-
-/** True if `value` names a data type of the v2 protocol. */
-export function isDataType(value: unknown): value is DataType {
-  return value === "BYTES" || (typeof value === "string" && Object.hasOwn(constructors, value));
-}
-
-/** Size of one element in bytes; 0 for `BYTES`, whose elements differ in size. */
-export function elementByteSize(datatype: DataType): number {
-  return datatype === "BYTES" ? 0 : constructors[datatype].BYTES_PER_ELEMENT;
-}
-
-/** The typed array that holds elements of `datatype`. */
-export function typedArrayFor(datatype: Exclude<DataType, "BYTES">): TypedArrayConstructor {
-  return constructors[datatype];
-}
-
-/** Triton's name of a data type in a model configuration, such as `TYPE_FP32`. `BYTES` is `TYPE_STRING`. */
-export function toConfigDataType(datatype: DataType): string {
-  return datatype === "BYTES" ? "TYPE_STRING" : `TYPE_${datatype}`;
-}
-
-const byConfigName = new Map<string, DataType>();
-for (const datatype of DATA_TYPES) byConfigName.set(toConfigDataType(datatype), datatype);
-
-/** The data type for a name of the model configuration. `undefined` for an unknown one. */
-export function fromConfigDataType(name: string): DataType | undefined {
-  const known = byConfigName.get(name);
-  if (known !== undefined) return known;
-  const bare = name === "TYPE_STRING" ? "BYTES" : name.replace(/^TYPE_/, "");
-  return name !== "TYPE_BYTES" && isDataType(bare) ? bare : undefined;
-}
-
 type Converter = (scalar: unknown) => number | bigint | undefined;
 
 const integer =
@@ -228,42 +178,183 @@ const bigInteger =
       : undefined;
   };
 
-const float: Converter = (scalar) => (typeof scalar === "number" ? scalar : undefined);
+const float =
+  (fromNumber: (value: number) => number): Converter =>
+  (scalar) =>
+    typeof scalar === "number" ? fromNumber(scalar) : undefined;
 
-/** Conversions of a scalar to an element of a data type; undefined for a scalar that does not fit. */
-export const SCALAR_CONVERTERS: Record<Exclude<DataType, "BYTES">, Converter> = {
-  BOOL: (scalar) =>
-    typeof scalar === "boolean" ? Number(scalar) : scalar === 0 || scalar === 1 ? scalar : undefined,
-  UINT8: integer(0, 0xff),
-  UINT16: integer(0, 0xffff),
-  UINT32: integer(0, 0xffff_ffff),
-  UINT64: bigInteger(0n, 0xffff_ffff_ffff_ffffn),
-  INT8: integer(-0x80, 0x7f),
-  INT16: integer(-0x8000, 0x7fff),
-  INT32: integer(-0x8000_0000, 0x7fff_ffff),
-  INT64: bigInteger(-0x8000_0000_0000_0000n, 0x7fff_ffff_ffff_ffffn),
-  FP16: (scalar) => (typeof scalar === "number" ? toFloat16(scalar) : undefined),
-  BF16: (scalar) => (typeof scalar === "number" ? toBfloat16(scalar) : undefined),
-  FP32: float,
-  FP64: float,
+const sameNumber = (value: number) => value;
+
+/** A row of the table of data types. */
+interface DataTypeRow {
+  /** The array that holds the elements. */
+  readonly array: TypedArrayConstructor;
+  /** Converts a scalar to an element; undefined for a scalar that does not fit. */
+  readonly convert: Converter;
+  /** The scalars that fit, for errors. */
+  readonly expected: string;
+  /** True if the elements have no form in JSON. */
+  readonly onlyBinary?: true;
+}
+
+/** The data types with elements of a fixed size, in the order of Triton's documentation. */
+const table: Readonly<Record<Exclude<DataType, "BYTES">, DataTypeRow>> = {
+  BOOL: {
+    array: Uint8Array,
+    convert: (scalar) =>
+      typeof scalar === "boolean" ? Number(scalar) : scalar === 0 || scalar === 1 ? scalar : undefined,
+    expected: "a boolean, 0 or 1",
+  },
+  UINT8: {
+    array: Uint8Array,
+    convert: integer(0, 0xff),
+    expected: "an integer in [0, 255]",
+  },
+  UINT16: {
+    array: Uint16Array,
+    convert: integer(0, 0xffff),
+    expected: "an integer in [0, 65535]",
+  },
+  UINT32: {
+    array: Uint32Array,
+    convert: integer(0, 0xffff_ffff),
+    expected: "an integer in [0, 2^32)",
+  },
+  UINT64: {
+    array: BigUint64Array,
+    convert: bigInteger(0n, 0xffff_ffff_ffff_ffffn),
+    expected: "a bigint or safe integer in [0, 2^64)",
+  },
+  INT8: {
+    array: Int8Array,
+    convert: integer(-0x80, 0x7f),
+    expected: "an integer in [-128, 127]",
+  },
+  INT16: {
+    array: Int16Array,
+    convert: integer(-0x8000, 0x7fff),
+    expected: "an integer in [-32768, 32767]",
+  },
+  INT32: {
+    array: Int32Array,
+    convert: integer(-0x8000_0000, 0x7fff_ffff),
+    expected: "an integer in [-2^31, 2^31)",
+  },
+  INT64: {
+    array: BigInt64Array,
+    convert: bigInteger(-0x8000_0000_0000_0000n, 0x7fff_ffff_ffff_ffffn),
+    expected: "a bigint or safe integer in [-2^63, 2^63)",
+  },
+  FP16: {
+    array: Uint16Array,
+    convert: float(toFloat16),
+    expected: "a number",
+    onlyBinary: true,
+  },
+  BF16: {
+    array: Uint16Array,
+    convert: float(toBfloat16),
+    expected: "a number",
+    onlyBinary: true,
+  },
+  FP32: {
+    array: Float32Array,
+    convert: float(sameNumber),
+    expected: "a number",
+  },
+  FP64: {
+    array: Float64Array,
+    convert: float(sameNumber),
+    expected: "a number",
+  },
 };
 
-/** Scalars that fit, for errors. */
-export const SCALAR_EXPECTATIONS: Record<Exclude<DataType, "BYTES">, string> = {
-  BOOL: "a boolean, 0 or 1",
-  UINT8: "an integer in [0, 255]",
-  UINT16: "an integer in [0, 65535]",
-  UINT32: "an integer in [0, 2^32)",
-  UINT64: "a bigint or safe integer in [0, 2^64)",
-  INT8: "an integer in [-128, 127]",
-  INT16: "an integer in [-32768, 32767]",
-  INT32: "an integer in [-2^31, 2^31)",
-  INT64: "a bigint or safe integer in [-2^63, 2^63)",
-  FP16: "a number",
-  BF16: "a number",
-  FP32: "a number",
-  FP64: "a number",
+/** All data types, in the order of Triton's documentation. */
+export const DATA_TYPES: readonly DataType[] = [...(Object.keys(table) as DataType[]), "BYTES"];
+
+/** True if `value` names a data type of the v2 protocol. */
+export function isDataType(value: unknown): value is DataType {
+  return value === "BYTES" || (typeof value === "string" && Object.hasOwn(table, value));
+}
+
+/** Size of one element in bytes; 0 for `BYTES`, whose elements differ in size. */
+export function elementByteSize(datatype: DataType): number {
+  return datatype === "BYTES" ? 0 : table[datatype].array.BYTES_PER_ELEMENT;
+}
+
+/** The typed array that holds elements of `datatype`. */
+export function typedArrayFor(datatype: Exclude<DataType, "BYTES">): TypedArrayConstructor {
+  return table[datatype].array;
+}
+
+/** Triton's name of a data type in a model configuration, such as `TYPE_FP32`. `BYTES` is `TYPE_STRING`. */
+export function toConfigDataType(datatype: DataType): string {
+  return datatype === "BYTES" ? "TYPE_STRING" : `TYPE_${datatype}`;
+}
+
+const byConfigName = new Map<string, DataType>();
+for (const datatype of DATA_TYPES) byConfigName.set(toConfigDataType(datatype), datatype);
+
+/** The data type for a name of the model configuration. `undefined` for an unknown one. */
+export function fromConfigDataType(name: string): DataType | undefined {
+  const known = byConfigName.get(name);
+  if (known !== undefined) return known;
+  const bare = name === "TYPE_STRING" ? "BYTES" : name.replace(/^TYPE_/, "");
+  return name !== "TYPE_BYTES" && isDataType(bare) ? bare : undefined;
+}
+
+/** Converts a scalar to an element of a data type; undefined for a scalar that does not fit. */
+export const scalarConverter = (datatype: Exclude<DataType, "BYTES">): Converter => table[datatype].convert;
+
+/** The scalars that fit a data type, for errors. */
+export const expectedScalars = (datatype: Exclude<DataType, "BYTES">): string => table[datatype].expected;
+
+/** True for data types whose elements have no form in JSON: they travel as bytes. */
+export function isOnlyBinary(datatype: DataType): datatype is "FP16" | "BF16" {
+  return datatype !== "BYTES" && table[datatype].onlyBinary === true;
+}
+
+/** The number that an element of a floating-point type stands for. */
+const floats: Partial<Record<DataType, (element: number) => number>> = {
+  FP16: fromFloat16,
+  BF16: fromBfloat16,
+  FP32: sameNumber,
+  FP64: sameNumber,
 };
+
+/** Returns a function that gives the number for an element of a floating-point type; undefined for other types. */
+export function floatReader(datatype: DataType): ((element: number) => number) | undefined {
+  return floats[datatype];
+}
+
+/** ONNX's numbers of the data types: `TensorProto.DataType`. They are not in the table, so that clients in browsers need not load them. */
+const onnxTypes: Readonly<Record<DataType, number>> = {
+  BOOL: 9,
+  UINT8: 2,
+  UINT16: 4,
+  UINT32: 12,
+  UINT64: 13,
+  INT8: 3,
+  INT16: 5,
+  INT32: 6,
+  INT64: 7,
+  FP16: 10,
+  BF16: 16,
+  FP32: 1,
+  FP64: 11,
+  BYTES: 8,
+};
+
+/** ONNX's number of a data type. */
+export const toOnnxType = (datatype: DataType): number => onnxTypes[datatype];
+
+/** The data type for a number of ONNX; undefined if the protocol has none. */
+export const fromOnnxType = (onnx: number): DataType | undefined =>
+  DATA_TYPES.find((datatype) => toOnnxType(datatype) === onnx);
+
+/** The name of a data type in the JavaScript API of ONNX Runtime, such as `float32`. */
+export const toOrtType = (datatype: DataType): string =>
+  datatype === "BYTES" ? "string" : datatype.toLowerCase().replace("fp", "float");
 
 /** Names of data types in JavaScript, NumPy, TensorFlow, ONNX and C, besides those of one letter and a number of bits. */
 const FOREIGN_NAMES: Readonly<Record<string, DataType>> = {

@@ -3,9 +3,9 @@ import {
   type DataType,
   type Elements,
   type ElementsOf,
+  expectedScalars,
   isDataType,
-  SCALAR_CONVERTERS,
-  SCALAR_EXPECTATIONS,
+  scalarConverter,
   type TypedArray,
   typedArrayFor,
   unknownDataTypeText,
@@ -182,10 +182,10 @@ function toElements(scalars: readonly unknown[], target: ValueTarget): Elements 
   if (datatype === "BYTES") return scalars.map((scalar) => toBytes(scalar, target));
   const elements = new (typedArrayFor(datatype))(scalars.length);
   const out: { [index: number]: number | bigint } = elements;
-  const convert = SCALAR_CONVERTERS[datatype];
+  const convert = scalarConverter(datatype);
   for (let i = 0; i < scalars.length; i++) {
     const element = convert(scalars[i]);
-    if (element === undefined) throw mismatch(target, SCALAR_EXPECTATIONS[datatype], describe(scalars[i]));
+    if (element === undefined) throw mismatch(target, expectedScalars(datatype), describe(scalars[i]));
     out[i] = element;
   }
   return elements;

@@ -1,15 +1,13 @@
 import { resolve } from "node:path";
 import type { ModelDescription } from "@tritonjs/core/backend";
-import { type DataType, type DescribedTensor, TritonError } from "@tritonjs/protocol";
 import {
-  bytesSource,
-  fileSource,
-  ONNX_BFLOAT16,
-  ONNX_DATA_TYPES,
-  type OnnxDescription,
-  type OnnxValue,
-  readOnnx,
-} from "./onnx-file.js";
+  type DataType,
+  type DescribedTensor,
+  fromOnnxType,
+  TritonError,
+  toOnnxType,
+} from "@tritonjs/protocol";
+import { bytesSource, fileSource, type OnnxDescription, type OnnxValue, readOnnx } from "./onnx-file.js";
 import type { SessionTensor, SessionTensors } from "./ort-tensors.js";
 
 /**
@@ -43,7 +41,8 @@ export function describeOnnxModel(
   }
 
   function dataTypeOf(elementType: number): DataType | undefined {
-    return elementType === ONNX_BFLOAT16 && passesBfloat16 ? "BF16" : ONNX_DATA_TYPES[elementType];
+    const datatype = fromOnnxType(elementType);
+    return datatype === "BF16" && !passesBfloat16 ? undefined : datatype;
   }
 }
 
@@ -54,7 +53,7 @@ export function lacksShapes({ outputs }: OnnxDescription): boolean {
 
 function unsupported(what: string, elementType: number | undefined): TritonError {
   const why =
-    elementType === ONNX_BFLOAT16
+    elementType === toOnnxType("BF16")
       ? "of type bfloat16, which onnxruntime-node cannot pass; cast it to float32 or float16 inside the model, or use the engine 'native'"
       : `of ${typeName(elementType)}, which the protocol cannot carry`;
   return new TritonError("UNSUPPORTED", `${what} ${why}`, { reason: "MODEL_NOT_SUPPORTED" });

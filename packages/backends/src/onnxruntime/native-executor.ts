@@ -12,10 +12,12 @@ import {
   type DataType,
   type Elements,
   elementCount,
+  fromOnnxType,
   type InstanceHosting,
   type ModelConfig,
   Tensor,
   TritonError,
+  toOnnxType,
   typedArrayFor,
 } from "@tritonjs/protocol";
 import {
@@ -27,7 +29,6 @@ import {
   SharedSession,
   typeAndShape,
 } from "./native-session.js";
-import { ONNX_BFLOAT16, ONNX_DATA_TYPES } from "./onnx-file.js";
 import type { OrtApi } from "./ort-c-api.js";
 import type { SessionData } from "./ort-session.js";
 import { outputNamesOf, scalarInputs, scalarOutputs } from "./ort-tensors.js";
@@ -259,12 +260,6 @@ class MergeMemory {
   };
 }
 
-/** ONNX's numbers of the data types. */
-const ELEMENT_TYPES = new Map<DataType, number>([
-  ...Object.entries(ONNX_DATA_TYPES).map(([number, datatype]) => [datatype, Number(number)] as const),
-  ["BF16", ONNX_BFLOAT16],
-]);
-
 /** ONNX Runtime's words, in old and new versions, for an output that does not have the shape of its memory. */
 const OTHER_SHAPE = /shape verification failed|output OrtValue provided for output/i;
 
@@ -357,7 +352,7 @@ class NativeRun {
       const tensor = inputs.get(name);
       if (tensor === undefined) throw new Error(`input '${name}' is missing in 'feeds'.`);
       const shape = this.#scalars.has(name) ? [] : tensor.shape;
-      const { value, held } = inputValue(api, tensor, ELEMENT_TYPES.get(tensor.datatype)!, shape);
+      const { value, held } = inputValue(api, tensor, toOnnxType(tensor.datatype), shape);
       this.#inputValues[i] = BigInt(value);
       return held;
     });
@@ -493,7 +488,7 @@ function copyOutput(api: OrtApi, name: string, value: number): Tensor {
 
 /** @throws TritonError UNSUPPORTED for types that the protocol does not have */
 function outputDataType(name: string, elementType: number): DataType {
-  const datatype = elementType === ONNX_BFLOAT16 ? "BF16" : ONNX_DATA_TYPES[elementType];
+  const datatype = fromOnnxType(elementType);
   if (datatype !== undefined) return datatype;
   throw new TritonError(
     "UNSUPPORTED",

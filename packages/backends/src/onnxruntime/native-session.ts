@@ -1,6 +1,5 @@
 import type { NativeFunction } from "@tritonjs/core/internal";
-import { ConcurrencyGate, TritonError } from "@tritonjs/protocol";
-import { ONNX_BFLOAT16, ONNX_DATA_TYPES } from "./onnx-file.js";
+import { ConcurrencyGate, fromOnnxType, TritonError } from "@tritonjs/protocol";
 import type { OrtApi } from "./ort-c-api.js";
 import type { SessionData } from "./ort-session.js";
 import type { SessionTensor, SessionTensors } from "./ort-tensors.js";
@@ -98,7 +97,7 @@ export function describeSession({ inputs, outputs }: NativeSession): SessionTens
 
 function toTensor({ name, elementType, dims }: NativeTensor): SessionTensor[] {
   if (elementType === 0) return [];
-  const dtype = elementType === ONNX_BFLOAT16 ? "BF16" : ONNX_DATA_TYPES[elementType];
+  const dtype = fromOnnxType(elementType);
   return [{ name, dtype, shape: dims }];
 }
 

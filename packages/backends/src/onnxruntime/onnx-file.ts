@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { assertInside, isInside } from "@tritonjs/core/internal/worker";
-import { type DataType, TritonError } from "@tritonjs/protocol";
+import { TritonError } from "@tritonjs/protocol";
 
 /** One input or output of an ONNX graph. */
 export interface OnnxValue {
@@ -19,26 +19,6 @@ export interface OnnxDescription {
   readonly inputs: readonly OnnxValue[];
   readonly outputs: readonly OnnxValue[];
 }
-
-/** ONNX element types that have a data type in the protocol. */
-export const ONNX_DATA_TYPES: Readonly<Record<number, DataType>> = {
-  1: "FP32",
-  2: "UINT8",
-  3: "INT8",
-  4: "UINT16",
-  5: "INT16",
-  6: "INT32",
-  7: "INT64",
-  8: "BYTES",
-  9: "BOOL",
-  10: "FP16",
-  11: "FP64",
-  12: "UINT32",
-  13: "UINT64",
-};
-
-/** ONNX's number for bfloat16. */
-export const ONNX_BFLOAT16 = 16;
 
 /** The field numbers of onnx.proto that this file reads. */
 const MODEL_GRAPH = 7;

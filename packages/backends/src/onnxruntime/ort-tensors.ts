@@ -1,39 +1,23 @@
 import type { Tensors } from "@tritonjs/core/internal";
 import { sequenceTensors } from "@tritonjs/core/internal/worker";
 import {
+  DATA_TYPES,
   type DataType,
   type Elements,
   type ModelConfig,
   type ModelInput,
   Tensor,
   TritonError,
+  toOrtType,
 } from "@tritonjs/protocol";
 import type { InferenceSession, Tensor as OrtTensor } from "onnxruntime-node";
 import type { SessionData } from "./ort-session.js";
 
-const ORT_TYPES: Record<Exclude<DataType, "BF16">, string> = {
-  BOOL: "bool",
-  UINT8: "uint8",
-  UINT16: "uint16",
-  UINT32: "uint32",
-  UINT64: "uint64",
-  INT8: "int8",
-  INT16: "int16",
-  INT32: "int32",
-  INT64: "int64",
-  FP16: "float16",
-  FP32: "float32",
-  FP64: "float64",
-  BYTES: "string",
-};
-
-const DATA_TYPES = new Map<string, DataType>(
-  Object.entries(ORT_TYPES).map(([ours, theirs]) => [theirs, ours as DataType]),
-);
+const FROM_ORT = new Map(DATA_TYPES.map((datatype) => [toOrtType(datatype), datatype]));
 
 /** The data type for a type of ONNX Runtime; undefined when the protocol does not have it. */
 function dataTypeOf(ortType: string): DataType | undefined {
-  return DATA_TYPES.get(ortType);
+  return FROM_ORT.get(ortType);
 }
 
 const NO_SCALARS: ReadonlySet<string> = new Set();
@@ -55,7 +39,7 @@ export function toFeeds(
   const feeds: Record<string, unknown> = {};
   for (const [name, tensor] of inputs) {
     feeds[name] = {
-      type: ORT_TYPES[tensor.datatype as Exclude<DataType, "BF16">],
+      type: toOrtType(tensor.datatype),
       dims: scalars.has(name) ? [] : tensor.shape,
       data: tensor.datatype === "BYTES" ? toStrings(name, tensor.elements as Uint8Array[]) : tensor.elements,
       location: "cpu",
@@ -88,7 +72,7 @@ function unfit(name: string, index: number, why: string): TritonError {
 export function fromResults(results: Readonly<Record<string, OrtTensor>>): Map<string, Tensor> {
   return new Map(
     Object.entries(results).map(([name, { type, dims, data }]) => {
-      const datatype = DATA_TYPES.get(type);
+      const datatype = FROM_ORT.get(type);
       if (datatype === undefined) {
         throw new TritonError(
           "UNSUPPORTED",

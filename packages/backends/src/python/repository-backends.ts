@@ -25,11 +25,10 @@ import {
   loadTimeoutMs,
   type ModelCaller,
   OutputChecker,
-  RequestView,
-  requestInfo,
   type TensorCaller,
   type Tensors,
   totalRows,
+  withInputs,
 } from "@tritonjs/core/internal";
 import { isInside, Log, realClock, startProcess } from "@tritonjs/core/internal/worker";
 import { type Isolation, NO_PARAMETERS, type Tensor, TritonError } from "@tritonjs/protocol";
@@ -290,8 +289,8 @@ class MergedExecution implements Execution {
   ) {
     const first = whole.requests[0]!;
     const rows = totalRows(whole.requests);
-    const info = { ...requestInfo(first), parameters: NO_PARAMETERS, requestedOutputs: [], batchSize: rows };
-    this.requests = [new RequestView(info, inputs, rows, first)];
+    const ofWhole = { parameters: NO_PARAMETERS, requestedOutputs: [], batchSize: rows };
+    this.requests = [Object.assign(withInputs(first, inputs, rows), ofWhole)];
   }
 
   get signal(): AbortSignal {

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import type { MeasureOptions } from "../measure/measure-level.js";
 import {
   OptionReader,
@@ -9,7 +9,7 @@ import {
   readShapes,
   readWord,
 } from "../perf/option-reader.js";
-import type { PerfOptions } from "../perf/perf-options.js";
+import { addOptions, type OptionRow, type ParsedOptions } from "../tool-command.js";
 import { invalidOption } from "../tool-errors.js";
 import {
   type AnalyzeLevel,
@@ -57,7 +57,7 @@ const MOST_LEVELS = 32;
 const MOST_IN_FLIGHT = 1024;
 
 /** @throws TritonError INVALID_ARG for options that do not fit */
-export function readAnalyzeSettings(given: PerfOptions, command: string): AnalyzeSettings {
+export function readAnalyzeSettings(given: ParsedOptions, command: string): AnalyzeSettings {
   const options = new OptionReader(given);
   options.onlyOne(["concurrencyRange", "requestRateRange"]);
   const models = (options.text("models") ?? "")
@@ -152,15 +152,11 @@ function readMeasuring(options: OptionReader): RealMeasuring {
   };
 }
 
-type Row = readonly [flags: string, description: string, fallback?: string];
-
-const many = (value: string, before: readonly string[] = []): string[] => [...before, value];
-
 /** Options that may be given more than once. */
 const REPEATED = ["constraint", "inputData", "shape"];
 
 /** Options by the groups of the help. Where Model Analyzer has an option, the name is the same. */
-const GROUPS: Readonly<Record<string, readonly Row[]>> = {
+const GROUPS: Readonly<Record<string, readonly OptionRow[]>> = {
   "Models:": [
     ["-m, --models <names>", "models to tune, by commas; all of them get load at the same time"],
     ["--model-repository <folder>", "repository of the models"],
@@ -253,19 +249,7 @@ export function analyzeOptions(version: string): Command {
     .version(version, "--version")
     .addHelpText("after", EXAMPLES)
     .showHelpAfterError("Run 'tritonjs analyze --help' for the options.");
-  for (const [group, rows] of Object.entries(GROUPS)) {
-    for (const [flags, description, fallback] of rows) {
-      const option = new Option(flags, description).helpGroup(group);
-      if (REPEATED.includes(option.attributeName())) option.argParser(many);
-      command.addOption(fallback === undefined ? option : option.default(fallback));
-    }
-  }
-  return command;
-}
-
-/** Names of all options in the help. */
-export function analyzeOptionNames(): string[] {
-  return analyzeOptions("").options.flatMap(({ long }) => long ?? []);
+  return addOptions(command, GROUPS, REPEATED);
 }
 
 /** Reads what the search looks for. */

@@ -3,28 +3,33 @@ import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { VERSION } from "@tritonjs/core/frontend";
-import { statusText, TritonError } from "@tritonjs/protocol";
-import { CommanderError } from "commander";
-import { CLEAR_LINE, fitted } from "../report/live-progress.js";
+import { fitted } from "../report/live-progress.js";
 import { duration, reportFault, writeReport } from "../report/write-report.js";
-import { Analysis, type AnalysisObserver, Checkpoint, SearchEnd } from "./analysis.js";
-import { analysisHtml } from "./analysis-html.js";
 import {
+  CLEAR_LINE,
+  commandLineText,
+  EXIT,
+  runCommand,
+  stopSignal,
+  type ToolTerminal,
+} from "../tool-command.js";
+import { Analysis, type AnalysisObserver, Checkpoint, SearchEnd } from "./analysis.js";
+import {
+  analysisHtml,
   analysisJson,
   candidateText,
   consoleTable,
   inferenceCsv,
   markdownSummary,
   shortNumber,
-} from "./analysis-tables.js";
+} from "./analysis-reports.js";
 import { type AnalyzeSettings, analyzeOptions, readAnalyzeSettings } from "./analyze-settings.js";
 import type { AnalyzeLevel } from "./goal.js";
 import type { AnalyzeMachine, CandidateResult } from "./machine.js";
 import { modelSearch } from "./model-search.js";
-import { ModuleMachine } from "./module-machine.js";
 import { type AnalysisOutcome, isMet, listed, outcomeOf, totalsOf } from "./outcome.js";
 import { bruteSearch, quickSearch } from "./quick-search.js";
-import { RepositoryMachine } from "./repository-machine.js";
+import { ModuleMachine, RepositoryMachine } from "./served-machines.js";
 import { type Candidate, defaultSpace, type SearchSpace } from "./variant-parameters.js";
 
 /**
@@ -42,7 +47,7 @@ import { type Candidate, defaultSpace, type SearchSpace } from "./variant-parame
  * process.exitCode = await analyze(["--model-repository", "models", "-m", "linear"], processTerminal);
  * ```
  */
-export async function analyze(args: readonly string[], terminal: AnalyzeTerminal): Promise<number> {
+export async function analyze(args: readonly string[], terminal: ToolTerminal): Promise<number> {
   return analyzeWith(args, terminal, {
     openMachine: ({ source, models, measuring }) =>
       source.kind === "repository"
@@ -55,175 +60,175 @@ export async function analyze(args: readonly string[], terminal: AnalyzeTerminal
 /** `analyze` with other parts. */
 export async function analyzeWith(
   args: readonly string[],
-  terminal: AnalyzeTerminal,
+  terminal: ToolTerminal,
   parts: AnalyzeParts,
 ): Promise<number> {
-  try {
-    const command = analyzeOptions(VERSION)
-      .exitOverride()
-      .configureOutput({
-        writeOut: (text) => terminal.write(text),
-        writeErr: (text) => terminal.writeError(text),
-      });
-    command.parse(args, { from: "user" });
-    const settings = readAnalyzeSettings(command.opts(), ["tritonjs analyze", ...args.map(quoted)].join(" "));
-    return await runSearch(settings, terminal, parts);
-  } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? ANALYZE_EXIT.ok : ANALYZE_EXIT.error;
-    if (!TritonError.is(error)) throw error;
-    terminal.writeError(`error: ${statusText(error)}\n`);
-    return ANALYZE_EXIT.error;
-  }
+  const command = analyzeOptions(VERSION);
+  return runCommand(command, args, { terminal, faultCode: EXIT.error }, () => {
+    const settings = readAnalyzeSettings(command.opts(), commandLineText("tritonjs analyze", args));
+    return new AnalyzeRun(settings, terminal, parts.now).run(parts.openMachine);
+  });
 }
 
-/** An argument as a shell reads it. */
-function quoted(argument: string): string {
-  return /^[\w./:=@,+-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`;
-}
-
-/** Terminal of the command. */
-export interface AnalyzeTerminal {
-  write(text: string): void;
-  writeError(text: string): void;
-  /** Standard error is a terminal, whose line can be written over. @default false */
-  readonly isInteractive?: boolean;
-  /** Width of the terminal in characters. */
-  readonly columns?: number | undefined;
-  /**
-   * Resolves when the process is asked to stop. The second request ends the process at once.
-   *
-   * @param secondExitCode exit code after the second request
-   */
-  stopRequested(secondExitCode?: number): Promise<unknown>;
-}
-
-/** What the command opens. Tests replace it. */
+/** Opens what the command works with. Tests replace it. */
 interface AnalyzeParts {
-  openMachine(settings: AnalyzeSettings): Promise<AnalyzeMachine>;
+  openMachine(this: void, settings: AnalyzeSettings): Promise<AnalyzeMachine>;
   /** Milliseconds of a clock that never goes back. */
-  now(): number;
+  now(this: void): number;
 }
-
-/** Exit codes, those of `tritonjs perf` where both have the case. */
-const ANALYZE_EXIT = { ok: 0, notMet: 1, error: 99, interrupted: 130 } as const;
 
 const MOST_INSTANCES = 4;
 const LARGEST_BATCH = 128;
 
-/** Runs a search from the machine to the reports. Returns the exit code. */
-async function runSearch(
-  settings: AnalyzeSettings,
-  terminal: AnalyzeTerminal,
-  parts: AnalyzeParts,
-): Promise<number> {
-  const stop = new AbortController();
-  const stopped = terminal.stopRequested(ANALYZE_EXIT.interrupted).then(() => {
-    terminal.writeError(
-      `${terminal.isInteractive ? CLEAR_LINE : ""}Interrupted: the reports are written after the measurement ` +
-        "that runs. A second Ctrl-C ends the command at once.\n",
+/** One run of the command, from the machine to the reports. */
+class AnalyzeRun {
+  readonly #settings: AnalyzeSettings;
+  readonly #terminal: ToolTerminal;
+  readonly #now: () => number;
+
+  constructor(settings: AnalyzeSettings, terminal: ToolTerminal, now: () => number) {
+    this.#settings = settings;
+    this.#terminal = terminal;
+    this.#now = now;
+  }
+
+  /** @returns the exit code */
+  async run(openMachine: AnalyzeParts["openMachine"]): Promise<number> {
+    const { signal, stopped } = stopSignal(
+      this.#terminal,
+      "the reports are written after the measurement that runs",
     );
-    stop.abort();
-  });
-  const machine = await Promise.race([parts.openMachine(settings), stopped]);
-  if (machine === undefined) return ANALYZE_EXIT.interrupted;
-  try {
-    const progress = new AnalyzeProgress(terminal, () => parts.now(), settings.budgetMs);
-    const checkpoint = new Checkpoint(settings.exportPath, fingerprintOf(settings, machine));
+    const machine = await Promise.race([openMachine(this.#settings), stopped]);
+    if (machine === undefined) return EXIT.interrupted;
+    try {
+      return await this.#search(machine, signal);
+    } finally {
+      await machine.close();
+    }
+  }
+
+  async #search(machine: AnalyzeMachine, signal: AbortSignal): Promise<number> {
+    const { goal, load, budgetMs, exportPath, resume, command } = this.#settings;
+    const progress = new AnalyzeProgress(this.#terminal, this.#now, budgetMs);
+    const checkpoint = new Checkpoint(exportPath, fingerprintOf(this.#settings, machine));
     const analysis = new Analysis({
       machine,
-      goal: settings.goal,
-      load: settings.load,
-      signal: stop.signal,
+      goal,
+      load,
+      signal,
       observer: progress,
       checkpoint,
-      earlier: settings.resume ? await checkpoint.read() : [],
-      now: () => parts.now(),
+      earlier: resume ? await checkpoint.read() : [],
+      now: this.#now,
       isOverBudget: () => progress.isOverBudget(),
     });
     progress.attach(analysis);
-    const mode = searchModeFor(settings, machine, terminal);
-    const endedBy = await searchUntilEnd(analysis, mode, settings, stop.signal);
+    const search = this.#modeFor(machine);
+    const endedBy = await this.#searchUntilEnd(analysis, search, signal);
     const outcome = outcomeOf(analysis, {
-      search: mode,
+      search,
       elapsedMs: progress.elapsedMs,
       ...(endedBy !== undefined && { endedBy }),
       toolVersion: VERSION,
-      command: settings.command,
+      command,
     });
-    return await report(outcome, settings, machine, terminal, checkpoint);
-  } finally {
-    await machine.close();
+    return this.#report(outcome, machine, checkpoint);
   }
-}
 
-/** The simulation knows one model with a batcher; other models are searched by real runs. */
-function searchModeFor(
-  { search, models }: AnalyzeSettings,
-  machine: AnalyzeMachine,
-  terminal: AnalyzeTerminal,
-): AnalyzeSettings["search"] {
-  if (search !== "model") return search;
-  const configs = Object.entries(machine.configs);
-  const [only] = configs;
-  const isOne = configs.length === 1 && models.length === 1 && only![0] === models[0];
-  if (isOne && only![1].sequenceBatching === undefined) return search;
-  const kind = models.length > 1 ? "several models" : isOne ? "sequences" : "an ensemble";
-  terminal.writeError(`--search model does not simulate ${kind}: searching with --search quick.\n`);
-  return "quick";
-}
+  /** The simulation knows one model with a batcher; other models are searched by real runs. */
+  #modeFor(machine: AnalyzeMachine): AnalyzeSettings["search"] {
+    const { search, models } = this.#settings;
+    if (search !== "model") return search;
+    const configs = Object.entries(machine.configs);
+    const [only] = configs;
+    const isOne = configs.length === 1 && models.length === 1 && only![0] === models[0];
+    if (isOne && only![1].sequenceBatching === undefined) return search;
+    const kind = models.length > 1 ? "several models" : isOne ? "sequences" : "an ensemble";
+    this.#terminal.writeError(`--search model does not simulate ${kind}: searching with --search quick.\n`);
+    return "quick";
+  }
 
-/** Returns why the search ended early, if it did. */
-async function searchUntilEnd(
-  analysis: Analysis,
-  mode: AnalyzeSettings["search"],
-  settings: AnalyzeSettings,
-  signal: AbortSignal,
-): Promise<"interrupted" | "budget" | undefined> {
-  const space = spaceOf(analysis.machine, settings, mode === "model");
-  try {
-    if (mode === "brute") {
-      const { endsListsEarly, space: given } = settings;
-      await bruteSearch(analysis, space, {
-        endsLoadsEarly: endsListsEarly,
-        endsSizesEarly: endsListsEarly || given.maxBatchSize === undefined,
-      });
-    } else if (mode === "quick") await quickSearch(analysis, space);
-    else {
-      const [model] = Object.keys(analysis.machine.configs);
-      await modelSearch(analysis, model!, space[model!]!, { verify: settings.verify });
+  /** Returns why the search ended early, if it did. */
+  async #searchUntilEnd(
+    analysis: Analysis,
+    mode: AnalyzeSettings["search"],
+    signal: AbortSignal,
+  ): Promise<"interrupted" | "budget" | undefined> {
+    const { endsListsEarly, space: given, verify } = this.#settings;
+    const space = this.#spaceOf(analysis.machine, mode === "model");
+    try {
+      if (mode === "brute") {
+        await bruteSearch(analysis, space, {
+          endsLoadsEarly: endsListsEarly,
+          endsSizesEarly: endsListsEarly || given.maxBatchSize === undefined,
+        });
+      } else if (mode === "quick") await quickSearch(analysis, space);
+      else {
+        const [model] = Object.keys(analysis.machine.configs);
+        await modelSearch(analysis, model!, space[model!]!, { verify });
+      }
+      return undefined;
+    } catch (error) {
+      if (error instanceof SearchEnd) return error.reason;
+      // An interrupted simulation ends with the reason of the signal.
+      if (signal.aborted) return "interrupted";
+      throw error;
     }
-    return undefined;
-  } catch (error) {
-    if (error instanceof SearchEnd) return error.reason;
-    // An interrupted simulation ends with the reason of the signal.
-    if (signal.aborted) return "interrupted";
-    throw error;
   }
-}
 
-function spaceOf(
-  { configs, fixed = [] }: AnalyzeMachine,
-  { space, goal }: AnalyzeSettings,
-  isSimulated: boolean,
-): SearchSpace {
-  const cores = availableParallelism();
-  const latencyBudgetMs = goal.constraints.perf_latency_p99?.max;
-  return Object.fromEntries(
-    Object.entries(configs).map(([model, config]) => [
-      model,
-      {
-        ...defaultSpace(config, {
-          maxInstances: Math.min(MOST_INSTANCES, cores),
-          maxBatchSize: LARGEST_BATCH,
-          ...(latencyBudgetMs !== undefined && { latencyBudgetMs }),
-          cores,
-          isSimulated,
-          fixed,
-        }),
-        ...space,
-      },
-    ]),
-  );
+  #spaceOf({ configs, fixed = [] }: AnalyzeMachine, isSimulated: boolean): SearchSpace {
+    const { space, goal } = this.#settings;
+    const cores = availableParallelism();
+    const latencyBudgetMs = goal.constraints.perf_latency_p99?.max;
+    const limits = {
+      maxInstances: Math.min(MOST_INSTANCES, cores),
+      maxBatchSize: LARGEST_BATCH,
+      ...(latencyBudgetMs !== undefined && { latencyBudgetMs }),
+      cores,
+      isSimulated,
+      fixed,
+    };
+    return Object.fromEntries(
+      Object.entries(configs).map(([model, config]) => [
+        model,
+        { ...defaultSpace(config, limits), ...space },
+      ]),
+    );
+  }
+
+  async #report(outcome: AnalysisOutcome, machine: AnalyzeMachine, checkpoint: Checkpoint): Promise<number> {
+    this.#terminal.write(consoleTable(outcome, this.#settings.top));
+    const faults = await this.#writeFiles(outcome, machine);
+    for (const fault of faults) this.#terminal.writeError(`error: ${fault}\n`);
+    if (outcome.endedBy === "interrupted") {
+      if (checkpoint.fault === undefined)
+        this.#terminal.writeError(`Continue with --resume: ${checkpoint.path} has the measurements.\n`);
+      return EXIT.interrupted;
+    }
+    if (faults.length > 0 || checkpoint.fault !== undefined) return EXIT.error;
+    return isMet(outcome) ? EXIT.ok : EXIT.notMet;
+  }
+
+  async #writeFiles(outcome: AnalysisOutcome, machine: AnalyzeMachine): Promise<string[]> {
+    const { exportPath, outputPath, top } = this.#settings;
+    if (outcome.ranked.length === 0) return [];
+    const files = {
+      "report.html": analysisHtml(outcome),
+      "summary.md": markdownSummary(outcome, top),
+      "analysis.json": analysisJson(outcome),
+      "metrics-model-inference.csv": inferenceCsv(outcome),
+    };
+    const faults: (string | undefined)[] = [];
+    try {
+      await mkdir(exportPath, { recursive: true });
+      for (const [name, text] of Object.entries(files))
+        faults.push(await writeReport(join(exportPath, name), text));
+      for (const { result } of listed(outcome, top)) await machine.writeVariants?.(result, outputPath);
+    } catch (error) {
+      faults.push(reportFault(outputPath, error));
+    }
+    return faults.filter((fault) => fault !== undefined);
+  }
 }
 
 /** Measurements with the same text may be used together. The goal and the space may differ. */
@@ -232,59 +237,9 @@ function fingerprintOf({ source, load, measuring }: AnalyzeSettings, machine: An
   return JSON.stringify({ ...source, path: resolve(source.path), loaded, configs, load, measuring });
 }
 
-async function report(
-  outcome: AnalysisOutcome,
-  settings: AnalyzeSettings,
-  machine: AnalyzeMachine,
-  terminal: AnalyzeTerminal,
-  checkpoint: Checkpoint,
-): Promise<number> {
-  terminal.write(consoleTable(outcome, settings.top));
-  const faults = await writeAll(outcome, settings, machine);
-  for (const fault of faults) terminal.writeError(`error: ${fault}\n`);
-  if (outcome.endedBy === "interrupted") {
-    if (checkpoint.fault === undefined)
-      terminal.writeError(`Continue with --resume: ${checkpoint.path} has the measurements.\n`);
-    return ANALYZE_EXIT.interrupted;
-  }
-  if (faults.length > 0 || checkpoint.fault !== undefined) return ANALYZE_EXIT.error;
-  return isMet(outcome) ? ANALYZE_EXIT.ok : ANALYZE_EXIT.notMet;
-}
-
-async function writeAll(
-  outcome: AnalysisOutcome,
-  { exportPath, outputPath, top }: AnalyzeSettings,
-  machine: AnalyzeMachine,
-): Promise<string[]> {
-  if (outcome.ranked.length === 0) return [];
-  const files = {
-    "report.html": analysisHtml(outcome),
-    "summary.md": markdownSummary(outcome, top),
-    "analysis.json": analysisJson(outcome),
-    "metrics-model-inference.csv": inferenceCsv(outcome),
-  };
-  const faults: (string | undefined)[] = [];
-  try {
-    await mkdir(exportPath, { recursive: true });
-    for (const [name, text] of Object.entries(files))
-      faults.push(await writeReport(join(exportPath, name), text));
-    for (const { result } of listed(outcome, top)) await machine.writeVariants?.(result, outputPath);
-  } catch (error) {
-    faults.push(reportFault(outputPath, error));
-  }
-  return faults.filter((fault) => fault !== undefined);
-}
-
-/** Where progress is written. */
-interface AnalyzeOutput {
-  writeError(text: string): void;
-  readonly isInteractive?: boolean;
-  readonly columns?: number | undefined;
-}
-
 /** Shows each measurement, and how long the rest of the search will take. */
 class AnalyzeProgress implements AnalysisObserver {
-  readonly #output: AnalyzeOutput;
+  readonly #output: ToolTerminal;
   readonly #now: () => number;
   readonly #budgetMs: number | undefined;
   readonly #startMs: number;
@@ -294,7 +249,7 @@ class AnalyzeProgress implements AnalysisObserver {
   #longestTurnMs = 0;
   #analysis: Analysis | undefined;
 
-  constructor(output: AnalyzeOutput, now: () => number, budgetMs: number | undefined) {
+  constructor(output: ToolTerminal, now: () => number, budgetMs: number | undefined) {
     this.#output = output;
     this.#now = now;
     this.#budgetMs = budgetMs;

@@ -6,8 +6,7 @@ import { type LoadGenerator, startLoadGenerator } from "../load/load-generator.j
 import type { LoadLevel } from "../load/load-level.js";
 import type { LevelResult } from "../measure/level-result.js";
 import { type MeasureOptions, measureLevel, processClock } from "../measure/measure-level.js";
-import { ReportServerView } from "../measure/server-view.js";
-import { ServerWatch } from "../measure/server-watch.js";
+import { ReportServerView, ServerWatch } from "../measure/server-watch.js";
 import { readModel } from "../target/read-model.js";
 import type { AnalyzeLevel, LevelRun, ModelRun } from "./goal.js";
 

@@ -10,7 +10,7 @@ import {
 import { TritonError } from "@tritonjs/protocol";
 import { Command } from "commander";
 import type { CommandContext } from "../command-context.js";
-import { checkReport, reportText } from "./check-report.js";
+import { checkReport, reportText } from "./config-command.js";
 
 interface Options {
   readonly out?: string;

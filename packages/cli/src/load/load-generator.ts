@@ -7,16 +7,8 @@ import { type PreparedTarget, prepareTarget } from "../target/prepare-target.js"
 import type { TargetOptions } from "../target/target-options.js";
 import { invalidOption } from "../tool-errors.js";
 import { checkLevel, type LoadLevel, shareOf } from "./load-level.js";
-import {
-  LocalLoop,
-  type LoopHandle,
-  type LoopPlan,
-  openLoop,
-  seedOfThread,
-  type ThreadPlan,
-  type ThreadWindow,
-} from "./load-loop.js";
-import type { KeptResponses, LoadWindow, RequestRecords } from "./request-records.js";
+import { LoadLoop, type LoopHandle, type LoopPlan, type ThreadPlan, type ThreadWindow } from "./load-loop.js";
+import { joinedRecords, type LoadWindow } from "./request-records.js";
 import {
   checkIdRange,
   checkSequenceOptions,
@@ -75,8 +67,7 @@ class ThreadedGenerator implements LoadGenerator {
     this.#loops = Array.from({ length: count }, (_, index) => {
       const plan = loopPlan(prepared, data, options, { index, count });
       if (!isLocal) return new ThreadLoop({ ...plan, carrier, epochOffset: epochOffset() });
-      const seed = seedOfThread(plan.seed, plan.share);
-      return new LocalLoop(openLoop(plan, (onEnd) => prepared.openCarrier(seed, onEnd)));
+      return new LoadLoop(plan, (seed, onEnd) => prepared.openCarrier(seed, onEnd));
     });
   }
 
@@ -248,15 +239,10 @@ export interface LoopReply {
   readonly error?: unknown;
 }
 
-interface Waiting {
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
-}
-
 /** A loop in a thread of its own. */
 class ThreadLoop implements LoopHandle {
   readonly #worker: Worker;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
   #next = 0;
   #fault: Error | undefined;
 
@@ -293,9 +279,7 @@ class ThreadLoop implements LoopHandle {
   }
 
   async close(): Promise<void> {
-    this.#fault ??= closedError();
-    for (const { reject } of this.#waiting.values()) reject(this.#fault);
-    this.#waiting.clear();
+    this.#rejectAll(closedError());
     await this.#worker.terminate();
   }
 
@@ -309,9 +293,12 @@ class ThreadLoop implements LoopHandle {
   }
 
   #failed(cause: Error): void {
-    this.#fault ??= new TritonError("INTERNAL", `a thread of the load generator failed: ${cause.message}`, {
-      cause,
-    });
+    const text = `a thread of the load generator failed: ${cause.message}`;
+    this.#rejectAll(new TritonError("INTERNAL", text, { cause }));
+  }
+
+  #rejectAll(fault: Error): void {
+    this.#fault ??= fault;
     for (const { reject } of this.#waiting.values()) reject(this.#fault);
     this.#waiting.clear();
   }
@@ -320,60 +307,4 @@ class ThreadLoop implements LoopHandle {
 /** The error of calls to a closed generator. */
 function closedError(): TritonError {
   return new TritonError("UNAVAILABLE", "the load generator is closed", { reason: "CLIENT_CLOSED" });
-}
-
-type Column = Float64Array | Uint32Array | Uint16Array;
-
-/** The records of several threads, one thread after the other. */
-function joinedRecords(parts: readonly RequestRecords[]): RequestRecords {
-  if (parts.length === 1) return parts[0]!;
-  const errors = [...new Set(parts.flatMap((part) => part.errors))];
-  const of = <T extends Column>(column: (part: RequestRecords) => T): T => joined(parts.map(column));
-  return {
-    count: parts.reduce((sum, part) => sum + part.count, 0),
-    scheduled: of((part) => part.scheduled),
-    sent: of((part) => part.sent),
-    sendEnd: of((part) => part.sendEnd),
-    firstResponse: of((part) => part.firstResponse),
-    end: of((part) => part.end),
-    responses: of((part) => part.responses),
-    failure: of((part) =>
-      part.failure.map((failure) => (failure === 0 ? 0 : 1 + errors.indexOf(part.errors[failure - 1]!))),
-    ),
-    errors,
-    sequence: of((part) => part.sequence),
-    payload: of((part) => part.payload),
-    kept: joinedResponses(parts.flatMap(({ kept }) => kept ?? [])),
-  };
-}
-
-function joinedResponses(parts: readonly KeptResponses[]): KeptResponses | undefined {
-  const [first] = parts;
-  if (first === undefined) return undefined;
-  const offsets = new Uint32Array(parts.reduce((sum, part) => sum + part.offsets.length - 1, 1));
-  let requests = 0;
-  let responses = 0;
-  for (const part of parts) {
-    for (let i = 0; i < part.offsets.length; i++) offsets[requests + i] = responses + part.offsets[i]!;
-    requests += part.offsets.length - 1;
-    responses += part.times.length;
-  }
-  return {
-    offsets,
-    times: joined(parts.map((part) => part.times)),
-    tokens: first.tokens && joined(parts.map((part) => part.tokens!)),
-    inputTokens: first.inputTokens && joined(parts.map((part) => part.inputTokens!)),
-    outputs: first.outputs && parts.flatMap((part) => part.outputs!),
-  };
-}
-
-function joined<T extends Column>(columns: readonly T[]): T {
-  const length = columns.reduce((sum, column) => sum + column.length, 0);
-  const whole = new (columns[0]!.constructor as new (length: number) => T)(length);
-  let at = 0;
-  for (const column of columns) {
-    whole.set(column, at);
-    at += column.length;
-  }
-  return whole;
 }

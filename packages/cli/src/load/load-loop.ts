@@ -14,19 +14,29 @@ import {
   type WakeUp,
   waitedInTurnsMs,
 } from "./feeder.js";
-import { concurrencyAt, countShare, type LoadLevel, needsOneThread, type ThreadShare } from "./load-level.js";
+import {
+  type ConcurrencyGoal,
+  concurrencyAt,
+  countShare,
+  type LoadLevel,
+  needsOneThread,
+  type ThreadShare,
+} from "./load-level.js";
 import { type KeptParts, RecordColumns, type RequestRecords } from "./request-records.js";
 import { PlainSource, type RequestSource, type SequenceRules, SequenceSource } from "./sequence-load.js";
 
 /** Requests later than this after their slot count as delayed, as in perf_analyzer. */
 const DELAYED_MS = 1;
 
-/** Sends the share of one thread. */
-export class LoadLoop {
-  readonly #parts: LoadLoopParts;
+/** Sends the share of one thread, in this thread. */
+export class LoadLoop implements LoopHandle {
+  readonly #plan: LoopPlan;
+  readonly #clock: LoadClock;
+  readonly #source: RequestSource;
   readonly #carrier: LoadCarrier;
   readonly #records: RecordColumns;
   readonly #backOff = new BackOff();
+  readonly #usage = new ThreadUsage();
   readonly #requests: LoadRequest[] = [];
   readonly #spare: LoadRequest[] = [];
   readonly #deadlines: DeadlineWatch | undefined;
@@ -45,11 +55,23 @@ export class LoadLoop {
   #isEnding = false;
   #onQuiet: (() => void)[] = [];
 
-  constructor(parts: LoadLoopParts) {
-    this.#parts = parts;
-    this.#records = new RecordColumns(parts.kept);
-    this.#carrier = parts.openCarrier((request) => this.#ended(request));
-    const { clock, timeoutMs } = parts;
+  /** @param openCarrier opens the carrier of a seed, with the loop's listener */
+  constructor(
+    plan: LoopPlan,
+    openCarrier: (seed: number, onEnd: EndListener) => LoadCarrier,
+    clock = realLoadClock,
+  ) {
+    const { seed, share, payloads, sequences, timeoutMs, kept } = plan;
+    // Seeds of threads differ, so that their data does; the schedule has one seed for all.
+    const ownSeed = seed + 0x9e37_79b9 * share.index;
+    this.#plan = plan;
+    this.#clock = clock;
+    this.#source =
+      sequences === undefined
+        ? new PlainSource(payloads)
+        : new SequenceSource(sequences.streams, sequences.rules, new Random(ownSeed));
+    this.#records = new RecordColumns(kept);
+    this.#carrier = openCarrier(ownSeed, (request) => this.#ended(request));
     if (timeoutMs === undefined) return;
     this.#deadlines = new DeadlineWatch(clock, timeoutMs, this.#requests, (request, text) =>
       this.#carrier.cancel(request, text),
@@ -76,10 +98,9 @@ export class LoadLoop {
 
   /** Sends this thread's share of `count` requests. Resolves when they have ended. Nothing may be in flight. */
   run(level: LoadLevel, count: number, startAt: number): Promise<void> {
-    const { share } = this.#parts;
+    const { share } = this.#plan;
     if (needsOneThread(level) && share.index > 0) return Promise.resolve();
-    const isClosedLoop = level.mode === "concurrency" || level.mode === "concurrency_ramp";
-    this.#left = isClosedLoop
+    this.#left = isClosedLoop(level)
       ? countShare(count, concurrencyAt(level, Number.POSITIVE_INFINITY), share)
       : needsOneThread(level)
         ? count
@@ -104,9 +125,10 @@ export class LoadLoop {
     if (this.#feeder instanceof ScheduleFeeder && this.#feeder.endsItself) await this.#quiet();
   }
 
-  take(): LoopWindow {
+  take(): ThreadWindow {
     const { bytesSent, bytesReceived } = this.#carrier;
-    const window: LoopWindow = {
+    const window: ThreadWindow = {
+      ...this.#usage.take(),
       records: this.#records.take(),
       delayed: this.#delayed,
       bytesSent: bytesSent - this.#bytesSent,
@@ -129,8 +151,8 @@ export class LoadLoop {
   send(scheduled: number, index?: number, step?: SequenceStep): boolean {
     if (this.#left === 0) return false;
     const request = this.#fresh(scheduled);
-    const { source, share } = this.#parts;
-    if (!source.next(request, index ?? this.#chosen * share.count + share.index, this.#left)) {
+    const { share } = this.#plan;
+    if (!this.#source.next(request, index ?? this.#chosen * share.count + share.index, this.#left)) {
       this.#spare.push(request);
       return false;
     }
@@ -150,9 +172,9 @@ export class LoadLoop {
   refuse(scheduled: number, index: number, text: string): void {
     if (this.#left === 0) return;
     const request = this.#fresh(scheduled);
-    if (this.#parts.source.next(request, index, this.#left)) this.#parts.source.ended(request);
+    if (this.#source.next(request, index, this.#left)) this.#source.ended(request);
     this.#left--;
-    request.sent = this.#parts.clock.now();
+    request.sent = this.#clock.now();
     request.end = request.sent;
     request.fail(text);
     this.#records.add(request);
@@ -162,7 +184,7 @@ export class LoadLoop {
 
   /** For feeders. */
   setSequences(live: number): void {
-    this.#parts.source.setSequences(live, true);
+    this.#source.setSequences(live, true);
   }
 
   /** For feeders. */
@@ -171,15 +193,14 @@ export class LoadLoop {
   }
 
   #start(level: LoadLevel, startAt: number): void {
-    const { share, source, sequences, serialSequences } = this.#parts;
+    const { share, seed, sequences } = this.#plan;
     this.#feeder?.stop();
     this.#feeder = undefined;
     this.#isEnding = false;
     this.#period = level.mode === "periodic_concurrency" ? level.responses : 0;
     if (needsOneThread(level) && share.index > 0) return;
-    const keepsConcurrency = level.mode === "concurrency" || level.mode === "concurrency_ramp";
-    if (!keepsConcurrency) source.setSequences(sequences, serialSequences);
-    this.#feeder = openFeeder(this, level, this.#parts, startAt);
+    if (!isClosedLoop(level)) this.#source.setSequences(sequences?.live ?? 0, sequences?.serial ?? true);
+    this.#feeder = openFeeder(this, level, { clock: this.#clock, share, seed }, startAt);
     this.#feeder.start();
   }
 
@@ -191,7 +212,7 @@ export class LoadLoop {
 
   #fresh(scheduled: number): LoadRequest {
     const request = this.#spare.pop() ?? new LoadRequest();
-    request.reset(scheduled, this.#number++, this.#parts.kept);
+    request.reset(scheduled, this.#number++, this.#plan.kept);
     if (this.#period > 0) {
       request.period = this.#period;
       request.onPeriod = this.#onPeriod;
@@ -201,7 +222,7 @@ export class LoadLoop {
 
   #dispatch(request: LoadRequest): void {
     request.place = this.#requests.push(request) - 1;
-    request.isDelayed = this.#parts.clock.now() - request.scheduled > DELAYED_MS;
+    request.isDelayed = this.#clock.now() - request.scheduled > DELAYED_MS;
     this.#deadlines?.sent();
     this.#carrier.send(request);
   }
@@ -217,7 +238,7 @@ export class LoadLoop {
     // Without a server, requests are late because of the server.
     if (request.isDelayed && !request.isConnectionLost) this.#delayed++;
     this.#records.add(request);
-    this.#parts.source.ended(request);
+    this.#source.ended(request);
     const isShort = request.responses < request.period;
     this.#feeder?.ended(request);
     this.#spare.push(request);
@@ -228,8 +249,8 @@ export class LoadLoop {
 
   #endSequences(): void {
     for (;;) {
-      const request = this.#fresh(this.#parts.clock.now());
-      if (!this.#parts.source.last(request)) {
+      const request = this.#fresh(this.#clock.now());
+      if (!this.#source.last(request)) {
         this.#spare.push(request);
         return;
       }
@@ -250,12 +271,17 @@ export class LoadLoop {
   }
 }
 
+/** Whether a level keeps a number of requests in flight. */
+function isClosedLoop(level: LoadLevel): level is ConcurrencyGoal {
+  return level.mode === "concurrency" || level.mode === "concurrency_ramp";
+}
+
 /** Slots of a schedule with `count` slots that go to this thread. */
 function roundRobinShare(count: number, { index, count: threads }: ThreadShare): number {
   return Math.floor((count - index - 1) / threads) + 1;
 }
 
-/** What the loop of one thread does. It survives structured cloning. */
+/** Share of one thread. It survives structured cloning. */
 export interface LoopPlan {
   readonly share: ThreadShare;
   readonly seed: number;
@@ -271,62 +297,20 @@ export interface LoopPlan {
   readonly kept: KeptParts;
 }
 
-/** What a loop in another thread needs. */
+/** Plan of a loop in another thread. */
 export interface ThreadPlan extends LoopPlan {
   readonly carrier: RemoteCarrierPlan;
   /** See `agreeOnTime`. */
   readonly epochOffset: number;
 }
 
-/** Seeds of threads differ, so that their data does; the schedule has one seed for all. */
-export const seedOfThread = (seed: number, { index }: ThreadShare): number => seed + 0x9e37_79b9 * index;
-
-export function openLoop(plan: LoopPlan, openCarrier: (onEnd: EndListener) => LoadCarrier): LoadLoop {
-  const { share, seed, payloads, sequences, timeoutMs, kept } = plan;
-  const source: RequestSource =
-    sequences === undefined
-      ? new PlainSource(payloads)
-      : new SequenceSource(sequences.streams, sequences.rules, new Random(seedOfThread(seed, share)));
-  return new LoadLoop({
-    clock: realLoadClock,
-    openCarrier,
-    source,
-    share,
-    seed,
-    sequences: sequences?.live ?? 0,
-    serialSequences: sequences?.serial ?? true,
-    timeoutMs,
-    kept,
-  });
-}
-
-/** Parts of a loop. */
-interface LoadLoopParts {
-  readonly clock: LoadClock;
-  /** Opens the carrier, with the loop's listener. */
-  readonly openCarrier: (onEnd: (request: LoadRequest) => void) => LoadCarrier;
-  readonly source: RequestSource;
-  readonly share: ThreadShare;
-  readonly seed: number;
-  /** Live sequences of this thread in levels that are not of concurrency. */
-  readonly sequences: number;
-  readonly serialSequences: boolean;
-  /** Time limit of each request; none if undefined. */
-  readonly timeoutMs?: number;
-  readonly kept: KeptParts;
-}
-
-/** What a loop did since it was last asked. */
-interface LoopWindow {
+/** A window of one loop, with the CPU that its thread used. */
+export interface ThreadWindow {
   readonly records: RequestRecords;
   /** Requests that ended here and were sent late, without those that found no connection. */
   readonly delayed: number;
   readonly bytesSent: number;
   readonly bytesReceived: number;
-}
-
-/** A window of one loop, with what its thread used. */
-export interface ThreadWindow extends LoopWindow {
   readonly cpuMs: number;
   /** CPU time as a share of the window, 0 to 1. */
   readonly cpuUtilization: number;
@@ -335,43 +319,23 @@ export interface ThreadWindow extends LoopWindow {
 
 /** A loop in this thread or in another one. */
 export interface LoopHandle {
-  begin(level: LoadLevel, startAt: number): Promise<void>;
+  begin(level: LoadLevel, startAt: number): void | Promise<void>;
   run(level: LoadLevel, count: number, startAt: number): Promise<void>;
   pause(): Promise<void>;
   playOut(): Promise<void>;
-  take(): Promise<ThreadWindow>;
+  take(): ThreadWindow | Promise<ThreadWindow>;
   close(): Promise<void>;
 }
 
-/** A loop in this thread. */
-export class LocalLoop implements LoopHandle {
-  readonly #loop: LoadLoop;
+/** Measures the CPU that this thread uses, without the wait for the slots of a schedule. */
+class ThreadUsage {
   #cpuMs = threadCpuMs();
   #takenAt = performance.now();
   #utilization = performance.eventLoopUtilization();
   #waitedMs = waitedInTurnsMs();
 
-  constructor(loop: LoadLoop) {
-    this.#loop = loop;
-  }
-
-  async begin(level: LoadLevel, startAt: number): Promise<void> {
-    this.#loop.begin(level, startAt);
-  }
-
-  run(level: LoadLevel, count: number, startAt: number): Promise<void> {
-    return this.#loop.run(level, count, startAt);
-  }
-
-  pause(): Promise<void> {
-    return this.#loop.pause();
-  }
-
-  playOut(): Promise<void> {
-    return this.#loop.playOut();
-  }
-
-  async take(): Promise<ThreadWindow> {
+  /** Use since the last call. */
+  take(): Pick<ThreadWindow, "cpuMs" | "cpuUtilization" | "eventLoopUtilization"> {
     const cpuMs = threadCpuMs();
     const now = performance.now();
     const utilization = performance.eventLoopUtilization();
@@ -379,21 +343,16 @@ export class LocalLoop implements LoopHandle {
     const { active, idle } = performance.eventLoopUtilization(utilization, this.#utilization);
     const busyMs = Math.max(0, active - (waitedMs - this.#waitedMs));
     const usedMs = Math.max(0, cpuMs - this.#cpuMs - (waitedMs - this.#waitedMs));
-    const window: ThreadWindow = {
-      ...this.#loop.take(),
-      cpuMs: usedMs,
-      cpuUtilization: now > this.#takenAt ? Math.min(1, usedMs / (now - this.#takenAt)) : 0,
-      eventLoopUtilization: active + idle > 0 ? Math.min(1, busyMs / (active + idle)) : 0,
-    };
+    const passedMs = now - this.#takenAt;
     this.#waitedMs = waitedMs;
     this.#cpuMs = cpuMs;
     this.#takenAt = now;
     this.#utilization = utilization;
-    return window;
-  }
-
-  close(): Promise<void> {
-    return this.#loop.close();
+    return {
+      cpuMs: usedMs,
+      cpuUtilization: passedMs > 0 ? Math.min(1, usedMs / passedMs) : 0,
+      eventLoopUtilization: active + idle > 0 ? Math.min(1, busyMs / (active + idle)) : 0,
+    };
   }
 }
 
@@ -428,14 +387,14 @@ class DeadlineWatch {
   sent(): void {
     if (this.#wakeUp !== undefined) return;
     const everyMs = Math.min(LONGEST_INTERVAL_MS, Math.max(2, this.#timeoutMs / 20));
-    this.#wakeUp = this.#clock.wakeAt(this.#clock.now() + everyMs, () => this.#look());
+    this.#wakeUp = this.#clock.wakeAt(this.#clock.now() + everyMs, () => this.#cancelOverdue());
   }
 
   stop(): void {
     this.#wakeUp?.cancel();
   }
 
-  #look(): void {
+  #cancelOverdue(): void {
     this.#wakeUp = undefined;
     const latest = this.#clock.now() - this.#timeoutMs;
     for (const request of [...this.#inFlight])
@@ -444,8 +403,8 @@ class DeadlineWatch {
   }
 }
 
-const FIRST_MS = 10;
-const LONGEST_MS = 1000;
+const FIRST_PAUSE_MS = 10;
+const LONGEST_PAUSE_MS = 1000;
 
 /**
  * Pauses of a loop that cannot reach its server: they double from 10 ms to 1 s, and end with the first success. Without
@@ -456,25 +415,25 @@ class BackOff {
   until = Number.NEGATIVE_INFINITY;
   /** Text of the last failure. */
   reason = "";
-  #nextMs = FIRST_MS;
+  #nextMs = FIRST_PAUSE_MS;
 
   failed(now: number, reason: string): void {
     this.reason = reason;
     // The other requests that were in flight fail with the same cause.
     if (now < this.until) return;
     this.until = now + this.#nextMs;
-    this.#nextMs = Math.min(LONGEST_MS, 2 * this.#nextMs);
+    this.#nextMs = Math.min(LONGEST_PAUSE_MS, 2 * this.#nextMs);
   }
 
   succeeded(): void {
     this.until = Number.NEGATIVE_INFINITY;
-    this.#nextMs = FIRST_MS;
+    this.#nextMs = FIRST_PAUSE_MS;
   }
 }
 
 /**
- * CPU time of this thread in milliseconds. Node tells it from version 24 on, and Linux tells it to every version. Elsewhere
- * it is the time for which the event loop was busy.
+ * CPU time of this thread in milliseconds. Node has it from version 24 on, and Linux for every version. Elsewhere it
+ * is the time for which the event loop was busy.
  */
 export function threadCpuMs(): number {
   const { threadCpuUsage } = process as { threadCpuUsage?: () => NodeJS.CpuUsage };

@@ -2,21 +2,19 @@ import { parentPort, workerData } from "node:worker_threads";
 import { agreeOnTime } from "../target/carrier.js";
 import { openCarrier } from "../target/open-carrier.js";
 import type { LoopCall, LoopReply } from "./load-generator.js";
-import { LocalLoop, openLoop, seedOfThread, type ThreadPlan } from "./load-loop.js";
+import { LoadLoop, type ThreadPlan } from "./load-loop.js";
 import { transferOf } from "./request-records.js";
 
 /* The program of a generator thread: a loop that answers the calls of the main thread. */
 
 const plan = workerData as ThreadPlan;
 agreeOnTime(plan.epochOffset);
-const loop = new LocalLoop(
-  openLoop(plan, (onEnd) => openCarrier(plan.carrier, seedOfThread(plan.seed, plan.share), onEnd)),
-);
+const loop = new LoadLoop(plan, (seed, onEnd) => openCarrier(plan.carrier, seed, onEnd));
 
 parentPort!.on("message", async ({ id, name, args }: LoopCall) => {
   try {
     if (name === "take") {
-      const window = await loop.take();
+      const window = loop.take();
       parentPort!.postMessage({ id, value: window } satisfies LoopReply, transferOf(window.records));
       return;
     }

@@ -1,18 +1,18 @@
 import { readFileSync } from "node:fs";
 import type { ParameterValue } from "@tritonjs/protocol";
 import type { LevelRange } from "../measure/measure-plan.js";
-import type { ModelName } from "../measure/server-view.js";
+import type { ModelName } from "../measure/server-watch.js";
+import type { ParsedOptions } from "../tool-command.js";
 import { invalidOption } from "../tool-errors.js";
-import type { PerfOptions } from "./perf-options.js";
 
 /** Name of an option on the command line: `latencyThreshold` is `--latency-threshold`. */
 const flagOf = (name: string) => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /** Reads options by their names in camelCase. Errors give the name on the command line. */
 export class OptionReader {
-  readonly #options: PerfOptions;
+  readonly #options: ParsedOptions;
 
-  constructor(options: PerfOptions) {
+  constructor(options: ParsedOptions) {
     this.#options = options;
   }
 

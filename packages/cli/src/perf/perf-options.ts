@@ -1,19 +1,11 @@
 import { Command, Option } from "commander";
-
-/** The options as commander reads them: texts, lists of texts, and flags. */
-export interface PerfOptions {
-  readonly [name: string]: string | readonly string[] | boolean | undefined;
-}
-
-type Row = readonly [flags: string, description: string, fallback?: string];
-
-const many = (value: string, before: readonly string[] = []): string[] => [...before, value];
+import { addOptions, type OptionRow } from "../tool-command.js";
 
 /** Options that may be given more than once. */
 const REPEATED = ["inputData", "shape", "header", "requestParameter"];
 
 /** Options by the groups of the help, with perf_analyzer's names. Those at the end of a group are ours. */
-const GROUPS: Readonly<Record<string, readonly Row[]>> = {
+const GROUPS: Readonly<Record<string, readonly OptionRow[]>> = {
   "Target:": [
     ["-m, --model-name <name>", "model to measure"],
     ["-x, --model-version <version>", "version of the model; the server chooses unless given"],
@@ -151,20 +143,9 @@ export function perfOptions(version: string): Command {
     .version(version, "--version")
     .addHelpText("after", EXAMPLES)
     .showHelpAfterError("Run 'tritonjs perf --help' for the options.");
-  for (const [group, rows] of Object.entries(GROUPS)) {
-    for (const [flags, description, fallback] of rows) {
-      const option = new Option(flags, description).helpGroup(group);
-      if (REPEATED.includes(option.attributeName())) option.argParser(many);
-      command.addOption(fallback === undefined ? option : option.default(fallback));
-    }
-  }
+  addOptions(command, GROUPS, REPEATED);
   for (const { flags } of UNSUPPORTED) command.addOption(new Option(flags).hideHelp());
   return command;
-}
-
-/** Names of all options in the help. */
-export function perfOptionNames(): string[] {
-  return perfOptions("").options.flatMap(({ hidden, long }) => (hidden || !long ? [] : [long]));
 }
 
 /** Options of perf_analyzer that this command knows and refuses, with what to do instead. `true` takes a value. */

@@ -6,7 +6,7 @@ import type { LoadLevel, PeriodicConcurrencyLevel } from "../load/load-level.js"
 import type { SequenceLoad } from "../load/sequence-load.js";
 import type { MeasureOptions } from "../measure/measure-level.js";
 import type { LevelRange, LoadPlan } from "../measure/measure-plan.js";
-import type { ModelName } from "../measure/server-view.js";
+import type { ModelName } from "../measure/server-watch.js";
 import { type Goal, readGoals } from "../measure/token-figures.js";
 import type { RunDescription } from "../report/write-report.js";
 import {
@@ -16,8 +16,8 @@ import {
   readPem,
   type TlsSettings,
 } from "../target/target-options.js";
+import type { ParsedOptions } from "../tool-command.js";
 import { invalidOption } from "../tool-errors.js";
-import type { InProcessSource } from "./open-triton.js";
 import {
   OptionReader,
   readGaps,
@@ -29,8 +29,18 @@ import {
   readRamp,
   readShapes,
 } from "./option-reader.js";
-import { type PerfOptions, UNSUPPORTED } from "./perf-options.js";
+import { UNSUPPORTED } from "./perf-options.js";
 import { type Assertion, readAssertions } from "./run-verdict.js";
+
+/** The models of this process: a repository, or a module. */
+export type InProcessSource =
+  | {
+      readonly repository: string;
+      /** Models that are loaded beside the measured one and the steps of an ensemble. @default none */
+      readonly calledModels?: readonly string[];
+    }
+  /** Path of a module that exports a `Triton` as `default` or `triton`. */
+  | { readonly module: string };
 
 /** A model that runs in this process, before it is opened. */
 export interface InProcessSettings {
@@ -80,7 +90,7 @@ export interface PerfSettings {
  * @param command the command line, for reports
  * @throws TritonError INVALID_ARG that names the option, with what was expected and what came
  */
-export function readSettings(given: PerfOptions, command: string): PerfSettings {
+export function readSettings(given: ParsedOptions, command: string): PerfSettings {
   refuseUnsupported(given);
   const options = new OptionReader(withoutDefaults(given));
   const target = readTarget(options);
@@ -159,13 +169,13 @@ export function readSettings(given: PerfOptions, command: string): PerfSettings 
 /** Values by which perf_analyzer says that an option is not given. */
 const NOT_GIVEN: Readonly<Record<string, number>> = { percentile: -1, requestCount: 0, latencyThreshold: 0 };
 
-function withoutDefaults(given: PerfOptions): PerfOptions {
+function withoutDefaults(given: ParsedOptions): ParsedOptions {
   return Object.fromEntries(
     Object.entries(given).filter(([name, value]) => value === "" || Number(value) !== NOT_GIVEN[name]),
   );
 }
 
-function refuseUnsupported(given: PerfOptions): void {
+function refuseUnsupported(given: ParsedOptions): void {
   for (const { flags, instead, accepted } of UNSUPPORTED) {
     const long = /--([\w-]+)/.exec(flags)?.[1] ?? flags.slice(1, 2);
     const name = long.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());

@@ -1,7 +1,5 @@
 import { setTimeout } from "node:timers/promises";
 import { VERSION } from "@tritonjs/core/frontend";
-import { statusText, TritonError } from "@tritonjs/protocol";
-import { CommanderError } from "commander";
 import type { DataSet, TestedModel } from "../data/data-set.js";
 import { loadDataSet } from "../data/load-data-set.js";
 import { loadOpenAiData } from "../data/load-openai-data.js";
@@ -20,12 +18,12 @@ import { MetricsWatch } from "../measure/metrics-watch.js";
 import { ServerWatch } from "../measure/server-watch.js";
 import type { TokenOptions } from "../measure/token-figures.js";
 import { levelText, settingsText, summaryText } from "../report/console-report.js";
-import { csvFiles } from "../report/csv-report.js";
-import { figuresJson } from "../report/figures-json.js";
 import { htmlReport } from "../report/html-report.js";
-import { CLEAR_LINE, LiveProgress } from "../report/live-progress.js";
+import { LiveProgress } from "../report/live-progress.js";
 import { ProfileExport, payloadInputs } from "../report/profile-export.js";
+import { csvFiles, figuresJson } from "../report/report-files.js";
 import { composingPath, type RunDescription, reportFault, writeReport } from "../report/write-report.js";
+import { commandLineText, EXIT, runCommand, stopSignal, type ToolTerminal } from "../tool-command.js";
 import { invalidOption } from "../tool-errors.js";
 import { type OpenedTarget, openTarget, serverNotices } from "./open-target.js";
 import { perfOptions } from "./perf-options.js";
@@ -36,7 +34,7 @@ import {
   settingWarnings,
   type TargetSettings,
 } from "./perf-settings.js";
-import { bestOf, EXIT, exitCodeOf, failedAssertions } from "./run-verdict.js";
+import { bestOf, exitCodeOf, failedAssertions } from "./run-verdict.js";
 
 /**
  * Runs the command `tritonjs perf`: measures a model and writes the reports.
@@ -53,68 +51,47 @@ import { bestOf, EXIT, exitCodeOf, failedAssertions } from "./run-verdict.js";
  * process.exitCode = await perf(["-m", "linear", "--concurrency-range", "1:16"], processTerminal);
  * ```
  */
-export async function perf(args: readonly string[], terminal: PerfTerminal): Promise<number> {
+export async function perf(args: readonly string[], terminal: ToolTerminal): Promise<number> {
   return perfWith(args, terminal, realParts);
 }
 
 /** `perf` with other parts. */
 export async function perfWith(
   args: readonly string[],
-  terminal: PerfTerminal,
+  terminal: ToolTerminal,
   parts: PerfParts,
 ): Promise<number> {
-  try {
-    const command = perfOptions(VERSION)
-      .exitOverride()
-      .configureOutput({
-        writeOut: (text) => terminal.write(text),
-        writeErr: (text) => terminal.writeError(text),
-      });
-    // perf_analyzer has this name of --help too.
-    const given = args.map((argument) => (argument === "-?" ? "--help" : argument));
-    command.parse(given, { from: "user" });
-    const settings = readSettings(command.opts(), ["tritonjs perf", ...args.map(quoted)].join(" "));
+  const command = perfOptions(VERSION);
+  // perf_analyzer has this name of --help too.
+  const given = args.map((argument) => (argument === "-?" ? "--help" : argument));
+  return runCommand(command, given, { terminal, faultCode: EXIT.error }, () => {
+    const settings = readSettings(command.opts(), commandLineText("tritonjs perf", args));
     for (const warning of settingWarnings(settings)) terminal.writeError(`[WARNING] ${warning}\n`);
-    return await new PerfRun(settings, terminal, parts).run();
-  } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.error;
-    if (!TritonError.is(error)) throw error;
-    terminal.writeError(`error: ${statusText(error)}\n`);
-    return EXIT.error;
-  }
-}
-
-/** An argument as a shell reads it. */
-function quoted(argument: string): string {
-  return /^[\w./:=@,+-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`;
+    return new PerfRun(settings, terminal, parts).run();
+  });
 }
 
 /** One run of the command, from the target to the reports. */
 class PerfRun {
   readonly #settings: PerfSettings;
-  readonly #terminal: PerfTerminal;
+  readonly #terminal: ToolTerminal;
   readonly #parts: PerfParts;
-  readonly #stop = new AbortController();
+  readonly #stop: ReturnType<typeof stopSignal>;
   readonly #warnings: string[] = [];
   readonly #faults: string[] = [];
   readonly #shortPeriods = new ShortPeriods();
   readonly #results: LevelResult[] = [];
 
-  constructor(settings: PerfSettings, terminal: PerfTerminal, parts: PerfParts) {
+  constructor(settings: PerfSettings, terminal: ToolTerminal, parts: PerfParts) {
     this.#settings = settings;
     this.#terminal = terminal;
     this.#parts = parts;
+    this.#stop = stopSignal(terminal, "requests in flight finish");
   }
 
   /** @returns the exit code */
   async run(): Promise<number> {
-    const stopped = this.#terminal.stopRequested(EXIT.interrupted).then(() => {
-      this.#terminal.writeError(
-        `${this.#terminal.isInteractive ? CLEAR_LINE : ""}Interrupted: requests in flight finish. ` +
-          "A second Ctrl-C ends the command at once.\n",
-      );
-      this.#stop.abort();
-    });
+    const { stopped } = this.#stop;
     const target = await Promise.race([this.#parts.openTarget(this.#settings.target), stopped]);
     if (target === undefined) return EXIT.interrupted;
     try {
@@ -285,23 +262,7 @@ async function fetchPage(url: string): Promise<string> {
   return response.text();
 }
 
-/** The input and output of a command. */
-export interface PerfTerminal {
-  write(text: string): void;
-  writeError(text: string): void;
-  /** Standard error is a terminal, whose line can be written over. @default false */
-  readonly isInteractive?: boolean;
-  /** Width of the terminal in characters. */
-  readonly columns?: number | undefined;
-  /**
-   * Resolves when the process is asked to stop. The second request ends the process at once.
-   *
-   * @param secondExitCode exit code after the second request
-   */
-  stopRequested(secondExitCode?: number): Promise<unknown>;
-}
-
-/** What the command opens. Tests replace it. */
+/** Opens what the command works with. Tests replace it. */
 export interface PerfParts {
   readonly clock: MeasureClock;
   openTarget(settings: TargetSettings): Promise<OpenedTarget>;
@@ -309,7 +270,6 @@ export interface PerfParts {
   startGenerator(target: OpenedTarget, data: DataSet, options: LoadOptions): Promise<LoadGenerator>;
 }
 
-/** The real ones. */
 const realParts: PerfParts = {
   clock: processClock,
   openTarget,

@@ -5,6 +5,7 @@ import { TOKEN_METRIC_NAMES } from "../measure/token-figures.js";
 import { levelName } from "../report/html-report.js";
 import { sixDigits } from "../report/write-report.js";
 import { WRONG_OUTPUT } from "../target/carrier.js";
+import { EXIT } from "../tool-command.js";
 import { invalidOption } from "../tool-errors.js";
 
 /** The highest level of a search that meets its limit. */
@@ -49,29 +50,16 @@ export function exitCodeOf(
   results: readonly LevelResult[],
   kind: LoadPlan["kind"],
   hasFailed: boolean,
-): ExitCode {
+): number {
   const fault = results.find((result) => result.fault !== undefined)?.fault;
   if (fault !== undefined) return fault.kind === "no requests" ? EXIT.noRequests : EXIT.error;
   if (results.some(({ interrupted }) => interrupted) || results.length === 0) return EXIT.interrupted;
   if (results.some(hasWrongOutputs)) return EXIT.error;
-  if (hasFailed) return EXIT.assertionFailed;
+  if (hasFailed) return EXIT.notMet;
   // A search takes unstable levels for levels over the limit.
   const isUnstable = ({ instability, overLimit }: LevelResult) => instability !== undefined && !overLimit;
   return kind !== "search" && results.some(isUnstable) ? EXIT.unstable : EXIT.ok;
 }
-
-/** Exit codes of `tritonjs perf`. Those from 2 on are perf_analyzer's, except for the interruption. */
-export const EXIT = {
-  ok: 0,
-  assertionFailed: 1,
-  unstable: 2,
-  noRequests: 3,
-  error: 99,
-  interrupted: 130,
-} as const;
-
-/** One of the exit codes. */
-type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
 const OPERATORS = {
   "<=": (a: number, b: number) => a <= b,

@@ -1,22 +1,13 @@
 import type { LoadLevel } from "../load/load-level.js";
 import { countsConcurrency, levelValue, type WindowSummary } from "../measure/level-result.js";
 import type { MeasureObserver } from "../measure/measure-level.js";
+import { CLEAR_LINE, type ToolTerminal } from "../tool-command.js";
 import { duration, sixDigits } from "./write-report.js";
-
-/** Clears the line of a terminal and goes to its start. */
-export const CLEAR_LINE = "\r\x1b[2K";
-
-/** Where progress is written. */
-export interface ProgressOutput {
-  writeError(text: string): void;
-  /** The output is a terminal, whose line can be written over. */
-  readonly isInteractive?: boolean;
-  /** Width of the terminal in characters. */
-  readonly columns?: number | undefined;
-}
 
 /** Time after which a window that still runs gets a line, where lines are not written over. */
 const LINE_MS = 10_000;
+
+type ProgressOutput = Pick<ToolTerminal, "writeError" | "isInteractive" | "columns">;
 
 /** Shows throughput, latency and queue while a level is measured: one line that changes, or a line for each window. */
 export class LiveProgress implements MeasureObserver {

@@ -1,4 +1,4 @@
-import { doubleText, fromBfloat16, fromFloat16, type Tensor } from "@tritonjs/protocol";
+import { doubleText, floatReader, type Tensor } from "@tritonjs/protocol";
 import type { ExpectedOutput } from "../data/data-set.js";
 
 /** Called once for each request that was sent, when it has ended. */
@@ -147,11 +147,8 @@ function elementsJson({ datatype, elements }: Pick<Tensor, "datatype" | "element
     : Array.from(elements as ArrayLike<number | bigint>, (element) => {
         if (datatype === "BOOL") return element ? "true" : "false";
         if (typeof element === "bigint") return String(element);
-        if (datatype !== "FP16" && datatype !== "BF16" && datatype !== "FP32" && datatype !== "FP64")
-          return String(element);
-        if (datatype === "FP16") return doubleText(fromFloat16(element));
-        if (datatype === "BF16") return doubleText(fromBfloat16(element));
-        return doubleText(element);
+        const toNumber = floatReader(datatype);
+        return toNumber === undefined ? String(element) : doubleText(toNumber(element));
       });
   return texts.length === 1 ? texts[0]! : `[${texts.join(",")}]`;
 }

@@ -14,38 +14,64 @@ import {
 import { MESSAGE_HEAD_BYTES } from "./grpc-templates.js";
 import type { HeaderBlocks } from "./hpack.js";
 import { type ClientCall, Http2Session, type Http2Stream } from "./http2-session.js";
-import type { Endpoint } from "./target-options.js";
+import { type Endpoint, MOST_CONNECTIONS } from "./target-options.js";
 import { decompressBytes, type StampedRequests } from "./wire-template.js";
 
-/** Parts of a gRPC carrier. */
-export interface GrpcCarrierParts {
-  readonly sessions: SessionPool;
-  readonly requests: StampedRequests;
-  readonly expected?: ExpectedOutputs;
-  readonly handling: ResponseHandling;
+/** Reads the outputs of responses, where they are compared or kept. */
+export class GrpcAnswers {
+  readonly #expected: ExpectedOutputs | undefined;
+  readonly #keepsOutputs: boolean;
+
+  constructor(expected: ExpectedOutputs | undefined, { keepOutputs }: ResponseHandling) {
+    this.#expected = expected;
+    this.#keepsOutputs = keepOutputs;
+  }
+
+  /** Whether the outputs of a request are needed. */
+  wants({ payload }: LoadRequest): boolean {
+    return this.#keepsOutputs || this.#expected?.[payload] !== undefined;
+  }
+
+  /** @param responseOf decodes the response. Its errors fail the request. */
+  read(request: LoadRequest, responseOf: () => inference.ModelInferResponse.$Properties): void {
+    if (!this.wants(request)) return;
+    try {
+      const tensors = outputTensors(responseOf());
+      if (this.#keepsOutputs) request.responseOutputs?.push(outputsJson(tensors));
+      const expected = this.#expected?.[request.payload];
+      const fault = expected && outputFault(expected, tensors);
+      if (fault !== undefined) request.fail(fault);
+    } catch (cause) {
+      request.fail(`cannot read the response: ${(cause as Error).message}`);
+    }
+  }
 }
 
 /** Sends each request as a call of `ModelInfer`. */
 export class GrpcLoadCarrier implements LoadCarrier {
-  readonly #parts: GrpcCarrierParts;
+  readonly #sessions: SessionPool;
+  readonly #requests: StampedRequests;
+  readonly #answers: GrpcAnswers;
   readonly #onEnd: EndListener;
   readonly #waiting: LoadRequest[] = [];
 
-  constructor(parts: GrpcCarrierParts, onEnd: EndListener) {
-    this.#parts = parts;
+  constructor(sessions: SessionPool, requests: StampedRequests, answers: GrpcAnswers, onEnd: EndListener) {
+    this.#sessions = sessions;
+    this.#requests = requests;
+    this.#answers = answers;
     this.#onEnd = onEnd;
   }
 
   get bytesSent(): number {
-    return this.#parts.sessions.bytesSent;
+    return this.#sessions.bytesSent;
   }
 
   get bytesReceived(): number {
-    return this.#parts.sessions.bytesReceived;
+    return this.#sessions.bytesReceived;
   }
 
   send(request: LoadRequest): void {
-    const session = this.#parts.sessions.take();
+    const session = this.#sessions.take();
     if (session === undefined) this.#waiting.push(request);
     else this.#sendOver(session, request);
   }
@@ -61,7 +87,7 @@ export class GrpcLoadCarrier implements LoadCarrier {
 
   close(): void {
     this.#waiting.length = 0;
-    this.#parts.sessions.close();
+    this.#sessions.close();
   }
 
   /** For calls. */
@@ -74,12 +100,11 @@ export class GrpcLoadCarrier implements LoadCarrier {
   }
 
   #sendOver(session: Http2Session, request: LoadRequest): void {
-    const { requests, expected, handling } = this.#parts;
-    requests.stamp(request);
-    const call = new UnaryCall(this, session, request, expected?.[request.payload], handling.keepOutputs);
+    this.#requests.stamp(request);
+    const call = new UnaryCall(this, session, request, this.#answers);
     request.carried = call;
     request.sent = epochNow();
-    call.stream = session.start(call, requests.prefix, requests.rest, true);
+    call.stream = session.start(call, this.#requests.prefix, this.#requests.rest, true);
   }
 }
 
@@ -88,27 +113,19 @@ class UnaryCall implements ClientCall {
   readonly #carrier: GrpcLoadCarrier;
   readonly #session: Http2Session;
   readonly #request: LoadRequest;
-  readonly #expected: ExpectedOutputs[number];
-  readonly #keepsOutputs: boolean;
+  readonly #answers: GrpcAnswers;
   #headers: ReadonlyMap<string, string> | undefined;
   #encoding = "";
   #assembler: MessageAssembler | undefined;
   #messages: Buffer[] = [];
   #isOver = false;
 
-  constructor(
-    carrier: GrpcLoadCarrier,
-    session: Http2Session,
-    request: LoadRequest,
-    expected: ExpectedOutputs[number],
-    keepsOutputs: boolean,
-  ) {
+  constructor(carrier: GrpcLoadCarrier, session: Http2Session, request: LoadRequest, answers: GrpcAnswers) {
     this.#carrier = carrier;
     this.#session = session;
     this.#request = request;
-    this.#expected = expected;
-    this.#keepsOutputs = keepsOutputs;
-    if (expected !== undefined || keepsOutputs) this.#assembler = new MessageAssembler();
+    this.#answers = answers;
+    if (answers.wants(request)) this.#assembler = new MessageAssembler();
   }
 
   onSent(): void {
@@ -133,7 +150,7 @@ class UnaryCall implements ClientCall {
   onEnd(): void {
     const failure = grpcFailure(this.#headers ?? new Map());
     if (failure !== undefined) this.#request.fail(failure);
-    else if (this.#assembler !== undefined) this.#readOutputs();
+    else this.#answers.read(this.#request, () => this.#response());
     this.#end();
   }
 
@@ -154,17 +171,10 @@ class UnaryCall implements ClientCall {
     this.#carrier.ended(this.#request);
   }
 
-  #readOutputs(): void {
-    try {
-      const [message] = this.#messages;
-      if (message === undefined) throw new Error("expected a message, got none");
-      const tensors = outputTensors(decodeInferMessage(message));
-      if (this.#keepsOutputs) this.#request.responseOutputs?.push(outputsJson(tensors));
-      const fault = this.#expected && outputFault(this.#expected, tensors);
-      if (fault !== undefined) this.#request.fail(fault);
-    } catch (cause) {
-      this.#request.fail(`cannot read the response: ${(cause as Error).message}`);
-    }
+  #response(): inference.ModelInferResponse.$Properties {
+    const [message] = this.#messages;
+    if (message === undefined) throw new Error("expected a message, got none");
+    return decodeMessage(inference.ModelInferResponse, message);
   }
 }
 
@@ -175,15 +185,13 @@ const CALLS_PER_CONNECTION = 8;
 export class SessionPool {
   readonly #endpoint: Endpoint;
   readonly #blocks: HeaderBlocks;
-  readonly #maxConnections: number;
   readonly #sessions: Http2Session[] = [];
   #closedSent = 0;
   #closedReceived = 0;
 
-  constructor(endpoint: Endpoint, blocks: HeaderBlocks, maxConnections: number) {
+  constructor(endpoint: Endpoint, blocks: HeaderBlocks) {
     this.#endpoint = endpoint;
     this.#blocks = blocks;
-    this.#maxConnections = maxConnections;
   }
 
   get bytesSent(): number {
@@ -202,7 +210,7 @@ export class SessionPool {
       if (session.openCalls < CALLS_PER_CONNECTION) return session;
       if (least === undefined || session.openCalls < least.openCalls) least = session;
     }
-    return this.#sessions.length < this.#maxConnections ? this.#open() : least;
+    return this.#sessions.length < MOST_CONNECTIONS ? this.#open() : least;
   }
 
   close(): void {
@@ -225,7 +233,7 @@ export class SessionPool {
 }
 
 /** Takes messages out of the data of a gRPC call. */
-export class MessageAssembler {
+class MessageAssembler {
   #chunks: Buffer[] = [];
   #length = 0;
 
@@ -254,7 +262,7 @@ export class MessageAssembler {
 }
 
 /** The outputs of a response. @throws Error for a response that cannot be read. */
-export function outputTensors(response: inference.ModelInferResponse.$Properties): Map<string, Tensor> {
+function outputTensors(response: inference.ModelInferResponse.$Properties): Map<string, Tensor> {
   const raw = response.rawOutputContents ?? [];
   return new Map(
     (response.outputs ?? []).map((output, i) => {
@@ -271,14 +279,6 @@ export function outputTensors(response: inference.ModelInferResponse.$Properties
     }),
   );
 }
-
-/** @throws Error for bytes that are not such a message. */
-const decodeInferMessage = (bytes: Uint8Array): inference.ModelInferResponse =>
-  decodeMessage(inference.ModelInferResponse, bytes);
-
-/** @throws Error for bytes that are not such a message. */
-export const decodeStreamMessage = (bytes: Uint8Array): inference.ModelStreamInferResponse =>
-  decodeMessage(inference.ModelStreamInferResponse, bytes);
 
 const NAMES = [
   "OK",
@@ -300,8 +300,8 @@ const NAMES = [
   "UNAUTHENTICATED",
 ];
 
-/** Text of the failure that headers or trailers tell, as Triton's Python client writes it. Undefined for success. */
-export function grpcFailure(headers: ReadonlyMap<string, string>): string | undefined {
+/** Text of the failure in headers or trailers, as Triton's Python client writes it. Undefined for success. */
+function grpcFailure(headers: ReadonlyMap<string, string>): string | undefined {
   const status = headers.get("grpc-status");
   if (status === "0") return undefined;
   if (status === undefined)
@@ -315,5 +315,210 @@ function decoded(message: string): string {
     return decodeURIComponent(message);
   } catch {
     return message;
+  }
+}
+
+/** Streams that a thread opens at most; further requests share them. */
+const MOST_STREAMS = 512;
+
+/**
+ * Sends requests on streams of `ModelStreamInfer`. A stream has one request in flight as long as there are streams
+ * enough. All requests of a sequence go over one stream, which keeps their order.
+ */
+export class StreamLoadCarrier implements LoadCarrier {
+  readonly #sessions: SessionPool;
+  readonly #requests: StampedRequests;
+  readonly #answers: GrpcAnswers;
+  readonly #onEnd: EndListener;
+  readonly #isDecoupled: boolean;
+  readonly #streams: InferStream[] = [];
+  readonly #ofSequence = new Map<number, InferStream>();
+  #next = 0;
+
+  constructor(
+    sessions: SessionPool,
+    requests: StampedRequests,
+    answers: GrpcAnswers,
+    onEnd: EndListener,
+    isDecoupled: boolean,
+  ) {
+    this.#sessions = sessions;
+    this.#requests = requests;
+    this.#answers = answers;
+    this.#onEnd = onEnd;
+    this.#isDecoupled = isDecoupled;
+  }
+
+  get bytesSent(): number {
+    return this.#sessions.bytesSent;
+  }
+
+  get bytesReceived(): number {
+    return this.#sessions.bytesReceived;
+  }
+
+  send(request: LoadRequest): void {
+    const stream = this.#streamFor(request);
+    this.#requests.stamp(request);
+    request.carried = stream;
+    request.sent = epochNow();
+    if (stream === undefined) this.fault(request, "the server accepts no further stream", false);
+    else stream.send(request, this.#requests.prefix!, this.#requests.rest);
+  }
+
+  cancel(request: LoadRequest, text: string): void {
+    (request.carried as InferStream | undefined)?.forget(request);
+    request.fail(text);
+    this.#ended(request);
+  }
+
+  close(): void {
+    this.#streams.length = 0;
+    this.#sessions.close();
+  }
+
+  /** For streams: a response came. Returns whether the request has ended with it. */
+  responded(request: LoadRequest, response: inference.ModelInferResponse.$Properties, now: number): boolean {
+    const isEmpty = (response.outputs?.length ?? 0) === 0;
+    const isFinal = response.parameters?.triton_final_response?.boolParam === true;
+    if (!isEmpty) {
+      request.responded(now);
+      request.end = now;
+      this.#answers.read(request, () => response);
+    }
+    const isOver = this.#isDecoupled ? isFinal : true;
+    if (isOver) this.#ended(request);
+    return isOver;
+  }
+
+  /** For streams. */
+  fault(request: LoadRequest, text: string, isConnectionLost: boolean): void {
+    request.fail(text);
+    request.isConnectionLost = isConnectionLost;
+    request.end = epochNow();
+    this.#ended(request);
+  }
+
+  /** For streams. */
+  closed(stream: InferStream): void {
+    const index = this.#streams.indexOf(stream);
+    if (index >= 0) this.#streams.splice(index, 1);
+    for (const [id, of] of this.#ofSequence) if (of === stream) this.#ofSequence.delete(id);
+  }
+
+  #ended(request: LoadRequest): void {
+    request.carried = undefined;
+    // An empty final response says nothing of the time until the last one with outputs.
+    if (Number.isNaN(request.end)) request.end = epochNow();
+    if (request.sequenceEnd) this.#ofSequence.delete(request.sequenceId);
+    this.#onEnd(request);
+  }
+
+  #streamFor({ sequenceId }: LoadRequest): InferStream | undefined {
+    const known = sequenceId === 0 ? undefined : this.#ofSequence.get(sequenceId);
+    if (known !== undefined) return known;
+    const stream = this.#streams.find((one) => one.inFlight === 0) ?? this.#open() ?? this.#shared();
+    if (sequenceId !== 0 && stream !== undefined) this.#ofSequence.set(sequenceId, stream);
+    return stream;
+  }
+
+  #open(): InferStream | undefined {
+    const session = this.#streams.length < MOST_STREAMS ? this.#sessions.take() : undefined;
+    if (session === undefined) return undefined;
+    const stream = new InferStream(this, session);
+    this.#streams.push(stream);
+    return stream;
+  }
+
+  #shared(): InferStream | undefined {
+    const { length } = this.#streams;
+    return length === 0 ? undefined : this.#streams[this.#next++ % length];
+  }
+}
+
+/** One call of `ModelStreamInfer`: its requests and responses belong together by their ids. */
+class InferStream implements ClientCall {
+  readonly #carrier: StreamLoadCarrier;
+  readonly #session: Http2Session;
+  readonly #assembler = new MessageAssembler();
+  /** Requests in flight by their numbers, which are their ids. */
+  readonly #requests = new Map<number, LoadRequest>();
+  #unsent: LoadRequest[] = [];
+  #stream: Http2Stream | undefined;
+  #headers: ReadonlyMap<string, string> | undefined;
+  #encoding = "";
+
+  constructor(carrier: StreamLoadCarrier, session: Http2Session) {
+    this.#carrier = carrier;
+    this.#session = session;
+  }
+
+  get inFlight(): number {
+    return this.#requests.size;
+  }
+
+  send(request: LoadRequest, prefix: Buffer, rest: Buffer): void {
+    this.#requests.set(request.number, request);
+    this.#unsent.push(request);
+    if (this.#stream === undefined) this.#stream = this.#session.start(this, prefix, rest, false);
+    else this.#session.write(this.#stream, [prefix, rest]);
+  }
+
+  /** Ignores further responses to a request. */
+  forget(request: LoadRequest): void {
+    this.#requests.delete(request.number);
+  }
+
+  onSent(): void {
+    const now = epochNow();
+    for (const request of this.#unsent) if (request.carried === this) request.sendEnd = now;
+    this.#unsent = [];
+  }
+
+  onHeaders(headers: ReadonlyMap<string, string>): void {
+    this.#encoding ||= headers.get("grpc-encoding") ?? "";
+    this.#headers = headers;
+  }
+
+  onData(bytes: Buffer): void {
+    const now = epochNow();
+    try {
+      for (const message of this.#assembler.add(bytes, this.#encoding)) this.#read(message, now);
+    } catch (cause) {
+      if (this.#stream !== undefined) this.#session.reset(this.#stream);
+      this.#end(`cannot read the response: ${(cause as Error).message}`, false);
+    }
+  }
+
+  onEnd(): void {
+    const failure = grpcFailure(this.#headers ?? new Map());
+    // Errors of single requests come as messages, so this is the server's, which should be left in peace for a while.
+    this.#end(failure ?? "the server ended the stream before its responses", true);
+  }
+
+  onFault(text: string, isConnectionLost: boolean): void {
+    this.#end(text, isConnectionLost);
+  }
+
+  #read(bytes: Buffer, now: number): void {
+    const { errorMessage, inferResponse } = decodeMessage(inference.ModelStreamInferResponse, bytes);
+    const id = inferResponse?.id ?? "";
+    // Errors of some servers have no id: they answer the oldest request.
+    const [oldest] = this.#requests.values();
+    const request = id === "" ? oldest : this.#requests.get(Number(id));
+    if (request === undefined) return;
+    // The carrier may use the object again as soon as the request has ended.
+    const { number } = request;
+    this.#requests.delete(number);
+    if (errorMessage) this.#carrier.fault(request, errorMessage, false);
+    else if (inferResponse == null || !this.#carrier.responded(request, inferResponse, now))
+      this.#requests.set(number, request);
+  }
+
+  #end(text: string, isConnectionLost: boolean): void {
+    this.#carrier.closed(this);
+    const requests = [...this.#requests.values()];
+    this.#requests.clear();
+    for (const request of requests) this.#carrier.fault(request, text, isConnectionLost);
   }
 }

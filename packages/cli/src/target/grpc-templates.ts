@@ -14,7 +14,7 @@ import {
   type WireTemplates,
 } from "./wire-template.js";
 
-/** What the requests of a data set have in common. */
+/** Common to the requests of a data set. */
 export interface GrpcInferRequests {
   readonly model: TestedModel;
   readonly parameters: Readonly<Record<string, ParameterValue>>;
@@ -36,6 +36,8 @@ const ID_BYTES = 9;
 const PLACE_OF_REQUEST_ID = "0".repeat(REQUEST_ID_DIGITS);
 
 export const PROTOBUF_STAMPS: StampFormat = {
+  idBytes: ID_BYTES,
+  flagBytes: 1,
   writeSequenceId(into, at, id) {
     let left = id;
     for (let i = 0; i < ID_BYTES - 1; i++) {
@@ -54,7 +56,8 @@ export const PROTOBUF_STAMPS: StampFormat = {
  * and of sequences, are compressed when they are sent.
  */
 export function grpcInferTemplates(data: TensorDataSet, requests: GrpcInferRequests): WireTemplates {
-  return shareRequests(data.payloads.map((payload, i) => prepare(payload, requests, requests.shared?.[i])));
+  const prepared = data.payloads.map((payload, i) => prepare(payload, requests, requests.shared?.[i]));
+  return shareRequests(prepared, PROTOBUF_STAMPS);
 }
 
 function prepare(
@@ -69,7 +72,7 @@ function prepare(
   head[0] = compression === undefined ? 0 : 1;
   head.writeUInt32BE(sent.length, 1);
   const places = compression === undefined ? placesOf(payload, message, requests, shared) : {};
-  return { parts: [head, sent], places, prefixEnd: prefixEndOf(places) };
+  return { parts: [head, sent], places };
 }
 
 /** Compresses a message with its head, and gives it another head. */
@@ -163,15 +166,4 @@ function varintBytes(value: number): number {
   let bytes = 1;
   for (let left = value; left >= 128; left = Math.floor(left / 128)) bytes++;
   return bytes;
-}
-
-function prefixEndOf({ fresh, sequenceId, sequenceStart, sequenceEnd, requestId }: StampPlaces): number {
-  return Math.max(
-    0,
-    fresh === undefined ? 0 : fresh.at + fresh.byteSize,
-    sequenceId === undefined ? 0 : sequenceId + ID_BYTES,
-    (sequenceStart ?? -1) + 1,
-    (sequenceEnd ?? -1) + 1,
-    requestId === undefined ? 0 : requestId + REQUEST_ID_DIGITS,
-  );
 }

@@ -1,23 +1,15 @@
 import type { Socket } from "node:net";
 import { type EndListener, epochNow, type LoadCarrier, type LoadRequest } from "./carrier.js";
-import { connectionText, type Endpoint, openSocket } from "./target-options.js";
+import { connectionText, type Endpoint, MOST_CONNECTIONS, openSocket } from "./target-options.js";
 import type { RequestBytes } from "./wire-template.js";
-
-/** Parts of an HTTP carrier. */
-interface HttpCarrierParts {
-  readonly endpoint: Endpoint;
-  readonly requests: RequestBytes;
-  /** Makes the reader of a connection. */
-  readonly answers: () => HttpAnswers;
-  /** Most connections; further requests wait for one. */
-  readonly maxConnections: number;
-}
 
 /** Sends prepared HTTP requests over keep-alive connections, which it opens when all others are busy. */
 export class HttpLoadCarrier implements LoadCarrier {
   bytesSent = 0;
   bytesReceived = 0;
-  readonly #parts: HttpCarrierParts;
+  readonly #endpoint: Endpoint;
+  readonly #requests: RequestBytes;
+  readonly #openAnswers: () => HttpAnswers;
   readonly #onEnd: EndListener;
   /** The last one was used last, so surplus connections become idle. */
   readonly #idle: HttpConnection[] = [];
@@ -25,8 +17,16 @@ export class HttpLoadCarrier implements LoadCarrier {
   readonly #waiting: LoadRequest[] = [];
   #isClosed = false;
 
-  constructor(parts: HttpCarrierParts, onEnd: EndListener) {
-    this.#parts = parts;
+  /** @param openAnswers makes the reader of a connection */
+  constructor(
+    endpoint: Endpoint,
+    requests: RequestBytes,
+    openAnswers: () => HttpAnswers,
+    onEnd: EndListener,
+  ) {
+    this.#endpoint = endpoint;
+    this.#requests = requests;
+    this.#openAnswers = openAnswers;
     this.#onEnd = onEnd;
   }
 
@@ -62,6 +62,7 @@ export class HttpLoadCarrier implements LoadCarrier {
     this.#open.clear();
   }
 
+  /** For connections: a request has ended. The connection takes the next one if `isFree`. */
   ended(connection: HttpConnection, request: LoadRequest, isFree: boolean): void {
     request.carried = undefined;
     if (!isFree) this.#open.delete(connection);
@@ -76,6 +77,7 @@ export class HttpLoadCarrier implements LoadCarrier {
     this.#onEnd(request);
   }
 
+  /** For connections: an idle one has closed. */
   closed(connection: HttpConnection): void {
     this.#open.delete(connection);
     if (connection.idleIndex < 0) return;
@@ -87,6 +89,7 @@ export class HttpLoadCarrier implements LoadCarrier {
     connection.idleIndex = -1;
   }
 
+  /** For connections. */
   received(byteSize: number): void {
     this.bytesReceived += byteSize;
   }
@@ -98,16 +101,15 @@ export class HttpLoadCarrier implements LoadCarrier {
   }
 
   #connect(): HttpConnection | undefined {
-    if (this.#isClosed || this.#open.size >= this.#parts.maxConnections) return undefined;
-    const connection = new HttpConnection(this, this.#parts.endpoint, this.#parts.answers());
+    if (this.#isClosed || this.#open.size >= MOST_CONNECTIONS) return undefined;
+    const connection = new HttpConnection(this, this.#endpoint, this.#openAnswers());
     this.#open.add(connection);
     return connection;
   }
 
   #sendOver(connection: HttpConnection, request: LoadRequest): void {
-    const { requests } = this.#parts;
-    requests.stamp(request);
-    const { prefix, rest } = requests;
+    this.#requests.stamp(request);
+    const { prefix, rest } = this.#requests;
     this.bytesSent += rest.length + (prefix?.length ?? 0);
     request.carried = connection;
     connection.send(request, prefix, rest);
@@ -122,21 +124,12 @@ export interface HttpAnswers {
   end(request: LoadRequest): void;
 }
 
-/** What the carrier learns from its connections. */
-interface ConnectionOwner {
-  /** A request has ended. The connection takes the next one if `isFree`. */
-  ended(connection: HttpConnection, request: LoadRequest, isFree: boolean): void;
-  /** An idle connection has closed. */
-  closed(connection: HttpConnection): void;
-  received(byteSize: number): void;
-}
-
 /** A keep-alive connection, which carries one request at a time. */
 class HttpConnection {
   request: LoadRequest | undefined;
   /** Index in the list of idle connections, or -1. */
   idleIndex = -1;
-  readonly #owner: ConnectionOwner;
+  readonly #carrier: HttpLoadCarrier;
   readonly #endpoint: Endpoint;
   readonly #socket: Socket;
   readonly #reader: HttpResponseReader;
@@ -144,8 +137,8 @@ class HttpConnection {
   readonly #onSent: (error?: Error | null) => void;
   #wasConnected = false;
 
-  constructor(owner: ConnectionOwner, endpoint: Endpoint, answers: HttpAnswers) {
-    this.#owner = owner;
+  constructor(carrier: HttpLoadCarrier, endpoint: Endpoint, answers: HttpAnswers) {
+    this.#carrier = carrier;
     this.#endpoint = endpoint;
     this.#answers = answers;
     this.#reader = new HttpResponseReader({
@@ -186,7 +179,7 @@ class HttpConnection {
   }
 
   #read(bytes: Buffer): void {
-    this.#owner.received(bytes.length);
+    this.#carrier.received(bytes.length);
     try {
       this.#reader.read(bytes);
     } catch (cause) {
@@ -205,13 +198,13 @@ class HttpConnection {
     request.end = epochNow();
     this.#answers.end(request);
     if (!keepsAlive) this.#socket.destroy();
-    this.#owner.ended(this, request, keepsAlive);
+    this.#carrier.ended(this, request, keepsAlive);
   }
 
   #closed(error: Error | undefined): void {
     if (this.request !== undefined && error === undefined) this.#reader.closed();
     this.#fail(connectionText(this.#endpoint, this.#wasConnected, error), true);
-    this.#owner.closed(this);
+    this.#carrier.closed(this);
   }
 
   #fail(text: string, isConnectionLost: boolean): void {
@@ -221,7 +214,7 @@ class HttpConnection {
     request.end = epochNow();
     request.fail(text);
     request.isConnectionLost = isConnectionLost;
-    this.#owner.ended(this, request, false);
+    this.#carrier.ended(this, request, false);
   }
 }
 

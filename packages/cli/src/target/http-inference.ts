@@ -26,7 +26,7 @@ import {
   type WireTemplates,
 } from "./wire-template.js";
 
-/** What the requests of a data set have in common. */
+/** Common to the requests of a data set. */
 interface HttpInferRequests {
   readonly model: TestedModel;
   /** Path of the server's root: `/` or the prefix of a proxy. */
@@ -49,6 +49,8 @@ const ID_DIGITS = 16;
 
 /** JSON numbers have no leading zeros, so blanks precede the digits. */
 export const JSON_STAMPS: StampFormat = {
+  idBytes: ID_DIGITS,
+  flagBytes: 5,
   writeSequenceId(into, at, id) {
     into.write(String(id).padStart(ID_DIGITS, " "), at, ID_DIGITS, "latin1");
   },
@@ -63,7 +65,8 @@ export const JSON_STAMPS: StampFormat = {
  * @throws TritonError INVALID_ARG for tensors or parameters that cannot be sent.
  */
 export function httpInferTemplates(data: TensorDataSet, requests: HttpInferRequests): WireTemplates {
-  return shareRequests(data.payloads.map((payload, i) => prepare(payload, requests, requests.shared?.[i])));
+  const prepared = data.payloads.map((payload, i) => prepare(payload, requests, requests.shared?.[i]));
+  return shareRequests(prepared, JSON_STAMPS);
 }
 
 function prepare(
@@ -81,7 +84,7 @@ function prepare(
   const body = isStamped ? encoded.body : compressBytes(encoded.body, requestCompression);
   const head = Buffer.from(headOf(requests, encoded, body.length), "latin1");
   const places = isStamped ? placesOf(payload, encoded, requests, shared, head.length) : {};
-  return { parts: [head, body], places, prefixEnd: prefixEndOf(places) };
+  return { parts: [head, body], places };
 }
 
 function encode(
@@ -169,16 +172,6 @@ function placesOf(
     at += bytes.length;
   }
   return sequence;
-}
-
-function prefixEndOf({ fresh, sequenceId, sequenceStart, sequenceEnd }: StampPlaces): number {
-  return Math.max(
-    0,
-    fresh === undefined ? 0 : fresh.at + fresh.byteSize,
-    sequenceId === undefined ? 0 : sequenceId + ID_DIGITS,
-    (sequenceStart ?? -5) + 5,
-    (sequenceEnd ?? -5) + 5,
-  );
 }
 
 const OK = 200;

@@ -1,7 +1,6 @@
 import type { Compression } from "@tritonjs/client/http";
 import type { EndListener, ExpectedOutputs, LoadCarrier, ResponseHandling } from "./carrier.js";
-import { GrpcLoadCarrier, SessionPool } from "./grpc-carrier.js";
-import { StreamLoadCarrier } from "./grpc-stream-carrier.js";
+import { GrpcAnswers, GrpcLoadCarrier, SessionPool, StreamLoadCarrier } from "./grpc-carrier.js";
 import { compressedMessage, PROTOBUF_STAMPS } from "./grpc-templates.js";
 import { headerBlocks } from "./hpack.js";
 import { HttpLoadCarrier } from "./http-carrier.js";
@@ -12,56 +11,31 @@ import { StampedRequests, type WireTemplates } from "./wire-template.js";
 
 /** Opens the carrier of a thread. */
 export function openCarrier(plan: RemoteCarrierPlan, seed: number, onEnd: EndListener): LoadCarrier {
-  if (plan.kind === "grpc") return grpcCarrier(plan, seed, onEnd);
-  const { endpoint, templates, handling, maxConnections } = plan;
-  const common = { endpoint, maxConnections };
-  if (plan.kind === "openai" && plan.conversations !== undefined) {
-    const conversations = new Conversations(plan.conversations);
-    const answers = () => new OpenAiAnswers(handling, conversations);
-    return new HttpLoadCarrier({ ...common, requests: conversations, answers }, onEnd);
+  const { endpoint, templates, handling } = plan;
+  if (plan.kind === "grpc") {
+    const pack = plan.compression && compressedMessage(plan.compression);
+    const format = pack === undefined ? PROTOBUF_STAMPS : { ...PROTOBUF_STAMPS, pack };
+    const requests = new StampedRequests(templates, format, seed);
+    const sessions = new SessionPool(endpoint, headerBlocks(plan.headers));
+    const answers = new GrpcAnswers(plan.expected, handling);
+    return plan.streaming
+      ? new StreamLoadCarrier(sessions, requests, answers, onEnd, plan.decoupled)
+      : new GrpcLoadCarrier(sessions, requests, answers, onEnd);
   }
-  const requests = new StampedRequests(templates, JSON_STAMPS, seed);
-  const answers =
-    plan.kind === "openai"
-      ? () => new OpenAiAnswers(handling)
-      : () => new InferAnswers(plan.expected, handling);
-  return new HttpLoadCarrier({ ...common, requests, answers }, onEnd);
+  if (plan.kind === "http") {
+    const requests = new StampedRequests(templates, JSON_STAMPS, seed);
+    return new HttpLoadCarrier(endpoint, requests, () => new InferAnswers(plan.expected, handling), onEnd);
+  }
+  const conversations = plan.conversations && new Conversations(plan.conversations);
+  const requests = conversations ?? new StampedRequests(templates, JSON_STAMPS, seed);
+  return new HttpLoadCarrier(endpoint, requests, () => new OpenAiAnswers(handling, conversations), onEnd);
 }
 
-function grpcCarrier(plan: GrpcPlan, seed: number, onEnd: EndListener): LoadCarrier {
-  const {
-    endpoint,
-    templates,
-    handling,
-    expected,
-    maxConnections,
-    headers,
-    streaming,
-    decoupled,
-    compression,
-  } = plan;
-  const parts = {
-    sessions: new SessionPool(endpoint, headerBlocks(headers), maxConnections),
-    requests: new StampedRequests(
-      templates,
-      compression === undefined
-        ? PROTOBUF_STAMPS
-        : { ...PROTOBUF_STAMPS, pack: compressedMessage(compression) },
-      seed,
-    ),
-    expected,
-    handling,
-  };
-  return streaming ? new StreamLoadCarrier(parts, decoupled, onEnd) : new GrpcLoadCarrier(parts, onEnd);
-}
-
-/** What every thread needs of a target over a network. It survives structured cloning. */
+/** A target over a network, for every thread. It survives structured cloning. */
 interface RemotePlan {
   readonly endpoint: Endpoint;
   readonly templates: WireTemplates;
   readonly handling: ResponseHandling;
-  /** Most connections of a thread. */
-  readonly maxConnections: number;
 }
 
 interface HttpPlan extends RemotePlan {

@@ -1,12 +1,22 @@
 import { randomBytes } from "node:crypto";
+import type { InferenceResponse, InferenceService, RequestHandle } from "@tritonjs/core/frontend";
 import { SharedMemoryRegion } from "@tritonjs/core/shared-memory";
-import type { DataSet, TensorDataSet, TestedModel } from "../data/data-set.js";
+import { type ParameterValue, Tensor, TritonError } from "@tritonjs/protocol";
+import type { DataSet, TensorDataSet, TensorPayload, TestedModel } from "../data/data-set.js";
 import { cleanUpAtExit } from "../exit-cleanups.js";
 import { invalidOption } from "../tool-errors.js";
-import type { EndListener, ExpectedOutputs, LoadCarrier, ResponseHandling } from "./carrier.js";
+import {
+  type EndListener,
+  type ExpectedOutputs,
+  epochNow,
+  type LoadCarrier,
+  type LoadRequest,
+  outputFault,
+  outputsJson,
+  type ResponseHandling,
+} from "./carrier.js";
 import { grpcInferTemplates, isStamped } from "./grpc-templates.js";
 import { httpInferTemplates } from "./http-inference.js";
-import { InProcessCarrier } from "./in-process-carrier.js";
 import { openCarrier, type RemoteCarrierPlan } from "./open-carrier.js";
 import { conversationPlan, openAiTemplates } from "./openai-target.js";
 import { grpcClientOf, grpcEndpoint, httpClientOf, httpEndpoint, readModel } from "./read-model.js";
@@ -18,7 +28,7 @@ import {
   type OpenAiTargetOptions,
   type TargetOptions,
 } from "./target-options.js";
-import type { RegionPart, SharedPayload } from "./wire-template.js";
+import { FreshValues, type RegionPart, type SharedPayload } from "./wire-template.js";
 
 /** A target with everything that is prepared once. */
 export interface PreparedTarget {
@@ -34,8 +44,6 @@ export interface PreparedTarget {
   release(): Promise<void>;
 }
 
-/** How many connections a thread may open. */
-const MOST_CONNECTIONS = 4096;
 /** perf_analyzer's. */
 const OUTPUT_REGION_BYTES = 102_400;
 
@@ -54,7 +62,13 @@ export async function prepareTarget(
   if (data.kind !== "tensors")
     throw invalidOption(`target '${target.kind}': expected tensors, got OpenAI payloads`);
   const model = await readModel(target);
-  if (target.kind === "in-process") return prepareInProcess(target, model, data, handling);
+  if (target.kind === "in-process")
+    return {
+      model,
+      keepsOrder: true,
+      openCarrier: (seed, onEnd) => new InProcessCarrier(target, model, data, handling, seed, onEnd),
+      release: async () => {},
+    };
   if (model.decoupled && !(target.kind === "grpc" && target.streaming === true))
     throw invalidOption(
       `model '${model.name}' is decoupled: expected gRPC with streaming (-i grpc --streaming), got ${
@@ -112,7 +126,7 @@ function httpPlan(
     shared: shared?.payloads,
   });
   const expected = expectedOf(data, shared);
-  return { kind: "http", endpoint, templates, handling, maxConnections: MOST_CONNECTIONS, expected };
+  return { kind: "http", endpoint, templates, handling, expected };
 }
 
 function grpcPlan(
@@ -137,7 +151,6 @@ function grpcPlan(
     endpoint,
     templates,
     handling,
-    maxConnections: MOST_CONNECTIONS,
     expected: expectedOf(data, shared),
     streaming,
     decoupled: model.decoupled,
@@ -156,21 +169,6 @@ function grpcPlan(
   };
 }
 
-function prepareInProcess(
-  { source: { triton }, parameters = {} }: InProcessTargetOptions,
-  model: TestedModel,
-  data: TensorDataSet,
-  handling: ResponseHandling,
-): PreparedTarget {
-  return {
-    model,
-    keepsOrder: true,
-    openCarrier: (seed, onEnd) =>
-      new InProcessCarrier({ service: triton.service, model, data, parameters, handling, seed }, onEnd),
-    release: async () => {},
-  };
-}
-
 function prepareOpenAi(
   target: OpenAiTargetOptions,
   data: DataSet,
@@ -186,7 +184,6 @@ function prepareOpenAi(
     endpoint,
     templates,
     handling,
-    maxConnections: MOST_CONNECTIONS,
     ...(conversations !== undefined && { conversations }),
   });
 }
@@ -286,3 +283,139 @@ async function placeInRegions(
     throw cause;
   }
 }
+
+/** Calls a model in this process as a frontend does: through its queue, without a network. */
+class InProcessCarrier implements LoadCarrier {
+  readonly bytesSent = 0;
+  readonly bytesReceived = 0;
+  readonly #service: InferenceService;
+  readonly #model: TestedModel;
+  readonly #data: TensorDataSet;
+  readonly #parameters: Readonly<Record<string, ParameterValue>>;
+  readonly #handling: ResponseHandling;
+  readonly #onEnd: EndListener;
+  readonly #payloads: readonly ReadonlyMap<string, Tensor>[];
+  readonly #values: FreshValues;
+  readonly #calls = new Set<InProcessCall>();
+  readonly #ended: LoadRequest[] = [];
+  #isClosed = false;
+
+  constructor(
+    { source, parameters = {} }: InProcessTargetOptions,
+    model: TestedModel,
+    data: TensorDataSet,
+    handling: ResponseHandling,
+    seed: number,
+    onEnd: EndListener,
+  ) {
+    this.#service = source.triton.service;
+    this.#parameters = parameters;
+    this.#model = model;
+    this.#data = data;
+    this.#handling = handling;
+    this.#onEnd = onEnd;
+    this.#payloads = data.payloads.map(tensorsOf);
+    this.#values = new FreshValues(seed);
+  }
+
+  send(request: LoadRequest): void {
+    const call = new InProcessCall(request);
+    this.#calls.add(call);
+    request.carried = call;
+    const inputs = this.#inputsOf(request);
+    request.sent = epochNow();
+    try {
+      call.handle = this.#service.model(this.#model.name, this.#model.version).infer(
+        {
+          inputs,
+          parameters: { ...this.#parameters },
+          correlationId: request.sequenceId === 0 ? undefined : BigInt(request.sequenceId),
+          sequenceStart: request.sequenceStart,
+          sequenceEnd: request.sequenceEnd,
+        },
+        (outcome, final) => this.#answered(call, outcome, final),
+      );
+      request.sendEnd = epochNow();
+    } catch (cause) {
+      this.#answered(call, TritonError.from(cause), true);
+    }
+  }
+
+  cancel(request: LoadRequest, text: string): void {
+    const call = request.carried as InProcessCall | undefined;
+    // Without a call it has ended, and the loop hears of it in the next turn.
+    if (call === undefined) return;
+    request.fail(text);
+    request.end = epochNow();
+    call.isOver = true;
+    this.#calls.delete(call);
+    call.handle?.cancel();
+    this.#end(request);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const call of this.#calls) {
+      call.isOver = true;
+      call.handle?.cancel();
+    }
+    this.#calls.clear();
+  }
+
+  #answered(call: InProcessCall, outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
+    if (call.isOver) return;
+    const { request } = call;
+    const now = epochNow();
+    if (outcome instanceof Error) request.fail(outcome.message);
+    else if (outcome !== undefined) {
+      request.responded(now);
+      request.end = now;
+      this.#read(request, outcome.outputs);
+    }
+    if (!final) return;
+    call.isOver = true;
+    this.#calls.delete(call);
+    if (Number.isNaN(request.end) || request.failure !== undefined) request.end = now;
+    this.#end(request);
+  }
+
+  /**
+   * Tells the loop in the next turn of the event loop, as a socket would. The next request would else start in the same
+   * turn, and a model that answers at once would never let the event loop go on.
+   */
+  #end(request: LoadRequest): void {
+    request.carried = undefined;
+    if (this.#ended.push(request) > 1) return;
+    setImmediate(() => {
+      for (const ended of this.#ended.splice(0)) if (!this.#isClosed) this.#onEnd(ended);
+    });
+  }
+
+  #read(request: LoadRequest, outputs: ReadonlyMap<string, Tensor>): void {
+    const { expected } = this.#data.payloads[request.payload]!;
+    if (this.#handling.keepOutputs) request.responseOutputs?.push(outputsJson(outputs));
+    const fault = expected && outputFault(expected, outputs);
+    if (fault !== undefined) request.fail(fault);
+  }
+
+  /** The tensors of a payload; the one with fresh values is a copy. */
+  #inputsOf(request: LoadRequest): ReadonlyMap<string, Tensor> {
+    const payload = this.#data.payloads[request.payload]!;
+    const tensors = this.#payloads[request.payload]!;
+    const input = payload.inputs.find(({ fresh }) => fresh !== undefined);
+    if (input?.fresh === undefined) return tensors;
+    const bytes = Uint8Array.from(input.bytes);
+    this.#values.fill(bytes, input.fresh.offset, input.fresh.byteSize, input.datatype, request.number);
+    return new Map(tensors).set(input.name, Tensor.fromBytes(input.datatype, input.shape, bytes));
+  }
+}
+
+class InProcessCall {
+  handle: RequestHandle | undefined;
+  isOver = false;
+
+  constructor(readonly request: LoadRequest) {}
+}
+
+const tensorsOf = ({ inputs }: TensorPayload): ReadonlyMap<string, Tensor> =>
+  new Map(inputs.map(({ name, datatype, shape, bytes }) => [name, Tensor.fromBytes(datatype, shape, bytes)]));

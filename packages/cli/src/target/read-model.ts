@@ -1,9 +1,9 @@
 import { type RequestOptions, request } from "node:https";
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { type Fetch, InferenceServerClient as HttpClient } from "@tritonjs/client/http";
-import { type DataType, fromConfigDataType, isDataType } from "@tritonjs/protocol";
+import { type DataType, fromConfigDataType, isDataType, TritonError } from "@tritonjs/protocol";
 import type { TestedModel } from "../data/data-set.js";
-import { invalidOption, isUnknownToServer } from "../tool-errors.js";
+import { invalidOption } from "../tool-errors.js";
 import {
   authorityOf,
   endpointOf,
@@ -170,6 +170,11 @@ async function withoutConfig(cause: unknown, readMetadata: () => Promise<Metadat
     throw cause;
   }
   return fromMetadata(metadata);
+}
+
+/** Whether a server lacks the operation that it was asked for, or does not know the model. */
+export function isUnknownToServer(error: unknown): boolean {
+  return TritonError.is(error) && (error.code === "NOT_FOUND" || error.code === "UNSUPPORTED");
 }
 
 function datatypeOf(model: string, tensor: string, text: string): DataType {

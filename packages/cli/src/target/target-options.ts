@@ -6,7 +6,7 @@ import type { Triton } from "@tritonjs/core";
 import type { ParameterValue } from "@tritonjs/protocol";
 import { invalidOption } from "../tool-errors.js";
 
-/** What all targets of the v2 protocol have in common. */
+/** Common to all targets of the v2 protocol. */
 interface InferTargetOptions {
   readonly modelName: string;
   /** @default the version that the server chooses */
@@ -87,6 +87,9 @@ export interface TlsSettings {
   readonly acceptAny?: boolean;
 }
 
+/** Most connections of a thread. Further requests wait for one. */
+export const MOST_CONNECTIONS = 4096;
+
 /** Where a server listens. */
 export interface Endpoint {
   readonly host: string;
@@ -145,7 +148,7 @@ export function endpointOf(
 export const authorityOf = ({ host, port }: Endpoint): string =>
   `${host.includes(":") ? `[${host}]` : host}:${port}`;
 
-/** What a connection tells of its socket. */
+/** Events of a socket. */
 interface SocketEvents {
   onConnect(): void;
   /** Bytes that are valid only during the call. */

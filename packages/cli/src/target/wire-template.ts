@@ -50,17 +50,16 @@ export interface WireTemplates {
 export interface PreparedRequest {
   readonly parts: readonly Uint8Array[];
   readonly places: StampPlaces;
-  /** End of the last place, relative to the start. */
-  readonly prefixEnd: number;
 }
 
 /** Puts prepared requests into shared memory. */
-export function shareRequests(requests: readonly PreparedRequest[]): WireTemplates {
+export function shareRequests(requests: readonly PreparedRequest[], format?: StampFormat): WireTemplates {
   const lengths = requests.map(({ parts }) => parts.reduce((sum, part) => sum + part.length, 0));
   const bytes = new SharedArrayBuffer(lengths.reduce((sum, length) => sum + length, 0));
   const view = new Uint8Array(bytes);
   let start = 0;
-  const templates = requests.map(({ parts, places, prefixEnd }, i): WireTemplate => {
+  const templates = requests.map(({ parts, places }, i): WireTemplate => {
+    const prefixEnd = format === undefined ? 0 : prefixEndOf(places, format);
     let at = start;
     for (const part of parts) {
       view.set(part, at);
@@ -73,8 +72,26 @@ export function shareRequests(requests: readonly PreparedRequest[]): WireTemplat
   return { bytes, templates };
 }
 
+/** End of the last place. */
+function prefixEndOf(
+  { fresh, sequenceId, sequenceStart, sequenceEnd, requestId }: StampPlaces,
+  { idBytes, flagBytes }: StampFormat,
+): number {
+  const endOf = (at: number | undefined, length: number) => (at === undefined ? 0 : at + length);
+  return Math.max(
+    endOf(fresh?.at, fresh?.byteSize ?? 0),
+    endOf(sequenceId, idBytes),
+    endOf(sequenceStart, flagBytes),
+    endOf(sequenceEnd, flagBytes),
+    endOf(requestId, REQUEST_ID_DIGITS),
+  );
+}
+
 /** How a protocol writes the values that differ from request to request. */
 export interface StampFormat {
+  /** Length of a correlation id, and of a flag. */
+  readonly idBytes: number;
+  readonly flagBytes: number;
   writeSequenceId(into: Buffer, at: number, id: number): void;
   writeFlag(into: Buffer, at: number, value: boolean): void;
   /** Makes the bytes that are sent out of a stamped prefix and the rest; they are sent as they are unless given. */

@@ -1,14 +1,9 @@
 import { writeFile } from "node:fs/promises";
-import { statusText, TritonError } from "@tritonjs/protocol";
-import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { TritonError } from "@tritonjs/protocol";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { EXIT, runCommand, type ToolTerminal } from "../tool-command.js";
 import { readTrace, type TraceRequest } from "./read-trace.js";
 import { batchKey, summarizeTrace, traceSummaryText } from "./trace-summary.js";
-
-/** Output of the command. */
-export interface TraceTerminal {
-  write(text: string): void;
-  writeError(text: string): void;
-}
 
 const EXAMPLES = `
 Examples:
@@ -24,29 +19,16 @@ Examples:
  * @param args arguments after the name of the command
  * @returns the exit code: 0, or 1 for a fault, which was written to the terminal
  */
-export async function inspectTrace(args: readonly string[], terminal: TraceTerminal): Promise<number> {
-  try {
-    const program = new Command("tritonjs trace")
-      .description("Reads trace files in Triton's format.")
-      .addHelpText("after", EXAMPLES);
-    for (const command of [summaryCommand(terminal), exportCommand(terminal)]) program.addCommand(command);
-    for (const command of [program, ...program.commands]) {
-      command.exitOverride().configureOutput({
-        writeOut: (text) => terminal.write(text),
-        writeErr: (text) => terminal.writeError(text),
-      });
-    }
-    await program.parseAsync(args, { from: "user" });
-    return 0;
-  } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode;
-    if (!TritonError.is(error)) throw error;
-    terminal.writeError(`error: ${statusText(error)}\n`);
-    return 1;
-  }
+export async function inspectTrace(args: readonly string[], terminal: ToolTerminal): Promise<number> {
+  const program = new Command("tritonjs trace")
+    .description("Reads trace files in Triton's format.")
+    .addHelpText("after", EXAMPLES)
+    .addCommand(summaryCommand(terminal))
+    .addCommand(exportCommand(terminal));
+  return runCommand(program, args, { terminal, faultCode: 1 }, () => EXIT.ok);
 }
 
-function summaryCommand(terminal: TraceTerminal): Command {
+function summaryCommand(terminal: ToolTerminal): Command {
   return new Command("summary")
     .description("figures of each model, and the slowest requests")
     .argument("<traces...>", "trace files of one recording")
@@ -59,7 +41,7 @@ function summaryCommand(terminal: TraceTerminal): Command {
     });
 }
 
-function exportCommand(terminal: TraceTerminal): Command {
+function exportCommand(terminal: ToolTerminal): Command {
   return new Command("export")
     .description("convert to a format that browsers show as a timeline")
     .argument("<traces...>", "trace files of one recording")

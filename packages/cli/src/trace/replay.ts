@@ -1,10 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { readPrototxt } from "@tritonjs/core/config";
-import { type ModelConfig, statusText, TritonError } from "@tritonjs/protocol";
-import { Command, CommanderError, InvalidArgumentError } from "commander";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { Command, InvalidArgumentError } from "commander";
 import { writeReport } from "../report/write-report.js";
 import { type SimulationResult, simulate } from "../simulate/simulate.js";
 import type { SimulatedBatch } from "../simulate/simulated-backend.js";
+import { EXIT, runCommand, stopSignal, type ToolTerminal } from "../tool-command.js";
 import { readTrace } from "./read-trace.js";
 import { BatchDurations, type Recording, recordingOf } from "./recording.js";
 
@@ -95,21 +96,6 @@ export async function replay(
   };
 }
 
-/** Output of the command. */
-export interface ReplayTerminal {
-  write(text: string): void;
-  writeError(text: string): void;
-  /**
-   * Resolves when the process is asked to stop. The second request ends the process at once.
-   *
-   * @param secondExitCode exit code after the second request
-   */
-  stopRequested?(secondExitCode?: number): Promise<unknown>;
-}
-
-/** Exit code after an interruption: that of `tritonjs perf`. */
-const INTERRUPTED = 130;
-
 interface Options {
   readonly config: readonly string[];
   readonly model?: string;
@@ -135,29 +121,12 @@ Examples:
  * @returns the exit code: 0 for a prediction, 130 if it was interrupted, 1 for a fault, which was written to
  * the terminal
  */
-export async function replayTrace(args: readonly string[], terminal: ReplayTerminal): Promise<number> {
-  try {
-    const command = replayOptions()
-      .exitOverride()
-      .configureOutput({
-        writeOut: (text) => terminal.write(text),
-        writeErr: (text) => terminal.writeError(text),
-      })
-      .parse(args, { from: "user" });
-    const stop = new AbortController();
-    void terminal.stopRequested?.(INTERRUPTED).then(() => {
-      terminal.writeError(
-        "Interrupted: the finished configurations are reported. A second Ctrl-C ends the command at once.\n",
-      );
-      stop.abort();
-    });
-    return await predict(command.args, command.opts<Options>(), terminal, stop.signal);
-  } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode;
-    if (!TritonError.is(error)) throw error;
-    terminal.writeError(`error: ${statusText(error)}\n`);
-    return 1;
-  }
+export async function replayTrace(args: readonly string[], terminal: ToolTerminal): Promise<number> {
+  const command = replayOptions();
+  return runCommand(command, args, { terminal, faultCode: 1 }, () => {
+    const { signal } = stopSignal(terminal, "the finished configurations are reported");
+    return predict(command.args, command.opts<Options>(), terminal, signal);
+  });
 }
 
 function replayOptions(): Command {
@@ -174,7 +143,7 @@ function replayOptions(): Command {
 async function predict(
   paths: readonly string[],
   { config: files, model, speed, json }: Options,
-  terminal: ReplayTerminal,
+  terminal: ToolTerminal,
   signal: AbortSignal,
 ): Promise<number> {
   const configs = await Promise.all(files.map(readConfig));
@@ -195,7 +164,7 @@ async function predict(
     const fault = await writeReport(json, `${JSON.stringify(result, undefined, 2)}\n`);
     if (fault !== undefined) throw new TritonError("INTERNAL", fault);
   }
-  return result.interrupted ? INTERRUPTED : 0;
+  return result.interrupted ? EXIT.interrupted : EXIT.ok;
 }
 
 async function readConfig(path: string): Promise<ReplayConfig> {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import type { CheckReport } from "../../src/commands/check-report.js";
+import type { CheckReport } from "../../src/commands/config-command.js";
 import { sampleModel } from "../../src/commands/sample-model.js";
 import { run } from "../../src/run.js";
 import { TemporaryFolder } from "../support/temporary-folder.js";

@@ -44,6 +44,6 @@ it("init refuses a template that it does not have", async () => {
 it("the package contains the sample model that its script makes", async () => {
   const script = fileURLToPath(new URL("../../scripts/generate-sample.mjs", import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [script, "--print"]);
-  const source = fileURLToPath(new URL("../../src/commands/sample-model.js", import.meta.url));
+  const source = fileURLToPath(new URL("../../src/commands/sample-model.ts", import.meta.url));
   expect(await readFile(source, "utf8")).toBe(stdout);
 });

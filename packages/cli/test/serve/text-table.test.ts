@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { textTable } from "../../src/serve/start-tables.js";
+import { textTable } from "../../src/serve/serve.js";
 
 const widthOf = (table: string) => Math.max(...table.split("\n").map((line) => line.length));
 

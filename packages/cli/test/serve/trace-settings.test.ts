@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readArguments } from "../../src/options/read-arguments.js";
-import { traceSettings } from "../../src/serve/trace-settings.js";
+import { traceSettings } from "../../src/serve/triton-settings.js";
 
 function settings(...args: string[]) {
   return settingsIn({}, ...args);

@@ -5,6 +5,7 @@ import {
   inputTensor,
   isDataType,
   isDescribed,
+  isOnlyBinary,
   type Parameters,
   type Shape,
   shapeToString,
@@ -90,7 +91,7 @@ function head(name: string, datatype: string, shape: Shape): string {
  * @throws TritonError INVALID_ARG for elements without a JSON form: FP16, BF16, and bytes that are not UTF-8.
  */
 function tensorJson(name: string, { datatype, elements }: Tensor): string {
-  if (datatype === "FP16" || datatype === "BF16") {
+  if (isOnlyBinary(datatype)) {
     throw new TritonError(
       "INVALID_ARG",
       `input '${name}': cannot send ${datatype} as JSON; send it as binary`,

@@ -1,5 +1,5 @@
 import { type ModelConfig, Tensor, TritonError } from "@tritonjs/core";
-import type { PendingRequest } from "@tritonjs/core/testing";
+import type { InferenceRequest } from "@tritonjs/core/testing";
 import { expect, onTestFinished, test } from "vitest";
 import { FakeService, responseTo } from "../../../grpc/test/support/fake-service.js";
 import { overEachTransport } from "../../../grpc/test/support/over-each-transport.js";
@@ -127,7 +127,7 @@ overEachTransport("ModelClient", () => {
   });
 
   test("answers calls in flight when it is closed", async () => {
-    const requests: PendingRequest[] = [];
+    const requests: InferenceRequest[] = [];
     const client = await modelClient(new FakeService(batching, (request) => void requests.push(request)));
     const answer = client.inferSample({ x: [1, 2] });
     await expect.poll(() => requests.length).toBe(1);

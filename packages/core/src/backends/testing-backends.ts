@@ -11,14 +11,8 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import type { Tensors } from "../batch/batch-tensors.js";
-import type {
-  Backend,
-  BackendFactory,
-  ExecutableRequest,
-  Execution,
-  ExecutionResult,
-  Executor,
-} from "../instance/backend.js";
+import type { Backend, BackendFactory, Execution, ExecutionResult, Executor } from "../instance/backend.js";
+import type { ExecutableRequest } from "../request/request-info.js";
 import { type Clock, sleep } from "../system/clock.js";
 
 /**

@@ -1,7 +1,7 @@
 import { type ModelConfig, type Shape, sameShape, type Tensor, type TritonError } from "@tritonjs/protocol";
 import type { BatchKey } from "../config/model-options.js";
 import type { CutReason } from "../observe/statistics.js";
-import type { PendingRequest, RequestHolder } from "../request/inference-request.js";
+import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
 import type { Tensors } from "./batch-tensors.js";
 
 /**
@@ -12,7 +12,7 @@ import type { Tensors } from "./batch-tensors.js";
  *    ^  requests join   ^
  * ```
  */
-export class Payload implements RequestHolder<PendingRequest> {
+export class Payload implements RequestHolder {
   state: "forming" | "queued" | "taken" = "forming";
   /** True if no more requests join it, so that an instance may take it while it is still busy. */
   complete = false;
@@ -32,12 +32,12 @@ export class Payload implements RequestHolder<PendingRequest> {
   next: Payload | undefined;
   previous: Payload | undefined;
   /** A set, because it keeps the order and removes a request in one step. */
-  readonly #requests = new Set<PendingRequest>();
+  readonly #requests = new Set<InferenceRequest>();
   #batchSize = 0;
   #cost = 0;
 
   /** Requests in batch order, as a new list. */
-  get requests(): readonly PendingRequest[] {
+  get requests(): readonly InferenceRequest[] {
     return [...this.#requests];
   }
 
@@ -55,7 +55,7 @@ export class Payload implements RequestHolder<PendingRequest> {
     return this.#cost;
   }
 
-  add(request: PendingRequest): void {
+  add(request: InferenceRequest): void {
     this.#requests.add(request);
     this.#batchSize += request.rows;
     this.#cost += request.batchCost;
@@ -64,7 +64,7 @@ export class Payload implements RequestHolder<PendingRequest> {
   }
 
   /** Removes a waiting request that was cancelled, which makes its rows available. */
-  remove(request: PendingRequest): void {
+  remove(request: InferenceRequest): void {
     this.#requests.delete(request);
     this.#batchSize -= request.rows;
     this.#cost -= request.batchCost;
@@ -87,7 +87,7 @@ export class Payload implements RequestHolder<PendingRequest> {
     other.#cost = 0;
   }
 
-  get #first(): PendingRequest | undefined {
+  get #first(): InferenceRequest | undefined {
     return this.#requests.values().next().value;
   }
 

@@ -20,7 +20,6 @@ import type { ModelRegistry } from "../model/registry.js";
 import type { ModelState, QueueSnapshot } from "../model/version-status.js";
 import { reportStatistics } from "../service/model-reports.js";
 import type { Clock } from "../system/clock.js";
-import type { Binding } from "./plan-binding.js";
 import { changedGroups, type InstanceChange } from "./plan-executors.js";
 
 /** Status of a bound model. */
@@ -210,12 +209,10 @@ interface HandleContext {
 /** Makes the handle of a bound model. The handle can take the model out of service and change its instances. */
 export function handleOfBinding<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
   model: ModelVersion,
-  binding: Binding,
   context: HandleContext,
 ): ModelHandle<I, O> {
   const { registry, clock, gpus, drainTimeoutMs } = context;
-  const { instanceProblems = () => [] } = binding;
-  model.instanceProblems = instanceProblems;
+  const { instanceProblems = () => [] } = model.plan;
   return createHandle<I, O>(model, clock, {
     unbind: async () => {
       await model.unload(drainTimeoutMs);

@@ -1,7 +1,6 @@
 import {
   isDataType,
   type ModelConfig,
-  type Tensor,
   type TensorSpec,
   TritonError,
   unknownDataTypeText,
@@ -22,31 +21,11 @@ import { initialStates } from "../config/sequence-batching.js";
 import { sequenceBatching, stateFilesOf } from "../config/sequence-options.js";
 import { isBackend } from "../instance/backend.js";
 import { ensembleCycle, type MemberOf } from "../model/ensemble-members.js";
-import type { ExecutorFactory } from "../model/live-instances.js";
-import type { EvictionListener } from "../request/request-info.js";
-import { planVariableLength, type VariableLength } from "../scheduler/grouping-scheduler.js";
+import type { ModelPlan } from "../model/model-server.js";
+import { planVariableLength } from "../scheduler/grouping-scheduler.js";
 import type { AnyBindOptions, BindEnsembleOptions } from "./bind-options.js";
 import { type BackendSpecs, describeBackend } from "./describe-backend.js";
 import { instanceProblems, planExecutors, planStepwise } from "./plan-executors.js";
-
-/** A binding that has passed all checks. */
-export interface Binding {
-  readonly name: string;
-  readonly version: number;
-  readonly config: ModelConfig;
-  readonly labels: ReadonlyMap<string, readonly string[]>;
-  readonly createExecutor: ExecutorFactory;
-  /** Lists problems with other instance groups for the model. */
-  readonly instanceProblems?: (config: ModelConfig) => readonly string[];
-  readonly strict?: boolean | undefined;
-  /** Whether requests with different sets of optional inputs may share a batch. */
-  readonly mixedInputs?: boolean;
-  readonly onSequenceEvict?: EvictionListener | undefined;
-  /** How requests of different lengths share batches. */
-  readonly variableLength?: VariableLength | undefined;
-  /** Initial states of sequences, for a model with implicit state. */
-  readonly initialStates?: ReadonlyMap<string, Tensor>;
-}
 
 const BIND_KEYS = keyList<AnyBindOptions>({
   modelName: true,
@@ -70,7 +49,7 @@ export function planBinding(
   options: AnyBindOptions,
   isTaken: (name: string, version: number) => boolean,
   gpus: Gpus,
-): Binding {
+): ModelPlan {
   const { modelName, modelVersion = 1, config = {}, modelConfig } = options;
   const problems = [
     ...unknownKeys("bind", options, BIND_KEYS, { config: MODEL_OPTION_KEYS }),
@@ -184,7 +163,7 @@ const BIND_ENSEMBLE_KEYS = keyList<BindEnsembleOptions<[], []>>({
 export function planEnsemble(
   options: BindEnsembleOptions<readonly TensorSpec[], readonly TensorSpec[]>,
   models: BoundModels,
-): Binding {
+): ModelPlan {
   const { modelName, modelVersion = 1, inputs = [], outputs = [], steps = [], config = {} } = options;
   const problems = [
     ...unknownKeys("bindEnsemble", options, BIND_ENSEMBLE_KEYS),

@@ -23,7 +23,7 @@ import { type Executor, type ExecutorContext, isBackend } from "../instance/back
 import { importCallable, type ModuleOptions } from "../instance/import-callable.js";
 import { InlineExecutor } from "../instance/inline-executor.js";
 import { StepwiseExecutor } from "../instance/stepwise-executor.js";
-import type { ExecutorFactory } from "../model/live-instances.js";
+import type { ExecutorFactory } from "../model/model-server.js";
 import { runningFields } from "../observe/log.js";
 import { serverHost } from "../worker/backend-executors.js";
 import { WorkerExecutor } from "../worker/worker-executor.js";

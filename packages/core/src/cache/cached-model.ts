@@ -1,22 +1,24 @@
 import { NO_PARAMETERS, TritonError } from "@tritonjs/protocol";
 import type { ModelStatistics } from "../observe/statistics.js";
-import type { PendingRequest, RequestHolder, RequestObserver } from "../request/inference-request.js";
+import type { InferenceRequest, RequestHolder, RequestObserver } from "../request/inference-request.js";
 import { selectOutputs } from "../request/inference-response.js";
 import type { Clock, Deadline, DeadlineQueue } from "../system/clock.js";
 import { copyTensor } from "../tensor-rows.js";
 import { type CachedOutputs, cacheKey, type ResponseCache } from "./response-cache.js";
 
-/** Callbacks from the cache to the model behind it. */
+/** The model behind the cache. */
 interface CacheOwner {
   readonly name: string;
   readonly version: number;
   /** Names of all outputs of the model. */
-  readonly outputs: readonly string[];
+  readonly outputNames: readonly string[];
   readonly clock: Clock;
   readonly deadlines: DeadlineQueue;
   readonly statistics: ModelStatistics;
-  /** Queues a request. Throws if the request is refused. */
-  enqueue(request: PendingRequest): void;
+  readonly scheduler: {
+    /** Queues a request. Throws if the request is refused. */
+    enqueue(request: InferenceRequest): void;
+  };
 }
 
 /**
@@ -44,10 +46,10 @@ export class CachedModel implements RunsOwner {
   }
 
   /** Answers, parks or queues a request. Throws if the request is refused. */
-  infer(request: PendingRequest): void {
-    const { name, version, outputs, clock } = this.owner;
+  infer(request: InferenceRequest): void {
+    const { name, version, outputNames, clock } = this.owner;
     const start = clock.now();
-    const key = cacheKey(name, String(version), request, outputs);
+    const key = cacheKey(name, String(version), request, outputNames);
     const waiting = this.#underWay.get(key);
     if (waiting !== undefined) {
       waiting.add(request);
@@ -70,7 +72,7 @@ export class CachedModel implements RunsOwner {
 
   /** Holds the request, and equal ones, until the cache has answered or its time limit has passed. */
   #lookUpLater(
-    request: PendingRequest,
+    request: InferenceRequest,
     key: string,
     found: Promise<CachedOutputs | undefined>,
     start: number,
@@ -103,13 +105,13 @@ export class CachedModel implements RunsOwner {
     found.then(done, (error: unknown) => done(undefined, error ?? "rejected"));
   }
 
-  #run(request: PendingRequest, key: string, lookupMs: number): void {
+  #run(request: InferenceRequest, key: string, lookupMs: number): void {
     const waiting = this.#underWay.get(key) ?? new WaitingRequests();
     this.#underWay.set(key, waiting);
     const run = new CachedRun(this, key, lookupMs);
     request.observe(run);
     try {
-      this.owner.enqueue(request);
+      this.owner.scheduler.enqueue(request);
     } catch (error) {
       request.ignore(run);
       if (waiting.size === 0) this.#underWay.delete(key);
@@ -118,7 +120,7 @@ export class CachedModel implements RunsOwner {
   }
 
   /** Runs a request that was already accepted. If the model refuses it, the request ends with the error. */
-  #runLate(request: PendingRequest, key: string, lookupMs: number): void {
+  #runLate(request: InferenceRequest, key: string, lookupMs: number): void {
     try {
       this.#run(request, key, lookupMs);
     } catch (error) {
@@ -127,10 +129,10 @@ export class CachedModel implements RunsOwner {
     }
   }
 
-  computed(request: PendingRequest, { key, lookupMs }: CachedRun, made: CachedOutputs): void {
+  computed(request: InferenceRequest, { key, lookupMs }: CachedRun, made: CachedOutputs): void {
     const { clock, statistics } = this.owner;
     const start = clock.now();
-    const outputs = selectOutputs(made, this.owner.outputs, request.requestedOutputs);
+    const outputs = selectOutputs(made, this.owner.outputNames, request.requestedOutputs);
     const copies = new Map([...outputs].map(([name, tensor]) => [name, copyTensor(tensor)]));
     let byteSize = 0;
     for (const tensor of copies.values()) byteSize += tensor.byteLength;
@@ -171,7 +173,7 @@ export class CachedModel implements RunsOwner {
     for (const request of waiting?.takeAll() ?? []) this.#answer(request, outputs, 0);
   }
 
-  #answer(request: PendingRequest, outputs: CachedOutputs, lookupMs: number): void {
+  #answer(request: InferenceRequest, outputs: CachedOutputs, lookupMs: number): void {
     if (request.settled) return;
     const { name, version, clock, statistics } = this.owner;
     request.holder = undefined;
@@ -213,35 +215,35 @@ class CacheFailures {
 }
 
 /** Holds a request during the lookup of its answer. A cancelled request is noticed when the lookup is over. */
-const LOOKUP: RequestHolder<PendingRequest> = { remove() {} };
+const LOOKUP: RequestHolder = { remove() {} };
 
 /** Requests that wait for an equal one in flight. */
-class WaitingRequests implements RequestHolder<PendingRequest> {
-  readonly #requests = new Set<PendingRequest>();
+class WaitingRequests implements RequestHolder {
+  readonly #requests = new Set<InferenceRequest>();
 
   get size(): number {
     return this.#requests.size;
   }
 
-  add(request: PendingRequest): void {
+  add(request: InferenceRequest): void {
     this.#requests.add(request);
     request.holder = this;
   }
 
-  remove(request: PendingRequest): void {
+  remove(request: InferenceRequest): void {
     this.#requests.delete(request);
     request.holder = undefined;
   }
 
   /** Takes the request that has waited longest; undefined if none waits. */
-  takeFirst(): PendingRequest | undefined {
+  takeFirst(): InferenceRequest | undefined {
     const first = this.#requests.values().next().value;
     if (first !== undefined) this.remove(first);
     return first;
   }
 
   /** Takes all requests, in order of arrival. */
-  takeAll(): readonly PendingRequest[] {
+  takeAll(): readonly InferenceRequest[] {
     const all = [...this.#requests];
     for (const request of all) this.remove(request);
     return all;
@@ -251,13 +253,13 @@ class WaitingRequests implements RequestHolder<PendingRequest> {
 /** Is notified of the results of requests whose answers are to be cached. */
 interface RunsOwner {
   /** The model has produced outputs; the request may want only some of them. */
-  computed(request: PendingRequest, run: CachedRun, outputs: CachedOutputs): void;
+  computed(request: InferenceRequest, run: CachedRun, outputs: CachedOutputs): void;
   /** The request has ended with an error. */
   failed(run: CachedRun): void;
 }
 
 /** A request in flight whose answer is to be cached, and which equal requests wait for. */
-class CachedRun implements RequestObserver<PendingRequest> {
+class CachedRun implements RequestObserver {
   readonly #owner: RunsOwner;
 
   constructor(
@@ -269,11 +271,11 @@ class CachedRun implements RequestObserver<PendingRequest> {
     this.#owner = owner;
   }
 
-  outputs(request: PendingRequest, outputs: CachedOutputs): void {
+  outputs(request: InferenceRequest, outputs: CachedOutputs): void {
     this.#owner.computed(request, this, outputs);
   }
 
-  settled(_request: PendingRequest, error: TritonError | undefined): void {
+  settled(_request: InferenceRequest, error: TritonError | undefined): void {
     if (error !== undefined) this.#owner.failed(this);
   }
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Tensor } from "@tritonjs/protocol";
 import { LRUCache } from "lru-cache";
 import type { CacheUsage } from "../observe/model-families.js";
-import type { PendingRequest } from "../request/inference-request.js";
+import type { InferenceRequest } from "../request/inference-request.js";
 import type { Clock } from "../system/clock.js";
 
 /** Outputs by name, in the model's order. */
@@ -34,7 +34,7 @@ export interface ResponseCache {
 export function cacheKey(
   model: string,
   version: string,
-  request: PendingRequest,
+  request: InferenceRequest,
   outputs: readonly string[],
 ): string {
   const hash = createHash("sha256");

@@ -11,7 +11,7 @@ import type {
 } from "@tritonjs/protocol";
 import type { RequestTrace } from "../observe/request-trace.js";
 import type { InferenceResponse } from "../request/inference-response.js";
-import type { RequestInfo } from "../request/request-info.js";
+import type { RequestInfo, RequestScope } from "../request/request-info.js";
 
 /** Sends the responses to one request of a decoupled model, also after the callback has returned. */
 export interface ResponseSender<O extends readonly TensorSpec[]> {
@@ -127,22 +127,6 @@ export function isGenerator(fn: unknown): boolean {
   return (
     generates in fn || /^(Async)?GeneratorFunction$/.test(Object.prototype.toString.call(fn).slice(8, -1))
   );
-}
-
-/** The asynchronous context of a request. */
-export interface RequestScope {
-  /**
-   * Calls `fn` in the asynchronous context of the code that sent the request. An `AsyncLocalStorage` has the same value
-   * there as when the request was made. In a worker it is a plain call, because asynchronous contexts do not cross
-   * threads.
-   *
-   * @example
-   * ```ts
-   * const inferFunc = (requests) =>
-   *   requests.map((request) => request.runInContext(() => answer(request.inputs, tenant.getStore())));
-   * ```
-   */
-  runInContext<T>(fn: () => T): T;
 }
 
 /** Where an instance runs. */

@@ -1,9 +1,9 @@
 import { errorWithoutStack, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { RequestArrival, RequestTrace } from "../observe/request-trace.js";
-import type { RequestHandle } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
-import type { InferenceService, PinnedModel, RoomWait } from "../service/inference-service.js";
-import type { WatchedVersion } from "../service/service-watch.js";
+import { Exchange, type ResponseSink } from "../service/exchange.js";
+import type { InferenceService, PinnedModel } from "../service/inference-service.js";
+import type { ServiceChange, WatchedModel, WatchedVersion } from "../service/service-watch.js";
 import { type IncomingFrame, KIND } from "./frames.js";
 import {
   type AnsweredRequest,
@@ -34,32 +34,50 @@ export interface TraceEnd {
   readonly status?: number | string | undefined;
 }
 
-/** The versions that a thread may name, by key. */
-export interface KnownVersions {
-  get(key: number): (WatchedVersion & { readonly config: ModelConfig }) | undefined;
-}
+/** A version in service, whose configuration is known. */
+export type ReadyVersion = WatchedVersion & { readonly config: ModelConfig };
+
+/** The version that answers a request. */
+type AnsweredVersion = Pick<ReadyVersion, "name" | "version"> & Pick<AnsweredRequest, "config">;
 
 /** One request of a thread. */
-class EngineRequest implements AnsweredRequest {
-  handle: RequestHandle | undefined;
-  /** Set while the request waits at a full queue. */
-  wait: RoomWait | undefined;
+class EngineRequest implements AnsweredRequest, ResponseSink {
+  readonly id: string;
+  readonly modelName: string;
+  readonly modelVersion: string;
+  readonly config: Pick<ModelConfig, "output">;
+  exchange: Exchange | undefined;
   cancelled: TritonError | undefined;
   /** The client cannot take more responses for now. */
   paused = false;
+  readonly #requests: EngineRequests;
 
   constructor(
-    readonly id: string,
-    readonly modelName: string,
-    readonly modelVersion: string,
-    readonly config: Pick<ModelConfig, "output">,
-  ) {}
+    requests: EngineRequests,
+    readonly number: number,
+    id: string,
+    { name, version, config }: AnsweredVersion,
+  ) {
+    this.#requests = requests;
+    this.id = id;
+    this.modelName = name;
+    this.modelVersion = String(version);
+    this.config = config;
+  }
+
+  respond(outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
+    this.#requests.answer(this, outcome, final);
+  }
+
+  refuse(error: unknown): void {
+    this.#requests.refuse(this, error);
+  }
 }
 
 /** The requests of one thread, from their frames to their answers. */
 export class EngineRequests {
   readonly #service: InferenceService;
-  readonly #versions: KnownVersions;
+  readonly #versions: ServiceState;
   readonly #link: () => ThreadLink;
   readonly #requests = new RequestSlots<EngineRequest>();
   /** Traces that the thread has not finished yet. */
@@ -68,7 +86,7 @@ export class EngineRequests {
   readonly #pins = new Map<number, { latest: PinnedModel | undefined; named: PinnedModel | undefined }>();
   #closed = false;
 
-  constructor(service: InferenceService, versions: KnownVersions, link: () => ThreadLink) {
+  constructor(service: InferenceService, versions: ServiceState, link: () => ThreadLink) {
     this.#service = service;
     this.#versions = versions;
     this.#link = link;
@@ -89,26 +107,25 @@ export class EngineRequests {
     switch (frame.kind) {
       case KIND.cancel:
         request.cancelled = readFramedError(frame);
-        request.wait?.leave();
-        request.handle?.cancel(request.cancelled);
+        request.exchange?.cancel(request.cancelled);
         break;
       case KIND.pause:
         request.paused = true;
-        request.handle?.pause();
+        request.exchange?.pause();
         break;
       case KIND.resume:
         request.paused = false;
-        if (!this.#link().behind) request.handle?.resume();
+        if (!this.#link().behind) request.exchange?.resume();
         break;
       case KIND.stop:
-        request.handle?.askToStop();
+        request.exchange?.askToStop();
         break;
     }
   }
 
   /** Lets requests go on that waited because the thread was behind. */
   drained(): void {
-    for (const request of this.#requests.values()) if (!request.paused) request.handle?.resume();
+    for (const request of this.#requests.values()) if (!request.paused) request.exchange?.resume();
   }
 
   /** Records the trace of a request that never came, because it could not be decoded. */
@@ -120,10 +137,7 @@ export class EngineRequests {
   close(): void {
     this.#closed = true;
     const reason = errorWithoutStack("CANCELLED", "the frontend thread of the request has ended");
-    for (const { handle, wait } of this.#requests.values()) {
-      wait?.leave();
-      handle?.cancel(reason);
-    }
+    for (const { exchange } of this.#requests.values()) exchange?.cancel(reason);
     for (const trace of this.#traces.values()) trace.release();
     this.#traces.clear();
   }
@@ -144,62 +158,55 @@ export class EngineRequests {
     const target = readRequestKey(frame);
     const version = this.#versions.get(target.key);
     if (version === undefined) {
-      const unknown = new EngineRequest("", "", "", NO_OUTPUTS);
-      this.#refuse(number, unknown, forgotten());
+      this.refuse(new EngineRequest(this, number, "", NO_VERSION), forgotten());
       return;
     }
-    const { config, name } = version;
-    const init = new ReceivedRequest(frame, config);
-    const request = new EngineRequest(init.id, name, String(version.version), config);
+    const init = new ReceivedRequest(frame, version.config);
+    const request = new EngineRequest(this, number, init.id, version);
     this.#requests.set(number, request);
     try {
-      const pin = this.#pin(target, version);
-      request.wait = pin.awaitRoom(init.id);
-      if (request.wait === undefined) this.#send(number, request, pin, init);
-      else {
-        request.wait.turn.then(
-          () => this.#sendLater(number, request, pin, init),
-          (error) => this.#refuse(number, request, error),
-        );
-      }
+      const exchange = new Exchange(this.#service, undefined, this.#pin(target, version));
+      request.exchange = exchange;
+      const turn = exchange.turn(init.id);
+      if (turn === undefined) this.#send(request, exchange, init);
+      else void this.#sendInTurn(turn, request, exchange, init);
     } catch (error) {
-      this.#refuseInTurn(number, request, error);
+      this.refuse(request, error);
     }
   }
 
-  #sendLater(number: number, request: EngineRequest, pin: PinnedModel, init: ReceivedRequest): void {
+  async #sendInTurn(
+    turn: Promise<void>,
+    request: EngineRequest,
+    exchange: Exchange,
+    init: ReceivedRequest,
+  ): Promise<void> {
     try {
-      this.#send(number, request, pin.inService(), init);
+      await turn;
+      exchange.current();
+      this.#send(request, exchange, init);
     } catch (error) {
-      this.#refuseInTurn(number, request, error);
+      this.refuse(request, error);
     }
   }
 
-  #send(number: number, request: EngineRequest, pin: PinnedModel, init: ReceivedRequest): void {
+  #send(request: EngineRequest, exchange: Exchange, init: ReceivedRequest): void {
     if (this.#closed || request.cancelled !== undefined) {
-      this.#requests.delete(number);
+      this.#requests.delete(request.number);
       return;
     }
     if (init.arrival !== undefined) {
-      init.trace = this.#sample(pin.name, JSON.parse(init.arrival));
-      if (init.trace !== undefined) this.#traces.set(number, init.trace);
+      init.trace = this.#sample(request.modelName, JSON.parse(init.arrival));
+      if (init.trace !== undefined) this.#traces.set(request.number, init.trace);
     }
-    const handle = pin.infer(init, (outcome, final, running) => {
-      request.handle = running;
-      this.#answer(number, request, outcome, final);
-    });
-    if (handle.settled) return;
-    request.handle = handle;
-    if (request.paused) handle.pause();
+    void exchange.send(init, request);
+    if (request.paused) exchange.pause();
   }
 
-  #answer(
-    number: number,
-    request: EngineRequest,
-    outcome: InferenceResponse | TritonError | undefined,
-    final: boolean,
-  ): void {
+  /** Sends an outcome to the thread. */
+  answer(request: EngineRequest, outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
     if (this.#closed) return;
+    const { number, exchange } = request;
     if (final) this.#requests.delete(number);
     if (request.cancelled !== undefined) return;
     const link = this.#link();
@@ -209,29 +216,22 @@ export class EngineRequests {
       // Outputs that have no bytes end the request.
       writeResponse(link.outgoing, number, request, TritonError.from(error), true);
       request.cancelled = TritonError.from(error);
-      request.handle?.cancel(request.cancelled);
+      exchange?.cancel(request.cancelled);
     }
     link.send();
-    if (!final && link.behind) request.handle?.pause();
+    if (!final && link.behind) exchange?.pause();
   }
 
-  /** Refuses a request when it is the refusal's turn: clients that retry at once must not slow running requests down. */
-  #refuseInTurn(number: number, request: EngineRequest, error: unknown): void {
-    const turn =
-      TritonError.is(error) && error.code === "UNAVAILABLE" ? this.#service.refusalTurn?.() : undefined;
-    if (turn === undefined) this.#refuse(number, request, error);
-    else void turn.then(() => this.#refuse(number, request, error));
-  }
-
-  #refuse(number: number, request: EngineRequest, error: unknown): void {
-    this.#requests.delete(number);
+  /** Sends a refusal to the thread. */
+  refuse(request: EngineRequest, error: unknown): void {
+    this.#requests.delete(request.number);
     if (this.#closed || request.cancelled !== undefined) return;
     const link = this.#link();
-    writeResponse(link.outgoing, number, request, TritonError.from(error), true, true);
+    writeResponse(link.outgoing, request.number, request, TritonError.from(error), true, true);
     link.send();
   }
 
-  #pin({ key, latest }: Omit<RequestTarget, "config">, { name, version }: WatchedVersion): PinnedModel {
+  #pin({ key, latest }: Omit<RequestTarget, "config">, { name, version }: ReadyVersion): PinnedModel {
     let pins = this.#pins.get(key);
     if (pins === undefined) {
       pins = { latest: undefined, named: undefined };
@@ -256,9 +256,74 @@ export class EngineRequests {
   }
 }
 
-const NO_OUTPUTS: Pick<ModelConfig, "output"> = { output: [] };
+/** Stands for the version of a request that cannot be read. */
+const NO_VERSION = { name: "", version: 0, config: { output: [] as ModelConfig["output"] } };
 
 function forgotten(): TritonError {
   const text = "the model was replaced many times while the request was on its way: send it again";
   return errorWithoutStack("UNAVAILABLE", text, { reason: "MODEL_NOT_READY" });
+}
+
+/** Number of versions out of service that are still known, for requests that were on their way. */
+const MAX_RETIRED = 256;
+
+/** The state of a service that its threads copy, kept for threads that start later. */
+export class ServiceState {
+  readonly #models = new Map<string, WatchedModel>();
+  readonly #versions = new Map<number, ReadyVersion>();
+  readonly #retired: number[] = [];
+  #server: ServiceChange["server"];
+  #regions: ServiceChange["regions"];
+  readonly #stop: () => void;
+
+  /**
+   * @param onChange called with each change, at once
+   * @throws TritonError INVALID_ARG for a service that cannot be copied
+   */
+  constructor(service: InferenceService, onChange: (change: ServiceChange) => void) {
+    if (service.watch === undefined) {
+      throw new TritonError("INVALID_ARG", "frontend threads need the service of a Triton, got another one", {
+        reason: "INVALID_OPTION",
+      });
+    }
+    this.#stop = service.watch((change) => {
+      this.#keep(change);
+      onChange(change);
+    });
+  }
+
+  /** Finds a version by its key, also shortly after it was replaced. */
+  get(key: number): ReadyVersion | undefined {
+    return this.#versions.get(key);
+  }
+
+  /** The whole state. */
+  snapshot(): ServiceChange {
+    return { server: this.#server, models: [...this.#models.values()], regions: this.#regions };
+  }
+
+  close(): void {
+    this.#stop();
+  }
+
+  #keep({ server, models, regions }: ServiceChange): void {
+    this.#server = server ?? this.#server;
+    this.#regions = regions ?? this.#regions;
+    for (const model of models) {
+      const id = `${model.name}\0${model.namespace}`;
+      const gone = new Set(this.#models.get(id)?.versions?.map(({ key }) => key));
+      for (const version of model.versions ?? []) {
+        gone.delete(version.key);
+        if (version.config !== undefined) this.#versions.set(version.key, version as ReadyVersion);
+      }
+      for (const key of gone) this.#retire(key);
+      if (model.versions === undefined) this.#models.delete(id);
+      else this.#models.set(id, model);
+    }
+  }
+
+  #retire(key: number): void {
+    this.#retired.push(key);
+    if (this.#retired.length > MAX_RETIRED) this.#versions.delete(this.#retired.shift()!);
+  }
 }

@@ -5,7 +5,8 @@ import { listenOnAll } from "../frontend/listen.js";
 import type { Frontend, FrontendAddress, ThreadedFrontend } from "../frontend/serve-frontends.js";
 import { MemoryUsage } from "../request/request-memory.js";
 import type { InferenceService } from "../service/inference-service.js";
-import { FrontendThread, ServiceState } from "./frontend-thread.js";
+import { ServiceState } from "./engine-requests.js";
+import { FrontendThread } from "./frontend-thread.js";
 
 /*
  * `@tritonjs/core/frontend-threads`: HTTP and gRPC frontends in worker threads that share their ports.

@@ -9,7 +9,7 @@ import type { InferInit, RequestHandle, ResponseHandler } from "../request/infer
 import type { PinnedModel } from "../service/inference-service.js";
 import type { WatchedModel, WatchedVersion } from "../service/service-watch.js";
 import type { Control } from "./control.js";
-import type { SentArrival, TraceEnd, TraceMark } from "./engine-requests.js";
+import type { ReadyVersion, SentArrival, TraceEnd, TraceMark } from "./engine-requests.js";
 import { type IncomingFrame, KIND } from "./frames.js";
 import {
   type AnsweredRequest,
@@ -30,8 +30,6 @@ interface ModelsOwner {
   /** Sends a request to the engine. */
   send(model: MirroredModel, init: InferInit, onResponse: ResponseHandler): RequestHandle;
 }
-
-type ReadyVersion = WatchedVersion & { readonly config: ModelConfig };
 
 /** The copies of all model versions, and the look-ups of the protocol with Triton's texts. */
 export class MirroredModels {

@@ -221,6 +221,11 @@ export class SiteGuard {
     this.#lists = lists;
   }
 
+  /** True if requests of the group have to be checked: it changes the server, and no token closes it. */
+  guards(group: AccessGroup): boolean {
+    return MANAGEMENT.has(group) && !this.#gate.guards(group);
+  }
+
   /**
    * Text of the refusal of a request that a page of another site makes; undefined if the request may continue. A
    * restricted group needs a secret, which such a page does not have: {@link AccessGate} decides about it alone.
@@ -234,7 +239,7 @@ export class SiteGuard {
     header: (name: string) => string | undefined,
     group: AccessGroup,
   ): string | undefined {
-    if (!MANAGEMENT.has(group) || this.#gate.guards(group)) return undefined;
+    if (!this.guards(group)) return undefined;
     const origin = header("origin");
     const site = header("sec-fetch-site");
     const isBrowser = origin !== undefined || site !== undefined;

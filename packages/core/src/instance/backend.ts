@@ -9,19 +9,13 @@ import type {
 import type { Registry } from "prom-client";
 import type { BatchLayout } from "../batch/batch-layout.js";
 import { mergeInputs, splitOutputs, type Tensors } from "../batch/batch-tensors.js";
-import type {
-  InstanceInfo,
-  ModelCaller,
-  RESCHEDULE,
-  RequestScope,
-  TensorCaller,
-} from "../callback/infer-func.js";
+import type { InstanceInfo, ModelCaller, RESCHEDULE, TensorCaller } from "../callback/infer-func.js";
 import type { AutoCompleteConfig } from "../config/auto-complete-config.js";
 import type { InstancePlacement } from "../config/instance-groups.js";
 import type { Log } from "../observe/log.js";
 import { divideParameters } from "../request/inference-response.js";
 import type { OutputChecker } from "../request/output-checker.js";
-import type { RequestInfo } from "../request/request-info.js";
+import type { ExecutableRequest } from "../request/request-info.js";
 import type { Clock } from "../system/clock.js";
 import type { Allocate } from "../tensor-rows.js";
 
@@ -179,15 +173,6 @@ export function isBackend(value: unknown): value is Backend {
     value !== null &&
     typeof (value as Partial<Backend>).createExecutor === "function"
   );
-}
-
-/** A request as an executor sees it, read-only. */
-export interface ExecutableRequest extends RequestInfo, RequestScope {
-  readonly inputs: Tensors;
-  /** Rows that count towards the batch: at least 1. */
-  readonly rows: number;
-  /** Aborted when the request is cancelled. */
-  readonly signal: AbortSignal;
 }
 
 /** Is notified of cancellations in a running batch, for an executor that works on another thread or process. */

@@ -1,8 +1,13 @@
-import { type ModelConfig, type Parameters, toNdArray } from "@tritonjs/protocol";
+import { type ModelConfig, toNdArray } from "@tritonjs/protocol";
 import type { Tensors } from "../batch/batch-tensors.js";
-import type { InferContext, InstanceDevice, InstanceInfo, RequestScope } from "../callback/infer-func.js";
-import { type RequestInfo, requestInfo, type SequenceInfo } from "../request/request-info.js";
-import type { CallbackExecution, ExecutableRequest } from "./backend.js";
+import type { InferContext, InstanceDevice, InstanceInfo } from "../callback/infer-func.js";
+import {
+  type ExecutableRequest,
+  type RequestInfo,
+  type RequestScope,
+  requestInfo,
+} from "../request/request-info.js";
+import type { CallbackExecution } from "./backend.js";
 
 /** Converts tensors to callback arguments: ndarrays by name. */
 export function toCallbackArrays(inputs: Tensors, modelName: string): Record<never, never> {
@@ -66,85 +71,23 @@ class CallbackContext implements InferContext {
 }
 
 /**
- * A request as executors see it, without access to its source. A class with getters, because few executors need more
- * than the tensors: a view costs next to nothing, and views keep one shape (see `withSignal`).
+ * Creates a request as executors see it: the properties of another request, with these inputs.
+ *
+ * @param rows rows that count towards the batch
  */
-export class RequestView implements ExecutableRequest {
-  readonly inputs: Tensors;
-  readonly rows: number;
-  readonly #info: RequestInfo;
-  readonly #source: RequestScope & SignalSource;
-
-  /** @param source the request itself, or another view of it */
-  constructor(info: RequestInfo, inputs: Tensors, rows: number, source: RequestScope & SignalSource) {
-    this.inputs = inputs;
-    this.rows = rows;
-    this.#info = info;
-    this.#source = source;
-  }
-
-  get id(): string {
-    return this.#info.id;
-  }
-
-  get parameters(): Parameters {
-    return this.#info.parameters;
-  }
-
-  get priority(): number {
-    return this.#info.priority;
-  }
-
-  get queueTimeoutMicroseconds(): number {
-    return this.#info.queueTimeoutMicroseconds;
-  }
-
-  get correlationId(): bigint | string | undefined {
-    return this.#info.correlationId;
-  }
-
-  get sequenceStart(): boolean {
-    return this.#info.sequenceStart;
-  }
-
-  get sequenceEnd(): boolean {
-    return this.#info.sequenceEnd;
-  }
-
-  get sequence(): SequenceInfo | undefined {
-    return this.#info.sequence;
-  }
-
-  get ready(): boolean {
-    return this.#info.ready;
-  }
-
-  get requestedOutputs(): readonly string[] {
-    return this.#info.requestedOutputs;
-  }
-
-  get batchSize(): number {
-    return this.#info.batchSize;
-  }
-
-  get traceparent(): string | undefined {
-    return this.#info.traceparent;
-  }
-
-  get signal(): AbortSignal {
-    return this.#source.signal;
-  }
-
-  runInContext<T>(fn: () => T): T {
-    return this.#source.runInContext(fn);
-  }
+export function withInputs(
+  request: RequestInfo & RequestScope & SignalSource,
+  inputs: Tensors,
+  rows: number,
+): ExecutableRequest {
+  return withSignal({ ...toRequestInfo(request), inputs, rows }, request);
 }
 
 /**
  * Properties of a request for callbacks. They are the same in the list of requests and in the context, on this thread
  * and in workers.
  */
-function toRequestInfo(request: ExecutableRequest): RequestInfo & RequestScope {
+function toRequestInfo(request: RequestInfo & RequestScope): RequestInfo & RequestScope {
   return { ...requestInfo(request), runInContext: (fn) => request.runInContext(fn) };
 }
 

@@ -4,12 +4,28 @@ import type { Clock } from "../system/clock.js";
 import type { ModelInstance } from "./model-instance.js";
 import { RateLimiter } from "./rate-limiter.js";
 
-/** A scheduler that chooses instances itself, with a group for each instance. */
-export interface PartsOwner {
-  /** An instance was added. */
-  joined(part: InstanceGroup): void;
+/** A scheduler as its instances see it: the settings of their queue, and the events that it wants to know of. */
+export interface InstanceUser {
+  /** Milliseconds that a payload must have waited before an instance may merge the next one into it; 0 for never. */
+  readonly mergeAfterMs?: number;
+  /** Largest number of rows of a merged payload. */
+  readonly maxBatchSize?: number;
+  /** There may be room for another payload: a queued payload was taken or cancelled, or an execution ended. */
+  slotFreed?(): void;
+  /** An instance failed, or recovered. */
+  healthChanged?(healthy: boolean): void;
+  /** An execution starts. */
+  started?(instance: ModelInstance, payload: Payload): void;
+  /** An execution has ended. */
+  ended?(instance: ModelInstance, payload: Payload): void;
+  /**
+   * An instance was added. For a scheduler that chooses instances itself: each instance then has a group of its own.
+   *
+   * @returns what feeds this group
+   */
+  opened?(part: InstanceGroup): InstanceUser;
   /** An instance is to be removed. Resolves when the scheduler has no work for it any more. */
-  left(part: InstanceGroup): Promise<void>;
+  closed?(part: InstanceGroup): Promise<void>;
 }
 
 /**
@@ -21,39 +37,35 @@ export interface PartsOwner {
  * ```
  */
 export class InstanceGroup {
-  listener: InstanceGroupListener | undefined;
-  /** Set by a scheduler that learns how long executions take. */
-  observer: ExecutionObserver | undefined;
-  /** Called for an instance that has reached its recycling limits, until it is replaced. */
-  onWorn: ((instance: ModelInstance) => void) | undefined;
-
   /** Loads instances before they join, and releases them. */
   readonly loader: InstanceLoader;
 
   readonly #clock: Clock;
   readonly #limiter: RateLimiter | undefined;
-  readonly #queue = new PayloadQueue();
+  readonly #onWorn: (instance: ModelInstance) => void;
+  readonly #queue = new PayloadQueue(() => this.#user.slotFreed?.());
   readonly #instances: ModelInstance[];
   /** Instances that take payloads: neither passive nor about to be removed. */
   #serving: ModelInstance[];
-  readonly #staged: StagedInstances | undefined;
+  /** Instances in the queue of the rate limiter: one for each waiting payload. */
+  readonly #staged = new Set<ModelInstance>();
   #idleWaiters: (() => void)[] = [];
   readonly #parts = new Map<ModelInstance, InstanceGroup>();
-  #partsOwner: PartsOwner | undefined;
+  #user: InstanceUser = {};
 
-  constructor(instances: readonly ModelInstance[], clock: Clock, limiter?: RateLimiter) {
+  /** @param onWorn called for an instance that has reached its recycling limits, until it is replaced */
+  constructor(
+    instances: readonly ModelInstance[],
+    clock: Clock,
+    limiter?: RateLimiter,
+    onWorn: (instance: ModelInstance) => void = () => {},
+  ) {
     this.#instances = [...instances];
     this.#serving = instances.filter((instance) => !instance.passive);
     this.#clock = clock;
     this.#limiter = limiter;
     this.loader = new InstanceLoader(limiter);
-    this.#staged =
-      limiter &&
-      new StagedInstances(
-        limiter,
-        () => this.#queue.size,
-        (instance) => this.#runNext(instance),
-      );
+    this.#onWorn = onWorn;
     for (const instance of instances) this.#watch(instance);
   }
 
@@ -67,22 +79,12 @@ export class InstanceGroup {
     return this.#serving;
   }
 
-  /** Milliseconds that a payload must have waited before an instance may merge the next one into it; 0 for never. */
-  set mergeAfterMs(value: number) {
-    this.#queue.mergeAfterMs = value;
-  }
-
-  set maxBatchSize(value: number) {
-    this.#queue.maxBatchSize = value;
-  }
-
-  /**
-   * Creates a group with its own queue for each instance. For a scheduler that chooses instances itself, and no longer
-   * enqueues payloads here.
-   */
-  split(owner?: PartsOwner): readonly InstanceGroup[] {
-    this.#partsOwner = owner;
-    return this.#serving.map((instance) => this.#part(instance));
+  /** Connects the scheduler that feeds the instances. */
+  serve(scheduler: InstanceUser): void {
+    this.#user = scheduler;
+    this.#queue.mergeAfterMs = scheduler.mergeAfterMs ?? 0;
+    this.#queue.maxBatchSize = scheduler.maxBatchSize ?? 0;
+    if (scheduler.opened !== undefined) for (const instance of this.#serving) this.#openPart(instance);
   }
 
   /** Loads every instance. Rejects with the first failure, after the others have been stopped. */
@@ -100,18 +102,17 @@ export class InstanceGroup {
     instance.healthy = true;
     if (!instance.passive) {
       this.#serving = this.#instances.filter((one) => one === instance || this.#serving.includes(one));
-      if (this.#partsOwner !== undefined) this.#partsOwner.joined(this.#part(instance));
+      if (this.#user.opened !== undefined) this.#openPart(instance);
     }
-    this.listener?.slotFreed();
-    this.dispatch();
+    this.#freed();
   }
 
   /** Stops giving payloads to an instance. Resolves when its work is done and it has been stopped. */
   async retire(instance: ModelInstance): Promise<void> {
     const part = this.#parts.get(instance);
-    if (part !== undefined) await this.#partsOwner?.left(part);
+    if (part !== undefined) await this.#user.closed?.(part);
     this.#serving = this.#serving.filter((one) => one !== instance);
-    (part ?? this).#staged?.unstage(instance);
+    (part ?? this).#unstage(instance);
     this.dispatch();
     await (part ?? this).#idleOf((one) => one === instance);
     await instance.executor.drained?.();
@@ -134,7 +135,7 @@ export class InstanceGroup {
     return this.#queue.all;
   }
 
-  /** The payloads that wait for one instance alone, once the group has been split. */
+  /** The payloads that wait for one instance alone, for a scheduler that chooses instances itself. */
   waitingFor(instance: ModelInstance): readonly Payload[] {
     return this.#parts.get(instance)?.waiting ?? [];
   }
@@ -173,7 +174,7 @@ export class InstanceGroup {
   }
 
   enqueue(payload: Payload): void {
-    this.#queue.add(payload, () => this.listener?.slotFreed());
+    this.#queue.add(payload);
     this.dispatch();
     const dead = this.unhealthyReason;
     if (dead !== undefined) payload.fail(dead);
@@ -181,8 +182,10 @@ export class InstanceGroup {
 
   /** Gives payloads to instances that can take them. */
   dispatch(): void {
-    this.#staged?.stage(this.#serving);
-    if (this.#staged !== undefined) return;
+    if (this.#limiter !== undefined) {
+      this.#stage(this.#limiter);
+      return;
+    }
     for (let next = this.#queue.head; next !== undefined; next = this.#queue.head) {
       const instance = chooseInstance(this.#serving, next);
       if (instance === undefined) return;
@@ -206,11 +209,10 @@ export class InstanceGroup {
     while (busy()) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve));
   }
 
-  #part(instance: ModelInstance): InstanceGroup {
-    const part = new InstanceGroup([instance], this.#clock, this.#limiter);
-    part.onWorn = (worn) => this.onWorn?.(worn);
+  #openPart(instance: ModelInstance): void {
+    const part = new InstanceGroup([instance], this.#clock, this.#limiter, this.#onWorn);
     this.#parts.set(instance, part);
-    return part;
+    part.serve(this.#user.opened!(part));
   }
 
   #watch(instance: ModelInstance): void {
@@ -226,45 +228,51 @@ export class InstanceGroup {
 
   async #run(instance: ModelInstance, payload: Payload): Promise<void> {
     instance.atWork.push(payload);
-    this.observer?.started(instance, payload, this.#clock.now());
-    this.listener?.slotFreed();
+    this.#user.started?.(instance, payload);
+    this.#user.slotFreed?.();
     await instance.run(payload);
     instance.atWork.splice(instance.atWork.indexOf(payload), 1);
-    this.observer?.ended(instance, payload, this.#clock.now());
-    if (instance.worn) this.onWorn?.(instance);
+    this.#user.ended?.(instance, payload);
+    if (instance.worn) this.#onWorn(instance);
     if (instance.lease !== undefined) this.#limiter?.release(instance.lease, () => this.#freed());
     else this.#freed();
     for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 
   #freed(): void {
-    this.listener?.slotFreed();
+    this.#user.slotFreed?.();
     this.dispatch();
   }
 
   #healthChanged(instance: ModelInstance, healthy: boolean, reason?: TritonError): void {
     instance.healthChanged(healthy, reason);
-    if (!healthy) this.#staged?.unstage(instance);
-    this.listener?.healthChanged?.(healthy);
+    if (!healthy) this.#unstage(instance);
+    this.#user.healthChanged?.(healthy);
     this.dispatch();
     if (healthy) return;
     const dead = this.unhealthyReason;
     if (dead !== undefined) this.failQueued(dead);
   }
-}
 
-/** Callbacks from instances to their scheduler. */
-export interface InstanceGroupListener {
-  /** There may be room for another payload: a queued payload was taken or cancelled, or an execution ended. */
-  slotFreed(): void;
-  /** An instance failed, or recovered. */
-  healthChanged?(healthy: boolean): void;
-}
+  /** Stages idle instances at the rate limiter until there is one for each waiting payload. */
+  #stage(limiter: RateLimiter): void {
+    while (this.#staged.size < this.#queue.size) {
+      const free = this.#serving.filter((one) => one.room > 0 && !this.#staged.has(one));
+      const instance = RateLimiter.first(free);
+      const lease = instance?.lease;
+      if (instance === undefined || lease === undefined) return;
+      this.#staged.add(instance);
+      lease.granted = () => {
+        this.#staged.delete(instance);
+        if (!this.#runNext(instance)) limiter.release(lease, () => {}, false);
+      };
+      limiter.stage(lease);
+    }
+  }
 
-/** Is notified when each execution starts and ends. */
-export interface ExecutionObserver {
-  started(instance: ModelInstance, payload: Payload, now: number): void;
-  ended(instance: ModelInstance, payload: Payload, now: number): void;
+  #unstage(instance: ModelInstance): void {
+    if (this.#staged.delete(instance) && instance.lease !== undefined) this.#limiter?.unstage(instance.lease);
+  }
 }
 
 /**
@@ -311,6 +319,16 @@ class PayloadQueue {
   #head: Payload | undefined;
   #tail: Payload | undefined;
   #size = 0;
+  /** One function for all payloads, called when the last request of one is cancelled. */
+  readonly #onEmpty: (empty: Payload) => void;
+
+  /** @param onLeft called when a payload leaves because its last request was cancelled */
+  constructor(onLeft: () => void) {
+    this.#onEmpty = (empty) => {
+      this.#leave(empty);
+      onLeft();
+    };
+  }
 
   get size(): number {
     return this.#size;
@@ -328,13 +346,9 @@ class PayloadQueue {
     return this.#head;
   }
 
-  /** @param onLeft called when the payload leaves because its last request was cancelled */
-  add(payload: Payload, onLeft: () => void): void {
+  add(payload: Payload): void {
     payload.state = "queued";
-    payload.onEmpty = (empty) => {
-      this.#leave(empty);
-      onLeft();
-    };
+    payload.onEmpty = this.#onEmpty;
     payload.previous = this.#tail;
     if (this.#tail === undefined) this.#head = payload;
     else this.#tail.next = payload;
@@ -439,38 +453,5 @@ class InstanceLoader {
       throw new TritonError("UNAVAILABLE", "the model was stopped while it was loading", {
         reason: "MODEL_STOPPED",
       });
-  }
-}
-
-/** The instances of one model in the rate limiter's queue: one for each waiting payload. */
-class StagedInstances {
-  readonly #staged = new Set<ModelInstance>();
-
-  /** @param run runs a payload on an instance; returns false if there was none left */
-  constructor(
-    private readonly limiter: RateLimiter,
-    private readonly waiting: () => number,
-    private readonly run: (instance: ModelInstance) => boolean,
-  ) {}
-
-  /** Stages idle instances until there is one for each waiting payload. */
-  stage(serving: readonly ModelInstance[]): void {
-    while (this.#staged.size < this.waiting()) {
-      const free = serving.filter((one) => one.room > 0 && !this.#staged.has(one));
-      const instance = RateLimiter.first(free);
-      const lease = instance?.lease;
-      if (instance === undefined || lease === undefined) return;
-      this.#staged.add(instance);
-      lease.granted = () => {
-        this.#staged.delete(instance);
-        if (!this.run(instance)) this.limiter.release(lease, () => {}, false);
-      };
-      this.limiter.stage(lease);
-    }
-  }
-
-  /** Removes an instance from the queue. */
-  unstage(instance: ModelInstance): void {
-    if (this.#staged.delete(instance) && instance.lease !== undefined) this.limiter.unstage(instance.lease);
   }
 }

@@ -21,11 +21,10 @@ import {
 import type { ExecutionTimes } from "../observe/durations.js";
 import type { RequestTrace } from "../observe/request-trace.js";
 import type { ModelStatistics, ResponseLog } from "../observe/statistics.js";
-import type { PendingRequest, RequestRunner } from "../request/inference-request.js";
+import type { InferenceRequest, RequestRunner } from "../request/inference-request.js";
 import { parametersOf, selectOutputs } from "../request/inference-response.js";
 import type { Clock } from "../system/clock.js";
-import type { ExecutableRequest, Execution, ExecutionResult, ExecutionWatcher, Executor } from "./backend.js";
-import { RequestView } from "./callback-context.js";
+import type { Execution, ExecutionResult, ExecutionWatcher, Executor } from "./backend.js";
 import type { RateLimitedInstance } from "./rate-limiter.js";
 
 /** One instance of a model: takes a payload, runs it with its executor, and ensures that each request is answered. */
@@ -44,14 +43,14 @@ export class ModelInstance {
   staysUntil = Number.NEGATIVE_INFINITY;
   /** Number of requests that it has run. */
   #served = 0;
-  readonly #owner: InstanceOwner;
+  readonly #model: InstanceModel;
 
   constructor(
     readonly placement: PlannedInstance,
     readonly executor: Executor,
-    owner: InstanceOwner,
+    model: InstanceModel,
   ) {
-    this.#owner = owner;
+    this.#model = model;
   }
 
   /** True while a payload is running. */
@@ -83,7 +82,7 @@ export class ModelInstance {
   /** True if it is time to replace it. */
   get worn(): boolean {
     const recycle = this.placement.group.hosting?.recycle;
-    if (recycle === undefined || this.beingReplaced || this.#owner.clock.now() < this.staysUntil)
+    if (recycle === undefined || this.beingReplaced || this.#model.clock.now() < this.staysUntil)
       return false;
     const { afterRequests = Number.POSITIVE_INFINITY, aboveMemoryMb = Number.POSITIVE_INFINITY } = recycle;
     return this.#served >= afterRequests || (this.executor.memoryBytes ?? 0) > aboveMemoryMb * 1024 * 1024;
@@ -99,17 +98,17 @@ export class ModelInstance {
     this.healthy = healthy;
     this.unhealthyReason = healthy ? undefined : reason;
     if (!healthy && reason !== undefined && isFirst) {
-      this.#owner.faults?.restartFailed(this.placement.name, reason);
+      this.#model.restartFailed?.(this.placement.name, reason);
     }
   }
 
   /** Runs a payload to its end. The promise never rejects. */
   async run(payload: Payload): Promise<void> {
     const { requests } = payload;
-    const { clock, statistics } = this.#owner;
+    const { clock, statistics } = this.#model;
     const { cut } = payload;
     if (cut !== undefined) statistics.cuts.record(cut, payload.batchSize);
-    const execution = new RequestExecution(requests, this.#owner);
+    const execution = new RequestExecution(requests, this.#model);
     for (const request of requests) {
       if (request.trace !== undefined) this.#trace(request.trace, payload);
       request.startExecution(execution);
@@ -144,8 +143,8 @@ export class ModelInstance {
     trace.batch({ batchSize, requestCount, cut, instance: this.placement.name });
   }
 
-  #shown(requests: readonly PendingRequest[], { batchSize, cut }: Payload): BatchMessage {
-    const { modelName, modelVersion } = this.#owner;
+  #shown(requests: readonly InferenceRequest[], { batchSize, cut }: Payload): BatchMessage {
+    const { modelName, modelVersion } = this.#model;
     return batchMessage({ batchSize, cut, requests }, modelName, modelVersion, this.placement.name);
   }
 
@@ -180,8 +179,8 @@ function failureOfAll({ requests }: RequestExecution, thrown: unknown): readonly
   return requests.map(() => error);
 }
 
-/** State that all instances of one model version share. */
-interface InstanceOwner {
+/** A model version as its instances see it. */
+export interface InstanceModel {
   readonly modelName: string;
   readonly modelVersion: string;
   /** True if requests get any number of responses. */
@@ -195,15 +194,15 @@ interface InstanceOwner {
   readonly callModels: CallModels;
   /** Rules that join requests to a batch; undefined if they are joined by rows. */
   readonly layout?: BatchLayout | undefined;
-  /** Told when an instance that has crashed cannot be restarted. */
-  readonly faults?: { restartFailed(instance: string, error: TritonError): void } | undefined;
+  /** An instance has crashed and cannot be restarted. */
+  restartFailed?(instance: string, error: TritonError): void;
 }
 
 /**
  * The execution of a payload's requests: takes the times, answers the requests, and updates the statistics. Executors
  * see views of the requests.
  */
-class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRequest> {
+class RequestExecution implements Execution, CallOrigin, RequestRunner {
   #start: number;
   #inputEnd: number | undefined;
   #inferEnd: number | undefined;
@@ -219,50 +218,45 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRe
   /** Set for a decoupled model. */
   readonly #responses: CountedResponses | undefined;
 
-  readonly requests: readonly ExecutableRequest[];
-  readonly #pending: readonly PendingRequest[];
-
   constructor(
-    pending: readonly PendingRequest[],
-    private readonly owner: InstanceOwner,
+    readonly requests: readonly InferenceRequest[],
+    private readonly model: InstanceModel,
   ) {
-    this.#pending = pending;
-    this.requests = pending.map((one) => new RequestView(one, one.inputs, one.rows, one));
-    const { clock, decoupled, statistics } = owner;
+    const { clock, decoupled, statistics } = model;
     this.#start = clock.now();
-    if (decoupled) this.#responses = new CountedResponses(pending.length, statistics.responses, clock);
+    if (decoupled) this.#responses = new CountedResponses(requests.length, statistics.responses, clock);
   }
 
   get clock(): Clock {
-    return this.owner.clock;
+    return this.model.clock;
   }
 
   get layout(): BatchLayout | undefined {
-    return this.owner.layout;
+    return this.model.layout;
   }
 
   get models(): ModelCaller & TensorCaller {
-    return this.owner.callModels(this);
+    return this.model.callModels(this);
   }
 
   /** Models that work on any of the requests, from the longest chain of calls, followed by this model. */
   get callers(): readonly string[] {
-    const chains = this.#pending.map(({ callers }) => callers);
+    const chains = this.requests.map(({ callers }) => callers);
     const longest = chains.reduce((one, other) => (other.length > one.length ? other : one));
     const others = new Set(chains.flat());
     for (const caller of longest) others.delete(caller);
-    return [...others, ...longest, `${this.owner.modelName}/${this.owner.modelVersion}`];
+    return [...others, ...longest, `${this.model.modelName}/${this.model.modelVersion}`];
   }
 
   /** Latest deadline of the requests; undefined if one has none. */
   get deadline(): number | undefined {
-    const deadlines = this.#pending.map((request) => request.deadline ?? Number.POSITIVE_INFINITY);
+    const deadlines = this.requests.map((request) => request.deadline ?? Number.POSITIVE_INFINITY);
     const last = Math.max(...deadlines);
     return last === Number.POSITIVE_INFINITY ? undefined : last;
   }
 
   get trace(): RequestTrace | undefined {
-    return this.#pending.find(({ trace }) => trace !== undefined)?.trace;
+    return this.requests.find(({ trace }) => trace !== undefined)?.trace;
   }
 
   get within(): (<T>(fn: () => T) => T) | undefined {
@@ -271,7 +265,7 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRe
   }
 
   get decoupled(): boolean {
-    return this.owner.decoupled;
+    return this.model.decoupled;
   }
 
   get signal(): AbortSignal {
@@ -286,36 +280,36 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRe
     this.#watcher = watcher;
   }
 
-  givenUp(request: PendingRequest): void {
+  givenUp(request: InferenceRequest): void {
     this.#abortIfOver();
-    this.#watcher?.givenUp(this.#pending.indexOf(request));
+    this.#watcher?.givenUp(this.requests.indexOf(request));
   }
 
-  askedToStop(request: PendingRequest): boolean {
+  askedToStop(request: InferenceRequest): boolean {
     if (this.#watcher?.askedToStop === undefined) return false;
-    this.#watcher.askedToStop(this.#pending.indexOf(request));
+    this.#watcher.askedToStop(this.requests.indexOf(request));
     return true;
   }
 
   inputsReady(): void {
-    this.#inputEnd = this.owner.clock.now();
+    this.#inputEnd = this.model.clock.now();
   }
 
   postponed(): void {
     if (this.#inputEnd === undefined) return;
-    const waitedMs = this.owner.clock.now() - this.#inputEnd;
+    const waitedMs = this.model.clock.now() - this.#inputEnd;
     this.#start += waitedMs;
     this.#inputEnd += waitedMs;
   }
 
   outputsReady(): void {
-    this.#inferEnd = this.owner.clock.now();
+    this.#inferEnd = this.model.clock.now();
   }
 
   /** Times of the batch. Events that have not happened yet count as happening now. */
   get times(): ExecutionTimes {
     if (this.#ended !== undefined) return this.#ended;
-    const end = this.owner.clock.now();
+    const end = this.model.clock.now();
     return { start: this.#start, inputEnd: this.#inputEnd ?? end, inferEnd: this.#inferEnd ?? end, end };
   }
 
@@ -330,47 +324,47 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRe
   }
 
   isOpen(index: number): boolean {
-    return !this.#pending[index]!.answered && !this.#rescheduled?.has(index);
+    return !this.requests[index]!.answered && !this.#rescheduled?.has(index);
   }
 
   writable(index: number): Promise<void> | undefined {
-    return this.#pending[index]!.writable;
+    return this.requests[index]!.writable;
   }
 
   send(index: number, outputs: Tensors, final = false): void {
-    const request = this.#pending[index]!;
+    const request = this.requests[index]!;
     request.made(outputs);
     if (request.answered) {
       this.#responses?.unwanted(index, this.#computeStart);
       return;
     }
-    const handedOver = this.#responses === undefined ? 0 : this.owner.clock.now();
-    const selected = selectOutputs(outputs, this.owner.outputNames, request.requestedOutputs);
-    if (this.owner.statistics.latencies !== undefined) this.#observeFirstResponse(request, index);
-    const { modelName, modelVersion } = this.owner;
+    const handedOver = this.#responses === undefined ? 0 : this.model.clock.now();
+    const selected = selectOutputs(outputs, this.model.outputNames, request.requestedOutputs);
+    if (this.model.statistics.latencies !== undefined) this.#observeFirstResponse(request, index);
+    const { modelName, modelVersion } = this.model;
     const parameters = parametersOf(outputs);
     request.respond({ modelName, modelVersion, id: request.id, parameters, outputs: selected }, final);
     this.#responses?.sent(index, this.#computeStart, handedOver, final);
   }
 
   sendError(index: number, error: TritonError, final = false): void {
-    const request = this.#pending[index]!;
+    const request = this.requests[index]!;
     if (request.answered) {
       this.#responses?.unwanted(index, this.#computeStart);
       return;
     }
-    if (error.cause !== undefined) rememberModel(error, this.owner.modelName);
+    if (error.cause !== undefined) rememberModel(error, this.model.modelName);
     // The end of the request notes a final error.
-    if (!final) this.owner.statistics.errors.record(error, this.owner.clock.wallNow());
+    if (!final) this.model.statistics.errors.record(error, this.model.clock.wallNow());
     request.respondError(error, final);
     this.#responses?.failed(index, this.#computeStart, final);
   }
 
   reschedule(index: number): void {
-    const request = this.#pending[index]!;
+    const request = this.requests[index]!;
     if (request.answered) return;
-    if (!this.owner.iterative) {
-      const { modelName } = this.owner;
+    if (!this.model.iterative) {
+      const { modelName } = this.model;
       const text = `model '${modelName}' returned RESCHEDULE, which needs sequence batching with iterative sequences`;
       this.sendError(index, new TritonError("INTERNAL", text), true);
       return;
@@ -382,11 +376,11 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRe
 
   /** True if the model rescheduled the request at `index`. */
   isRescheduled(index: number): boolean {
-    return this.#rescheduled?.has(index) === true && !this.#pending[index]!.answered;
+    return this.#rescheduled?.has(index) === true && !this.requests[index]!.answered;
   }
 
   finish(index: number): void {
-    const request = this.#pending[index]!;
+    const request = this.requests[index]!;
     if (this.#rescheduled?.has(index)) return;
     if (request.answered) {
       this.#responses?.unwanted(index, this.#computeStart);
@@ -396,10 +390,10 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRe
     this.#responses?.finished(index, this.#computeStart);
   }
 
-  answered(request: PendingRequest, error: TritonError | undefined): void {
+  answered(request: InferenceRequest, error: TritonError | undefined): void {
     request.trace?.compute(this.times);
     if (error === undefined) this.#countSuccess(request);
-    else this.owner.statistics.recordFailure("BACKEND", this.owner.clock.now() - request.queueStart);
+    else this.model.statistics.recordFailure("BACKEND", this.model.clock.now() - request.queueStart);
   }
 
   /** Time at which the model began to compute. */
@@ -408,22 +402,22 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner<PendingRe
   }
 
   #abortIfOver(): void {
-    if (this.#controller === undefined || !this.#pending.every((request) => request.answered)) return;
-    this.#controller.abort(this.#pending.find((request) => request.ready)?.cancelReason);
+    if (this.#controller === undefined || !this.requests.every((request) => request.answered)) return;
+    this.#controller.abort(this.requests.find((request) => request.ready)?.cancelReason);
   }
 
-  #observeFirstResponse(request: PendingRequest, index: number): void {
+  #observeFirstResponse(request: InferenceRequest, index: number): void {
     this.#responded ??= new Set();
     if (this.#responded.has(index)) return;
     this.#responded.add(index);
-    const { clock, statistics } = this.owner;
+    const { clock, statistics } = this.model;
     statistics.latencies?.firstResponse?.observe(clock.now() - request.queueStart);
   }
 
-  #countSuccess(request: PendingRequest): void {
+  #countSuccess(request: InferenceRequest): void {
     // A decoupled request may end before its batch does, or long after.
     const { times } = this;
-    this.owner.statistics.recordSuccess(request.rows, request.queueStart, times);
+    this.model.statistics.recordSuccess(request.rows, request.queueStart, times);
     request.computed(
       times.inputEnd - times.start,
       times.inferEnd - times.inputEnd,

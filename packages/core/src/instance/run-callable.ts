@@ -7,7 +7,6 @@ import {
   type InstanceInfo,
   type PlainInferFunc,
   RESCHEDULE,
-  type RequestScope,
   type ResponseSender,
   STEPWISE_IS_TOLD,
   stepwiseModelOf,
@@ -15,17 +14,17 @@ import {
   type TensorFunc,
 } from "../callback/infer-func.js";
 import type { OutputChecker } from "../request/output-checker.js";
+import type { ExecutableRequest, RequestScope } from "../request/request-info.js";
 import type { Clock } from "../system/clock.js";
 import { repeatRows } from "../tensor-rows.js";
 import {
   type CallbackExecution,
   divideOutputs,
-  type ExecutableRequest,
   type ExecutionResult,
   joinInputs,
   PartOfExecution,
 } from "./backend.js";
-import { contextOf, RequestView, toCallbackArrays, toInferRequest } from "./callback-context.js";
+import { contextOf, toCallbackArrays, toInferRequest, withInputs } from "./callback-context.js";
 import { StepLoop } from "./stepwise-executor.js";
 
 /** A callback with everything needed to run it. */
@@ -408,7 +407,7 @@ function filled(execution: CallbackExecution, defaults: Defaults, config: ModelC
       if (inputs.has(name)) continue;
       inputs.set(name, repeatRows(tensor, config.maxBatchSize > 0 ? request.rows : undefined));
     }
-    return new RequestView(request, inputs, request.rows, request);
+    return withInputs(request, inputs, request.rows);
   });
   const all = requests.map((_, index) => index);
   return new PartOfExecution(execution, all, { first: true, last: true }, withDefaults);

@@ -4,14 +4,8 @@ import type { Tensors } from "../batch/batch-tensors.js";
 import { type AnyStepwiseModel, type InstanceInfo, isDone } from "../callback/infer-func.js";
 import { divideParameters } from "../request/inference-response.js";
 import { OutputChecker } from "../request/output-checker.js";
-import type {
-  CallbackExecution,
-  ExecutableRequest,
-  Execution,
-  ExecutionResult,
-  ExecutionWatcher,
-  Executor,
-} from "./backend.js";
+import type { ExecutableRequest } from "../request/request-info.js";
+import type { CallbackExecution, Execution, ExecutionResult, ExecutionWatcher, Executor } from "./backend.js";
 import { contextOf, toCallbackArrays } from "./callback-context.js";
 
 /**

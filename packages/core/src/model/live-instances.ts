@@ -9,43 +9,28 @@ import {
   type ModelConfig,
   type ModelWarmup,
   shapeToString,
-  statusText,
   Tensor,
   TritonError,
 } from "@tritonjs/protocol";
-import type { Registry } from "prom-client";
 import { BatchLayout } from "../batch/batch-layout.js";
 import { Payload } from "../batch/payload.js";
 import type { CallModels } from "../callback/infer-func.js";
 import {
-  type HostPolicies,
   hostPolicyOf,
   instanceSignature,
   type PlannedInstance,
   planInstances,
 } from "../config/instance-groups.js";
 import { sequenceTensors } from "../config/sequence-batching.js";
-import type { Executor, ExecutorContext, ModelControl } from "../instance/backend.js";
 import { InstanceGroup } from "../instance/instance-group.js";
-import { ModelInstance } from "../instance/model-instance.js";
-import type { RateLimiter } from "../instance/rate-limiter.js";
-import type { Log } from "../observe/log.js";
+import { type InstanceModel, ModelInstance } from "../instance/model-instance.js";
 import type { ModelStatistics } from "../observe/statistics.js";
-import { PendingRequest, type ResponseHandler } from "../request/inference-request.js";
+import { InferenceRequest, type ResponseHandler } from "../request/inference-request.js";
 import { OutputChecker } from "../request/output-checker.js";
 import type { RequestValidator } from "../request/request-validator.js";
-import type { VariableLength } from "../scheduler/grouping-scheduler.js";
 import type { Clock } from "../system/clock.js";
-import type { ReadDataFile } from "../system/files.js";
-
-/** Makes an instance of a model of this configuration: one of `count`. */
-type MakeInstance = (planned: PlannedInstance, config: ModelConfig, count: number) => ModelInstance;
-
-/** The parts of a model version that its instances use. */
-interface LiveInstancesContext {
-  readonly rateLimiter?: RateLimiter | undefined;
-  readonly faults: ModelFaults;
-}
+import { dataFilesOf, type ReadDataFile, readFileNow } from "../system/files.js";
+import type { ModelPlan, ModelServer } from "./model-server.js";
 
 /** Result of a change of instance groups. */
 export interface InstanceUpdate {
@@ -60,30 +45,50 @@ const RETRY_REPLACEMENT_MS = 30_000;
  * The instances of a model version while it serves. Their number may change, and worn ones are replaced. New instances
  * are loaded and warm before old ones get no more requests. Old instances end when their work is done.
  */
-export class LiveInstances {
+export class LiveInstances implements InstanceModel {
   readonly group: InstanceGroup;
-  readonly #clock: Clock;
-  readonly #make: MakeInstance;
-  readonly #faults: ModelFaults;
+  readonly modelName: string;
+  readonly modelVersion: string;
+  readonly decoupled: boolean;
+  readonly iterative: boolean;
+  readonly clock: Clock;
+  readonly outputNames: readonly string[];
+  readonly callModels: CallModels;
+  readonly layout: BatchLayout | undefined;
+  readonly #checker: OutputChecker;
+  readonly #readFile: ReadDataFile;
   #config: ModelConfig;
   /** The last change; changes are made one at a time. */
   #changes: Promise<unknown> = Promise.resolve();
-  #leaving = new Set<ModelInstance>();
-  /** Warms an instance up; set by the owner. */
-  warmUp: (instance: ModelInstance) => Promise<void> = async () => {};
+  readonly #leaving = new Set<ModelInstance>();
 
-  constructor(config: ModelConfig, clock: Clock, make: MakeInstance, context: LiveInstancesContext) {
+  /** Makes all instances that the configuration asks for; an ensemble has none. */
+  constructor(
+    private readonly plan: ModelPlan,
+    private readonly server: ModelServer,
+    readonly statistics: ModelStatistics,
+    private readonly validator: RequestValidator,
+  ) {
+    const { name, version, config, directory, strict, variableLength } = plan;
+    this.modelName = name;
+    this.modelVersion = String(version);
+    this.decoupled = isDecoupled(config);
+    this.iterative = config.sequenceBatching?.iterativeSequence ?? false;
+    this.clock = server.clock;
+    this.outputNames = config.output.map((output) => output.name);
+    this.callModels = server.callModels;
+    const layout = new BatchLayout(config, variableLength?.padding);
+    this.layout = layout.isPlain ? undefined : layout;
+    this.#checker = new OutputChecker(config, strict);
+    this.#readFile = directory === undefined ? readFileNow : dataFilesOf(directory, "warmup");
     this.#config = config;
-    this.#clock = clock;
-    this.#make = make;
-    this.#faults = context.faults;
     const planned = planInstances(config);
     this.group = new InstanceGroup(
-      planned.map((one) => make(one, config, planned.length)),
-      clock,
-      context.rateLimiter,
+      planned.map((one) => this.#make(one, config, planned.length)),
+      server.clock,
+      server.rateLimiter,
+      (instance) => this.#replaceLater(instance),
     );
-    this.group.onWorn = (instance) => this.#replaceLater(instance);
   }
 
   /** The model's configuration with its present instance groups. */
@@ -94,7 +99,12 @@ export class LiveInstances {
   /** Loads all instances and warms them up. */
   async start(): Promise<void> {
     await this.group.start();
-    for (const instance of this.group.serving) await this.warmUp(instance);
+    for (const instance of this.group.serving) await this.#warmUp(instance);
+  }
+
+  /** Logs that an instance has crashed and cannot be restarted. The attempts continue. */
+  restartFailed(instance: string, error: TritonError): void {
+    this.#logFault(instance, "restarted", error);
   }
 
   /**
@@ -134,8 +144,8 @@ export class LiveInstances {
   #replaceLater(worn: ModelInstance): void {
     worn.beingReplaced = true;
     void this.#next(() => this.#replace(worn)).catch((error) => {
-      this.#faults.replacementFailed(worn.placement.name, error);
-      worn.staysUntil = this.#clock.now() + RETRY_REPLACEMENT_MS;
+      this.#logFault(worn.placement.name, "replaced", error);
+      worn.staysUntil = this.clock.now() + RETRY_REPLACEMENT_MS;
       worn.beingReplaced = false;
     });
   }
@@ -158,7 +168,7 @@ export class LiveInstances {
 
   async #load(instance: ModelInstance): Promise<void> {
     await this.group.loader.load(instance);
-    if (!instance.passive) await this.warmUp(instance);
+    if (!instance.passive) await this.#warmUp(instance);
     if (this.group.loader.stopped)
       throw new TritonError("UNAVAILABLE", "the model was stopped while its instances changed", {
         reason: "MODEL_STOPPED",
@@ -175,183 +185,78 @@ export class LiveInstances {
     this.#changes = done.catch(() => {});
     return done;
   }
-}
 
-/** Makes the executor of one instance. */
-export type ExecutorFactory = (context: ExecutorContext) => Executor;
-
-/** Everything that the instances of a model are made from. */
-interface InstancesInit {
-  readonly name: string;
-  readonly version: number;
-  readonly config: ModelConfig;
-  readonly clock: Clock;
-  readonly statistics: ModelStatistics;
-  readonly createExecutor: ExecutorFactory;
-  readonly callModels: CallModels;
-  /** Decides whose turn it is, over all models; undefined if any idle instance may run. */
-  readonly rateLimiter?: RateLimiter | undefined;
-  readonly hostPolicies?: HostPolicies | undefined;
-  /** True if callbacks have to return ndarrays, without any conversion. */
-  readonly strict?: boolean | undefined;
-  /** Rules for batches of requests whose lengths differ. */
-  readonly variableLength?: VariableLength | undefined;
-  /** Log that models write to, and registry of their own metrics. */
-  readonly log: Log;
-  readonly metrics: () => Registry;
-  /** Told when an instance cannot be restarted or replaced. */
-  readonly faults: ModelFaults;
-  /** The models of the repository, for models that load others. */
-  readonly control?: ModelControl | undefined;
-}
-
-/** Creates all instances that the configuration asks for; an ensemble has none. */
-export function createInstances(init: InstancesInit): LiveInstances {
-  const { name, version, config, clock, statistics, createExecutor, callModels } = init;
-  const checker = new OutputChecker(config, init.strict);
-  const layout = new BatchLayout(config, init.variableLength?.padding);
-  const owner = {
-    modelName: name,
-    modelVersion: String(version),
-    decoupled: isDecoupled(config),
-    iterative: config.sequenceBatching?.iterativeSequence ?? false,
-    clock,
-    statistics,
-    outputNames: config.output.map((output) => output.name),
-    callModels,
-    layout: layout.isPlain ? undefined : layout,
-    faults: init.faults,
-  };
-  const make: MakeInstance = (placement, modelConfig, instanceCount) => {
-    const info = {
-      modelName: name,
-      modelVersion: version,
-      modelConfig,
-      instanceName: placement.name,
-      instanceIndex: placement.index,
-      device: { kind: placement.kind, id: placement.deviceId },
-    };
-    const hosting = placement.group.hosting ?? {};
-    const nice = hostPolicyOf(placement, init.hostPolicies ?? {})?.nice;
-    const { log, metrics, control } = init;
-    const queuedRequests = () => statistics.pendingCount;
-    const run = { placement, info, checker, clock, instanceCount, hosting, nice, queuedRequests };
-    const context = { ...run, log, metrics, control };
-    return new ModelInstance(placement, createExecutor(context), owner);
-  };
-  return new LiveInstances(config, clock, make, init);
-}
-
-/** The version whose failures {@link ModelFaults} logs. */
-interface FaultyModel {
-  readonly name: string;
-  readonly version: number;
-  /** Directory of a version of a repository, whose loader logs its failed loads. */
-  readonly directory?: string | undefined;
-  readonly log: Log;
-}
-
-/**
- * Logs why a model version, or an instance of it, cannot serve: one line at error level for each failure. No caller needs
- * to wait for the load. Without a logger each line is a warning of the process.
- */
-export class ModelFaults {
-  /** Set when the version is stopped while it loads: the end of that load is not a failure. */
-  stopping = false;
-  readonly #model: FaultyModel;
-
-  constructor(model: FaultyModel) {
-    this.#model = model;
+  /** Makes an instance of a model of this configuration: one of `instanceCount`. */
+  #make(placement: PlannedInstance, modelConfig: ModelConfig, instanceCount: number): ModelInstance {
+    const { clock, log, metrics, control, hostPolicies } = this.server;
+    const executor = this.plan.createExecutor({
+      placement,
+      info: {
+        modelName: this.modelName,
+        modelVersion: this.plan.version,
+        modelConfig,
+        instanceName: placement.name,
+        instanceIndex: placement.index,
+        device: { kind: placement.kind, id: placement.deviceId },
+      },
+      checker: this.#checker,
+      clock,
+      instanceCount,
+      hosting: placement.group.hosting ?? {},
+      nice: hostPolicyOf(placement, hostPolicies)?.nice,
+      queuedRequests: () => this.statistics.pendingCount,
+      ...{ log, metrics, control },
+    });
+    return new ModelInstance(placement, executor, this);
   }
 
-  /** Logs a failed load. @returns its reason for the repository index */
-  loadFailed(error: unknown): string {
-    const { name, version, directory, log } = this.#model;
-    if (directory !== undefined) return statusText(error);
-    if (!this.stopping) log.error(`failed to load '${name}' version ${version}: ${statusText(error)}`);
-    return TritonError.from(error).message;
-  }
-
-  /** Logs that an ensemble of the program does not fit its members. The repository logs the same of its own ensembles. */
-  unfit(reason: string): void {
-    const { name, version, directory, log } = this.#model;
-    if (directory !== undefined) return;
-    log.error(`failed to load '${name}' version ${version}: Invalid argument: ${reason}`);
-  }
-
-  /** Logs that an instance has crashed and cannot be restarted. The attempts continue. */
-  restartFailed(instance: string, error: TritonError): void {
-    this.#instanceFailed(instance, "restarted", error);
-  }
-
-  /** Logs that an instance cannot be replaced by a new one. It continues to serve. */
-  replacementFailed(instance: string, error: unknown): void {
-    this.#instanceFailed(instance, "replaced", error);
-  }
-
-  #instanceFailed(instance: string, change: string, error: unknown): void {
-    const { name, version, log } = this.#model;
+  /** Logs that an instance cannot be replaced or restarted. No caller waits for that, and it is tried again. */
+  #logFault(instance: string, change: "restarted" | "replaced", error: unknown): void {
     const { message } = TritonError.from(error);
-    log.error(
-      `instance '${instance}' of model '${name}' version ${version} could not be ${change}: ${message}`,
+    this.server.log.error(
+      `instance '${instance}' of model '${this.modelName}' version ${this.modelVersion} could not be ${change}: ` +
+        message,
     );
   }
-}
 
-/**
- * Runs every warmup sample through an instance before it serves. The executions count in the statistics, as in Triton.
- *
- * @param readFile reads an `input_data_file`
- * @throws TritonError for the first sample that fails: the model is then not loaded.
- */
-export async function warmUp(
-  config: ModelConfig,
-  instance: ModelInstance,
-  validator: RequestValidator,
-  statistics: ModelStatistics,
-  now: () => number,
-  readFile: ReadDataFile,
-): Promise<void> {
-  for (const sample of config.modelWarmup) {
-    for (let run = 0; run < Math.max(1, sample.count); run++) {
-      await runSample(config, instance, sample, validator, statistics, now, readFile);
+  /**
+   * Runs every warmup sample through an instance before it serves. The executions count in the statistics, as in Triton.
+   *
+   * @throws TritonError for the first sample that fails: the model is then not loaded.
+   */
+  async #warmUp(instance: ModelInstance): Promise<void> {
+    for (const sample of this.#config.modelWarmup) {
+      for (let run = 0; run < Math.max(1, sample.count); run++) await this.#runSample(instance, sample);
     }
   }
-}
 
-async function runSample(
-  config: ModelConfig,
-  instance: ModelInstance,
-  sample: ModelWarmup,
-  validator: RequestValidator,
-  statistics: ModelStatistics,
-  now: () => number,
-  readFile: ReadDataFile,
-): Promise<void> {
-  const failures: TritonError[] = [];
-  const requests = warmupRequests(config, sample, readFile, (outcome) => {
-    if (TritonError.is(outcome)) failures.push(outcome);
-  });
-  if (requests.length === 0) return;
-  const payload = new Payload();
-  for (const request of requests) {
-    const { inputs } = request;
-    request.inputs = withoutControls(config, inputs);
-    validator.validate(request);
-    request.inputs = new Map([...inputs, ...request.inputs]);
-    request.queueStart = now();
-    statistics.pendingCount++;
-    payload.add(request);
+  async #runSample(instance: ModelInstance, sample: ModelWarmup): Promise<void> {
+    const config = this.#config;
+    const failures: TritonError[] = [];
+    const requests = warmupRequests(config, sample, this.#readFile, (outcome) => {
+      if (TritonError.is(outcome)) failures.push(outcome);
+    });
+    if (requests.length === 0) return;
+    const payload = new Payload();
+    for (const request of requests) {
+      const { inputs } = request;
+      request.inputs = withoutControls(config, inputs);
+      this.validator.validate(request);
+      request.inputs = new Map([...inputs, ...request.inputs]);
+      request.queueStart = this.clock.now();
+      this.statistics.pendingCount++;
+      payload.add(request);
+    }
+    const refusal = oversized(config, instance, requests.length);
+    if (refusal === undefined) await instance.run(payload);
+    else payload.fail(refusal);
+    if (failures.length === 0) return;
+    const texts = failures.map(({ message }) => `${message}; `).join("");
+    throw new TritonError("INVALID_ARG", `failed to run warmup sample '${sample.name}': ${texts}`, {
+      reason: "WARMUP_FAILED",
+      cause: failures[0],
+    });
   }
-  const refusal = oversized(config, instance, requests.length);
-  if (refusal === undefined) await instance.run(payload);
-  else payload.fail(refusal);
-  if (failures.length === 0) return;
-  const texts = failures.map(({ message }) => `${message}; `).join("");
-  throw new TritonError("INVALID_ARG", `failed to run warmup sample '${sample.name}': ${texts}`, {
-    reason: "WARMUP_FAILED",
-    cause: failures[0],
-  });
 }
 
 /** Reason why an instance cannot run a batch of this size. Each request of a sample is one row. */
@@ -390,7 +295,7 @@ export function warmupRequests(
   sample: ModelWarmup,
   readFile: ReadDataFile,
   onResponse: ResponseHandler,
-): PendingRequest[] {
+): InferenceRequest[] {
   if (sample.batchSize === 0) return [];
   const inputs = new Map(
     Object.entries(sample.inputs).map(([name, input]) => [
@@ -400,7 +305,7 @@ export function warmupRequests(
   );
   return Array.from(
     { length: sample.batchSize },
-    () => new PendingRequest({ inputs }, config.name, onResponse),
+    () => new InferenceRequest({ inputs }, config.name, onResponse),
   );
 }
 

@@ -15,8 +15,8 @@ import { type Log, requestFields } from "../observe/log.js";
 import type { RequestTrace } from "../observe/request-trace.js";
 import type { FailureReason, ModelStatistics } from "../observe/statistics.js";
 import {
+  InferenceRequest,
   type InferInit,
-  PendingRequest,
   type RequestHandle,
   type RequestObserver,
   type ResponseHandler,
@@ -24,41 +24,39 @@ import {
 import type { RequestValidator } from "../request/request-validator.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import type { Clock, DeadlineQueue } from "../system/clock.js";
+import type { Callee, CallGraph, ModelServer } from "./model-server.js";
 
-/** Callbacks from the requests of a model to the model. */
-interface RequestsOwner {
+/** A model version as its requests see it. */
+interface RequestsModel extends Callee {
   readonly name: string;
   readonly version: number;
   /** Names of all outputs of the model. */
-  readonly outputs: readonly string[];
+  readonly outputNames: readonly string[];
   readonly clock: Clock;
   readonly deadlines: DeadlineQueue;
   readonly validator: RequestValidator;
   readonly scheduler: Scheduler;
   readonly statistics: ModelStatistics;
-  /** Graph of the models that wait for each other. */
-  readonly calls: CallGraph;
-  /** The model as a callee. */
-  readonly callee: Callee;
   readonly instances: InstanceGroup;
-  readonly log: Log;
-  /** Set for a model whose responses are cached. */
-  readonly responseCache?: ResponseCache | undefined;
 }
 
 /** The requests of one model from validation until they settle: their deadlines and statistics. */
-export class ModelRequests implements RequestObserver<PendingRequest> {
-  readonly #owner: RequestsOwner;
+export class ModelRequests implements RequestObserver {
+  readonly #model: RequestsModel;
+  /** Set for a model whose responses are cached. */
   readonly #cached: CachedModel | undefined;
+  readonly #calls: CallGraph;
+  readonly #log: Log;
   readonly #inflight = new InflightRequests();
   /** Called after each request that is over, while requests wait for room in the queue. */
   onSettled: (() => void) | undefined;
 
-  constructor(owner: RequestsOwner) {
-    this.#owner = owner;
-    const { responseCache, scheduler } = owner;
-    const enqueue = (request: PendingRequest) => scheduler.enqueue(request);
-    this.#cached = responseCache && new CachedModel(responseCache, { ...owner, enqueue });
+  /** @param cache set for a model whose responses are cached */
+  constructor(model: RequestsModel, { calls, log }: ModelServer, cache: ResponseCache | undefined) {
+    this.#model = model;
+    this.#calls = calls;
+    this.#log = log;
+    this.#cached = cache && new CachedModel(cache, model);
   }
 
   /** Number of requests accepted and not yet answered. */
@@ -73,7 +71,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
 
   /** Cancels all requests in flight, because the model is stopped. */
   cancelAll(): void {
-    const text = `model '${this.#owner.name}' was stopped before the request finished`;
+    const text = `model '${this.#model.name}' was stopped before the request finished`;
     this.#inflight.cancel(new TritonError("UNAVAILABLE", text, { reason: "MODEL_STOPPED" }));
   }
 
@@ -83,7 +81,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
    * @throws TritonError if the request is refused. Its handler is never called then.
    */
   send(init: InferInit, onResponse: ResponseHandler): RequestHandle {
-    const request = new PendingRequest(init, this.#owner.name, onResponse);
+    const request = new InferenceRequest(init, this.#model.name, onResponse);
     this.infer(request);
     return request;
   }
@@ -93,7 +91,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
    *
    * @throws TritonError if the request is refused. It stays untouched, and its handler is never called.
    */
-  infer(request: PendingRequest): void {
+  infer(request: InferenceRequest): void {
     try {
       this.#accept(request);
     } catch (error) {
@@ -102,8 +100,8 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     }
   }
 
-  #accept(request: PendingRequest): void {
-    const { validator, instances, clock, calls, callee, statistics, deadlines } = this.#owner;
+  #accept(request: InferenceRequest): void {
+    const { validator, instances, clock, statistics, deadlines } = this.#model;
     validator.validate(request);
     const unhealthy = instances.unhealthyReason;
     if (unhealthy !== undefined) throw unhealthy;
@@ -111,21 +109,19 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     if (request.deadline !== undefined && request.deadline <= request.queueStart) {
       throw timeoutError();
     }
-    const leave = request.callers.length > 0 ? calls.enter(request.callers, callee) : undefined;
-    const call = leave && { settled: leave };
-    if (call !== undefined) request.observe(call);
-    request.observe(this);
+    if (request.callers.length > 0) request.leaveCallGraph = this.#calls.enter(request.callers, this.#model);
+    request.owner = this;
     this.#inflight.add(request);
     statistics.pendingCount++;
-    request.trace?.begin(this.#owner.name, this.#owner.version, request, request.queueStart);
+    request.trace?.begin(this.#model.name, this.#model.version, request, request.queueStart);
     if (requestStart.hasSubscribers) requestStart.publish({ request: this.#shown(request) });
     try {
-      if (this.#cached === undefined) this.#owner.scheduler.enqueue(request);
+      if (this.#cached === undefined) this.#model.scheduler.enqueue(request);
       else this.#cached.infer(request);
     } catch (error) {
-      request.ignore(this);
-      if (call !== undefined) request.ignore(call);
-      leave?.();
+      request.owner = undefined;
+      request.leaveCallGraph?.();
+      request.leaveCallGraph = undefined;
       this.#inflight.delete(request);
       statistics.pendingCount--;
       throw this.#refused(request, error);
@@ -139,32 +135,34 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
   }
 
   /** Called by the requests when the model has made outputs for one of them. */
-  outputs(request: PendingRequest, outputs: ReadonlyMap<string, Tensor>): void {
+  outputs(request: InferenceRequest, outputs: ReadonlyMap<string, Tensor>): void {
     if (!requestResponse.hasSubscribers || request.settled) return;
-    const durationMs = this.#owner.clock.now() - request.queueStart;
+    const durationMs = this.#model.clock.now() - request.queueStart;
     requestResponse.publish({ request: this.#shown(request), outputs, durationMs });
   }
 
   /** Called by the requests when one of them is over. */
-  settled(request: PendingRequest, error: TritonError | undefined): void {
+  settled(request: InferenceRequest, error: TritonError | undefined): void {
+    request.leaveCallGraph?.();
+    request.leaveCallGraph = undefined;
     this.#inflight.delete(request);
     this.onSettled?.();
     request.deadlineTimer?.cancel();
-    if (request.trace !== undefined) this.#traced(request.trace, request, error);
-    if (!request.executing) this.#owner.statistics.pendingCount--;
+    if (request.trace !== undefined) this.#endTrace(request.trace, request, error);
+    if (!request.executing) this.#model.statistics.pendingCount--;
     if (requestSettled.hasSubscribers) {
-      const durationMs = this.#owner.clock.now() - request.queueStart;
+      const durationMs = this.#model.clock.now() - request.queueStart;
       requestSettled.publish({ request: this.#shown(request), error, durationMs });
     }
     if (error === undefined) return;
-    this.#noted(error);
+    this.#recordError(error);
     this.#logFailure(request, error, "failed");
     if (request.cancelReason !== undefined) this.#failed(request, reasonOf(error));
   }
 
   /** Ends the trace of a request, and remembers it as an example of requests that took as long. */
-  #traced(trace: RequestTrace, request: PendingRequest, error: TritonError | undefined): void {
-    const { clock, statistics } = this.#owner;
+  #endTrace(trace: RequestTrace, request: InferenceRequest, error: TritonError | undefined): void {
+    const { clock, statistics } = this.#model;
     const now = clock.now();
     trace.end(now, error);
     const { traceId } = trace;
@@ -182,7 +180,7 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
 
   /** Number of requests that the queue has room for; infinite without a limit. */
   get freePlaces(): number {
-    return this.#owner.scheduler.freePlaces?.() ?? Number.POSITIVE_INFINITY;
+    return this.#model.scheduler.freePlaces?.() ?? Number.POSITIVE_INFINITY;
   }
 
   /**
@@ -192,9 +190,9 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
    */
   refusal(id: string): TritonError | undefined {
     if (!this.isFull) return undefined;
-    this.#owner.statistics.refusedCount++;
+    this.#model.statistics.refusedCount++;
     const error = queueFullError(id, this.#drainMs());
-    this.#noted(error);
+    this.#recordError(error);
     return error;
   }
 
@@ -202,38 +200,39 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
    * Counts a refusal. Triton counts none, so refusals have a counter of their own. A request that would be answered too
    * late, which only this library refuses, counts as rejected, and its error carries a retry time.
    */
-  #refused(request: PendingRequest, error: unknown): unknown {
+  #refused(request: InferenceRequest, error: unknown): unknown {
     if (!TritonError.is(error) || error.code !== "UNAVAILABLE") return error;
-    this.#owner.statistics.refusedCount++;
+    this.#model.statistics.refusedCount++;
     if (error.retryAfterMs !== undefined) {
       this.#failed(request, "REJECTED");
       return error;
     }
-    if (this.#owner.scheduler.freePlaces?.(request.priority) !== 0) return error;
+    if (this.#model.scheduler.freePlaces?.(request.priority) !== 0) return error;
     return queueFullError(request.id, this.#drainMs());
   }
 
   /** Remembers the text of an error. */
-  #noted(error: unknown): void {
-    const { statistics, clock } = this.#owner;
+  #recordError(error: unknown): void {
+    const { statistics, clock } = this.#model;
     if (TritonError.is(error)) statistics.errors.record(error, clock.wallNow());
   }
 
   /** Tells subscribers and the log of a request that was refused. */
-  #reportRefusal(request: PendingRequest, error: unknown): void {
-    const { name, version, clock } = this.#owner;
+  #reportRefusal(request: InferenceRequest, error: unknown): void {
+    const { name, version, clock } = this.#model;
     request.trace?.end(clock.now(), TritonError.from(error));
     if (requestRefused.hasSubscribers) {
       requestRefused.publish({ model: name, version: String(version), id: request.id, error });
     }
-    this.#noted(error);
+    this.#recordError(error);
     this.#logFailure(request, error, "was refused");
   }
 
   /** Writes a verbose line, because the answer to the client says the same. */
-  #logFailure({ id, trace }: PendingRequest, error: unknown, how: string): void {
-    const { log, name, version } = this.#owner;
+  #logFailure({ id, trace }: InferenceRequest, error: unknown, how: string): void {
+    const log = this.#log;
     if (log.settings.verboseLevel < 1) return;
+    const { name, version } = this.#model;
     const { code, message } = TritonError.from(error);
     log.verbose(1, `a request to model '${name}' version ${version} ${how}: ${message}`, {
       model: name,
@@ -243,17 +242,17 @@ export class ModelRequests implements RequestObserver<PendingRequest> {
     });
   }
 
-  #shown(request: PendingRequest): DiagnosedRequest {
-    return diagnosedRequest(request, this.#owner.name, String(this.#owner.version));
+  #shown(request: InferenceRequest): DiagnosedRequest {
+    return diagnosedRequest(request, this.#model.name, String(this.#model.version));
   }
 
   #drainMs(): number {
-    const { scheduler, instances, statistics } = this.#owner;
+    const { scheduler, instances, statistics } = this.#model;
     return drainTimeMs(statistics, scheduler.queuedCount, instances.instances.length);
   }
 
-  #failed(request: PendingRequest, reason: FailureReason): void {
-    const { statistics, clock } = this.#owner;
+  #failed(request: InferenceRequest, reason: FailureReason): void {
+    const { statistics, clock } = this.#model;
     statistics.recordFailure(reason, clock.now() - request.queueStart);
   }
 }
@@ -269,7 +268,7 @@ function reasonOf(error: TritonError): FailureReason {
  * next table, and an old table is seldom collected.
  */
 export class InflightRequests {
-  #first: PendingRequest | undefined;
+  #first: InferenceRequest | undefined;
   #size = 0;
   #emptied: (() => void) | undefined;
 
@@ -277,7 +276,7 @@ export class InflightRequests {
     return this.#size;
   }
 
-  add(request: PendingRequest): void {
+  add(request: InferenceRequest): void {
     const next = this.#first;
     request.nextInflight = next;
     if (next !== undefined) next.previousInflight = request;
@@ -286,7 +285,7 @@ export class InflightRequests {
   }
 
   /** Removes a request; has no effect if it is not in the list. */
-  delete(request: PendingRequest): void {
+  delete(request: InferenceRequest): void {
     const { previousInflight: previous, nextInflight: next } = request;
     if (previous !== undefined) previous.nextInflight = next;
     else if (this.#first === request) this.#first = next;
@@ -308,76 +307,9 @@ export class InflightRequests {
 
   /** Cancels all requests, oldest first. */
   cancel(error: TritonError): void {
-    const all: PendingRequest[] = [];
+    const all: InferenceRequest[] = [];
     for (let one = this.#first; one !== undefined; one = one.nextInflight) all.push(one);
     for (const request of all.reverse()) request.cancel(error);
-  }
-}
-
-/** A model that is called by another. */
-export interface Callee {
-  /** `name/version`. */
-  readonly key: string;
-  /** False if the call would have to wait for other work of the model. */
-  readonly hasRoom: boolean;
-  /** False if a busy instance holds a resource that the call would wait for. */
-  readonly mayCallItself: boolean;
-}
-
-/** Most occurrences of one model in a chain of calls, which stops endless recursion. */
-const MAX_LEVELS = 32;
-
-/**
- * Graph of the models that wait for each other. An instance that waits for another model does nothing else, so models
- * that wait for each other in a circle would wait forever. A call that would close such a circle is refused, unless
- * another instance is idle.
- */
-export class CallGraph {
-  /** Calls in flight: caller, then callee. */
-  readonly #underWay = new Map<string, Map<string, number>>();
-
-  /**
-   * Records a call.
-   *
-   * @param callers models that work on the request, outermost first
-   * @returns function to call when the call is over
-   * @throws TritonError INTERNAL if the model already works on the request and has no room, UNAVAILABLE if it has no
-   * room and waits for the caller itself.
-   */
-  enter(callers: readonly string[], { key, hasRoom, mayCallItself }: Callee): () => void {
-    const levels = callers.filter((caller) => caller === key).length;
-    if (levels > 0 && !(hasRoom && mayCallItself && levels < MAX_LEVELS)) {
-      const path = [...callers, key].map((model) => `'${model}'`).join(" -> ");
-      throw new TritonError("INTERNAL", `circular call of models, which could wait forever: ${path}`, {
-        reason: "CIRCULAR_CALL",
-      });
-    }
-    const caller = callers.at(-1)!;
-    if (!hasRoom && this.#waits(key, caller, new Set())) {
-      throw new TritonError(
-        "UNAVAILABLE",
-        `model '${caller}' cannot call model '${key}', which is busy and waits for '${caller}': try again, or add instances`,
-        { reason: "MODEL_BUSY" },
-      );
-    }
-    this.#count(caller, key, 1);
-    return () => this.#count(caller, key, -1);
-  }
-
-  #waits(from: string, target: string, seen: Set<string>): boolean {
-    if (from === target) return true;
-    seen.add(from);
-    const callees = [...(this.#underWay.get(from)?.keys() ?? [])];
-    return callees.some((callee) => !seen.has(callee) && this.#waits(callee, target, seen));
-  }
-
-  #count(caller: string, callee: string, change: number): void {
-    const callees = this.#underWay.get(caller) ?? new Map<string, number>();
-    const count = (callees.get(callee) ?? 0) + change;
-    if (count > 0) callees.set(callee, count);
-    else callees.delete(callee);
-    if (callees.size > 0) this.#underWay.set(caller, callees);
-    else this.#underWay.delete(caller);
   }
 }
 

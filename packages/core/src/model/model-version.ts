@@ -1,49 +1,31 @@
-import { type ModelConfig, type ModelInstanceGroup, type Tensor, TritonError } from "@tritonjs/protocol";
-import type { Registry } from "prom-client";
-import type { ResponseCache } from "../cache/response-cache.js";
-import type { CallModels } from "../callback/infer-func.js";
-import type { HostPolicies } from "../config/instance-groups.js";
+import { type ModelConfig, type ModelInstanceGroup, statusText, TritonError } from "@tritonjs/protocol";
+import type { Payload } from "../batch/payload.js";
 import { initialStates } from "../config/sequence-batching.js";
-import type { ModelControl } from "../instance/backend.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
-import type { RateLimiter } from "../instance/rate-limiter.js";
 import { modelState } from "../observe/diagnostics-channels.js";
-import { createLatencies, type ResolvedMetricsConfig } from "../observe/latency-metrics.js";
+import { createLatencies } from "../observe/latency-metrics.js";
 import type { Log } from "../observe/log.js";
 import { ModelStatistics } from "../observe/statistics.js";
 import type { Tracing } from "../observe/tracing.js";
 import type {
+  InferenceRequest,
   InferInit,
-  PendingRequest,
   RequestHandle,
   ResponseHandler,
 } from "../request/inference-request.js";
-import type { EvictionListener } from "../request/request-info.js";
 import { RequestValidator } from "../request/request-validator.js";
 import { DynamicBatchScheduler } from "../scheduler/dynamic-batch-scheduler.js";
 import { EnsembleScheduler } from "../scheduler/ensemble-scheduler.js";
-import type { FindMember } from "../scheduler/ensemble-steps.js";
-import { GroupingScheduler, type VariableLength } from "../scheduler/grouping-scheduler.js";
+import { GroupingScheduler } from "../scheduler/grouping-scheduler.js";
 import { DirectScheduler, type Scheduler, type SequenceCounts } from "../scheduler/scheduler.js";
 import { SequenceBatchScheduler } from "../scheduler/sequence-batch-scheduler.js";
 import { type Clock, DeadlineQueue, settledWithin } from "../system/clock.js";
-import { dataFilesOf, readFileNow } from "../system/files.js";
+import { readFileNow } from "../system/files.js";
 import { EnsembleMembers, type MemberOf } from "./ensemble-members.js";
-import {
-  createInstances,
-  type ExecutorFactory,
-  type InstanceUpdate,
-  type LiveInstances,
-  ModelFaults,
-  warmUp,
-} from "./live-instances.js";
-import { type Callee, type CallGraph, ModelRequests } from "./model-requests.js";
-import {
-  type ModelState,
-  type QueueSnapshot,
-  queueSnapshot,
-  type RegisteredVersion,
-} from "./version-status.js";
+import { type InstanceUpdate, LiveInstances } from "./live-instances.js";
+import { ModelRequests } from "./model-requests.js";
+import type { ModelPlan, ModelServer } from "./model-server.js";
+import type { ModelState, PayloadSnapshot, QueueSnapshot, RegisteredVersion } from "./version-status.js";
 
 /**
  * One version of a model: its configuration, scheduler, instances, statistics and state.
@@ -57,60 +39,72 @@ export class ModelVersion implements RegisteredVersion {
   readonly name: string;
   readonly namespace: string;
   readonly version: number;
+  /** Key of the model as a caller of others. */
+  readonly key: string;
   readonly directory: string | undefined;
   readonly labels: ReadonlyMap<string, readonly string[]>;
-  readonly statistics = new ModelStatistics();
-  readonly instances: InstanceGroup;
+  readonly outputNames: readonly string[];
+  readonly isEnsemble: boolean;
+  readonly clock: Clock;
   /** Decides which requests of this process are traced. */
   readonly tracing: Tracing | undefined;
+  readonly statistics = new ModelStatistics();
+  readonly deadlines: DeadlineQueue;
+  readonly validator: RequestValidator;
+  readonly instances: InstanceGroup;
+  readonly scheduler: Scheduler;
+  state: ModelState = "LOADING";
   /** Why the version is UNAVAILABLE, or the latest failure since it became READY. */
   reason = "";
-  /** Checks instance groups that would replace those of a bound model; set for bound models. */
-  instanceProblems: ((config: ModelConfig) => readonly string[]) | undefined;
   /** Called when the state has changed. */
   onStateChange: (() => void) | undefined;
 
   readonly #live: LiveInstances;
-  readonly #faults: ModelFaults;
-  readonly #clock: Clock;
-  readonly #scheduler: Scheduler;
   readonly #requests: ModelRequests;
-  #unloading: Promise<void> | undefined;
-  #held: boolean;
-  /** Ends the wait of `unload` for requests. */
-  #onCutOff: (() => void) | undefined;
-  #state: ModelState = "LOADING";
-  readonly #loaded: Promise<void>;
   /** Set for an ensemble. */
   readonly #members: EnsembleMembers | undefined;
+  readonly #log: Log;
+  readonly #loaded: Promise<void>;
+  #held: boolean;
+  /** True once the version is stopped: if it was loading, the end of that is not a failure. */
+  #stopping = false;
+  #unloading: Promise<void> | undefined;
+  /** Ends the wait of `unload` for requests. */
+  #onCutOff: (() => void) | undefined;
 
-  constructor(init: ModelVersionInit) {
-    this.name = init.name;
-    this.namespace = init.namespace ?? "";
-    this.version = init.version;
-    this.directory = init.directory;
-    this.#held = init.held ?? false;
-    this.labels = init.labels;
-    this.tracing = init.tracing;
-    this.#clock = init.clock;
-    this.statistics.latencies = createLatencies(init.config, init.metricsConfig);
-    this.#faults = new ModelFaults(init);
-    const { live, scheduler, requests, members } = createParts(init, this.statistics, this, this.#faults);
-    this.#live = live;
-    this.instances = live.group;
-    this.#scheduler = scheduler;
-    this.#requests = requests;
-    this.#members = members;
-    this.#loaded = this.#members === undefined ? this.#load() : Promise.resolve();
+  constructor(
+    readonly plan: ModelPlan,
+    server: ModelServer,
+  ) {
+    const { name, namespace = "", version, config, directory, labels, held = false } = plan;
+    this.name = name;
+    this.namespace = namespace;
+    this.version = version;
+    this.key = `${name}/${version}`;
+    this.directory = directory;
+    this.labels = labels;
+    this.outputNames = config.output.map((output) => output.name);
+    this.isEnsemble = config.ensembleScheduling !== undefined;
+    this.clock = server.clock;
+    this.tracing = server.tracing;
+    this.#log = server.log;
+    this.#held = held;
+    this.statistics.latencies = createLatencies(config, server.metricsConfig);
+    this.deadlines = new DeadlineQueue(server.clock);
+    this.validator = new RequestValidator(config);
+    this.#live = new LiveInstances(plan, server, this.statistics, this.validator);
+    this.instances = this.#live.group;
+    this.scheduler = createScheduler(this, server);
+    this.instances.serve(this.scheduler);
+    const cache = config.responseCache?.enable ? server.responseCache : undefined;
+    this.#requests = new ModelRequests(this, server, cache);
+    if (this.isEnsemble) this.#members = new EnsembleMembers(config);
+    this.#loaded = this.isEnsemble ? Promise.resolve() : this.#load();
     this.#loaded.catch(() => {});
   }
 
   get config(): ModelConfig {
     return this.#live.config;
-  }
-
-  get state(): ModelState {
-    return this.#state;
   }
 
   /** Resolves when the version is READY; rejects if loading failed. An ensemble waits for its members. */
@@ -126,16 +120,7 @@ export class ModelVersion implements RegisteredVersion {
   /** Puts a version that was held back into service, once it is loaded. */
   publish(): void {
     this.#held = false;
-    if (this.#state === "LOADING" && !this.isEnsemble) this.#enter("READY");
-  }
-
-  get isEnsemble(): boolean {
-    return this.#members !== undefined;
-  }
-
-  /** Key of the model as a caller of others. */
-  get key(): string {
-    return `${this.name}/${this.version}`;
+    if (this.state === "LOADING" && !this.isEnsemble) this.#enter("READY");
   }
 
   /** False if a request would have to wait for others. */
@@ -152,19 +137,43 @@ export class ModelVersion implements RegisteredVersion {
   followMembers(memberOf: MemberOf): void {
     if (this.#members === undefined || this.#unloading !== undefined) return;
     const { state, reason, unfit = false } = this.#members.look(memberOf);
-    if (state === this.#state && reason === this.reason) return;
+    if (state === this.state && reason === this.reason) return;
     this.#enter(state, reason);
-    if (unfit) this.#faults.unfit(reason);
+    // The repository logs the same of its own ensembles.
+    if (unfit && this.directory === undefined) this.#logFailedLoad(`Invalid argument: ${reason}`);
   }
 
-  /** Snapshot of the requests and batches that wait or run. */
+  /** Snapshot of the requests and batches that wait or run. The cost grows with the number of these. */
   queue(): QueueSnapshot {
-    return queueSnapshot(this.#scheduler, this.instances, this.statistics, this.#clock.now());
+    const now = this.clock.now();
+    const ageOf = (since: number) => Math.max(0, Math.round((now - since) * 1000));
+    const describe = ({ requestCount, batchSize, oldestQueueStart, cut }: Payload): PayloadSnapshot => ({
+      requests: requestCount,
+      rows: batchSize,
+      ageMicroseconds: ageOf(oldestQueueStart),
+      cut,
+    });
+    const { scheduler, instances, statistics } = this;
+    return {
+      queued: scheduler.queuedCount,
+      levels: (scheduler.levels ?? []).map(({ oldestQueueStart, ...level }) => ({
+        ...level,
+        oldestAgeMicroseconds: ageOf(oldestQueueStart),
+      })),
+      payloads: instances.waiting.map(describe),
+      instances: instances.instances.map((instance) => ({
+        name: instance.placement.name,
+        running: instance.atWork.map(describe),
+        waiting: instances.waitingFor(instance).map(describe),
+      })),
+      cuts: { ...statistics.cuts.counts },
+      recentCuts: statistics.cuts.recent,
+    };
   }
 
   /** Live sequences; undefined for a model without sequences. */
   get sequences(): SequenceCounts | undefined {
-    return this.#scheduler.sequences;
+    return this.scheduler.sequences;
   }
 
   /** Number of requests accepted and not yet answered. */
@@ -186,7 +195,7 @@ export class ModelVersion implements RegisteredVersion {
    *
    * @throws TritonError if the request is refused. It stays untouched, and its handler is never called.
    */
-  infer(request: PendingRequest): void {
+  infer(request: InferenceRequest): void {
     this.#requests.infer(request);
   }
 
@@ -238,7 +247,7 @@ export class ModelVersion implements RegisteredVersion {
   /** Refuses new requests, except those that are part of work in flight. Resolves when no work is in flight. */
   async finish(): Promise<void> {
     if (this.state !== "READY") return;
-    this.#scheduler.stop();
+    this.scheduler.stop();
     await this.#requests.empty();
   }
 
@@ -249,41 +258,53 @@ export class ModelVersion implements RegisteredVersion {
    */
   async unload(drainTimeoutMs: number): Promise<void> {
     if (this.#unloading === undefined) this.#unloading = this.#unload(drainTimeoutMs);
-    else if (!(await settledWithin(this.#clock, drainTimeoutMs, this.#unloading))) this.#cutOff();
+    else if (!(await settledWithin(this.clock, drainTimeoutMs, this.#unloading))) this.#cutOff();
     await this.#unloading;
   }
 
   async #load(): Promise<void> {
-    const start = this.#clock.now();
+    const start = this.clock.now();
     try {
       await this.#live.start();
-      this.statistics.loadDurationMs = this.#clock.now() - start;
+      this.statistics.loadDurationMs = this.clock.now() - start;
       if (!this.#held) this.#enter("READY");
     } catch (error) {
       await this.instances.stop();
-      this.#enter("UNAVAILABLE", this.#faults.loadFailed(error));
+      this.#enter("UNAVAILABLE", this.#loadFailed(error));
       throw error;
     }
   }
 
   async #unload(drainTimeoutMs: number): Promise<void> {
     this.#members?.close();
-    if (this.state === "LOADING") await settledWithin(this.#clock, drainTimeoutMs, this.ready);
-    this.#faults.stopping = true;
+    if (this.state === "LOADING") await settledWithin(this.clock, drainTimeoutMs, this.ready);
+    this.#stopping = true;
     const isIdle = this.#held && this.state === "LOADING";
     if (this.state === "LOADING" && !isIdle) await this.instances.stop();
     if (this.state !== "READY" && !isIdle && !this.isEnsemble) return;
     this.#enter("UNLOADING");
-    this.#scheduler.stop();
+    this.scheduler.stop();
     const answered = this.#requests.empty().then(() => this.instances.idle());
     const cutOff = new Promise<void>((resolve) => {
       this.#onCutOff = resolve;
     });
     const over = Promise.race([answered, cutOff]);
-    if (!(await settledWithin(this.#clock, drainTimeoutMs, over))) this.#cutOff();
+    if (!(await settledWithin(this.clock, drainTimeoutMs, over))) this.#cutOff();
     await this.instances.idle(true);
     await this.instances.stop();
     this.#enter("UNAVAILABLE", "unloaded");
+  }
+
+  /** Logs a failed load, because no caller needs to wait for it. @returns its reason for the repository index */
+  #loadFailed(error: unknown): string {
+    // The loader of a repository logs its own failures.
+    if (this.directory !== undefined) return statusText(error);
+    if (!this.#stopping) this.#logFailedLoad(statusText(error));
+    return TritonError.from(error).message;
+  }
+
+  #logFailedLoad(why: string): void {
+    this.#log.error(`failed to load '${this.name}' version ${this.version}: ${why}`);
   }
 
   /** Cancels the requests in flight. */
@@ -293,7 +314,7 @@ export class ModelVersion implements RegisteredVersion {
   }
 
   #enter(state: ModelState, reason = ""): void {
-    this.#state = state;
+    this.state = state;
     this.reason = reason;
     if (modelState.hasSubscribers) {
       modelState.publish({ model: this.name, version: String(this.version), state, reason });
@@ -302,133 +323,23 @@ export class ModelVersion implements RegisteredVersion {
   }
 }
 
-/** Everything that a model version is made from. */
-export interface ModelVersionInit {
-  readonly name: string;
-  readonly version: number;
-  readonly config: ModelConfig;
-  /** Class names by output. */
-  readonly labels: ReadonlyMap<string, readonly string[]>;
-  readonly createExecutor: ExecutorFactory;
-  readonly clock: Clock;
-  /** Finds the members of an ensemble. */
-  readonly findMember: FindMember;
-  /** Calls other models for callbacks. */
-  readonly callModels: CallModels;
-  /** Decides whose turn it is, over all models; undefined if any idle instance may run. */
-  readonly rateLimiter?: RateLimiter | undefined;
-  readonly hostPolicies?: HostPolicies | undefined;
-  /** Graph of the models that wait for each other. */
-  readonly calls: CallGraph;
-  /** Cache of responses, for models that ask for it. */
-  readonly responseCache?: ResponseCache | undefined;
-  /** Number of requests before the first batch of the dynamic batcher: a hold for tests. */
-  readonly holdUntil: number;
-  /** Number of requests in the sequence batcher's backlog to wait for in addition. */
-  readonly backlogHoldUntil: number;
-  /** True if one batch may combine requests with different optional inputs. */
-  readonly mixedInputs?: boolean | undefined;
-  /** True if callbacks have to return ndarrays, without any conversion. */
-  readonly strict?: boolean | undefined;
-  /** Log that models write to, and registry of their own metrics. */
-  readonly log: Log;
-  readonly metrics: () => Registry;
-  /** The models of the repository, for models that load others. */
-  readonly control?: ModelControl | undefined;
-  /** Decides which requests of this process are traced. */
-  readonly tracing?: Tracing | undefined;
-  /** Metrics of latency to record. */
-  readonly metricsConfig: ResolvedMetricsConfig;
-  /** Called for sequences that ended without an END. */
-  readonly onSequenceEvict?: EvictionListener | undefined;
-  /** Rules for batches of requests whose lengths differ. */
-  readonly variableLength?: VariableLength | undefined;
-  /** Initial states of sequences, for a model with implicit state: see `initialStates`. */
-  readonly initialStates?: ReadonlyMap<string, Tensor> | undefined;
-  /** Distinguishes models of the same name; empty unless namespaces are on. */
-  readonly namespace?: string;
-  /** Directory of the model, if it is from a repository. */
-  readonly directory?: string | undefined;
-  /** If true, the version stays LOADING after loading, until `publish`. */
-  readonly held?: boolean;
-}
-
-/** The parts of one model version that process its requests. */
-interface ModelParts {
-  readonly live: LiveInstances;
-  readonly scheduler: Scheduler;
-  readonly requests: ModelRequests;
-  /** Set for an ensemble. */
-  readonly members: EnsembleMembers | undefined;
-}
-
-/** Creates the parts of a model version from its configuration and connects them. */
-function createParts(
-  init: ModelVersionInit,
-  statistics: ModelStatistics,
-  model: Callee & { readonly config: ModelConfig },
-  faults: ModelFaults,
-): ModelParts {
-  const { name, version, config, clock, directory } = init;
-  const deadlines = new DeadlineQueue(clock);
-  const validator = new RequestValidator(config);
-  const live = createInstances({ ...init, statistics, faults });
-  const readFile = directory === undefined ? readFileNow : dataFilesOf(directory, "warmup");
-  live.warmUp = (instance) =>
-    warmUp(model.config, instance, validator, statistics, () => clock.now(), readFile);
-  const instances = live.group;
-  const members = config.ensembleScheduling && new EnsembleMembers(config);
-  const scheduler = createScheduler({ ...init, instances, deadlines, statistics });
-  const requests = new ModelRequests({
-    ...{ name, version, clock, statistics, instances, deadlines, validator, scheduler },
-    outputs: config.output.map((output) => output.name),
-    calls: init.calls,
-    log: init.log,
-    callee: model,
-    responseCache: config.responseCache?.enable ? init.responseCache : undefined,
-  });
-  return { live, scheduler, requests, members };
-}
-
-/** Everything that a scheduler may need from its model. */
-interface SchedulerContext {
-  readonly config: ModelConfig;
-  readonly version: number;
-  readonly instances: InstanceGroup;
-  readonly clock: Clock;
-  readonly deadlines: DeadlineQueue;
-  readonly statistics: ModelStatistics;
-  readonly holdUntil: number;
-  readonly backlogHoldUntil: number;
-  readonly onSequenceEvict?: EvictionListener | undefined;
-  /**
-   * Initial states of sequences, for a model with implicit state.
-   * @default the initial states of the configuration
-   */
-  readonly initialStates?: ReadonlyMap<string, Tensor> | undefined;
-  readonly findMember: FindMember;
-  /** True if one batch may combine requests with different optional inputs. */
-  readonly mixedInputs?: boolean | undefined;
-  /** Rules for batches of requests whose lengths differ. */
-  readonly variableLength?: VariableLength | undefined;
-}
-
-/** Creates the scheduler that a configuration asks for. */
-function createScheduler(context: SchedulerContext): Scheduler {
-  const { config, instances, clock, deadlines, holdUntil } = context;
-  if (config.ensembleScheduling !== undefined) return new EnsembleScheduler(context);
+/** Creates the scheduler that the configuration of a model asks for. */
+function createScheduler(model: ModelVersion, server: ModelServer): Scheduler {
+  const { plan, config, instances, clock, deadlines, statistics } = model;
+  const { holdUntil, backlogHoldUntil, findMember } = server;
+  const { variableLength, mixedInputs: mixed, onSequenceEvict: onEvict } = plan;
+  if (config.ensembleScheduling !== undefined) {
+    return new EnsembleScheduler(config, plan.version, findMember, clock, statistics);
+  }
   if (config.sequenceBatching !== undefined) {
-    const { backlogHoldUntil, onSequenceEvict: onEvict } = context;
-    const given = context.initialStates ?? initialStates(config, readFileNow).states;
+    const given = plan.initialStates ?? initialStates(config, readFileNow).states;
     const options = { holdUntil, backlogHoldUntil, onEvict, initialStates: given };
-    return new SequenceBatchScheduler(config, instances, clock, deadlines, options);
+    return new SequenceBatchScheduler(config, clock, deadlines, options);
   }
   if (config.dynamicBatching === undefined) return new DirectScheduler(instances);
-  const { variableLength } = context;
   if (variableLength !== undefined) {
     const { grouping, padded } = variableLength;
     return new GroupingScheduler(config, instances, clock, deadlines, grouping, padded, holdUntil);
   }
-  const { mixedInputs: mixed } = context;
   return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, { mixed });
 }

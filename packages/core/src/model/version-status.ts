@@ -1,7 +1,4 @@
-import type { Payload } from "../batch/payload.js";
-import type { InstanceGroup } from "../instance/instance-group.js";
-import type { Cut, CutReason, ModelStatistics } from "../observe/statistics.js";
-import type { Scheduler } from "../scheduler/scheduler.js";
+import type { Cut, CutReason } from "../observe/statistics.js";
 
 /** Triton's states of a model version. */
 export type ModelState = "UNKNOWN" | "READY" | "UNAVAILABLE" | "LOADING" | "UNLOADING";
@@ -76,35 +73,4 @@ export interface QueueSnapshot {
   readonly cuts: Readonly<Record<CutReason, number>>;
   /** The most recent of these batches, latest first; at most 16. */
   readonly recentCuts: readonly Cut[];
-}
-
-/** Reads the queue of a model without changing it. The cost grows with the number of levels, payloads and instances. */
-export function queueSnapshot(
-  scheduler: Scheduler,
-  group: InstanceGroup,
-  statistics: ModelStatistics,
-  now: number,
-): QueueSnapshot {
-  const ageOf = (since: number) => Math.max(0, Math.round((now - since) * 1000));
-  const describe = ({ requestCount, batchSize, oldestQueueStart, cut }: Payload): PayloadSnapshot => ({
-    requests: requestCount,
-    rows: batchSize,
-    ageMicroseconds: ageOf(oldestQueueStart),
-    cut,
-  });
-  return {
-    queued: scheduler.queuedCount,
-    levels: (scheduler.levels ?? []).map(({ oldestQueueStart, ...level }) => ({
-      ...level,
-      oldestAgeMicroseconds: ageOf(oldestQueueStart),
-    })),
-    payloads: group.waiting.map(describe),
-    instances: group.instances.map((instance) => ({
-      name: instance.placement.name,
-      running: [...instance.atWork].map(describe),
-      waiting: group.waitingFor(instance).map(describe),
-    })),
-    cuts: { ...statistics.cuts.counts },
-    recentCuts: statistics.cuts.recent,
-  };
 }

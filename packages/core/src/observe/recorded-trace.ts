@@ -1,4 +1,4 @@
-import { fromBfloat16, fromFloat16, Tensor } from "@tritonjs/protocol";
+import { floatReader, Tensor } from "@tritonjs/protocol";
 import type { ExecutionTimes } from "./durations.js";
 import type { RequestTrace, TracedBatch, TracedRequest } from "./request-trace.js";
 import type { CutReason } from "./statistics.js";
@@ -287,14 +287,12 @@ function textOf(datatype: Tensor["datatype"]): (element: Element) => string {
         `"${Buffer.from(element as Uint8Array)
           .toString()
           .replaceAll('"', '""')}"`;
-    case "FP16":
-      return (element) => short(fromFloat16(element as number));
-    case "BF16":
-      return (element) => short(fromBfloat16(element as number));
-    case "FP32":
-      return (element) => short(element as number);
-    default:
+    case "FP64":
       return (element) => String(element);
+    default: {
+      const toNumber = floatReader(datatype);
+      return (element) => (toNumber === undefined ? String(element) : short(toNumber(element as number)));
+    }
   }
 }
 

@@ -8,26 +8,12 @@ import { completeInstanceGroups, instanceGroupProblems } from "../config/instanc
 import { writePrototxt } from "../config/prototxt.js";
 import { initialStates } from "../config/sequence-batching.js";
 import type { Backend, BackendFactory, ModelDescription } from "../instance/backend.js";
-import type { ExecutorFactory } from "../model/live-instances.js";
-import type { ModelVersion, ModelVersionInit } from "../model/model-version.js";
+import type { ExecutorFactory, ModelPlan } from "../model/model-server.js";
+import type { ModelVersion } from "../model/model-version.js";
 import type { Log } from "../observe/log.js";
 import { assertInside, dataFilesOf, isInside, readSmallFile } from "../system/files.js";
 import type { BackendConfig } from "./repository-options.js";
 import type { PolledModel } from "./repository-poller.js";
-
-/** The known properties of a repository version before its creation. */
-export type RepositoryVersionInit = Pick<
-  ModelVersionInit,
-  | "name"
-  | "namespace"
-  | "version"
-  | "config"
-  | "labels"
-  | "createExecutor"
-  | "directory"
-  | "held"
-  | "initialStates"
->;
 
 /** The context for creating a version. */
 export interface CreateContext {
@@ -40,7 +26,7 @@ export interface CreateContext {
   /** Numbers of the GPUs that instance groups may name; undefined when none can be used. */
   readonly gpus: Gpus;
   /** Creates a version that serves, with the parts of the server. */
-  readonly createModel: (init: RepositoryVersionInit) => ModelVersion;
+  readonly createModel: (init: ModelPlan) => ModelVersion;
   /** Class names by output, from the models of an ensemble's steps. */
   readonly memberLabels: (config: ModelConfig) => ReadonlyMap<string, readonly string[]>;
 }
@@ -108,7 +94,7 @@ export async function planVersion(
   version: number,
   context: PlanContext,
   open?: OpenModel,
-): Promise<RepositoryVersionInit> {
+): Promise<ModelPlan> {
   const { id, directory } = polled;
   const made =
     polled.config.ensembleScheduling === undefined

@@ -1,13 +1,13 @@
 import { resolve } from "node:path";
 import { type ModelConfig, type ModelIndexEntry, statusText, TritonError } from "@tritonjs/protocol";
 import type { Gpus } from "../config/gpus.js";
+import type { ModelPlan } from "../model/model-server.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { RegisteredVersion } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
 import type { Clock, Timer } from "../system/clock.js";
 import { openSources } from "./cloud-source.js";
-import type { RepositoryVersionInit } from "./create-version.js";
 import { checkModelName, compareIds, keyOf, type ModelId, type ModelKey } from "./dependencies.js";
 import { OverrideDirectory } from "./model-directory.js";
 import { type LoadedModel, type LoaderContext, ModelLoader } from "./model-loader.js";
@@ -324,7 +324,7 @@ interface RepositoryParts {
 /** Creates the repository for the options. Without `modelRepository` it is empty. */
 export function createRepository(
   { options, registry, log, clock, gpus }: RepositoryParts,
-  createModel: (own: RepositoryVersionInit) => ModelVersion,
+  createModel: (plan: ModelPlan) => ModelVersion,
 ): ModelRepository {
   return new ModelRepository({
     options,

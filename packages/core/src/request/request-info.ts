@@ -1,4 +1,4 @@
-import type { Parameters } from "@tritonjs/protocol";
+import type { Parameters, Tensor } from "@tritonjs/protocol";
 
 /** Properties of one request without its tensors. */
 export interface RequestInfo extends SequencePlace {
@@ -40,6 +40,31 @@ export function requestInfo(request: RequestInfo): RequestInfo {
     batchSize: request.batchSize,
     ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
   };
+}
+
+/** The asynchronous context of a request. */
+export interface RequestScope {
+  /**
+   * Calls `fn` in the asynchronous context of the code that sent the request. An `AsyncLocalStorage` has the same value
+   * there as when the request was made. In a worker it is a plain call, because asynchronous contexts do not cross
+   * threads.
+   *
+   * @example
+   * ```ts
+   * const inferFunc = (requests) =>
+   *   requests.map((request) => request.runInContext(() => answer(request.inputs, tenant.getStore())));
+   * ```
+   */
+  runInContext<T>(fn: () => T): T;
+}
+
+/** A request as an executor sees it, read-only. */
+export interface ExecutableRequest extends RequestInfo, RequestScope {
+  readonly inputs: ReadonlyMap<string, Tensor>;
+  /** Rows that count towards the batch: at least 1. */
+  readonly rows: number;
+  /** Aborted when the request is cancelled. */
+  readonly signal: AbortSignal;
 }
 
 /**

@@ -5,6 +5,7 @@ import {
   fromConfigDataType,
   type ModelConfig,
   type ModelInput,
+  type ModelOutput,
   matchesShape,
   type ReasonOf,
   scanBytes,
@@ -13,7 +14,8 @@ import {
   TritonError,
   wrappedElementCount,
 } from "@tritonjs/protocol";
-import { type PendingRequest, type Reshapes, reshapesOf } from "./inference-request.js";
+import { reshapeRule } from "../tensor-rows.js";
+import type { InferenceRequest } from "./inference-request.js";
 
 const BATCH_NOTE =
   "NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be prepended to " +
@@ -58,7 +60,7 @@ export class RequestValidator {
    *
    * @throws TritonError INVALID_ARG for the first fault found.
    */
-  validate(request: PendingRequest): void {
+  validate(request: InferenceRequest): void {
     for (const output of request.requestedOutputs) {
       if (!this.#outputs.has(output)) {
         throw invalid(
@@ -86,7 +88,7 @@ export class RequestValidator {
    * Checks that the id has the type of the model's control tensor; a missing id counts as 0. The scheduler refuses an
    * empty id.
    */
-  #checkCorrelationId(request: PendingRequest): void {
+  #checkCorrelationId(request: InferenceRequest): void {
     if (this.#idControl === undefined) return;
     const { name, datatype } = this.#idControl;
     if (request.correlationId === "") return;
@@ -105,7 +107,7 @@ export class RequestValidator {
     return expected;
   }
 
-  #checkCount(request: PendingRequest): void {
+  #checkCount(request: InferenceRequest): void {
     const got = request.inputs.size;
     const total = this.#inputs.size;
     if (got <= total && got >= this.#requiredCount) return;
@@ -123,7 +125,7 @@ export class RequestValidator {
     );
   }
 
-  #batchSize(request: PendingRequest): number {
+  #batchSize(request: InferenceRequest): number {
     if (request.inputs.size === 0) {
       throw invalid(
         `${request.logPrefix}the request to model '${this.#name}' has no input: expected at least one, which gives the batch size`,
@@ -148,7 +150,7 @@ export class RequestValidator {
     return batchSize;
   }
 
-  #checkTensor(request: PendingRequest, name: string, tensor: Tensor): void {
+  #checkTensor(request: InferenceRequest, name: string, tensor: Tensor): void {
     const { config, datatype } = this.#expected(name);
     if (tensor.datatype !== datatype) {
       throw invalid(
@@ -168,7 +170,7 @@ export class RequestValidator {
   }
 
   #rejectShape(
-    request: PendingRequest,
+    request: InferenceRequest,
     name: string,
     config: ModelInput,
     tensor: Tensor,
@@ -186,7 +188,7 @@ export class RequestValidator {
     );
   }
 
-  #rejectUnspecified(request: PendingRequest, name: string, tensor: Tensor): never {
+  #rejectUnspecified(request: InferenceRequest, name: string, tensor: Tensor): never {
     throw invalid(
       `${request.logPrefix}All input dimensions should be specified for input '${name}' for model ` +
         `'${this.#name}', got ${shapeToString(tensor.shape)}`,
@@ -202,12 +204,6 @@ function invalid(message: string, reason: ReasonOf<"INVALID_ARG"> = "INVALID_INP
   return new TritonError("INVALID_ARG", message, { reason });
 }
 
-/** The request in the texts of errors. */
-interface CheckedRequest {
-  /** Start of a text that names the request. */
-  readonly logPrefix: string;
-}
-
 /**
  * Checks that the bytes of an input are the elements of a shape.
  *
@@ -215,7 +211,7 @@ interface CheckedRequest {
  * @throws TritonError INVALID_ARG for the first fault found.
  */
 function checkByteSize(
-  request: CheckedRequest,
+  request: InferenceRequest,
   model: string,
   name: string,
   tensor: Tensor,
@@ -234,11 +230,11 @@ function checkByteSize(
     expected = BigInt.asIntN(64, wrappedElementCount(shape) * BigInt(size));
     if (expected === BigInt(tensor.byteLength)) {
       const { message } = uncountable as TritonError;
-      throw wrongBytes(`${request.logPrefix}input '${name}' of model '${model}': ${message}`);
+      throw invalid(`${request.logPrefix}input '${name}' of model '${model}': ${message}`);
     }
   }
   if (tensor.byteLength === expected) return;
-  throw wrongBytes(
+  throw invalid(
     `${request.logPrefix}input byte size mismatch for input '${name}' for model '${model}'. ` +
       `Expected ${expected}, got ${tensor.byteLength}`,
   );
@@ -246,7 +242,7 @@ function checkByteSize(
 
 /** Checks the elements of a BYTES tensor. */
 function checkElements(
-  request: CheckedRequest,
+  request: InferenceRequest,
   model: string,
   name: string,
   tensor: Tensor,
@@ -257,28 +253,58 @@ function checkElements(
     ? { elements: (tensor.elements as Uint8Array[]).length }
     : scanBytes(tensor.bytes, count);
   if (scan.lengthBytesLeft !== undefined) {
-    throw wrongBytes(
+    throw invalid(
       `${request.logPrefix}incomplete string length indicator ${where}, expecting 4 bytes but only ` +
         `${scan.lengthBytesLeft} bytes available. Please make sure the string length indicator is in one buffer.`,
     );
   }
   if (scan.elements > count) {
-    throw wrongBytes(
+    throw invalid(
       `${request.logPrefix}unexpected number of string elements ${scan.elements} ${where}, expecting ${count}`,
     );
   }
   if (scan.truncated !== undefined) {
     const { expected, available } = scan.truncated;
-    throw wrongBytes(
+    throw invalid(
       `incomplete string data for inference input '${name}', expecting string of length ${expected} but only ` +
         `${available} bytes available`,
     );
   }
   if (scan.elements !== count) {
-    throw wrongBytes(`${request.logPrefix}expected ${count} string elements ${where}, got ${scan.elements}`);
+    throw invalid(`${request.logPrefix}expected ${count} string elements ${where}, got ${scan.elements}`);
   }
 }
 
-function wrongBytes(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message, { reason: "INVALID_INPUT" });
+type Tensors = ReadonlyMap<string, Tensor>;
+
+/** Changes the shapes of tensors. */
+type Reshape = (tensors: Tensors) => Tensors;
+
+/** Shape changes for a model with `reshape` in its configuration; undefined where nothing changes. */
+interface Reshapes {
+  /** From the shapes that clients send to those that the model expects. */
+  readonly inputs: Reshape | undefined;
+  /** From the shapes that the model returns to those that clients get. */
+  readonly outputs: Reshape | undefined;
+}
+
+/** The shape changes that a configuration asks for. */
+function reshapesOf({ input, output, maxBatchSize }: ModelConfig): Reshapes {
+  const batched = maxBatchSize > 0;
+  return {
+    inputs: reshapeAll(input, (dims, shape) => reshapeRule(dims, shape, batched)),
+    outputs: reshapeAll(output, (dims, shape) => reshapeRule(shape, dims, batched)),
+  };
+}
+
+function reshapeAll(
+  tensors: readonly (ModelInput | ModelOutput)[],
+  ruleOf: (dims: readonly number[], shape: readonly number[]) => (tensor: Tensor) => Tensor,
+): Reshape | undefined {
+  const rules = new Map<string, (tensor: Tensor) => Tensor>();
+  for (const { name, dims, reshape } of tensors) {
+    if (reshape !== undefined) rules.set(name, ruleOf(dims, reshape.shape));
+  }
+  if (rules.size === 0) return undefined;
+  return (given) => new Map([...given].map(([name, tensor]) => [name, rules.get(name)?.(tensor) ?? tensor]));
 }

@@ -1,8 +1,8 @@
 import { errorWithoutStack } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
-import type { ExecutionObserver, InstanceGroup } from "../instance/instance-group.js";
+import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
-import type { PendingRequest } from "../request/inference-request.js";
+import type { InferenceRequest } from "../request/inference-request.js";
 import type { BatchingRules } from "./form-batch.js";
 import {
   type AdaptiveRules,
@@ -26,7 +26,7 @@ import type { PriorityQueue } from "./priority-queue.js";
  *            +-- expected latency, plan <-- durations, lateness ----+
  * ```
  */
-export class AdaptiveBatching implements ExecutionObserver {
+export class AdaptiveBatching {
   readonly #target: AdaptiveRules;
   readonly #arrivals: ArrivalRate;
   readonly #batches: RunningBatches;
@@ -36,14 +36,13 @@ export class AdaptiveBatching implements ExecutionObserver {
     this.#target = target;
     this.#arrivals = new ArrivalRate(target.targetLatencyMs / 2);
     this.#batches = new RunningBatches(instances);
-    instances.observer = this;
   }
 
   started(instance: ModelInstance, payload: Payload, now: number): void {
     this.#batches.start(instance, payload, now);
   }
 
-  ended(_instance: ModelInstance, payload: Payload, now: number): void {
+  ended(payload: Payload, now: number): void {
     this.#batches.end(payload, now);
     const { requests } = payload;
     let late = 0;
@@ -57,7 +56,7 @@ export class AdaptiveBatching implements ExecutionObserver {
    *
    * @throws TritonError UNAVAILABLE with `retryAfterMs` when the request could not be answered in time.
    */
-  admit(request: PendingRequest, queue: PriorityQueue, now: number): void {
+  admit(request: InferenceRequest, queue: PriorityQueue, now: number): void {
     this.#arrivals.add(request.rows, now);
     const outlook = this.#batches.outlook(now);
     if (outlook === undefined || (queue.size === 0 && outlook.idleInMs[0] === 0)) return;
@@ -115,14 +114,14 @@ export class AdaptiveBatching implements ExecutionObserver {
   }
 
   /** Time from which the answer to a request is late. Its own deadline or timeout counts, if it has one. */
-  #latest(request: PendingRequest): number {
+  #latest(request: InferenceRequest): number {
     if (request.deadline !== undefined) return request.deadline;
     const { queueTimeoutMicroseconds: own } = request;
     return startOf(request) + (own > 0 ? own / 1000 : this.#target.targetLatencyMs);
   }
 }
 
-function startOf(request: PendingRequest): number {
+function startOf(request: InferenceRequest): number {
   return request.batcherStart ?? request.queueStart;
 }
 

@@ -1,8 +1,9 @@
 import type { ModelConfig, ModelDynamicBatching, TritonError } from "@tritonjs/protocol";
 import { EqualInputsRule, NO_PAYLOAD, Payload } from "../batch/payload.js";
 import { targetLatencyMs } from "../config/model-options.js";
-import type { InstanceGroup, InstanceGroupListener } from "../instance/instance-group.js";
-import type { PendingRequest, ResponseGate } from "../request/inference-request.js";
+import type { InstanceGroup } from "../instance/instance-group.js";
+import type { ModelInstance } from "../instance/model-instance.js";
+import type { InferenceRequest, ResponseGate } from "../request/inference-request.js";
 import { Alarm, type Clock, type DeadlineQueue } from "../system/clock.js";
 import { AdaptiveBatching } from "./adaptive-batching.js";
 import { type BatchDecision, type BatchingRules, cutOfPlan, formBatch } from "./form-batch.js";
@@ -21,7 +22,9 @@ const PAYLOADS_AHEAD_PER_INSTANCE = 2;
  * the delay of the oldest request ran out (one timer)                              ---+    until none forms
  * ```
  */
-export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
+export class DynamicBatchScheduler implements Scheduler {
+  readonly mergeAfterMs: number;
+  readonly maxBatchSize: number;
   readonly #instances: InstanceGroup;
   readonly #clock: Clock;
   readonly #queue: PriorityQueue;
@@ -73,9 +76,8 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
       const { maxBatchSize } = this.#rules;
       this.#adaptive = new AdaptiveBatching({ targetLatencyMs: target, maxBatchSize }, instances);
     }
-    instances.mergeAfterMs = this.#rules.maxQueueDelayMs;
-    instances.maxBatchSize = config.maxBatchSize;
-    instances.listener = this;
+    this.mergeAfterMs = this.#rules.maxQueueDelayMs;
+    this.maxBatchSize = config.maxBatchSize;
   }
 
   get queuedCount(): number {
@@ -87,7 +89,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
   }
 
   /** The next request; undefined if none waits. */
-  get head(): PendingRequest | undefined {
+  get head(): InferenceRequest | undefined {
     return this.#queue.head;
   }
 
@@ -110,7 +112,7 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
     return this.#queue.freePlaces(priority);
   }
 
-  enqueue(request: PendingRequest): void {
+  enqueue(request: InferenceRequest): void {
     if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
     this.#adaptive?.admit(request, this.#queue, this.#clock.now());
     this.#queue.push(request);
@@ -136,6 +138,14 @@ export class DynamicBatchScheduler implements Scheduler, InstanceGroupListener {
 
   slotFreed(): void {
     this.#look();
+  }
+
+  started(instance: ModelInstance, payload: Payload): void {
+    this.#adaptive?.started(instance, payload, this.#clock.now());
+  }
+
+  ended(_instance: ModelInstance, payload: Payload): void {
+    this.#adaptive?.ended(payload, this.#clock.now());
   }
 
   stop(): void {
@@ -288,7 +298,7 @@ export class OrderedResponses {
   readonly #flushAll = () => this.#flush();
 
   /** Gives a request the next place. */
-  admit(request: PendingRequest): void {
+  admit(request: InferenceRequest): void {
     const place = new Place(this.#flushAll);
     if (this.#tail === undefined) this.#head = place;
     else this.#tail.next = place;

@@ -1,7 +1,7 @@
 import { isDecoupled, type ModelConfig, type Tensor, TritonError, timeoutError } from "@tritonjs/protocol";
 import type { ComputeTimes } from "../observe/durations.js";
 import type { ModelStatistics } from "../observe/statistics.js";
-import type { PendingRequest, RequestObserver, RequestRunner } from "../request/inference-request.js";
+import type { InferenceRequest, RequestObserver, RequestRunner } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import type { SequencePlace } from "../request/request-info.js";
 import type { Clock } from "../system/clock.js";
@@ -16,18 +16,10 @@ import {
   plainSequence,
   sequenceAfter,
   sequenceOf,
+  stepInputs,
   stepRequest,
 } from "./ensemble-steps.js";
 import { isPartOfWork, type Scheduler, stoppedError } from "./scheduler.js";
-
-/** External dependencies of an ensemble's scheduler. */
-interface EnsembleContext {
-  readonly config: ModelConfig;
-  readonly version: number;
-  readonly findMember: FindMember;
-  readonly clock: Clock;
-  readonly statistics: ModelStatistics;
-}
 
 /**
  * Runs requests through the steps of an ensemble. It has no queue and no instances: requests wait in the queues of
@@ -35,25 +27,30 @@ interface EnsembleContext {
  */
 export class EnsembleScheduler implements Scheduler {
   readonly queuedCount = 0;
-  readonly #owner: EnsembleOwner;
+  readonly version: string;
+  readonly plan: EnsemblePlan;
+  /** By index of the step. */
+  readonly limits: readonly StepLimit[];
   #stopped = false;
 
-  constructor({ version, ...context }: EnsembleContext) {
-    const plan = new EnsemblePlan(context.config);
-    const limit = context.config.ensembleScheduling?.maxInflightRequests ?? 0;
-    this.#owner = {
-      ...context,
-      version: String(version),
-      plan,
-      limits: plan.steps.map(() => new StepLimit(limit)),
-    };
+  constructor(
+    readonly config: ModelConfig,
+    version: number,
+    readonly findMember: FindMember,
+    readonly clock: Clock,
+    readonly statistics: ModelStatistics,
+  ) {
+    this.version = String(version);
+    this.plan = new EnsemblePlan(config);
+    const limit = config.ensembleScheduling?.maxInflightRequests ?? 0;
+    this.limits = this.plan.steps.map(() => new StepLimit(limit));
   }
 
-  enqueue(request: PendingRequest): void {
+  enqueue(request: InferenceRequest): void {
     if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
-    const run = new EnsembleRun(request, this.#owner);
+    const run = new EnsembleRun(request, this);
     request.startExecution(run);
-    this.#owner.statistics.pendingCount--;
+    this.statistics.pendingCount--;
     run.start();
   }
 
@@ -62,18 +59,6 @@ export class EnsembleScheduler implements Scheduler {
   }
 
   failQueued(): void {}
-}
-
-/** State that all requests of one ensemble share. */
-interface EnsembleOwner {
-  readonly config: ModelConfig;
-  readonly version: string;
-  readonly plan: EnsemblePlan;
-  /** By index of the step. */
-  readonly limits: readonly StepLimit[];
-  readonly findMember: FindMember;
-  readonly clock: Clock;
-  readonly statistics: ModelStatistics;
 }
 
 /**
@@ -89,7 +74,11 @@ interface EnsembleOwner {
  * A response of a decoupled step opens a frame, in which the steps after it run once more. Tensors of different frames
  * never meet. An answer is sent when all outputs exist in one frame. It is the last if no step is in flight.
  */
-class EnsembleRun implements RequestRunner<PendingRequest> {
+class EnsembleRun implements RequestRunner, ComputeTimes {
+  /** Total compute times of all steps. */
+  inputMs = 0;
+  inferMs = 0;
+  outputMs = 0;
   readonly #selection: EnsembleSelection;
   readonly #calls = new Set<StepCall>();
   /** Steps that wait for a permit, with the semaphore that they wait for. */
@@ -100,14 +89,13 @@ class EnsembleRun implements RequestRunner<PendingRequest> {
   #answered = false;
   #over = false;
   #readerIsBehind = false;
-  readonly #computed = new SummedTimes();
 
   constructor(
-    private readonly request: PendingRequest,
-    private readonly owner: EnsembleOwner,
+    private readonly request: InferenceRequest,
+    private readonly ensemble: EnsembleScheduler,
   ) {
-    this.#selection = owner.plan.select(request.requestedOutputs);
-    this.#start = owner.clock.now();
+    this.#selection = ensemble.plan.select(request.requestedOutputs);
+    this.#start = ensemble.clock.now();
   }
 
   /** Starts the steps that need only the request's own inputs. */
@@ -115,7 +103,7 @@ class EnsembleRun implements RequestRunner<PendingRequest> {
     const { request } = this;
     const frame = new StepFrame(this.#selection.readers);
     for (const [name, tensor] of request.inputs) frame.put(name, tensor, request.batchSize);
-    for (const name of this.owner.plan.optionalInputs) {
+    for (const name of this.ensemble.plan.optionalInputs) {
       if (!frame.tensors.has(name)) frame.put(name, undefined, request.batchSize);
     }
     this.#proceed(frame, [...frame.tensors.keys()]);
@@ -143,7 +131,7 @@ class EnsembleRun implements RequestRunner<PendingRequest> {
 
   #launch(step: PlannedStep, frame: StepFrame): void {
     const { source } = frame;
-    const limit = this.owner.limits[step.index]!;
+    const limit = this.ensemble.limits[step.index]!;
     frame.active++;
     const waiting: WaitingStart = {
       start: () => {
@@ -159,24 +147,25 @@ class EnsembleRun implements RequestRunner<PendingRequest> {
   /** Sends a step its request. Returns false if it could not be sent, or its answer is not wanted any more. */
   #startStep(step: PlannedStep, frame: StepFrame): boolean {
     if (this.#over) return false;
-    const { config, version, findMember, clock } = this.owner;
+    const { config, version, findMember, clock } = this.ensemble;
     let call: StepCall | undefined;
     try {
       const member = findMember(step.modelName, step.modelVersion, step.modelNamespace);
       const read = step.inputs.map(([, tensor]) => tensor);
       const sequence = sequenceOf(read, frame.tensors, plainSequence(this.request));
-      const request = stepRequest({
-        parent: this.request,
-        caller: `${config.name}/${version}`,
-        member,
-        step,
-        sequence,
-        tensors: frame.tensors,
-        requestedOutputs: this.#selection.requestedOutputs.get(step)!,
-        now: clock.now(),
-        onResponse: (outcome, final) => this.#responded(call!, outcome, final),
-      });
-      call = new StepCall(step, frame, member, request, sequence, this.#readerIsBehind, this.#computed);
+      const request = stepRequest(
+        this.request,
+        `${config.name}/${version}`,
+        member.config,
+        {
+          inputs: stepInputs(step, member.config, frame.tensors),
+          requestedOutputs: this.#selection.requestedOutputs.get(step)!,
+          ...sequence,
+        },
+        clock.now(),
+        (outcome, final) => this.#receive(call!, outcome, final),
+      );
+      call = new StepCall(step, frame, member, request, sequence, this.#readerIsBehind, this);
       this.#calls.add(call);
       member.infer(request);
       return true;
@@ -188,11 +177,11 @@ class EnsembleRun implements RequestRunner<PendingRequest> {
     }
   }
 
-  #responded(call: StepCall, outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
+  #receive(call: StepCall, outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
     const { step, frame } = call;
     if (final) {
       this.#calls.delete(call);
-      this.owner.limits[step.index]!.release();
+      this.ensemble.limits[step.index]!.release();
     }
     if (this.#over) return;
     if (final) this.#underWay--;
@@ -226,7 +215,7 @@ class EnsembleRun implements RequestRunner<PendingRequest> {
 
   #answer(frame: StepFrame, final: boolean): void {
     const { request } = this;
-    const response = ensembleAnswer(this.owner, request, this.#selection.outputs, frame.tensors);
+    const response = ensembleAnswer(this.ensemble, request, this.#selection.outputs, frame.tensors);
     this.#answered = true;
     if (final) this.#succeed();
     request.made(response.outputs);
@@ -236,7 +225,7 @@ class EnsembleRun implements RequestRunner<PendingRequest> {
 
   /** Ends the request if no step is in flight and there is nothing to answer with. */
   #end(): void {
-    if (!this.#answered && !isDecoupled(this.owner.config)) {
+    if (!this.#answered && !isDecoupled(this.ensemble.config)) {
       const text =
         "unexpected deadlock, at least one output is not set while no more ensemble steps can be made";
       this.#fail(new TritonError("INVALID_ARG", `${this.request.logPrefix}${text}`));
@@ -250,45 +239,45 @@ class EnsembleRun implements RequestRunner<PendingRequest> {
   #followReader(): void {
     const wait = this.request.writable;
     if (wait === undefined || this.#readerIsBehind) return;
-    const tell = (behind: boolean) => {
+    const pauseSteps = (behind: boolean) => {
       this.#readerIsBehind = behind;
       for (const call of this.#calls) call.readerIsBehind = behind;
     };
-    tell(true);
-    void wait.then(() => tell(false));
+    pauseSteps(true);
+    void wait.then(() => pauseSteps(false));
   }
 
   #succeed(): void {
-    const { clock, statistics } = this.owner;
+    const { clock, statistics } = this.ensemble;
     this.#over = true;
     const { queueStart, rows } = this.request;
     const totalMs = clock.now() - queueStart;
-    const { inputMs, inferMs, outputMs } = this.#computed;
-    statistics.recordEnsemble(rows, this.#start - queueStart, totalMs, this.#computed, clock.wallNow());
+    const { inputMs, inferMs, outputMs } = this;
+    statistics.recordEnsemble(rows, this.#start - queueStart, totalMs, this, clock.wallNow());
     this.request.computed(inputMs, inferMs, outputMs);
   }
 
   /** Ends the request with the first error, and cancels the steps in flight. */
   #fail(error: TritonError): void {
     if (this.#over) return;
-    const { request, owner } = this;
-    const { clock, config, statistics } = owner;
+    const { request } = this;
+    const { clock, config, statistics } = this.ensemble;
     if (request.deadline !== undefined && request.deadline <= clock.now()) {
       request.cancel(timeoutError());
       return;
     }
     const message = `in ensemble '${config.name}', ${error.message}`;
-    const told = new TritonError(error.code, message, { reason: error.reason, cause: error });
+    const answer = new TritonError(error.code, message, { reason: error.reason, cause: error });
     const totalMs = clock.now() - request.queueStart;
     statistics.recordFailure("OTHER", totalMs);
     // Like Triton, count the request once more if no other step is in flight: dashboards and alerts rely on it.
     if (this.#underWay === 0) statistics.recordFailure("OTHER", totalMs);
     this.givenUp(request, new TritonError("CANCELLED", message, { cause: error }));
-    request.respondError(told);
+    request.respondError(answer);
   }
 
   /** Cancels the steps in flight, because the request was cancelled. */
-  givenUp({ cancelReason }: PendingRequest, reason = cancelReason!): void {
+  givenUp({ cancelReason }: InferenceRequest, reason = cancelReason!): void {
     this.#over = true;
     for (const [waiting, limit] of this.#inLine) limit.leave(waiting);
     this.#inLine.clear();
@@ -343,7 +332,7 @@ class StepFrame {
  * A step in flight. A step of a decoupled model waits before its next response in three cases: the consumer of the
  * answers is behind, later steps wait for a permit, or too many of its responses are in flight.
  */
-class StepCall implements RequestObserver<PendingRequest> {
+class StepCall implements RequestObserver {
   framesUnderWay = 0;
   #inLine = 0;
   #readerIsBehind: boolean;
@@ -352,20 +341,21 @@ class StepCall implements RequestObserver<PendingRequest> {
     readonly step: PlannedStep,
     readonly frame: StepFrame,
     readonly member: EnsembleMember,
-    readonly request: PendingRequest,
+    readonly request: InferenceRequest,
     /** Sequence of its request, as sent; the member's scheduler may change its own. */
     readonly sequence: SequencePlace,
     readerIsBehind: boolean,
-    /** Times of the ensemble's request. */
-    private readonly times: SummedTimes,
+    private readonly run: EnsembleRun,
   ) {
     this.#readerIsBehind = readerIsBehind;
     request.observe(this);
     this.adapt();
   }
 
-  computed(_request: PendingRequest, inputMs: number, inferMs: number, outputMs: number): void {
-    this.times.add(inputMs, inferMs, outputMs);
+  computed(_request: InferenceRequest, inputMs: number, inferMs: number, outputMs: number): void {
+    this.run.inputMs += inputMs;
+    this.run.inferMs += inferMs;
+    this.run.outputMs += outputMs;
   }
 
   set readerIsBehind(behind: boolean) {
@@ -430,18 +420,5 @@ export class StepLimit {
   /** Removes a waiting start that is no longer wanted. */
   leave(waiting: WaitingStart): void {
     this.#waiting.delete(waiting);
-  }
-}
-
-/** Total compute times of all steps of a request. */
-class SummedTimes implements ComputeTimes {
-  inputMs = 0;
-  inferMs = 0;
-  outputMs = 0;
-
-  add(inputMs: number, inferMs: number, outputMs: number): void {
-    this.inputMs += inputMs;
-    this.inferMs += inferMs;
-    this.outputMs += outputMs;
   }
 }

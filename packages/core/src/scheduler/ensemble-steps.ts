@@ -8,9 +8,9 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import {
+  InferenceRequest,
   type InferInit,
   newAsyncContext,
-  PendingRequest,
   type ResponseHandler,
 } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
@@ -107,7 +107,7 @@ export interface EnsembleMember {
   readonly version: number;
   readonly config: ModelConfig;
   /** Accepts a request; throws if the request is refused. */
-  infer(request: PendingRequest): void;
+  infer(request: InferenceRequest): void;
 }
 
 /**
@@ -236,54 +236,56 @@ function toFlag(name: string, value: ParameterValue | undefined): boolean {
   });
 }
 
-/** Everything that the request of a step is constructed from. */
-interface StepRequestInit {
-  /** The request of the ensemble. */
-  readonly parent: PendingRequest;
-  /** Name of the ensemble in the list of the request's callers. */
-  readonly caller: string;
-  readonly member: EnsembleMember;
-  readonly step: PlannedStep;
-  readonly sequence: SequencePlace;
-  readonly tensors: ReadonlyMap<string, EnsembleTensor>;
-  readonly requestedOutputs: readonly string[];
-  /** Time on the model's clock, in milliseconds. */
-  readonly now: number;
-  readonly onResponse: ResponseHandler;
+/** Takes the inputs of a step from the tensors of its frame. */
+export function stepInputs(
+  step: PlannedStep,
+  { input, maxBatchSize }: ModelConfig,
+  tensors: ReadonlyMap<string, EnsembleTensor>,
+): Map<string, Tensor> {
+  const inputs = new Map<string, Tensor>();
+  for (const [name, source] of step.inputs) {
+    const tensor = tensors.get(source)!.take(dimsOf(input, name), maxBatchSize > 0);
+    if (tensor !== undefined) inputs.set(name, tensor);
+  }
+  return inputs;
 }
 
-/** Makes the request of a step. It inherits all properties of the ensemble's request. */
-export function stepRequest({ parent, caller, member, step, tensors, now, ...init }: StepRequestInit) {
-  const { config } = member;
-  const inputs = new Map<string, Tensor>();
-  for (const [input, name] of step.inputs) {
-    const tensor = tensors.get(name)!.take(dimsOf(config.input, input), config.maxBatchSize > 0);
-    if (tensor !== undefined) inputs.set(input, tensor);
-  }
-  const trace = parent.trace?.child(config.name);
-  const asked: InferInit = {
+/**
+ * Makes the request of a step. It inherits all properties of the ensemble's request.
+ *
+ * @param caller name of the ensemble in the list of the request's callers
+ * @param member configuration of the step's model
+ * @param own the properties that are the step's own
+ * @param now time on the model's clock, in milliseconds
+ */
+export function stepRequest(
+  parent: InferenceRequest,
+  caller: string,
+  member: ModelConfig,
+  own: Pick<InferInit, "inputs" | "requestedOutputs"> & SequencePlace,
+  now: number,
+  onResponse: ResponseHandler,
+): InferenceRequest {
+  const trace = parent.trace?.child(member.name);
+  const content: InferInit = {
     id: parent.id,
-    inputs,
-    requestedOutputs: init.requestedOutputs,
     parameters: parent.parameters,
     priority: parent.priority,
     queueTimeoutMicroseconds: remainingMicroseconds(parent, now),
     deadline: parent.deadline,
-    ...init.sequence,
     callers: [...parent.callers, caller],
     // The callback of a traced step sees the step's own span, in the context of the ensemble's sender.
     asyncContext:
-      trace && parent.given.ready
-        ? parent.given.runInContext(() => trace.within(newAsyncContext))
-        : parent.given.asyncContext,
+      trace && parent.ready ? parent.runInContext(() => trace.within(newAsyncContext)) : parent.asyncContext,
     trace,
+    ...own,
   };
-  return new PendingRequest(asked, config.name, init.onResponse);
+  return new InferenceRequest(content, member.name, onResponse);
 }
 
 /** Remaining time that the request may wait in queues. At least 1, because 0 means no limit. */
 function remainingMicroseconds(
-  { queueTimeoutMicroseconds, queueStart }: PendingRequest,
+  { queueTimeoutMicroseconds, queueStart }: InferenceRequest,
   now: number,
 ): number {
   if (queueTimeoutMicroseconds === 0) return 0;
@@ -310,7 +312,7 @@ function asNumber(value: bigint): number | bigint {
  */
 export function ensembleAnswer(
   { config, version }: { readonly config: ModelConfig; readonly version: string },
-  request: PendingRequest,
+  request: InferenceRequest,
   names: readonly string[],
   tensors: ReadonlyMap<string, EnsembleTensor>,
 ): InferenceResponse {

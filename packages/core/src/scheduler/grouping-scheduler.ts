@@ -6,14 +6,16 @@ import {
   toNdArray,
 } from "@tritonjs/protocol";
 import type { CutOutput, MaskInput, PaddingRules } from "../batch/batch-layout.js";
+import type { Payload } from "../batch/payload.js";
 import {
   type BatchingRequest,
   type BatchKey,
   targetLatencyMs,
   type VariableLengthOptions,
 } from "../config/model-options.js";
-import type { InstanceGroup, InstanceGroupListener } from "../instance/instance-group.js";
-import type { PendingRequest } from "../request/inference-request.js";
+import type { InstanceGroup } from "../instance/instance-group.js";
+import type { ModelInstance } from "../instance/model-instance.js";
+import type { InferenceRequest } from "../request/inference-request.js";
 import { requestInfo } from "../request/request-info.js";
 import type { Clock, DeadlineQueue } from "../system/clock.js";
 import { elementOf } from "../tensor-rows.js";
@@ -35,7 +37,9 @@ const IDLE_GROUPS = 64;
  *                            group "512": dynamic batcher --+--> payloads --> instances
  * ```
  */
-export class GroupingScheduler implements Scheduler, InstanceGroupListener {
+export class GroupingScheduler implements Scheduler {
+  readonly mergeAfterMs: number;
+  readonly maxBatchSize: number;
   readonly #groups = new Map<BatchKey | undefined, DynamicBatchScheduler>();
   readonly #levels = new Map<number, QueueTotals>();
   readonly #ordered = new OrderedResponses();
@@ -58,8 +62,9 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
     private readonly padded: ReadonlySet<string>,
     holdUntil = 0,
   ) {
+    this.mergeAfterMs = config.dynamicBatching!.maxQueueDelayMicroseconds / 1000;
+    this.maxBatchSize = config.maxBatchSize;
     this.#hold = new ArrivalHold(holdUntil);
-    instances.listener = this;
   }
 
   get queuedCount(): number {
@@ -86,7 +91,7 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
     return freePlacesOf(batching, (level) => this.#levels.get(level)?.size ?? 0, priority);
   }
 
-  enqueue(request: PendingRequest): void {
+  enqueue(request: InferenceRequest): void {
     classifyRequest(request, this.grouping);
     this.#groupOf(request.batchKey).enqueue(request);
     if (this.#hold.isOver) return;
@@ -111,6 +116,15 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
     } finally {
       this.#looking = false;
     }
+  }
+
+  /** Only a batcher with a target latency times executions, and it is the only group then. */
+  started(instance: ModelInstance, payload: Payload): void {
+    this.#groups.get(undefined)?.started(instance, payload);
+  }
+
+  ended(instance: ModelInstance, payload: Payload): void {
+    this.#groups.get(undefined)?.ended(instance, payload);
   }
 
   stop(): void {
@@ -157,8 +171,6 @@ export class GroupingScheduler implements Scheduler, InstanceGroupListener {
       held,
       share,
     );
-    // Each batcher registers itself as the only listener.
-    instances.listener = this;
     if (this.#stopped) group.stop();
     this.#groups.set(key, group);
     return group;
@@ -192,7 +204,7 @@ function together(a: LevelStatus, b: LevelStatus): LevelStatus {
  * @throws TritonError INVALID_ARG for this request alone: if a function throws or returns an invalid value, or the cost
  * exceeds the limit of a batch.
  */
-function classifyRequest(request: PendingRequest, grouping: BatchGrouping): void {
+function classifyRequest(request: InferenceRequest, grouping: BatchGrouping): void {
   const { batchBy, cost, maxBatchCost } = grouping;
   const seen = asSeen(request);
   if (batchBy !== undefined) request.batchKey = checkedKey(request, ask(request, "batchBy", batchBy, seen));
@@ -204,7 +216,7 @@ function classifyRequest(request: PendingRequest, grouping: BatchGrouping): void
 }
 
 function ask<T>(
-  request: PendingRequest,
+  request: InferenceRequest,
   name: string,
   fn: (seen: BatchingRequest) => T,
   seen: BatchingRequest,
@@ -217,21 +229,21 @@ function ask<T>(
   }
 }
 
-function checkedKey(request: PendingRequest, key: unknown): BatchKey {
+function checkedKey(request: InferenceRequest, key: unknown): BatchKey {
   const known = typeof key === "string" || typeof key === "bigint" || typeof key === "boolean";
   if (known || (typeof key === "number" && !Number.isNaN(key))) return key as BatchKey;
   const got = typeof key === "number" ? "NaN" : typeof key;
   throw refusal(request, "batchBy", `: expected a string, number, bigint or boolean, got ${got}`);
 }
 
-function checkedCost(request: PendingRequest, cost: unknown): number {
+function checkedCost(request: InferenceRequest, cost: unknown): number {
   if (typeof cost === "number" && Number.isFinite(cost) && cost >= 0) return cost;
   const got = typeof cost === "number" ? cost : typeof cost;
   throw refusal(request, "cost", `: expected a finite number of at least 0, got ${got}`);
 }
 
 /** A read-only view of the request; tensors become arrays on first access. */
-function asSeen(request: PendingRequest): BatchingRequest {
+function asSeen(request: InferenceRequest): BatchingRequest {
   const inputs: Record<string, never> = {};
   for (const [name, tensor] of request.inputs) {
     Object.defineProperty(inputs, name, {
@@ -242,7 +254,7 @@ function asSeen(request: PendingRequest): BatchingRequest {
   return { ...requestInfo(request), inputs };
 }
 
-function refusal(request: PendingRequest, what: string, why: string, cause?: unknown): TritonError {
+function refusal(request: InferenceRequest, what: string, why: string, cause?: unknown): TritonError {
   return new TritonError("INVALID_ARG", `${request.logPrefix}${what} of model '${request.modelName}'${why}`, {
     reason: "INVALID_INPUT",
     cause,

@@ -5,13 +5,13 @@ import {
   timeoutError,
 } from "@tritonjs/protocol";
 import { defaultQueuePolicy } from "../config/defaults.js";
-import type { PendingRequest, RequestHolder } from "../request/inference-request.js";
+import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
 import type { DeadlineQueue } from "../system/clock.js";
 
 /** Waiting requests in the order in which they run, as batches are formed from them. */
 export interface QueuedRequestView {
-  readonly head: PendingRequest | undefined;
-  after(request: PendingRequest): PendingRequest | undefined;
+  readonly head: InferenceRequest | undefined;
+  after(request: InferenceRequest): InferenceRequest | undefined;
 }
 
 /** Fill state of one priority level. */
@@ -121,7 +121,7 @@ export class PriorityQueue implements QueuedRequestView {
     );
   }
 
-  get head(): PendingRequest | undefined {
+  get head(): InferenceRequest | undefined {
     return this.#firstFrom(0);
   }
 
@@ -130,7 +130,7 @@ export class PriorityQueue implements QueuedRequestView {
     return this.#levels.find(({ own }) => own.size > 0)?.priority ?? 0;
   }
 
-  after(request: PendingRequest): PendingRequest | undefined {
+  after(request: InferenceRequest): InferenceRequest | undefined {
     if (request.next !== undefined) return request.next;
     const index = this.#levels.findIndex(
       ({ unexpired, delayed }) => request.holder === unexpired || request.holder === delayed,
@@ -142,7 +142,7 @@ export class PriorityQueue implements QueuedRequestView {
   }
 
   /** Rows of the waiting requests that would run before a new one: those of its level and of higher levels. */
-  rowsAhead(request: PendingRequest): number {
+  rowsAhead(request: InferenceRequest): number {
     if (this.#batching.priorityLevels === 0) return this.#totals.rows;
     const priority = levelOf(this.#batching, request.priority);
     return this.#levels.reduce((sum, level) => sum + (level.priority <= priority ? level.own.rows : 0), 0);
@@ -159,7 +159,7 @@ export class PriorityQueue implements QueuedRequestView {
    * Adds a request.
    * @throws TritonError UNAVAILABLE if its level is full.
    */
-  push(request: PendingRequest): void {
+  push(request: InferenceRequest): void {
     const level = this.#levelOf(request);
     if (placesLeft(level.policy, level.shared.size) === 0) {
       throw queueFullError(request.id);
@@ -173,11 +173,11 @@ export class PriorityQueue implements QueuedRequestView {
   }
 
   /** Removes a request whose turn has come. */
-  take(request: PendingRequest): void {
+  take(request: InferenceRequest): void {
     request.holder!.remove(request);
   }
 
-  #expire(request: PendingRequest, level: Level): void {
+  #expire(request: InferenceRequest, level: Level): void {
     request.queueDeadline = undefined;
     if (level.policy.timeoutAction === "DELAY") {
       level.unexpired.remove(request);
@@ -188,7 +188,7 @@ export class PriorityQueue implements QueuedRequestView {
     this.onExpired();
   }
 
-  #firstFrom(index: number): PendingRequest | undefined {
+  #firstFrom(index: number): InferenceRequest | undefined {
     for (let i = index; i < this.#levels.length; i++) {
       const { unexpired, delayed } = this.#levels[i]!;
       const first = unexpired.head ?? delayed.head;
@@ -197,7 +197,7 @@ export class PriorityQueue implements QueuedRequestView {
     return undefined;
   }
 
-  #levelOf(request: PendingRequest): Level {
+  #levelOf(request: InferenceRequest): Level {
     const priority = levelOf(this.#batching, request.priority);
     const found = this.#levels.find((level) => level.priority === priority);
     return found ?? this.#openLevel(priority);
@@ -233,7 +233,7 @@ export class PriorityQueue implements QueuedRequestView {
  * Longest wait of a request. Its own timeout counts if the policy allows it, and can only shorten the default. Unlike
  * in Triton, it also counts if there is no default.
  */
-function queueTimeoutMicroseconds(policy: ModelQueuePolicy, request: PendingRequest): number {
+function queueTimeoutMicroseconds(policy: ModelQueuePolicy, request: InferenceRequest): number {
   const { defaultTimeoutMicroseconds: byDefault, allowTimeoutOverride } = policy;
   const own = allowTimeoutOverride ? request.queueTimeoutMicroseconds : 0;
   if (own === 0) return byDefault;
@@ -295,9 +295,9 @@ export interface QueueTotals {
  * Requests in order of arrival: a doubly linked list through the requests themselves. A cancelled request leaves in
  * O(1) from any position.
  */
-export class RequestQueue implements RequestHolder<PendingRequest> {
-  #head: PendingRequest | undefined;
-  #tail: PendingRequest | undefined;
+export class RequestQueue implements RequestHolder {
+  #head: InferenceRequest | undefined;
+  #tail: InferenceRequest | undefined;
   #size = 0;
   readonly #totals: readonly QueueTotals[];
 
@@ -312,11 +312,11 @@ export class RequestQueue implements RequestHolder<PendingRequest> {
   }
 
   /** The request that has waited longest. */
-  get head(): PendingRequest | undefined {
+  get head(): InferenceRequest | undefined {
     return this.#head;
   }
 
-  push(request: PendingRequest): void {
+  push(request: InferenceRequest): void {
     request.previous = this.#tail;
     request.next = undefined;
     if (this.#tail === undefined) this.#head = request;
@@ -330,7 +330,7 @@ export class RequestQueue implements RequestHolder<PendingRequest> {
     request.holder = this;
   }
 
-  remove(request: PendingRequest): void {
+  remove(request: InferenceRequest): void {
     if (request.previous === undefined) this.#head = request.next;
     else request.previous.next = request.next;
     if (request.next === undefined) this.#tail = request.previous;

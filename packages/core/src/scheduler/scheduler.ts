@@ -1,7 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import { Payload } from "../batch/payload.js";
-import type { InstanceGroup } from "../instance/instance-group.js";
-import type { PendingRequest } from "../request/inference-request.js";
+import type { InstanceGroup, InstanceUser } from "../instance/instance-group.js";
+import type { InferenceRequest } from "../request/inference-request.js";
 import type { LevelStatus } from "./priority-queue.js";
 
 /** Sequences of a model, by where they are. */
@@ -16,12 +16,12 @@ export interface SequenceCounts {
  * Decides which requests run together and when. It owns a request from `enqueue` until an instance takes it. A request
  * that is cancelled meanwhile is removed by its holder.
  */
-export interface Scheduler {
+export interface Scheduler extends InstanceUser {
   /**
    * Accepts a validated request. A refused request stays untouched.
    * @throws TritonError if the request is refused.
    */
-  enqueue(request: PendingRequest): void;
+  enqueue(request: InferenceRequest): void;
   /** Number of waiting requests that have not been handed to the instances. */
   readonly queuedCount: number;
   /** Waiting requests by priority level, for schedulers with levels; only levels that have requests. */
@@ -49,7 +49,7 @@ export class DirectScheduler implements Scheduler {
     this.#instances = instances;
   }
 
-  enqueue(request: PendingRequest): void {
+  enqueue(request: InferenceRequest): void {
     if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
     const payload = new Payload();
     payload.saturated = true;
@@ -68,7 +68,7 @@ export class DirectScheduler implements Scheduler {
 }
 
 /** The error of a request that arrives after the scheduler was stopped. */
-export function stoppedError(request: PendingRequest): TritonError {
+export function stoppedError(request: InferenceRequest): TritonError {
   return new TritonError(
     "UNAVAILABLE",
     `${request.logPrefix}Server is stopping, scheduler for model has stopped accepting new inference requests`,
@@ -80,7 +80,7 @@ export function stoppedError(request: PendingRequest): TritonError {
  * True for a request that other work waits for. It is accepted even while the server stops, so that the work can
  * finish.
  */
-export function isPartOfWork(request: PendingRequest): boolean {
+export function isPartOfWork(request: InferenceRequest): boolean {
   return request.callers.length > 0;
 }
 

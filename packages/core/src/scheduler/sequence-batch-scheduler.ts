@@ -1,8 +1,8 @@
 import { type ModelConfig, type Tensor, TritonError } from "@tritonjs/protocol";
 import type { Tensors } from "../batch/batch-tensors.js";
 import { sequenceSlots } from "../config/sequence-batching.js";
-import type { InstanceGroup, PartsOwner } from "../instance/instance-group.js";
-import type { PendingRequest, RequestObserver } from "../request/inference-request.js";
+import type { InstanceGroup } from "../instance/instance-group.js";
+import type { InferenceRequest, RequestObserver } from "../request/inference-request.js";
 import type { EvictionListener, EvictionReason, SequenceInfo } from "../request/request-info.js";
 import type { Clock, DeadlineQueue } from "../system/clock.js";
 import type { QueueTotals } from "./priority-queue.js";
@@ -10,20 +10,13 @@ import { ArrivalHold, isPartOfWork, type Scheduler, type SequenceCounts, stopped
 import {
   Places,
   Sequence,
-  type SequenceOwner,
+  type SequenceHost,
   SequenceTimeouts,
   type Slot,
-  type SlotHost,
-} from "./sequence.js";
-import {
-  ControlInputs,
-  DirectBatcher,
-  ImplicitStates,
-  OldestBatcher,
   type SlotBatcher,
-  type SlotOwner,
   type WaitingRequest,
-} from "./slot-batchers.js";
+} from "./sequence.js";
+import { ControlInputs, DirectBatcher, ImplicitStates, OldestBatcher } from "./slot-batchers.js";
 
 /** Settings of the sequence scheduler besides the configuration. */
 export interface SequenceSchedulerOptions {
@@ -47,7 +40,7 @@ export interface SequenceSchedulerOptions {
  *                                    the oldest gets the slot <-------+
  * ```
  */
-export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwner, TurnOwner, PartsOwner {
+export class SequenceBatchScheduler implements Scheduler, SequenceHost {
   /** True during a hold for tests. */
   held: boolean;
   readonly states: ImplicitStates | undefined;
@@ -57,7 +50,12 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
   readonly #timeouts: SequenceTimeouts;
   readonly #options: SequenceSchedulerOptions;
   readonly #controls: ControlInputs;
-  readonly #batchers: InstanceBatchers;
+  /** The batcher of each instance, by its group. */
+  readonly #batchers = new Map<InstanceGroup, SlotBatcher>();
+  readonly #makeBatcher: (part: InstanceGroup) => SlotBatcher;
+  /** Slots of each instance. */
+  readonly #slotCount: number;
+  #instancesSoFar = 0;
   readonly #places = new Places((sequence) => this.#timeouts.assigned(sequence));
   /** Sequences that accept requests, in slots and in the backlog. */
   readonly #open = new Map<bigint | string, Sequence>();
@@ -69,7 +67,6 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
 
   constructor(
     config: ModelConfig,
-    instances: InstanceGroup,
     clock: Clock,
     deadlines: DeadlineQueue,
     options: SequenceSchedulerOptions,
@@ -91,42 +88,49 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     this.#slotHold = new ArrivalHold(options.holdUntil);
     this.#backlogHold = new ArrivalHold(options.backlogHoldUntil);
     this.held = options.holdUntil > 0 && sequences.oldest === undefined;
-    this.#batchers = new InstanceBatchers(
-      (group) =>
-        sequences.oldest === undefined
-          ? new DirectBatcher(config, group, this, this.#controls, clock)
-          : new OldestBatcher(config, group, this, clock, deadlines, options.holdUntil),
-      sequenceSlots(config),
-      this.#places,
-    );
-    for (const group of instances.split(this)) this.#batchers.open(group);
+    this.#slotCount = sequenceSlots(config);
+    this.#makeBatcher = (part) =>
+      sequences.oldest === undefined
+        ? new DirectBatcher(config, part, this, this.#controls, clock)
+        : new OldestBatcher(config, part, this, clock, deadlines, options.holdUntil);
   }
 
-  joined(part: InstanceGroup): void {
-    this.#batchers.open(part);
+  opened(part: InstanceGroup): SlotBatcher {
+    const batcher = this.#makeBatcher(part);
+    const index = this.#instancesSoFar++;
+    for (let number = 0; number < this.#slotCount; number++) {
+      batcher.slots.push({ batcher, number, rank: number * MOST_INSTANCES + index, sequence: undefined });
+    }
+    this.#batchers.set(part, batcher);
+    this.#places.open(batcher);
+    return batcher;
   }
 
-  left(part: InstanceGroup): Promise<void> {
-    return this.#batchers.close(part);
+  async closed(part: InstanceGroup): Promise<void> {
+    const batcher = this.#batchers.get(part)!;
+    this.#places.close(batcher);
+    await batcher.whenEmpty();
+    this.#batchers.delete(part);
   }
 
   get queuedCount(): number {
     let count = this.#totals.size;
-    for (const batcher of this.#batchers) count += batcher.queuedCount;
+    for (const batcher of this.#batchers.values()) count += batcher.queuedCount;
     return count;
   }
 
   get sequences(): SequenceCounts {
-    return this.#batchers.sequences;
+    let inSlots = 0;
+    for (const { slots } of this.#batchers.values()) {
+      for (const slot of slots) if (slot.sequence !== undefined) inSlots++;
+    }
+    return { inSlots, inBacklog: this.#places.backlog.length };
   }
 
-  enqueue(request: PendingRequest): void {
+  enqueue(request: InferenceRequest): void {
     if (this.#iterative && request.batchSize <= 1 && !hasCorrelationId(request)) {
-      request.place = {
-        correlationId: this.#nextId++,
-        sequenceStart: true,
-        sequenceEnd: request.sequenceEnd,
-      };
+      request.correlationId = this.#nextId++;
+      request.sequenceStart = true;
     }
     const id = admittedId(request, this.#modelName);
     if (this.#stopped && request.sequenceStart && !isPartOfWork(request)) throw stoppedError(request);
@@ -141,11 +145,11 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     // Iterative sequences end by themselves, when their request is answered.
     const ended = this.#iterative ? [] : [...this.#open.values()];
     for (const sequence of ended) this.#close(sequence, "stopped");
-    for (const batcher of this.#batchers) batcher.hurry();
+    for (const batcher of this.#batchers.values()) batcher.hurry();
   }
 
   failQueued(error: TritonError): void {
-    const batchers = [...this.#batchers];
+    const batchers = [...this.#batchers.values()];
     const inSlots = batchers.flatMap((batcher) => batcher.slots.map((slot) => slot.sequence));
     for (const sequence of [...inSlots, ...this.#places.backlog]) {
       if (sequence === undefined) continue;
@@ -173,7 +177,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     return this.states.withStates(head, sequence?.info);
   }
 
-  take(slot: Slot): PendingRequest {
+  take(slot: Slot): InferenceRequest {
     const sequence = slot.sequence!;
     const request = sequence.head!;
     const info = sequence.take(request, slot);
@@ -184,9 +188,10 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     return request;
   }
 
-  released(sequence: Sequence, request: PendingRequest, again: boolean): void {
+  released(sequence: Sequence, request: InferenceRequest, again: boolean): void {
     if (again && sequence.open) {
-      request.place = { correlationId: request.correlationId, sequenceStart: false, sequenceEnd: false };
+      request.sequenceStart = false;
+      request.sequenceEnd = false;
       request.queueStart = this.#clock.now();
       this.#push(sequence, request);
       sequence.released();
@@ -219,7 +224,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     return sequence;
   }
 
-  #push(sequence: Sequence, request: PendingRequest): void {
+  #push(sequence: Sequence, request: InferenceRequest): void {
     const now = this.#clock.now();
     sequence.lastUsed = now;
     sequence.push(request);
@@ -234,7 +239,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     (sequence.slot === undefined ? this.#backlogHold : this.#slotHold).arrived();
     if (!this.#backlogHold.isOver || !this.#slotHold.isOver) return;
     this.held = false;
-    for (const batcher of this.#batchers) for (const slot of batcher.slots) batcher.changed(slot);
+    for (const batcher of this.#batchers.values()) for (const slot of batcher.slots) batcher.changed(slot);
   }
 
   #close(sequence: Sequence, reason?: EvictionReason): void {
@@ -251,12 +256,12 @@ export class SequenceBatchScheduler implements Scheduler, SequenceOwner, SlotOwn
     this.#places.leave(sequence);
     if (slot === undefined) return;
     sequence.retire();
-    checkEmpty(slot.batcher);
+    slot.batcher.checkEmpty();
   }
 }
 
 /** True if a request names its sequence. */
-function hasCorrelationId({ correlationId: id }: PendingRequest): boolean {
+function hasCorrelationId({ correlationId: id }: InferenceRequest): boolean {
   return id !== undefined && id !== 0n && id !== "";
 }
 
@@ -265,7 +270,7 @@ function hasCorrelationId({ correlationId: id }: PendingRequest): boolean {
  *
  * @throws TritonError INVALID_ARG for more than one row, and for a request without an id.
  */
-function admittedId(request: PendingRequest, modelName: string): bigint | string {
+function admittedId(request: InferenceRequest, modelName: string): bigint | string {
   if (request.batchSize > 1) {
     throw new TritonError(
       "INVALID_ARG",
@@ -293,98 +298,32 @@ function startMissingError(id: bigint | string, modelName: string): TritonError 
   );
 }
 
-/** Callbacks from a turn to the scheduler. */
-interface TurnOwner {
-  /** Set for a model with implicit state. */
-  readonly states: ImplicitStates | undefined;
-  /** The instance has finished with a request of a sequence. `again` is true when the model wants to run it again. */
-  released(sequence: Sequence, request: PendingRequest, again: boolean): void;
-}
-
 /** One request between leaving its sequence and its release by the instance. */
-class SequenceTurn implements RequestObserver<PendingRequest> {
-  readonly #owner: TurnOwner;
-  readonly #sequence: Sequence;
-  readonly #slot: Slot;
-  readonly #info: SequenceInfo;
-
+class SequenceTurn implements RequestObserver {
   /** @param info the sequence as the model knows it during this turn */
-  constructor(owner: TurnOwner, sequence: Sequence, slot: Slot, info: SequenceInfo) {
-    this.#owner = owner;
-    this.#sequence = sequence;
-    this.#slot = slot;
-    this.#info = info;
+  constructor(
+    private readonly scheduler: SequenceBatchScheduler,
+    private readonly sequence: Sequence,
+    private readonly slot: Slot,
+    private readonly info: SequenceInfo,
+  ) {
     slot.batcher.left(slot);
   }
 
-  outputs(_request: PendingRequest, outputs: Tensors): void {
-    this.#owner.states?.keep(this.#info, outputs);
+  outputs(_request: InferenceRequest, outputs: Tensors): void {
+    this.scheduler.states?.keep(this.info, outputs);
   }
 
-  released(request: PendingRequest, again: boolean): void {
+  released(request: InferenceRequest, again: boolean): void {
     // A request that is run again gets another turn.
     if (again) request.ignore(this);
-    const { batcher } = this.#slot;
-    batcher.released(this.#slot);
-    this.#owner.released(this.#sequence, request, again);
-    checkEmpty(batcher);
-    batcher.goOn(this.#slot);
+    const { batcher } = this.slot;
+    batcher.released(this.slot);
+    this.scheduler.released(this.sequence, request, again);
+    batcher.checkEmpty();
+    batcher.goOn(this.slot);
   }
 }
 
 /** Upper bound of the instances that a model has over time: slots are assigned by number first, then by instance. */
 const MOST_INSTANCES = 2 ** 32;
-
-/** The batchers of all instances. A batcher is added with its instance, and removed when it has no sequence left. */
-class InstanceBatchers {
-  readonly #byGroup = new Map<InstanceGroup, SlotBatcher>();
-  #instancesSoFar = 0;
-
-  /** @param slotCount slots of each instance */
-  constructor(
-    private readonly make: (group: InstanceGroup) => SlotBatcher,
-    private readonly slotCount: number,
-    private readonly places: Places,
-  ) {}
-
-  /** Iterates over all batchers. */
-  [Symbol.iterator](): IterableIterator<SlotBatcher> {
-    return this.#byGroup.values();
-  }
-
-  /** Live sequences, by where they are. */
-  get sequences(): SequenceCounts {
-    let inSlots = 0;
-    for (const { slots } of this) {
-      for (const slot of slots) if (slot.sequence !== undefined) inSlots++;
-    }
-    return { inSlots, inBacklog: this.places.backlog.length };
-  }
-
-  /** Adds a batcher for a new instance. */
-  open(group: InstanceGroup): void {
-    const batcher = this.make(group);
-    const index = this.#instancesSoFar++;
-    for (let number = 0; number < this.slotCount; number++) {
-      batcher.slots.push({ batcher, number, rank: number * MOST_INSTANCES + index, sequence: undefined });
-    }
-    this.#byGroup.set(group, batcher);
-    this.places.open(batcher);
-  }
-
-  /** Removes an instance, whose slots get no new sequences. Resolves when it has no sequence and no request left. */
-  async close(group: InstanceGroup): Promise<void> {
-    const batcher = this.#byGroup.get(group)!;
-    this.places.close(batcher);
-    await new Promise<void>((resolve) => {
-      batcher.onEmpty = resolve;
-      checkEmpty(batcher);
-    });
-    this.#byGroup.delete(group);
-  }
-}
-
-/** Calls `onEmpty` once an instance that is to be removed has no sequence and no request. */
-function checkEmpty({ onEmpty, atWork, slots }: SlotHost): void {
-  if (onEmpty !== undefined && atWork === 0 && slots.every((slot) => slot.sequence === undefined)) onEmpty();
-}

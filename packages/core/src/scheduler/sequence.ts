@@ -1,12 +1,13 @@
 import { TritonError } from "@tritonjs/protocol";
-import type { PendingRequest, RequestHolder } from "../request/inference-request.js";
+import type { InstanceGroup, InstanceUser } from "../instance/instance-group.js";
+import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
 import type { EvictionReason, SequenceInfo } from "../request/request-info.js";
 import type { Clock, Deadline, DeadlineQueue } from "../system/clock.js";
 import { Heap, type QueueTotals, RequestQueue } from "./priority-queue.js";
 
 /** A place for one sequence at one instance. */
 export interface Slot {
-  readonly batcher: SlotHost;
+  readonly batcher: SlotBatcher;
   /** Position among the slots of the instance; in the direct strategy the row of the batch. */
   readonly number: number;
   /** Order in which free slots are assigned, lowest first: by number, then by instance. */
@@ -14,31 +15,80 @@ export interface Slot {
   sequence: Sequence | undefined;
 }
 
-/** The slots of one instance and the requests in flight there: how sequences see a batcher. */
-export interface SlotHost {
-  readonly slots: readonly Slot[];
-  /** False while the instance is down. */
-  readonly healthy: boolean;
-  /** Requests that have left their sequence and are not done. */
-  readonly atWork: number;
-  /** Set when the instance is to be removed: called when no sequence and no request is left. */
-  readonly onEmpty: (() => void) | undefined;
-  /** Looks at a slot that has a new request or another sequence. */
-  changed(slot: Slot): void;
-  /** Counts a request of a slot that leaves its sequence. */
-  left(slot: Slot): void;
-  /** Counts a request of a slot that its instance has finished. */
-  released(slot: Slot): void;
-  /** Continues with the next request of a slot, after the scheduler has handled the release. */
-  goOn(slot: Slot): void;
-}
+/** A request that waits in a slot: the properties that decide about batches. */
+export type WaitingRequest = Pick<InferenceRequest, "queueStart" | "inputs">;
 
-/** Callbacks from a sequence to the scheduler. */
-export interface SequenceOwner {
+/** The scheduler of sequences, as its sequences and their batchers see it. */
+export interface SequenceHost {
+  /** True during a hold for tests: nothing may run. */
+  readonly held: boolean;
+  /** The next request of a slot, with the states that it would get. */
+  head(slot: Slot): WaitingRequest | undefined;
+  /** Takes the first request of a slot's sequence for the instance, with its controls and states. */
+  take(slot: Slot): InferenceRequest;
+  /** The instance failed, and the state of its sequences is lost. */
+  lost(batcher: SlotBatcher): void;
   /** A waiting request and those behind it were cancelled: the sequence accepts no more. */
   gaveUp(sequence: Sequence): void;
   /** The model has seen the last request of a sequence that had no END. */
   evicted(info: SequenceInfo, reason: EvictionReason): void;
+}
+
+/** Makes batches of the requests in the slots of one instance, which it feeds. */
+export abstract class SlotBatcher implements InstanceUser {
+  readonly slots: Slot[] = [];
+  /** Requests that have left their sequence and are not done. */
+  #atWork = 0;
+  #onEmpty: (() => void) | undefined;
+
+  /** @param instance the group of this one instance */
+  constructor(
+    protected readonly instance: InstanceGroup,
+    protected readonly host: SequenceHost,
+    protected readonly clock: Clock,
+  ) {}
+
+  /** False while the instance is down. */
+  get healthy(): boolean {
+    return this.instance.instances[0]!.healthy;
+  }
+
+  /** Resolves when no sequence and no request is left. The slots must get no new sequences any more. */
+  whenEmpty(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onEmpty = resolve;
+      this.checkEmpty();
+    });
+  }
+
+  /** Looks whether a batcher that is to be removed is empty, after a sequence or a request has left. */
+  checkEmpty(): void {
+    if (this.#onEmpty === undefined || this.#atWork > 0) return;
+    if (this.slots.every((slot) => slot.sequence === undefined)) this.#onEmpty();
+  }
+
+  /** Counts a request of a slot that leaves its sequence. */
+  left(_slot: Slot): void {
+    this.#atWork++;
+  }
+
+  /** Counts a request of a slot that its instance has finished. */
+  released(_slot: Slot): void {
+    this.#atWork--;
+  }
+
+  /** Continues with the next request of a slot, after the scheduler has handled the release. */
+  goOn(_slot: Slot): void {}
+
+  abstract slotFreed(): void;
+  abstract healthChanged(healthy: boolean): void;
+  /** Requests that have left their sequence, and that no instance has taken. */
+  abstract get queuedCount(): number;
+  /** Looks at a slot that has a new request or another sequence. */
+  abstract changed(slot: Slot): void;
+  /** Ends all waiting for further requests, because no more will arrive. */
+  abstract hurry(): void;
+  abstract failQueued(error: TritonError): void;
 }
 
 /**
@@ -49,7 +99,7 @@ export interface SequenceOwner {
  *   open: takes requests | closed: END came, idle, given up | over: closed, and nothing waits: the slot is free
  * ```
  */
-export class Sequence implements RequestHolder<PendingRequest> {
+export class Sequence implements RequestHolder {
   /** False once no more requests can join it. */
   open = true;
   slot: Slot | undefined;
@@ -60,7 +110,7 @@ export class Sequence implements RequestHolder<PendingRequest> {
   /** Time at which its wait in the backlog is over. */
   expiresAt = Number.POSITIVE_INFINITY;
   expiry: Deadline | undefined;
-  readonly #owner: SequenceOwner;
+  readonly #host: SequenceHost;
   readonly #waiting: RequestQueue;
   /** Set once the model has seen a request of the sequence. */
   #info: SequenceInfo | undefined;
@@ -71,15 +121,15 @@ export class Sequence implements RequestHolder<PendingRequest> {
 
   constructor(
     readonly correlationId: bigint | string,
-    owner: SequenceOwner,
+    host: SequenceHost,
     totals: QueueTotals,
   ) {
-    this.#owner = owner;
+    this.#host = host;
     this.#waiting = new RequestQueue(totals);
   }
 
   /** The next request. */
-  get head(): PendingRequest | undefined {
+  get head(): InferenceRequest | undefined {
     return this.#waiting.head;
   }
 
@@ -108,7 +158,7 @@ export class Sequence implements RequestHolder<PendingRequest> {
     return !this.open && this.#waiting.size === 0;
   }
 
-  push(request: PendingRequest): void {
+  push(request: InferenceRequest): void {
     this.#waiting.push(request);
     request.holder = this;
   }
@@ -117,7 +167,7 @@ export class Sequence implements RequestHolder<PendingRequest> {
    * Removes a waiting request that was cancelled. Later requests depend on it, so they are cancelled too. In the
    * backlog the whole sequence ends, as in Triton.
    */
-  remove(request: PendingRequest): void {
+  remove(request: InferenceRequest): void {
     if (this.#failing) {
       this.#waiting.remove(request);
       return;
@@ -135,7 +185,7 @@ export class Sequence implements RequestHolder<PendingRequest> {
         },
       ),
     );
-    this.#owner.gaveUp(this);
+    this.#host.gaveUp(this);
   }
 
   /** Ends every waiting request. */
@@ -143,7 +193,7 @@ export class Sequence implements RequestHolder<PendingRequest> {
     this.#fail(from(this.#waiting.head), error);
   }
 
-  #fail(requests: readonly PendingRequest[], error: TritonError): void {
+  #fail(requests: readonly InferenceRequest[], error: TritonError): void {
     this.#failing = true;
     for (const request of requests) request.cancel(error);
     this.#failing = false;
@@ -157,9 +207,9 @@ export class Sequence implements RequestHolder<PendingRequest> {
   }
 
   /** Takes the first request for an instance. A START begins a new sequence, even if the old one is not over. */
-  take(request: PendingRequest, slot: Slot): SequenceInfo {
+  take(request: InferenceRequest, slot: Slot): SequenceInfo {
     this.#waiting.remove(request);
-    if (request.sequenceStart && this.#info !== undefined) this.#owner.evicted(this.#info, "restarted");
+    if (request.sequenceStart && this.#info !== undefined) this.#host.evicted(this.#info, "restarted");
     if (request.sequenceStart || this.#info === undefined) {
       this.#info = { correlationId: this.correlationId, slot: slot.number };
     }
@@ -185,14 +235,14 @@ export class Sequence implements RequestHolder<PendingRequest> {
 
   #tell(): void {
     if (this.#retired === undefined || this.#running > 0 || this.#info === undefined) return;
-    this.#owner.evicted(this.#info, this.#retired);
+    this.#host.evicted(this.#info, this.#retired);
     this.#info = undefined;
   }
 }
 
 /** Lists a request and those behind it. */
-function from(first: PendingRequest | undefined): PendingRequest[] {
-  const all: PendingRequest[] = [];
+function from(first: InferenceRequest | undefined): InferenceRequest[] {
+  const all: InferenceRequest[] = [];
   for (let one = first; one !== undefined; one = one.next) all.push(one);
   return all;
 }
@@ -207,7 +257,7 @@ export class Places {
   readonly #free = new Heap<Slot>((a, b) => a.rank - b.rank);
   /** Free slots at instances that were down at the last look. */
   #aside: Slot[] = [];
-  readonly #closed = new WeakSet<SlotHost>();
+  readonly #closed = new WeakSet<SlotBatcher>();
   readonly #backlog = new Set<Sequence>();
   readonly #onAssigned: (sequence: Sequence) => void;
 
@@ -217,12 +267,12 @@ export class Places {
   }
 
   /** Adds the slots of a new instance, and assigns them to sequences in the backlog. */
-  open({ slots }: SlotHost): void {
+  open({ slots }: SlotBatcher): void {
     for (const slot of slots) this.#give(slot);
   }
 
   /** Stops assigning the slots of an instance. Sequences in its slots stay there. */
-  close(batcher: SlotHost): void {
+  close(batcher: SlotBatcher): void {
     this.#closed.add(batcher);
   }
 
@@ -303,7 +353,7 @@ export class SequenceTimeouts {
   ) {}
 
   /** Limits the wait of a request in the backlog. When its time is over, the whole sequence ends. */
-  limitWait(sequence: Sequence, { queueTimeoutMicroseconds }: PendingRequest, now: number): void {
+  limitWait(sequence: Sequence, { queueTimeoutMicroseconds }: InferenceRequest, now: number): void {
     const at = now + queueTimeoutMicroseconds / 1000;
     if (queueTimeoutMicroseconds === 0 || at >= sequence.expiresAt) return;
     sequence.expiry?.cancel();

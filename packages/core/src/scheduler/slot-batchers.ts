@@ -11,71 +11,21 @@ import {
 import type { Tensors } from "../batch/batch-tensors.js";
 import { EqualInputsRule, Payload } from "../batch/payload.js";
 import { defaultDynamicBatching } from "../config/defaults.js";
-import type { InstanceGroup, InstanceGroupListener } from "../instance/instance-group.js";
-import { PendingRequest } from "../request/inference-request.js";
+import type { InstanceGroup } from "../instance/instance-group.js";
+import type { ModelInstance } from "../instance/model-instance.js";
+import { InferenceRequest } from "../request/inference-request.js";
 import type { SequenceInfo, SequencePlace } from "../request/request-info.js";
 import type { Clock, DeadlineQueue, Timer } from "../system/clock.js";
 import { copyTensor } from "../tensor-rows.js";
 import { DynamicBatchScheduler } from "./dynamic-batch-scheduler.js";
-import type { Slot, SlotHost } from "./sequence.js";
-
-/** Makes batches of the requests in the slots of one instance. */
-export abstract class SlotBatcher implements SlotHost {
-  readonly slots: Slot[] = [];
-  #atWork = 0;
-  onEmpty: (() => void) | undefined;
-
-  /** @param instance the group of this one instance */
-  constructor(
-    protected readonly instance: InstanceGroup,
-    protected readonly owner: SlotOwner,
-    protected readonly clock: Clock,
-  ) {}
-
-  get healthy(): boolean {
-    return this.instance.instances[0]!.healthy;
-  }
-
-  get atWork(): number {
-    return this.#atWork;
-  }
-
-  left(_slot: Slot): void {
-    this.#atWork++;
-  }
-
-  released(_slot: Slot): void {
-    this.#atWork--;
-  }
-
-  goOn(_slot: Slot): void {}
-
-  /** Requests that have left their sequence, and that no instance has taken. */
-  abstract get queuedCount(): number;
-  abstract changed(slot: Slot): void;
-  /** Ends all waiting for further requests, because no more will arrive. */
-  abstract hurry(): void;
-  abstract failQueued(error: TritonError): void;
-}
-
-/** Callbacks from a batcher to the scheduler. */
-export interface SlotOwner {
-  /** True during a hold for tests: nothing may run. */
-  readonly held: boolean;
-  /** The next request of a slot, with the states that it would get. */
-  head(slot: Slot): WaitingRequest | undefined;
-  /** Takes the first request of a slot's sequence for the instance, with its controls and states. */
-  take(slot: Slot): PendingRequest;
-  /** The instance failed, and the state of its sequences is lost. */
-  lost(batcher: SlotBatcher): void;
-}
+import { type SequenceHost, type Slot, SlotBatcher, type WaitingRequest } from "./sequence.js";
 
 /**
  * The direct strategy at one instance: the slot of a sequence is its row of the batch. One batch runs at a time. The
  * next batch is formed when the instance is idle again, at the end of the event loop's turn. So clients that have just
  * got their answers can join it with their next requests.
  */
-export class DirectBatcher extends SlotBatcher implements InstanceGroupListener {
+export class DirectBatcher extends SlotBatcher {
   readonly #controls: ControlInputs;
   #rules: DirectRules;
   #lookDeferred = false;
@@ -85,11 +35,11 @@ export class DirectBatcher extends SlotBatcher implements InstanceGroupListener 
   constructor(
     config: ModelConfig,
     instance: InstanceGroup,
-    owner: SlotOwner,
+    host: SequenceHost,
     controls: ControlInputs,
     clock: Clock,
   ) {
-    super(instance, owner, clock);
+    super(instance, host, clock);
     this.#controls = controls;
     const { maxQueueDelayMicroseconds = 0, minimumSlotUtilization = 0 } =
       config.sequenceBatching?.direct ?? {};
@@ -98,7 +48,6 @@ export class DirectBatcher extends SlotBatcher implements InstanceGroupListener 
       minimumSlotUtilization,
       equalInputs: new EqualInputsRule(config),
     };
-    instance.listener = this;
   }
 
   /** Always 0: requests that leave their sequence run at once. */
@@ -121,7 +70,7 @@ export class DirectBatcher extends SlotBatcher implements InstanceGroupListener 
 
   healthChanged(healthy: boolean): void {
     if (healthy) this.changed();
-    else this.owner.lost(this);
+    else this.host.lost(this);
   }
 
   hurry(): void {
@@ -135,8 +84,8 @@ export class DirectBatcher extends SlotBatcher implements InstanceGroupListener 
 
   #look(): void {
     this.#timer?.cancel();
-    if (this.owner.held || this.instance.idleInstances === 0) return;
-    const heads = this.slots.map((slot) => this.owner.head(slot));
+    if (this.host.held || this.instance.idleInstances === 0) return;
+    const heads = this.slots.map((slot) => this.host.head(slot));
     const { rows, waitMs } = formDirectBatch(heads, this.clock.now(), this.#rules);
     if (waitMs !== undefined) this.#timer = this.clock.setTimer(waitMs, () => this.#look());
     if (rows.length > 0) this.#run(rows);
@@ -145,11 +94,11 @@ export class DirectBatcher extends SlotBatcher implements InstanceGroupListener 
   #run(rows: readonly boolean[]): void {
     const slot = this.slots[rows.indexOf(true)]!;
     const first = slot.sequence!.head!;
-    const missing = rows.includes(false) ? this.#nullInputsLike(this.owner.head(slot)!.inputs) : undefined;
+    const missing = rows.includes(false) ? this.#nullInputsLike(this.host.head(slot)!.inputs) : undefined;
     const payload = new Payload();
     payload.saturated = true;
     rows.forEach((runs, i) => {
-      payload.add(runs ? this.owner.take(this.slots[i]!) : nullRequest(first, missing!));
+      payload.add(runs ? this.host.take(this.slots[i]!) : nullRequest(first, missing!));
     });
     this.instance.enqueue(payload);
   }
@@ -164,8 +113,8 @@ export class DirectBatcher extends SlotBatcher implements InstanceGroupListener 
  * Makes a request that fills a slot. Its inputs have the shapes of a request that runs, with all zeros or empty
  * strings, and it has no caller.
  */
-function nullRequest(like: PendingRequest, inputs: Tensors): PendingRequest {
-  const request = new PendingRequest({ inputs, ready: false }, like.modelName, () => {});
+function nullRequest(like: InferenceRequest, inputs: Tensors): InferenceRequest {
+  const request = new InferenceRequest({ inputs, ready: false }, like.modelName, () => {});
   request.batchSize = like.batchSize;
   return request;
 }
@@ -248,6 +197,8 @@ export function formDirectBatch(
  * joins them in order of arrival.
  */
 export class OldestBatcher extends SlotBatcher {
+  readonly mergeAfterMs: number;
+  readonly maxBatchSize: number;
   readonly #inner: DynamicBatchScheduler;
   /** Slots with a request at the dynamic batcher or the instance. */
   readonly #inFlight = new Set<Slot>();
@@ -257,12 +208,12 @@ export class OldestBatcher extends SlotBatcher {
   constructor(
     config: ModelConfig,
     instance: InstanceGroup,
-    owner: SlotOwner,
+    host: SequenceHost,
     clock: Clock,
     deadlines: DeadlineQueue,
     holdUntil: number,
   ) {
-    super(instance, owner, clock);
+    super(instance, host, clock);
     const { preferredBatchSize, maxQueueDelayMicroseconds, preserveOrdering } =
       config.sequenceBatching!.oldest!;
     const dynamicBatching = {
@@ -271,21 +222,27 @@ export class OldestBatcher extends SlotBatcher {
       maxQueueDelayMicroseconds,
       preserveOrdering,
     };
-    const inner = new DynamicBatchScheduler(
-      { ...config, dynamicBatching },
-      instance,
-      clock,
-      deadlines,
-      holdUntil,
-    );
-    this.#inner = inner;
-    instance.listener = {
-      slotFreed: () => inner.slotFreed(),
-      healthChanged: (healthy) => {
-        if (healthy) inner.slotFreed();
-        else this.#lose();
-      },
-    };
+    const batching = { ...config, dynamicBatching };
+    this.#inner = new DynamicBatchScheduler(batching, instance, clock, deadlines, holdUntil);
+    this.mergeAfterMs = this.#inner.mergeAfterMs;
+    this.maxBatchSize = this.#inner.maxBatchSize;
+  }
+
+  slotFreed(): void {
+    this.#inner.slotFreed();
+  }
+
+  started(instance: ModelInstance, payload: Payload): void {
+    this.#inner.started(instance, payload);
+  }
+
+  ended(instance: ModelInstance, payload: Payload): void {
+    this.#inner.ended(instance, payload);
+  }
+
+  healthChanged(healthy: boolean): void {
+    if (healthy) this.#inner.slotFreed();
+    else this.#lose();
   }
 
   get queuedCount(): number {
@@ -298,7 +255,7 @@ export class OldestBatcher extends SlotBatcher {
    */
   #lose(): void {
     this.#losing = true;
-    this.owner.lost(this);
+    this.host.lost(this);
     this.#losing = false;
     for (const slot of this.slots) this.changed(slot);
   }
@@ -309,7 +266,7 @@ export class OldestBatcher extends SlotBatcher {
    */
   changed(slot: Slot): void {
     while (!this.#losing && slot.sequence?.head !== undefined && !this.#inFlight.has(slot)) {
-      const request = this.owner.take(slot);
+      const request = this.host.take(slot);
       request.batcherStart = this.clock.now();
       this.#inner.enqueue(request);
     }
@@ -413,12 +370,6 @@ export class ControlInputs {
   }
 }
 
-/** A request that waits in a slot: the properties that decide about batches. */
-export interface WaitingRequest {
-  readonly queueStart: number;
-  readonly inputs: Tensors;
-}
-
 /**
  * Triton's implicit state: a state output of one request of a sequence becomes the state input of the next request.
  *
@@ -444,7 +395,7 @@ export class ImplicitStates {
   }
 
   /** The request with the states that it would get if it left now. */
-  withStates(request: PendingRequest, info: SequenceInfo | undefined): WaitingRequest {
+  withStates(request: InferenceRequest, info: SequenceInfo | undefined): WaitingRequest {
     const kept = info === undefined || request.sequenceStart ? undefined : this.#kept.get(info);
     return {
       queueStart: request.queueStart,
@@ -453,7 +404,7 @@ export class ImplicitStates {
   }
 
   /** Adds the states of its sequence to a request that leaves. */
-  attach(request: PendingRequest, info: SequenceInfo): void {
+  attach(request: InferenceRequest, info: SequenceInfo): void {
     let states = this.#kept.get(info);
     if (states === undefined) {
       // Copies, because a callback may write to its inputs.

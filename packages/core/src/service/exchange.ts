@@ -1,74 +1,247 @@
-import { join } from "node:path";
 import { performance } from "node:perf_hooks";
-import { errorWithoutStack, type ModelConfig } from "@tritonjs/protocol";
+import { errorWithoutStack, isDecoupled, TritonError } from "@tritonjs/protocol";
 import type { ModelVersion } from "../model/model-version.js";
-import type { InferInit, RequestHandle, ResponseHandler } from "../request/inference-request.js";
+import type { InferInit, RequestHandle } from "../request/inference-request.js";
+import type { InferenceResponse } from "../request/inference-response.js";
 import type { Clock } from "../system/clock.js";
-import type { PinnedModel, RoomWait } from "./inference-service.js";
+import type { InferenceService, PinnedModel, RoomWait } from "./inference-service.js";
 
-/** The parts of the service that a pin uses. */
-export interface PinOwner {
-  readonly refusals: RefusalLine;
-  /** @throws TritonError UNAVAILABLE while the server refuses requests. */
-  assertOpen(): void;
-  /** Looks up a version that is ready. @throws TritonError NOT_FOUND, UNAVAILABLE or INVALID_ARG. */
-  find(name: string, version: string): ModelVersion;
+/** The client of an exchange, as its transport knows it. */
+export interface Client {
+  /** True when the client has left. */
+  readonly gone: boolean;
+  /**
+   * Calls `listener` when the client leaves or its time is over. The returned function removes the listener.
+   *
+   * @param listener gets the error with which the request ends; CANCELLED unless given
+   */
+  onGone(listener: (reason?: TritonError) => void): () => void;
 }
 
-/** The model version that one look-up has found. The request is decoded with its configuration. */
-export class PinnedVersion implements PinnedModel {
-  readonly config: ModelConfig;
-  readonly #owner: PinOwner;
-  readonly #model: ModelVersion;
-  readonly #requested: string;
+/** The error of a client that left before its request was complete. It is never sent. */
+export class ClientGone extends Error {
+  override readonly name = "ClientGone";
 
-  /** @param requested the version as the client wrote it, for a repeated look-up */
-  constructor(owner: PinOwner, model: ModelVersion, requested: string) {
-    this.config = model.config;
-    this.#owner = owner;
-    this.#model = model;
-    this.#requested = requested;
+  constructor(cause?: unknown) {
+    super("the client closed the connection before its request was complete", { cause });
+  }
+}
+
+/** Receives what becomes of one request: either its refusal alone, or outcomes of which the last is final. */
+export interface ResponseSink {
+  /** @param outcome undefined for a decoupled model that ends without a further response */
+  respond(outcome: InferenceResponse | TritonError | undefined, final: boolean): void;
+  /** Receives the error of a request that was not accepted, when it is the turn of the refusal. */
+  refuse(error: unknown): void;
+}
+
+/** A trace that notes when responses come. */
+interface ResponseTrace {
+  responded(): void;
+}
+
+/** Options of an {@link Exchange}. */
+export interface ExchangeOptions {
+  /** Text of the refusal of models that may send several responses; undefined where they are allowed. */
+  readonly unaryOnly?: string | undefined;
+  /** False for a request that is too large to be kept until the turn of its refusal. @default true */
+  readonly mayWait?: boolean;
+}
+
+/**
+ * The life of one inference request over any transport.
+ *
+ * ```
+ * new Exchange   with the version that serves now
+ * turn()         waits while the queue is full; rejects at the refusal's turn
+ *                (the transport reads the body)
+ * current()      the version in service after the wait, with which the transport decodes
+ * send()         queues the request. Its outcomes, or its refusal, go to the sink; it is cancelled with its client
+ * ```
+ *
+ * Nothing waits between `current` and `send`, so that a reload cannot mix two versions.
+ */
+export class Exchange {
+  /** The version for which the request was or will be decoded. */
+  model: PinnedModel;
+  /** Set for a traced request before it is sent. */
+  trace: ResponseTrace | undefined = undefined;
+  /** True once the model has accepted the request and answered: errors are its own from then on. */
+  answered = false;
+  readonly #service: Pick<InferenceService, "refusalTurn">;
+  readonly #client: Client | undefined;
+  readonly #unaryOnly: string | undefined;
+  readonly #mayWait: boolean;
+  #wait: RoomWait | undefined = undefined;
+  #sink: ResponseSink | undefined = undefined;
+  #handle: RequestHandle | undefined = undefined;
+  #forgetClient: (() => void) | undefined = undefined;
+
+  /**
+   * @param client undefined for a transport that calls `cancel` itself
+   * @param model the version that the look-up of the request has found
+   * @throws TritonError UNSUPPORTED for a decoupled model where none is allowed
+   */
+  constructor(
+    service: Pick<InferenceService, "refusalTurn">,
+    client: Client | undefined,
+    model: PinnedModel,
+    { unaryOnly, mayWait = true }: ExchangeOptions = {},
+  ) {
+    this.#service = service;
+    this.#client = client;
+    this.#unaryOnly = unaryOnly;
+    this.#mayWait = mayWait;
+    this.model = model;
+    this.#refuseDecoupled();
   }
 
-  get name(): string {
-    return this.#model.name;
+  /**
+   * The turn of a refusal while the model's queue is full; undefined while there is room. Resolves if there is room by
+   * then. Rejects with UNAVAILABLE if there is none, and with ClientGone when the client leaves.
+   *
+   * @param id id that the client gave the request; empty while it is unknown
+   */
+  turn(id: string): Promise<void> | undefined {
+    const wait = this.#mayWait ? this.model.awaitRoom(id) : undefined;
+    return wait && this.#turnOf(wait);
   }
 
-  get version(): number {
-    return this.#model.version;
+  async #turnOf(wait: RoomWait): Promise<void> {
+    this.#wait = wait;
+    const forgetClient = this.#client?.onGone(() => wait.leave());
+    try {
+      await wait.turn;
+    } catch (refusal) {
+      throw this.#client?.gone ? new ClientGone(refusal) : refusal;
+    } finally {
+      this.#wait = undefined;
+      forgetClient?.();
+    }
   }
 
-  get labels(): ReadonlyMap<string, readonly string[]> {
-    return this.#model.labels;
+  /**
+   * The version in service now. Call it after each wait.
+   *
+   * @throws TritonError NOT_FOUND or UNAVAILABLE if none is, UNSUPPORTED as the constructor
+   */
+  current(): PinnedModel {
+    const model = this.model.inService();
+    if (model !== this.model) {
+      this.model = model;
+      this.#refuseDecoupled();
+    }
+    return model;
   }
 
-  get directory(): string | undefined {
-    const { directory, version } = this.#model;
-    return directory && join(directory, String(version));
+  #refuseDecoupled(): void {
+    if (this.#unaryOnly === undefined || !isDecoupled(this.model.config)) return;
+    throw new TritonError("UNSUPPORTED", this.#unaryOnly, { reason: "DECOUPLED_MODEL" });
   }
 
-  inService(): PinnedVersion {
-    if (this.#model.state === "READY") return this;
-    const found = this.#owner.find(this.name, this.#requested);
-    return new PinnedVersion(this.#owner, found, this.#requested);
+  /**
+   * Queues the request, and cancels it when the client leaves.
+   *
+   * @returns the turn of the refusal if the request is refused and that has to wait
+   */
+  send(request: InferInit, sink: ResponseSink): Promise<void> | undefined {
+    this.#sink = sink;
+    const client = this.#client;
+    if (client?.gone) {
+      sink.refuse(new ClientGone());
+      return undefined;
+    }
+    let handle: RequestHandle;
+    try {
+      handle = this.model.infer(request, (outcome, final, sent) => this.#receive(outcome, final, sent));
+    } catch (error) {
+      return this.#refuse(error);
+    }
+    if (handle.settled) return undefined;
+    this.#handle = handle;
+    if (client === undefined) return undefined;
+    // An inline callback has already run by now, and the client may have left meanwhile.
+    if (client.gone) handle.cancel();
+    else this.#forgetClient = client.onGone((reason) => void handle.cancel(reason));
+    return undefined;
   }
 
-  awaitRoom(id: string): RoomWait | undefined {
-    if (!this.#model.isFull) return undefined;
-    const { turn, leave } = this.#owner.refusals.placeFor(this.#model);
-    return { turn: turn.then(() => this.#assertRoom(id)), leave };
+  /**
+   * Sends a request that has exactly one response. Rejects with its refusal or its error, with INTERNAL for another
+   * number of responses, and with ClientGone when the client has left before.
+   */
+  single(request: InferInit): Promise<InferenceResponse> {
+    return new Promise((resolve, reject) => void this.send(request, new SingleResponse(resolve, reject)));
   }
 
-  infer(init: InferInit, onResponse: ResponseHandler): RequestHandle {
-    this.#owner.assertOpen();
-    return this.#model.send(init, onResponse);
+  /** Asks the model to pause between its responses. */
+  pause(): void {
+    this.#handle?.pause();
   }
 
-  /** @throws TritonError UNAVAILABLE if the queue is still full. */
-  #assertRoom(id: string): void {
-    this.#owner.assertOpen();
-    const refusal = this.inService().#model.refusal(id);
-    if (refusal !== undefined) throw refusal;
+  resume(): void {
+    this.#handle?.resume();
+  }
+
+  /** Tells a decoupled model that no more responses are wanted. Returns false if the model cannot be told. */
+  askToStop(): boolean {
+    return this.#handle?.askToStop() ?? false;
+  }
+
+  /** Cancels the request, or ends its wait for room. Returns false if it was over or not sent. */
+  cancel(reason?: TritonError): boolean {
+    this.#wait?.leave();
+    return this.#handle?.cancel(reason) ?? false;
+  }
+
+  #receive(outcome: InferenceResponse | TritonError | undefined, final: boolean, sent: RequestHandle): void {
+    this.#handle = final ? undefined : sent;
+    if (final) this.#forgetClient?.();
+    if (sent.refused) {
+      this.#sink!.refuse(outcome);
+      return;
+    }
+    this.answered = true;
+    if (outcome !== undefined) this.trace?.responded();
+    this.#sink!.respond(outcome, final);
+  }
+
+  /** An overloaded model's refusal waits for its turn: clients that retry at once must not slow running requests down. */
+  #refuse(error: unknown): Promise<void> | undefined {
+    const isOverload = this.#mayWait && TritonError.is(error) && error.code === "UNAVAILABLE";
+    const turn = isOverload ? this.#service.refusalTurn?.() : undefined;
+    if (turn !== undefined) return turn.then(() => this.#sink!.refuse(error));
+    this.#sink!.refuse(error);
+    return undefined;
+  }
+}
+
+/** Settles a promise with the only response to a request. */
+class SingleResponse implements ResponseSink {
+  readonly #resolve: (response: InferenceResponse) => void;
+  readonly refuse: (error: unknown) => void;
+  #count = 0;
+  #last: InferenceResponse | undefined = undefined;
+  #error: TritonError | undefined = undefined;
+
+  constructor(resolve: (response: InferenceResponse) => void, reject: (error: unknown) => void) {
+    this.#resolve = resolve;
+    this.refuse = reject;
+  }
+
+  respond(outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
+    if (TritonError.is(outcome)) this.#error ??= outcome;
+    else if (outcome !== undefined) {
+      this.#count++;
+      this.#last = outcome;
+    }
+    if (!final) return;
+    if (this.#error !== undefined) this.refuse(this.#error);
+    else if (this.#count === 1) this.#resolve(this.#last!);
+    else {
+      const text = `expected a single response, got ${this.#count}`;
+      this.refuse(new TritonError("INTERNAL", text, { reason: "INVALID_OUTPUT" }));
+    }
   }
 }
 
@@ -92,14 +265,6 @@ const BUSY = 0.8;
 
 /** The queue of a model, as the line sees it. */
 type FullQueue = Pick<ModelVersion, "freePlaces" | "onSettled">;
-
-/** A place in the line. */
-interface LinePlace {
-  /** Resolves at the refusal's turn, or earlier when the model has room. Rejects with CANCELLED after `leave`. */
-  readonly turn: Promise<void>;
-  /** Leaves the line. Has no effect after the turn. */
-  leave(): void;
-}
 
 /**
  * Line of requests that found a full queue. Clients that retry at once must not take turns of the event loop from
@@ -144,7 +309,7 @@ export class RefusalLine {
   }
 
   /** A place for a request that found this queue full. */
-  placeFor(queue: FullQueue): LinePlace {
+  placeFor(queue: FullQueue): RoomWait {
     return this.#mayPass() ? PASSED : this.#join(queue);
   }
 
@@ -165,7 +330,7 @@ export class RefusalLine {
     return true;
   }
 
-  #join(queue: FullQueue | undefined): LinePlace {
+  #join(queue: FullQueue | undefined): RoomWait {
     if (!this.#isTicking) {
       this.#utilization();
       this.#wait();
@@ -273,7 +438,7 @@ export class RefusalLine {
 }
 
 /** The place of a refusal that goes out at once. */
-const PASSED: LinePlace = { turn: Promise.resolve(), leave: () => {} };
+const PASSED: RoomWait = { turn: Promise.resolve(), leave: () => {} };
 
 /** A waiting request. */
 class Waiting {

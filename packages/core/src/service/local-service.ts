@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import {
   type ModelConfig,
   type ModelIndexEntry,
@@ -16,12 +17,13 @@ import type { MetricsPage, MetricsText } from "../observe/metrics-page.js";
 import type { Tracing } from "../observe/tracing.js";
 import type { ModelRepository, StartUp } from "../repository/model-repository.js";
 import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
+import type { InferInit, RequestHandle, ResponseHandler } from "../request/inference-request.js";
 import type { RequestMemory } from "../request/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import { realClock } from "../system/clock.js";
 import type { AllowedHosts, Authentication, Restrictions } from "./access-control.js";
-import { PinnedVersion, type PinOwner, RefusalLine } from "./exchange.js";
-import type { InferenceService, MountedFrontend, PinnedModel } from "./inference-service.js";
+import { RefusalLine } from "./exchange.js";
+import type { InferenceService, MountedFrontend, PinnedModel, RoomWait } from "./inference-service.js";
 import {
   type LoadReport,
   loadReportOf,
@@ -75,11 +77,9 @@ export class LocalService implements InferenceService {
   readonly #identity: ServerIdentity;
   readonly #listeners = new Set<() => void>();
   readonly #mounted: MountedFrontend[] = [];
-  readonly #pins: PinOwner = {
-    refusals: new RefusalLine(realClock),
-    assertOpen: () => this.#assertOpen(),
-    find: (name, version) => this.#find(name, version),
-  };
+  readonly #refusals = new RefusalLine(realClock);
+  /** Versions that requests without a version mean, until a model changes. A look-up takes longer than the rest of `model`. */
+  readonly #latest = new Map<string, ModelVersion>();
   #stopping = false;
   #leaving = false;
 
@@ -96,6 +96,7 @@ export class LocalService implements InferenceService {
     this.#registry = parts.registry;
     this.#identity = parts.identity;
     const tell = () => {
+      this.#latest.clear();
       for (const listener of this.#listeners) listener();
     };
     parts.registry.onChange(tell);
@@ -118,7 +119,7 @@ export class LocalService implements InferenceService {
   drain(): void {
     this.#stopping = true;
     for (const frontend of this.#mounted) frontend.drain();
-    this.#pins.refusals.dissolve();
+    this.#refusals.dissolve();
     for (const listener of this.#listeners) listener();
   }
 
@@ -158,7 +159,7 @@ export class LocalService implements InferenceService {
 
   isModelReady(name: string, version: string): boolean {
     parseVersion(version);
-    this.#assertOpen();
+    this.assertOpen();
     try {
       this.#registry.find(name, version);
       return true;
@@ -181,12 +182,18 @@ export class LocalService implements InferenceService {
 
   async modelReadiness(name: string, version: string): Promise<ModelReadiness> {
     parseVersion(version);
-    this.#assertOpen();
+    this.assertOpen();
     return modelReadiness(name, version, this.#parts);
   }
 
-  model(name: string, version: string): PinnedModel {
-    return new PinnedVersion(this.#pins, this.#find(name, version), version);
+  model(name: string, version: string): PinnedVersion {
+    let model = version === "" ? this.#latest.get(name) : undefined;
+    if (model?.state === "READY") this.assertOpen();
+    else {
+      model = this.#find(name, version);
+      if (version === "") this.#latest.set(name, model);
+    }
+    return new PinnedVersion(this, model, version);
   }
 
   modelMetadata(name: string, version: string): ModelMetadata {
@@ -200,7 +207,7 @@ export class LocalService implements InferenceService {
   }
 
   statistics(name: string, version: string): ModelStatisticsReport[] {
-    this.#assertOpen();
+    this.assertOpen();
     return reportReady(this.#registry, name, version);
   }
 
@@ -214,12 +221,12 @@ export class LocalService implements InferenceService {
   }
 
   async repositoryIndex(onlyReady: boolean): Promise<ModelIndexEntry[]> {
-    this.#assertOpen();
+    this.assertOpen();
     return this.#parts.repository.index(onlyReady);
   }
 
   async loadModel(name: string, parameters: LoadParameters): Promise<void> {
-    this.#assertOpen();
+    this.assertOpen();
     if (parameters.files !== undefined && parameters.files.size > 0 && !this.#parts.allowModelFileOverride) {
       throw new TritonError(
         "UNSUPPORTED",
@@ -232,17 +239,17 @@ export class LocalService implements InferenceService {
   }
 
   async unloadModel(name: string, parameters: UnloadParameters): Promise<void> {
-    this.#assertOpen();
+    this.assertOpen();
     await this.#parts.repository.unloadModel(name, parameters);
   }
 
   async registerModelRepository(path: string, modelNames?: Readonly<Record<string, string>>): Promise<void> {
-    this.#assertOpen();
+    this.assertOpen();
     await this.#parts.repository.register(path, modelNames);
   }
 
   unregisterModelRepository(path: string): void {
-    this.#assertOpen();
+    this.assertOpen();
     this.#parts.repository.unregister(path);
   }
 
@@ -277,8 +284,13 @@ export class LocalService implements InferenceService {
     return this.#registry.namespacing;
   }
 
+  /** The place of a request that found the queue of a model full. */
+  placeFor(model: ModelVersion): RoomWait {
+    return this.#refusals.placeFor(model);
+  }
+
   refusalTurn(): Promise<void> | undefined {
-    return this.#pins.refusals.turn();
+    return this.#refusals.turn();
   }
 
   metrics(): Promise<string> {
@@ -290,7 +302,7 @@ export class LocalService implements InferenceService {
   }
 
   #find(name: string, version: string): ModelVersion {
-    this.#assertOpen();
+    this.assertOpen();
     return this.#registry.find(name, version);
   }
 
@@ -299,13 +311,72 @@ export class LocalService implements InferenceService {
     return this.#stopping || this.#parts.startUp.failed;
   }
 
-  #assertOpen(): void {
+  /** @throws TritonError UNAVAILABLE while the server refuses requests */
+  assertOpen(): void {
     if (this.#refusesAll)
       throw new TritonError("UNAVAILABLE", "Server not ready", { reason: "SERVER_NOT_READY" });
   }
 
   #readyVersions(name: string): number[] {
     return this.#registry.ready(name).map((model) => model.version);
+  }
+}
+
+/** The model version that one look-up has found. */
+class PinnedVersion implements PinnedModel {
+  readonly #service: LocalService;
+  readonly #model: ModelVersion;
+  readonly #requested: string;
+
+  /** @param requested the version as the client wrote it, for a repeated look-up */
+  constructor(service: LocalService, model: ModelVersion, requested: string) {
+    this.#service = service;
+    this.#model = model;
+    this.#requested = requested;
+  }
+
+  get name(): string {
+    return this.#model.name;
+  }
+
+  get version(): number {
+    return this.#model.version;
+  }
+
+  get config(): ModelConfig {
+    return this.#model.config;
+  }
+
+  get labels(): ReadonlyMap<string, readonly string[]> {
+    return this.#model.labels;
+  }
+
+  get directory(): string | undefined {
+    const { directory, version } = this.#model;
+    return directory && join(directory, String(version));
+  }
+
+  inService(): PinnedVersion {
+    const isReady = this.#model.state === "READY";
+    return isReady ? this : this.#service.model(this.name, this.#requested);
+  }
+
+  awaitRoom(id: string): RoomWait | undefined {
+    if (!this.#model.isFull) return undefined;
+    const { turn, leave } = this.#service.placeFor(this.#model);
+    return { turn: turn.then(() => this.#assertRoom(id)), leave };
+  }
+
+  infer(init: InferInit, onResponse: ResponseHandler): RequestHandle {
+    this.#service.assertOpen();
+    return this.#model.send(init, onResponse);
+  }
+
+  /** @throws TritonError UNAVAILABLE if the queue is still full. */
+  #assertRoom(id: string): void {
+    this.#service.assertOpen();
+    const refusal = this.inService().#model.refusal(id);
+    if (refusal !== undefined) throw refusal;
   }
 }
 

@@ -18,8 +18,8 @@ import {
 import { callModels } from "../in-process/stream-in-process.js";
 import type { ModelControl } from "../instance/backend.js";
 import { createRateLimiter } from "../instance/rate-limiter.js";
-import { CallGraph } from "../model/model-requests.js";
-import { ModelVersion, type ModelVersionInit } from "../model/model-version.js";
+import { CallGraph, type ModelPlan, type ModelServer } from "../model/model-server.js";
+import { ModelVersion } from "../model/model-version.js";
 import { ModelRegistry } from "../model/registry.js";
 import { createLog, type OpenLog } from "../observe/create-log.js";
 import { GpuMetrics } from "../observe/gpu-metrics.js";
@@ -76,7 +76,7 @@ export function assembleServer(options: TritonOptions): ServerParts {
   );
   const repository = createRepository(
     { options, registry, log: log.log, clock: models.clock, gpus: models.gpus },
-    (own) => models.create(own),
+    (plan) => models.create(plan),
   );
   models.repository = {
     // A model does not wait for removed instances, because it may run on one of them.
@@ -98,7 +98,7 @@ export function assembleServer(options: TritonOptions): ServerParts {
     modelControlMode: options.modelControlMode ?? "none",
     cacheUsage: () => models.cacheUsage(),
     async changeInstances(model, count) {
-      const check = model.instanceProblems ?? (() => []);
+      const check = model.plan.instanceProblems ?? (() => []);
       await model.updateInstances(changedGroups(count, model.config, models.gpus, check));
     },
   });
@@ -122,28 +122,6 @@ export function assembleServer(options: TritonOptions): ServerParts {
   return { registry, models, repository, startUp, service, metrics, log, accessToken };
 }
 
-/** The parts of a model version that it does not share with others. */
-type OwnParts = Omit<ModelVersionInit, keyof SharedParts>;
-
-/** The parts that all models of a server share. */
-type SharedParts = Pick<
-  ModelVersionInit,
-  | "clock"
-  | "responseCache"
-  | "rateLimiter"
-  | "hostPolicies"
-  | "holdUntil"
-  | "backlogHoldUntil"
-  | "findMember"
-  | "callModels"
-  | "calls"
-  | "metricsConfig"
-  | "log"
-  | "metrics"
-  | "control"
-  | "tracing"
->;
-
 /** Makes model versions from their own parts and the parts that the server shares among all of them. */
 class ModelsOfServer {
   readonly clock: Clock;
@@ -153,7 +131,7 @@ class ModelsOfServer {
   readonly tracing: Tracing | undefined;
   /** The models of the repository, once the repository exists. */
   repository: ModelControl | undefined;
-  readonly #shared: SharedParts;
+  readonly #shared: ModelServer;
 
   /**
    * @param log log of the models
@@ -188,8 +166,8 @@ class ModelsOfServer {
     };
   }
 
-  create(own: OwnParts): ModelVersion {
-    return new ModelVersion({ ...own, ...this.#shared, control: this.repository });
+  create(plan: ModelPlan): ModelVersion {
+    return new ModelVersion(plan, { ...this.#shared, control: this.repository });
   }
 
   /** Usage of the response cache. Undefined without a cache, or if the cache does not report its usage. */

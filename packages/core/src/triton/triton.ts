@@ -11,7 +11,7 @@ import type {
   OutputsOfModel,
 } from "../bind/bind-options.js";
 import { handleOfBinding, type ModelHandle } from "../bind/model-handle.js";
-import { type Binding, planBinding, planEnsemble } from "../bind/plan-binding.js";
+import { planBinding, planEnsemble } from "../bind/plan-binding.js";
 import { checkOptionNames } from "../config/option-names.js";
 import {
   checkFrontendThreads,
@@ -21,6 +21,7 @@ import {
 } from "../frontend/serve-frontends.js";
 import type { InputValues, OutputArrays } from "../in-process/in-process-tensors.js";
 import { inferByName } from "../in-process/infer-in-process.js";
+import type { ModelPlan } from "../model/model-server.js";
 import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
 import type { InferenceService } from "../service/inference-service.js";
 import { assembleServer, ServerLifetime, type ServerParts } from "./server-parts.js";
@@ -109,12 +110,12 @@ export class Triton implements AsyncDisposable {
     options: unknown,
   ): ModelHandle<I, O> {
     this.#lifetime.assertOpen();
-    const binding = planBinding(
+    const plan = planBinding(
       options as AnyBindOptions,
       (name, version) => this.#isTaken(name, version),
       this.#parts.models.gpus,
     );
-    return this.#add<I, O>(binding);
+    return this.#add<I, O>(plan);
   }
 
   /**
@@ -269,15 +270,15 @@ export class Triton implements AsyncDisposable {
   }
 
   #add<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
-    binding: Binding,
+    plan: ModelPlan,
   ): ModelHandle<I, O> {
     const { registry, repository, models } = this.#parts;
-    const model = models.create(binding);
+    const model = models.create(plan);
     registry.add(model);
     repository.boundModelCame();
     const { clock, gpus } = models;
     const rest = { gpus, drainTimeoutMs: this.#drainTimeoutMs };
-    return handleOfBinding<I, O>(model, binding, { registry, clock, ...rest });
+    return handleOfBinding<I, O>(model, { registry, clock, ...rest });
   }
 
   #isTaken(name: string, version: number): boolean {

@@ -4,13 +4,13 @@ import { format } from "node:util";
 import { withTraceparent } from "@tritonjs/protocol";
 import { BatchLayout, type PaddingRules } from "../batch/batch-layout.js";
 import { splitOutputs } from "../batch/batch-tensors.js";
-import type { InstanceInfo, RequestScope } from "../callback/infer-func.js";
+import type { InstanceInfo } from "../callback/infer-func.js";
 import type { CallbackExecution } from "../instance/backend.js";
-import { RequestView, type SignalSource, withSignal } from "../instance/callback-context.js";
+import { withSignal } from "../instance/callback-context.js";
 import { importCallable, type ModuleOptions, resolveLibrary } from "../instance/import-callable.js";
 import type { LogLine } from "../instance/js-model.js";
 import { type Callable, runCallable, runDecoupled } from "../instance/run-callable.js";
-import type { RequestInfo, SequenceInfo } from "../request/request-info.js";
+import type { ExecutableRequest, SequenceInfo } from "../request/request-info.js";
 import { realClock } from "../system/clock.js";
 import type { WorkerBatch, WorkerHost, WorkerModel, WorkerResult } from "./serve-models.js";
 
@@ -25,21 +25,26 @@ export async function load(data: unknown, info: InstanceInfo, host: WorkerHost):
     ownsOutputs: false,
     callsModels: true,
     ...(finalize === undefined ? {} : { close: finalize }),
-    execute: ({ requests, ...batch }) => {
-      const known = requests.map((request) => ({ ...request, sequence: sequences.of(request) }));
-      return execute(callable, { ...batch, requests: known });
-    },
+    execute: (batch) => execute(callable, sequences, batch),
   };
 }
 
 async function execute(
   callable: Callable,
+  sequences: SequencesOfSlots,
   { inputs, parts, padding, rows, requests, models, stream }: WorkerBatch,
 ): Promise<WorkerResult | undefined> {
   const perRequest = parts ?? splitOutputs(inputs, rows);
   const joined = parts === undefined ? { mergedInputs: inputs } : { layout: layoutOf(callable, padding) };
   const executables = requests.map(
-    (request, i) => new RequestView(request, perRequest[i]!, rows[i]!, new RequestInWorker(request)),
+    (request, i): ExecutableRequest => ({
+      ...request,
+      sequence: sequences.of(request),
+      inputs: perRequest[i]!,
+      rows: rows[i]!,
+      // No asynchronous context crosses threads, only the name of the request's span.
+      runInContext: (fn) => withTraceparent(request.traceparent, fn),
+    }),
   );
   const members: Omit<CallbackExecution, "signal"> = {
     requests: executables,
@@ -63,23 +68,6 @@ async function execute(
     await runDecoupled(callable, execution);
     return undefined;
   });
-}
-
-/** Source of a worker's request. No asynchronous context crosses threads, only the name of the request's span. */
-class RequestInWorker implements SignalSource, RequestScope {
-  readonly #request: SignalSource & Pick<RequestInfo, "traceparent">;
-
-  constructor(request: SignalSource & Pick<RequestInfo, "traceparent">) {
-    this.#request = request;
-  }
-
-  get signal(): AbortSignal {
-    return this.#request.signal;
-  }
-
-  runInContext<T>(fn: () => T): T {
-    return withTraceparent(this.#request.traceparent, fn);
-  }
 }
 
 let layout: BatchLayout | undefined;

@@ -3,7 +3,6 @@ import { type InstanceInfo, RESCHEDULE } from "../callback/infer-func.js";
 import { keyList } from "../config/option-names.js";
 import {
   divideOutputs,
-  type ExecutableRequest,
   type Execution,
   type ExecutionResult,
   type Executor,
@@ -13,7 +12,7 @@ import type { ModuleHost } from "../instance/import-callable.js";
 import { totalRows } from "../instance/run-callable.js";
 import { type Log, type LogSubject, runningFields } from "../observe/log.js";
 import type { OutputChecker } from "../request/output-checker.js";
-import { requestInfo } from "../request/request-info.js";
+import { type ExecutableRequest, requestInfo } from "../request/request-info.js";
 import type { Clock, Timer } from "../system/clock.js";
 import type { Allocate } from "../tensor-rows.js";
 import {

@@ -170,7 +170,7 @@ describe("decorated methods", () => {
         factor: number,
       ) => Record<"rows" | "one", (inputs: { x: { data: Int32Array } }) => { y: Int32Array }>;
     }
-    const fixture = new URL("../../../../test/support/decorated/decorated-model.js", import.meta.url);
+    const fixture = new URL("../../../../test/support/decorated/decorated-model.ts", import.meta.url);
     const { DecoratedModel } = await importCompiled<Fixture>(fixture);
     const triple = new DecoratedModel(3);
     const double = new DecoratedModel(2);

@@ -26,7 +26,7 @@ async function answers(...methods: readonly Owners["Scale"]["prototype"]["rows"]
 describe("decorators compiled with experimentalDecorators", () => {
   const owners = () =>
     importCompiled<Owners>(
-      new URL("../../../../test/support/decorated/method-owners.js", import.meta.url),
+      new URL("../../../../test/support/decorated/method-owners.ts", import.meta.url),
       "classic",
     );
 
@@ -65,7 +65,7 @@ describe("decorators compiled with experimentalDecorators", () => {
   it("work in PyTriton's order, one on the other", async () => {
     const { StackedModel } = await importCompiled<
       typeof import("../../../../test/support/decorated/stacked-model.js")
-    >(new URL("../../../../test/support/decorated/stacked-model.js", import.meta.url), "classic");
+    >(new URL("../../../../test/support/decorated/stacked-model.ts", import.meta.url), "classic");
     const model = new StackedModel(2);
     const handle = triton.bind({
       modelName: "m",
@@ -88,7 +88,7 @@ describe("decorators compiled with experimentalDecorators", () => {
   it("work as a bundler compiles them", async () => {
     const file = join(repositoryRoot, "node_modules/.cache/compiled-fixtures/bundler/method-owners.mjs");
     const bundle = await rolldown({
-      input: fileURLToPath(new URL("../../../../test/support/decorated/method-owners.js", import.meta.url)),
+      input: fileURLToPath(new URL("../../../../test/support/decorated/method-owners.ts", import.meta.url)),
       external: /^@tritonjs/,
       tsconfig: false,
       transform: { decorator: { legacy: true } },

@@ -412,7 +412,7 @@ describe("decorators of methods", () => {
   it("work in PyTriton's order, bound to their object", async () => {
     const { StackedModel } = await importCompiled<
       typeof import("../../../../test/support/decorated/stacked-model.js")
-    >(new URL("../../../../test/support/decorated/stacked-model.js", import.meta.url));
+    >(new URL("../../../../test/support/decorated/stacked-model.ts", import.meta.url));
     const [one, two] = [new StackedModel(1), new StackedModel(2)];
     const handle = triton.bind({ ...specs, inferFunc: two.run as never });
     triton.bind({ ...specs, modelVersion: 2, inferFunc: one.run as never });

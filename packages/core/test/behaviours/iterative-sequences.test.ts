@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events";
 import { type ModelHandle, RESCHEDULE, sequenceState, Tensor, Triton } from "@tritonjs/core";
 import type { RequestHandle } from "@tritonjs/core/frontend";
-import type { PendingRequest } from "@tritonjs/core/testing";
+import type { InferenceRequest } from "@tritonjs/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { outcomeOf } from "../../../../test/support/outcome.js";
 
@@ -58,7 +58,7 @@ describe("a callback that reschedules a request", () => {
     const request = await new Promise<RequestHandle>((resolve) => {
       triton.service.model("m", "").infer({ inputs: given }, (_outcome, _final, sent) => resolve(sent));
     });
-    expect(getEventListeners((request as PendingRequest).signal, "abort").length).toBeLessThanOrEqual(1);
+    expect(getEventListeners((request as InferenceRequest).signal, "abort").length).toBeLessThanOrEqual(1);
   });
 
   it("gets it in its next batch in a worker too", async () => {

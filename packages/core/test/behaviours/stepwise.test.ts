@@ -1,6 +1,6 @@
 import { done, type StepwiseModel, stepwise, Tensor, Triton, TritonError } from "@tritonjs/core";
 import type { RequestHandle } from "@tritonjs/core/frontend";
-import { type PendingRequest, VirtualClock } from "@tritonjs/core/testing";
+import { type InferenceRequest, VirtualClock } from "@tritonjs/core/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
 
@@ -235,7 +235,7 @@ describe("a module with a stepwise callback", () => {
     const model = triton.service.model("steps", "");
     const given = Array.from(
       { length: 4 },
-      () => model.infer({ inputs: endless }, () => {}) as PendingRequest,
+      () => model.infer({ inputs: endless }, () => {}) as InferenceRequest,
     );
     expect(given.every((request) => request.executing)).toBe(true);
     for (const request of given) request.cancel();

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { cacheKey } from "../../src/cache/response-cache.js";
-import { PendingRequest } from "../../src/request/inference-request.js";
+import { InferenceRequest } from "../../src/request/inference-request.js";
 
 /** Key of a request for a model with the outputs `y` and `z`. */
 function keyFor(requestedOutputs: readonly string[]): string {
-  const request = new PendingRequest({ inputs: new Map(), requestedOutputs }, "m", () => {});
+  const request = new InferenceRequest({ inputs: new Map(), requestedOutputs }, "m", () => {});
   return cacheKey("m", "1", request, ["y", "z"]);
 }
 

@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { EqualInputsRule, Payload } from "../../src/batch/payload.js";
 import { planInstances } from "../../src/config/instance-groups.js";
 import type { Execution, Executor } from "../../src/instance/backend.js";
-import { InstanceGroup } from "../../src/instance/instance-group.js";
+import { InstanceGroup, type InstanceUser } from "../../src/instance/instance-group.js";
 import { ModelInstance } from "../../src/instance/model-instance.js";
 import { ModelStatistics } from "../../src/observe/statistics.js";
-import type { PendingRequest } from "../../src/request/inference-request.js";
+import type { InferenceRequest } from "../../src/request/inference-request.js";
 import { VirtualClock } from "../../src/system/virtual-clock.js";
 
 import { modelConfig } from "../support/model-config.js";
@@ -36,7 +36,7 @@ class HeldExecutor implements Executor {
 }
 
 /** A group of one instance that is busy with a batch of one row. */
-async function busyGroup() {
+async function busyGroup(user: InstanceUser = {}) {
   const clock = new VirtualClock();
   const executor = new HeldExecutor();
   const instance = new ModelInstance(planInstances(modelConfig())[0]!, executor, {
@@ -52,14 +52,14 @@ async function busyGroup() {
     },
   });
   const group = new InstanceGroup([instance], clock);
-  group.maxBatchSize = 4;
+  group.serve({ maxBatchSize: 4, ...user });
   await group.start();
   group.enqueue(payloadOf(queuedRequest(1)));
   await clock.settle();
   return { clock, executor, group };
 }
 
-function payloadOf(...requests: readonly PendingRequest[]): Payload {
+function payloadOf(...requests: readonly InferenceRequest[]): Payload {
   const payload = new Payload();
   for (const request of requests) payload.add(request);
   return payload;
@@ -67,8 +67,7 @@ function payloadOf(...requests: readonly PendingRequest[]): Payload {
 
 /** Batches that run after the first one, when these payloads have waited for 10 ms. */
 async function batchesOf(mergeAfterMs: number, ...payloads: readonly Payload[]): Promise<number[][]> {
-  const { clock, executor, group } = await busyGroup();
-  group.mergeAfterMs = mergeAfterMs;
+  const { clock, executor, group } = await busyGroup({ mergeAfterMs });
   for (const payload of payloads) group.enqueue(payload);
   await clock.advance(10);
   while (executor.batches.length <= payloads.length && group.instances[0]!.busy) {
@@ -117,7 +116,7 @@ describe("payloads that wait for an instance", () => {
   it("leave when their last request is cancelled, and report the free slot", async () => {
     const { group } = await busyGroup();
     let freed = 0;
-    group.listener = { slotFreed: () => freed++ };
+    group.serve({ slotFreed: () => freed++ });
     const request = queuedRequest(1);
     const payload = payloadOf(request);
     group.enqueue(payload);

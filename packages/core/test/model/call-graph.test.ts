@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { CallGraph } from "../../src/model/model-requests.js";
+import { CallGraph } from "../../src/model/model-server.js";
 import { thrownText } from "../support/requests.js";
 
 const busy = (key: string) => ({ key, hasRoom: false, mayCallItself: true });

@@ -1,10 +1,10 @@
 import { TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { InflightRequests } from "../../src/model/model-requests.js";
-import { PendingRequest } from "../../src/request/inference-request.js";
+import { InferenceRequest } from "../../src/request/inference-request.js";
 
 const request = (id: string, told: string[] = []) =>
-  new PendingRequest({ id, inputs: new Map() }, "m", () => told.push(id));
+  new InferenceRequest({ id, inputs: new Map() }, "m", () => told.push(id));
 
 describe("in-flight requests", () => {
   it("are counted wherever in the list they leave", () => {

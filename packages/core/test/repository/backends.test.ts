@@ -1,7 +1,7 @@
 import { Tensor, Triton, TritonError } from "@tritonjs/core";
 import { type BackendFactory, callbackExecutor } from "@tritonjs/core/backend";
 import type { ResponseHandler } from "@tritonjs/core/frontend";
-import { type PendingRequest, VirtualClock } from "@tritonjs/core/testing";
+import { type InferenceRequest, VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { identityConfig, RepositoryOnDisk } from "../../../../test/support/repository-on-disk.js";
 
@@ -45,7 +45,7 @@ describe("the test backends", () => {
     const ask = (DELAY: number, WAIT: number) => {
       const inputs = new Map(Object.entries({ IN: int32(1), DELAY: uint32(DELAY), WAIT: uint32(WAIT) }));
       const onResponse: ResponseHandler = (outcome, final) => void (final && ended.push(outcome));
-      return triton.service.model("m", "").infer({ inputs }, onResponse) as PendingRequest;
+      return triton.service.model("m", "").infer({ inputs }, onResponse) as InferenceRequest;
     };
     const request = ask(days, days);
     await clock.advance(1);

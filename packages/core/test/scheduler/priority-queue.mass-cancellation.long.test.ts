@@ -2,7 +2,7 @@ import type { ModelDynamicBatching } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { SeededRandom } from "../../../../test/support/seeded-random.js";
 import { Payload } from "../../src/batch/payload.js";
-import type { PendingRequest } from "../../src/request/inference-request.js";
+import type { InferenceRequest } from "../../src/request/inference-request.js";
 import { OrderedResponses } from "../../src/scheduler/dynamic-batch-scheduler.js";
 import { PriorityQueue } from "../../src/scheduler/priority-queue.js";
 import { DeadlineQueue } from "../../src/system/clock.js";
@@ -18,7 +18,7 @@ const WATCHED = 10;
 class StepCounter {
   steps = 0;
 
-  watch(request: PendingRequest): void {
+  watch(request: InferenceRequest): void {
     for (const link of ["next", "previous", "holder"] as const) {
       let value: unknown = request[link];
       Object.defineProperty(request, link, {
@@ -44,7 +44,7 @@ const batching: ModelDynamicBatching = {
   priorityQueuePolicy: {},
 };
 
-function shuffled(requests: readonly PendingRequest[]): PendingRequest[] {
+function shuffled(requests: readonly InferenceRequest[]): InferenceRequest[] {
   const random = new SeededRandom(7);
   const mixed = [...requests];
   for (let i = mixed.length - 1; i > 0; i--) {
@@ -55,8 +55,8 @@ function shuffled(requests: readonly PendingRequest[]): PendingRequest[] {
 }
 
 describe.each([
-  ["oldest first", MANY / 10, (requests: readonly PendingRequest[]) => requests],
-  ["newest first", MANY / 10, (requests: readonly PendingRequest[]) => [...requests].reverse()],
+  ["oldest first", MANY / 10, (requests: readonly InferenceRequest[]) => requests],
+  ["newest first", MANY / 10, (requests: readonly InferenceRequest[]) => [...requests].reverse()],
   ["in any order", MANY, shuffled],
 ] as const)("cancelling many requests at once, %s", (_, many, inOrder) => {
   /** Steps per request to cancel all of them. */

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { PendingRequest } from "../../src/request/inference-request.js";
+import type { InferenceRequest } from "../../src/request/inference-request.js";
 import { RequestQueue } from "../../src/scheduler/priority-queue.js";
 import { queuedRequest } from "../support/requests.js";
 
-function waiting(queue: RequestQueue): PendingRequest[] {
-  const requests: PendingRequest[] = [];
+function waiting(queue: RequestQueue): InferenceRequest[] {
+  const requests: InferenceRequest[] = [];
   for (let request = queue.head; request !== undefined; request = request.next) requests.push(request);
   return requests;
 }
@@ -37,7 +37,7 @@ describe("a request queue", () => {
       fc.property(steps, (all) => {
         const totals = { size: 0, rows: 0 };
         const queue = new RequestQueue(totals);
-        const list: PendingRequest[] = [];
+        const list: InferenceRequest[] = [];
         for (const step of all) {
           if (step.do === "push") {
             const request = queuedRequest(step.rows);

@@ -1,6 +1,6 @@
 import { type Tensor, TritonError } from "@tritonjs/protocol";
 import type { InferInit, ResponseHandler } from "../../src/request/inference-request.js";
-import { PendingRequest } from "../../src/request/inference-request.js";
+import { InferenceRequest } from "../../src/request/inference-request.js";
 import type { InferenceResponse } from "../../src/request/inference-response.js";
 
 import { ones } from "./tensors.js";
@@ -14,12 +14,12 @@ export interface RequestFields extends Partial<Omit<InferInit, "inputs">> {
 export function requestWith(
   inputs: Readonly<Record<string, Tensor>>,
   { onResponse = () => {}, ...init }: RequestFields = {},
-): PendingRequest {
-  return new PendingRequest({ ...init, inputs: new Map(Object.entries(inputs)) }, "m", onResponse);
+): InferenceRequest {
+  return new InferenceRequest({ ...init, inputs: new Map(Object.entries(inputs)) }, "m", onResponse);
 }
 
 /** A validated request with this many rows that has waited since `queueStart`. */
-export function queuedRequest(rows: number, queueStart = 0, columns = 2): PendingRequest {
+export function queuedRequest(rows: number, queueStart = 0, columns = 2): InferenceRequest {
   const request = requestWith({ x: ones(rows, columns) });
   request.batchSize = rows;
   request.queueStart = queueStart;

@@ -6,7 +6,7 @@ import type { Execution, ExecutionResult, Executor } from "../../src/instance/ba
 import { InstanceGroup } from "../../src/instance/instance-group.js";
 import { ModelInstance } from "../../src/instance/model-instance.js";
 import { ModelStatistics } from "../../src/observe/statistics.js";
-import type { PendingRequest } from "../../src/request/inference-request.js";
+import type { InferenceRequest } from "../../src/request/inference-request.js";
 import {
   SequenceBatchScheduler,
   type SequenceSchedulerOptions,
@@ -36,10 +36,10 @@ class BenchExecutor implements Executor {
   async execute({ requests }: Execution): Promise<readonly ExecutionResult[]> {
     const { bench } = this;
     bench.batches.push(requests.map((request) => (request.ready ? request.id : "-")).join(" "));
-    bench.seen.push(...(requests as readonly PendingRequest[]));
+    bench.seen.push(...(requests as readonly InferenceRequest[]));
     bench.takenBy.push(this.instance);
     await new Promise<void>((resolve) => bench.clock.setTimer(bench.execMs, resolve));
-    return requests.map((request) => bench.answer(request as PendingRequest));
+    return requests.map((request) => bench.answer(request as InferenceRequest));
   }
 }
 
@@ -50,7 +50,7 @@ export class SequenceBench {
   readonly statistics = new ModelStatistics();
   /** Ids of the requests of each batch; `-` is a null request. */
   readonly batches: string[] = [];
-  readonly seen: PendingRequest[] = [];
+  readonly seen: InferenceRequest[] = [];
   /** Number of the instance that took each batch. */
   readonly takenBy: number[] = [];
   /** `id: outcome`, in the order of the answers. */
@@ -61,7 +61,7 @@ export class SequenceBench {
   readonly instances: InstanceGroup;
   readonly scheduler: SequenceBatchScheduler;
   execMs = 10;
-  answer: (request: PendingRequest) => ExecutionResult = () => new Map();
+  answer: (request: InferenceRequest) => ExecutionResult = () => new Map();
 
   constructor(
     options: ModelOptions,
@@ -88,13 +88,14 @@ export class SequenceBench {
       ),
       this.clock,
     );
-    this.scheduler = new SequenceBatchScheduler(this.config, this.instances, this.clock, this.deadlines, {
+    this.scheduler = new SequenceBatchScheduler(this.config, this.clock, this.deadlines, {
       initialStates: initialStates(this.config, readFileSync).states,
       holdUntil: 0,
       backlogHoldUntil: 0,
       onEvict: ({ correlationId }, reason) => this.evictions.push(`${correlationId}: ${reason}`),
       ...hold,
     });
+    this.instances.serve(this.scheduler);
     for (const instance of this.instances.instances) instance.healthy = true;
   }
 
@@ -102,7 +103,7 @@ export class SequenceBench {
    * Sends a request. `what` is its id: the correlation id, then any text; `^` marks a START and `$` an END, as in
    * `A1^`, `A2`, `A3$`.
    */
-  send(what: string, init: RequestFields & { readonly columns?: number } = {}): PendingRequest {
+  send(what: string, init: RequestFields & { readonly columns?: number } = {}): InferenceRequest {
     const id = what.replace(/[\^$]/g, "");
     const request = requestWith(
       { x: ones(1, init.columns ?? 2) },

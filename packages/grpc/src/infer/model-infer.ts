@@ -1,22 +1,15 @@
 import {
+  type Client,
+  Exchange,
   headerPattern,
-  type InferenceResponse,
   type InferenceService,
   LOAD_REPORT_FORMAT_HEADER,
   LOAD_REPORT_HEADER,
   loadReportMessage,
-  type PinnedModel,
-  type ReadyModel,
   RequestRegions,
   writeLoadReport,
 } from "@tritonjs/core/frontend";
-import {
-  isDecoupled,
-  isReservedParameter,
-  NO_PARAMETERS,
-  type Parameters,
-  TritonError,
-} from "@tritonjs/protocol";
+import { isReservedParameter, NO_PARAMETERS, type Parameters, type TritonError } from "@tritonjs/protocol";
 import { type inference, inferencePath } from "@tritonjs/protocol/grpc";
 import type { Shutdown } from "../shutdown.js";
 import { invalidArgument } from "../status-from-code.js";
@@ -54,97 +47,69 @@ export function inferMethods(context: InferHandlerContext): Method[] {
   ];
 }
 
-function modelInfer(
-  context: InferHandlerContext,
-  message: inference.ModelInferRequest,
-  call: Call,
-  sampler: GrpcSampler,
-): Promise<InferMessage> {
-  const { service, shutdown } = context;
-  shutdown.refuseIfBegun();
-  const model = service.model(message.modelName, message.modelVersion);
-  refuseDecoupled(model);
-  const wait = mayWait(message) ? model.awaitRoom(message.id) : undefined;
-  if (wait !== undefined) call.onClose(() => wait.leave());
-  const answer =
-    wait === undefined
-      ? inferOne(context, model, message, call, sampler)
-      : wait.turn.then(() => {
-          const current = model.inService();
-          refuseDecoupled(current);
-          return inferOne(context, current, message, call, sampler);
-        });
-  const format = reportFormat(call);
-  if (format === undefined) return answer;
-  return answer.then(async (response) => {
-    await reportLoad(service, call, model, format);
-    return response;
-  });
-}
+/** Texts and limits of the exchange of one message. */
+const UNARY = { unaryOnly: "ModelInfer RPC doesn't support models with decoupled transaction policy" };
+const LARGE_UNARY = { ...UNARY, mayWait: false };
 
-function refuseDecoupled({ config }: ReadyModel): void {
-  if (!isDecoupled(config)) return;
-  throw new TritonError(
-    "UNSUPPORTED",
-    "ModelInfer RPC doesn't support models with decoupled transaction policy",
-    { reason: "DECOUPLED_MODEL" },
-  );
-}
-
-function inferOne(
+async function modelInfer(
   { service, forwardHeaders, shutdown }: InferHandlerContext,
-  model: PinnedModel,
   message: inference.ModelInferRequest,
   call: Call,
   sampler: GrpcSampler,
 ): Promise<InferMessage> {
+  shutdown.refuseIfBegun();
+  const client = new UnaryClient(call, shutdown);
+  const options = mayWait(message) ? UNARY : LARGE_UNARY;
+  const found = service.model(message.modelName, message.modelVersion);
+  const exchange = new Exchange(service, client, found, options);
+  const turn = exchange.turn(message.id);
+  if (turn !== undefined) {
+    await turn;
+    exchange.current();
+  }
+  const { model } = exchange;
   const trace = sampler.sample(model.name, call);
   if (trace !== undefined) call.onClose(() => trace.sent());
-  return new Promise((resolve, reject) => {
-    let first: InferenceResponse | TritonError | undefined;
-    let count = 0;
-    const regions = new RequestRegions(service.sharedMemory);
-    let forget: (() => void) | undefined;
-    const refuse = (error: unknown): void => {
-      regions.release();
-      trace?.answered(error);
-      trace?.sending();
-      reject(error);
-    };
-    try {
-      const decoded = decodeInferRequest(message, forwardHeaders(call.headers), regions);
-      decoded.trace = trace?.request;
-      if (call.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
-      const sent = model.infer(decoded, (outcome, final) => {
-        if (outcome !== undefined) {
-          first ??= outcome;
-          count++;
-        }
-        trace?.responded();
-        if (!final) return;
-        forget?.();
-        try {
-          const response = encodeInferResponse(model, single(first, count), decoded.outputs);
-          trace?.answered();
-          trace?.sending();
-          resolve(response);
-          regions.release();
-        } catch (error) {
-          refuse(error);
-        }
-      });
-      if (sent.settled) return;
-      call.onClose(() => {
-        if (!sent.settled) sent.cancel();
-      });
-      forget = shutdown.onExpire((reason) => void sent.cancel(reason));
-    } catch (error) {
-      const isRefusal = TritonError.is(error) && error.code === "UNAVAILABLE";
-      const turn = isRefusal && mayWait(message) ? service.refusalTurn?.() : undefined;
-      if (turn === undefined) refuse(error);
-      else void turn.then(() => refuse(error));
-    }
-  });
+  const regions = new RequestRegions(service.sharedMemory);
+  let response: InferMessage;
+  try {
+    const decoded = decodeInferRequest(message, forwardHeaders(call.headers), regions);
+    exchange.trace = trace;
+    decoded.trace = trace?.request;
+    if (call.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
+    response = encodeInferResponse(model, await exchange.single(decoded), decoded.outputs);
+    trace?.answered();
+  } catch (error) {
+    trace?.answered(error);
+    throw error;
+  } finally {
+    regions.release();
+    trace?.sending();
+  }
+  const format = reportFormat(call);
+  if (format !== undefined) await reportLoad(service, call, model, format);
+  return response;
+}
+
+/** The client of a call, which ends early too when the server stops. */
+class UnaryClient implements Client {
+  readonly #call: Call;
+  readonly #shutdown: Shutdown;
+
+  constructor(call: Call, shutdown: Shutdown) {
+    this.#call = call;
+    this.#shutdown = shutdown;
+  }
+
+  /** A call that is over calls its listeners at once. */
+  get gone(): boolean {
+    return false;
+  }
+
+  onGone(listener: (reason?: TritonError) => void): () => void {
+    this.#call.onClose(listener);
+    return this.#shutdown.onExpire(listener);
+  }
 }
 
 /**
@@ -169,17 +134,6 @@ function contentBytes({ rawInputContents, inputs }: inference.ModelInferRequest)
     for (const { length } of contents.bytesContents ?? []) bytes += 8 + length;
   }
   return bytes;
-}
-
-/** The only response to a request. */
-function single(first: InferenceResponse | TritonError | undefined, count: number): InferenceResponse {
-  if (first === undefined || count > 1) {
-    throw new TritonError("INTERNAL", `expected a single response, got ${count}`, {
-      reason: "INVALID_OUTPUT",
-    });
-  }
-  if (TritonError.is(first)) throw first;
-  return first;
 }
 
 /** Converts headers of a call to request parameters. */

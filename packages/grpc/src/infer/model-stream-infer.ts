@@ -1,10 +1,11 @@
 import {
+  Exchange,
   type InferenceResponse,
   type PinnedModel,
+  type ReadyModel,
   type RequestHandle,
   RequestRegions,
   type RequestShare,
-  type RoomWait,
 } from "@tritonjs/core/frontend";
 import { isDecoupled, isTimeout, TritonError } from "@tritonjs/protocol";
 import { type inference, inferencePath } from "@tritonjs/protocol/grpc";
@@ -57,12 +58,11 @@ class InferStream {
   readonly #sampler: GrpcSampler;
   /** Format of the load report that the client asks for, and the model that it is about: that of the last request. */
   readonly #reportFormat: string | undefined;
-  #lastModel: PinnedModel | undefined;
+  #lastModel: ReadyModel | undefined;
   #halfClosed = false;
   #behind = false;
   /** True while a request waits at a full queue, or its refusal for its turn. */
   #held = false;
-  #wait: RoomWait | undefined;
   #ended = false;
 
   constructor(stream: DuplexStream<RequestMessage, StreamMessage>, context: InferHandlerContext) {
@@ -94,14 +94,16 @@ class InferStream {
       share.release();
       return;
     }
+    const { service, shutdown } = this.#context;
     let model: PinnedModel | undefined;
     try {
-      this.#context.shutdown.refuseIfBegun();
-      model = this.#context.service.model(message.modelName, message.modelVersion);
+      shutdown.refuseIfBegun();
+      model = service.model(message.modelName, message.modelVersion);
       if (this.#reportFormat !== undefined) this.#lastModel = model;
-      const wait = mayWait(message) ? model.awaitRoom(message.id) : undefined;
-      if (wait === undefined) this.#accept(message, model, share);
-      else void this.#awaitRoom(wait, message, model, share);
+      const exchange = new Exchange(service, undefined, model, { mayWait: mayWait(message) });
+      const turn = exchange.turn(message.id);
+      if (turn === undefined) this.#send(message, exchange, share);
+      else void this.#sendInTurn(turn, message, exchange, share);
     } catch (error) {
       share.release();
       this.#refuse(message, this.#placeFor(model), error);
@@ -112,69 +114,89 @@ class InferStream {
    * Holds a request at a full queue. The stream reads no further requests meanwhile: the client gets back-pressure
    * instead of one refusal after another.
    */
-  async #awaitRoom(
-    wait: RoomWait,
+  async #sendInTurn(
+    turn: Promise<void>,
     message: RequestMessage,
-    model: PinnedModel,
+    exchange: Exchange,
     share: RequestShare,
   ): Promise<void> {
-    this.#hold(wait);
-    let current = model;
+    const entry = this.#open.add(exchange);
+    this.#hold();
     try {
-      await wait.turn;
-      current = model.inService();
-      this.#release();
+      await turn;
+      exchange.current();
+      this.#open.delete(entry);
+      this.#held = false;
+      if (this.#ended) share.release();
+      else this.#send(message, exchange, share);
     } catch (error) {
-      this.#release();
+      this.#open.delete(entry);
+      this.#held = false;
       share.release();
-      this.#refuse(message, this.#placeFor(current), error);
-      this.#readOn();
-      return;
+      this.#refuse(message, this.#placeFor(exchange.model), error);
     }
-    if (this.#ended) share.release();
-    else this.#accept(message, current, share);
     this.#readOn();
   }
 
-  /** Passes a request to its model. An overloaded model's refusal goes out at its turn. */
-  #accept(message: RequestMessage, model: PinnedModel, share: RequestShare): void {
+  #send(message: RequestMessage, exchange: Exchange, share: RequestShare): void {
+    const { service, forwardHeaders } = this.#context;
+    const { model } = exchange;
     const place = this.#placeFor(model);
+    const regions = new RequestRegions(service.sharedMemory);
+    const trace = this.#sampler.sample(model.name, this.#stream);
+    const entry = this.#open.add(exchange);
+    let waitsForRefusal = false;
+    const close = (): void => {
+      regions.release();
+      share.release();
+      trace?.sent();
+    };
+    const refuse = (error: unknown): void => {
+      this.#open.delete(entry);
+      if (waitsForRefusal) this.#held = false;
+      close();
+      this.#refuse(message, place, error);
+      if (waitsForRefusal) this.#readOn();
+    };
+    let decoded: DecodedMessage;
     try {
-      this.#infer(message, model, place, share);
+      decoded = decodeInferRequest(message, forwardHeaders(this.#stream.headers), regions);
     } catch (error) {
-      const isRefusal = TritonError.is(error) && error.code === "UNAVAILABLE";
-      const turn = isRefusal && mayWait(message) ? this.#context.service.refusalTurn?.() : undefined;
-      const refuse = (): void => {
-        share.release();
-        this.#refuse(message, place, error);
-      };
-      if (turn === undefined) refuse();
-      else {
-        this.#hold();
-        void turn.then(() => {
-          this.#release();
-          refuse();
-          this.#readOn();
-        });
-      }
+      refuse(error);
+      return;
     }
+    decoded.trace = trace?.request;
+    if (this.#stream.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
+    const refusal = exchange.send(decoded, {
+      respond: (outcome, final) => {
+        if (final) this.#open.delete(entry);
+        trace?.responded();
+        trace?.sending();
+        try {
+          this.#reply(message, model, decoded, outcome, final, place);
+        } finally {
+          if (final) close();
+          else if (this.#behind) exchange.pause();
+        }
+      },
+      refuse,
+    });
+    if (refusal !== undefined) {
+      waitsForRefusal = true;
+      this.#hold();
+    } else if (this.#ended) exchange.cancel();
+    else if (this.#behind) exchange.pause();
   }
 
   /** The place of an answer of this model, or of an error without a model; undefined for a decoupled model. */
-  #placeFor(model: PinnedModel | undefined): Place<StreamMessage> | undefined {
+  #placeFor(model: ReadyModel | undefined): Place<StreamMessage> | undefined {
     return model !== undefined && isDecoupled(model.config) ? undefined : this.#ordered.open();
   }
 
   /** Stops reading, for a request that waits or for its refusal. */
-  #hold(wait?: RoomWait): void {
+  #hold(): void {
     this.#held = true;
-    this.#wait = wait;
     this.#stream.pause();
-  }
-
-  #release(): void {
-    this.#held = false;
-    this.#wait = undefined;
   }
 
   /** Reads on, unless something else holds the stream up. The next request may be delivered before it returns. */
@@ -188,53 +210,9 @@ class InferStream {
     this.#finish(place);
   }
 
-  #infer(
-    message: RequestMessage,
-    model: PinnedModel,
-    place: Place<StreamMessage> | undefined,
-    share: RequestShare,
-  ): void {
-    const { service, forwardHeaders } = this.#context;
-    const regions = new RequestRegions(service.sharedMemory);
-    const trace = this.#sampler.sample(model.name, this.#stream);
-    // Answers may come before `infer` returns.
-    const entry = this.#open.add();
-    try {
-      const decoded = decodeInferRequest(message, forwardHeaders(this.#stream.headers), regions);
-      decoded.trace = trace?.request;
-      if (this.#stream.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
-      entry.sent = model.infer(decoded, (outcome, final, request) => {
-        entry.sent = request;
-        if (final) this.#open.delete(entry);
-        try {
-          if (request.refused) {
-            this.#refuse(message, place, outcome);
-            return;
-          }
-          trace?.responded();
-          trace?.sending();
-          this.#reply(message, model, decoded, outcome, final, place);
-        } finally {
-          if (final) {
-            regions.release();
-            share.release();
-            trace?.sent();
-          } else if (this.#behind) request.pause();
-        }
-      });
-      if (this.#ended) entry.sent.cancel();
-      else if (this.#behind) entry.sent.pause();
-    } catch (error) {
-      this.#open.delete(entry);
-      regions.release();
-      trace?.sent();
-      throw error;
-    }
-  }
-
   #reply(
     message: RequestMessage,
-    model: PinnedModel,
+    model: ReadyModel,
     decoded: DecodedMessage,
     outcome: InferenceResponse | TritonError | undefined,
     final: boolean,
@@ -299,15 +277,16 @@ class InferStream {
   /** Cancels all requests that wait or are in flight: the stream is over. */
   #giveUp(): void {
     this.#ended = true;
-    this.#wait?.leave();
     for (const request of this.#open.sent()) request.cancel();
   }
 }
 
+/** A request that a stream can pause and cancel. */
+type SentRequest = Pick<RequestHandle, "cancel" | "pause" | "resume">;
+
 /** A request of a stream that has not been answered yet. */
 interface OpenRequest {
-  /** Undefined until the model has accepted the request. */
-  sent: RequestHandle | undefined;
+  sent: SentRequest | undefined;
   previous: OpenRequest | undefined;
   next: OpenRequest | undefined;
 }
@@ -326,8 +305,8 @@ export class OpenRequests {
   }
 
   /** Adds an entry for the next request. */
-  add(): OpenRequest {
-    const entry: OpenRequest = { sent: undefined, previous: this.#last, next: undefined };
+  add(sent?: SentRequest): OpenRequest {
+    const entry: OpenRequest = { sent, previous: this.#last, next: undefined };
     if (this.#last === undefined) this.#first = entry;
     else this.#last.next = entry;
     this.#last = entry;
@@ -346,9 +325,9 @@ export class OpenRequests {
     entry.next = undefined;
   }
 
-  /** Requests that a model has accepted, oldest first. */
-  sent(): RequestHandle[] {
-    const all: RequestHandle[] = [];
+  /** The requests, oldest first. */
+  sent(): SentRequest[] {
+    const all: SentRequest[] = [];
     for (let entry = this.#first; entry !== undefined; entry = entry.next) {
       if (entry.sent !== undefined) all.push(entry.sent);
     }

@@ -11,7 +11,7 @@ import { TritonError } from "@tritonjs/protocol";
 import { headerForwarding, type InferHandlerContext, inferMethods } from "../infer/model-infer.js";
 import { streamInferMethods } from "../infer/model-stream-infer.js";
 import type { Shutdown } from "../shutdown.js";
-import type { Call, CallHeaders, DuplexStream, Method, ResponseStream } from "../transport/method.js";
+import type { Call, CallHeaders, Method } from "../transport/method.js";
 import { healthMethods, healthWatchMethods } from "./health.js";
 import { metadataMethods, repositoryMethods, statisticsMethods } from "./metadata-and-repository.js";
 import { reflectionMethods } from "./reflection.js";
@@ -110,32 +110,15 @@ function guarded(method: Method, gate: AccessGate): Method {
     const text = `This protocol is restricted, expecting header '${onTheWire(missing)}'`;
     throw new TritonError("UNAVAILABLE", text, { reason: "ACCESS_RESTRICTED" });
   };
-  switch (method.kind) {
-    case "unary":
-      return {
-        ...method,
-        handle: (request: unknown, call: Call) => {
-          check(call);
-          return method.handle(request, call);
-        },
-      };
-    case "server-stream":
-      return {
-        ...method,
-        handle: (request: unknown, call: ResponseStream<unknown>) => {
-          check(call);
-          method.handle(request, call);
-        },
-      };
-    case "duplex":
-      return {
-        ...method,
-        handle: (call: DuplexStream<unknown, unknown>) => {
-          check(call);
-          method.handle(call);
-        },
-      };
-  }
+  // The call is the last argument of every kind of handler.
+  const handle = method.handle as (...args: unknown[]) => unknown;
+  return {
+    ...method,
+    handle: (...args: unknown[]) => {
+      check(args.at(-1) as Call);
+      return handle(...args);
+    },
+  } as Method;
 }
 
 /** Name of a header in metadata, which is in lower case. */

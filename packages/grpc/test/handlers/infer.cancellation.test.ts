@@ -1,6 +1,6 @@
 import { connect } from "node:http2";
 import { status } from "@grpc/grpc-js";
-import type { PendingRequest } from "@tritonjs/core/testing";
+import type { InferenceRequest } from "@tritonjs/core/testing";
 import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
 import { expect, test } from "vitest";
 import { FakeService, responseTo } from "../support/fake-service.js";
@@ -9,20 +9,20 @@ import { serve } from "../support/serve.js";
 
 /** A service that never answers; `next()` returns the next request to arrive. */
 function silentService() {
-  const arrivals: PendingRequest[] = [];
+  const arrivals: InferenceRequest[] = [];
   let wake: (() => void) | undefined;
   const service = new FakeService({}, (request) => {
     arrivals.push(request);
     wake?.();
   });
-  const next = async (): Promise<PendingRequest> => {
+  const next = async (): Promise<InferenceRequest> => {
     if (arrivals.length === 0) await new Promise<void>((resolve) => (wake = resolve));
     return arrivals.shift()!;
   };
   return { service, next };
 }
 
-const aborted = (request: PendingRequest) =>
+const aborted = (request: InferenceRequest) =>
   new Promise<void>((resolve) => {
     if (request.signal.aborted) resolve();
     else request.signal.addEventListener("abort", () => resolve());

@@ -8,7 +8,7 @@ import {
   RequestMemory,
   SharedMemory,
 } from "@tritonjs/core/frontend";
-import { PendingRequest } from "@tritonjs/core/testing";
+import { InferenceRequest } from "@tritonjs/core/testing";
 import { NO_PARAMETERS } from "@tritonjs/protocol";
 
 /** A configuration with only the fields that a test gives it. */
@@ -36,7 +36,7 @@ export function modelConfig(name: string, config: Partial<ModelConfig> = {}): Mo
 
 /** A response of `request` with these outputs. */
 export function responseTo(
-  request: PendingRequest,
+  request: InferenceRequest,
   outputs: ReadonlyMap<string, Tensor>,
   parameters: InferenceResponse["parameters"] = NO_PARAMETERS,
 ): InferenceResponse {
@@ -50,7 +50,7 @@ export class FakeService implements InferenceService {
   requestMemory = new RequestMemory();
   readonly restrictions = {};
   /** The requests, each with the version that its look-up named. */
-  readonly requests: (PendingRequest & { readonly modelVersion: string })[] = [];
+  readonly requests: (InferenceRequest & { readonly modelVersion: string })[] = [];
   live = true;
   config: ModelConfig;
   labels: ReadonlyMap<string, readonly string[]> = new Map();
@@ -58,7 +58,7 @@ export class FakeService implements InferenceService {
   awaitRoom: PinnedModel["awaitRoom"] = () => undefined;
   readonly #listeners = new Set<() => void>();
   #ready = true;
-  #onInfer: (request: PendingRequest) => void;
+  #onInfer: (request: InferenceRequest) => void;
 
   get ready(): boolean {
     return this.#ready;
@@ -71,7 +71,7 @@ export class FakeService implements InferenceService {
 
   constructor(
     config: Partial<ModelConfig> = {},
-    onInfer: (request: PendingRequest) => void = (request) =>
+    onInfer: (request: InferenceRequest) => void = (request) =>
       void request.respond(responseTo(request, request.inputs)),
   ) {
     this.config = modelConfig("m", config);
@@ -118,7 +118,7 @@ export class FakeService implements InferenceService {
       inService: () => model,
       awaitRoom: (id) => this.awaitRoom(id),
       infer: (init, onResponse) => {
-        const request = Object.assign(new PendingRequest(init, name, onResponse), { modelVersion: version });
+        const request = Object.assign(new InferenceRequest(init, name, onResponse), { modelVersion: version });
         this.requests.push(request);
         this.#onInfer(request);
         return request;

@@ -1,5 +1,5 @@
 import type { ClientDuplexStream, ServiceError } from "@grpc/grpc-js";
-import type { PendingRequest } from "@tritonjs/core/testing";
+import type { InferenceRequest } from "@tritonjs/core/testing";
 import type { inference } from "@tritonjs/protocol/grpc";
 import { FakeService, responseTo } from "./fake-service.js";
 
@@ -33,13 +33,13 @@ export function reader(stream: Stream) {
 
 /** A service whose requests the test answers. */
 export function manualService(decoupled = false) {
-  const requests: PendingRequest[] = [];
+  const requests: InferenceRequest[] = [];
   let wake = (): void => {};
   const service = new FakeService({ modelTransactionPolicy: { decoupled } }, (request) => {
     requests.push(request);
     wake();
   });
-  const arrived = async (count: number): Promise<PendingRequest[]> => {
+  const arrived = async (count: number): Promise<InferenceRequest[]> => {
     while (requests.length < count) await new Promise<void>((resolve) => (wake = resolve));
     return requests;
   };
@@ -47,7 +47,7 @@ export function manualService(decoupled = false) {
 }
 
 /** Answers a request without outputs. */
-export const answer = (request: PendingRequest, final = true) =>
+export const answer = (request: InferenceRequest, final = true) =>
   request.respond(responseTo(request, new Map()), final);
 
 /** The status of a stream that ended without an error. */

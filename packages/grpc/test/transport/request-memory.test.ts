@@ -3,7 +3,7 @@ import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from 
 import { deflateSync, gzipSync } from "node:zlib";
 import { status } from "@grpc/grpc-js";
 import { RequestMemory } from "@tritonjs/core/frontend";
-import type { PendingRequest } from "@tritonjs/core/testing";
+import type { InferenceRequest } from "@tritonjs/core/testing";
 import { encodeMessage, inference } from "@tritonjs/protocol/grpc";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { FakeService } from "../support/fake-service.js";
@@ -35,7 +35,7 @@ const long = Buffer.concat(Array<Buffer>(512).fill(gzipSync(Buffer.alloc(1 << 20
 
 /** A server whose requests the test answers. */
 async function open(options: Memory = { byteSize: LIMIT }, maxReceiveMessageSize?: number) {
-  const requests: PendingRequest[] = [];
+  const requests: InferenceRequest[] = [];
   const service = new FakeService({}, (request) => void requests.push(request));
   const memory = new RequestMemory(options);
   service.requestMemory = memory;

@@ -145,12 +145,7 @@ export function inTurn<T>(client: Client, work: () => T): T | Promise<T> {
 }
 
 /** Bytes of a document from which it is read in turns of the event loop. A shorter one takes a millisecond at worst. */
-const LONG_DOCUMENT_BYTES = 16 * 1024;
-
-/** True for a document that {@link readJson} may read in several turns. */
-export function isLongDocument(byteLength: number): boolean {
-  return byteLength >= LONG_DOCUMENT_BYTES;
-}
+export const LONG_DOCUMENT_BYTES = 16 * 1024;
 
 /**
  * Reads a JSON document, a long one in turns of the event loop.
@@ -165,7 +160,7 @@ export function readJson<T>(
   use: (json: JsonValue) => T,
   mostNumbers = maxNumbers(DEFAULT_MAX_INPUT_SIZE),
 ): T | Promise<T> {
-  if (!isLongDocument(bytes.length)) return use(parseJson(bytes, mostNumbers));
+  if (bytes.length < LONG_DOCUMENT_BYTES) return use(parseJson(bytes, mostNumbers));
   return loopTurns.read(client, () => {
     const step = jsonSteps(bytes, mostNumbers);
     return () => {

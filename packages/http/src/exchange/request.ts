@@ -1,9 +1,11 @@
-import type { RequestShare } from "@tritonjs/core/frontend";
+import type { Client, RequestShare } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
 import { InputTooLarge, MAX_CHUNKS, maxBodySize } from "../limits.js";
 
+export { ClientGone } from "@tritonjs/core/frontend";
+
 /** One request as the routes see it. It is the same for every kind of server. */
-export interface V2Request {
+export interface V2Request extends Client {
   readonly method: string;
   /** The path as sent: not decoded, without the query, and without the prefix of the routes. */
   readonly path: string;
@@ -15,8 +17,6 @@ export interface V2Request {
   readonly remoteAddress: string | undefined;
   /** `Access-Control-Allow-Origin`, where the application around the routes has already put it into the answer. */
   readonly grantedOrigin?: string | undefined;
-  /** True when the client has left. */
-  readonly gone: boolean;
   /**
    * True if the memory that `readBody` returns belongs to the request alone. It may then be freed when the model has
    * used it. @default false
@@ -32,8 +32,6 @@ export interface V2Request {
    * ClientGone when the client leaves.
    */
   readBody(memory: RequestShare, maxInputSize: number, tensorsAt?: number): Promise<Uint8Array>;
-  /** Calls `listener` when the client leaves. The returned function removes the listener. */
-  onGone(listener: () => void): () => void;
   /**
    * Calls `listener` when the operating system has the answer, or the client has left; at once on servers that cannot
    * tell. Call it just before the answer is sent.
@@ -68,15 +66,6 @@ const MAX_UNALIGNED = 4096;
 const NO_BYTES = new Uint8Array(0);
 /** Size of the largest tensor element, in bytes. */
 const ALIGNMENT = 8;
-
-/** The error of a client that left before its request was complete. It is never sent. */
-export class ClientGone extends Error {
-  override readonly name = "ClientGone";
-
-  constructor(cause?: unknown) {
-    super("the client closed the connection before its request was complete", { cause });
-  }
-}
 
 /** An error after which the server reads nothing more from the connection. */
 export class ConnectionFault extends TritonError {}

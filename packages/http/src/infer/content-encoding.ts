@@ -12,12 +12,12 @@ const HAS_EXTRA = 0x04;
 const HAS_NAME = 0x08;
 const HAS_COMMENT = 0x10;
 
-/** How a request body may be compressed. */
-export type RequestEncoding = "identity" | "gzip" | "deflate";
+/** How a body may be compressed. */
+type ContentEncoding = "identity" | "gzip" | "deflate";
 
 /** The compression that `Content-Encoding` names; undefined for any but gzip and deflate. */
-export function requestEncoding(header: string | undefined): RequestEncoding | undefined {
-  if (header === undefined || header === "" || header === "identity") return "identity";
+export function requestEncoding(header: string): ContentEncoding | undefined {
+  if (header === "" || header === "identity") return "identity";
   return header === "gzip" || header === "deflate" ? header : undefined;
 }
 
@@ -40,7 +40,7 @@ interface CompressedExchange {
 export async function decompress(
   { service, request, memory }: CompressedExchange,
   body: Uint8Array,
-  encoding: Exclude<RequestEncoding, "identity">,
+  encoding: Exclude<ContentEncoding, "identity">,
   maxBytes: number,
 ): Promise<Uint8Array> {
   if (body.length === 0)
@@ -104,16 +104,12 @@ function afterNul(bytes: Uint8Array, at: number): number {
 const gzip = promisify(gzipCallback);
 const deflate = promisify(deflateCallback);
 
-/** How a response body may be compressed. */
-type ResponseEncoding = "identity" | "gzip" | "deflate";
-
 /**
  * The encoding with the greatest weight in `Accept-Encoding`, the first of equals. Encodings other than identity, gzip
  * and deflate are ignored, as are weights that are not numbers.
  */
-export function responseEncoding(header: string | undefined): ResponseEncoding {
-  if (header === undefined) return "identity";
-  let best: ResponseEncoding = "identity";
+export function responseEncoding(header: string): ContentEncoding {
+  let best: ContentEncoding = "identity";
   let bestWeight = 0;
   for (const item of header.split(",")) {
     const [, name, weightText] = /^ *(.*?)(?:;q=(.*))?$/s.exec(item)!;
@@ -127,6 +123,6 @@ export function responseEncoding(header: string | undefined): ResponseEncoding {
 }
 
 /** Compresses a response body. */
-export function compress(body: Buffer, encoding: Exclude<ResponseEncoding, "identity">): Promise<Buffer> {
+export function compress(body: Buffer, encoding: Exclude<ContentEncoding, "identity">): Promise<Buffer> {
   return encoding === "gzip" ? gzip(body) : deflate(body);
 }

@@ -51,26 +51,30 @@ export function decodeInferRequest(
 ): DecodedRequest {
   const key = headerLength < body.length ? headerKey(body, headerLength) : undefined;
   const known = key === undefined ? undefined : knownHeader(model, key);
-  const reader = new InputReader(model, body.subarray(headerLength), maxInputSize, regions);
-  if (known !== undefined) return known.request.withInputs(reader.readBinary(known.inputs));
+  if (known !== undefined) {
+    const reader = new InputReader(model, body.subarray(headerLength), maxInputSize, regions);
+    return known.request.withInputs(reader.readBinary(known.inputs));
+  }
   const json = parseJson(body.subarray(0, headerLength), maxNumbers(maxInputSize));
-  const request = decodeInferJson(model, json, reader, regions);
-  if (key !== undefined) keepHeader(model, key, request, reader.binaryInputs);
-  return request;
+  return decodeInferJson(model, json, body, headerLength, maxInputSize, regions, key);
 }
 
 /**
  * Decodes an infer request whose JSON has been parsed.
  *
- * @param reader reads the inputs, with the tensors behind the JSON
+ * @param key {@link headerKey} of a header to keep
  * @throws TritonError with Triton's code and text for the first fault.
  */
 export function decodeInferJson(
   model: ReadyModel,
   json: JsonValue,
-  reader: InputReader,
+  body: Uint8Array,
+  headerLength: number,
+  maxInputSize: number,
   regions: RequestRegions,
+  key?: string,
 ): DecodedRequest {
+  const reader = new InputReader(model, body.subarray(headerLength), maxInputSize, regions);
   const idJson = find(json, "id");
   const request = new DecodedRequest();
   if (idJson !== undefined) request.id = asText(idJson, "Unable to parse 'id'");
@@ -81,6 +85,7 @@ export function decodeInferJson(
     request.requestedOutputs = [...named.keys()];
     request.outputs = { named, others: request.outputs.others };
   }
+  if (key !== undefined) keepHeader(model, key, request, reader.binaryInputs);
   return request;
 }
 
@@ -273,7 +278,7 @@ const SOURCES =
   "'shared_memory_region' in 'parameters'. But";
 
 /** Reads the inputs of an infer request: tensors in the JSON, tensors that follow it, and tensors in shared memory. */
-export class InputReader {
+class InputReader {
   readonly #model: ReadyModel;
   readonly #binary: Uint8Array;
   readonly #maxInputSize: number;

@@ -1,6 +1,7 @@
 import { classify, type InferenceResponse, type ReadyModel } from "@tritonjs/core/frontend";
 import {
   type DataType,
+  isOnlyBinary,
   NO_PARAMETERS,
   type Shape,
   sameShape,
@@ -232,7 +233,7 @@ function* wireStringSteps(writer: ByteWriter, tensor: Tensor): Generator<void> {
 }
 
 function checkJsonForm({ datatype }: Tensor): void {
-  if (datatype !== "FP16" && datatype !== "BF16") return;
+  if (!isOnlyBinary(datatype)) return;
   throw new TritonError(
     "INVALID_ARG",
     `sending ${datatype} data via JSON is not supported. Please use the binary data format for output`,

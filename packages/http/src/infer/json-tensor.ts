@@ -2,6 +2,7 @@ import {
   type DataType,
   elementByteSize,
   isDataType,
+  isOnlyBinary,
   type Shape,
   Tensor,
   TritonError,
@@ -78,7 +79,7 @@ export function readElements(
   if (!isDataType(datatype) || datatype === "BYTES") {
     throw new TritonError("INVALID_ARG", `invalid datatype for input ${name}`, { reason: "INVALID_INPUT" });
   }
-  if (datatype === "FP16" || datatype === "BF16") {
+  if (isOnlyBinary(datatype)) {
     throw new TritonError(
       "INVALID_ARG",
       `receiving ${datatype} data via JSON is not supported. Please use the binary data format for input ${name}`,

@@ -1,9 +1,9 @@
-import type {
-  InferenceResponse,
-  PinnedModel,
-  ReadyModel,
-  RequestHandle,
-  RequestShare,
+import {
+  Exchange,
+  type InferenceResponse,
+  type ReadyModel,
+  type RequestShare,
+  type ResponseSink,
 } from "@tritonjs/core/frontend";
 import {
   type DataType,
@@ -31,8 +31,8 @@ import {
 import { parseJson } from "../json/parse-json.js";
 import { ByteWriter, toJsonBytes, writeJson } from "../json/write-json.js";
 import { checkCount, MAX_JSON_PARAMETERS, maxNumbers } from "../limits.js";
-import { reportingLoad, startOrRefuse, turnAtFullQueue } from "./infer.js";
-import { type Exchange, modelRoutePath, type Route, traceReceived } from "./route.js";
+import { reportingLoad, turnAtFullQueue } from "./infer.js";
+import { type HttpExchange, modelRoutePath, type Route, traceReceived } from "./route.js";
 
 const NOT_ONE =
   "generate expects model to produce exactly 1 response, use generate stream for model that generates various " +
@@ -59,75 +59,93 @@ export const generateRoutes: readonly Route[] = [
   },
 ];
 
-/** Starts a request for the model version for which it was decoded. */
-type Start<T> = (model: PinnedModel, decoded: DecodedRequest) => T;
-
 /** A response or an error of the model, as JSON. */
 interface Part {
   readonly status: number;
   readonly json: Buffer;
 }
 
-async function generate(exchange: Exchange): Promise<V2Response> {
-  const outcomes: (InferenceResponse | TritonError)[] = [];
-  const { answered } = await decode(exchange, (model, decoded) => ({
-    answered: new Promise<void>((resolve, reject) => {
-      startOrRefuse(exchange, model, decoded, reject, (outcome, final) => {
-        if (outcome !== undefined) outcomes.push(outcome);
-        if (final) resolve();
-      });
-    }),
-  }));
-  await answered;
-  const [first] = outcomes;
+const NO_PART: Part = { status: 200, json: Buffer.alloc(0) };
+
+async function generate(exchange: HttpExchange): Promise<V2Response> {
+  const outcomes = new Outcomes();
+  await start(exchange, () => outcomes);
+  const [first, second] = await outcomes.all;
+  exchange.errorType = "text/plain";
   const part = first === undefined ? undefined : await inTurns(exchange, first);
-  const json = outcomes.length === 1 ? part!.json : toJsonBytes({ error: NOT_ONE });
+  const json = part !== undefined && second === undefined ? part.json : toJsonBytes({ error: NOT_ONE });
   const headers = { "content-type": "application/json" };
   return { status: part?.status ?? 200, headers, body: inChunks(json) };
 }
 
-/** The first event decides the status. A later error can only be reported in its own event. */
-async function generateStream(exchange: Exchange): Promise<V2Response> {
-  const { memory, events } = await decode(exchange, (model, decoded) => {
-    // The exchange ends with the first event, and the request continues.
-    const share = exchange.memory.split(exchange.memory.bytes);
-    return { memory: share, events: streamEvents(exchange, model, decoded, share) };
-  });
-  try {
-    return await events;
-  } catch (refusal) {
-    memory.release();
-    throw refusal;
+/** Collects the responses and errors of a request. */
+class Outcomes implements ResponseSink {
+  readonly all: Promise<readonly (InferenceResponse | TritonError)[]>;
+  refuse!: (error: unknown) => void;
+  readonly #outcomes: (InferenceResponse | TritonError)[] = [];
+  #end!: (outcomes: readonly (InferenceResponse | TritonError)[]) => void;
+
+  constructor() {
+    this.all = new Promise((resolve, reject) => {
+      this.#end = resolve;
+      this.refuse = reject;
+    });
+  }
+
+  respond(outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
+    if (outcome !== undefined) this.#outcomes.push(outcome);
+    if (final) this.#end(this.#outcomes);
   }
 }
 
-function streamEvents(
-  exchange: Exchange,
-  model: PinnedModel,
-  decoded: DecodedRequest,
-  memory: RequestShare,
-): Promise<V2Response> {
-  return new Promise((resolve, reject) => {
-    let request: RequestHandle | undefined;
-    const events = new BodyStream({
-      onDrain: () => request?.resume(),
-      onCancel: () => request?.cancel(),
+async function generateStream(exchange: HttpExchange): Promise<V2Response> {
+  const events = await start(
+    exchange,
+    // The exchange ends with the first event, and the request continues.
+    (call) => new EventStream(call, exchange.memory.split(exchange.memory.bytes)),
+  );
+  return events.answer;
+}
+
+/** Writes responses as events. The first one decides the status. A later error can only be reported in its own event. */
+class EventStream implements ResponseSink {
+  readonly answer: Promise<V2Response>;
+  readonly #call: Exchange;
+  readonly #memory: RequestShare;
+  readonly #events: BodyStream;
+  #begin!: (answer: V2Response) => void;
+  #reject!: (error: unknown) => void;
+
+  /** @param memory counts the request until its last response */
+  constructor(call: Exchange, memory: RequestShare) {
+    this.#call = call;
+    this.#memory = memory;
+    this.#events = new BodyStream({ onDrain: () => call.resume(), onCancel: () => call.cancel() });
+    this.answer = new Promise((resolve, reject) => {
+      this.#begin = resolve;
+      this.#reject = reject;
     });
-    const headers = { "content-type": "text/event-stream; charset=utf-8" };
-    startOrRefuse(exchange, model, decoded, reject, (outcome, final, running) => {
-      request = running;
-      if (outcome !== undefined) {
-        const { status, json } = toPart(outcome);
-        resolve({ status, headers, body: events });
-        const ready = events.write(Buffer.concat([EVENT_START, json, EVENT_END]));
-        if (!ready && !final) running.pause();
-      }
-      if (!final) return;
-      memory.release();
-      resolve({ status: 200, headers, body: events });
-      events.end();
-    });
-  });
+  }
+
+  respond(outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
+    const { status, json } = outcome === undefined ? NO_PART : toPart(outcome);
+    if (outcome !== undefined || final) {
+      const headers = { "content-type": "text/event-stream; charset=utf-8" };
+      this.#begin({ status, headers, body: this.#events });
+    }
+    if (outcome !== undefined) {
+      const ready = this.#events.write(Buffer.concat([EVENT_START, json, EVENT_END]));
+      if (!ready && !final) this.#call.pause();
+    }
+    if (!final) return;
+    this.#memory.release();
+    this.#events.end();
+  }
+
+  refuse(error: unknown): void {
+    this.#memory.release();
+    this.#reject(error);
+  }
 }
 
 /** Sends one body in chunks, as Triton does. */
@@ -135,29 +153,40 @@ async function* inChunks(json: Uint8Array): AsyncGenerator<Uint8Array> {
   yield json;
 }
 
-/** Decodes a request for the version that is in service then, and starts it without another wait. */
-async function decode<T>(exchange: Exchange, start: Start<T>): Promise<T> {
+/**
+ * Reads a request, decodes it for the version that is in service then, and sends it without another wait.
+ *
+ * @returns the sink that `open` has made for it
+ */
+async function start<S extends ResponseSink>(
+  exchange: HttpExchange,
+  open: (call: Exchange) => S,
+): Promise<S> {
   const { service, request, memory, maxInputSize } = exchange;
-  const found = service.model(exchange.model, exchange.version);
+  const call = new Exchange(service, request, service.model(exchange.model, exchange.version));
   if ((firstHeader(request, "content-encoding") || "identity") !== "identity") {
     throw new TritonError("INVALID_ARG", "Unsupported content-encoding, only 'identity' is supported.", {
       reason: "INVALID_BODY",
     });
   }
-  const turn = turnAtFullQueue(exchange, found);
+  const turn = turnAtFullQueue(exchange, call);
   if (turn !== undefined) await turn;
   const since = service.tracing?.now();
   const body = await request.readBody(memory, maxInputSize);
-  traceReceived(exchange, since);
-  const use = (json: JsonValue): T => {
-    const model = found.inService();
-    return start(model, decodeGenerateJson(model, json));
+  if (since !== undefined) traceReceived(exchange, since);
+  const use = (json: JsonValue): S => {
+    const decoded = decodeGenerateJson(call.current(), json);
+    call.trace = exchange.trace;
+    decoded.trace = exchange.trace?.request;
+    const sink = open(call);
+    call.send(decoded, sink);
+    return sink;
   };
   return readJson(request, body, use, maxNumbers(maxInputSize));
 }
 
 /** Encodes the only answer; a long one in turns of the event loop. */
-async function inTurns({ request }: Exchange, outcome: InferenceResponse | TritonError): Promise<Part> {
+async function inTurns({ request }: HttpExchange, outcome: InferenceResponse | TritonError): Promise<Part> {
   if (TritonError.is(outcome) || ![...outcome.outputs.values()].some(isLongTensor)) return toPart(outcome);
   try {
     return {

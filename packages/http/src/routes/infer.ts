@@ -1,40 +1,23 @@
 import {
+  Exchange,
   freeWhenUsed,
   type InferenceResponse,
   LOAD_REPORT_FORMAT_HEADER,
   LOAD_REPORT_HEADER,
-  type PinnedModel,
-  type ReadyModel,
   RequestRegions,
-  type ResponseHandler,
-  type RoomWait,
   writeLoadReport,
 } from "@tritonjs/core/frontend";
-import {
-  isDecoupled,
-  isReservedParameter,
-  type Parameters,
-  type ParameterValue,
-  TritonError,
-} from "@tritonjs/protocol";
-import { isLongDocument, loopTurns, readJson } from "../exchange/loop-turns.js";
-import { ClientGone, firstHeader } from "../exchange/request.js";
+import { isReservedParameter, type Parameters, type ParameterValue, TritonError } from "@tritonjs/protocol";
+import { LONG_DOCUMENT_BYTES, loopTurns, readJson } from "../exchange/loop-turns.js";
+import { firstHeader } from "../exchange/request.js";
 import { faultResponse, type V2Response } from "../exchange/response.js";
-import {
-  compress,
-  decompress,
-  type RequestEncoding,
-  requestEncoding,
-  responseEncoding,
-} from "../infer/content-encoding.js";
+import { compress, decompress, requestEncoding, responseEncoding } from "../infer/content-encoding.js";
 import {
   type DecodedRequest,
   decodeInferJson,
   decodeInferRequest,
   decodeRawRequest,
-  InputReader,
   inferenceHeaderLength,
-  type OutputForms,
 } from "../infer/infer-request.js";
 import {
   type EncodedResponse,
@@ -44,7 +27,7 @@ import {
 } from "../infer/infer-response.js";
 import type { JsonValue } from "../json/json-value.js";
 import { BODY_ALLOWANCE, maxNumbers } from "../limits.js";
-import { type Exchange, modelRoutePath, type Route, traceReceived } from "./route.js";
+import { type HttpExchange, modelRoutePath, type Route, traceReceived } from "./route.js";
 
 /** Inference. */
 export const inferRoute: Route = {
@@ -55,90 +38,87 @@ export const inferRoute: Route = {
   handle: reportingLoad(infer),
 };
 
+/** Text of the refusal of a decoupled model. */
+const DECOUPLED = { unaryOnly: "HTTP end point doesn't support models with decoupled transaction policy" };
+
 /**
  * Errors before the request is read, errors of the model and errors of encoding the answer are `text/plain`. Errors of
  * reading and checking the request are `application/json`.
  */
-async function infer(exchange: Exchange): Promise<V2Response> {
-  const { service, request } = exchange;
-  const found = service.model(exchange.model, exchange.version);
-  refuseDecoupled(found);
-  const encoding = requestEncoding(firstHeader(request, "content-encoding"));
+async function infer(exchange: HttpExchange): Promise<V2Response> {
+  const { service, request, memory, maxInputSize } = exchange;
+  const call = new Exchange(service, request, service.model(exchange.model, exchange.version), DECOUPLED);
+  const contentEncoding = firstHeader(request, "content-encoding");
+  const encoding = contentEncoding === undefined ? "identity" : requestEncoding(contentEncoding);
   if (encoding === undefined) {
     return faultResponse(501, "Unsupported compression type", "text/plain", {
       "accept-encoding": "gzip, deflate",
     });
   }
-  const turn = turnAtFullQueue(exchange, found);
+  const turn = turnAtFullQueue(exchange, call);
   if (turn !== undefined) await turn;
   const since = service.tracing?.now();
-  const body = await readDecompressed(exchange, encoding);
-  traceReceived(exchange, since);
-  const headerLength = inferenceHeaderLength(
-    firstHeader(request, "inference-header-content-length"),
-    body.length,
-  );
+  const lengthHeader = firstHeader(request, "inference-header-content-length");
+  const tensorsAt = lengthHeader === undefined ? -1 : Number.parseInt(lengthHeader, 10);
+  let body = await request.readBody(memory, maxInputSize, tensorsAt >= 0 ? tensorsAt : undefined);
+  if (encoding !== "identity") {
+    body = await decompress(exchange, body, encoding, maxInputSize + BODY_ALLOWANCE);
+  }
+  if (since !== undefined) traceReceived(exchange, since);
+  const headerLength = inferenceHeaderLength(lengthHeader, body.length);
   exchange.errorType = "application/json";
   const regions = new RequestRegions(service.sharedMemory);
   try {
-    const started = decodeAndStart(exchange, found, body, headerLength, regions);
-    const { model, outputs, response } = started instanceof Promise ? await started : started;
-    const encoded = encodeAnswer(exchange, model, await response, outputs);
-    return inferResponse(
-      encoded instanceof Promise ? await encoded : encoded,
-      firstHeader(request, "accept-encoding"),
-    );
+    let decoded: DecodedRequest;
+    let response: InferenceResponse;
+    if (headerLength < LONG_DOCUMENT_BYTES) {
+      decoded =
+        headerLength === 0
+          ? decodeRawRequest(call.current(), body, maxInputSize)
+          : decodeInferRequest(call.current(), body, headerLength, maxInputSize, regions);
+      if (request.ownsBody === true) decoded.onInputsUsed = freeWhenUsed(body);
+      response = await send(exchange, call, decoded);
+    } else [decoded, response] = await sendLongDocument(exchange, call, body, headerLength, regions);
+    const encoded = isLongAnswer(response, decoded.outputs)
+      ? await loopTurns.writeSteps(request, () =>
+          encodeSteps(call.model, response, decoded.outputs, exchange.labels),
+        )
+      : encodeInferResponse(call.model, response, decoded.outputs, exchange.labels);
+    return inferResponse(encoded, firstHeader(request, "accept-encoding"));
   } finally {
+    if (call.answered) exchange.errorType = "text/plain";
     regions.release();
   }
 }
 
-/** A request that its model has accepted. */
-interface Started {
-  readonly model: PinnedModel;
-  readonly outputs: OutputForms;
-  readonly response: Promise<InferenceResponse>;
-}
-
-/** Decodes a request for the version that is in service then, and starts it without another wait. */
-function decodeAndStart(
-  exchange: Exchange,
-  found: PinnedModel,
+/** Decodes and sends a request with long JSON in turns of the event loop. */
+async function sendLongDocument(
+  exchange: HttpExchange,
+  call: Exchange,
   body: Uint8Array,
   headerLength: number,
   regions: RequestRegions,
-): Started | Promise<Started> {
+): Promise<[DecodedRequest, InferenceResponse]> {
   const { request, maxInputSize } = exchange;
-  if (isLongDocument(headerLength)) {
-    const use = (json: JsonValue): Started => {
-      const model = inService(found);
-      const reader = new InputReader(model, body.subarray(headerLength), maxInputSize, regions);
-      const decoded = decodeInferJson(model, json, reader, regions);
-      if (headerLength < body.length) freeLater(exchange, decoded, body);
-      else replaceBody(exchange, decoded, body);
-      return startRequest(exchange, model, decoded);
-    };
-    return readJson(request, body.subarray(0, headerLength), use, maxNumbers(maxInputSize));
-  }
-  const model = inService(found);
-  const decoded =
-    headerLength === 0
-      ? decodeRawRequest(model, body, maxInputSize)
-      : decodeInferRequest(model, body, headerLength, maxInputSize, regions);
-  freeLater(exchange, decoded, body);
-  return startRequest(exchange, model, decoded);
+  let decoded!: DecodedRequest;
+  const use = (json: JsonValue): Promise<InferenceResponse> => {
+    decoded = decodeInferJson(call.current(), json, body, headerLength, maxInputSize, regions);
+    if (headerLength === body.length) replaceBody(exchange, decoded, body);
+    else if (request.ownsBody === true) decoded.onInputsUsed = freeWhenUsed(body);
+    return send(exchange, call, decoded);
+  };
+  const response = await readJson(request, body.subarray(0, headerLength), use, maxNumbers(maxInputSize));
+  return [decoded, response];
 }
 
-function startRequest(exchange: Exchange, model: PinnedModel, decoded: DecodedRequest): Started {
+function send(exchange: HttpExchange, call: Exchange, decoded: DecodedRequest): Promise<InferenceResponse> {
   const { request, forwardedHeaders } = exchange;
   if (forwardedHeaders !== undefined) {
     decoded.parameters = forwardHeaders(request.rawHeaders, forwardedHeaders, decoded.parameters);
   }
-  return { model, outputs: decoded.outputs, response: runSingle(exchange, model, decoded) };
-}
-
-function freeLater({ request }: Exchange, decoded: DecodedRequest, body: Uint8Array): void {
-  if (request.ownsBody === true) decoded.onInputsUsed = freeWhenUsed(body);
+  call.trace = exchange.trace;
+  decoded.trace = exchange.trace?.request;
+  return call.single(decoded);
 }
 
 /**
@@ -146,7 +126,7 @@ function freeLater({ request }: Exchange, decoded: DecodedRequest, body: Uint8Ar
  *
  * @throws TritonError UNAVAILABLE when the tensors do not fit into the memory of requests.
  */
-function replaceBody({ request, memory }: Exchange, { inputs }: DecodedRequest, body: Uint8Array): void {
+function replaceBody({ request, memory }: HttpExchange, { inputs }: DecodedRequest, body: Uint8Array): void {
   let bytes = 0;
   for (const { byteLength } of inputs.values()) bytes += byteLength;
   memory.take(bytes);
@@ -154,40 +134,6 @@ function replaceBody({ request, memory }: Exchange, { inputs }: DecodedRequest, 
   if (free === undefined) return;
   memory.give(body.length);
   free();
-}
-
-function inService(found: PinnedModel): PinnedModel {
-  const model = found.inService();
-  if (model !== found) refuseDecoupled(model);
-  return model;
-}
-
-/** Encodes an answer, a long one in turns of the event loop. */
-function encodeAnswer(
-  { request, labels }: Exchange,
-  model: PinnedModel,
-  response: InferenceResponse,
-  outputs: OutputForms,
-): EncodedResponse | Promise<EncodedResponse> {
-  if (!isLongAnswer(response, outputs)) return encodeInferResponse(model, response, outputs, labels);
-  return loopTurns.writeSteps(request, () => encodeSteps(model, response, outputs, labels));
-}
-
-function refuseDecoupled({ config }: ReadyModel): void {
-  if (!isDecoupled(config)) return;
-  throw new TritonError(
-    "UNSUPPORTED",
-    "HTTP end point doesn't support models with decoupled transaction policy",
-    { reason: "DECOUPLED_MODEL" },
-  );
-}
-
-function readDecompressed(exchange: Exchange, encoding: RequestEncoding): Promise<Uint8Array> {
-  const { request, memory, maxInputSize } = exchange;
-  const headerLength = Number.parseInt(firstHeader(request, "inference-header-content-length") ?? "", 10);
-  const body = request.readBody(memory, maxInputSize, headerLength >= 0 ? headerLength : undefined);
-  if (encoding === "identity") return body;
-  return body.then((bytes) => decompress(exchange, bytes, encoding, maxInputSize + BODY_ALLOWANCE));
 }
 
 /** The answer to an inference, compressed if the client prefers that. The header length counts uncompressed bytes. */
@@ -200,121 +146,22 @@ function inferResponse(
   };
   if (tensors.length > 0) headers["inference-header-content-length"] = String(json.length);
   const pieces = [json, ...tensors];
-  const encoding = responseEncoding(acceptEncoding);
+  const encoding = acceptEncoding === undefined ? "identity" : responseEncoding(acceptEncoding);
   if (encoding === "identity") return { status: 200, headers, body: tensors.length === 0 ? json : pieces };
   headers["content-encoding"] = encoding;
   return compress(Buffer.concat(pieces), encoding).then((body) => ({ status: 200, headers, body }));
 }
 
 /**
- * Runs a request that has exactly one answer.
- *
- * @throws TritonError when the request is rejected or fails, INTERNAL when there is not exactly one answer.
+ * Waits for the turn of a refusal while the model's queue is full, before the body is read: its content cannot matter.
+ * A refusal is `application/json`.
  */
-function runSingle(
-  exchange: Exchange,
-  model: PinnedModel,
-  decoded: DecodedRequest,
-): Promise<InferenceResponse> {
-  return new Promise((resolve, reject) => {
-    let count = 0;
-    let last: InferenceResponse | undefined;
-    let error: TritonError | undefined;
-    startOrRefuse(exchange, model, decoded, reject, (outcome, final) => {
-      if (TritonError.is(outcome)) error ??= outcome;
-      else if (outcome !== undefined) {
-        count++;
-        last = outcome;
-      }
-      if (!final) return;
-      if (error !== undefined) reject(error);
-      else if (last !== undefined && count === 1) resolve(last);
-      else
-        reject(
-          new TritonError("INTERNAL", `expected a single response, got ${count}`, {
-            reason: "INVALID_OUTPUT",
-          }),
-        );
-    });
-  });
-}
-
-/**
- * The turn of a refusal when the model's queue is full, to be awaited before the body is read: its content cannot
- * matter. Undefined while the queue has room. Rejects with UNAVAILABLE if the queue is still full at the turn, and with
- * ClientGone when the client leaves.
- */
-export function turnAtFullQueue(exchange: Exchange, model: PinnedModel): Promise<void> | undefined {
-  const wait = model.awaitRoom("");
-  return wait && turnOf(exchange, wait);
-}
-
-async function turnOf(exchange: Exchange, wait: RoomWait): Promise<void> {
-  const { request } = exchange;
-  const stopWatching = request.onGone(() => wait.leave());
-  try {
-    await wait.turn;
-  } catch (refusal) {
-    if (request.gone) throw new ClientGone(refusal);
+export function turnAtFullQueue(exchange: HttpExchange, call: Exchange): Promise<void> | undefined {
+  const turn = call.turn("");
+  return turn?.catch((refusal) => {
     exchange.errorType = "application/json";
     throw refusal;
-  } finally {
-    stopWatching();
-  }
-}
-
-/** Works as `start`, but passes the error of a rejected request to `refuse`, at the turn of the refusal. */
-export function startOrRefuse(
-  exchange: Exchange,
-  model: PinnedModel,
-  decoded: DecodedRequest,
-  refuse: (error: unknown) => void,
-  onResponse: ResponseHandler,
-): void {
-  try {
-    start(exchange, model, decoded, refuse, onResponse);
-  } catch (thrown) {
-    const turn = isUnavailable(thrown) ? exchange.service.refusalTurn?.() : undefined;
-    if (turn === undefined) refuse(thrown);
-    else void turn.then(() => refuse(thrown));
-  }
-}
-
-function isUnavailable(thrown: unknown): boolean {
-  return TritonError.is(thrown) && thrown.code === "UNAVAILABLE";
-}
-
-/**
- * Sends a request, and cancels it when the client leaves. Once the model has accepted it, errors are `text/plain`.
- *
- * @param refuse gets the error of a request that the model rejects later: `onResponse` is then never called
- * @throws TritonError when the request is rejected: `onResponse` is then never called.
- */
-function start(
-  exchange: Exchange,
-  model: PinnedModel,
-  decoded: DecodedRequest,
-  refuse: (error: unknown) => void,
-  onResponse: ResponseHandler,
-): void {
-  const { request: sender, trace } = exchange;
-  if (sender.gone) throw new ClientGone();
-  decoded.trace = trace?.request;
-  let stopWatching: (() => void) | undefined;
-  const sent = model.infer(decoded, (outcome, final, request) => {
-    if (final) stopWatching?.();
-    if (request.refused) {
-      refuse(outcome);
-      return;
-    }
-    exchange.errorType = "text/plain";
-    if (outcome !== undefined) trace?.responded();
-    onResponse(outcome, final, request);
   });
-  if (sent.settled) return;
-  // An inline callback has already run by now, and the client may have left meanwhile.
-  if (sender.gone) sent.cancel();
-  else stopWatching = sender.onGone(() => sent.cancel());
 }
 
 /**
@@ -328,7 +175,11 @@ export function reportingLoad(handle: Route["handle"]): Route["handle"] {
   };
 }
 
-async function withReport(exchange: Exchange, format: string, handle: Route["handle"]): Promise<V2Response> {
+async function withReport(
+  exchange: HttpExchange,
+  format: string,
+  handle: Route["handle"],
+): Promise<V2Response> {
   const response = await handle(exchange);
   const { service, model, version } = exchange;
   const report = await service.loadReport?.(model, version).catch(() => undefined);

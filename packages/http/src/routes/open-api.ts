@@ -1,5 +1,6 @@
 import { VERSION } from "@tritonjs/core/frontend";
 import type { EndpointGroup } from "@tritonjs/core/types";
+import { DATA_TYPES } from "@tritonjs/protocol";
 import { jsonResponse } from "../exchange/response.js";
 import type { PlainJson } from "../json/write-json.js";
 import type { Route } from "./route.js";
@@ -260,13 +261,7 @@ const data = {
   type: "array",
   description: "The elements, nested or flat. `NaN`, `Infinity` and `-Infinity` may stand as bare tokens.",
 };
-const datatype = {
-  type: "string",
-  enum: [
-    ...["BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64"],
-    ...["FP16", "BF16", "FP32", "FP64", "BYTES"],
-  ],
-};
+const datatype = { type: "string", enum: [...DATA_TYPES] };
 const tensorMetadata = object({ name: text, datatype, shape }, ["name", "datatype", "shape"]);
 
 /** Schemas of the bodies of requests and answers, by name. */

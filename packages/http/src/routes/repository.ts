@@ -5,7 +5,7 @@ import { latin1Text } from "../exchange/request.js";
 import { emptyResponse, jsonResponse } from "../exchange/response.js";
 import { asBytes, find, type JsonValue, members } from "../json/json-value.js";
 import { decodeText } from "../json/text.js";
-import type { Exchange, Route } from "./route.js";
+import type { HttpExchange, Route } from "./route.js";
 
 /** The model repository: the index of the models with their states, loading and unloading. */
 export const repositoryRoutes: readonly Route[] = [
@@ -55,7 +55,7 @@ export const repositoryRoutes: readonly Route[] = [
   },
 ];
 
-function refuseRepository({ repository }: Exchange): void {
+function refuseRepository({ repository }: HttpExchange): void {
   if (repository !== "") {
     throw new TritonError("UNSUPPORTED", "'repository_name' specification is not supported");
   }
@@ -96,7 +96,7 @@ function isBase64(text: string): boolean {
 
 /** Reads the JSON body of a request. `use` takes it, or undefined for an empty body. */
 async function readOptionalJson<T>(
-  { request, memory, maxInputSize }: Exchange,
+  { request, memory, maxInputSize }: HttpExchange,
   use: (json: JsonValue | undefined) => T,
 ): Promise<T> {
   const body = await request.readBody(memory, maxInputSize);

@@ -14,7 +14,7 @@ export interface RouteContext {
 }
 
 /** One request on its way through a route. */
-export interface Exchange extends RouteContext {
+export interface HttpExchange extends RouteContext {
   readonly request: V2Request;
   /** Counts the body of the request until it is answered. */
   readonly memory: RequestShare;
@@ -40,7 +40,7 @@ export interface Route {
   readonly group: AccessGroup;
   /** Content type of errors, 405 included. */
   readonly errorType: ContentType;
-  handle(exchange: Exchange): V2Response | Promise<V2Response>;
+  handle(exchange: HttpExchange): V2Response | Promise<V2Response>;
 }
 
 /** Pattern of the path of an action on a model; the empty action is the model itself. */

@@ -3,7 +3,7 @@ import { readJson } from "../exchange/loop-turns.js";
 import { emptyResponse, jsonResponse, type V2Response } from "../exchange/response.js";
 import { asBytes, asUnsigned, find, type JsonValue } from "../json/json-value.js";
 import { decodeText } from "../json/text.js";
-import type { Exchange, Route } from "./route.js";
+import type { HttpExchange, Route } from "./route.js";
 
 /** Regions of system and CUDA shared memory that clients register. */
 export const sharedMemoryRoutes: readonly Route[] = [
@@ -43,7 +43,7 @@ async function registerSystem({
   request,
   memory,
   maxInputSize,
-}: Exchange): Promise<V2Response> {
+}: HttpExchange): Promise<V2Response> {
   sharedMemory.checkAllowed();
   checkNamed("system", region);
   const range = await readJson(request, await request.readBody(memory, maxInputSize), (json) => {

@@ -2,6 +2,7 @@ import {
   AccessGate,
   type AllowedHosts,
   type Authentication,
+  ENDPOINT_GROUPS,
   HostRule,
   headerPattern,
   type InferenceService,
@@ -19,7 +20,7 @@ import { generateRoutes } from "./generate.js";
 import { inferRoute } from "./infer.js";
 import { openApiRoute } from "./open-api.js";
 import { repositoryRoutes } from "./repository.js";
-import type { Exchange, Route, RouteContext } from "./route.js";
+import type { HttpExchange, Route, RouteContext } from "./route.js";
 import { settingsRoutes } from "./settings.js";
 import { sharedMemoryRoutes } from "./shared-memory.js";
 import { healthRoutes, metadataRoutes, metricsRoute, statisticsRoutes } from "./status.js";
@@ -78,36 +79,29 @@ export function v2Handler(
     labels: options.labels ?? ((model, output) => model.labels.get(output)),
     forwardedHeaders: headerPattern(options.headerForwardPattern),
   };
-  const gate = new AccessGate(options.restrictions ?? service.restrictions);
-  const sites = new SiteGuard({ service, restrictions: options.restrictions, lists });
+  const access = new HttpAccess(service, options.restrictions, lists);
   const limitName = options.maxInputSizeName ?? "the option maxInputSize";
   const extraRoutes = [
     ...(options.openApi ? [openApiRoute] : []),
     ...(options.metrics ? [metricsRoute] : []),
   ];
-  const { log, authentication } = service;
+  const { log } = service;
   return async (request) => {
     if (log.settings.verboseLevel > 0) log.verbose(1, `HTTP request: ${request.method} ${request.path}`);
     const match = matchRoute(request.path, extraRoutes);
     if (match === undefined) return faultResponse(404, "Not Found", "text/plain");
     const { route } = match;
-    if (authentication !== undefined) {
-      const refusal = await authenticate(authentication, request, route.group, route.errorType);
+    if (access.guards(route.group)) {
+      const refusal = await access.refusal(request, route.group, route.errorType);
       if (refusal !== undefined) return refusal;
       if (request.gone) return undefined;
     }
-    const missing = gate.missingHeader(route.group, (header) => firstHeader(request, header));
-    if (missing !== undefined) {
-      return faultResponse(403, `This API is restricted, expecting header '${missing}'`, "text/plain");
-    }
-    const foreign = sites.fault(request, (header) => firstHeader(request, header), route.group);
-    if (foreign !== undefined) return faultResponse(403, foreign, route.errorType);
     if (!route.methods.some((method) => method === request.method)) {
       return faultResponse(405, "Method Not Allowed", route.errorType);
     }
     // Property by property: a spread looks each property up at run time, which takes longer than the rest of this
     // function.
-    const exchange: Exchange = {
+    const exchange: HttpExchange = {
       service,
       maxInputSize: context.maxInputSize,
       labels: context.labels,
@@ -140,7 +134,7 @@ export function v2Handler(
 }
 
 /** Notes the status of the answer for the trace of the request. */
-function answered(exchange: Exchange, response: V2Response): V2Response {
+function answered(exchange: HttpExchange, response: V2Response): V2Response {
   if (exchange.trace !== undefined) exchange.trace.status = response.status;
   return response;
 }
@@ -158,7 +152,7 @@ export const routes: readonly Route[] = [
 ];
 
 /** A route and the names in the path. */
-interface RouteMatch extends Pick<Exchange, "model" | "version" | "region" | "repository"> {
+interface RouteMatch extends Pick<HttpExchange, "model" | "version" | "region" | "repository"> {
   readonly route: Route;
 }
 
@@ -191,6 +185,60 @@ function matchIn(table: readonly Route[], path: string): RouteMatch | undefined 
     return { route, model, version, region, repository };
   }
   return undefined;
+}
+
+/** Decides which clients may use which routes, before their bodies are read. */
+export class HttpAccess {
+  readonly #authentication: Authentication | undefined;
+  readonly #gate: AccessGate;
+  readonly #sites: SiteGuard;
+  /** Groups of operations with a check. Requests to others are not looked at. */
+  readonly #guarded: ReadonlySet<AccessGroup>;
+
+  /**
+   * @param restrictions those of the service unless given
+   * @param lists says whether pages of an origin may change the server; none may unless given
+   */
+  constructor(service: InferenceService, restrictions?: Restrictions, lists?: (origin: string) => boolean) {
+    const authentication = service.authentication;
+    const gate = new AccessGate(restrictions ?? service.restrictions);
+    const sites = new SiteGuard({ service, restrictions, lists });
+    this.#authentication = authentication;
+    this.#gate = gate;
+    this.#sites = sites;
+    const groups: readonly AccessGroup[] = [...ENDPOINT_GROUPS, "metrics"];
+    this.#guarded = new Set(
+      groups.filter((group) => authentication?.guards(group) || gate.guards(group) || sites.guards(group)),
+    );
+  }
+
+  /** True if requests of the group have to be checked. */
+  guards(group: AccessGroup): boolean {
+    return this.#guarded.has(group);
+  }
+
+  /**
+   * The refusal of a request; undefined if it is allowed.
+   *
+   * @param errorType content type of a refusal
+   */
+  async refusal(
+    request: V2Request,
+    group: AccessGroup,
+    errorType: ContentType,
+  ): Promise<V2Response | undefined> {
+    const sent = (header: string) => firstHeader(request, header);
+    if (this.#authentication !== undefined) {
+      const refusal = await authenticate(this.#authentication, request, group, errorType);
+      if (refusal !== undefined) return refusal;
+    }
+    const missing = this.#gate.missingHeader(group, sent);
+    if (missing !== undefined) {
+      return faultResponse(403, `This API is restricted, expecting header '${missing}'`, "text/plain");
+    }
+    const foreign = this.#sites.fault(request, sent, group);
+    return foreign === undefined ? undefined : faultResponse(403, foreign, errorType);
+  }
 }
 
 /**

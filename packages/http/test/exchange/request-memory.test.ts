@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { deflateSync, gzipSync } from "node:zlib";
 import { RequestMemory, type RequestShare } from "@tritonjs/core/frontend";
-import type { PendingRequest } from "@tritonjs/core/testing";
+import type { InferenceRequest } from "@tritonjs/core/testing";
 import { expect, it, onTestFinished, test, vi } from "vitest";
 import { fetchHandler } from "../../src/fetch.js";
 import { http } from "../../src/index.js";
@@ -38,7 +38,7 @@ async function open(options: Memory = { byteSize: LIMIT }) {
     send(port, { path, headers: { ...raw, ...headers }, body });
   /** The next request that reaches the model; the test has to answer it. */
   const held = () =>
-    new Promise<PendingRequest>((resolve) => {
+    new Promise<InferenceRequest>((resolve) => {
       service.onRequest = (request) => {
         service.onRequest = undefined;
         resolve(request);

@@ -1,7 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { Tensor, TritonError } from "@tritonjs/core";
 import type { InferenceResponse } from "@tritonjs/core/frontend";
-import type { PendingRequest } from "@tritonjs/core/testing";
+import type { InferenceRequest } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
 import { decodeGenerateRequest } from "../../src/routes/generate.js";
 import { IdentityService, identityConfig } from "../support/identity-service.js";
@@ -25,7 +25,7 @@ function decode(config: ReturnType<typeof model>, request: unknown) {
   return decodeGenerateRequest(config, Buffer.from(body), LIMIT);
 }
 
-function text(request: PendingRequest, value: string): InferenceResponse {
+function text(request: InferenceRequest, value: string): InferenceResponse {
   const outputs = new Map([["OUT", Tensor.fromElements("BYTES", [1], [Buffer.from(value)])]]);
   return { modelName: "m", modelVersion: "1", id: request.id, parameters: {}, outputs };
 }

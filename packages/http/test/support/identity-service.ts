@@ -7,7 +7,7 @@ import {
   RequestMemory,
   SharedMemory,
 } from "@tritonjs/core/frontend";
-import { PendingRequest } from "@tritonjs/core/testing";
+import { InferenceRequest } from "@tritonjs/core/testing";
 import { toConfigDataType } from "@tritonjs/protocol";
 
 type DataType = Tensor["datatype"];
@@ -53,9 +53,9 @@ export class IdentityService implements InferenceService {
   readonly restrictions = {};
   ready = true;
   /** Requests seen, oldest first. */
-  readonly requests: PendingRequest[] = [];
+  readonly requests: InferenceRequest[] = [];
   /** Called with each request instead of answering it. */
-  onRequest: ((request: PendingRequest) => void) | undefined;
+  onRequest: ((request: InferenceRequest) => void) | undefined;
   readonly #models: readonly ModelConfig[];
 
   /** The wait of a request; undefined while the model has room. */
@@ -106,7 +106,7 @@ export class IdentityService implements InferenceService {
       inService: () => model,
       awaitRoom: (id) => this.awaitRoom(id),
       infer: (init, onResponse) => {
-        const request = new PendingRequest(init, name, onResponse);
+        const request = new InferenceRequest(init, name, onResponse);
         this.requests.push(request);
         if (this.onRequest === undefined) this.answer(request);
         else this.onRequest(request);
@@ -150,7 +150,7 @@ export class IdentityService implements InferenceService {
   }
 
   /** Answers a request with its input. */
-  answer(request: PendingRequest): void {
+  answer(request: InferenceRequest): void {
     const input = request.inputs.get("IN") ?? Tensor.fromElements("INT32", [0], new Int32Array(0));
     request.respond({
       modelName: request.modelName,

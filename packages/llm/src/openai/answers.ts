@@ -1,5 +1,4 @@
 import { BodyStream, ClientGone, type V2Response } from "@tritonjs/http/frontend";
-import { TritonError } from "@tritonjs/protocol";
 import type { ToolCallDelta } from "../chat/tool-call-family.js";
 import {
   type ChoiceDelta,
@@ -50,7 +49,6 @@ export async function streamAnswer(
     return await streamEvents(exchange, plan, writer, () => memory.release());
   } catch (error) {
     memory.release();
-    if (TritonError.is(error) && error.code === "UNAVAILABLE") await exchange.service.refusalTurn?.();
     throw error;
   }
 }
@@ -127,17 +125,7 @@ export interface WholeAnswer {
  *
  * @throws the first error of the model; ClientGone when the client leaves
  */
-export async function collectAnswer(exchange: OpenAiExchange, plan: GenerationPlan): Promise<WholeAnswer> {
-  try {
-    return await collect(exchange, plan);
-  } catch (error) {
-    // A refusal waits for its turn, so that clients that retry in a tight loop do not starve running requests.
-    if (TritonError.is(error) && error.code === "UNAVAILABLE") await exchange.service.refusalTurn?.();
-    throw error;
-  }
-}
-
-function collect(exchange: OpenAiExchange, plan: GenerationPlan): Promise<WholeAnswer> {
+export function collectAnswer(exchange: OpenAiExchange, plan: GenerationPlan): Promise<WholeAnswer> {
   const parts = plan.choices.map(() => ({
     text: "",
     toolCalls: [] as ToolCallDelta[],

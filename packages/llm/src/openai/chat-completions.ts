@@ -1,4 +1,4 @@
-import type { PinnedModel } from "@tritonjs/core/frontend";
+import type { Exchange } from "@tritonjs/core/frontend";
 import type { ChatTemplate } from "../chat/chat-template.js";
 import type { ToolCallPiece } from "../chat/tool-call-family.js";
 import { createToolCallReader } from "../chat/tool-call-reader.js";
@@ -25,9 +25,9 @@ export const chatRoute: OpenAiRoute = {
   access: "inference",
   async handle(exchange) {
     const chat = await readRequest(exchange, (fields) => readChatRequest(fields, exchange));
-    const found = await lookUpModel(exchange, chat.model);
-    const template = await exchange.templates.find(found);
-    const plan = planChat(exchange, found.inService(), template, chat);
+    const call = await lookUpModel(exchange, chat.model);
+    const template = await exchange.templates.find(call.model);
+    const plan = planChat(exchange, call, template, chat);
     const { model, choices, topLogprobs, stream } = chat;
     const options = { model, choices, topLogprobs, includeUsage: stream.includeUsage };
     if (stream.stream) return streamAnswer(exchange, plan, chatEvents(options));
@@ -43,22 +43,22 @@ export const chatRoute: OpenAiRoute = {
  */
 export function planChat(
   exchange: OpenAiExchange,
-  pinned: PinnedModel,
+  call: Exchange,
   template: ChatTemplate | undefined,
   chat: Chat,
 ): GenerationPlan {
-  const model = textModelOf(pinned.config);
+  const model = textModelOf(call.current().config);
   const takesTools = chat.toolUse === undefined || model.inputs.has("tools");
   const takesMessages = model.inputs.has("messages") && !exchange.templates.isChosen(model.name);
-  const call =
+  const chosen =
     takesMessages && (takesTools || template === undefined)
       ? callWithMessages(exchange, model, template, chat)
       : callWithPrompt(exchange, model, template, chat);
   const { choices, stream, topLogprobs } = chat;
   const logprobs = topLogprobs !== undefined;
   const isCallNamed = typeof chat.toolUse?.choice === "object";
-  const prompt = { ...call, choices, logprobs, stream: stream.stream, isCallNamed };
-  return planGeneration(exchange, pinned, model, [prompt]);
+  const prompt = { ...chosen, choices, logprobs, stream: stream.stream, isCallNamed };
+  return planGeneration(exchange, call, model, [prompt]);
 }
 
 /** Parts of a call that differ between messages and a prompt made from them. */

@@ -1,4 +1,4 @@
-import type { PinnedModel } from "@tritonjs/core/frontend";
+import type { Exchange } from "@tritonjs/core/frontend";
 import { collectAnswer, completionAnswer, completionEvents, streamAnswer } from "./answers.js";
 import type { RequestLimits } from "./chat-request.js";
 import { type GenerationPlan, planGeneration } from "./generation.js";
@@ -28,8 +28,8 @@ export const completionsRoute: OpenAiRoute = {
   access: "inference",
   async handle(exchange) {
     const completion = await readRequest(exchange, (fields) => readCompletionRequest(fields, exchange));
-    const found = await lookUpModel(exchange, completion.model);
-    const plan = planCompletion(exchange, found.inService(), completion);
+    const call = await lookUpModel(exchange, completion.model);
+    const plan = planCompletion(exchange, call, completion);
     const { model, prompts, choices, topLogprobs, stream, echo } = completion;
     const prefixes = prompts.flatMap((prompt) => new Array<string>(choices).fill(echo ? prompt : ""));
     const options = { model, prefixes, topLogprobs, includeUsage: stream.includeUsage };
@@ -120,10 +120,10 @@ function readPrompts(fields: Fields): readonly string[] {
  */
 function planCompletion(
   exchange: OpenAiExchange,
-  pinned: PinnedModel,
+  call: Exchange,
   { prompts, choices, sampling, topLogprobs, stream }: Completion,
 ): GenerationPlan {
-  const model = textModelOf(pinned.config);
+  const model = textModelOf(call.current().config);
   if (model.promptInput === undefined) {
     const text = `model '${model.name}' cannot take a prompt: expected an input 'text_input'. Send messages to /v1/chat/completions`;
     throw new OpenAiError(400, text, { param: "model", code: "model_not_supported" });
@@ -131,7 +131,7 @@ function planCompletion(
   const shared = { sampling, choices, stream: stream.stream, logprobs: topLogprobs !== undefined };
   return planGeneration(
     exchange,
-    pinned,
+    call,
     model,
     prompts.map((prompt) => ({ ...shared, prompt })),
   );

@@ -1,4 +1,4 @@
-import type { InferenceResponse, InferInit, PinnedModel, RequestHandle } from "@tritonjs/core/frontend";
+import { Exchange, type InferenceResponse, type InferInit, type PinnedModel } from "@tritonjs/core/frontend";
 import { ClientGone } from "@tritonjs/http/frontend";
 import { type ModelConfig, type Shape, Tensor, TritonError } from "@tritonjs/protocol";
 import { invalidField, OpenAiError, wrongType } from "./openai-error.js";
@@ -21,7 +21,8 @@ export const embeddingsRoute: OpenAiRoute = {
   access: "inference",
   async handle(exchange) {
     const wanted = await readRequest(exchange, readEmbeddingRequest);
-    const found = (await lookUpModel(exchange, wanted.model)).inService();
+    const { model: pinned } = await lookUpModel(exchange, wanted.model);
+    const found = pinned.inService();
     const model = embeddingModelOf(found.config);
     const calls = embeddingCalls(model, wanted);
     const { vectors, tokens } = await runEmbeddings(exchange, found, model, calls);
@@ -133,11 +134,11 @@ async function runEmbeddings(
   model: EmbeddingModel,
   calls: readonly EmbeddingCall[],
 ): Promise<Embeddings> {
-  const running = new Set<RequestHandle>();
+  const sent: Exchange[] = [];
   let over = false;
   const cancelAll = () => {
     over = true;
-    for (const handle of running) handle.cancel();
+    for (const call of sent) call.cancel();
   };
   const forget = exchange.request.onGone(cancelAll);
   const answers: InferenceResponse[] = new Array(calls.length);
@@ -145,16 +146,14 @@ async function runEmbeddings(
   const work = async () => {
     while (next < calls.length && !over) {
       const index = next++;
-      answers[index] = await runCall(exchange, pinned, model, calls[index]!, index, running);
+      answers[index] = await runCall(exchange, pinned, model, calls[index]!, index, sent);
     }
   };
   try {
     await Promise.all(Array.from({ length: Math.min(MOST_CALLS_AT_A_TIME, calls.length) }, work));
   } catch (error) {
     cancelAll();
-    if (exchange.request.gone) throw new ClientGone(error);
-    if (TritonError.is(error) && error.code === "UNAVAILABLE") await exchange.service.refusalTurn?.();
-    throw error;
+    throw exchange.request.gone ? new ClientGone(error) : error;
   } finally {
     forget();
   }
@@ -174,26 +173,34 @@ function runCall(
   { output, countsTokens }: EmbeddingModel,
   { inputs }: EmbeddingCall,
   index: number,
-  running: Set<RequestHandle>,
+  sent: Exchange[],
 ): Promise<InferenceResponse> {
-  const requestedOutputs = countsTokens ? [output, "num_input_tokens"] : [output];
+  const { service, requestId } = exchange;
+  const call = new Exchange(service, undefined, pinned.inService());
+  sent.push(call);
+  const trace = traceModelRequest(exchange, pinned.name);
+  call.trace = trace;
+  const init: InferInit = {
+    id: index === 0 ? requestId : `${requestId}-${index}`,
+    inputs,
+    requestedOutputs: countsTokens ? [output, "num_input_tokens"] : [output],
+    trace: trace?.request,
+  };
   return new Promise((resolve, reject) => {
     let answer: InferenceResponse | undefined;
-    const { requestId } = exchange;
-    const id = index === 0 ? requestId : `${requestId}-${index}`;
-    const trace = traceModelRequest(exchange, pinned.name);
-    const init: InferInit = { id, inputs, requestedOutputs, trace: trace?.request };
-    const sent = pinned.inService().infer(init, (outcome, final, handle) => {
-      if (outcome !== undefined) trace?.responded();
-      if (TritonError.is(outcome)) reject(outcome);
-      else answer ??= outcome;
-      if (!final) return;
-      running.delete(handle);
-      if (answer !== undefined) resolve(answer);
-      else
-        reject(new TritonError("INTERNAL", `model '${pinned.name}': expected an embedding, got no response`));
+    void call.send(init, {
+      respond(outcome, final) {
+        if (TritonError.is(outcome)) reject(outcome);
+        else answer ??= outcome;
+        if (!final) return;
+        if (answer !== undefined) resolve(answer);
+        else
+          reject(
+            new TritonError("INTERNAL", `model '${pinned.name}': expected an embedding, got no response`),
+          );
+      },
+      refuse: reject,
     });
-    if (!sent.settled) running.add(sent);
   });
 }
 

@@ -1,4 +1,4 @@
-import type { InferenceResponse, InferInit, PinnedModel, RequestHandle } from "@tritonjs/core/frontend";
+import { Exchange, type InferenceResponse, type InferInit } from "@tritonjs/core/frontend";
 import { type Tensor, TritonError } from "@tritonjs/protocol";
 import type { ToolCallDelta, ToolCallPiece } from "../chat/tool-call-family.js";
 import { StopTexts } from "../text-answer.js";
@@ -22,7 +22,8 @@ interface ChoiceRequest extends Pick<InferInit, "inputs" | "requestedOutputs"> {
 
 /** The requests that make one answer. */
 export interface GenerationPlan {
-  readonly pinned: PinnedModel;
+  /** The look-up of the model, whose version all requests are for. */
+  readonly call: Exchange;
   readonly model: TextModel;
   readonly choices: readonly ChoiceRequest[];
 }
@@ -49,7 +50,7 @@ export class Generation {
   readonly #plan: GenerationPlan;
   readonly #listener: GenerationListener;
   readonly #choices: readonly TextChoice[];
-  readonly #handles: (RequestHandle | undefined)[] = [];
+  readonly #calls: Exchange[] = [];
   /** Number of choices that have not ended. */
   #open: number;
   /** Number of requests that are in flight or still to be sent. */
@@ -71,9 +72,10 @@ export class Generation {
   start(): void {
     const { request } = this.#exchange;
     this.#stopWatching = request.onGone(() => this.cancel());
+    let isRefused = false;
     for (let index = 0; index < this.#choices.length; index++) {
-      if (this.#over || request.gone) this.#settle();
-      else this.#send(index);
+      if (this.#over || request.gone || isRefused) this.#settle();
+      else isRefused = this.#send(index) !== undefined;
     }
     // An inline callback has already run by now, and the client may have left meanwhile.
     if (request.gone) this.cancel();
@@ -82,38 +84,38 @@ export class Generation {
   /** Stops all requests. The listener gets no further part, end or error. */
   cancel(): void {
     this.#over = true;
-    for (const handle of this.#handles) handle?.cancel();
+    for (const call of this.#calls) call.cancel();
   }
 
   pause(): void {
-    for (const handle of this.#handles) handle?.pause();
+    for (const call of this.#calls) call.pause();
   }
 
   resume(): void {
-    for (const handle of this.#handles) handle?.resume();
+    for (const call of this.#calls) call.resume();
   }
 
-  #send(index: number): void {
-    const { pinned, choices } = this.#plan;
-    const { inputs, requestedOutputs } = choices[index]!;
-    const id = choices.length === 1 ? this.#exchange.requestId : `${this.#exchange.requestId}-${index}`;
+  /** @returns the turn of the refusal, if the request is refused and that has to wait */
+  #send(index: number): Promise<void> | undefined {
+    const { service, requestId } = this.#exchange;
+    const { inputs, requestedOutputs } = this.#plan.choices[index]!;
+    const call = new Exchange(service, undefined, this.#plan.call.model);
+    this.#calls.push(call);
     const trace = traceModelRequest(this.#exchange, this.#plan.model.name);
+    call.trace = trace;
     const init: InferInit = {
-      id,
+      id: this.#plan.choices.length === 1 ? requestId : `${requestId}-${index}`,
       inputs,
       ...(requestedOutputs && { requestedOutputs }),
       trace: trace?.request,
     };
-    try {
-      this.#handles[index] = pinned.infer(init, (outcome, final, handle) => {
-        if (outcome !== undefined) trace?.responded();
-        this.#handles[index] = handle;
-        this.#receive(index, outcome, final);
-      });
-    } catch (refusal) {
-      this.#fail(refusal);
-      this.#settle();
-    }
+    return call.send(init, {
+      respond: (outcome, final) => this.#receive(index, outcome, final),
+      refuse: (error) => {
+        this.#fail(error);
+        this.#settle();
+      },
+    });
   }
 
   #receive(index: number, outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
@@ -152,7 +154,7 @@ export class Generation {
       this.#listener.onEnd(this.#usage());
     }
     // The text after a stop string is not needed.
-    if (choice.stopped) this.#handles[index]?.cancel();
+    if (choice.stopped) this.#calls[index]!.cancel();
   }
 
   #usage(): Usage | undefined {
@@ -194,22 +196,22 @@ export interface PromptCall extends TextCall {
 /** Plans a request to the model for each choice of each prompt. Choices of one prompt have seeds in a row. */
 export function planGeneration(
   exchange: OpenAiExchange,
-  pinned: PinnedModel,
+  call: Exchange,
   model: TextModel,
   calls: readonly PromptCall[],
 ): GenerationPlan {
   const withoutEffect = (field: string) => exchange.warnings.withoutEffect(model.name, field);
   const choices: ChoiceRequest[] = [];
-  for (const [prompt, call] of calls.entries()) {
-    for (let choice = 0; choice < call.choices; choice++) {
-      const sampling = samplingOfChoice(call.sampling, choice);
-      const tensors = textInputs(model, { ...call, sampling }, withoutEffect);
-      const { isCallNamed } = call;
-      const filters = { stops: stopsFor(model, sampling), toolCalls: call.toolCalls?.(), isCallNamed };
+  for (const [prompt, given] of calls.entries()) {
+    for (let choice = 0; choice < given.choices; choice++) {
+      const sampling = samplingOfChoice(given.sampling, choice);
+      const tensors = textInputs(model, { ...given, sampling }, withoutEffect);
+      const { isCallNamed } = given;
+      const filters = { stops: stopsFor(model, sampling), toolCalls: given.toolCalls?.(), isCallNamed };
       choices.push({ ...tensors, prompt, filters });
     }
   }
-  return { pinned, model, choices };
+  return { call, model, choices };
 }
 
 function samplingOfChoice(sampling: Sampling, choice: number): Sampling {

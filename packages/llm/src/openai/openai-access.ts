@@ -170,6 +170,11 @@ export class ServiceAccess {
     this.#gate = new AccessGate(service.restrictions);
   }
 
+  /** True if requests of the group have to be checked. */
+  guards(group: AccessGroup): boolean {
+    return this.#gate.guards(group) || this.#service.authentication?.guards(group) === true;
+  }
+
   /**
    * Clients of OpenAI can send the access token as their API key.
    *

@@ -1,8 +1,12 @@
 import { randomBytes } from "node:crypto";
-import type { InferenceService, PinnedModel, RequestShare } from "@tritonjs/core/frontend";
+import {
+  Exchange,
+  type InferenceService,
+  type PinnedModel,
+  type RequestShare,
+} from "@tritonjs/core/frontend";
 import type { AccessGroup } from "@tritonjs/core/types";
 import {
-  ClientGone,
   checkPartCount,
   firstHeader,
   type HttpTrace,
@@ -94,26 +98,17 @@ export async function readRequest<T>(
 export async function lookUpModel(
   { service, request, requestId }: OpenAiExchange,
   name: string,
-): Promise<PinnedModel> {
-  let pinned: PinnedModel;
+): Promise<Exchange> {
+  let model: PinnedModel;
   try {
-    pinned = service.model(name, "");
+    model = service.model(name, "");
   } catch (error) {
     if (!TritonError.is(error) || error.code !== "NOT_FOUND") throw error;
     throw unknownModel(name, error);
   }
-  const wait = pinned.awaitRoom(requestId);
-  if (wait !== undefined) {
-    const stopWatching = request.onGone(() => wait.leave());
-    try {
-      await wait.turn;
-    } catch (refusal) {
-      throw request.gone ? new ClientGone(refusal) : refusal;
-    } finally {
-      stopWatching();
-    }
-  }
-  return pinned;
+  const call = new Exchange(service, request, model);
+  await call.turn(requestId);
+  return call;
 }
 
 /** Creates the error for a name that no model has. */

@@ -95,8 +95,8 @@ export function openAiHandler(service: InferenceService, options: OpenAiEndpoint
   ): Promise<V2Response> => {
     const { route, model } = findRoute(request);
     access.check(request, route.group);
-    await serviceAccess.check(request, route.access);
-    if (!access.guards(route.group)) {
+    if (serviceAccess.guards(route.access)) await serviceAccess.check(request, route.access);
+    if (sites.guards(route.access) && !access.guards(route.group)) {
       const foreign = sites.fault(request, (header) => firstHeader(request, header), route.access);
       if (foreign !== undefined) throw new OpenAiError(403, foreign, { code: "access_restricted" });
     }

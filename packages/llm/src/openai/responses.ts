@@ -14,9 +14,9 @@ export const responsesRoute: OpenAiRoute = {
   access: "inference",
   async handle(exchange) {
     const { chat, echoed } = await readRequest(exchange, (fields) => readResponseRequest(fields, exchange));
-    const found = await lookUpModel(exchange, chat.model);
-    const template = await exchange.templates.find(found);
-    const plan = planChat(exchange, found.inService(), template, chat);
+    const call = await lookUpModel(exchange, chat.model);
+    const template = await exchange.templates.find(call.model);
+    const plan = planChat(exchange, call, template, chat);
     const frame = responseFrame(echoed);
     if (chat.stream.stream) return streamAnswer(exchange, plan, new ResponseEvents(frame, chat.topLogprobs));
     return jsonResult(responseAnswer(await collectAnswer(exchange, plan), frame, chat.topLogprobs));

@@ -1,15 +1,9 @@
 import { VirtualClock } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
-import { Random } from "../../../src/data/random.js";
 import type { LoadClock } from "../../../src/load/feeder.js";
 import type { LoadLevel } from "../../../src/load/load-level.js";
-import { LoadLoop } from "../../../src/load/load-loop.js";
-import {
-  PlainSource,
-  type RequestSource,
-  SequenceSource,
-  sequenceRules,
-} from "../../../src/load/sequence-load.js";
+import { LoadLoop, type LoopPlan } from "../../../src/load/load-loop.js";
+import { sequenceRules } from "../../../src/load/sequence-load.js";
 import type { LoadRequest } from "../../../src/target/carrier.js";
 
 /** A loop under a virtual clock, with a carrier whose requests take `serviceMs`, or fail as lost connections. */
@@ -24,23 +18,19 @@ class Bench {
     wakeAt: (time, run) => this.clock.setTimer(Math.max(0, time - this.clock.now()), run),
   };
 
-  constructor(share = { index: 0, count: 1 }, source: RequestSource = new PlainSource(7)) {
-    this.loop = new LoadLoop({
-      clock: this.#time,
-      openCarrier: (onEnd) => ({
+  constructor(share = { index: 0, count: 1 }, sequences?: LoopPlan["sequences"]) {
+    const kept = { responses: false, outputs: false, tokens: false };
+    this.loop = new LoadLoop(
+      { share, seed: 3, payloads: 7, kept, ...(sequences !== undefined && { sequences }) },
+      (_, onEnd) => ({
         bytesSent: 0,
         bytesReceived: 0,
         send: (request) => this.#send(request, onEnd),
         cancel: () => {},
         close: () => {},
       }),
-      source,
-      share,
-      seed: 3,
-      sequences: 1,
-      serialSequences: true,
-      kept: { responses: false, outputs: false, tokens: false },
-    });
+      this.#time,
+    );
   }
 
   #send(request: LoadRequest, onEnd: (request: LoadRequest) => void): void {
@@ -107,7 +97,7 @@ describe("a load loop", () => {
   it("does not count requests as late that waited for a server which is gone, and tries few of them", async () => {
     const streams = [{ first: 0, count: 3 }];
     const rules = sequenceRules({}, false, { index: 0, count: 1 });
-    const bench = new Bench(undefined, new SequenceSource(streams, rules, new Random(1)));
+    const bench = new Bench(undefined, { streams, rules, live: 1, serial: true });
     bench.serviceMs = 200;
     bench.loop.begin({ mode: "request_rate", value: 1000, distribution: "constant" }, 0);
     await bench.clock.advance(250);

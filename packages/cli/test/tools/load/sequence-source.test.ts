@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Random } from "../../../src/data/random.js";
 import type { LoadLevel } from "../../../src/load/load-level.js";
-import { type SequenceLoad, SequenceSource, sequenceRules } from "../../../src/load/sequence-load.js";
+import { type SequenceLoad, sequenceRules } from "../../../src/load/sequence-load.js";
 import { LoopBench, type SentRequest } from "../support/loop-bench.js";
 
 const RATE: LoadLevel = { mode: "request_rate", value: 1000, distribution: "constant" };
@@ -24,9 +23,10 @@ async function send(options: SequenceBench): Promise<readonly SentRequest[]> {
   ];
   const rules = sequenceRules(options, hasGivenSteps, share);
   const bench = new LoopBench(() => ({ responsesMs: [answerMs], endMs: answerMs }), share, {
-    source: new SequenceSource(streams, rules, new Random(5)),
-    sequences: options.count ?? 4,
-    serialSequences: serial,
+    streams,
+    rules,
+    live: options.count ?? 4,
+    serial,
   });
   const run = bench.loop.run(level, requests, 0);
   for (let hasEnded = false; !hasEnded; ) {

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { openTriton } from "../../../src/perf/open-triton.js";
+import { openTriton } from "../../../src/perf/open-target.js";
 import { temporaryFolder } from "../support/analyze-command.js";
 
 const TENSORS = `

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { csvFiles } from "../../../src/report/csv-report.js";
+import { csvFiles } from "../../../src/report/report-files.js";
 import { composingPath } from "../../../src/report/write-report.js";
 import { concurrency, levelOf, RUN, requests, serverOf } from "../support/report-run.js";
 

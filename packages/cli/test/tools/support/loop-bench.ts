@@ -1,6 +1,5 @@
 import { VirtualClock } from "@tritonjs/core/testing";
-import { LoadLoop } from "../../../src/load/load-loop.js";
-import { PlainSource, type RequestSource } from "../../../src/load/sequence-load.js";
+import { LoadLoop, type LoopPlan } from "../../../src/load/load-loop.js";
 import type { LoadRequest } from "../../../src/target/carrier.js";
 
 /** How the simulated server answers a request. */
@@ -31,27 +30,23 @@ export class LoopBench {
   constructor(
     answerOf: (n: number) => SimulatedAnswer,
     share = { index: 0, count: 1 },
-    { source = new PlainSource(100) as RequestSource, sequences = 0, serialSequences = true } = {},
+    sequences?: LoopPlan["sequences"],
   ) {
-    this.loop = new LoadLoop({
-      clock: {
-        now: () => this.clock.now(),
-        wakeAt: (time, run) => this.clock.setTimer(Math.max(0, time - this.clock.now()), run),
-      },
-      openCarrier: (onEnd) => ({
+    const kept = { responses: false, outputs: false, tokens: false };
+    this.loop = new LoadLoop(
+      { share, seed: 3, payloads: 100, kept, ...(sequences !== undefined && { sequences }) },
+      (_, onEnd) => ({
         bytesSent: 0,
         bytesReceived: 0,
         send: (request) => this.#send(request, answerOf(this.sent.length), onEnd),
         cancel: () => {},
         close: () => {},
       }),
-      source,
-      share,
-      seed: 3,
-      sequences,
-      serialSequences,
-      kept: { responses: false, outputs: false, tokens: false },
-    });
+      {
+        now: () => this.clock.now(),
+        wakeAt: (time, run) => this.clock.setTimer(Math.max(0, time - this.clock.now()), run),
+      },
+    );
   }
 
   #send(

@@ -3,7 +3,6 @@ import type { LoadGenerator } from "../../../src/load/load-generator.js";
 import type { LoadLevel } from "../../../src/load/load-level.js";
 import { LoadLoop } from "../../../src/load/load-loop.js";
 import type { LoadWindow } from "../../../src/load/request-records.js";
-import { PlainSource } from "../../../src/load/sequence-load.js";
 import type { MeasureClock } from "../../../src/measure/measure-level.js";
 import type { LoadRequest } from "../../../src/target/carrier.js";
 import { IDLE_USAGE } from "./request-rows.js";
@@ -83,9 +82,10 @@ export class LoopLoad implements LoadGenerator {
     this.#server = server;
     this.#startedAt = clock.now();
     this.#windowStart = clock.now();
-    this.loop = new LoadLoop({
-      clock,
-      openCarrier: (onEnd) => {
+    const kept = { responses: false, outputs: false, tokens: false };
+    this.loop = new LoadLoop(
+      { share: { index: 0, count: 1 }, seed, payloads: 100, kept },
+      (_, onEnd) => {
         this.#onEnd = onEnd;
         return {
           bytesSent: 0,
@@ -95,13 +95,8 @@ export class LoopLoad implements LoadGenerator {
           close: () => {},
         };
       },
-      source: new PlainSource(100),
-      share: { index: 0, count: 1 },
-      seed,
-      sequences: 0,
-      serialSequences: true,
-      kept: { responses: false, outputs: false, tokens: false },
-    });
+      clock,
+    );
   }
 
   async begin(level: LoadLevel): Promise<void> {

@@ -1,7 +1,7 @@
 import type { LoadGenerator } from "../../../src/load/load-generator.js";
 import type { OpenedTarget } from "../../../src/perf/open-target.js";
-import type { PerfParts, PerfTerminal } from "../../../src/perf/perf.js";
-import { perfWith } from "../../../src/perf/perf.js";
+import { type PerfParts, perfWith } from "../../../src/perf/perf.js";
+import type { ToolTerminal } from "../../../src/tool-command.js";
 import { SimulatedLoad, type SimulatedServer } from "./simulated-load.js";
 import { VirtualTime } from "./virtual-time.js";
 
@@ -27,7 +27,7 @@ export async function runPerf(
   const load = new SimulatedLoad(clock, server);
   let output = "";
   let errors = "";
-  const terminal: PerfTerminal = {
+  const terminal: ToolTerminal = {
     write: (text) => {
       output += text;
     },

@@ -1,8 +1,8 @@
 import type { LoadLevel } from "../../../src/load/load-level.js";
 import type { LevelResult } from "../../../src/measure/level-result.js";
 import { RequestFigures } from "../../../src/measure/request-figures.js";
-import { SERVER_STAGES } from "../../../src/measure/server-view.js";
 import type { ServerFigures } from "../../../src/measure/server-watch.js";
+import { SERVER_STAGES } from "../../../src/measure/server-watch.js";
 import type { RunDescription } from "../../../src/report/write-report.js";
 import { type RequestRow, windowOf } from "./request-rows.js";
 

@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:net";
 import { TritonError } from "@tritonjs/core";
-import type { PendingRequest } from "@tritonjs/core/testing";
+import type { InferenceRequest } from "@tritonjs/core/testing";
 import { grpc } from "@tritonjs/grpc";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { makeCertificates } from "../../../../../test/support/certificates.js";
@@ -134,7 +134,7 @@ overEachTransport("a client call", () => {
   });
 
   test("is not retried when the server may have seen it", async () => {
-    const requests: PendingRequest[] = [];
+    const requests: InferenceRequest[] = [];
     const service = new FakeService({}, (request) => {
       requests.push(request);
       if (requests.length === 1) request.respondError(new TritonError("UNAVAILABLE", "busy"));

@@ -1,5 +1,5 @@
 import { Tensor, TritonError } from "@tritonjs/core";
-import type { PendingRequest } from "@tritonjs/core/testing";
+import type { InferenceRequest } from "@tritonjs/core/testing";
 import { expect, test } from "vitest";
 import { FakeService, responseTo } from "../../../../grpc/test/support/fake-service.js";
 import { overEachTransport } from "../../../../grpc/test/support/over-each-transport.js";
@@ -13,7 +13,7 @@ const request = (id: string, more: Partial<StreamInferRequest> = {}): StreamInfe
   ...more,
 });
 
-const decoupled = (onInfer: (request: PendingRequest) => void) =>
+const decoupled = (onInfer: (request: InferenceRequest) => void) =>
   new FakeService({ modelTransactionPolicy: { decoupled: true } }, onInfer);
 
 async function all(responses: AsyncIterable<StreamInferResponse>): Promise<StreamInferResponse[]> {

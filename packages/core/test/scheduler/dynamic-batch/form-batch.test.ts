@@ -1,7 +1,7 @@
 import type { TensorSpec } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { EqualInputsRule } from "../../../src/batch/payload.js";
-import type { PendingRequest } from "../../../src/request/inference-request.js";
+import type { InferenceRequest } from "../../../src/request/inference-request.js";
 import { type BatchingRules, formBatch, type PayloadView } from "../../../src/scheduler/form-batch.js";
 import type { QueuedRequestView } from "../../../src/scheduler/priority-queue.js";
 import { modelConfig } from "../../support/model-config.js";
@@ -20,7 +20,7 @@ function rules(
   return { maxBatchSize, preferredBatchSizes: [maxBatchSize], maxQueueDelayMs: 0, equalInputs, ...rest };
 }
 
-function queueOf(...requests: readonly PendingRequest[]): QueuedRequestView {
+function queueOf(...requests: readonly InferenceRequest[]): QueuedRequestView {
   return { head: requests[0], after: (request) => requests[requests.indexOf(request) + 1] };
 }
 

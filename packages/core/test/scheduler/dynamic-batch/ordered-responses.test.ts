@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { PendingRequest } from "../../../src/request/inference-request.js";
+import type { InferenceRequest } from "../../../src/request/inference-request.js";
 import { OrderedResponses } from "../../../src/scheduler/dynamic-batch-scheduler.js";
 import { outcomeText, requestWith } from "../../support/requests.js";
 
 const response = { modelName: "m", modelVersion: "1", id: "", parameters: {}, outputs: new Map() };
 
 /** Admitted requests, and what was delivered so far. */
-function admitted(count: number): { requests: PendingRequest[]; delivered: string[] } {
+function admitted(count: number): { requests: InferenceRequest[]; delivered: string[] } {
   const ordered = new OrderedResponses();
   const delivered: string[] = [];
   const requests = Array.from({ length: count }, (_, i) =>
@@ -68,7 +68,7 @@ describe("ordered responses", () => {
   it("keep their order when a delivery cancels other requests", () => {
     const ordered = new OrderedResponses();
     const delivered: string[] = [];
-    const requests: PendingRequest[] = Array.from({ length: 4 }, (_, i) =>
+    const requests: InferenceRequest[] = Array.from({ length: 4 }, (_, i) =>
       requestWith(
         {},
         {

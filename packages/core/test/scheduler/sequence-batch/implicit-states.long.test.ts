@@ -4,7 +4,7 @@ import { Tensor } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import type { SequenceOptions } from "../../../src/config/sequence-options.js";
 import type { ExecutionResult } from "../../../src/instance/backend.js";
-import type { PendingRequest } from "../../../src/request/inference-request.js";
+import type { InferenceRequest } from "../../../src/request/inference-request.js";
 import { SequenceBench } from "../../support/sequence-bench.js";
 
 const int32 = (...values: number[]) =>
@@ -16,7 +16,7 @@ function counting(sequence: SequenceOptions, shape: readonly number[] = [1]) {
     sequence: { ...sequence, states: [{ input: "S", output: "S_NEW", dtype: "INT32", shape }] },
   });
   const seen: string[] = [];
-  bench.answer = (request: PendingRequest): ExecutionResult => {
+  bench.answer = (request: InferenceRequest): ExecutionResult => {
     const state = request.inputs.get("S")!;
     seen.push(`${request.ready ? request.id : "-"}: ${[...state.elements].join(" ")}`);
     const values = [...(state.elements as Int32Array)];

@@ -1,7 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { PendingRequest } from "../../../src/request/inference-request.js";
+import type { InferenceRequest } from "../../../src/request/inference-request.js";
 import { SequenceBench } from "../../support/sequence-bench.js";
 
 type Step =
@@ -46,7 +46,7 @@ it.each(["direct", "oldest"] as const)(
         async (all, size, count) => {
           const sequence = { strategy, maxSequenceIdleMicroseconds: 60_000 };
           const bench = new SequenceBench({ maxBatchSize: size, sequence }, count);
-          const accepted: PendingRequest[] = [];
+          const accepted: InferenceRequest[] = [];
           const answers = new Map<string, number>();
           for (const [i, step] of all.entries()) {
             if (step.do === "advance") await bench.clock.advance(step.ms);

@@ -1,11 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import {
-  analyzeOptionNames,
-  analyzeOptions,
-  readAnalyzeSettings,
-} from "../../../../src/analyze/analyze-settings.js";
+import { analyzeOptions, readAnalyzeSettings } from "../../../../src/analyze/analyze-settings.js";
 
 const page = readFileSync(
   fileURLToPath(new URL("../../../../../../docs/performance-tools.md", import.meta.url)),
@@ -42,7 +38,8 @@ describe("the page about tritonjs analyze", () => {
     const [table = ""] = /\| models \|.*?(?=\n\n)/s.exec(section) ?? [];
     const listed = [...table.matchAll(/`(--[\w-]+)`/g)].map(([, name]) => name!);
     expect(listed.toSorted()).toEqual(
-      analyzeOptionNames()
+      analyzeOptions("")
+        .options.flatMap(({ long }) => long ?? [])
         .filter((name) => name !== "--version")
         .toSorted(),
     );

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { analyze } from "../../../../src/analyze/analyze.js";
 import type { RealMeasuring } from "../../../../src/analyze/measured-level.js";
-import { ModuleMachine } from "../../../../src/analyze/module-machine.js";
+import { ModuleMachine } from "../../../../src/analyze/served-machines.js";
 import { temporaryFolder } from "../../support/analyze-command.js";
 import { DEFAULT_MEASURE_OPTIONS } from "../../support/measure-session.js";
 
@@ -89,7 +89,7 @@ describe("the analysis of bound models", () => {
     await expect(ModuleMachine.open(`${path}.absent`, ["double"], measuring)).rejects.toThrow(
       "does not exist",
     );
-    const other = fileURLToPath(new URL("../../support/level-runs.js", import.meta.url));
+    const other = fileURLToPath(new URL("../../support/level-runs.ts", import.meta.url));
     await expect(ModuleMachine.open(other, ["double"], measuring)).rejects.toThrow("expected");
   });
 });

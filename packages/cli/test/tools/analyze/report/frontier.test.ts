@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { analysisHtml, type FrontierPoint, frontierOf } from "../../../../src/analyze/analysis-html.js";
+import { analysisHtml, type FrontierPoint, frontierOf } from "../../../../src/analyze/analysis-reports.js";
 import { modelSearch } from "../../../../src/analyze/model-search.js";
 import { outcomeOf } from "../../../../src/analyze/outcome.js";
 import { analysisOf, SimulatedMachine } from "../../support/simulated-machine.js";

@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { type ModelCounters, SERVER_STAGES, type ServerView } from "../../../../src/measure/server-view.js";
-import { overheadMs, ServerWatch, stageMs } from "../../../../src/measure/server-watch.js";
+import {
+  type ModelCounters,
+  overheadMs,
+  SERVER_STAGES,
+  type ServerView,
+  ServerWatch,
+  stageMs,
+} from "../../../../src/measure/server-watch.js";
 
 function countersOf(name: string, version: string, requests: number, queueMs = 1): ModelCounters {
   const duration = (ms: number) => ({ count: requests, ns: ms * 1e6 * requests });

@@ -7,7 +7,7 @@ import type { Backend } from "@tritonjs/core/backend";
 import ndarray from "ndarray";
 import { afterAll } from "vitest";
 import { Random } from "../../../../src/data/random.js";
-import { SimulationClock } from "../../../../src/simulate/simulation-clock.js";
+import { SimulationClock } from "../../../../src/simulate/simulate.js";
 
 /** A model under load on a virtual clock. */
 export interface RecordedLoad {

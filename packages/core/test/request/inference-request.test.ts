@@ -1,18 +1,18 @@
 import { TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import type { PendingRequest, RequestObserver } from "../../src/request/inference-request.js";
+import type { InferenceRequest, RequestObserver } from "../../src/request/inference-request.js";
 import { outcomeText, requestWith } from "../support/requests.js";
 import { ones } from "../support/tensors.js";
 
 const response = { modelName: "m", modelVersion: "1", id: "", parameters: {}, outputs: new Map() };
-const endings: Record<string, (request: PendingRequest) => boolean> = {
+const endings: Record<string, (request: InferenceRequest) => boolean> = {
   answer: (request) => request.respond(response),
   error: (request) => request.respondError(new TritonError("INTERNAL", "broke")),
   cancellation: (request) => request.cancel(),
   "end without a response": (request) => request.finish(),
 };
 
-function watched(): { request: PendingRequest; outcomes: string[]; settled: (string | undefined)[] } {
+function watched(): { request: InferenceRequest; outcomes: string[]; settled: (string | undefined)[] } {
   const outcomes: string[] = [];
   const settled: (string | undefined)[] = [];
   const request = requestWith(
@@ -97,7 +97,7 @@ describe("a cancelled request", () => {
 
 describe("those who observe a request", () => {
   /** An observer that notes what it hears. */
-  const noting = (name: string, log: string[]): RequestObserver<PendingRequest> => ({
+  const noting = (name: string, log: string[]): RequestObserver => ({
     outputs: () => void log.push(`${name} outputs`),
     computed: () => void log.push(`${name} computed`),
     settled: (_, error) => void log.push(`${name} settled ${error?.code ?? "well"}`),
@@ -144,7 +144,7 @@ describe("those who observe a request", () => {
 
   it("hear nothing of what was under way when they began, nor of what comes after they left", () => {
     const { request, log } = observed();
-    const leaves: RequestObserver<PendingRequest> = {
+    const leaves: RequestObserver = {
       released: () => {
         log.push("leaves");
         request.ignore(leaves);
@@ -165,23 +165,5 @@ describe("those who observe a request", () => {
     expect(request.askToStop()).toBe(true);
     request.release(true);
     expect(request.askToStop()).toBe(false);
-  });
-});
-
-describe("what a request is", () => {
-  it("does not change with what becomes of it", () => {
-    const request = requestWith({ x: ones(1, 2) }, { id: "a", correlationId: 7n, sequenceStart: true });
-    const { given } = request;
-    const before = { ...given };
-    request.inputs = new Map();
-    request.place = { correlationId: 8n, sequenceStart: false, sequenceEnd: true };
-    request.cancel();
-    expect({ ...given }).toEqual(before);
-  });
-
-  it("is kept without its tensors when it was given up before it ran", () => {
-    const request = requestWith({ x: ones(1, 2) }, { id: "a" });
-    request.cancel();
-    expect([request.given.id, request.given.inputs.size]).toEqual(["a", 0]);
   });
 });
