@@ -73,7 +73,7 @@ describe.each(PACKAGES)("the packed @tritonjs/%s", (name) => {
     const { files, folder } = contents.get(name)!.npm;
     const others = files.filter((file) => !/^dist\/.*\.(js|d\.ts)$/.test(file));
     const data = {
-      protocol: /^(proto\/\w+\.proto|src\/generated\/\w+\.(js|d\.ts))$/,
+      protocol: /^(proto\/\w+\.proto|src\/grpc\/generated\/\w+\.(js|d\.ts))$/,
       backends: /^python\/.*\.py$/,
       http: /^page\/[\w-]+\.(html|css|js)$/,
       cli: /^templates\//,

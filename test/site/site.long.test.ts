@@ -98,8 +98,8 @@ describe("the documentation site", () => {
     const files = htmlFiles();
     for (const page of [
       "api/core.html",
-      "api/core-onnxruntime.html",
-      "api/trees.html",
+      "api/backends-onnxruntime.html",
+      "api/backends-trees.html",
       "getting-started.html",
     ]) {
       expect(files).toContain(page);
