@@ -4,6 +4,7 @@
 
 export { type AskedModel, askWorker } from "./backends/ask-worker.js";
 export { describeInWorker } from "./backends/describe-in-worker.js";
+export { inlineRequests, nextTurn } from "./backends/inline-requests.js";
 export { loadTimeoutMs, notFound } from "./backends/read-model-source.js";
 export type { Tensors } from "./batch/batch-tensors.js";
 export {
@@ -22,6 +23,7 @@ export { totalRows } from "./instance/run-callable.js";
 export { type LogSubject, runningFields } from "./observe/log.js";
 export {
   ASYNC_STACK_BYTES,
+  importInstalled,
   type Koffi,
   type NativeFunction,
   type NativeLibrary,

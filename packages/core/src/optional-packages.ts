@@ -19,14 +19,26 @@ export function unbundledRequire(url: string): NodeJS.Require {
 }
 
 /**
- * Imports a package that may be installed: as this package resolves it, or else as the program does. Undefined if
+ * Imports a package that may be installed: as the importer resolves it, or else as the program does. Undefined if
  * neither finds it.
+ *
+ * @param importer URL of a module
  */
-export async function importInstalled<M>(name: string): Promise<M | undefined> {
+export async function importInstalled<M>(
+  name: string,
+  importer: string = import.meta.url,
+): Promise<M | undefined> {
+  const found = findInstalled(name, importer);
+  return found === undefined ? undefined : importUnbundled(pathToFileURL(found).href);
+}
+
+/** Finds the file of a package that may be installed, as {@link importInstalled} does. */
+export function findInstalled(name: string, importer: string): string | undefined {
   const program = process.argv[1] === undefined ? [] : [pathToFileURL(process.argv[1]).href];
-  for (const from of [import.meta.url, ...program, pathToFileURL(join(process.cwd(), "package.json")).href]) {
+  const places = [importer, ...program, pathToFileURL(join(process.cwd(), "package.json")).href];
+  for (const from of places) {
     const found = resolveFrom(from, name);
-    if (found !== undefined) return importUnbundled(pathToFileURL(found).href);
+    if (found !== undefined) return found;
   }
   return undefined;
 }

@@ -60,6 +60,7 @@ export async function moduleBackend(
     backendName,
     platform: "",
     isolations: ISOLATIONS,
+    hosting,
     describe: () => undefined,
     completeConfig: (config) => {
       if (probe.generates && config.config.modelTransactionPolicy === undefined) {
@@ -71,7 +72,6 @@ export async function moduleBackend(
       const { info, log, metrics, control } = context;
       const executor = new WorkerExecutor(program, {
         ...context,
-        hosting: { ...hosting, ...context.hosting },
         warn: (message) => log.warning(message),
         host: serverHost(info, log, metrics, control),
       });

@@ -59,21 +59,17 @@ export function notFound(path: string, name: string): TritonError {
 /**
  * Reads where a model of a repository runs and its limits. They are the parameters `isolation` (`worker` or `process`),
  * `heap_limit_mb` and `execution_timeout_ms` of its configuration, or settings of its backend by the same names with
- * hyphens. A backend adds them to `hosting` of the context of `createExecutor`, which takes precedence.
+ * hyphens. A backend returns them as its `hosting`.
  *
  * @param possible where the backend can run the model, the default first
  * @param isNative true for native code, which cannot be interrupted in a thread
  * @throws TritonError INVALID_ARG for invalid values
  * @example
  * ```ts
- * const greeting: BackendFactory = (source) => {
- *   const hosting = hostingOf(source, ["worker", "process"], false);
- *   return {
- *     ...backend,
- *     createExecutor: (context) =>
- *       workerExecutor(program, { ...context, hosting: { ...hosting, ...context.hosting } }),
- *   };
- * };
+ * const greeting: BackendFactory = (source) => ({
+ *   ...backend,
+ *   hosting: hostingOf(source, ["worker", "process"], false),
+ * });
  * ```
  */
 export function hostingOf(

@@ -155,7 +155,8 @@ async function fromBackend(
   const said = await whatItSays(backend, config, context, open);
   return {
     config: finish({ ...polled, config }, said, context),
-    createExecutor: (executor) => backend.createExecutor(executor),
+    createExecutor: (executor) =>
+      backend.createExecutor({ ...executor, hosting: { ...backend.hosting, ...executor.hosting } }),
   };
 }
 
