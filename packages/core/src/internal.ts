@@ -5,7 +5,7 @@
 export { type AskedModel, askWorker } from "./backends/ask-worker.js";
 export { describeInWorker } from "./backends/describe-in-worker.js";
 export { inlineRequests, nextTurn } from "./backends/inline-requests.js";
-export { loadTimeoutMs, notFound } from "./backends/read-model-source.js";
+export { loadTimeoutMs, notFound, parameterText, wrongParameter } from "./backends/read-model-source.js";
 export type { Tensors } from "./batch/batch-tensors.js";
 export {
   type InstanceDevice,

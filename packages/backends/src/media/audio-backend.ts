@@ -1,6 +1,6 @@
 import { type Backend, type BackendFactory, type Executor, workerExecutor } from "@tritonjs/core/backend";
-import { inlineRequests } from "@tritonjs/core/internal";
-import { definedMembers, type TensorSpec, TritonError } from "@tritonjs/protocol";
+import { inlineRequests, wrongParameter } from "@tritonjs/core/internal";
+import { definedMembers, type TensorSpec } from "@tritonjs/protocol";
 import { type AudioOptions, type AudioPlan, planAudio } from "./audio-options.js";
 import { AudioPreparer, audioTensors, LENGTHS } from "./audio-preparer.js";
 import type { AudioData } from "./audio-worker.js";
@@ -85,11 +85,7 @@ export const audioRepositoryBackend: BackendFactory = ({ name, config }) => {
   if (isolation === undefined || isolation === "worker" || isolation === "inline") {
     return audioBackend(planAudio(options as AudioOptions), isolation);
   }
-  throw new TritonError(
-    "INVALID_ARG",
-    `parameter 'isolation' of model '${name}': expected worker or inline, got '${isolation}'`,
-    { reason: "INVALID_CONFIG" },
-  );
+  throw wrongParameter(name, "isolation", "worker or inline", isolation);
 };
 
 /** Prepares audio on this thread, one request after another, with a turn of the event loop between them. */

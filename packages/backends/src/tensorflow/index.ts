@@ -173,11 +173,7 @@ function optionsOf({ name, config: { parameters } }: ModelSource): Omit<Tensorfl
   const signature = parameters.TF_SIGNATURE_DEF?.stringValue;
   const runtime = parameters.runtime?.stringValue;
   if (runtime !== undefined && !TENSORFLOW_RUNTIMES.includes(runtime as TensorflowRuntime)) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `parameter 'runtime' of model '${name}': expected one of ${TENSORFLOW_RUNTIMES.join(", ")}, got '${runtime}'`,
-      { reason: "INVALID_CONFIG" },
-    );
+    throw wrongParameter(name, "runtime", `one of ${TENSORFLOW_RUNTIMES.join(", ")}`, runtime);
   }
   return {
     ...(signature === undefined ? {} : { signature }),
