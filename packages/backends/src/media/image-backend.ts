@@ -192,7 +192,7 @@ function imageExecutor(plan: ImagePlan, hasRows: boolean): Executor {
 }
 
 /** The function that `sharp` exports. */
-type SharpModule = (typeof import("sharp"))["default"];
+type SharpModule = typeof import("sharp")["default"];
 
 /** @throws TritonError UNAVAILABLE if `sharp` is not installed, or does not load on this machine */
 async function importSharp(): Promise<SharpModule> {

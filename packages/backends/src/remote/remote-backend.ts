@@ -53,12 +53,7 @@ export async function remote(options: RemoteOptions): Promise<RemoteModel> {
   }
 }
 
-function assertStreams(
-  { decoupled }: RemoteDescription,
-  streams: boolean,
-  model: string,
-  url: string,
-): void {
+function assertStreams({ decoupled }: RemoteDescription, streams: boolean, model: string, url: string): void {
   if (decoupled !== true || streams) return;
   throw new TritonError(
     "UNSUPPORTED",

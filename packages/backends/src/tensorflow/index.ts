@@ -5,7 +5,13 @@ import { fileURLToPath } from "node:url";
 import type { Backend, BackendFactory, ModelDescription, ModelSource } from "@tritonjs/core/backend";
 import { findModelFile, hostingOf, workerExecutor } from "@tritonjs/core/backend";
 import type { InstanceInfo } from "@tritonjs/core/internal";
-import { type AskedModel, askWorker, describeInWorker, notFound } from "@tritonjs/core/internal";
+import {
+  type AskedModel,
+  askWorker,
+  describeInWorker,
+  notFound,
+  wrongParameter,
+} from "@tritonjs/core/internal";
 import { emptyConfig } from "@tritonjs/core/internal/worker";
 import { type Isolation, TritonError } from "@tritonjs/protocol";
 import { graphDescription, readModelJson } from "./model-json.js";
