@@ -2,8 +2,7 @@
  * What does a viewer of the dashboard cost? The same server runs the same load with a viewer and without one, in turns.
  * The viewer is in this process. It reads the event stream of the model, as the page does.
  */
-import { binaryBody } from "./support/load/http-bodies.mjs";
-import { httpLoad, httpLoadTool } from "./support/load/http-load.mjs";
+import { binaryBody, httpLoad, httpLoadTool } from "./support/load.mjs";
 import { medianOf, ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";

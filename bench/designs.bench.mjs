@@ -5,14 +5,11 @@
  */
 import { tmpdir } from "node:os";
 import { findRedis, RedisProcess } from "../chaos/servers/redis-process.mjs";
-import { binaryBody } from "./support/load/http-bodies.mjs";
-import { httpLoad, httpLoadTool } from "./support/load/http-load.mjs";
-import { medianOf, PAIRS, SECONDS } from "./support/pairs.mjs";
+import { binaryBody, httpLoad, httpLoadTool } from "./support/load.mjs";
+import { median, medianOf, PAIRS, SECONDS, short } from "./support/pairs.mjs";
 import { probeHealth } from "./support/probe-health.mjs";
-import { startProgram } from "./support/program.mjs";
+import { startProgram, treeCpuMicroseconds } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
-import { median, short } from "./support/statistics.mjs";
-import { treeCpuMicroseconds } from "./support/tree-cpu.mjs";
 
 const CONCURRENCY = 64;
 /** A load leaves requests without a client behind. In a short run they would be a large part of the work. */

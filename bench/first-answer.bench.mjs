@@ -18,8 +18,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "../scripts/run.mjs";
+import { median, short } from "./support/pairs.mjs";
 import { report } from "./support/report.mjs";
-import { median, short } from "./support/statistics.mjs";
 
 const ROUNDS = 3;
 /** Less than half of the rate at which adults read prose, because a third of the page is code. */

@@ -4,10 +4,9 @@
  * that stay open with one unanswered request each, 40 streams with 100 each, and `generate_stream` over HTTP. Health is
  * probed from a third process. BENCH_SECONDS=9 measures each way for three minutes.
  */
-import { SECONDS } from "./support/pairs.mjs";
+import { SECONDS, short } from "./support/pairs.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
-import { short } from "./support/statistics.mjs";
 
 const CALLERS = 4000;
 const RUN_SECONDS = 20 * SECONDS;

@@ -4,15 +4,11 @@
  * loop. `BENCH_THREADS` lists the numbers of threads.
  */
 
-import { grpcLoad } from "./support/load/grpc-load.mjs";
-import { inferMessage } from "./support/load/grpc-messages.mjs";
-import { binaryBody } from "./support/load/http-bodies.mjs";
-import { httpLoad } from "./support/load/http-load.mjs";
-import { medianOf, PAIRS, ratioOf, SECONDS } from "./support/pairs.mjs";
+import { binaryBody, grpcLoad, httpLoad, inferMessage } from "./support/load.mjs";
+import { medianOf, PAIRS, ratioOf, SECONDS, short } from "./support/pairs.mjs";
 import { probeHealth } from "./support/probe-health.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
-import { short } from "./support/statistics.mjs";
 
 const THREADS = (process.env.BENCH_THREADS ?? "1,2").split(",").map(Number);
 const seconds = Math.max(1, Math.round(SECONDS));

@@ -5,13 +5,49 @@
  * BENCH_PROVIDERS names other providers.
  */
 
-import { graphicsHardware } from "./gpu/find-devices.mjs";
-import { fitCurve } from "./gpu/fit-curve.mjs";
-import { SECONDS } from "./support/pairs.mjs";
-import { drawLines } from "./support/plot/draw-lines.mjs";
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
+import { SECONDS, short } from "./support/pairs.mjs";
+import { drawLines } from "./support/plots.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
-import { short } from "./support/statistics.mjs";
+
+/** Describes the graphics hardware of this machine; empty if none is found. */
+export function graphicsHardware() {
+  const { status, stdout } = spawnSync(
+    "nvidia-smi",
+    ["--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"],
+    { encoding: "utf8", timeout: 15_000 },
+  );
+  if (status === 0 && stdout.trim() !== "") return stdout.trim().split("\n").join("; ");
+  if (process.platform === "darwin" || process.platform === "win32") return "the GPU of this machine";
+  const nodes = existsSync("/dev/dri") ? readdirSync("/dev/dri") : [];
+  const rendering = nodes.filter((name) => name.startsWith("renderD"));
+  return rendering.length === 0 ? "" : `DRM devices ${rendering.join(", ")}`;
+}
+
+/**
+ * Fits `t(n) = a + b * n` to times by batch size, with errors relative to the times: a batch of 1 counts as much as one of
+ * 64.
+ *
+ * @param points pairs of n and t
+ * @returns `a`, `b`, and the largest relative error of a point
+ */
+export function fitCurve(points) {
+  let [w, wn, wnn, wt, wnt] = [0, 0, 0, 0, 0];
+  for (const [n, t] of points) {
+    const weight = 1 / (t * t);
+    w += weight;
+    wn += weight * n;
+    wnn += weight * n * n;
+    wt += weight * t;
+    wnt += weight * n * t;
+  }
+  const b = points.length < 2 ? 0 : (w * wnt - wn * wt) / (w * wnn - wn * wn);
+  const a = (wt - b * wn) / w;
+  const off = Math.max(...points.map(([n, t]) => Math.abs(a + b * n - t) / t));
+  return { a, b, off };
+}
 
 const SIZES = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
 /** A batch that takes longer ends the curve: no GPU is that slow. */

@@ -5,7 +5,7 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { InferenceServerClient } from "@tritonjs/client/grpc";
-import { saveResult } from "./support/save-result.mjs";
+import { saveResult } from "./support/report.mjs";
 
 const PAIRS = 7;
 const ROUND_MS = 700;

@@ -1,12 +1,17 @@
 /* What does gRPC cost compared with a bare echo of grpc-js with the same codec? */
-import { compareServers } from "./support/load/compare-servers.mjs";
-import { grpcCoreLoad, hasGrpcCore } from "./support/load/grpc-core-load.mjs";
-import { framed, grpcLoad, grpcLoadTool } from "./support/load/grpc-load.mjs";
-import { inferMessage } from "./support/load/grpc-messages.mjs";
-import { binaryBody } from "./support/load/http-bodies.mjs";
-import { httpLoad } from "./support/load/http-load.mjs";
+import {
+  binaryBody,
+  compareServers,
+  framed,
+  grpcCoreLoad,
+  grpcLoad,
+  grpcLoadTool,
+  hasGrpcCore,
+  httpLoad,
+  inferMessage,
+} from "./support/load.mjs";
 import { SECONDS } from "./support/pairs.mjs";
-import { drawRatios } from "./support/plot/draw-ratios.mjs";
+import { drawRatios } from "./support/plots.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
 

@@ -3,11 +3,9 @@
  * bare server uses JSON.parse and JSON.stringify, and converts the numbers to FP32 in between, as the model does.
  */
 
-import { compareServers } from "./support/load/compare-servers.mjs";
-import { binaryBody, jsonBody } from "./support/load/http-bodies.mjs";
-import { httpLoad, httpLoadTool } from "./support/load/http-load.mjs";
+import { binaryBody, compareServers, httpLoad, httpLoadTool, jsonBody } from "./support/load.mjs";
 import { SECONDS } from "./support/pairs.mjs";
-import { drawRatios } from "./support/plot/draw-ratios.mjs";
+import { drawRatios } from "./support/plots.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
 

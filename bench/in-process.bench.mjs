@@ -3,11 +3,10 @@
  * which batches the same rows without any check, and with awaiting a function.
  */
 
-import { medianOf, ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";
-import { drawRatios } from "./support/plot/draw-ratios.mjs";
+import { medianOf, ratioOf, runPairs, SECONDS, short } from "./support/pairs.mjs";
+import { drawRatios } from "./support/plots.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
-import { short } from "./support/statistics.mjs";
 
 const references = { dataloader: [1, 64, 1024], "dataloader-stacked": [1, 64, 1024], function: [1] };
 const targets = { 64: 1, 1024: 1 };

@@ -2,10 +2,9 @@
  * What does each isolation of an instance cost, and what does it keep away from the event loop? The CPU time of a call
  * by the size of its tensor, and how late timers fire by the time that the model computes.
  */
-import { PAIRS, SECONDS } from "./support/pairs.mjs";
+import { median, PAIRS, SECONDS, short } from "./support/pairs.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
-import { median, short } from "./support/statistics.mjs";
 
 const ISOLATIONS = ["inline", "worker", "process"];
 const BYTE_SIZES = [64, 1024, 16_384, 262_144, 4_194_304];

@@ -6,10 +6,7 @@
  * Exit code 1 if the generator reaches less than 0.6 of a tool's rate.
  */
 
-import { grpcLoad, grpcLoadTool } from "./support/load/grpc-load.mjs";
-import { inferMessage } from "./support/load/grpc-messages.mjs";
-import { binaryBody } from "./support/load/http-bodies.mjs";
-import { httpLoad, httpLoadTool } from "./support/load/http-load.mjs";
+import { binaryBody, grpcLoad, grpcLoadTool, httpLoad, httpLoadTool, inferMessage } from "./support/load.mjs";
 import { medianOf, ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";

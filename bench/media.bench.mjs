@@ -7,9 +7,8 @@
 import { audio, image } from "@tritonjs/backends/media";
 import { Triton } from "@tritonjs/core";
 import sharp from "sharp";
-import { medianOf, ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";
+import { medianOf, ratioOf, runPairs, SECONDS, short } from "./support/pairs.mjs";
 import { report } from "./support/report.mjs";
-import { short } from "./support/statistics.mjs";
 
 const SIDE = 224;
 const mean = [0.485, 0.456, 0.406];

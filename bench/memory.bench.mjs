@@ -3,14 +3,11 @@
  * network, the run lasts `NETWORK_SECONDS` and is compared with a tenth of that.
  */
 
-import { grpcLoad } from "./support/load/grpc-load.mjs";
-import { inferMessage } from "./support/load/grpc-messages.mjs";
-import { binaryBody } from "./support/load/http-bodies.mjs";
-import { httpLoad } from "./support/load/http-load.mjs";
-import { drawRatios } from "./support/plot/draw-ratios.mjs";
+import { binaryBody, grpcLoad, httpLoad, inferMessage } from "./support/load.mjs";
+import { short } from "./support/pairs.mjs";
+import { drawRatios } from "./support/plots.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
-import { short } from "./support/statistics.mjs";
 
 const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 1_000_000);
 const NETWORK_SECONDS = Math.max(4, (REQUESTS / 1_000_000) * 15);

@@ -5,13 +5,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { binaryBody } from "./support/load/http-bodies.mjs";
-import { httpLoad } from "./support/load/http-load.mjs";
+import { binaryBody, httpLoad } from "./support/load.mjs";
 import { largeModel, onnxModels } from "./support/onnx-models.mjs";
-import { medianOf, PAIRS, SECONDS } from "./support/pairs.mjs";
+import { median, medianOf, PAIRS, SECONDS, short } from "./support/pairs.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
-import { median, short } from "./support/statistics.mjs";
 
 const SMALL_MODELS = 100;
 const ENGINES = ["worker", "native"];

@@ -2,14 +2,12 @@
  * How close does a batched ONNX model come to the highest rate of the model, and how far is it from the naive server?
  * Also measures the delay of other requests meanwhile. All sessions have one thread, including that of the limit.
  */
-import { binaryBody } from "./support/load/http-bodies.mjs";
-import { httpLoad, httpLoadTool } from "./support/load/http-load.mjs";
-import { medianOf, PAIRS, ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";
-import { drawLines } from "./support/plot/draw-lines.mjs";
+import { binaryBody, httpLoad, httpLoadTool } from "./support/load.mjs";
+import { medianOf, PAIRS, ratioOf, runPairs, SECONDS, short } from "./support/pairs.mjs";
+import { drawLines } from "./support/plots.mjs";
 import { probeHealth } from "./support/probe-health.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
-import { short } from "./support/statistics.mjs";
 
 const CONCURRENCIES = [1, 16, 64, 256];
 /** Fewer pairs are enough at other concurrencies. */

@@ -3,10 +3,9 @@
  * combinations that make sense on this machine with one instance with one thread.
  */
 import { availableParallelism } from "node:os";
-import { medianOf, PAIRS, ratioOf, SECONDS } from "./support/pairs.mjs";
+import { medianOf, PAIRS, ratioOf, SECONDS, short } from "./support/pairs.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
-import { short } from "./support/statistics.mjs";
 
 const ROWS = 8;
 const cores = availableParallelism();

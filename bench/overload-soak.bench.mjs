@@ -2,11 +2,10 @@
  * Does a server stay well beyond its capacity? It gets three times its capacity over HTTP, over gRPC and over streams of
  * gRPC, one after the other, for BENCH_SECONDS each (600 for a soak). The table goes into docs/security.md.
  */
-import { SECONDS } from "./support/pairs.mjs";
+import { SECONDS, short } from "./support/pairs.mjs";
 import { probeHealth } from "./support/probe-health.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
-import { short } from "./support/statistics.mjs";
 
 const SLO_MS = 250;
 /** Longest wait in the queue, as a share of the SLO. */

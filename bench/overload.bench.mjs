@@ -3,13 +3,11 @@
  * Goodput is the rate of answers within the SLO. The naive server gets the same load. The model gains nothing from
  * batches, so both servers have about the same capacity.
  */
-import { binaryBody } from "./support/load/http-bodies.mjs";
-import { httpLoad } from "./support/load/http-load.mjs";
-import { medianOf, PAIRS, ratioOf, SECONDS } from "./support/pairs.mjs";
-import { drawLines } from "./support/plot/draw-lines.mjs";
+import { binaryBody, httpLoad } from "./support/load.mjs";
+import { median, medianOf, PAIRS, ratioOf, SECONDS, short } from "./support/pairs.mjs";
+import { drawLines } from "./support/plots.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
-import { median, short } from "./support/statistics.mjs";
 
 const LOADS = [0.5, 1, 1.5, 2, 3];
 /** Loads at which the naive server is measured; it restarts for each. */

@@ -3,9 +3,8 @@
  * callback on the server's thread, and as a module in a process of its own. The processor time is that of a request in
  * the server and in the model's process. Needs python3 with numpy, and Linux.
  */
-import { medianOf, ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";
+import { medianOf, ratioOf, runPairs, SECONDS, short } from "./support/pairs.mjs";
 import { startProgram } from "./support/program.mjs";
-import { short } from "./support/statistics.mjs";
 
 const rows = {};
 for (const [kind, batched] of [

@@ -2,7 +2,7 @@
  * How many good answers remain when many clients are refused and retry at once? Compares 256 clients in a closed loop
  * with 32 clients, at a queue of 32.
  */
-import { binaryBody } from "./support/load/http-bodies.mjs";
+import { binaryBody } from "./support/load.mjs";
 import { medianOf, ratioOf, runPairs, SECONDS } from "./support/pairs.mjs";
 import { probeHealth } from "./support/probe-health.mjs";
 import { startProgram } from "./support/program.mjs";

@@ -12,8 +12,8 @@ import { join } from "node:path";
 import { readTrace, recordingOf, replay } from "@tritonjs/cli/tools";
 import { Triton } from "@tritonjs/core";
 import { readPrototxt } from "@tritonjs/core/config";
+import { median, short } from "./support/pairs.mjs";
 import { report } from "./support/report.mjs";
-import { median, short } from "./support/statistics.mjs";
 
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 7);
 const RUNS = Number(process.env.BENCH_RUNS ?? 5);

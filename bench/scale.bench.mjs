@@ -1,6 +1,6 @@
 /* Does a request cost more with more models, queued requests or instances? Compares CPU time with that at the smallest size. */
 import { medianOf, ratioOf, runPairs } from "./support/pairs.mjs";
-import { drawRatios } from "./support/plot/draw-ratios.mjs";
+import { drawRatios } from "./support/plots.mjs";
 import { startProgram } from "./support/program.mjs";
 import { report } from "./support/report.mjs";
 

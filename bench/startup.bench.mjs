@@ -14,7 +14,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { onnxModels } from "./support/onnx-models.mjs";
 import { medianOf, PAIRS, ratioOf, runPairs } from "./support/pairs.mjs";
-import { drawRatios } from "./support/plot/draw-ratios.mjs";
+import { drawRatios } from "./support/plots.mjs";
 import { Published } from "./support/published.mjs";
 import { report } from "./support/report.mjs";
 
@@ -24,15 +24,12 @@ const measure = (...args) =>
 
 const fastify = createRequire(import.meta.url).resolve("fastify");
 /** All packages of the image, each after its dependencies. */
-const PACKAGES = [
-  ...["protocol", "core", "http", "grpc-messages", "grpc", "client", "dashboard", "tools", "opentelemetry"],
-  ...["text-generation", "openai", "trees", "media", "cloud", "cli"],
-];
+const PACKAGES = ["protocol", "core", "http", "grpc", "client", "backends", "llm", "cli"];
 const published = new Published(PACKAGES);
 const imports = {
   core: published.entry("core"),
   protocol: published.entry("protocol"),
-  "core/onnxruntime": published.entry("core", "./onnxruntime"),
+  "backends/onnxruntime": published.entry("backends", "./onnxruntime"),
   http: published.entry("http"),
   grpc: published.entry("grpc"),
   "client/http": published.entry("client", "./http"),
@@ -54,7 +51,9 @@ for (const [name, path] of Object.entries(imports)) {
   };
   ratios.push({ label, ...ratio, target: targets[name] });
 }
-const lives = Array.from({ length: PAIRS }, () => measure("life", imports.core, imports["core/onnxruntime"]));
+const lives = Array.from({ length: PAIRS }, () =>
+  measure("life", imports.core, imports["backends/onnxruntime"]),
+);
 rows["ONNX model, bind to ready"] = { ms: medianOf(lives, ({ ready }) => ready) };
 rows["ONNX model, close"] = { ms: medianOf(lives, ({ close }) => close) };
 

@@ -7,7 +7,7 @@ import { execFileSync } from "node:child_process";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { root } from "../scripts/run.mjs";
-import { saveResult } from "./support/save-result.mjs";
+import { saveResult } from "./support/report.mjs";
 
 const fileOf = (name) => fileURLToPath(new URL(`../test/way/${name}`, import.meta.url));
 const others = (process.env.WAY_TREES ?? "").split(",").filter((tree) => tree !== "");

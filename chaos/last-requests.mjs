@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { now, until } from "./clock.mjs";
 import { clientsOf, Traffic } from "./load/traffic.mjs";
-import { now } from "./now.mjs";
 import { Journal } from "./oracle/journal.mjs";
 import { descendants, isRunning } from "./servers/processes.mjs";
-import { until } from "./until.mjs";
 
 /** Time that a request may take to the server, and a signal to have an effect. */
 const ON_THE_WAY_MS = 3000;

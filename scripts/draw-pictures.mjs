@@ -6,15 +6,13 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { drawBatchInTime } from "./pictures/batch-in-time.mjs";
-import { drawCacheByRepetition } from "./pictures/cache-by-repetition.mjs";
 import { drawDataPath } from "./pictures/data-path.mjs";
-import { drawDelayByLoad } from "./pictures/delay-by-load.mjs";
 import { drawEnsembleGraph } from "./pictures/ensemble-graph.mjs";
-import { drawIsolationCost, drawIsolationDelay } from "./pictures/isolation.mjs";
+import { drawIsolationCost, drawIsolationDelay, drawReplicas } from "./pictures/measured-lines.mjs";
 import { drawRateByBatching } from "./pictures/rate-by-batching.mjs";
-import { drawReplicas } from "./pictures/replicas.mjs";
 import { drawRollingReload } from "./pictures/rolling-reload.mjs";
 import { drawSequenceSlots } from "./pictures/sequence-slots.mjs";
+import { drawCacheByRepetition, drawDelayByLoad } from "./pictures/simulated-lines.mjs";
 import { drawThreadsAndInstances } from "./pictures/threads-and-instances.mjs";
 import { root } from "./run.mjs";
 

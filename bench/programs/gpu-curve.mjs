@@ -1,8 +1,8 @@
 /* Measures how long a batch of n rows takes on one execution provider, from CPU memory and back to it. */
 import ort from "onnxruntime-node";
 import { onnxModels } from "../support/onnx-models.mjs";
+import { median } from "../support/pairs.mjs";
 import { answerCalls, programOptions } from "../support/program.mjs";
-import { median } from "../support/statistics.mjs";
 
 const { model, provider } = programOptions();
 const { bytes, shape } = onnxModels[model]();

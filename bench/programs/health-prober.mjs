@@ -1,8 +1,8 @@
 /* Probes a server's health every 50 ms over HTTP and over gRPC, whether or not earlier probes are answered. */
 import { Agent, get } from "node:http";
 import { connect } from "node:http2";
+import { percentile, short } from "../support/pairs.mjs";
 import { answerCalls } from "../support/program.mjs";
-import { percentile, short } from "../support/statistics.mjs";
 
 const EVERY_MS = 50;
 

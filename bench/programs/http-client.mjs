@@ -1,7 +1,7 @@
 /* A client over bare sockets. It writes the same bytes repeatedly, and counts answers by their length. */
 import { connect } from "node:net";
+import { percentile } from "../support/pairs.mjs";
 import { answerCalls } from "../support/program.mjs";
-import { percentile } from "../support/statistics.mjs";
 
 async function run({ url, headers, body, connections, seconds }) {
   const { hostname, port, pathname } = new URL(url);

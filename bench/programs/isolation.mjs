@@ -1,8 +1,8 @@
 /* A model with one instance in the given isolation, called in process with one request at a time. */
-import { answerCalls, programOptions } from "../support/program.mjs";
-import { median } from "../support/statistics.mjs";
+
+import { median } from "../support/pairs.mjs";
+import { answerCalls, programOptions, treeCpuMicroseconds } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
-import { treeCpuMicroseconds } from "../support/tree-cpu.mjs";
 
 const { tree, isolation } = programOptions();
 const { Triton } = await importOf(tree, "core");

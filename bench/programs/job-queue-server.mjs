@@ -3,10 +3,9 @@
  * which `job-queue-worker.mjs` computes. It takes and answers the same bytes as tritonjs.
  */
 import { Queue, QueueEvents } from "bullmq";
-import { eventLoopDelay } from "../support/event-loop-delay.mjs";
 import { serveWithFastify } from "../support/fastify-infer.mjs";
 import { onnxModels } from "../support/onnx-models.mjs";
-import { answerCalls, programOptions } from "../support/program.mjs";
+import { answerCalls, eventLoopDelay, programOptions } from "../support/program.mjs";
 
 const { model, redis } = programOptions();
 const connection = { url: redis };

@@ -2,10 +2,10 @@
  * The naive server: fastify, and `session.run` for each request on the main thread. It takes and answers the same bytes
  * as tritonjs.
  */
-import { eventLoopDelay } from "../support/event-loop-delay.mjs";
+
 import { serveWithFastify } from "../support/fastify-infer.mjs";
 import { openSession } from "../support/onnx-session.mjs";
-import { answerCalls, programOptions } from "../support/program.mjs";
+import { answerCalls, eventLoopDelay, programOptions } from "../support/program.mjs";
 
 const { model } = programOptions();
 const { elements, run } = await openSession(model);

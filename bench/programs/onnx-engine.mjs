@@ -3,8 +3,8 @@
  * onnxruntime-node on the main thread.
  */
 
+import { percentile } from "../support/pairs.mjs";
 import { answerCalls, programOptions } from "../support/program.mjs";
-import { percentile } from "../support/statistics.mjs";
 import { importOf } from "../support/tree.mjs";
 
 const { tree, engine, files, instances = 1, shape } = programOptions();

@@ -2,9 +2,8 @@
  * An ONNX model behind tritonjs, over HTTP and in process. Its configuration has `batcher` and `maxBatchSize`.
  */
 
-import { eventLoopDelay } from "../support/event-loop-delay.mjs";
 import { onnxModels } from "../support/onnx-models.mjs";
-import { answerCalls, programOptions } from "../support/program.mjs";
+import { answerCalls, eventLoopDelay, programOptions } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
 
 const { tree, model: name, maxBatchSize = 32, threads = 1, batcher, engine = "worker" } = programOptions();

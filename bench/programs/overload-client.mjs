@@ -2,8 +2,9 @@
  * Sends requests at random times and at a given rate over one protocol, whatever the server does. Latency counts from the
  * time at which a request should have been sent.
  */
+
+import { percentile } from "../support/pairs.mjs";
 import { answerCalls, programOptions } from "../support/program.mjs";
-import { percentile } from "../support/statistics.mjs";
 import { importOf } from "../support/tree.mjs";
 
 const { tree } = programOptions();

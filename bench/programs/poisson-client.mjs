@@ -3,8 +3,8 @@
  * counts from the time when a request should have been sent. Answers within the SLO are goodput.
  */
 import { Agent, request } from "node:http";
+import { percentile } from "../support/pairs.mjs";
 import { answerCalls } from "../support/program.mjs";
-import { percentile } from "../support/statistics.mjs";
 
 const MAX_SOCKETS = 512;
 

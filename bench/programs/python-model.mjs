@@ -7,9 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import ndarray from "ndarray";
-import { answerCalls, programOptions } from "../support/program.mjs";
+import { answerCalls, programOptions, treeCpuMicroseconds } from "../support/program.mjs";
 import { importOf } from "../support/tree.mjs";
-import { treeCpuMicroseconds } from "../support/tree-cpu.mjs";
 
 const MODEL = `
 import triton_python_backend_utils as pb_utils

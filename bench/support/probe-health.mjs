@@ -1,5 +1,5 @@
 import { Agent, get } from "node:http";
-import { percentile } from "./statistics.mjs";
+import { percentile } from "./pairs.mjs";
 
 const EVERY_MS = 20;
 

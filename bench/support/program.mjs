@@ -1,12 +1,12 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import { performance } from "node:perf_hooks";
-import { fileURLToPath } from "node:url";
-
 /*
  * Compared programs run in processes of their own, each with its own heap and its own compiled code. They answer calls
  * over the channel to their parent.
  */
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { monitorEventLoopDelay, performance } from "node:perf_hooks";
+import { fileURLToPath } from "node:url";
 
 /** A program of `bench/programs`, started and ready for calls. */
 export class Program {
@@ -96,4 +96,34 @@ async function settledMemory() {
   }
   const { heapUsed, rss, arrayBuffers, external } = process.memoryUsage();
   return { heapUsed, rss, arrayBuffers, external };
+}
+
+/** A call for `answerCalls`: the 99th percentile of the event loop's delay since the last call, in ms. */
+export function eventLoopDelay() {
+  const resolution = 1;
+  const histogram = monitorEventLoopDelay({ resolution });
+  histogram.enable();
+  return () => {
+    const p99 = histogram.percentile(99) / 1e6 - resolution;
+    histogram.reset();
+    return Math.max(0, p99);
+  };
+}
+
+/** Processor time of this process and of all processes that it started and that still run, in µs. Linux only. */
+export function treeCpuMicroseconds() {
+  let sum = 0;
+  const processes = ["self"];
+  for (const pid of processes) {
+    for (const thread of readdirSync(`/proc/${pid}/task`)) {
+      const folder = `/proc/${pid}/task/${thread}`;
+      try {
+        sum += Number(readFileSync(`${folder}/schedstat`, "utf8").split(" ")[0]) / 1000;
+        processes.push(...readFileSync(`${folder}/children`, "utf8").split(" ").filter(Boolean));
+      } catch {
+        // The thread has ended.
+      }
+    }
+  }
+  return sum;
 }

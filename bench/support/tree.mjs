@@ -2,7 +2,6 @@ import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { build } from "rolldown";
 import { root } from "../../scripts/run.mjs";
 
 /** Where parts were before the packages were joined: the package, and the part's folder in its `dist`. */
@@ -25,20 +24,6 @@ export function importOf(tree, name, file = "index") {
     path = join(packages, before, "dist", folder, "index.js");
   }
   return import(pathToFileURL(path).href);
-}
-
-/** Imports an unpublished module of a package. Compiles its source first. */
-export async function importSource(tree, name, file) {
-  const folder = join(tree ?? root, "packages", name);
-  const target = join(folder, "node_modules", ".cache", "bench", `${file}.mjs`);
-  await build({
-    input: join(folder, "src", `${file}.ts`),
-    platform: "node",
-    external: /^[^.#/]/,
-    resolve: { extensionAlias: { ".js": [".ts", ".js"] } },
-    output: { file: target },
-  });
-  return import(pathToFileURL(target).href);
 }
 
 /** Resolves npm packages as a package of the revision would. */

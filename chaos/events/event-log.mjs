@@ -1,4 +1,4 @@
-import { now } from "../now.mjs";
+import { now } from "../clock.mjs";
 
 /** Everything that was done to the servers, with its times. The oracle asks it what can explain a failure. */
 export class EventLog {

@@ -1,9 +1,8 @@
 import { mkdirSync, renameSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CHANGING, CHANGING_CONFIG, changingCode, changingFiles } from "../repository/models.mjs";
-import { writeFiles } from "../repository/write-files.mjs";
-import { until } from "../until.mjs";
+import { until } from "../clock.mjs";
+import { CHANGING, CHANGING_CONFIG, changingCode, changingFiles, writeFiles } from "../repository/models.mjs";
 
 /* Changes of the repository that is polled. Only the removal of a model may fail requests. */
 

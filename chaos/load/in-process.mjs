@@ -1,4 +1,4 @@
-import { now } from "../now.mjs";
+import { now } from "../clock.mjs";
 import { WrongAnswer } from "../oracle/journal.mjs";
 import { SeededRandom } from "../random.mjs";
 import { checkEqual, checkMultiples, row } from "./values.mjs";

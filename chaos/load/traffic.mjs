@@ -3,9 +3,17 @@ import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import { Agent, fetch } from "undici";
 import { SETTLES_WITHIN_MS } from "../oracle/journal.mjs";
 import { CHANGING } from "../repository/models.mjs";
-import { countOnStream, generateWords, infer, inferOnStream } from "./infer.mjs";
-import { leaveBeforeAnswer, leaveStream, leaveWhileReceiving, leaveWhileSending } from "./leaving.mjs";
-import { sumSequence } from "./sequences.mjs";
+import {
+  countOnStream,
+  generateWords,
+  infer,
+  inferOnStream,
+  leaveBeforeAnswer,
+  leaveStream,
+  leaveWhileReceiving,
+  leaveWhileSending,
+  sumSequence,
+} from "./requests.mjs";
 import { SharedMemoryClient } from "./shared-memory.mjs";
 
 /** Longest pause of a client between two requests. */

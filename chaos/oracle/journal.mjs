@@ -1,4 +1,4 @@
-import { now } from "../now.mjs";
+import { now } from "../clock.mjs";
 
 /** An answer that is not the one that the model computes. */
 export class WrongAnswer extends Error {}

@@ -1,9 +1,11 @@
-import { onnxModel } from "../../examples/onnx-writer/dist/onnx-writer.js";
-
 /*
  * The models of the chaos run. All of them compute something that the client can check to the last byte. `crash` as the
  * first element of an input makes a model end its own thread or process with exit code 70.
  */
+
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { onnxModel } from "../../examples/onnx-writer/dist/onnx-writer.js";
 
 /** First element of an input that ends the worker which computes it. */
 export const CRASH = -70;
@@ -202,4 +204,15 @@ export function controlledFiles() {
     "loaded_onnx/config.pbtxt": `backend: "onnxruntime"\n${BATCHED}`,
     "loaded_onnx/1/model.onnx": ONNX_DOUBLE,
   };
+}
+
+/** Writes files by path, each at once: a poll sees the old content or the new one. `a/` is an empty directory. */
+export function writeFiles(folder, files) {
+  for (const [name, content] of Object.entries(files)) {
+    const path = join(folder, name);
+    mkdirSync(name.endsWith("/") ? path : dirname(path), { recursive: true });
+    if (name.endsWith("/")) continue;
+    writeFileSync(`${path}.new`, content);
+    renameSync(`${path}.new`, path);
+  }
 }

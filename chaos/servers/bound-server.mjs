@@ -1,9 +1,7 @@
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
-import { controlledFiles, DOUBLE, SUM } from "../repository/models.mjs";
-import { writeFiles } from "../repository/write-files.mjs";
-import { HEAP_LIMITS } from "./serve-command.mjs";
-import { ServerProcess } from "./server-process.mjs";
+import { controlledFiles, DOUBLE, SUM, writeFiles } from "../repository/models.mjs";
+import { HEAP_LIMITS, ServerProcess } from "./server-process.mjs";
 
 /** As docs/operations.md says for programs whose workers restart. `serve` sets them itself. */
 const MALLOC_LIMITS = {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { delimiter, join } from "node:path";
-import { until } from "../until.mjs";
+import { until } from "../clock.mjs";
 
 /** Path of Debian's Redis; undefined if it is not installed. */
 export function findRedis() {

@@ -1,6 +1,6 @@
-import { element } from "../../bench/support/plot/svg.mjs";
+import { element } from "../../bench/support/plots.mjs";
 import { bar, drawing, label } from "./drawing.mjs";
-import { measured } from "./measured.mjs";
+import { measured } from "./measured-lines.mjs";
 
 const WAYS = [
   { key: "unbatched", text: "session.run for each request, in a route", role: "three" },

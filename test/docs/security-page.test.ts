@@ -15,6 +15,7 @@ import {
 } from "../../packages/grpc/src/infer/infer-request-limits.js";
 import { BURST, RESETS_PER_SECOND } from "../../packages/grpc/src/transport/connection.js";
 import { MAX_FIELDS } from "../../packages/grpc/src/transport/method.js";
+import { maxBodySize } from "../../packages/http/src/exchange/request.js";
 import {
   DEFAULT_MAX_INPUT_SIZE,
   MAX_CHUNKS,
@@ -25,7 +26,6 @@ import {
   MAX_JSON_VALUES,
   MAX_RANK,
   MAX_TENSORS,
-  maxBodySize,
 } from "../../packages/http/src/limits.js";
 import { DEFAULT_HTTP_LIMITS } from "../../packages/http/src/server/listening-frontend.js";
 import { MOST_TOOLS } from "../../packages/llm/src/openai/chat-request.js";

@@ -4,3 +4,4 @@ export { OptionError } from "./options/option.js";
 export { type OptionName, type OptionValues, optionGroups } from "./options/options.js";
 export { readArguments } from "./options/read-arguments.js";
 export { run } from "./run.js";
+export type { ToolTerminal } from "./tool-command.js";

@@ -1,8 +1,7 @@
 export { analyze } from "./analyze/analyze.js";
 export type { BoundVariant, CreateTriton } from "./analyze/served-machines.js";
 export type { DataOptions, DataSet, OpenAiDataSet, TensorDataSet, TestedModel } from "./data/data-set.js";
-export { loadDataSet } from "./data/load-data-set.js";
-export { loadOpenAiData } from "./data/load-openai-data.js";
+export { loadDataSet, loadOpenAiData } from "./data/load-data-set.js";
 export type { LoadGenerator, LoadOptions } from "./load/load-generator.js";
 export { startLoadGenerator } from "./load/load-generator.js";
 export type { LoadLevel } from "./load/load-level.js";
@@ -19,6 +18,7 @@ export type { BatchTimes, SimulatedBatch } from "./simulate/simulated-backend.js
 export { readModel } from "./target/read-model.js";
 export type { TargetOptions } from "./target/target-options.js";
 export type {
+  ToolTerminal,
   ToolTerminal as AnalyzeTerminal,
   ToolTerminal as PerfTerminal,
   ToolTerminal as ReplayTerminal,

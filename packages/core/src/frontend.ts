@@ -6,7 +6,7 @@
 export { modelMetadata } from "./config/model-metadata.js";
 export type { OptionsElsewhere } from "./config/option-names.js";
 export { checkOptionNames, keyList } from "./config/option-names.js";
-export { headerPattern } from "./frontend/header-pattern.js";
+export { forwardHeaders, headerPattern } from "./frontend/header-pattern.js";
 export {
   canSharePorts,
   type ListenAt,

@@ -42,7 +42,7 @@ export class Analysis {
   readonly load: AnalyzeLoad;
   readonly signal: AbortSignal;
   readonly observer: AnalysisObserver;
-  /** What the simulation foretold, by the key of the candidate. */
+  /** Predictions of the simulation, by the key of the candidate. */
   readonly predictions = new Map<string, Prediction>();
   /** Estimates of measured candidates, by their keys, from a search that has some. They decide the order of results. */
   readonly estimates = new Map<string, readonly LevelRun[]>();
@@ -92,7 +92,7 @@ export class Analysis {
     return this.#results.get(keyOf(candidate));
   }
 
-  /** What decides the place of a measured candidate: its estimate, or its measured runs without one. */
+  /** Figures that decide the place of a measured candidate: its estimate, or else its measured runs. */
   estimateOf({ candidate, runs }: CandidateResult): Ranked {
     return { runs: this.estimates.get(keyOf(candidate)) ?? runs };
   }
@@ -279,7 +279,7 @@ export class Analysis {
     this.observer.onResult?.(result);
   }
 
-  /** Numbers count from 0, and go on after those of an interrupted search. The default configuration has none. */
+  /** Numbers count from 0, and continue after those of an interrupted search. The default configuration has none. */
   #numbered(candidate: Candidate, runs: readonly LevelRun[]): CandidateResult {
     if (Object.values(candidate).every(isDefault)) return { candidate, runs };
     const used = [...this.#results.values(), ...this.#earlier.values()].map(({ number }) => number ?? -1);
@@ -291,7 +291,7 @@ export class Analysis {
     return { machine: this.machine, signal: this.signal, now: () => this.#parts.now() };
   }
 
-  /** Why the search has to end now; undefined if it goes on. */
+  /** Why the search has to end now; undefined if it continues. */
   #endsBy(): "interrupted" | "budget" | undefined {
     if (this.signal.aborted) return "interrupted";
     return this.#parts.isOverBudget?.() ? "budget" : undefined;
@@ -368,7 +368,7 @@ interface CheckpointFile {
   readonly results: readonly CandidateResult[];
 }
 
-/** File of everything that was measured, so that an interrupted search can go on. */
+/** File of everything that was measured, so that an interrupted search can continue. */
 export class Checkpoint {
   readonly path: string;
   /** Text of the fault of the last write; undefined after a write that succeeded. */

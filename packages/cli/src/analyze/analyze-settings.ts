@@ -125,11 +125,6 @@ function readLoad(options: OptionReader): AnalyzeLoad {
 function readMeasuring(options: OptionReader): RealMeasuring {
   const batchSize = options.whole("batchSize", 1)!;
   const seed = options.whole("seed")!;
-  const [first, ...more] = options.texts("inputData");
-  const isGenerated = first === "random" || first === "zero";
-  if (isGenerated && more.length > 0) {
-    throw invalidOption(`--input-data: expected '${first}' alone, or files, got '${more.join("', '")}' too`);
-  }
   const measure: MeasureOptions = {
     batchSize,
     mode: "time_windows",
@@ -143,7 +138,7 @@ function readMeasuring(options: OptionReader): RealMeasuring {
     options: measure,
     seed,
     data: {
-      inputData: first === undefined ? "random" : isGenerated ? first : [first, ...more],
+      inputData: options.inputData(),
       shapes: readShapes(options.texts("shape")),
       batchSize,
       stringLength: options.whole("stringLength"),

@@ -6,7 +6,7 @@ export interface Limit {
 
 export type Constraints = Readonly<Partial<Record<MetricTag, Limit>>>;
 
-/** What the search looks for. */
+/** Goal of a search. */
 export interface SearchGoal {
   /** Weights of the metrics; they are normalised. */
   readonly objectives: Readonly<Partial<Record<MetricTag, number>>>;
@@ -134,7 +134,7 @@ export interface AnalyzeLevel {
   readonly distribution?: "constant" | "poisson";
 }
 
-/** What one model did in a measurement. */
+/** Figures of one model in a measurement. */
 export interface ModelRun {
   readonly figures: AnalyzeFigures;
   /** Mean rows of a batch; absent where the server does not tell. */

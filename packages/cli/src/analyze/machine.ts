@@ -34,7 +34,7 @@ export interface AnalyzeMachine {
   writeVariants?(result: CandidateResult, folder: string): Promise<void>;
 }
 
-/** What became of a candidate. */
+/** Result of a candidate. */
 export interface CandidateResult {
   /** Number of the variant in the order of measurement; undefined for the default configuration. */
   readonly number?: number;
@@ -50,7 +50,7 @@ export interface CandidateResult {
   readonly rounds?: readonly (readonly LevelRun[])[];
 }
 
-/** What the simulation foretold for a candidate. */
+/** Prediction of the simulation for a candidate. */
 export interface Prediction {
   readonly candidate: Candidate;
   readonly runs: readonly LevelRun[];
@@ -69,7 +69,7 @@ export function measurementCount(results: readonly CandidateResult[]): number {
   );
 }
 
-/** What an order needs of a result, an estimate or a prediction. */
+/** A result, an estimate or a prediction, as an order compares it. */
 export type Ranked = Pick<CandidateResult, "runs">;
 
 /** Positive if `a` is better than `b`, each at its best level. */

@@ -57,12 +57,7 @@ export async function measureModels(
       const data = await loadDataSet(await readModel(target), dataOptions);
       const generator = await startLoadGenerator(target, data, { seed });
       generators.push(generator);
-      const { service } = triton;
-      const view = new ReportServerView({
-        extensions: () => service.serverMetadata().extensions,
-        modelConfig: (name, version) => service.modelConfig(name, version),
-        statistics: (name, version) => service.statistics(name, version),
-      });
+      const view = ReportServerView.ofService(triton.service);
       const server = await ServerWatch.open(view, { name: modelName, version: "" });
       sessions.push({
         generator,

@@ -314,7 +314,7 @@ function orKept<Value>(values: readonly Value[] = []): readonly (Value | undefin
 const MACHINE = { instances: 0, isolation: "", threads: 0 };
 
 /**
- * What is expected of each candidate: the mean of its prediction and its measurements. The machine may have had another
+ * Expectation for each candidate: the mean of its prediction and its measurements. The machine may have had another
  * speed while the candidates were verified. So all that is known from before is converted: by the mean factor between
  * what was measured of the verified candidates and what was expected of them.
  */
@@ -366,7 +366,7 @@ class CandidateEstimates {
     };
   }
 
-  /** What was expected of a candidate before it was verified. */
+  /** Expectation for a candidate before it was verified. */
   #before(prediction: Prediction, result: CandidateResult | undefined): LevelRun[] {
     if (result === undefined) return [...prediction.runs];
     const rounds = this.isVerified(prediction.candidate) ? roundsOf(result).slice(0, -1) : roundsOf(result);

@@ -19,7 +19,7 @@ export interface RunPlace {
   now(): number;
 }
 
-/** What came of one time that a candidate was loaded. */
+/** Result of loading and measuring a candidate once. */
 interface CandidateRun {
   /** Runs of before and the new ones. */
   readonly runs: LevelRun[];

@@ -1,13 +1,12 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { copyFile, link, mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
 import { type ModelOptions, Triton } from "@tritonjs/core";
 import { writePrototxt } from "@tritonjs/core/config";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { cleanUpAtExit } from "../exit-cleanups.js";
-import { invalidOption } from "../tool-errors.js";
+import { importOf, readyOrClosed } from "../perf/open-target.js";
 import type { AnalyzeLevel, LevelRun } from "./goal.js";
 import { type AnalyzeMachine, type CandidateResult, type OpenedCandidate, variantName } from "./machine.js";
 import { checkData, measureModels, type RealMeasuring } from "./measured-level.js";
@@ -132,21 +131,9 @@ export class RepositoryMachine implements AnalyzeMachine {
   }
 }
 
-async function loadModels(modelRepository: string, models: readonly string[]): Promise<Triton> {
-  const triton = new Triton({
-    modelRepository,
-    modelControlMode: "explicit",
-    loadModel: [...models],
-    logWarning: false,
-    logError: false,
-  });
-  try {
-    await triton.ready();
-  } catch (error) {
-    await triton.close();
-    throw error;
-  }
-  return triton;
+function loadModels(modelRepository: string, models: readonly string[]): Promise<Triton> {
+  const options = { modelRepository, modelControlMode: "explicit", loadModel: [...models] } as const;
+  return readyOrClosed(new Triton({ ...options, logWarning: false, logError: false }));
 }
 
 const CONFIG_FILE = "config.pbtxt";
@@ -274,7 +261,7 @@ export class ModuleMachine implements AnalyzeMachine {
     measuring: RealMeasuring,
   ): Promise<ModuleMachine> {
     const create = await importCreate(resolve(path));
-    const triton = await opened(create, {});
+    const triton = await readyOrClosed(await create({}));
     try {
       const configs = models.map((name) => [name, triton.service.modelConfig(name, "")] as const);
       await checkData(triton, models, measuring);
@@ -285,7 +272,7 @@ export class ModuleMachine implements AnalyzeMachine {
   }
 
   async open(candidate: Candidate): Promise<OpenedCandidate> {
-    const triton = await opened(this.#create, boundVariants(candidate));
+    const triton = await readyOrClosed(await this.#create(boundVariants(candidate)));
     return {
       measure: (level, signal, share) =>
         measureModels(triton, this.loaded, level, this.#measuring, signal, share),
@@ -303,17 +290,6 @@ export class ModuleMachine implements AnalyzeMachine {
       await writeFile(file, `${JSON.stringify(boundVariant(parameters), undefined, 2)}\n`);
     }
   }
-}
-
-async function opened(create: CreateTriton, variants: Record<string, BoundVariant>): Promise<Triton> {
-  const triton = await create(variants);
-  try {
-    await triton.ready();
-  } catch (error) {
-    await triton.close();
-    throw error;
-  }
-  return triton;
 }
 
 function boundVariants(candidate: Candidate): Record<string, BoundVariant> {
@@ -339,13 +315,7 @@ function boundVariant(parameters: VariantParameters): BoundVariant {
   };
 }
 
-async function importCreate(path: string): Promise<CreateTriton> {
-  if (!existsSync(path)) throw invalidOption(`--module: expected a file, '${path}' does not exist`);
-  const exported = (await import(pathToFileURL(path).href)) as Readonly<Record<string, unknown>>;
-  const create = [exported.createTriton, exported.default].find((one) => typeof one === "function");
-  if (create !== undefined) return create as CreateTriton;
-  const names = Object.keys(exported).join(", ") || "no exports";
-  throw invalidOption(
-    `--module: expected '${path}' to export a function createTriton(configs) that returns a Triton, got ${names}`,
-  );
+function importCreate(path: string): Promise<CreateTriton> {
+  const isFunction = (value: unknown): value is CreateTriton => typeof value === "function";
+  return importOf(path, "createTriton", isFunction, "a function createTriton(configs) that returns a Triton");
 }

@@ -89,7 +89,7 @@ function throughputOf(endsMs: Float64Array, tail: number, latenciesMs: Float64Ar
   return (count * 1000) / (to - from);
 }
 
-/** What changes the duration of a batch besides its rows. */
+/** Influences on the duration of a batch besides its rows. */
 export interface MachineSetting {
   readonly instances: number;
   readonly isolation: string;

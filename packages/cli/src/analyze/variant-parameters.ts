@@ -4,7 +4,7 @@ export const VARIANT_ISOLATIONS = ["default", "worker", "process"] as const;
 
 type VariantIsolation = (typeof VARIANT_ISOLATIONS)[number];
 
-/** What a variant changes in the configuration of a model. An absent member leaves the configuration as it is. */
+/** Changes of a variant in the configuration of a model. An absent member leaves the configuration as it is. */
 export interface VariantParameters {
   /** Number of instances of the model. */
   readonly instances?: number;

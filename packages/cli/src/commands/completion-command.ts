@@ -31,7 +31,7 @@ interface CompletedOption {
   /** With its dashes. */
   readonly name: string;
   readonly description: string;
-  /** What its value may be; undefined for an option without a value. */
+  /** Kinds of its value; undefined for an option without a value. */
   readonly value?: Proposal | undefined;
   /** Whether it may be given several times. */
   readonly repeats: boolean;
@@ -42,7 +42,7 @@ interface CompletedCommand {
   readonly name: string;
   readonly description: string;
   readonly options: readonly CompletedOption[];
-  /** What its arguments may be; undefined for a command without arguments. */
+  /** Kinds of its arguments; undefined for a command without arguments. */
   readonly argument?: Proposal | undefined;
   readonly commands: readonly CompletedCommand[];
 }

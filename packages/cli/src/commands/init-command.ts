@@ -33,7 +33,7 @@ function nextStep(template: TemplateName, folder: string): string {
   return `Start it: cd ${folder} && npm install && npm start`;
 }
 
-/** What `tritonjs init --template` writes. */
+/** Templates of `tritonjs init --template`. */
 const TEMPLATES = ["repository", "app", "service"] as const;
 
 type TemplateName = (typeof TEMPLATES)[number];

@@ -39,7 +39,7 @@ export interface PayloadStream {
   readonly count: number;
 }
 
-/** What requests to a model carry. Request `n` carries payload `n` modulo their number. */
+/** Payloads of requests to a model. Request `n` carries payload `n` modulo their number. */
 export interface TensorDataSet {
   readonly kind: "tensors";
   readonly payloads: readonly TensorPayload[];
@@ -66,7 +66,7 @@ export interface SessionTurn {
   readonly delayMs: number;
 }
 
-/** What requests to an OpenAI endpoint carry. */
+/** Payloads of requests to an OpenAI endpoint. */
 export interface OpenAiDataSet {
   readonly kind: "openai";
   /** Bodies of requests: JSON text. */

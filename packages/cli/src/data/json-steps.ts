@@ -20,7 +20,7 @@ import {
   type TestedModel,
 } from "./data-set.js";
 
-/** What reading a file depends on. */
+/** Conditions of reading a file. */
 export interface StepRules {
   readonly model: TestedModel;
   readonly shapes: GivenShapes;

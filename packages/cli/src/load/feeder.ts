@@ -72,7 +72,7 @@ export interface SequenceStep {
   readonly isLast: boolean;
 }
 
-/** What a feeder asks of its loop. */
+/** The loop, as its feeder uses it. */
 interface FedLoop {
   readonly inFlight: number;
   /** Time before which the server cannot be reached. */
@@ -267,18 +267,11 @@ export class ScheduleFeeder implements Feeder {
   }
 }
 
-/** What the feeders of a loop have in common. */
-interface FeederParts {
-  readonly clock: LoadClock;
-  readonly share: ThreadShare;
-  readonly seed: number;
-}
-
 /** Makes the feeder of a level that starts at a time. */
 export function openFeeder(
   loop: FedLoop,
   level: LoadLevel,
-  { clock, share, seed }: FeederParts,
+  { clock, share, seed }: { readonly clock: LoadClock; readonly share: ThreadShare; readonly seed: number },
   startAt: number,
 ): Feeder {
   switch (level.mode) {

@@ -42,7 +42,7 @@ export interface KeptResponses {
   readonly outputs?: readonly string[];
 }
 
-/** What the generator itself used in a window: it must not be the bottleneck. */
+/** Resources that the generator itself used in a window: it must not be the bottleneck. */
 export interface GeneratorUsage {
   /** CPU time of all generator threads in milliseconds, without the wait for the slots of a schedule. */
   readonly cpuMs: number;

@@ -32,7 +32,7 @@ export const SEQUENCE_DEFAULTS = {
   idRange: 0xffff_ffff,
 } as const;
 
-/** What one thread needs of the options: its own range of ids. */
+/** The options of one thread, with its own range of ids. */
 export interface SequenceRules {
   readonly hasGivenSteps: boolean;
   /** Only where the user gave it. */

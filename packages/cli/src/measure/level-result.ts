@@ -27,14 +27,14 @@ export interface WindowSummary {
   readonly queueMs?: number;
 }
 
-/** What was measured at one level of load. */
+/** Measurement of one level of load. */
 export interface LevelResult {
   readonly level: LoadLevel;
   /** Role of the level in a spike or a ramp, for instance "peak". */
   readonly phase?: string;
   /** Figures of the windows that count: the last three, or all of a ramp. */
   readonly figures: RequestFigures;
-  /** What kept the level from being stable. Absent for stable levels, and where stability is not asked for. */
+  /** Why the level is not stable. Absent for stable levels, and where stability is not asked for. */
   readonly instability?: Instability;
   /** The latency exceeds the limit. */
   readonly overLimit: boolean;

@@ -25,11 +25,7 @@ const NO_REQUESTS: LevelFault = {
  * for faults of the server or the generator: the result has what was measured, and the fault.
  */
 export async function measureLevel(session: MeasureSession, level: LoadLevel): Promise<LevelResult> {
-  return new LevelMeasurement(session, level, undefined, false).measure(async (measurement) => {
-    const count = requestsOfLevel(level) ?? session.options.requestCount;
-    if (count !== undefined) await measurement.exactly(count);
-    else await measurement.untilStable();
-  });
+  return new LevelMeasurement(session, level).measure();
 }
 
 /** Measures a level for a fixed time in windows of a second, all of which count. Stability is not asked for. */
@@ -39,67 +35,81 @@ export async function measurePhase(
   durationMs: number,
   phase: string,
 ): Promise<LevelResult> {
-  return new LevelMeasurement(session, level, phase, true).measure((measurement) =>
-    measurement.forTime(durationMs),
-  );
+  return new LevelMeasurement(session, level, { name: phase, durationMs }).measure();
 }
 
 class LevelMeasurement {
   readonly #session: MeasureSession;
   readonly #level: LoadLevel;
-  readonly #phase: string | undefined;
-  readonly #windows: WindowRecorder;
+  readonly #phase: MeasuredPhase | undefined;
+  /** All pieces in their order. */
+  readonly #timeline: WindowSummary[] = [];
+  readonly #sequences = new Set<number>();
+  /** The window that is open. */
+  #open: RequestFigures;
+  /** Number of windows. */
+  #count = 0;
+  /** Windows that count, oldest first: the last three, or all of a phase in one sum. */
+  readonly #kept: Kept[] = [];
+  #counters: CounterSnapshot | undefined;
   #instability: Instability | undefined;
   #fault: LevelFault | undefined;
   /** Text of a failure in the last window. */
   #lastFailure: string | undefined;
 
-  constructor(session: MeasureSession, level: LoadLevel, phase: string | undefined, keepAll: boolean) {
+  constructor(session: MeasureSession, level: LoadLevel, phase?: MeasuredPhase) {
     this.#session = session;
     this.#level = level;
     this.#phase = phase;
-    this.#windows = new WindowRecorder(session, level, keepAll);
+    this.#open = new RequestFigures(session.options);
   }
 
-  async measure(run: (measurement: LevelMeasurement) => Promise<void>): Promise<LevelResult> {
+  async measure(): Promise<LevelResult> {
     const { options, observer, metrics, signal } = this.#session;
-    observer.onLevelBegin?.(this.#level, this.#phase);
+    observer.onLevelBegin?.(this.#level, this.#phase?.name);
     metrics?.begin();
     await metrics?.read();
     try {
-      await run(this);
+      await this.#run();
     } catch (error) {
       this.#fault = { kind: "generator", text: error instanceof Error ? error.message : String(error) };
-      if (this.#windows.isOpen) await this.#windows.cut();
+      if (this.#open.durationMs > 0) await this.#cut();
     }
     await metrics?.read();
-    const figures = this.#windows.merged();
-    const found = this.#windows.serverFigures();
+    const figures = this.#merged();
+    const server = this.#serverFigures();
     const measured = metrics?.figures();
-    const cuts = found && measured?.cuts.get(found.name);
+    const cuts = server && measured?.cuts.get(server.name);
     const limit = options.latencyLimitMs;
     const result: LevelResult = {
       level: this.#level,
-      ...(this.#phase !== undefined && { phase: this.#phase }),
+      ...(this.#phase !== undefined && { phase: this.#phase.name }),
       figures,
       ...(this.#instability !== undefined && { instability: this.#instability }),
       overLimit: limit !== undefined && figures.latencyAt(options.stability.percentile) > limit,
       interrupted: signal.aborted,
       ...(this.#fault !== undefined && { fault: this.#fault }),
-      timeline: this.#windows.timeline,
-      trials: this.#windows.count,
-      ...(found !== undefined && { server: cuts === undefined ? found : { ...found, cuts } }),
+      timeline: this.#timeline,
+      trials: this.#count,
+      ...(server !== undefined && { server: cuts === undefined ? server : { ...server, cuts } }),
       ...(measured !== undefined && measured.pages > 0 && { metrics: measured }),
     };
     observer.onLevel?.(result);
     return result;
   }
 
+  async #run(): Promise<void> {
+    if (this.#phase !== undefined) return this.#forTime(this.#phase.durationMs);
+    const count = requestsOfLevel(this.#level) ?? this.#session.options.requestCount;
+    if (count !== undefined) await this.#exactly(count);
+    else await this.#untilStable();
+  }
+
   /** One window of exactly `count` requests. An interruption ends it once the requests in flight have ended. */
-  async exactly(count: number): Promise<void> {
+  async #exactly(count: number): Promise<void> {
     const { generator, clock, signal } = this.#session;
     await generator.pause();
-    await this.#windows.begin();
+    this.#counters = await this.#readCounters();
     const run = generator.run(this.#level, count);
     // It also fails where a piece cannot be taken, whose error is the one that is reported.
     run.catch(() => {});
@@ -107,16 +117,16 @@ class LevelMeasurement {
     for (;;) {
       const window = await firstOf(run, (over) => clock.sleep(PIECE_MS, AbortSignal.any([signal, over])));
       if (window !== undefined) {
-        for (const piece of pieces.last(window)) await this.#windows.add(piece);
+        for (const piece of pieces.last(window)) await this.#add(piece);
         break;
       }
       if (signal.aborted) {
         await this.#interrupt(run);
         break;
       }
-      for (const piece of pieces.next(await generator.take())) await this.#windows.add(piece);
+      for (const piece of pieces.next(await generator.take())) await this.#add(piece);
     }
-    this.#checkRequests(await this.#windows.cut());
+    this.#checkRequests(await this.#cut());
   }
 
   /** Ends a run before all its requests are sent. */
@@ -124,38 +134,38 @@ class LevelMeasurement {
     const { generator } = this.#session;
     if (this.#level.mode === "fixed_schedule") {
       // A pause would play the schedule to its end.
-      await this.#windows.add(await generator.take());
-    } else for (const part of await Promise.all([generator.pause(), run])) await this.#windows.add(part);
+      await this.#add(await generator.take());
+    } else for (const part of await Promise.all([generator.pause(), run])) await this.#add(part);
   }
 
-  async untilStable(): Promise<void> {
+  async #untilStable(): Promise<void> {
     const { generator, options, signal } = this.#session;
     await generator.begin(this.#level);
     // The requests that ended before belong to the level before.
     await generator.take();
-    await this.#windows.begin();
+    this.#counters = await this.#readCounters();
     this.#instability = "too few windows";
     for (let trial = 1; trial <= options.maxTrials && !signal.aborted; trial++) {
       await (options.mode === "time_windows"
         ? this.#timeWindow(options.intervalMs, options.longestIntervalMs)
         : this.#countWindow());
-      if (!this.#checkRequests(await this.#windows.cut())) return;
-      this.#instability = instabilityOf(this.#windows.figures, options.stability);
+      if (!this.#checkRequests(await this.#cut())) return;
+      this.#instability = instabilityOf(this.#figures, options.stability);
       if (this.#instability === undefined || this.#isHopeless()) return;
     }
   }
 
-  async forTime(durationMs: number): Promise<void> {
+  async #forTime(durationMs: number): Promise<void> {
     const { generator, clock, signal } = this.#session;
     await generator.begin(this.#level);
     await generator.take();
-    await this.#windows.begin();
+    this.#counters = await this.#readCounters();
     const end = clock.now() + durationMs;
     for (let left = durationMs; left >= 1 && !signal.aborted; left = end - clock.now()) {
       await this.#timeWindow(Math.min(PIECE_MS, left));
-      await this.#windows.cut();
+      await this.#cut();
     }
-    this.#checkRequests(this.#windows.merged());
+    this.#checkRequests(this.#merged());
   }
 
   async #timeWindow(durationMs: number, longestMs = durationMs): Promise<void> {
@@ -169,7 +179,7 @@ class LevelMeasurement {
       await clock.sleep(Math.min(PIECE_MS, left), signal);
       const piece = await generator.take();
       if (piece.records.count > 0) isEmpty = false;
-      await this.#windows.add(piece);
+      await this.#add(piece);
     }
   }
 
@@ -182,7 +192,7 @@ class LevelMeasurement {
     while (count < options.windowRequestCount && clock.now() - last <= silence && !signal.aborted) {
       await clock.sleep(COUNT_POLL_MS, signal);
       const piece = await generator.take();
-      await this.#windows.add(piece);
+      await this.#add(piece);
       count += piece.records.count;
       if (piece.records.count > 0) last = clock.now();
     }
@@ -208,10 +218,81 @@ class LevelMeasurement {
     const { latencyLimitMs, stability } = this.#session.options;
     if (latencyLimitMs === undefined) return false;
     return (
-      this.#windows.figures.length >= 3 &&
-      this.#windows.figures.some((window) => window.latencyAt(stability.percentile) > latencyLimitMs)
+      this.#figures.length >= 3 &&
+      this.#figures.some((window) => window.latencyAt(stability.percentile) > latencyLimitMs)
     );
   }
+
+  get #figures(): RequestFigures[] {
+    return this.#kept.map(({ figures }) => figures);
+  }
+
+  /** Adds a piece of the window that is open. */
+  async #add(piece: LoadWindow): Promise<void> {
+    const { options, observer } = this.#session;
+    await observer.onRecords?.(this.#level, piece);
+    const figures = new RequestFigures(options);
+    figures.addWindow(piece, this.#sequences);
+    this.#open.add(figures);
+    const moment = summaryOf(figures, undefined);
+    this.#timeline.push(moment);
+    observer.onMoment?.(this.#level, moment);
+  }
+
+  /** Ends the window that is open. */
+  async #cut(): Promise<RequestFigures> {
+    const { options, observer } = this.#session;
+    const figures = this.#open;
+    this.#open = new RequestFigures(options);
+    const before = this.#counters;
+    this.#counters = await this.#readCounters();
+    const summary = summaryOf(figures, this.#difference(before));
+    this.#count++;
+    this.#keep({ figures, before });
+    observer.onWindow?.(this.#level, summary, this.#count);
+    return figures;
+  }
+
+  /** The figures of all windows that count. */
+  #merged(): RequestFigures {
+    return mergeFigures(this.#figures, this.#session.options);
+  }
+
+  /** Figures of the server in the windows that count. */
+  #serverFigures(): ServerFigures | undefined {
+    return this.#difference(this.#kept[0]?.before);
+  }
+
+  #keep(window: Kept): void {
+    const [first] = this.#kept;
+    if (this.#phase !== undefined && first !== undefined) first.figures.add(window.figures);
+    else this.#kept.push(window);
+    if (this.#kept.length > STABLE_WINDOWS) this.#kept.shift();
+  }
+
+  #difference(before: CounterSnapshot | undefined): ServerFigures | undefined {
+    const { server } = this.#session;
+    if (server === undefined || before === undefined || this.#counters === undefined) return undefined;
+    return server.difference(before, this.#counters);
+  }
+
+  async #readCounters(): Promise<CounterSnapshot | undefined> {
+    const { server } = this.#session;
+    try {
+      return await server?.look();
+    } catch (error) {
+      server?.warnings.add(
+        `The server's statistics could not be read: ${error instanceof Error ? error.message : String(error)}`,
+      );
+      return undefined;
+    }
+  }
+}
+
+/** A phase of a plan: all of its windows count. */
+interface MeasuredPhase {
+  readonly name: string;
+  readonly durationMs: number;
 }
 
 /** Resolves to the result of a run, or to undefined if a sleep ends first. The sleep ends with the run. */
@@ -259,7 +340,7 @@ export interface MeasureOptions extends FigureOptions {
   readonly mode: "time_windows" | "count_windows";
   /** Length of a time window. */
   readonly intervalMs: number;
-  /** A time window in which no request has ended goes on until one has, at most to this length. */
+  /** A time window in which no request has ended continues until one has, at most to this length. */
   readonly longestIntervalMs?: number;
   /** Fewest requests in a count window. */
   readonly windowRequestCount: number;
@@ -313,109 +394,6 @@ interface Kept {
   readonly before: CounterSnapshot | undefined;
 }
 
-/** Cuts the windows of one level and keeps the figures of those that count. */
-class WindowRecorder {
-  /** All pieces in their order. */
-  readonly timeline: WindowSummary[] = [];
-  readonly #session: MeasureSession;
-  readonly #level: LoadLevel;
-  readonly #keepAll: boolean;
-  readonly #sequences = new Set<number>();
-  #open: RequestFigures;
-  #count = 0;
-  #kept: Kept[] = [];
-  #counters: CounterSnapshot | undefined;
-
-  /** @param keepAll keeps the figures of all windows in one sum, instead of the last three */
-  constructor(session: MeasureSession, level: LoadLevel, keepAll: boolean) {
-    this.#session = session;
-    this.#level = level;
-    this.#keepAll = keepAll;
-    this.#open = new RequestFigures(session.options);
-  }
-
-  /** Number of windows. */
-  get count(): number {
-    return this.#count;
-  }
-
-  /** The window that is open has pieces. */
-  get isOpen(): boolean {
-    return this.#open.durationMs > 0;
-  }
-
-  /** Figures of the windows that count, oldest first. */
-  get figures(): RequestFigures[] {
-    return this.#kept.map(({ figures }) => figures);
-  }
-
-  /** Looks at the server before the first window. */
-  async begin(): Promise<void> {
-    this.#counters = await this.#look();
-  }
-
-  /** Adds a piece of the window that is open. */
-  async add(piece: LoadWindow): Promise<void> {
-    const { options, observer } = this.#session;
-    await observer.onRecords?.(this.#level, piece);
-    const figures = new RequestFigures(options);
-    figures.addWindow(piece, this.#sequences);
-    this.#open.add(figures);
-    const moment = summaryOf(figures, undefined);
-    this.timeline.push(moment);
-    observer.onMoment?.(this.#level, moment);
-  }
-
-  /** Ends the window that is open. */
-  async cut(): Promise<RequestFigures> {
-    const { options, observer } = this.#session;
-    const figures = this.#open;
-    this.#open = new RequestFigures(options);
-    const before = this.#counters;
-    this.#counters = await this.#look();
-    const summary = summaryOf(figures, this.#difference(before));
-    this.#count++;
-    this.#keep({ figures, before });
-    observer.onWindow?.(this.#level, summary, this.#count);
-    return figures;
-  }
-
-  /** The figures of all windows that count. */
-  merged(): RequestFigures {
-    return mergeFigures(this.figures, this.#session.options);
-  }
-
-  /** What the server did in the windows that count. */
-  serverFigures(): ServerFigures | undefined {
-    return this.#difference(this.#kept[0]?.before);
-  }
-
-  #keep(window: Kept): void {
-    const [first] = this.#kept;
-    if (this.#keepAll && first !== undefined) first.figures.add(window.figures);
-    else this.#kept.push(window);
-    if (this.#kept.length > STABLE_WINDOWS) this.#kept.shift();
-  }
-
-  #difference(before: CounterSnapshot | undefined): ServerFigures | undefined {
-    const { server } = this.#session;
-    if (server === undefined || before === undefined || this.#counters === undefined) return undefined;
-    return server.difference(before, this.#counters);
-  }
-
-  async #look(): Promise<CounterSnapshot | undefined> {
-    const { server } = this.#session;
-    try {
-      return await server?.look();
-    } catch (error) {
-      server?.warnings.add(
-        `The server's statistics could not be read: ${error instanceof Error ? error.message : String(error)}`,
-      );
-      return undefined;
-    }
-  }
-}
-
 function summaryOf(figures: RequestFigures, server: ServerFigures | undefined): WindowSummary {
   return {
     start: figures.start,
@@ -437,7 +415,7 @@ function summaryOf(figures: RequestFigures, server: ServerFigures | undefined): 
 export class RunPieces {
   #hasBegun = false;
 
-  /** A piece while the run goes on. None before the first request has ended. */
+  /** A piece while the run continues. None before the first request has ended. */
   next(window: LoadWindow): LoadWindow[] {
     const { records } = window;
     if (records.count === 0) return this.#hasBegun ? [window] : [];

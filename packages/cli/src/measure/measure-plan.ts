@@ -114,7 +114,7 @@ interface LoadPhase {
   readonly durationMs: number;
 }
 
-/** What is measured, and in which order. */
+/** The levels to measure, in their order. */
 export type LoadPlan =
   | { readonly kind: "single"; readonly level: LoadLevel }
   | { readonly kind: "sweep"; readonly range: LevelRange; levelAt(value: number): LoadLevel }

@@ -14,7 +14,7 @@ type MachineGauge = keyof typeof MACHINE_GAUGES;
 
 const CUTS = "tritonjs_batch_cut_total";
 
-/** What the metrics pages of one level showed. */
+/** Figures of the metrics pages of one level. */
 export interface MetricFigures {
   /** Number of pages that were read. */
   readonly pages: number;

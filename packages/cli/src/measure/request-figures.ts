@@ -2,7 +2,7 @@ import type { GeneratorUsage, LoadWindow } from "../load/request-records.js";
 import { Distribution } from "./distribution.js";
 import { TokenFigures, type TokenOptions } from "./token-figures.js";
 
-/** What is counted in the windows of a run. */
+/** Options of the figures of a run. */
 export interface FigureOptions {
   /** Inferences in one request. */
   readonly batchSize: number;
@@ -217,7 +217,7 @@ export function mergeFigures(windows: readonly RequestFigures[], options: Figure
 /** Number of windows that must agree. */
 export const STABLE_WINDOWS = 3;
 
-/** What differs too much between the last windows. */
+/** The figure that differs too much between the last windows. */
 export type Instability = "throughput" | "latency" | "throughput and latency" | "too few windows";
 
 /** When a level counts as stable. */

@@ -1,4 +1,5 @@
 import type { InferenceServerClient } from "@tritonjs/client/http";
+import type { InferenceService } from "@tritonjs/core/frontend";
 import type { Duration, ModelConfig, ModelStatisticsReport } from "@tritonjs/protocol";
 import { isUnknownToServer } from "../target/read-model.js";
 
@@ -47,7 +48,7 @@ export class ServerWatch {
     return snapshot;
   }
 
-  /** What the models did between two looks; undefined when the measured model has no counters. */
+  /** Figures of the models between two looks; undefined when the measured model has no counters. */
   difference(before: CounterSnapshot, after: CounterSnapshot): ServerFigures | undefined {
     return this.#differenceOf(this.#model, before, after);
   }
@@ -109,7 +110,7 @@ function flat(model: WatchedModel): WatchedModel[] {
 
 const keyOf = ({ name, version }: ModelName) => `${name}:${version}`;
 
-/** What one model did between two looks at its counters. */
+/** Figures of one model between two looks at its counters. */
 export interface ServerFigures {
   readonly name: string;
   readonly version: string;
@@ -196,14 +197,14 @@ export interface ModelCounters {
   readonly batches: ReadonlyMap<number, number>;
 }
 
-/** A model, and its version where one is told. */
+/** A model, and its version if given. */
 export interface ModelName {
   readonly name: string;
   /** Empty for the latest version. */
   readonly version: string;
 }
 
-/** What a measurement asks a server. Each method throws `TritonError`. */
+/** Calls of a measurement to a server. Each method throws `TritonError`. */
 export interface ServerView {
   /** Protocol extensions of the server. */
   extensions(): Promise<readonly string[]>;
@@ -231,6 +232,15 @@ export class ReportServerView implements ServerView {
   /** @param server is closed with the view */
   constructor(server: ReportingServer) {
     this.#server = server;
+  }
+
+  /** Asks a service of this process, which stays open. */
+  static ofService(service: InferenceService): ReportServerView {
+    return new ReportServerView({
+      extensions: () => service.serverMetadata().extensions,
+      modelConfig: (name, version) => service.modelConfig(name, version),
+      statistics: (name, version) => service.statistics(name, version),
+    });
   }
 
   async extensions(): Promise<readonly string[]> {

@@ -153,7 +153,7 @@ type TokenMetricName = keyof typeof TOKEN_METRICS;
 
 export const TOKEN_METRIC_NAMES = Object.keys(TOKEN_METRICS) as TokenMetricName[];
 
-/** What is counted of single responses. */
+/** Options of the figures of single responses. */
 export interface TokenOptions {
   /** Responses arrive one by one, so that there is a first one to wait for. */
   readonly streaming: boolean;

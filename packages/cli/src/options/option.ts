@@ -5,7 +5,7 @@ export interface Option<T> {
   readonly description: string;
   /** The value when the option is not given. */
   readonly initial: T;
-  /** What shells propose as its value. @default what fits the placeholder */
+  /** Values that shells propose. @default those that fit the placeholder */
   readonly completes?: "file" | "directory" | readonly string[];
   /** Why the option is accepted without effect; a warning says so. */
   readonly noEffect?: string;

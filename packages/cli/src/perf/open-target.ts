@@ -39,11 +39,7 @@ async function openInProcess({ source, ...model }: InProcessSettings): Promise<O
   try {
     const { service } = triton;
     const options = { ...model, source: { triton } };
-    const view = new ReportServerView({
-      extensions: () => service.serverMetadata().extensions,
-      modelConfig: (name, version) => service.modelConfig(name, version),
-      statistics: (name, version) => service.statistics(name, version),
-    });
+    const view = ReportServerView.ofService(service);
     return { options, model: await readModel(options), view, metricsPage: () => service.metrics(), close };
   } catch (error) {
     await close();
@@ -64,7 +60,7 @@ export interface OpenedTarget {
 }
 
 /**
- * What a report lacks, or what may fail, because the server does not have Triton's extensions of the v2 protocol.
+ * Warnings about a server without Triton's extensions of the v2 protocol: the report lacks figures, or requests may fail.
  *
  * @param extensions extensions in the metadata of the server
  */
@@ -160,14 +156,38 @@ class HeldErrors implements Logger {
 }
 
 async function importTriton(path: string): Promise<Triton> {
+  return importOf(path, "triton", isTriton, "a Triton as 'triton' or as default");
+}
+
+/**
+ * Imports an export of a module of the user, or its default export.
+ *
+ * @param expected text for the error
+ * @throws TritonError INVALID_ARG for a missing file, and for a module without such an export
+ */
+export async function importOf<T>(
+  path: string,
+  name: string,
+  isExpected: (value: unknown) => value is T,
+  expected: string,
+): Promise<T> {
   if (!existsSync(path)) throw invalidOption(`--module: expected a file, '${path}' does not exist`);
   const exported = (await import(pathToFileURL(path).href)) as Readonly<Record<string, unknown>>;
-  const triton = [exported.triton, exported.default].find(isTriton);
-  if (triton !== undefined) return triton;
+  const found = [exported[name], exported.default].find(isExpected);
+  if (found !== undefined) return found;
   const names = Object.keys(exported).join(", ") || "no exports";
-  throw invalidOption(
-    `--module: expected '${path}' to export a Triton as 'triton' or as default, got ${names}`,
-  );
+  throw invalidOption(`--module: expected '${path}' to export ${expected}, got ${names}`);
+}
+
+/** Waits until the models of a `Triton` are loaded. Closes it if one is not. */
+export async function readyOrClosed(triton: Triton): Promise<Triton> {
+  try {
+    await triton.ready();
+  } catch (error) {
+    await triton.close();
+    throw error;
+  }
+  return triton;
 }
 
 /** The module may use another copy of the package, so its class does not tell. */

@@ -44,6 +44,15 @@ export class OptionReader {
     return this.number(name, { min, whole: true });
   }
 
+  /** Reads `--input-data`: `random`, `zero`, or files. */
+  inputData(): "random" | "zero" | readonly string[] {
+    const [first, ...more] = this.texts("inputData");
+    if (first === undefined) return "random";
+    if (first !== "random" && first !== "zero") return [first, ...more];
+    if (more.length === 0) return first;
+    throw invalidOption(`--input-data: expected '${first}' alone, or files, got '${more.join("', '")}' too`);
+  }
+
   /** @throws TritonError INVALID_ARG if more than one of these options is given */
   onlyOne(names: readonly string[]): string | undefined {
     const given = names.filter((name) => this.has(name));

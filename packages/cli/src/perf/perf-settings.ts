@@ -185,13 +185,8 @@ function refuseUnsupported(given: ParsedOptions): void {
 }
 
 function readData(options: OptionReader, batchSize: number, seed: number): DataOptions {
-  const [first, ...more] = options.texts("inputData");
-  const isGenerated = first === "random" || first === "zero";
-  if (isGenerated && more.length > 0) {
-    throw invalidOption(`--input-data: expected '${first}' alone, or files, got '${more.join("', '")}' too`);
-  }
   return {
-    inputData: first === undefined ? "random" : isGenerated ? first : [first, ...more],
+    inputData: options.inputData(),
     shapes: readShapes(options.texts("shape")),
     batchSize,
     stringLength: options.whole("stringLength"),

@@ -1,8 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { VERSION } from "@tritonjs/core/frontend";
 import type { DataSet, TestedModel } from "../data/data-set.js";
-import { loadDataSet } from "../data/load-data-set.js";
-import { loadOpenAiData } from "../data/load-openai-data.js";
+import { loadDataSet, loadOpenAiData } from "../data/load-data-set.js";
 import { type LoadGenerator, type LoadOptions, startLoadGenerator } from "../load/load-generator.js";
 import { checkLevel, type LoadLevel, requestsOfLevel } from "../load/load-level.js";
 import type { LoadWindow } from "../load/request-records.js";

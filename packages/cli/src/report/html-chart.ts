@@ -3,7 +3,7 @@ export const CHART = { width: 720, height: 300, left: 72, right: 704, top: 16, b
 
 /** Axes, ticks and titles of a chart around its marks. */
 interface ChartFrame {
-  /** What the chart shows, for people who do not see it. */
+  /** Description of the chart for people who do not see it. */
   readonly label: string;
   readonly x: { readonly scale: AxisScale; readonly title: string };
   readonly y: { readonly scale: AxisScale; readonly title: string };

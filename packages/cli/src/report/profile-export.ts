@@ -13,7 +13,7 @@ interface ProfileTrailer {
   readonly endpoint: string;
 }
 
-/** JSON text of the inputs of a payload, an object by their names; undefined where they are not told. */
+/** JSON text of the inputs of a payload, an object by their names; undefined if they are not recorded. */
 type PayloadInputs = (payload: number) => string | undefined;
 
 /** Length of text that is written at once. */

@@ -30,7 +30,7 @@ export function composingPath(
   return join(dirname(path), `${safe}.${basename(path)}`);
 }
 
-/** What a report tells about the measurement itself. */
+/** Conditions of a measurement, for its reports. */
 export interface RunDescription {
   readonly serviceKind: "triton" | "triton_c_api" | "openai";
   readonly model: string;
@@ -46,7 +46,7 @@ export interface RunDescription {
   readonly percentile?: number;
   readonly stabilityPercentage: number;
   readonly latencyLimitMs?: number;
-  /** What the levels count. */
+  /** Unit of the levels. */
   readonly load: "concurrency" | "request_rate" | "request_intervals";
   /** Highest level of the range; 0 for no limit. */
   readonly highestLevel: number;

@@ -48,21 +48,21 @@ export async function openChosenFrontends(
   const frontends: Frontend[] = [];
   if (values["allow-grpc"]) {
     const socket = `${values["grpc-address"]}:${values["grpc-port"]}`;
-    frontends.push(orSayWhy(grpcFrontend(values), "GRPC service", socket, "--grpc-port"));
+    frontends.push(withStartError(grpcFrontend(values), "GRPC service", socket, "--grpc-port"));
   }
   if (values["allow-http"]) {
     const socket = `${values["http-address"]}:${values["http-port"]}`;
-    frontends.push(orSayWhy(httpFrontend(values, pages), "HTTP service", socket, "--http-port"));
+    frontends.push(withStartError(httpFrontend(values, pages), "HTTP service", socket, "--http-port"));
   }
   if (values["allow-metrics"]) {
     const address = metricsAddress(values);
     const port = values["metrics-port"];
     const frontend = metrics({ address, port, ...(pages && { pages }) });
-    frontends.push(orSayWhy(frontend, "Metrics service", `${address}:${port}`, "--metrics-port"));
+    frontends.push(withStartError(frontend, "Metrics service", `${address}:${port}`, "--metrics-port"));
   }
   if (openAi !== undefined) {
     const socket = `${values["openai-address"]}:${values["openai-port"]}`;
-    frontends.push(orSayWhy(openAi, "OpenAI frontend", socket, "--openai-port"));
+    frontends.push(withStartError(openAi, "OpenAI frontend", socket, "--openai-port"));
   }
   if (values["allow-sagemaker"] || values["allow-vertex-ai"])
     frontends.push(...(await cloudFrontends(values)));
@@ -89,7 +89,7 @@ async function cloudFrontends(values: OptionValues): Promise<Frontend[]> {
         defaultModelName: values["sagemaker-default-model"],
       }),
     });
-    frontends.push(orSayWhy(frontend, "Sagemaker service", `${address}:${port}`, "--sagemaker-port"));
+    frontends.push(withStartError(frontend, "Sagemaker service", `${address}:${port}`, "--sagemaker-port"));
   }
   if (values["allow-vertex-ai"]) {
     const port = values["vertex-ai-port"];
@@ -102,13 +102,13 @@ async function cloudFrontends(values: OptionValues): Promise<Frontend[]> {
       predictRoute: values["vertex-ai-predict-route"],
       healthRoute: values["vertex-ai-health-route"],
     });
-    frontends.push(orSayWhy(frontend, "Vertex AI service", `${address}:${port}`, "--vertex-ai-port"));
+    frontends.push(withStartError(frontend, "Vertex AI service", `${address}:${port}`, "--vertex-ai-port"));
   }
   return frontends;
 }
 
 /** Wraps a frontend, so that its failure to open is reported in the words of the command line. */
-function orSayWhy(frontend: Frontend, service: string, socket: string, option: string): Frontend {
+function withStartError(frontend: Frontend, service: string, socket: string, option: string): Frontend {
   const startError = (error: unknown): StartError => {
     const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
     const isTaken = code === "EADDRINUSE";
@@ -154,11 +154,19 @@ function httpRestrictions(values: OptionValues, place: ManagedPlace): Restrictio
 
 /** The groups of routes that need a header according to `--http-restricted-api`. */
 function givenRestrictions(values: OptionValues): Restrictions {
+  return byGroup(values["http-restricted-api"]);
+}
+
+function byGroup<Group extends string>(
+  restrictions: readonly {
+    readonly groups: readonly Group[];
+    readonly header: string;
+    readonly value: string;
+  }[],
+) {
   return Object.fromEntries(
-    values["http-restricted-api"].flatMap(({ groups, header, value }) =>
-      groups.map((group) => [group, { header, value }]),
-    ),
-  );
+    restrictions.flatMap(({ groups, header, value }) => groups.map((group) => [group, { header, value }])),
+  ) as Partial<Record<Group, { header: string; value: string }>>;
 }
 
 function grpcRestrictions(values: OptionValues): RestrictedProtocols[] {
@@ -226,19 +234,20 @@ function grpcTls(values: OptionValues) {
 }
 
 function pem(values: OptionValues, name: "grpc-server-cert" | "grpc-server-key" | "grpc-root-cert"): Buffer {
-  try {
-    return readFileSync(values[name]);
-  } catch (error) {
-    throw new OptionError(`Bad option: "--${name}".\n${(error as Error).message}`, "alone");
-  }
+  return readOption(name, () => readFileSync(values[name]));
 }
 
 function pattern(
   values: OptionValues,
   name: "http-header-forward-pattern" | "grpc-header-forward-pattern",
 ): RegExp | undefined {
+  return readOption(name, () => headerPattern(values[name]));
+}
+
+/** @throws OptionError with the text of the error of `read` */
+function readOption<T>(name: string, read: () => T): T {
   try {
-    return headerPattern(values[name]);
+    return read();
   } catch (error) {
     throw new OptionError(`Bad option: "--${name}".\n${(error as Error).message}`, "alone");
   }
@@ -264,11 +273,7 @@ function openAiSettings(values: OptionValues, port: number): OpenAiOptions {
     port,
     address: values["openai-address"],
     apiKeys: [...values["openai-api-key"], ...keysOfFile(values["openai-api-key-file"])],
-    restrictions: Object.fromEntries(
-      values["openai-restricted-api"].flatMap(({ groups, header, value }) =>
-        groups.map((group) => [group, { header, value }]),
-      ),
-    ),
+    restrictions: byGroup(values["openai-restricted-api"]),
     chatTemplates: Object.fromEntries(values["openai-chat-template"]),
     toolCallFamilies: Object.fromEntries(values["openai-tool-call-family"]) as NonNullable<
       ChatTemplateSettings["toolCallFamilies"]
@@ -282,13 +287,7 @@ function openAiSettings(values: OptionValues, port: number): OpenAiOptions {
 /** The keys of a file. A file without keys would leave the endpoints open. */
 function keysOfFile(path: string): string[] {
   if (path === "") return [];
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    throw new OptionError(`Bad option: "--openai-api-key-file".\n${(error as Error).message}`, "alone");
-  }
-  const keys = text
+  const keys = readOption("openai-api-key-file", () => readFileSync(path, "utf8"))
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line !== "" && !line.startsWith("#"));

@@ -17,7 +17,7 @@ export interface LoadCarrier {
   readonly bytesReceived: number;
 }
 
-/** What all carriers do with responses. */
+/** Parts of responses that all carriers keep. */
 export interface ResponseHandling {
   /** Records the time of each response. */
   readonly keepResponses: boolean;
@@ -51,7 +51,7 @@ export class LoadRequest {
   failure: string | undefined;
   /** True if it was sent more than 1 ms after its slot. */
   isDelayed = false;
-  /** True if it failed because there is no connection, or the connection was lost. */
+  /** True if it failed because it found no connection, or lost it. */
   isConnectionLost = false;
 
   /* Only where single responses are kept. */
@@ -66,7 +66,7 @@ export class LoadRequest {
 
   /** The sequence that it belongs to, for the loop. */
   slot: unknown;
-  /** What the carrier knows of it while it is in flight. */
+  /** State of the carrier while the request is in flight. */
   carried: unknown;
   /** Index in the list of requests in flight. */
   place = 0;

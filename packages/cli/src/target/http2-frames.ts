@@ -82,7 +82,7 @@ const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 const DEFAULT_WINDOW = 65_535;
 const LARGEST_FRAME = 1024 * 1024;
 
-/** What a client sends first: no push, no dynamic table, and windows that never fill. */
+/** Preface of a client: no push, no dynamic table, and windows that never fill. */
 export function clientPreface(): Buffer {
   const settings: readonly (readonly [number, number])[] = [
     [SETTING.HEADER_TABLE_SIZE, 0],
@@ -140,7 +140,7 @@ export class Http2FrameReader {
   #paddingLeft = 0;
   #dataStream = 0;
   #dataEndsStream = false;
-  /** A block of headers that goes on in further frames. */
+  /** A block of headers that continues in further frames. */
   #block: Buffer[] = [];
   #blockEndsStream = false;
 

@@ -136,7 +136,7 @@ export class Http2Session {
     this.#windows.send(stream, parts, false);
   }
 
-  /** Cancels a call, which hears no more. */
+  /** Cancels a call. Its callbacks are not called again. */
   reset(stream: Http2Stream): void {
     if (!this.#forget(stream.id)) return;
     this.#output.add(resetStream(stream.id, CANCEL));
@@ -256,7 +256,7 @@ export interface ClientCall {
   onData(bytes: Buffer): void;
   /** The server has ended the call. */
   onEnd(): void;
-  /** The call cannot go on. */
+  /** The call has failed. */
   onFault(text: string, isConnectionLost: boolean): void;
 }
 

@@ -186,7 +186,7 @@ function firstText({ choices = [] }: OpenAiMessage): string {
   return choices.find(({ index = 0 }) => index === 0)?.delta?.content ?? "";
 }
 
-/** What a thread needs to build the requests of conversations. It survives structured cloning. */
+/** Data from which a thread builds the requests of conversations. It survives structured cloning. */
 export interface ConversationPlan {
   /** Request line and headers without `content-length`, to the end of the last header. */
   readonly head: string;

@@ -343,7 +343,7 @@ class InProcessCarrier implements LoadCarrier {
 
   cancel(request: LoadRequest, text: string): void {
     const call = request.carried as InProcessCall | undefined;
-    // Without a call it has ended, and the loop hears of it in the next turn.
+    // Without a call it has ended: the loop is told in the next turn.
     if (call === undefined) return;
     request.fail(text);
     request.end = epochNow();
@@ -381,7 +381,7 @@ class InProcessCarrier implements LoadCarrier {
 
   /**
    * Tells the loop in the next turn of the event loop, as a socket would. The next request would else start in the same
-   * turn, and a model that answers at once would never let the event loop go on.
+   * turn, and a model that answers at once would block the event loop.
    */
   #end(request: LoadRequest): void {
     request.carried = undefined;

@@ -10,7 +10,7 @@ import type { LoadRequest } from "./carrier.js";
  *   | head, parameters ... [fresh values] | rest of the tensors |
  *   ^ start               ^ prefix end                          ^ end
  *
- * What differs from request to request lies in the prefix, at places of fixed length. A request with such places is a
+ * Values that differ between requests lie in the prefix, at places of fixed length. A request with such places is a
  * stamped copy of the prefix, followed by the shared rest. Other requests are sent without any copy. The bytes lie in
  * shared memory, so that threads do not multiply them.
  */

@@ -13,7 +13,7 @@ interface RecordedBatch extends MeasuredBatch {
   readonly firstArrivalMs: number;
 }
 
-/** What a trace tells about one model. */
+/** The requests and batches of one model in a trace. */
 export interface Recording {
   readonly modelName: string;
   /** Requests that ran, in the order in which they arrived; the first one at 0. */

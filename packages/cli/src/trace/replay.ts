@@ -26,7 +26,7 @@ export interface ReplayOptions {
   onConfig?(name: string, index: number): void;
 }
 
-/** What was recorded, and what each configuration would have made of it. */
+/** Figures of a recording, and their prediction for each configuration. */
 export interface ReplayResult {
   readonly model: string;
   readonly recorded: ReplayFigures;

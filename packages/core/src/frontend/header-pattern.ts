@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { isReservedParameter, type Parameters, type ParameterValue, TritonError } from "@tritonjs/protocol";
 
 /** Prefix that makes patterns case-insensitive by default. tritonserver puts it before each pattern. */
 const PREFIX = "(?i)";
@@ -23,6 +23,31 @@ export function headerPattern(pattern: string | RegExp | undefined): RegExp | un
       cause,
     });
   }
+}
+
+/**
+ * Adds the headers with matching names to the parameters for the model, as strings under the names that the client
+ * sent.
+ *
+ * @throws TritonError INVALID_ARG for a matching header with a reserved name.
+ */
+export function forwardHeaders(
+  headers: Iterable<readonly [name: string, value: string]>,
+  pattern: RegExp,
+  parameters: Parameters,
+): Parameters {
+  const all: Record<string, ParameterValue> = Object.assign(Object.create(null), parameters);
+  let count = 0;
+  for (const [name, value] of headers) {
+    if (!pattern.test(name)) continue;
+    if (isReservedParameter(name)) {
+      const text = `Header '${name}' is reserved for Triton usage and cannot be forwarded.`;
+      throw new TritonError("INVALID_ARG", text, { reason: "INVALID_PARAMETER" });
+    }
+    all[name] = value;
+    count++;
+  }
+  return count === 0 ? parameters : all;
 }
 
 const MAX_REPEAT = 1000;

@@ -10,12 +10,10 @@ import type { InferenceService, PinnedModel, RoomWait } from "./inference-servic
 export interface Client {
   /** True when the client has left. */
   readonly gone: boolean;
-  /**
-   * Calls `listener` when the client leaves or its time is over. The returned function removes the listener.
-   *
-   * @param listener gets the error with which the request ends; CANCELLED unless given
-   */
-  onGone(listener: (reason?: TritonError) => void): () => void;
+  /** The error with which the request of a client that has left ends; CANCELLED unless given. */
+  readonly reason?: TritonError | undefined;
+  /** Calls `listener` when the client leaves or its time is over. The returned function removes the listener. */
+  onGone(listener: () => void): () => void;
 }
 
 /** The error of a client that left before its request was complete. It is never sent. */
@@ -161,8 +159,12 @@ export class Exchange {
     this.#handle = handle;
     if (client === undefined) return undefined;
     // An inline callback has already run by now, and the client may have left meanwhile.
-    if (client.gone) handle.cancel();
-    else this.#forgetClient = client.onGone((reason) => void handle.cancel(reason));
+    if (client.gone) handle.cancel(client.reason);
+    else {
+      this.#forgetClient = client.onGone(() => void handle.cancel(client.reason));
+      // A client may call the listener at once.
+      if (handle.settled) this.#forgetClient();
+    }
     return undefined;
   }
 

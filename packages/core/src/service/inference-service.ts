@@ -53,11 +53,10 @@ export interface RoomWait {
 }
 
 /**
- * The model version that one look-up has found. A frontend decodes a request with its configuration and passes the
- * request to the same version, so that a reload in between cannot mix two versions.
+ * The model version that one look-up has found. A request is decoded with its configuration and passed to the same
+ * version, so that a reload in between cannot mix two versions. Frontends use it through an `Exchange`.
  *
- * A pin does not keep its version in service. As in Triton, a request is made after all of it has arrived. A frontend
- * therefore calls {@link inService} after each wait, and decodes and calls {@link infer} without another wait.
+ * A pin does not keep its version in service: as in Triton, a request is made after all of it has arrived.
  */
 export interface PinnedModel extends ReadyModel {
   /**

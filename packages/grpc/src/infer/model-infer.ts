@@ -1,7 +1,7 @@
 import {
   type Client,
   Exchange,
-  headerPattern,
+  forwardHeaders,
   type InferenceService,
   LOAD_REPORT_FORMAT_HEADER,
   LOAD_REPORT_HEADER,
@@ -9,11 +9,10 @@ import {
   RequestRegions,
   writeLoadReport,
 } from "@tritonjs/core/frontend";
-import { isReservedParameter, NO_PARAMETERS, type Parameters, type TritonError } from "@tritonjs/protocol";
+import { NO_PARAMETERS, type Parameters, type TritonError } from "@tritonjs/protocol";
 import { type inference, inferencePath } from "@tritonjs/protocol/grpc";
 import type { Shutdown } from "../shutdown.js";
-import { invalidArgument } from "../status-from-code.js";
-import { type Call, type CallHeaders, type Method, unary } from "../transport/method.js";
+import { type Call, type Method, unary } from "../transport/method.js";
 import { GrpcSampler } from "./grpc-trace.js";
 import { decodeInferRequest, freeMessageWhenUsed } from "./infer-request.js";
 import { inferRequestDecoder } from "./infer-request-limits.js";
@@ -24,7 +23,8 @@ type InferMessage = inference.ModelInferResponse.$Properties;
 /** Dependencies of the inference handlers besides their messages. */
 export interface InferHandlerContext {
   readonly service: InferenceService;
-  readonly forwardHeaders: HeaderForwarding;
+  /** Pattern of the headers that go to the model as parameters. */
+  readonly forwardedHeaders: RegExp | undefined;
   readonly shutdown: Shutdown;
 }
 
@@ -52,11 +52,12 @@ const UNARY = { unaryOnly: "ModelInfer RPC doesn't support models with decoupled
 const LARGE_UNARY = { ...UNARY, mayWait: false };
 
 async function modelInfer(
-  { service, forwardHeaders, shutdown }: InferHandlerContext,
+  context: InferHandlerContext,
   message: inference.ModelInferRequest,
   call: Call,
   sampler: GrpcSampler,
 ): Promise<InferMessage> {
+  const { service, shutdown } = context;
   shutdown.refuseIfBegun();
   const client = new UnaryClient(call, shutdown);
   const options = mayWait(message) ? UNARY : LARGE_UNARY;
@@ -73,7 +74,7 @@ async function modelInfer(
   const regions = new RequestRegions(service.sharedMemory);
   let response: InferMessage;
   try {
-    const decoded = decodeInferRequest(message, forwardHeaders(call.headers), regions);
+    const decoded = decodeInferRequest(message, forwardedParameters(context, call), regions);
     exchange.trace = trace;
     decoded.trace = trace?.request;
     if (call.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
@@ -95,6 +96,7 @@ async function modelInfer(
 class UnaryClient implements Client {
   readonly #call: Call;
   readonly #shutdown: Shutdown;
+  reason: TritonError | undefined = undefined;
 
   constructor(call: Call, shutdown: Shutdown) {
     this.#call = call;
@@ -106,9 +108,12 @@ class UnaryClient implements Client {
     return false;
   }
 
-  onGone(listener: (reason?: TritonError) => void): () => void {
+  onGone(listener: () => void): () => void {
     this.#call.onClose(listener);
-    return this.#shutdown.onExpire(listener);
+    return this.#shutdown.onExpire((reason) => {
+      this.reason = reason;
+      listener();
+    });
   }
 }
 
@@ -136,32 +141,13 @@ function contentBytes({ rawInputContents, inputs }: inference.ModelInferRequest)
   return bytes;
 }
 
-/** Converts headers of a call to request parameters. */
-type HeaderForwarding = (headers: CallHeaders) => Parameters;
-
-/**
- * Forwards headers with a name that matches `pattern` anywhere, as string parameters; none without a pattern. If a
- * header comes twice, its values are joined with a comma.
- *
- * @throws TritonError INVALID_ARG for a header with a reserved name.
- */
-export function headerForwarding(pattern: string | RegExp | undefined): HeaderForwarding {
-  const matcher = headerPattern(pattern);
-  if (matcher === undefined) return () => NO_PARAMETERS;
-  return (headers) => {
-    const forwarded: [string, string][] = [];
-    for (const [name, value] of headers.entries()) {
-      if (!matcher.test(name)) continue;
-      if (isReservedParameter(name)) {
-        throw invalidArgument(
-          `Header '${name}' is reserved for Triton usage and cannot be forwarded.`,
-          "INVALID_PARAMETER",
-        );
-      }
-      forwarded.push([name, value]);
-    }
-    return forwarded.length === 0 ? NO_PARAMETERS : Object.fromEntries(forwarded);
-  };
+/** The headers of a call that go to the model as parameters. */
+export function forwardedParameters(
+  { forwardedHeaders }: InferHandlerContext,
+  { headers }: Call,
+): Parameters {
+  if (forwardedHeaders === undefined) return NO_PARAMETERS;
+  return forwardHeaders(headers.entries(), forwardedHeaders, NO_PARAMETERS);
 }
 
 /** The format of the load report that a client asks for; undefined for a client that does not ask. */

@@ -19,7 +19,13 @@ import {
   encodeStreamReply,
   encodeStreamResponseParts,
 } from "./infer-response.js";
-import { type InferHandlerContext, mayWait, reportFormat, reportLoad } from "./model-infer.js";
+import {
+  forwardedParameters,
+  type InferHandlerContext,
+  mayWait,
+  reportFormat,
+  reportLoad,
+} from "./model-infer.js";
 
 type RequestMessage = inference.ModelInferRequest;
 type StreamMessage = inference.ModelStreamInferResponse.$Properties;
@@ -139,7 +145,7 @@ class InferStream {
   }
 
   #send(message: RequestMessage, exchange: Exchange, share: RequestShare): void {
-    const { service, forwardHeaders } = this.#context;
+    const { service } = this.#context;
     const { model } = exchange;
     const place = this.#placeFor(model);
     const regions = new RequestRegions(service.sharedMemory);
@@ -160,7 +166,7 @@ class InferStream {
     };
     let decoded: DecodedMessage;
     try {
-      decoded = decodeInferRequest(message, forwardHeaders(this.#stream.headers), regions);
+      decoded = decodeInferRequest(message, forwardedParameters(this.#context, this.#stream), regions);
     } catch (error) {
       refuse(error);
       return;

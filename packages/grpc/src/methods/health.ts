@@ -1,56 +1,32 @@
 import type { InferenceService } from "@tritonjs/core/frontend";
-import { grpc, inference, inferencePath } from "@tritonjs/protocol/grpc";
+import { grpc } from "@tritonjs/protocol/grpc";
 import type { Shutdown } from "../shutdown.js";
-import { type Method, type ResponseStream, serverStream, unary } from "../transport/method.js";
+import { type Method, type ResponseStream, rpc, serverStream, unary } from "../transport/method.js";
 
-const { ServingStatus } = grpc.health.v1.HealthCheckResponse;
+const { HealthCheckRequest, HealthCheckResponse } = grpc.health.v1;
+const { SERVING, NOT_SERVING } = HealthCheckResponse.ServingStatus;
 
 /** Readiness of the server and its models: `ServerLive`, `ServerReady`, `ModelReady`, health `Check`. */
 export function healthMethods(service: InferenceService): Method[] {
   return [
-    unary(
-      {
-        path: inferencePath("ServerLive"),
-        protocol: "health",
-        request: inference.ServerLiveRequest,
-        response: inference.ServerLiveResponse,
-      },
-      () => ({ live: service.isLive() }),
-    ),
-    unary(
-      {
-        path: inferencePath("ServerReady"),
-        protocol: "health",
-        request: inference.ServerReadyRequest,
-        response: inference.ServerReadyResponse,
-      },
-      async () => ({ ready: await service.checkReady() }),
-    ),
-    unary(
-      {
-        path: inferencePath("ModelReady"),
-        protocol: "health",
-        request: inference.ModelReadyRequest,
-        response: inference.ModelReadyResponse,
-      },
-      async ({ name, version }) => ({ ready: await service.checkModelReady(name, version) }),
-    ),
+    rpc("ServerLive", "health", () => ({ live: service.isLive() })),
+    rpc("ServerReady", "health", async () => ({ ready: await service.checkReady() })),
+    rpc("ModelReady", "health", async ({ name, version }) => ({
+      ready: await service.checkModelReady(name, version),
+    })),
     unary(
       {
         path: "/grpc.health.v1.Health/Check",
         protocol: "health",
-        request: grpc.health.v1.HealthCheckRequest,
-        response: grpc.health.v1.HealthCheckResponse,
+        request: HealthCheckRequest,
+        response: HealthCheckResponse,
       },
       async () => ({
-        status: (await service.checkReady()) ? ServingStatus.SERVING : ServingStatus.NOT_SERVING,
+        status: (await service.checkReady()) ? SERVING : NOT_SERVING,
       }),
     ),
   ];
 }
-
-const { HealthCheckRequest, HealthCheckResponse } = grpc.health.v1;
-const { SERVING, NOT_SERVING } = HealthCheckResponse.ServingStatus;
 
 type Watcher = ResponseStream<grpc.health.v1.HealthCheckResponse.$Properties>;
 

@@ -1,66 +1,34 @@
 import type { InferenceService } from "@tritonjs/core/frontend";
 import type { LoadParameters } from "@tritonjs/core/types";
 import { TritonError } from "@tritonjs/protocol";
-import { inference, inferencePath } from "@tritonjs/protocol/grpc";
+import { inference } from "@tritonjs/protocol/grpc";
 import { invalidArgument } from "../status-from-code.js";
-import { type Method, unary } from "../transport/method.js";
+import { type Method, rpc } from "../transport/method.js";
 
 /** Metadata of the server and its models, and configurations: `ServerMetadata`, `ModelMetadata`, `ModelConfig`. */
 export function metadataMethods(service: InferenceService): Method[] {
   return [
-    unary(
-      {
-        path: inferencePath("ServerMetadata"),
-        protocol: "metadata",
-        request: inference.ServerMetadataRequest,
-        response: inference.ServerMetadataResponse,
-      },
-      () => {
-        const { name, version, extensions } = service.serverMetadata();
-        return { name, version, extensions: [...extensions] };
-      },
-    ),
-    unary(
-      {
-        path: inferencePath("ModelMetadata"),
-        protocol: "metadata",
-        request: inference.ModelMetadataRequest,
-        response: inference.ModelMetadataResponse,
-      },
-      ({ name, version }) => service.modelMetadata(name, version),
-    ),
-    unary(
-      {
-        path: inferencePath("ModelConfig"),
-        protocol: "model-config",
-        request: inference.ModelConfigRequest,
-        response: inference.ModelConfigResponse,
-      },
-      ({ name, version }) => ({
-        config: inference.ModelConfig.fromObject(service.modelConfig(name, version)),
-      }),
-    ),
+    rpc("ServerMetadata", "metadata", () => {
+      const { name, version, extensions } = service.serverMetadata();
+      return { name, version, extensions: [...extensions] };
+    }),
+    rpc("ModelMetadata", "metadata", ({ name, version }) => service.modelMetadata(name, version)),
+    rpc("ModelConfig", "model-config", ({ name, version }) => ({
+      config: inference.ModelConfig.fromObject(service.modelConfig(name, version)),
+    })),
   ];
 }
 
 /** `ModelStatistics`: of one model, or of all for an empty name. */
 export function statisticsMethods(service: InferenceService): Method[] {
   return [
-    unary(
-      {
-        path: inferencePath("ModelStatistics"),
-        protocol: "statistics",
-        request: inference.ModelStatisticsRequest,
-        response: inference.ModelStatisticsResponse,
-      },
-      ({ name, version }) => ({
-        modelStats: service.statistics(name, version).map(({ batchStats, memoryUsage, ...report }) => ({
-          ...report,
-          batchStats: [...batchStats],
-          memoryUsage: [...memoryUsage],
-        })),
-      }),
-    ),
+    rpc("ModelStatistics", "statistics", ({ name, version }) => ({
+      modelStats: service.statistics(name, version).map(({ batchStats, memoryUsage, ...report }) => ({
+        ...report,
+        batchStats: [...batchStats],
+        memoryUsage: [...memoryUsage],
+      })),
+    })),
   ];
 }
 
@@ -71,44 +39,20 @@ const protocol = "model-repository";
 /** The model repository: `RepositoryIndex`, `RepositoryModelLoad`, `RepositoryModelUnload`. */
 export function repositoryMethods(service: InferenceService): Method[] {
   return [
-    unary(
-      {
-        path: inferencePath("RepositoryIndex"),
-        protocol,
-        request: inference.RepositoryIndexRequest,
-        response: inference.RepositoryIndexResponse,
-      },
-      async ({ repositoryName, ready }) => {
-        refuseRepositoryName(repositoryName);
-        return { models: await service.repositoryIndex(ready) };
-      },
-    ),
-    unary(
-      {
-        path: inferencePath("RepositoryModelLoad"),
-        protocol,
-        request: inference.RepositoryModelLoadRequest,
-        response: inference.RepositoryModelLoadResponse,
-      },
-      async ({ repositoryName, modelName, parameters }) => {
-        refuseRepositoryName(repositoryName);
-        await service.loadModel(modelName, loadParameters(parameters));
-        return {};
-      },
-    ),
-    unary(
-      {
-        path: inferencePath("RepositoryModelUnload"),
-        protocol,
-        request: inference.RepositoryModelUnloadRequest,
-        response: inference.RepositoryModelUnloadResponse,
-      },
-      async ({ repositoryName, modelName, parameters }) => {
-        refuseRepositoryName(repositoryName);
-        await service.unloadModel(modelName, { unloadDependents: unloadsDependents(parameters) });
-        return {};
-      },
-    ),
+    rpc("RepositoryIndex", protocol, async ({ repositoryName, ready }) => {
+      refuseRepositoryName(repositoryName);
+      return { models: await service.repositoryIndex(ready) };
+    }),
+    rpc("RepositoryModelLoad", protocol, async ({ repositoryName, modelName, parameters }) => {
+      refuseRepositoryName(repositoryName);
+      await service.loadModel(modelName, loadParameters(parameters));
+      return {};
+    }),
+    rpc("RepositoryModelUnload", protocol, async ({ repositoryName, modelName, parameters }) => {
+      refuseRepositoryName(repositoryName);
+      await service.unloadModel(modelName, { unloadDependents: unloadsDependents(parameters) });
+      return {};
+    }),
   ];
 }
 

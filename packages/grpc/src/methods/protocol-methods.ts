@@ -1,6 +1,7 @@
 import {
   AccessGate,
   type Authentication,
+  headerPattern,
   type InferenceService,
   keyList,
   type Restriction,
@@ -8,7 +9,7 @@ import {
 } from "@tritonjs/core/frontend";
 import type { EndpointGroup } from "@tritonjs/core/types";
 import { TritonError } from "@tritonjs/protocol";
-import { headerForwarding, type InferHandlerContext, inferMethods } from "../infer/model-infer.js";
+import { type InferHandlerContext, inferMethods } from "../infer/model-infer.js";
 import { streamInferMethods } from "../infer/model-stream-infer.js";
 import type { Shutdown } from "../shutdown.js";
 import type { Call, CallHeaders, Method } from "../transport/method.js";
@@ -48,7 +49,7 @@ export function protocolMethods(
 ): Method[] {
   const context: InferHandlerContext = {
     service,
-    forwardHeaders: headerForwarding(options.headerForwardPattern),
+    forwardedHeaders: headerPattern(options.headerForwardPattern),
     shutdown,
   };
   const methods = [

@@ -9,42 +9,34 @@ import {
   traceSettingTexts,
 } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
-import { inference, inferencePath } from "@tritonjs/protocol/grpc";
-import { type Method, unary } from "../transport/method.js";
+import type { inference } from "@tritonjs/protocol/grpc";
+import { type Method, rpc } from "../transport/method.js";
 
 type Settings = Readonly<Record<string, inference.TraceSettingRequest.SettingValue.$Properties>>;
 
 /** `TraceSetting`: changes the trace settings in the request, then returns all of them. */
 export function traceMethods(service: InferenceService): Method[] {
   return [
-    unary(
-      {
-        path: inferencePath("TraceSetting"),
-        protocol: "trace",
-        request: inference.TraceSettingRequest,
-        response: inference.TraceSettingResponse,
-      },
-      async ({ settings, modelName }) => {
-        const { tracing } = service;
-        if (tracing === undefined)
-          throw new TritonError("UNAVAILABLE", "the server does not support trace", {
-            reason: "FEATURE_DISABLED",
-          });
-        if (modelName !== "" && !(await service.checkModelReady(modelName, ""))) {
-          throw new TritonError("INVALID_ARG", `Request for unknown model : ${modelName}`, {
-            reason: "MODEL_NOT_AVAILABLE",
-          });
-        }
-        const given = settings ?? {};
-        if (Object.keys(given).length > 0) tracing.update(modelName, readChanges(given));
-        const texts = Object.entries(traceSettingTexts(tracing.settings(modelName)));
-        return {
-          settings: Object.fromEntries(
-            texts.map(([name, value]) => [name, { value: typeof value === "string" ? [value] : [...value] }]),
-          ),
-        };
-      },
-    ),
+    rpc("TraceSetting", "trace", async ({ settings, modelName }) => {
+      const { tracing } = service;
+      if (tracing === undefined)
+        throw new TritonError("UNAVAILABLE", "the server does not support trace", {
+          reason: "FEATURE_DISABLED",
+        });
+      if (modelName !== "" && !(await service.checkModelReady(modelName, ""))) {
+        throw new TritonError("INVALID_ARG", `Request for unknown model : ${modelName}`, {
+          reason: "MODEL_NOT_AVAILABLE",
+        });
+      }
+      const given = settings ?? {};
+      if (Object.keys(given).length > 0) tracing.update(modelName, readChanges(given));
+      const texts = Object.entries(traceSettingTexts(tracing.settings(modelName)));
+      return {
+        settings: Object.fromEntries(
+          texts.map(([name, value]) => [name, { value: typeof value === "string" ? [value] : [...value] }]),
+        ),
+      };
+    }),
   ];
 }
 
@@ -85,18 +77,10 @@ type Setting = inference.LogSettingsRequest.SettingValue.$Properties;
 /** `LogSettings`: changes the log settings in the request, then returns all of them. */
 export function logMethods({ log }: InferenceService): Method[] {
   return [
-    unary(
-      {
-        path: inferencePath("LogSettings"),
-        protocol: "logging",
-        request: inference.LogSettingsRequest,
-        response: inference.LogSettingsResponse,
-      },
-      ({ settings }) => {
-        change(log, settings ?? {});
-        return { settings: describe(log) };
-      },
-    ),
+    rpc("LogSettings", "logging", ({ settings }) => {
+      change(log, settings ?? {});
+      return { settings: describe(log) };
+    }),
   ];
 }
 

@@ -5,6 +5,8 @@ import {
   decodeMessage,
   encodeMessage,
   FieldLimitError,
+  inference,
+  inferencePath,
   type MessageDecoder,
   type MessageEncoder,
 } from "@tritonjs/protocol/grpc";
@@ -80,6 +82,31 @@ export function unary<Q, R>(
   handle: (request: Q, call: Call) => R | Promise<R>,
 ): Method {
   return { ...base(init), kind: "unary", handle: handle as UnaryMethod["handle"] };
+}
+
+type Messages = typeof inference;
+
+/** Names of the methods of the inference service that have messages of their own. */
+type RpcName = {
+  [K in keyof Messages]: K extends `${infer N}Request`
+    ? `${N}Response` extends keyof Messages
+      ? N
+      : never
+    : never;
+}[keyof Messages];
+
+type RequestOf<N extends RpcName> = Messages[`${N}Request`] extends MessageDecoder<infer Q> ? Q : never;
+type ResponseOf<N extends RpcName> = Messages[`${N}Response`] extends MessageEncoder<infer R> ? R : never;
+
+/** Makes a method of the inference service with one request and one response. */
+export function rpc<N extends RpcName>(
+  name: N,
+  protocol: EndpointGroup,
+  handle: (request: RequestOf<N>, call: Call) => ResponseOf<N> | Promise<ResponseOf<N>>,
+): Method {
+  const request = inference[`${name}Request`] as unknown as MessageDecoder<RequestOf<N>>;
+  const response = inference[`${name}Response`] as unknown as MessageEncoder<ResponseOf<N>>;
+  return unary({ path: inferencePath(name), protocol, request, response }, handle);
 }
 
 /** Makes a method with one request and many responses. */

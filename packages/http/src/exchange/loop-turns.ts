@@ -139,6 +139,13 @@ function doStep(job: Job): boolean {
 /** The turns of this thread. */
 export const loopTurns = new LoopTurns();
 
+/** Does all steps of some work at once. */
+export function finish<T>(steps: Generator<void, T>): T {
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  return step.value;
+}
+
 /** Does work on a long request that cannot be divided. At once, or in the turns to come. */
 export function inTurn<T>(client: Client, work: () => T): T | Promise<T> {
   return loopTurns.read(client, () => () => ({ value: work() }));

@@ -1,6 +1,7 @@
+import { constants } from "node:buffer";
 import type { Client, RequestShare } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
-import { InputTooLarge, MAX_CHUNKS, maxBodySize } from "../limits.js";
+import { BODY_ALLOWANCE, InputTooLarge, MAX_CHUNKS } from "../limits.js";
 
 export { ClientGone } from "@tritonjs/core/frontend";
 
@@ -51,10 +52,15 @@ export function firstHeader({ rawHeaders }: V2Request, name: string): string | u
   return undefined;
 }
 
+/** All headers of a request in their order. */
+export function* headerEntries({ rawHeaders }: V2Request): Generator<readonly [name: string, value: string]> {
+  for (let i = 0; i < rawHeaders.length; i += 2) yield [rawHeaders[i]!, rawHeaders[i + 1]!];
+}
+
 /** All headers of a request, as an object of the web platform. */
-export function headersOf({ rawHeaders }: V2Request): Headers {
+export function headersOf(request: V2Request): Headers {
   const headers = new Headers();
-  for (let i = 0; i < rawHeaders.length; i += 2) headers.append(rawHeaders[i]!, rawHeaders[i + 1]!);
+  for (const [name, value] of headerEntries(request)) headers.append(name, value);
   return headers;
 }
 
@@ -69,6 +75,24 @@ const ALIGNMENT = 8;
 
 /** An error after which the server reads nothing more from the connection. */
 export class ConnectionFault extends TritonError {}
+
+/**
+ * Most bytes of JSON for one byte of a tensor. `false, ` for a BOOL has seven. An FP32 such as
+ * `-1.1754943508222875e-38, ` has 25 for its four bytes.
+ */
+const JSON_BYTES_PER_TENSOR_BYTE = 8;
+
+/** Room for padding before a body. */
+const LARGEST_BUFFER = constants.MAX_LENGTH - 64;
+
+/**
+ * Size of the largest body that is read. A raw body is one tensor; in all others the limit is on the tensors, not on
+ * their JSON.
+ */
+export function maxBodySize(maxInputSize: number, isRaw: boolean): number {
+  const bytes = isRaw ? maxInputSize : maxInputSize * JSON_BYTES_PER_TENSOR_BYTE;
+  return Math.min(bytes + BODY_ALLOWANCE, LARGEST_BUFFER);
+}
 
 /**
  * Collects a request body in one piece of memory. The memory grows with the bytes that have come, and has the declared

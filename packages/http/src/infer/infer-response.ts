@@ -8,6 +8,7 @@ import {
   type Tensor,
   TritonError,
 } from "@tritonjs/protocol";
+import { finish } from "../exchange/loop-turns.js";
 import { ByteWriter, writeJson } from "../json/write-json.js";
 import type { OutputForm, OutputForms } from "./infer-request.js";
 
@@ -36,11 +37,9 @@ export function encodeInferResponse(
   const repeated = isRepeated(response, forms);
   const known = repeated ? knownJson(model, response) : undefined;
   if (known !== undefined) return { json: known, tensors: bytesOf(response.outputs) };
-  const steps = encodeSteps(model, response, forms, labels);
-  let step = steps.next();
-  while (!step.done) step = steps.next();
-  if (repeated) keepJson(model, response, step.value.json);
-  return step.value;
+  const encoded = finish(encodeSteps(model, response, forms, labels));
+  if (repeated) keepJson(model, response, encoded.json);
+  return encoded;
 }
 
 /** True for an answer with a tensor that takes long to write in JSON. */

@@ -13,7 +13,7 @@ import {
   type Tensor,
   TritonError,
 } from "@tritonjs/protocol";
-import { loopTurns, readJson } from "../exchange/loop-turns.js";
+import { finish, loopTurns, readJson } from "../exchange/loop-turns.js";
 import { firstHeader } from "../exchange/request.js";
 import { BodyStream, type V2Response } from "../exchange/response.js";
 import { DecodedRequest, readParameter } from "../infer/infer-request.js";
@@ -28,7 +28,6 @@ import {
   type JsonValue,
   members,
 } from "../json/json-value.js";
-import { parseJson } from "../json/parse-json.js";
 import { ByteWriter, toJsonBytes, writeJson } from "../json/write-json.js";
 import { checkCount, MAX_JSON_PARAMETERS, maxNumbers } from "../limits.js";
 import { reportingLoad, turnAtFullQueue } from "./infer.js";
@@ -202,7 +201,7 @@ async function inTurns({ request }: HttpExchange, outcome: InferenceResponse | T
 function toPart(outcome: InferenceResponse | TritonError): Part {
   try {
     if (TritonError.is(outcome)) throw outcome;
-    return { status: 200, json: encodeGenerateResponse(outcome) };
+    return { status: 200, json: finish(generateResponseSteps(outcome)) };
   } catch (thrown) {
     const { code, reason, message } = TritonError.from(thrown);
     return { status: httpStatusOf(code, reason), json: toJsonBytes({ error: message }) };
@@ -223,16 +222,7 @@ interface GenerateInput {
  *
  * @throws TritonError with Triton's code and text for the first fault.
  */
-export function decodeGenerateRequest(
-  model: ReadyModel,
-  body: Uint8Array,
-  maxInputSize: number,
-): DecodedRequest {
-  return decodeGenerateJson(model, parseJson(body, maxNumbers(maxInputSize)));
-}
-
-/** Decodes a generate request that has been parsed, as {@link decodeGenerateRequest} does. */
-function decodeGenerateJson(model: ReadyModel, json: JsonValue): DecodedRequest {
+export function decodeGenerateJson(model: ReadyModel, json: JsonValue): DecodedRequest {
   const idJson = find(json, "id");
   const request = new DecodedRequest();
   if (idJson !== undefined) request.id = asText(idJson, "Unable to parse 'id'");
@@ -330,18 +320,10 @@ function invalid(message: string): TritonError {
 
 /**
  * Encodes the answer to a generate request: one object with id, model, parameters and outputs side by side, sorted by
- * name. An output of one element is that element, others are flat arrays.
+ * name. An output of one element is that element, others are flat arrays. It pauses within large tensors.
  *
  * @throws TritonError INVALID_ARG for an output without a JSON form.
  */
-function encodeGenerateResponse(response: InferenceResponse): Buffer {
-  const steps = generateResponseSteps(response);
-  let step = steps.next();
-  while (!step.done) step = steps.next();
-  return step.value;
-}
-
-/** Encodes an answer as {@link encodeGenerateResponse} does, with pauses within large tensors. */
 function* generateResponseSteps(response: InferenceResponse): Generator<void, Buffer> {
   const members = new Map<string, ParameterValue | Tensor>(response.outputs);
   for (const [name, value] of Object.entries(response.parameters)) members.set(name, value);

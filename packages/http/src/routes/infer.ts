@@ -1,5 +1,6 @@
 import {
   Exchange,
+  forwardHeaders,
   freeWhenUsed,
   type InferenceResponse,
   LOAD_REPORT_FORMAT_HEADER,
@@ -7,9 +8,8 @@ import {
   RequestRegions,
   writeLoadReport,
 } from "@tritonjs/core/frontend";
-import { isReservedParameter, type Parameters, type ParameterValue, TritonError } from "@tritonjs/protocol";
 import { LONG_DOCUMENT_BYTES, loopTurns, readJson } from "../exchange/loop-turns.js";
-import { firstHeader } from "../exchange/request.js";
+import { firstHeader, headerEntries } from "../exchange/request.js";
 import { faultResponse, type V2Response } from "../exchange/response.js";
 import { compress, decompress, requestEncoding, responseEncoding } from "../infer/content-encoding.js";
 import {
@@ -114,7 +114,7 @@ async function sendLongDocument(
 function send(exchange: HttpExchange, call: Exchange, decoded: DecodedRequest): Promise<InferenceResponse> {
   const { request, forwardedHeaders } = exchange;
   if (forwardedHeaders !== undefined) {
-    decoded.parameters = forwardHeaders(request.rawHeaders, forwardedHeaders, decoded.parameters);
+    decoded.parameters = forwardHeaders(headerEntries(request), forwardedHeaders, decoded.parameters);
   }
   call.trace = exchange.trace;
   decoded.trace = exchange.trace?.request;
@@ -186,28 +186,4 @@ async function withReport(
   const text = report && writeLoadReport(report, format);
   if (text === undefined) return response;
   return { ...response, headers: { ...response.headers, [LOAD_REPORT_HEADER]: text } };
-}
-
-/**
- * Adds the headers with matching names to the parameters for the model, as strings under the names that the client
- * sent.
- *
- * @param rawHeaders names and values in turn
- * @throws TritonError INVALID_ARG for a matching header with a reserved name.
- */
-function forwardHeaders(rawHeaders: readonly string[], pattern: RegExp, parameters: Parameters): Parameters {
-  const all: Record<string, ParameterValue> = Object.assign(Object.create(null), parameters);
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!;
-    if (!pattern.test(name)) continue;
-    if (isReservedParameter(name)) {
-      throw new TritonError(
-        "INVALID_ARG",
-        `Header '${name}' is reserved for Triton usage and cannot be forwarded.`,
-        { reason: "INVALID_PARAMETER" },
-      );
-    }
-    all[name] = rawHeaders[i + 1]!;
-  }
-  return all;
 }

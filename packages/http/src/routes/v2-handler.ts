@@ -227,11 +227,9 @@ export class HttpAccess {
     group: AccessGroup,
     errorType: ContentType,
   ): Promise<V2Response | undefined> {
+    const unauthenticated = await this.#authenticate(request, group, errorType);
+    if (unauthenticated !== undefined) return unauthenticated;
     const sent = (header: string) => firstHeader(request, header);
-    if (this.#authentication !== undefined) {
-      const refusal = await authenticate(this.#authentication, request, group, errorType);
-      if (refusal !== undefined) return refusal;
-    }
     const missing = this.#gate.missingHeader(group, sent);
     if (missing !== undefined) {
       return faultResponse(403, `This API is restricted, expecting header '${missing}'`, "text/plain");
@@ -239,30 +237,24 @@ export class HttpAccess {
     const foreign = this.#sites.fault(request, sent, group);
     return foreign === undefined ? undefined : faultResponse(403, foreign, errorType);
   }
-}
 
-/**
- * Authenticates a request whose body has not been read.
- *
- * @param errorType content type of a refusal
- * @returns the refusal, or undefined if the request is allowed
- */
-export async function authenticate(
-  authentication: Authentication,
-  request: V2Request,
-  group: AccessGroup,
-  errorType: ContentType,
-): Promise<V2Response | undefined> {
-  if (!authentication.guards(group)) return undefined;
-  const { method, path, remoteAddress } = request;
-  try {
-    const headers = headersOf(request);
-    await authentication.check({ transport: "http", method, path, group, headers, remoteAddress });
-    return undefined;
-  } catch (thrown) {
-    const refusal = errorResponse(request, thrown, errorType);
-    if (refusal.status !== 401) return refusal;
-    return { ...refusal, headers: { ...refusal.headers, "www-authenticate": authentication.challenge } };
+  async #authenticate(
+    request: V2Request,
+    group: AccessGroup,
+    errorType: ContentType,
+  ): Promise<V2Response | undefined> {
+    const authentication = this.#authentication;
+    if (!authentication?.guards(group)) return undefined;
+    const { method, path, remoteAddress } = request;
+    try {
+      const headers = headersOf(request);
+      await authentication.check({ transport: "http", method, path, group, headers, remoteAddress });
+      return undefined;
+    } catch (thrown) {
+      const refusal = errorResponse(request, thrown, errorType);
+      if (refusal.status !== 401) return refusal;
+      return { ...refusal, headers: { ...refusal.headers, "www-authenticate": authentication.challenge } };
+    }
   }
 }
 
@@ -272,18 +264,19 @@ const JSON_TYPE = { "content-type": "application/json" };
  * Refuses requests to hosts that are not allowed, of any path, while a server listens on loopback. Otherwise a page
  * whose name resolves to 127.0.0.1 could read everything that the machine of its visitor serves (DNS rebinding).
  *
- * @param loopback says whether the server listens only on loopback addresses
+ * @param at says whether the server listens only on loopback addresses, which may be known later
  * @param bodyOf makes the body of a refusal; Triton's form of an error unless given
  */
 export function withAllowedHosts(
   handler: V2Handler,
   allowed: AllowedHosts | undefined,
-  loopback: () => boolean,
+  at: (() => boolean) | { readonly isLoopback: boolean },
   bodyOf: (message: string) => PlainJson = (error) => ({ error }),
 ): V2Handler {
   const hosts = new HostRule(allowed);
   return (request) => {
-    const fault = loopback() ? hosts.fault(firstHeader(request, "host")) : undefined;
+    const isLoopback = typeof at === "function" ? at() : at.isLoopback;
+    const fault = isLoopback ? hosts.fault(firstHeader(request, "host")) : undefined;
     return fault === undefined
       ? handler(request)
       : Promise.resolve({ status: 403, headers: JSON_TYPE, body: toJsonBytes(bodyOf(fault)) });

@@ -11,7 +11,7 @@ import { errorResponse, faultResponse, type V2Response } from "../exchange/respo
 import { DEFAULT_MAX_INPUT_SIZE } from "../limits.js";
 import { metricsResponse } from "../routes/status.js";
 import {
-  authenticate,
+  HttpAccess,
   V2_OPTION_KEYS,
   type V2Handler,
   type V2Options,
@@ -145,7 +145,8 @@ export function metrics(options: MetricsOptions = {}): Frontend {
   return new ListeningFrontend(
     { name: "metrics", port, address, portHint, tls, logger },
     (service) => {
-      const handler: V2Handler = (request) => answer(service, request);
+      const access = new HttpAccess(service);
+      const handler: V2Handler = (request) => answer(service, access, request);
       return pages === undefined ? handler : withPages(handler, service, pages);
     },
     (address) => {
@@ -155,9 +156,12 @@ export function metrics(options: MetricsOptions = {}): Frontend {
 }
 
 /** Answers a request. As in Triton, paths other than `/metrics` get an empty page. */
-async function answer(service: InferenceService, request: V2Request): Promise<V2Response> {
-  const { authentication } = service;
-  const refusal = authentication && (await authenticate(authentication, request, "metrics", "text/plain"));
+async function answer(
+  service: InferenceService,
+  access: HttpAccess,
+  request: V2Request,
+): Promise<V2Response> {
+  const refusal = await access.refusal(request, "metrics", "text/plain");
   if (refusal !== undefined) return refusal;
   if (request.method !== "GET") return faultResponse(405, "Method Not Allowed", "text/plain");
   try {

@@ -78,13 +78,13 @@ export class ListeningFrontend implements Frontend {
 
   async start(service: InferenceService): Promise<FrontendAddress> {
     const { address, reusePort = false, tls, limits, logger = false, clientErrorBody } = this.#options;
-    let loopback = isLoopback(address);
+    const at = { isLoopback: isLoopback(address) };
     const { allowedHosts = [] } = service;
     const handler = withAllowedHosts(
       this.#handlerOf(service),
       // The address may be a name that the program gave this machine.
       allowedHosts === true || address.includes(":") ? allowedHosts : [...allowedHosts, address],
-      () => loopback,
+      at,
       clientErrorBody,
     );
     const listener = await listenerOf(handler, logger);
@@ -108,16 +108,16 @@ export class ListeningFrontend implements Frontend {
       connections = open;
       return server;
     });
-    loopback = servers.every((server) => isLoopback((server.address() as AddressInfo).address));
+    at.isLoopback = servers.every((server) => isLoopback((server.address() as AddressInfo).address));
     const onFault = acceptFaults(service.log, this.name);
     for (const server of servers) server.on("error", onFault);
     this.#servers = servers;
     this.#connections = connections;
     const host = address.includes(":") ? `[${address}]` : address;
     const scheme = tls === undefined ? "http" : "https";
-    const at = { host: address, port, url: `${scheme}://${host}:${port}` };
-    this.#onListening(at);
-    return at;
+    const listensAt = { host: address, port, url: `${scheme}://${host}:${port}` };
+    this.#onListening(listensAt);
+    return listensAt;
   }
 
   leave(): void {

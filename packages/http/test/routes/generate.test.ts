@@ -3,7 +3,9 @@ import { Tensor, TritonError } from "@tritonjs/core";
 import type { InferenceResponse } from "@tritonjs/core/frontend";
 import type { InferenceRequest } from "@tritonjs/core/testing";
 import { describe, expect, it } from "vitest";
-import { decodeGenerateRequest } from "../../src/routes/generate.js";
+import { parseJson } from "../../src/json/parse-json.js";
+import { maxNumbers } from "../../src/limits.js";
+import { decodeGenerateJson } from "../../src/routes/generate.js";
 import { IdentityService, identityConfig } from "../support/identity-service.js";
 import { send } from "../support/send.js";
 import { startHttp } from "../support/start-http.js";
@@ -22,7 +24,7 @@ function model(...shape: Parameters<typeof identityConfig>) {
 
 function decode(config: ReturnType<typeof model>, request: unknown) {
   const body = typeof request === "string" ? request : JSON.stringify(request);
-  return decodeGenerateRequest(config, Buffer.from(body), LIMIT);
+  return decodeGenerateJson(config, parseJson(Buffer.from(body), maxNumbers(LIMIT)));
 }
 
 function text(request: InferenceRequest, value: string): InferenceResponse {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
-import { loadOpenAiData } from "../../../src/data/load-openai-data.js";
+import { loadOpenAiData } from "../../../src/data/load-data-set.js";
 
 const folder = mkdtempSync(join(tmpdir(), "tritonjs-openai-data-"));
 afterAll(() => rmSync(folder, { recursive: true }));

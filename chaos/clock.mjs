@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { now } from "./now.mjs";
+
+/** Milliseconds of the monotonic clock, which all processes of the machine share. */
+export const now = () => Number(process.hrtime.bigint()) / 1e6;
 
 /** Resolves when a condition is true; rejects after three minutes. */
 export async function until(condition, what, withinMs = 180_000) {
