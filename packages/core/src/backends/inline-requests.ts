@@ -1,6 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { Execution, ExecutionResult, Executor } from "../instance/backend.js";
-import type { ExecutableRequest } from "../request/request-info.js";
+import type { ExecutableRequest } from "../request-info.js";
 
 /** Properties of {@link inlineRequests}, and when requests run. */
 interface InlineOptions extends Partial<Pick<Executor, "start" | "capacity" | "mustFinish">> {
