@@ -58,7 +58,6 @@ const ORDER = {
   llm: [
     "token-spelling.ts",
     "text-tokenizer.ts",
-    "text-stream.ts",
     "sampling",
     "chat",
     "text-request.ts",

@@ -14,6 +14,7 @@ const CONTRACTS = {
   defaultFrontends: "a package of frontends (core/src/frontend/serve-frontends.ts)",
   repositoryBackends: "a package of backends (core/src/backends/find-backend.ts)",
   load: "a program of a worker (core/src/worker)",
+  describe: "a program of a worker that describes a model (core/src/backends/description-program.ts)",
 };
 
 /** Folders that offer the same over HTTP and gRPC. A name in files of the same name there has one meaning. */

@@ -3,7 +3,6 @@
  * faster without the rest.
  */
 
-export { answerDescription } from "./backends/describe-in-worker.js";
 export { disableTelemetry } from "./backends/onnx-telemetry.js";
 export { splitOutputs } from "./batch/batch-tensors.js";
 export { AutoCompleteConfig, COMPLETION_METHODS, completeBy } from "./config/auto-complete-config.js";
@@ -12,7 +11,13 @@ export { emptyConfig } from "./config/defaults.js";
 export { keyList } from "./config/option-names.js";
 export { sequenceTensors } from "./config/sequence-batching.js";
 export { Log } from "./observe/log.js";
-export { importInstalled, importPeer, notLoaded, unbundledRequire } from "./optional-packages.js";
+export {
+  findInstalled,
+  importInstalled,
+  importPeer,
+  notLoaded,
+  unbundledRequire,
+} from "./optional-packages.js";
 export { realClock } from "./system/clock.js";
 export { assertInside, isInside } from "./system/files.js";
 export { startProcess } from "./system/start-process.js";

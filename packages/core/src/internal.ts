@@ -4,7 +4,8 @@
 
 export { type AskedModel, askWorker } from "./backends/ask-worker.js";
 export { describeInWorker } from "./backends/describe-in-worker.js";
-export { loadTimeoutMs, notFound } from "./backends/read-model-source.js";
+export { inlineRequests, nextTurn } from "./backends/inline-requests.js";
+export { loadTimeoutMs, notFound, parameterText, wrongParameter } from "./backends/read-model-source.js";
 export { joinInputsIn, type Tensors } from "./batch/batch-tensors.js";
 export {
   type InstanceDevice,
@@ -40,6 +41,7 @@ export {
 } from "./observe/trace-settings.js";
 export {
   ASYNC_STACK_BYTES,
+  importInstalled,
   type Koffi,
   type NativeFunction,
   type NativeLibrary,

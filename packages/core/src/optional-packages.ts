@@ -20,17 +20,26 @@ export function unbundledRequire(url: string): NodeJS.Require {
 }
 
 /**
- * Imports a package that may be installed: as the module `from` resolves it, or else as the program does. Undefined if
+ * Imports a package that may be installed: as the importer resolves it, or else as the program does. Undefined if
  * neither finds it.
+ *
+ * @param importer URL of a module
  */
 export async function importInstalled<M>(
   name: string,
-  from: string = import.meta.url,
+  importer: string = import.meta.url,
 ): Promise<M | undefined> {
+  const found = findInstalled(name, importer);
+  return found === undefined ? undefined : importUnbundled(pathToFileURL(found).href);
+}
+
+/** Finds the file of a package that may be installed, as {@link importInstalled} does. */
+export function findInstalled(name: string, importer: string): string | undefined {
   const program = process.argv[1] === undefined ? [] : [pathToFileURL(process.argv[1]).href];
-  for (const place of [from, ...program, pathToFileURL(join(process.cwd(), "package.json")).href]) {
+  const places = [importer, ...program, pathToFileURL(join(process.cwd(), "package.json")).href];
+  for (const from of places) {
     try {
-      return importUnbundled(pathToFileURL(unbundledRequire(place).resolve(name)).href);
+      return unbundledRequire(from).resolve(name);
     } catch {
       // Another place may have it.
     }

@@ -13,7 +13,6 @@ import type {
   YieldedToolCall,
 } from "./text-callback.js";
 import type { TextRequest } from "./text-request.js";
-import type { TextTokenizer } from "./text-tokenizer.js";
 
 /** Outputs of one response. */
 type Outputs = Map<string, Tensor>;
@@ -144,8 +143,6 @@ function countTensor(count: number): Tensor {
 /** Why a text ended. */
 type TextEnd = "stop" | "length";
 
-const encoder = new TextEncoder();
-
 /**
  * Sends the responses to one request: pieces of the text as they come for a stream, else the whole text at the end.
  */
@@ -153,37 +150,30 @@ export class TextResponses {
   #text: string;
   #tokens = 0;
   #logprobs: ScoredToken[][] = [];
-  readonly #request: Pick<TextRequest, "stream" | "prefix" | "wanted">;
-  readonly #stream: WorkerResponseStream;
-  readonly #tokenizer: TextTokenizer;
-  readonly #promptTokens: number;
 
+  /** @param textOf the text of a token */
   constructor(
-    request: Pick<TextRequest, "stream" | "prefix" | "wanted">,
-    stream: WorkerResponseStream,
-    tokenizer: TextTokenizer,
-    promptTokens: number,
+    private readonly request: Pick<TextRequest, "stream" | "prefix" | "wanted">,
+    private readonly stream: WorkerResponseStream,
+    private readonly textOf: (id: number) => string,
+    private readonly promptTokens: number,
   ) {
-    this.#request = request;
-    this.#stream = stream;
-    this.#tokenizer = tokenizer;
     this.#text = request.prefix;
-    this.#promptTokens = promptTokens;
   }
 
   /** False once the request was cancelled or answered. */
   get isOpen(): boolean {
-    return this.#stream.isOpen(0);
+    return this.stream.isOpen(0);
   }
 
   /** Undefined while the client keeps up, else a promise that resolves when it does again. */
   get writable(): Promise<void> | undefined {
-    return this.#request.stream ? this.#stream.writable(0) : undefined;
+    return this.request.stream ? this.stream.writable(0) : undefined;
   }
 
   /** True if the logarithms of probabilities are sent. */
   get wantsLogprobs(): boolean {
-    return this.#request.wanted.logprobs;
+    return this.request.wanted.logprobs;
   }
 
   /** Counts a token. */
@@ -198,7 +188,7 @@ export class TextResponses {
 
   /** Sends the text that came since the last response of a stream, if there is any. */
   flush(): void {
-    if (!this.#request.stream || this.#text === "") return;
+    if (!this.request.stream || this.#text === "") return;
     this.#send(undefined);
   }
 
@@ -207,37 +197,29 @@ export class TextResponses {
   }
 
   fail(error: unknown): void {
-    this.#stream.sendError(0, TritonError.from(error), true);
+    this.stream.sendError(0, TritonError.from(error), true);
   }
 
   #send(finish: TextEnd | undefined): void {
-    const { wanted } = this.#request;
-    const tensors = new Map([["text_output", bytesTensor(this.#text)]]);
-    if (wanted.finishReason) tensors.set("finish_reason", bytesTensor(finish ?? "null"));
-    if (wanted.logprobs) tensors.set("logprobs", bytesTensor(this.#logprobsJson()));
-    if (wanted.inputTokens) tensors.set("num_input_tokens", uint32Tensor(this.#promptTokens));
-    if (wanted.outputTokens) tensors.set("num_output_tokens", uint32Tensor(this.#tokens));
+    const { wanted } = this.request;
+    const tensors = new Map([["text_output", textTensor(this.#text)]]);
+    if (wanted.finishReason) tensors.set("finish_reason", textTensor(finish ?? "null"));
+    if (wanted.logprobs) tensors.set("logprobs", textTensor(this.#logprobsJson()));
+    if (wanted.inputTokens) tensors.set("num_input_tokens", countTensor(this.promptTokens));
+    if (wanted.outputTokens) tensors.set("num_output_tokens", countTensor(this.#tokens));
     this.#text = "";
     this.#tokens = 0;
     this.#logprobs = [];
-    this.#stream.send(0, tensors, finish !== undefined);
+    this.stream.send(0, tensors, finish !== undefined);
   }
 
   #logprobsJson(): string {
     if (this.#logprobs.length === 0) return "null";
-    const shown = (one: ScoredToken) => ({ ...one, token: this.#tokenizer.textOf(one.id) });
+    const shown = (one: ScoredToken) => ({ ...one, token: this.textOf(one.id) });
     return logprobsJson(
       this.#logprobs.map(([chosen, ...others]) => ({ ...shown(chosen!), top: others.map(shown) })),
     );
   }
-}
-
-function bytesTensor(text: string): Tensor {
-  return Tensor.fromElements("BYTES", [1], [encoder.encode(text)]);
-}
-
-function uint32Tensor(count: number): Tensor {
-  return Tensor.fromElements("UINT32", [1], Uint32Array.of(count));
 }
 
 /** Text that may be sent, and whether a stop text ended it. */

@@ -14,9 +14,9 @@ import type { ChatMessage, ChatTool } from "./chat/chat-template.js";
 import type { ToolCallFamily } from "./chat/tool-call-family.js";
 import { TextAnswer } from "./text-answer.js";
 import {
-  GenerationContext,
   readPiece,
   type TextCallback,
+  type TextGenerationContext,
   type YieldedPiece,
   type YieldedPieces,
 } from "./text-callback.js";
@@ -192,7 +192,20 @@ class GeneratorExecutor implements Executor {
     const { modelName } = this.#context.info;
     const read = this.#read(request, modelName);
     const answer = new TextAnswer(read, modelName);
-    const context = new GenerationContext(this.#context, execution, request);
+    const { instanceName, instanceIndex, modelVersion, modelConfig, device } = this.#context.info;
+    const context: TextGenerationContext = {
+      modelName,
+      modelVersion,
+      modelConfig,
+      instanceName,
+      instanceIndex,
+      device,
+      request,
+      requests: [request],
+      signal: request.signal,
+      infer: (...call) => execution.models.infer(...call),
+      stream: (...call) => execution.models.stream(...call),
+    };
     execution.inputsReady();
     const { prompt, messages, tools, templateVariables, addGenerationPrompt, sampling } = read;
     const given = { prompt, messages, tools, templateVariables, addGenerationPrompt, sampling };

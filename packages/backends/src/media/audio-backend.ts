@@ -1,15 +1,9 @@
-import {
-  type Backend,
-  type BackendFactory,
-  type Execution,
-  type ExecutionResult,
-  type Executor,
-  workerExecutor,
-} from "@tritonjs/core/backend";
-import { definedMembers, type TensorSpec, TritonError } from "@tritonjs/protocol";
+import { type Backend, type BackendFactory, type Executor, workerExecutor } from "@tritonjs/core/backend";
+import { inlineRequests, wrongParameter } from "@tritonjs/core/internal";
+import { definedMembers, type TensorSpec } from "@tritonjs/protocol";
 import { type AudioOptions, type AudioPlan, planAudio } from "./audio-options.js";
 import { AudioPreparer, audioTensors, LENGTHS } from "./audio-preparer.js";
-import { type AudioData, attempt } from "./audio-worker.js";
+import type { AudioData } from "./audio-worker.js";
 import { completeTensors, filesOf, hasRows, ParameterReader } from "./media-parameters.js";
 
 /**
@@ -44,7 +38,7 @@ function audioBackend(plan: AudioPlan, isolation: "worker" | "inline" = "worker"
     completeConfig: (config) => completeTensors(config, inputs, outputs),
     createExecutor: (context) => {
       const data: AudioData = { plan, hasRows: hasRows(context.info.modelConfig, plan.inputName) };
-      if ((context.hosting.isolation ?? isolation) === "inline") return new InlineAudioExecutor(data);
+      if ((context.hosting.isolation ?? isolation) === "inline") return inlineAudio(data);
       const entry = new URL("./audio-worker.js", import.meta.url);
       return workerExecutor({ entry, data, interruptible: true, reusesThread: true }, context);
     },
@@ -91,40 +85,14 @@ export const audioRepositoryBackend: BackendFactory = ({ name, config }) => {
   if (isolation === undefined || isolation === "worker" || isolation === "inline") {
     return audioBackend(planAudio(options as AudioOptions), isolation);
   }
-  throw new TritonError(
-    "INVALID_ARG",
-    `parameter 'isolation' of model '${name}': expected worker or inline, got '${isolation}'`,
-    { reason: "INVALID_CONFIG" },
-  );
+  throw wrongParameter(name, "isolation", "worker or inline", isolation);
 };
 
 /** Prepares audio on this thread, one request after another, with a turn of the event loop between them. */
-class InlineAudioExecutor implements Executor {
-  readonly isolation = "inline";
-  readonly mustFinish = false;
-  readonly takesAnyBatchSize = true;
-  readonly details = {};
-  readonly #preparer: AudioPreparer;
-
-  constructor(private readonly data: AudioData) {
-    this.#preparer = new AudioPreparer(data.plan);
-  }
-
-  async start(): Promise<void> {}
-
-  async execute(execution: Execution): Promise<readonly ExecutionResult[]> {
-    const { plan, hasRows } = this.data;
-    execution.inputsReady();
-    const results: ExecutionResult[] = [];
-    for (const [index, { inputs }] of execution.requests.entries()) {
-      if (index > 0) await new Promise((resolve) => setImmediate(resolve));
-      const prepare = () =>
-        this.#preparer.prepare(filesOf(inputs.get(plan.inputName), plan.inputName, hasRows), hasRows);
-      results.push(execution.isOpen(index) ? attempt(prepare) : new Map());
-    }
-    execution.outputsReady();
-    return results;
-  }
-
-  async stop(): Promise<void> {}
+function inlineAudio({ plan, hasRows }: AudioData): Executor {
+  const preparer = new AudioPreparer(plan);
+  const { inputName } = plan;
+  return inlineRequests(({ inputs }) =>
+    preparer.prepare(filesOf(inputs.get(inputName), inputName, hasRows), hasRows),
+  );
 }

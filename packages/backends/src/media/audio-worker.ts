@@ -36,7 +36,7 @@ export async function load(data: unknown): Promise<WorkerModel> {
 }
 
 /** Turns an error into the result of a request. */
-export function attempt(prepare: () => ExecutionResult): ExecutionResult {
+function attempt(prepare: () => ExecutionResult): ExecutionResult {
   try {
     return prepare();
   } catch (error) {

@@ -2,10 +2,10 @@ import type {
   Backend,
   BackendFactory,
   ExecutableRequest,
-  Execution,
   ExecutionResult,
   Executor,
 } from "@tritonjs/core/backend";
+import { importInstalled, inlineRequests } from "@tritonjs/core/internal";
 import {
   ConcurrencyGate,
   definedMembers,
@@ -19,7 +19,6 @@ import {
 } from "@tritonjs/protocol";
 import type { Sharp, SharpInput } from "sharp";
 import { type ImageOptions, type ImagePlan, imageFormatOf, planImage } from "./image-options.js";
-import { importSharp, type SharpModule } from "./import-sharp.js";
 import { badFile, completeTensors, filesOf, hasRows, ParameterReader } from "./media-parameters.js";
 
 /**
@@ -59,7 +58,7 @@ function imageBackend(plan: ImagePlan): Backend {
     isolations: ["inline"],
     describe: () => ({ inputs: inputs.map(withRows), outputs: outputs.map(withRows) }),
     completeConfig: (config) => completeTensors(config, inputs, outputs),
-    createExecutor: ({ info }) => new ImageExecutor(plan, hasRows(info.modelConfig, plan.inputName)),
+    createExecutor: ({ info }) => imageExecutor(plan, hasRows(info.modelConfig, plan.inputName)),
   };
 }
 
@@ -144,75 +143,71 @@ const ORIGINAL_SIZE = "original_size";
 /**
  * Prepares the images of a batch at the same time, as many as the plan allows. `sharp` decodes and resizes on libuv's
  * threads. This thread only brings pixels into the tensor, with a turn of the event loop after each slice.
+ *
+ * @param hasRows true if tensors have an axis of rows
  */
-class ImageExecutor implements Executor {
-  readonly isolation = "inline";
-  /** Decoding cannot be interrupted, and reads the memory of its request until it ends. */
-  readonly mustFinish = true;
-  readonly takesAnyBatchSize = true;
-  readonly details = {};
-  /** Number of batches at a time, so that the last image of a batch does not leave threads idle. */
-  readonly capacity: number;
-  readonly #gate: ConcurrencyGate;
-  readonly #write: WritePixels;
-  #sharp: SharpModule | undefined;
-
-  /** @param hasRows true if tensors have an axis of rows */
-  constructor(
-    private readonly plan: ImagePlan,
-    private readonly hasRows: boolean,
-  ) {
-    this.capacity = plan.concurrency;
-    // Unbounded, because only images of running batches wait here. The model's own queue is bounded.
-    this.#gate = new ConcurrencyGate(plan.concurrency, Number.POSITIVE_INFINITY);
-    this.#write = pixelWriter(plan);
-  }
-
-  async start(): Promise<void> {
-    this.#sharp = await importSharp();
-  }
-
-  async execute(execution: Execution): Promise<readonly ExecutionResult[]> {
-    execution.inputsReady();
-    const results = await Promise.all(
-      execution.requests.map((request, index) =>
-        this.#prepare(request, () => execution.isOpen(index)).catch((error) => TritonError.from(error)),
-      ),
-    );
-    execution.outputsReady();
-    return results;
-  }
-
-  async stop(): Promise<void> {}
+function imageExecutor(plan: ImagePlan, hasRows: boolean): Executor {
+  const { inputName, outputName, width, height, channels, layout, dtype, concurrency } = plan;
+  // Unbounded, because only images of running batches wait here. The model's own queue is bounded.
+  const gate = new ConcurrencyGate(concurrency, Number.POSITIVE_INFINITY);
+  const write = pixelWriter(plan);
+  const values = width * height * channels;
+  let sharp: SharpModule;
+  return inlineRequests(prepare, {
+    atOnce: true,
+    // Several batches, so that the last image of a batch does not leave threads idle.
+    capacity: concurrency,
+    // Decoding cannot be interrupted, and reads the memory of its request until it ends.
+    mustFinish: true,
+    start: async () => {
+      sharp = await importSharp();
+    },
+  });
 
   /** Waits for all images of a request, even after one has failed, because threads still read the others. */
-  async #prepare({ inputs }: ExecutableRequest, isOpen: () => boolean): Promise<ExecutionResult> {
-    const { inputName, outputName, width, height, channels, layout, dtype } = this.plan;
-    const files = filesOf(inputs.get(inputName), inputName, this.hasRows);
+  async function prepare({ inputs }: ExecutableRequest, isOpen: () => boolean): Promise<ExecutionResult> {
+    const files = filesOf(inputs.get(inputName), inputName, hasRows);
     const rows = files.length;
-    const values = width * height * channels;
     const pixels = pixelArray(dtype, rows * values);
     const sizes = new Int32Array(2 * rows);
     const settled = await Promise.allSettled(
       files.map((file, row) =>
-        this.#gate.run(async () => {
+        gate.run(async () => {
           if (!isOpen()) return;
-          const image = await decodeImage(this.#sharp!, this.plan, file, rows === 1 ? undefined : row);
+          const image = await decodeImage(sharp, plan, file, rows === 1 ? undefined : row);
           if (!isOpen()) return;
           if (image.originalSize !== undefined) sizes.set(image.originalSize, 2 * row);
-          await this.#write(image.pixels, image.channels, pixels, row * values);
+          await write(image.pixels, image.channels, pixels, row * values);
         }, undefined),
       ),
     );
     const failed = settled.find((one) => one.status === "rejected");
     if (failed !== undefined) throw failed.reason;
-    const batch = this.hasRows ? [rows] : [];
+    const batch = hasRows ? [rows] : [];
     const one = layout === "NCHW" ? [channels, height, width] : [height, width, channels];
     const outputs = new Map([[outputName, Tensor.fromElements(dtype, [...batch, ...one], pixels)]]);
-    if (this.plan.originalSize)
-      outputs.set(ORIGINAL_SIZE, Tensor.fromElements("INT32", [...batch, 2], sizes));
+    if (plan.originalSize) outputs.set(ORIGINAL_SIZE, Tensor.fromElements("INT32", [...batch, 2], sizes));
     return outputs;
   }
+}
+
+/** The function that `sharp` exports. */
+type SharpModule = typeof import("sharp")["default"];
+
+/** @throws TritonError UNAVAILABLE if `sharp` is not installed, or does not load on this machine */
+async function importSharp(): Promise<SharpModule> {
+  let cause: unknown;
+  try {
+    const module = await importInstalled<{ default: SharpModule }>("sharp", import.meta.url);
+    if (module !== undefined) return module.default;
+  } catch (error) {
+    cause = error;
+  }
+  const why = cause === undefined ? "it is not installed" : firstLine(cause);
+  throw new TritonError("UNAVAILABLE", `cannot load sharp (${why}): install it next to @tritonjs/backends`, {
+    reason: "PACKAGE_NOT_INSTALLED",
+    cause,
+  });
 }
 
 /** A decoded image of the tensor's size: channels from 0 to 255, pixel by pixel, row by row. */

@@ -1,4 +1,5 @@
 import type { AutoCompleteConfig } from "@tritonjs/core/config";
+import { wrongParameter } from "@tritonjs/core/internal";
 import { type ModelConfig, type Tensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
 
 /**
@@ -73,11 +74,7 @@ export class ParameterReader {
   }
 
   #invalid(option: string, expected: string, text: string): TritonError {
-    return new TritonError(
-      "INVALID_ARG",
-      `parameter '${snakeCase(option)}' of model '${this.config.name}': expected ${expected}, got '${text}'`,
-      { reason: "INVALID_CONFIG" },
-    );
+    return wrongParameter(this.config.name, snakeCase(option), expected, text);
   }
 }
 

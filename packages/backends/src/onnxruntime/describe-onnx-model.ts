@@ -7,7 +7,14 @@ import {
   TritonError,
   toOnnxType,
 } from "@tritonjs/protocol";
-import { bytesSource, fileSource, type OnnxDescription, type OnnxValue, readOnnx } from "./onnx-file.js";
+import {
+  bytesSource,
+  fileSource,
+  modelLabel,
+  type OnnxDescription,
+  type OnnxValue,
+  readOnnx,
+} from "./onnx-file.js";
 import type { SessionTensor, SessionTensors } from "./ort-tensors.js";
 
 /**
@@ -24,7 +31,7 @@ export function describeOnnxModel(
   file: OnnxDescription = readOnnxFile(model),
   passesBfloat16 = false,
 ): ModelDescription {
-  const label = labelOf(model);
+  const label = modelLabel(model);
   return {
     inputs: file.inputs.map((value) => toSpec(value, "input", session?.inputs)),
     outputs: file.outputs.map((value) => toSpec(value, "output", session?.outputs)),
@@ -81,17 +88,13 @@ function typeName(elementType: number | undefined): string {
   return OTHER_TYPES[elementType] ?? `ONNX type ${elementType}`;
 }
 
-function labelOf(model: string | Uint8Array): string {
-  return typeof model === "string" ? `'${model}'` : "given as bytes";
-}
-
 /**
  * Reads inputs and outputs of a model file.
  *
  * @throws TritonError NOT_FOUND for a missing file, INVALID_ARG for a file that is not an ONNX model
  */
 export function readOnnxFile(model: string | Uint8Array): OnnxDescription {
-  const label = labelOf(model);
+  const label = modelLabel(model);
   try {
     return readOnnx(model);
   } catch (error) {

@@ -1,5 +1,5 @@
 import type { Backend, BackendFactory } from "@tritonjs/core/backend";
-import { onnxBackend } from "./onnx-backend.js";
+import { OnnxBackend } from "./onnx-backend.js";
 import type { OnnxRuntimeOptions } from "./ort-session.js";
 import { onnxRuntimeBackend, openvinoBackend } from "./repository-backends.js";
 
@@ -22,7 +22,7 @@ export type { ExecutionProvider, OnnxEngine, OnnxRuntimeOptions } from "./ort-se
  * ```
  */
 export function onnxruntime(options: OnnxRuntimeOptions): Backend {
-  return onnxBackend(options);
+  return new OnnxBackend(options);
 }
 
 /** Backends for models of a repository, by the name in `config.pbtxt`. */

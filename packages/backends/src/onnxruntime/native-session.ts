@@ -1,5 +1,6 @@
 import type { NativeFunction } from "@tritonjs/core/internal";
 import { ConcurrencyGate, fromOnnxType, TritonError } from "@tritonjs/protocol";
+import { modelLabel } from "./onnx-file.js";
 import type { OrtApi } from "./ort-c-api.js";
 import type { SessionData } from "./ort-session.js";
 import type { SessionTensor, SessionTensors } from "./ort-tensors.js";
@@ -38,9 +39,8 @@ async function open(api: OrtApi, data: SessionData): Promise<NativeSession> {
       close: () => loadLane.run(() => callAsync([], api.releaseSession, address), undefined),
     };
   } catch (cause) {
-    const label = typeof model === "string" ? `'${model}'` : "given as bytes";
     const [why] = TritonError.from(cause).message.split("\n");
-    throw new TritonError("INVALID_ARG", `cannot load the ONNX model ${label}: ${why}`, {
+    throw new TritonError("INVALID_ARG", `cannot load the ONNX model ${modelLabel(model)}: ${why}`, {
       reason: "INVALID_MODEL",
       cause,
     });

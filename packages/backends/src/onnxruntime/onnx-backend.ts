@@ -1,5 +1,11 @@
 import { fileURLToPath } from "node:url";
-import type { Backend, ModelDescription, WorkerProgram } from "@tritonjs/core/backend";
+import type {
+  Backend,
+  Executor,
+  ExecutorContext,
+  ModelDescription,
+  WorkerProgram,
+} from "@tritonjs/core/backend";
 import type { InstanceDevice } from "@tritonjs/core/internal";
 import {
   describeInWorker,
@@ -9,7 +15,7 @@ import {
   WorkerExecutor,
 } from "@tritonjs/core/internal";
 import { disableTelemetry } from "@tritonjs/core/internal/worker";
-import { type InstanceHosting, TritonError } from "@tritonjs/protocol";
+import { type InstanceHosting, type Isolation, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { describeOnnxModel, lacksShapes, readOnnxFile } from "./describe-onnx-model.js";
 import { NativeModel } from "./native-executor.js";
 import { describeSession, PARALLEL_RUNS } from "./native-session.js";
@@ -21,105 +27,188 @@ import {
   ONNX_ENGINES,
   type OnnxEngine,
   type OnnxRuntimeOptions,
+  providerName,
   providersFor,
   type SessionData,
   sessionOptions,
 } from "./ort-session.js";
 import type { SessionTensors } from "./ort-tensors.js";
 
-/**
- * Makes the backend of an ONNX model.
- *
- * @param ofModel hosting that the parameters of a model in a repository give its instances
- * @throws TritonError INVALID_ARG for an unknown engine
- */
-export function onnxBackend(options: OnnxRuntimeOptions, ofModel: InstanceHosting = {}): Backend {
-  const { model: given, onWarning, engine = "worker" } = options;
-  assertEngine(engine);
-  // Before workers start, because they get copies of the environment.
-  disableTelemetry();
-  const model = given instanceof URL ? fileURLToPath(given) : given;
-  const warn = onWarning ?? ((message: string) => process.emitWarning(message, "TritonWarning"));
-  let file: OnnxDescription | undefined;
-  let description: ModelDescription | undefined;
-  let opened: OpenedWorker | undefined;
-  const readFile = () => {
-    file ??= readOnnxFile(model);
-    return file;
-  };
-  const programOn = (device: InstanceDevice, instanceCount: number) =>
-    sessionProgram(model, readFile(), device, instanceCount, options);
-  const native = new NativeModel(() => programOn(ON_CPU, 1).program.data);
-  const engineOf = (device: InstanceDevice, hosting: InstanceHosting | undefined, instanceCount: number) => {
-    const { data } = programOn(device, instanceCount).program;
-    return chooseEngine(engine, { ...data, hosting: { ...ofModel, ...hosting }, instanceCount });
-  };
-  const fromFile = (isNative: boolean) => describeOnnxModel(model, undefined, readFile(), isNative);
-  return {
-    backendName: "onnxruntime",
-    platform: "onnxruntime_onnx",
-    isolations: ["worker", "process"],
-    endsBatches: engine !== "worker",
-    describe: () => {
-      description ??= lacksShapes(readFile())
-        ? describeInWorker(
-            new URL("./onnx-description-program.js", import.meta.url),
-            programOn(ON_CPU, 1).program.data,
-            DESCRIBE_WITHIN_MS,
-            "the ONNX model",
-          )
-        : fromFile("api" in engineOf(ON_CPU, undefined, 1));
-      return description;
-    },
-    async open(config) {
-      const planned = planInstances(config);
-      const [first] = planned;
-      if (first === undefined) return fromFile(false);
-      const device = { kind: first.kind, id: first.deviceId };
-      const chosen = engineOf(device, first.group.hosting, planned.length);
-      // Reports faults of the file without opening a session.
-      if (!lacksShapes(readFile())) fromFile("api" in chosen);
-      if ("api" in chosen) {
-        const session = await native.open(chosen.api);
-        return describeOnnxModel(model, describeSession(session), readFile(), true);
+const WORKER = new URL("./session-worker.js", import.meta.url);
+
+/** Runs an ONNX model, each instance in a worker or through ONNX Runtime's C interface. */
+export class OnnxBackend implements Backend {
+  readonly platform: string;
+  readonly isolations: readonly Isolation[] = ["worker", "process"];
+  readonly endsBatches: boolean;
+  readonly #model: string | Uint8Array;
+  readonly #engine: OnnxEngine;
+  readonly #native = new NativeModel(() => this.#sessionData(ON_CPU, 1));
+  #file: OnnxDescription | undefined;
+  #description: ModelDescription | undefined;
+  #opened: OpenedWorker | undefined;
+
+  /**
+   * @param hosting hosting that the parameters of a model in a repository give its instances
+   * @throws TritonError INVALID_ARG for an unknown engine
+   */
+  constructor(
+    private readonly options: OnnxRuntimeOptions,
+    readonly hosting: InstanceHosting = {},
+    readonly backendName = "onnxruntime",
+  ) {
+    const { model, engine = "worker" } = options;
+    assertEngine(engine);
+    // Before workers start, because they get copies of the environment.
+    disableTelemetry();
+    this.#model = model instanceof URL ? fileURLToPath(model) : model;
+    this.#engine = engine;
+    this.platform = backendName === "openvino" ? "" : "onnxruntime_onnx";
+    this.endsBatches = engine !== "worker";
+  }
+
+  describe(): ModelDescription {
+    this.#description ??= lacksShapes(this.#readFile())
+      ? describeInWorker(WORKER, this.#sessionData(ON_CPU, 1), DESCRIBE_WITHIN_MS, "the ONNX model")
+      : this.#describeFile("api" in this.#chooseEngine(ON_CPU, undefined, 1));
+    return this.#description;
+  }
+
+  async open(config: ModelConfig): Promise<ModelDescription> {
+    const planned = planInstances(config);
+    const [first] = planned;
+    if (first === undefined) return this.#describeFile(false);
+    const device = { kind: first.kind, id: first.deviceId };
+    const chosen = this.#chooseEngine(device, first.group.hosting, planned.length);
+    // Reports faults of the file without opening a session.
+    if (!lacksShapes(this.#readFile())) this.#describeFile("api" in chosen);
+    if ("api" in chosen) {
+      const session = await this.#native.open(chosen.api);
+      return describeOnnxModel(this.#model, describeSession(session), this.#readFile(), true);
+    }
+    const program = this.#program(device, planned.length);
+    const place = { hosting: this.#placed(program.data, first.group.hosting) };
+    this.#opened = new OpenedWorker(config.name, program, place, (message) =>
+      this.#warn(`model '${config.name}': ${message}`),
+    );
+    prepareWorkers(program, place, planned.length - 1);
+    const session = (await this.#opened.description) as SessionTensors | undefined;
+    return describeOnnxModel(this.#model, session, this.#readFile());
+  }
+
+  async close(): Promise<void> {
+    await this.#opened?.close();
+    await this.#native.dropOpened();
+  }
+
+  createExecutor(context: ExecutorContext): Executor {
+    const { info, instanceCount, placement } = context;
+    const chosen = this.#chooseEngine(info.device, context.hosting, instanceCount);
+    if ("api" in chosen) return this.#native.executor(chosen.api, context);
+    if (chosen.reason !== undefined && placement.index === 0) {
+      context.log.info(`model '${info.modelName}': ONNX Runtime runs in workers: ${chosen.reason}`);
+      const { executionTimeoutMs, isolation } = context.hosting;
+      if (executionTimeoutMs !== undefined && isolation !== "process") {
+        context.log.warning(
+          `model '${info.modelName}': executionTimeoutMs has no effect on a worker thread: set isolation 'process'`,
+        );
       }
-      const { program, hosting } = programOn(device, planned.length);
-      const place = { hosting: { ...hosting, ...ofModel, ...first.group.hosting } };
-      opened = new OpenedWorker(config.name, program, place, (message) =>
-        warn(`model '${config.name}': ${message}`),
-      );
-      prepareWorkers(program, place, planned.length - 1);
-      const session = (await opened.description) as SessionTensors | undefined;
-      return describeOnnxModel(model, session, readFile());
-    },
-    async close() {
-      await opened?.close();
-      await native.dropOpened();
-    },
-    createExecutor: (context) => {
-      const { info, instanceCount, placement } = context;
-      const { program, hosting } = programOn(info.device, instanceCount);
-      const chosen = engineOf(info.device, context.hosting, instanceCount);
-      if ("api" in chosen) {
-        return native.executor(chosen.api, { ...context, hosting: { ...ofModel, ...context.hosting } });
-      }
-      if (chosen.reason !== undefined && placement.index === 0) {
-        context.log.info(`model '${info.modelName}': ONNX Runtime runs in workers: ${chosen.reason}`);
-        const { executionTimeoutMs, isolation } = { ...ofModel, ...context.hosting };
-        if (executionTimeoutMs !== undefined && isolation !== "process") {
-          context.log.warning(
-            `model '${info.modelName}': executionTimeoutMs has no effect on a worker thread: set isolation 'process'`,
-          );
-        }
-      }
-      return new WorkerExecutor(program, {
-        ...context,
-        hosting: { ...hosting, ...ofModel, ...context.hosting },
-        warn,
-        opened: placement.index === 0 ? opened : undefined,
+    }
+    const program = this.#program(info.device, instanceCount);
+    return new WorkerExecutor(program, {
+      ...context,
+      hosting: this.#placed(program.data, context.hosting),
+      warn: (message) => this.#warn(message),
+      opened: placement.index === 0 ? this.#opened : undefined,
+    });
+  }
+
+  #warn(message: string): void {
+    if (this.options.onWarning === undefined) process.emitWarning(message, "TritonWarning");
+    else this.options.onWarning(message);
+  }
+
+  #readFile(): OnnxDescription {
+    this.#file ??= readOnnxFile(this.#model);
+    return this.#file;
+  }
+
+  #describeFile(isNative: boolean): ModelDescription {
+    return describeOnnxModel(this.#model, undefined, this.#readFile(), isNative);
+  }
+
+  /** Where an instance runs: in a process if its provider needs one, unless its hosting says otherwise. */
+  #placed({ providers }: SessionData, hosting: InstanceHosting | undefined): InstanceHosting {
+    return { ...(needsProcess(providers) && { isolation: "process" }), ...this.hosting, ...hosting };
+  }
+
+  /** The program of the workers that run the model on a device. */
+  #program(device: InstanceDevice, instanceCount: number) {
+    return {
+      entry: WORKER,
+      data: this.#sessionData(device, instanceCount),
+      interruptible: false,
+      tensorsOnly: true,
+      returnsInputs: true,
+      reusesThread: true,
+    } satisfies WorkerProgram;
+  }
+
+  #sessionData(device: InstanceDevice, instanceCount: number): SessionData {
+    const {
+      model: _model,
+      engine: _engine,
+      executionProviders,
+      strictProviders = false,
+      onWarning: _onWarning,
+      ...settings
+    } = this.options;
+    const { inputs } = this.#readFile();
+    return {
+      model: this.#model,
+      providers: providersFor(device, executionProviders),
+      strict: strictProviders,
+      sessionOptions: sessionOptions(settings, instanceCount),
+      scalars: inputs.filter(({ dims }) => dims?.length === 0).map(({ name }) => name),
+      ranksUnknown: inputs.filter(({ dims }) => dims === undefined).map(({ name }) => name),
+    };
+  }
+
+  /**
+   * Chooses the engine of an instance.
+   *
+   * @throws TritonError if the engine `native` is requested and cannot be used
+   */
+  #chooseEngine(
+    device: InstanceDevice,
+    hosting: InstanceHosting | undefined,
+    instanceCount: number,
+  ): ChosenEngine {
+    // Reports faults of the file whichever engine runs it.
+    const { providers } = this.#sessionData(device, instanceCount);
+    if (this.#engine === "worker") return { reason: undefined };
+    const obstacle = obstacleOf(providers, { ...this.hosting, ...hosting });
+    if (this.#engine === "native") {
+      if (obstacle === undefined) return { api: loadOrtApi() };
+      throw new TritonError("INVALID_ARG", `engine 'native': ${obstacle}; use the engine 'worker'`, {
+        reason: "INVALID_CONFIG",
       });
-    },
-  };
+    }
+    if (obstacle !== undefined) return { reason: obstacle };
+    if (instanceCount > PARALLEL_RUNS) {
+      const poolSize = instanceCount + 2;
+      return {
+        reason:
+          `libuv's pool runs ${PARALLEL_RUNS} batches at a time, and the model has ${instanceCount} instances; start the ` +
+          `program with UV_THREADPOOL_SIZE=${poolSize}`,
+      };
+    }
+    try {
+      return { api: loadOrtApi() };
+    } catch (error) {
+      return { reason: TritonError.from(error).message };
+    }
+  }
 }
 
 function assertEngine(engine: unknown): void {
@@ -136,96 +225,19 @@ const ON_CPU: InstanceDevice = { kind: "KIND_CPU", id: 0 };
 /** A worker that does not answer within this time is ended. */
 const DESCRIBE_WITHIN_MS = 120_000;
 
-/** Properties of an instance that decide on its engine. */
-interface EngineUse {
-  readonly providers: readonly ExecutionProvider[];
-  readonly hosting: Pick<InstanceHosting, "isolation" | "heapLimitMb">;
-  readonly instanceCount: number;
-}
-
 /** The engine of an instance: ONNX Runtime's C interface, or the reason why it runs in a worker. */
 type ChosenEngine = { readonly api: OrtApi } | { readonly reason: string | undefined };
 
-/**
- * Chooses the engine of an instance.
- *
- * @throws TritonError if the engine `native` is asked for and cannot be used
- */
-function chooseEngine(engine: OnnxEngine, use: EngineUse): ChosenEngine {
-  if (engine === "worker") return { reason: undefined };
-  const obstacle = obstacleOf(use);
-  if (engine === "native") {
-    if (obstacle === undefined) return { api: loadOrtApi() };
-    throw new TritonError("INVALID_ARG", `engine 'native': ${obstacle}; use the engine 'worker'`, {
-      reason: "INVALID_CONFIG",
-    });
-  }
-  const { instanceCount } = use;
-  if (obstacle !== undefined) return { reason: obstacle };
-  if (instanceCount > PARALLEL_RUNS) {
-    const poolSize = instanceCount + 2;
-    return {
-      reason:
-        `libuv's pool runs ${PARALLEL_RUNS} batches at a time, and the model has ${instanceCount} instances; start the ` +
-        `program with UV_THREADPOOL_SIZE=${poolSize}`,
-    };
-  }
-  try {
-    return { api: loadOrtApi() };
-  } catch (error) {
-    return { reason: TritonError.from(error).message };
-  }
-}
-
 /** Why the engine `native` cannot run an instance. */
-function obstacleOf({ providers, hosting }: EngineUse): string | undefined {
-  const [first] = providers;
-  const provider = typeof first === "string" ? first : first?.name;
+function obstacleOf(
+  [first]: readonly ExecutionProvider[],
+  hosting: Pick<InstanceHosting, "isolation" | "heapLimitMb">,
+): string | undefined {
+  const provider = first && providerName(first);
   if (provider !== "cpu") return `expected the execution provider 'cpu', got '${provider}'`;
   if (hosting.isolation !== undefined)
     return `expected instances without isolation, got '${hosting.isolation}'`;
   if (hosting.heapLimitMb !== undefined)
     return "expected instances without heapLimitMb, which limits a worker";
   return undefined;
-}
-
-/** The program of a model's workers, and where it has to run. */
-interface SessionProgram {
-  readonly program: WorkerProgram & { readonly data: SessionData };
-  readonly hosting: InstanceHosting;
-}
-
-/** The program of the workers that run a model on a device. */
-function sessionProgram(
-  model: string | Uint8Array,
-  { inputs }: OnnxDescription,
-  device: InstanceDevice,
-  instanceCount: number,
-  {
-    model: _,
-    engine: __,
-    executionProviders,
-    strictProviders = false,
-    onWarning: ___,
-    ...settings
-  }: OnnxRuntimeOptions,
-): SessionProgram {
-  const providers = providersFor(device, executionProviders);
-  const data: SessionData = {
-    model,
-    providers,
-    strict: strictProviders,
-    sessionOptions: sessionOptions(settings, instanceCount),
-    scalars: inputs.filter(({ dims }) => dims?.length === 0).map(({ name }) => name),
-    ranksUnknown: inputs.filter(({ dims }) => dims === undefined).map(({ name }) => name),
-  };
-  const program = {
-    entry: new URL("./session-worker.js", import.meta.url),
-    data,
-    interruptible: false,
-    tensorsOnly: true,
-    returnsInputs: true,
-    reusesThread: true,
-  };
-  return { program, hosting: needsProcess(providers) ? { isolation: "process" } : {} };
 }

@@ -3,6 +3,11 @@ import { dirname, isAbsolute, join } from "node:path";
 import { assertInside, isInside } from "@tritonjs/core/internal/worker";
 import { TritonError } from "@tritonjs/protocol";
 
+/** The model in error messages. */
+export function modelLabel(model: string | Uint8Array): string {
+  return typeof model === "string" ? `'${model}'` : "given as bytes";
+}
+
 /** One input or output of an ONNX graph. */
 export interface OnnxValue {
   readonly name: string;

@@ -4,6 +4,7 @@ import type { InstanceDevice } from "@tritonjs/core/internal";
 import { disableTelemetry, importPeer, keyList } from "@tritonjs/core/internal/worker";
 import { definedMembers, TritonError } from "@tritonjs/protocol";
 import type { InferenceSession } from "onnxruntime-node";
+import { modelLabel } from "./onnx-file.js";
 
 /** An execution provider of ONNX Runtime: its name, or its name with options. */
 export type ExecutionProvider = string | { readonly name: string; readonly [option: string]: unknown };
@@ -77,12 +78,6 @@ export interface SessionData {
   readonly ranksUnknown: readonly string[];
 }
 
-/** An open session and the provider that it runs on. */
-interface OpenSession {
-  readonly session: InferenceSession;
-  readonly provider: string;
-}
-
 /**
  * Opens a session on the first provider that works. ONNX Runtime's Node binding rejects a list of providers when the
  * first is missing. So this function tries one provider at a time and calls `warn` before each fallback.
@@ -93,31 +88,31 @@ export async function createSession(
   ort: Ort,
   data: SessionData,
   warn: (message: string) => void,
-): Promise<OpenSession> {
+): Promise<{ readonly session: InferenceSession; readonly provider: string }> {
   const chain = data.strict ? data.providers.slice(0, 1) : withCpu(data.providers);
   let failure: unknown;
   for (const [i, provider] of chain.entries()) {
     try {
-      return { session: await open(ort, data, provider), provider: nameOf(provider) };
+      return { session: await open(ort, data, provider), provider: providerName(provider) };
     } catch (error) {
       failure = error;
       const next = chain[i + 1];
       if (next !== undefined) {
         warn(
-          `execution provider '${nameOf(provider)}' cannot be used: ${messageOf(error)}; trying '${nameOf(next)}'`,
+          `execution provider '${providerName(provider)}' cannot be used: ${messageOf(error)}; trying '${providerName(next)}'`,
         );
       }
     }
   }
-  const model = typeof data.model === "string" ? `'${data.model}'` : "given as bytes";
-  throw new TritonError("INVALID_ARG", `cannot load the ONNX model ${model}: ${messageOf(failure)}`, {
+  const label = modelLabel(data.model);
+  throw new TritonError("INVALID_ARG", `cannot load the ONNX model ${label}: ${messageOf(failure)}`, {
     reason: "INVALID_MODEL",
     cause: failure,
   });
 }
 
 async function open(ort: Ort, data: SessionData, provider: ExecutionProvider): Promise<InferenceSession> {
-  if (nameOf(provider) === "webgpu" && !isMainThread) {
+  if (providerName(provider) === "webgpu" && !isMainThread) {
     throw new TritonError(
       "UNSUPPORTED",
       "it crashes when two threads of a process use it: set isolation 'process' for the instance",
@@ -134,10 +129,10 @@ async function open(ort: Ort, data: SessionData, provider: ExecutionProvider): P
 }
 
 function withCpu(providers: readonly ExecutionProvider[]): readonly ExecutionProvider[] {
-  return providers.some((provider) => nameOf(provider) === "cpu") ? providers : [...providers, "cpu"];
+  return providers.some((provider) => providerName(provider) === "cpu") ? providers : [...providers, "cpu"];
 }
 
-function nameOf(provider: ExecutionProvider): string {
+export function providerName(provider: ExecutionProvider): string {
   return typeof provider === "string" ? provider : provider.name;
 }
 
@@ -166,7 +161,7 @@ export function providersFor(
 
 /** Whether an instance needs a process of its own. WebGPU crashes when two threads of a process use it. */
 export function needsProcess(providers: readonly ExecutionProvider[]): boolean {
-  return providers.some((provider) => (typeof provider === "string" ? provider : provider.name) === "webgpu");
+  return providers.some((provider) => providerName(provider) === "webgpu");
 }
 
 /** Options of a session that are the same for all models. */

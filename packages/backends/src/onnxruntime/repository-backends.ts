@@ -5,19 +5,22 @@ import { findModelFile, hostingOf, type ModelLocation } from "@tritonjs/core/bac
 import { notFound } from "@tritonjs/core/internal";
 import { assertInside } from "@tritonjs/core/internal/worker";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
-import { onnxBackend } from "./onnx-backend.js";
+import { OnnxBackend } from "./onnx-backend.js";
 import { checkExternalData } from "./onnx-file.js";
 import type { ExecutionProvider, OnnxEngine, OnnxRuntimeOptions } from "./ort-session.js";
 
 /** The backend `onnxruntime` for models of a repository: `<version>/model.onnx`, or a directory with such a file. */
-export const onnxRuntimeBackend: BackendFactory = async (source) => {
+export const onnxRuntimeBackend: BackendFactory = (source) => openRepositoryModel(source);
+
+async function openRepositoryModel(source: ModelSource, backendName?: string): Promise<OnnxBackend> {
   const model = await modelFile(source);
   await checkExternalData(source.directory, model);
   const { config, settings, warn } = source;
   const options = { model, onWarning: warn, ...optionsOf(config, settings, warn) };
   const endsBatches = (options.engine ?? "worker") !== "worker";
-  return onnxBackend(options, hostingOf(source, ["worker", "process"], !endsBatches));
-};
+  const hosting = hostingOf(source, ["worker", "process"], !endsBatches);
+  return new OnnxBackend(options, hosting, backendName);
+}
 
 async function modelFile(source: ModelLocation): Promise<string> {
   const { path, isDirectory } = await findModelFile(source, ["model.onnx"], notStatted);
@@ -332,8 +335,7 @@ export const openvinoBackend: BackendFactory = async (source) => {
       `model '${name}': parameters ${ignored.map((key) => `'${key}'`).join(", ")} of OpenVINO have no effect in ONNX Runtime`,
     );
   }
-  const made = await onnxRuntimeBackend({ ...source, config: { ...config, parameters } });
-  return { ...made, backendName: "openvino", platform: "" };
+  return openRepositoryModel({ ...source, config: { ...config, parameters } }, "openvino");
 };
 
 /** Triton's rule, with its text. */

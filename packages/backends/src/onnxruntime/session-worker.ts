@@ -1,11 +1,19 @@
-import type { WorkerBatch, WorkerHost, WorkerModel, WorkerResult } from "@tritonjs/core/backend";
+import type {
+  ModelDescription,
+  WorkerBatch,
+  WorkerHost,
+  WorkerModel,
+  WorkerResult,
+} from "@tritonjs/core/backend";
 import type { InstanceInfo, OpenModel, Tensors } from "@tritonjs/core/internal";
 import { splitOutputs } from "@tritonjs/core/internal/worker";
 import { TritonError } from "@tritonjs/protocol";
+import { describeOnnxModel } from "./describe-onnx-model.js";
 import { createSession, importOnnxRuntime, type SessionData } from "./ort-session.js";
 import {
   fromResults,
   outputNamesOf,
+  type SessionTensors,
   scalarInputs,
   scalarOutputs,
   sessionTensors,
@@ -45,6 +53,13 @@ export async function open(data: unknown, { warn }: Pick<WorkerHost, "warn">): P
     },
     close,
   };
+}
+
+/** Describes the model for a synchronous `bind`: ONNX Runtime infers the shapes that the file leaves out. */
+export async function describe(data: unknown): Promise<ModelDescription> {
+  const opened = await open(data, { warn: () => {} });
+  await opened.close();
+  return describeOnnxModel((data as SessionData).model, opened.description as SessionTensors | undefined);
 }
 
 async function execute(run: Run, { inputs, indivisible, rows }: WorkerBatch): Promise<WorkerResult> {

@@ -62,8 +62,10 @@ export function python(options: PythonOptions): Backend {
     createExecutor: ({ info, ...context }) => {
       const { modelConfig } = info;
       const all = { ...configParameters(parameters), ...modelConfig.parameters };
-      const told = { ...info, modelConfig: { ...modelConfig, parameters: all } };
-      return new PythonExecutor(settings, modelDirectory(settings.path), { ...context, info: told });
+      return new PythonExecutor(settings, modelDirectory(settings.path), {
+        ...context,
+        info: { ...info, modelConfig: { ...modelConfig, parameters: all } },
+      });
     },
   };
 }

@@ -1,20 +1,14 @@
 import { basename } from "node:path";
-import {
-  AutoCompleteConfig,
-  answerDescription,
-  emptyConfig,
-  Log,
-  realClock,
-} from "@tritonjs/core/internal/worker";
+import type { ModelDescription } from "@tritonjs/core/backend";
+import { AutoCompleteConfig, emptyConfig, Log, realClock } from "@tritonjs/core/internal/worker";
 import { fromConfigDataType, type ModelInput, type ModelOutput, type TensorSpec } from "@tritonjs/protocol";
 import { completeWithPython, configParameters, type PythonDescription } from "./complete-with-python.js";
-
-/* The program of a worker that describes a Python model while the thread that started it blocks. */
 
 const nothing = () => {};
 const log = new Log({ error: nothing, warn: nothing, info: nothing, debug: nothing });
 
-await answerDescription(async (data) => {
+/** Describes a Python model for a synchronous `bind`, in a worker. */
+export async function describe(data: unknown): Promise<ModelDescription> {
   const { settings, parameters } = data as PythonDescription;
   const name = basename(settings.path, ".py");
   const config = new AutoCompleteConfig({
@@ -37,7 +31,7 @@ await answerDescription(async (data) => {
     ...(modelTransactionPolicy === undefined ? {} : { decoupled: modelTransactionPolicy.decoupled }),
     asInConfig: true,
   };
-});
+}
 
 function specOf({ name, dataType, dims }: ModelInput | ModelOutput): TensorSpec {
   return { name, dtype: fromConfigDataType(dataType)!, shape: dims };

@@ -47,7 +47,6 @@ export class PythonExecutor implements Executor {
   readonly #batches = new BatchesOfWorker(() => this.#limit());
   readonly #open = new OpenBatches();
   readonly #ahead: BatchesAhead;
-  readonly #answers: PythonAnswerReader;
   readonly #calls: PythonCallHost;
   readonly #serverRequests: PythonServerRequests;
   readonly #readiness: PythonReadiness;
@@ -55,6 +54,8 @@ export class PythonExecutor implements Executor {
   #session: PythonSession | undefined;
   #nextBatch = 0;
   #endedFor: string | undefined;
+  /** Outputs whose fault is in the log. */
+  readonly #warned = new Set<string>();
 
   /** @param directory of the model */
   constructor(settings: PythonSettings, directory: string, context: ExecutorContext) {
@@ -63,7 +64,6 @@ export class PythonExecutor implements Executor {
     this.#context = context;
     this.#ahead = new BatchesAhead(context.info.modelConfig, context.hosting);
     const send = (header: object) => this.#session?.send(header);
-    this.#answers = new PythonAnswerReader(context, this.#open, send, () => this.#batches.running?.batch);
     this.#calls = new PythonCallHost(
       (header, body) => this.#session?.send(header, body),
       (batch) => this.#open.get(batch)?.models,
@@ -112,7 +112,7 @@ export class PythonExecutor implements Executor {
       this.#send(ahead);
       const { batch, execution } = ahead;
       for (const index of execution.requests.keys()) {
-        if (!execution.isOpen(index)) this.#tellCancelled(batch, index);
+        if (!execution.isOpen(index)) this.#sendCancel(batch, index);
       }
     }
     this.#batches.begin();
@@ -126,10 +126,10 @@ export class PythonExecutor implements Executor {
   execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
     const batch = this.#nextBatch++;
     execution.watch({
-      askedToStop: (index) => this.#tellCancelled(batch, index),
+      askedToStop: (index) => this.#sendCancel(batch, index),
       givenUp: (index) => {
-        this.#tellCancelled(batch, index);
-        if (this.#batches.running?.batch !== batch) this.#open.closeWhenOver(batch);
+        this.#sendCancel(batch, index);
+        this.#closeWhenOver(batch);
       },
     });
     return new Promise((resolve, reject) => {
@@ -147,7 +147,7 @@ export class PythonExecutor implements Executor {
     execution.inputsReady();
   }
 
-  #tellCancelled(batch: number, index: number): void {
+  #sendCancel(batch: number, index: number): void {
     this.#session?.send({ type: "cancel", batch, index });
   }
 
@@ -186,10 +186,10 @@ export class PythonExecutor implements Executor {
         this.#executed(message, body);
         break;
       case "response":
-        this.#answers.respond(message, body);
+        this.#respond(message, body);
         break;
       case "abandoned":
-        this.#answers.abandoned(message.batch, message.index);
+        this.#abandoned(message.batch, message.index);
         break;
       case "infer":
       case "taken":
@@ -226,9 +226,7 @@ export class PythonExecutor implements Executor {
       reject(new TritonError("INTERNAL", message.error));
       return;
     }
-    const results = message.results!.map((result, index) =>
-      this.#answers.result(execution, index, result, body),
-    );
+    const results = message.results!.map((result, index) => this.#result(execution, index, result, body));
     if (!results.includes(null)) {
       this.#open.forget(batch);
       resolve(results as ExecutionResult[]);
@@ -242,6 +240,92 @@ export class PythonExecutor implements Executor {
     });
     resolve(undefined);
     this.#open.closeWhenOver(batch);
+  }
+
+  /** Reads the result of `execute` for one request; null when a sender answers the request. */
+  #result(
+    execution: Execution,
+    index: number,
+    result: PythonResult,
+    body: Uint8Array,
+  ): ExecutionResult | null {
+    if (result === null) return null;
+    if (result === "again") return RESCHEDULE;
+    if (!("missing" in result)) return this.#readResponse(execution, index, result, body);
+    const { modelName } = this.#context.info;
+    const text = `model '${modelName}' returned None for a request without taking its response sender: return a response or call get_response_sender()`;
+    return new TritonError("INTERNAL", text);
+  }
+
+  /** Delivers a response from a sender. */
+  #respond(message: Extract<FromPython, { type: "response" }>, body: Uint8Array): void {
+    const { batch, index } = message;
+    const execution = this.#open.get(batch);
+    if (execution === undefined || !execution.isOpen(index)) return;
+    // The first response of a model that is not decoupled is its last.
+    const final = message.final || !execution.decoupled;
+    if (message.outputs === undefined && message.error === undefined) execution.finish(index);
+    else {
+      const result = this.#readResponse(execution, index, message, body);
+      if (TritonError.is(result)) execution.sendError(index, result, final);
+      else execution.send(index, result, final);
+    }
+    if (final) {
+      this.#closeWhenOver(batch);
+      return;
+    }
+    const taken = () => this.#session?.send({ type: "taken", batch, index });
+    const wait = execution.writable(index);
+    if (wait === undefined) taken();
+    else void wait.then(taken);
+  }
+
+  /** Fails a request whose sender the model dropped before its last response. */
+  #abandoned(batch: number, index: number): void {
+    const execution = this.#open.get(batch);
+    if (execution === undefined) return;
+    const { modelName } = this.#context.info;
+    const text = `model '${modelName}' released a request without sending TRITONSERVER_RESPONSE_COMPLETE_FINAL`;
+    execution.sendError(index, new TritonError("INTERNAL", text), true);
+    this.#closeWhenOver(batch);
+  }
+
+  /** Keeps the running batch open, because `execute` may call other models on its behalf. */
+  #closeWhenOver(batch: number): void {
+    if (this.#batches.running?.batch !== batch) this.#open.closeWhenOver(batch);
+  }
+
+  /**
+   * Reads a response of the model. As with Triton, a Python model's outputs pass unchanged, even where they differ from
+   * its configuration, and may be missing. The log has one warning for each such output.
+   */
+  #readResponse(
+    execution: Execution,
+    index: number,
+    { error, outputs = [], parameters = [] }: WireResponse,
+    body: Uint8Array,
+  ): Map<string, Tensor> | TritonError {
+    if (error !== undefined) return readError(error);
+    const rows = execution.decoupled ? undefined : execution.requests[index]!.rows;
+    try {
+      const tensors = readTensors(outputs, body);
+      for (const [name, tensor] of tensors) if (!this.#warned.has(name)) this.#check(name, tensor, rows);
+      if (parameters.length === 0) return tensors;
+      return new OutputsWithParameters(tensors, readParameters(parameters));
+    } catch (thrown) {
+      return TritonError.from(thrown);
+    }
+  }
+
+  /** @param rows expected rows of the output; undefined for any number */
+  #check(name: string, tensor: Tensor, rows: number | undefined): void {
+    const { checker, log } = this.#context;
+    try {
+      checker.check(new Map([[name, tensor]]), rows, [name]);
+    } catch (error) {
+      this.#warned.add(name);
+      log.warning(`${TritonError.from(error).message.trim()}; clients get the response unchecked`);
+    }
   }
 
   #crashed(why: string): void {
@@ -328,7 +412,7 @@ class OpenBatches {
   /** Drops a batch whose requests are answered elsewhere. */
   forget(batch: number): void {
     this.#executions.delete(batch);
-    this.#tell();
+    this.#resolveIfEmpty();
   }
 
   /** Drops a batch when none of its requests is open any more. */
@@ -336,7 +420,7 @@ class OpenBatches {
     const execution = this.#executions.get(batch);
     if (execution?.requests.some((_, index) => execution.isOpen(index)) ?? true) return;
     this.#executions.delete(batch);
-    this.#tell();
+    this.#resolveIfEmpty();
   }
 
   /** Ends every open request with an error. */
@@ -345,7 +429,7 @@ class OpenBatches {
       for (let index = 0; index < execution.requests.length; index++) execution.sendError(index, error, true);
     }
     this.#executions.clear();
-    this.#tell();
+    this.#resolveIfEmpty();
   }
 
   /** Resolves when every batch is answered. */
@@ -353,120 +437,9 @@ class OpenBatches {
     if (this.#executions.size > 0) await new Promise<void>((resolve) => this.#waiters.push(resolve));
   }
 
-  #tell(): void {
+  #resolveIfEmpty(): void {
     if (this.#executions.size > 0) return;
     for (const resolve of this.#waiters.splice(0)) resolve();
-  }
-}
-
-/** Reads the answers of a Python model: results of `execute`, and responses of senders. */
-class PythonAnswerReader {
-  readonly #responses: ResponseReader;
-
-  /** @param running the batch that `execute` is running */
-  constructor(
-    private readonly context: Pick<ExecutorContext, "checker" | "log" | "info">,
-    private readonly open: OpenBatches,
-    private readonly send: (header: object) => void,
-    private readonly running: () => number | undefined,
-  ) {
-    this.#responses = new ResponseReader(context);
-  }
-
-  /** Reads the result of `execute` for one request; null when a sender answers the request. */
-  result(
-    execution: Execution,
-    index: number,
-    result: PythonResult,
-    body: Uint8Array,
-  ): ExecutionResult | null {
-    if (result === null) return null;
-    if (result === "again") return RESCHEDULE;
-    if (!("missing" in result)) return this.#read(execution, index, result, body);
-    const { modelName } = this.context.info;
-    const text = `model '${modelName}' returned None for a request without taking its response sender: return a response or call get_response_sender()`;
-    return new TritonError("INTERNAL", text);
-  }
-
-  /** Delivers a response from a sender. */
-  respond(message: Extract<FromPython, { type: "response" }>, body: Uint8Array): void {
-    const { batch, index } = message;
-    const execution = this.open.get(batch);
-    if (execution === undefined || !execution.isOpen(index)) return;
-    // The first response of a model that is not decoupled is its last.
-    const final = message.final || !execution.decoupled;
-    if (message.outputs === undefined && message.error === undefined) execution.finish(index);
-    else {
-      const result = this.#read(execution, index, message, body);
-      if (TritonError.is(result)) execution.sendError(index, result, final);
-      else execution.send(index, result, final);
-    }
-    if (final) {
-      this.#closeWhenOver(batch);
-      return;
-    }
-    const taken = () => this.send({ type: "taken", batch, index });
-    const wait = execution.writable(index);
-    if (wait === undefined) taken();
-    else void wait.then(taken);
-  }
-
-  /** Fails a request whose sender the model dropped before its last response. */
-  abandoned(batch: number, index: number): void {
-    const execution = this.open.get(batch);
-    if (execution === undefined) return;
-    const { modelName } = this.context.info;
-    const text = `model '${modelName}' released a request without sending TRITONSERVER_RESPONSE_COMPLETE_FINAL`;
-    execution.sendError(index, new TritonError("INTERNAL", text), true);
-    this.#closeWhenOver(batch);
-  }
-
-  /** Keeps the running batch open, because `execute` may call other models on its behalf. */
-  #closeWhenOver(batch: number): void {
-    if (this.running() !== batch) this.open.closeWhenOver(batch);
-  }
-
-  #read(execution: Execution, index: number, wire: WireResponse, body: Uint8Array) {
-    if (wire.error !== undefined) return readError(wire.error);
-    const { rows } = execution.requests[index]!;
-    return this.#responses.read(wire, body, execution.decoupled ? undefined : rows);
-  }
-}
-
-/**
- * Reads responses of a model. As with Triton, a Python model's outputs pass unchanged, even where they differ from its
- * configuration, and may be missing. The log has one warning for each such output.
- */
-class ResponseReader {
-  readonly #told = new Set<string>();
-
-  constructor(private readonly context: Pick<ExecutorContext, "checker" | "log">) {}
-
-  /** @param rows expected rows of the outputs; undefined for any number */
-  read(
-    { outputs = [], parameters = [] }: WireResponse,
-    body: Uint8Array,
-    rows: number | undefined,
-  ): Map<string, Tensor> | TritonError {
-    try {
-      const tensors = readTensors(outputs, body);
-      for (const [name, tensor] of tensors) if (!this.#told.has(name)) this.#look(name, tensor, rows);
-      if (parameters.length === 0) return tensors;
-      return new OutputsWithParameters(tensors, readParameters(parameters));
-    } catch (error) {
-      return TritonError.from(error);
-    }
-  }
-
-  #look(name: string, tensor: Tensor, rows: number | undefined): void {
-    try {
-      this.context.checker.check(new Map([[name, tensor]]), rows, [name]);
-    } catch (error) {
-      this.#told.add(name);
-      this.context.log.warning(
-        `${TritonError.from(error).message.trim()}; clients get the response unchecked`,
-      );
-    }
   }
 }
 

@@ -80,14 +80,16 @@ export class PythonSession {
       ended = resolve;
     });
     this.#limit(settings.stubTimeoutMs, `'${settings.python}' did not start`);
-    this.#process = new PythonProcess(settings, init.nice, {
-      message: (header, body) => this.#message(header as FromPython, body),
-      printed: (line) => log.info(`model '${modelName}': ${line}`, { model: modelName }),
-      gone: (why) => {
+    this.#process = new PythonProcess(
+      settings,
+      init.nice,
+      (message, body) => this.#message(message, body),
+      (line) => log.info(`model '${modelName}': ${line}`, { model: modelName }),
+      (why) => {
         this.#gone(why);
         ended();
       },
-    });
+    );
   }
 
   get isReady(): boolean {
@@ -201,15 +203,6 @@ const PROGRAM = fileURLToPath(new URL("../../python/run_model.py", import.meta.u
 /** How long output may still arrive after the process has ended. A descendant that left its group may hold it open. */
 const LAST_WORDS_MS = 1000;
 
-/** Receives the events of a process. */
-interface PythonListener {
-  message(header: { readonly type: string }, body: Uint8Array): void;
-  /** A line that the model printed. */
-  printed(line: string): void;
-  /** The process and all its descendants have ended. This is the last event. */
-  gone(why: string): void;
-}
-
 /**
  * A process that runs a Python model. It gets commands over its descriptor 5, and sends and receives all other frames
  * over 3. It leads a process group of its own, which ends with it. A guardian in the group holds descriptor 4 and ends
@@ -224,18 +217,25 @@ class PythonProcess {
   /** Pieces of commands that are sent at the end of this turn of the event loop, in one call of the system. */
   #outbox: Uint8Array[] = [];
   #memory: TensorMemory | undefined;
-  readonly #listener: PythonListener;
-  #gone = false;
+  readonly #gone: (why: string) => void;
+  #isGone = false;
   #fault: string | undefined;
   #patience: NodeJS.Timeout | undefined;
 
-  /** @param program the program to run, and its environment variables */
+  /**
+   * @param settings the program to run, and its environment variables
+   * @param message called with each frame
+   * @param printed called with each line that the model printed
+   * @param gone called once, when the process and all its descendants have ended
+   */
   constructor(
-    { python, env }: { readonly python: string; readonly env?: NodeJS.ProcessEnv | undefined },
+    { python, env }: Pick<PythonSettings, "python" | "env">,
     nice: number | undefined,
-    listener: PythonListener,
+    message: (header: FromPython, body: Uint8Array) => void,
+    printed: (line: string) => void,
+    gone: (why: string) => void,
   ) {
-    this.#listener = listener;
+    this.#gone = gone;
     const variables = { ...process.env, ...env };
     const child = startProcess(() =>
       spawn(python, [PROGRAM], {
@@ -247,9 +247,7 @@ class PythonProcess {
       }),
     );
     this.#child = child;
-    this.#reader = new PythonFrameReader((header, body) =>
-      listener.message(header as { type: string }, body),
-    );
+    this.#reader = new PythonFrameReader((header, body) => message(header as FromPython, body));
     child.on("error", (error) => {
       if (child.pid === undefined) this.#end(`could not be started (${error.message})`);
     });
@@ -263,7 +261,7 @@ class PythonProcess {
     if (child.pid === undefined) return;
     if (nice !== undefined) lowerPriority(child.pid, nice);
     for (const stream of [stdout!, stderr!]) {
-      const lines = new OutputLines((text) => listener.printed(text));
+      const lines = new OutputLines(printed);
       stream.on("data", (chunk: Buffer) => lines.push(chunk)).on("end", () => lines.end());
     }
     line!.on("data", (chunk: Buffer) => this.#read(chunk));
@@ -295,7 +293,7 @@ class PythonProcess {
 
   /** Sends a frame to the thread that reads messages. Does nothing when the process has ended. */
   send(header: object, body?: FrameBody): void {
-    if (this.#gone || !this.#line?.writable) return;
+    if (this.#isGone || !this.#line?.writable) return;
     writePieces(this.#line, pythonFrame(header, body, this.#memory));
   }
 
@@ -304,7 +302,7 @@ class PythonProcess {
    * process once.
    */
   command(header: object, body?: FrameBody): void {
-    if (this.#gone || !this.#commands?.writable) return;
+    if (this.#isGone || !this.#commands?.writable) return;
     if (this.#outbox.length === 0) setImmediate(() => this.#sendCommands());
     this.#outbox.push(...pythonFrame(header, body, this.#memory));
   }
@@ -312,12 +310,12 @@ class PythonProcess {
   #sendCommands(): void {
     const pieces = this.#outbox;
     this.#outbox = [];
-    if (!this.#gone && this.#commands?.writable) writePieces(this.#commands, pieces);
+    if (!this.#isGone && this.#commands?.writable) writePieces(this.#commands, pieces);
   }
 
   /** Ends the process and all its descendants by force. */
   kill(): void {
-    if (this.#gone) return;
+    if (this.#isGone) return;
     this.#killGroup();
   }
 
@@ -341,12 +339,12 @@ class PythonProcess {
   }
 
   #end(why: string): void {
-    if (this.#gone) return;
-    this.#gone = true;
+    if (this.#isGone) return;
+    this.#isGone = true;
     this.#reader.memory = undefined;
     this.#memory?.close();
     clearTimeout(this.#patience);
-    this.#listener.gone(why);
+    this.#gone(why);
   }
 }
 

@@ -121,11 +121,11 @@ async function pythonModel(
         throw error;
       }
     },
-    createExecutor: (context) => {
-      const told = { ...context, hosting: { ...hosting, ...context.hosting } };
-      const Kind = takesBatches ? MergedBatchExecutor : FoundPythonExecutor;
-      return new Kind(settings, source.directory, told, find);
-    },
+    hosting,
+    createExecutor: (context) =>
+      takesBatches
+        ? new MergedBatchExecutor(settings, source.directory, context, find)
+        : new FoundPythonExecutor(settings, source.directory, context, find),
   };
 }
 

@@ -7,6 +7,7 @@ import type {
   ModelSource,
 } from "@tritonjs/core/backend";
 import type { AutoCompleteConfig } from "@tritonjs/core/config";
+import { parameterText, wrongParameter } from "@tritonjs/core/internal";
 import { TritonError, toConfigDataType } from "@tritonjs/protocol";
 import { RemoteExecutor } from "./remote-executor.js";
 import {
@@ -44,7 +45,7 @@ export async function remote(options: RemoteOptions): Promise<RemoteModel> {
   try {
     const { client, url } = await pool.firstServing();
     const description = await client.describe({ timeoutMs: settings.timeoutMs });
-    assertPossible(description, client.stream !== undefined, settings.model, url);
+    assertStreams(description, client.stream !== undefined, settings.model, url);
     return new RemoteBackend(pool, description);
   } catch (error) {
     pool.close();
@@ -52,12 +53,7 @@ export async function remote(options: RemoteOptions): Promise<RemoteModel> {
   }
 }
 
-function assertPossible(
-  { decoupled }: RemoteDescription,
-  streams: boolean,
-  model: string,
-  url: string,
-): void {
+function assertStreams({ decoupled }: RemoteDescription, streams: boolean, model: string, url: string): void {
   if (decoupled !== true || streams) return;
   throw new TritonError(
     "UNSUPPORTED",
@@ -150,22 +146,21 @@ export const remoteBackend: BackendFactory = (source) => remote(remoteOptionsOf(
  * @throws TritonError INVALID_ARG that names the parameter, the expected and the given value.
  */
 export function remoteOptionsOf(source: Pick<ModelSource, "name" | "config" | "settings">): RemoteOptions {
-  const text = (key: string): string | undefined =>
-    source.config.parameters[key]?.stringValue ?? source.settings[key.replaceAll("_", "-")];
+  const text = (key: string) => parameterText(source, key);
   const urls = (text("urls") ?? "").split(/[\s,]+/).filter((url) => url !== "");
   if (urls.length === 0)
-    throw invalid(source.name, "urls", "addresses of servers, separated by commas", text("urls"));
+    throw wrongParameter(source.name, "urls", "addresses of servers, separated by commas", text("urls"));
   const numbers = Object.entries(NUMBERS).flatMap(([key, option]) => {
     const value = text(key);
     if (value === undefined) return [];
     if (value.trim() === "" || Number.isNaN(Number(value)))
-      throw invalid(source.name, key, "a number", value);
+      throw wrongParameter(source.name, key, "a number", value);
     return [[option, Number(value)]];
   });
   const flags = Object.entries(FLAGS).flatMap(([key, option]) => {
     const value = text(key);
     if (value === undefined) return [];
-    if (value !== "true" && value !== "false") throw invalid(source.name, key, "true or false", value);
+    if (value !== "true" && value !== "false") throw wrongParameter(source.name, key, "true or false", value);
     return [[option, value === "true"]];
   });
   const version = text("model_version");
@@ -179,12 +174,4 @@ export function remoteOptionsOf(source: Pick<ModelSource, "name" | "config" | "s
     ...(accessToken !== undefined && { accessToken }),
     ...Object.fromEntries([...numbers, ...flags]),
   };
-}
-
-function invalid(model: string, key: string, expected: string, got: string | undefined): TritonError {
-  return new TritonError(
-    "INVALID_ARG",
-    `parameter '${key}' of model '${model}': expected ${expected}, got ${got === undefined ? "nothing" : `'${got}'`}`,
-    { reason: "INVALID_CONFIG" },
-  );
 }

@@ -3,14 +3,14 @@ import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Backend, BackendFactory, ModelDescription, ModelSource } from "@tritonjs/core/backend";
-import { findModelFile, hostingOf } from "@tritonjs/core/backend";
+import { findModelFile, hostingOf, workerExecutor } from "@tritonjs/core/backend";
 import type { InstanceInfo } from "@tritonjs/core/internal";
 import {
   type AskedModel,
   askWorker,
   describeInWorker,
   notFound,
-  WorkerExecutor,
+  wrongParameter,
 } from "@tritonjs/core/internal";
 import { emptyConfig } from "@tritonjs/core/internal/worker";
 import { type Isolation, TritonError } from "@tritonjs/protocol";
@@ -45,6 +45,8 @@ export function tensorflow(options: TensorflowOptions): Backend {
   return tensorflowIn(path, dirname(path), options);
 }
 
+const WORKER = new URL("./tensorflow-worker.js", import.meta.url);
+
 /** The same backend for a model whose files must all be inside a directory. */
 function tensorflowIn(path: string, directory: string, options: Omit<TensorflowOptions, "model">): Backend {
   return {
@@ -55,12 +57,12 @@ function tensorflowIn(path: string, directory: string, options: Omit<TensorflowO
     createExecutor: (context) => {
       const data = modelData(path, directory, options, context.placement.kind === "KIND_GPU");
       const program = {
-        entry: new URL("./tensorflow-worker.js", import.meta.url),
+        entry: WORKER,
         data,
         interruptible: !isNative(data.runtime),
         tensorsOnly: true,
       };
-      return new WorkerExecutor(program, { ...context, warn: (message) => context.log.warning(message) });
+      return workerExecutor(program, context);
     },
   };
 }
@@ -152,13 +154,11 @@ const tensorflowBackend: BackendFactory = async (source) => {
   const onGpu = config.instanceGroup.some(({ kind }) => kind === "KIND_GPU");
   const data = modelData(path, directory, options, onGpu);
   const hosting = hostingOf(source, ISOLATIONS, isNative(data.runtime));
-  const backend = tensorflowIn(path, directory, { ...options, runtime: data.runtime });
   const description = await describeModel(data, name);
   return {
-    ...backend,
+    ...tensorflowIn(path, directory, { ...options, runtime: data.runtime }),
+    hosting,
     describe: () => description,
-    createExecutor: (context) =>
-      backend.createExecutor({ ...context, hosting: { ...hosting, ...context.hosting } }),
   };
 };
 
@@ -179,11 +179,7 @@ function optionsOf({ name, config: { parameters } }: ModelSource): Omit<Tensorfl
   const signature = parameters.TF_SIGNATURE_DEF?.stringValue;
   const runtime = parameters.runtime?.stringValue;
   if (runtime !== undefined && !TENSORFLOW_RUNTIMES.includes(runtime as TensorflowRuntime)) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `parameter 'runtime' of model '${name}': expected one of ${TENSORFLOW_RUNTIMES.join(", ")}, got '${runtime}'`,
-      { reason: "INVALID_CONFIG" },
-    );
+    throw wrongParameter(name, "runtime", `one of ${TENSORFLOW_RUNTIMES.join(", ")}`, runtime);
   }
   return {
     ...(signature === undefined ? {} : { signature }),
@@ -209,14 +205,13 @@ function quickDescription({
 async function describeModel(data: TensorflowData, modelName: string): Promise<ModelDescription> {
   const quick = quickDescription(data);
   if (quick !== undefined) return quick;
-  const entry = new URL("./tensorflow-worker.js", import.meta.url);
   const model: AskedModel = {
     name: modelName,
     version: 1,
     config: { ...emptyConfig(), name: modelName },
     warn: (message) => process.emitWarning(message, "TritonWarning"),
   };
-  return askWorker<ModelDescription>({ entry, data, interruptible: true }, model, "description");
+  return askWorker<ModelDescription>({ entry: WORKER, data, interruptible: true }, model, "description");
 }
 
 /** A worker that does not answer within this time is ended. */
@@ -226,6 +221,5 @@ const DESCRIBE_WITHIN_MS = 120_000;
 function describeModelSync(data: TensorflowData): ModelDescription {
   const quick = quickDescription(data);
   if (quick !== undefined) return quick;
-  const entry = new URL("./tensorflow-description-program.js", import.meta.url);
-  return describeInWorker(entry, data, DESCRIBE_WITHIN_MS, `the TensorFlow model '${data.path}'`);
+  return describeInWorker(WORKER, data, DESCRIBE_WITHIN_MS, `the TensorFlow model '${data.path}'`);
 }

@@ -1,5 +1,5 @@
 import type { Tensor as TfTensor } from "@tensorflow/tfjs";
-import type { WorkerModel } from "@tritonjs/core/backend";
+import type { ModelDescription, WorkerModel } from "@tritonjs/core/backend";
 import type { InstanceInfo, Tensors } from "@tritonjs/core/internal";
 import {
   bfloat16ToFloat32,
@@ -38,6 +38,12 @@ export async function load(data: unknown, { modelConfig, device }: InstanceInfo)
     execute: async ({ inputs }) => ({ merged: await run(tf, model, inputs, outputs) }),
     close: async () => model.dispose(),
   };
+}
+
+/** Describes the model for a synchronous `bind`. */
+export async function describe(data: unknown): Promise<ModelDescription> {
+  const { runtime, ...location } = data as TensorflowData;
+  return (await openModel(await openRuntime(runtime, undefined), location)).description;
 }
 
 function dataTypes({ output }: ModelConfig): ReadonlyMap<string, DataType> {

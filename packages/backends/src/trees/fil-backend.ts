@@ -25,11 +25,9 @@ export const fil: BackendFactory = async (source) => {
     bothClasses: parameters.predictProba && forest.groups === 1 && columnsOf(config) === 2,
     explains: config.output.some(({ name }) => name === EXPLANATION),
   });
-  const backend = forestBackend(forest, plan, { squeezed: true });
   return {
-    ...backend,
-    createExecutor: (context) =>
-      backend.createExecutor({ ...context, hosting: { ...hosting, ...context.hosting } }),
+    ...forestBackend(forest, plan, true),
+    hosting,
     checkConfig: ({ name, maxBatchSize, input, output }) => {
       if (maxBatchSize > 0 || (input.length === 0 && output.length === 0)) return;
       throw new TritonError(

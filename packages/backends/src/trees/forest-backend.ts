@@ -1,27 +1,12 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import {
-  type Backend,
-  type ExecutableRequest,
-  type Execution,
-  type ExecutionResult,
-  type Executor,
-  workerExecutor,
-} from "@tritonjs/core/backend";
+import { type Backend, type Executor, workerExecutor } from "@tritonjs/core/backend";
+import { inlineRequests, nextTurn } from "@tritonjs/core/internal";
 import { type DescribedTensor, type Isolation, type Tensor, TritonError } from "@tritonjs/protocol";
 import type { Forest } from "./forest.js";
 import type { ForestData } from "./forest-worker.js";
 import { detectModelType, type ModelType, readForest } from "./read-forest.js";
-import {
-  type AnswerPlan,
-  EXPLANATION,
-  INPUT,
-  OUTPUT,
-  type OutputShapes,
-  planAnswers,
-  Scorer,
-  scoreTensors,
-} from "./scorer.js";
+import { type AnswerPlan, EXPLANATION, INPUT, OUTPUT, planAnswers, Scorer, scoreTensors } from "./scorer.js";
 
 /**
  * A backend that runs a tree ensemble of XGBoost, LightGBM, Treelite or scikit-learn, without native code. The input is
@@ -41,7 +26,7 @@ import {
 export function trees(options: TreesOptions): Backend {
   const forest = openForest(options);
   const plan = planAnswers(forest, settingsOf(options));
-  return forestBackend(forest, plan, { squeezed: false });
+  return forestBackend(forest, plan, false);
 }
 
 /** Reads a model as {@link trees} does. */
@@ -209,8 +194,12 @@ const MAX_BATCH_SIZE = 32_768;
 /** Where instances can run, the default first. */
 export const FOREST_ISOLATIONS: readonly Isolation[] = ["inline", "worker"];
 
-/** The backend `fil` for a model that has been read. */
-export function forestBackend(forest: Forest, plan: AnswerPlan, shapes: OutputShapes): Backend {
+/**
+ * The backend `fil` for a model that has been read.
+ *
+ * @param squeezes true to leave out dimensions of 1 from the shapes of outputs
+ */
+export function forestBackend(forest: Forest, plan: AnswerPlan, squeezes: boolean): Backend {
   // Throws for a model that cannot be explained, before an instance loads.
   const { explanationColumns } = new Scorer(forest, plan);
   let data: ForestData | undefined;
@@ -232,15 +221,14 @@ export function forestBackend(forest: Forest, plan: AnswerPlan, shapes: OutputSh
           `model '${context.info.modelName}': its trees are scored on the CPU; KIND_GPU has no effect`,
         );
       }
-      if (context.hosting.isolation !== "worker")
-        return new InlineForestExecutor(new Scorer(forest, plan), shapes);
+      if (context.hosting.isolation !== "worker") return inlineForest(new Scorer(forest, plan), squeezes);
       data ??= { forest: sharedForest(forest), plan };
       const entry = new URL("./forest-worker.js", import.meta.url);
       const executor = workerExecutor(
         { entry, data, interruptible: true, tensorsOnly: true, reusesThread: true },
         context,
       );
-      return shapes.squeezed ? squeezing(executor) : executor;
+      return squeezes ? squeezing(executor) : executor;
     },
   };
 }
@@ -268,60 +256,25 @@ function fp32(name: string, columns: number): DescribedTensor {
   return { name, dtype: "FP32", shape: [-1, columns] };
 }
 
-/** The result of a request that is over. */
-const NOTHING: ExecutionResult = new Map();
-
 /**
  * Scores requests on this thread. Between slices of about a millisecond, the event loop takes its turn. The inputs are
  * read where they are: requests are not joined.
  */
-class InlineForestExecutor implements Executor {
-  readonly isolation = "inline";
-  readonly mustFinish = false;
-  readonly takesAnyBatchSize = true;
-  readonly details = {};
-
-  constructor(
-    private readonly scorer: Scorer,
-    private readonly shapes: OutputShapes,
-  ) {}
-
-  async start(): Promise<void> {}
-
-  async execute(execution: Execution): Promise<readonly ExecutionResult[]> {
-    execution.inputsReady();
-    const { requests } = execution;
-    const results: ExecutionResult[] = [];
-    let rowsInSlice = 0;
-    for (const [index, request] of requests.entries()) {
-      if (rowsInSlice > 0 && rowsInSlice + request.rows > this.scorer.rowsPerSlice) {
-        await nextTurn();
-        rowsInSlice = 0;
-      }
-      rowsInSlice += request.rows;
-      const result = execution.isOpen(index) ? this.#score(request) : NOTHING;
-      results.push(result instanceof Promise ? await result : result);
-    }
-    execution.outputsReady();
-    return results;
-  }
-
-  async stop(): Promise<void> {}
-
-  #score({ inputs, rows, requestedOutputs }: ExecutableRequest): ExecutionResult | Promise<ExecutionResult> {
-    const wanted = requestedOutputs.length === 0 || requestedOutputs.includes(EXPLANATION);
-    const explains = wanted && this.scorer.plan.explains;
-    try {
-      return scoreTensors(this.scorer, inputs, rows, this.shapes, explains, nextTurn);
-    } catch (error) {
-      return TritonError.from(error);
-    }
-  }
-}
-
-/** Resolves after the event loop has handled its waiting events. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+function inlineForest(scorer: Scorer, squeezed: boolean): Executor {
+  let rowsInSlice = 0;
+  return inlineRequests(
+    ({ inputs, rows, requestedOutputs }) => {
+      const wanted = requestedOutputs.length === 0 || requestedOutputs.includes(EXPLANATION);
+      return scoreTensors(scorer, inputs, rows, squeezed, wanted && scorer.plan.explains, nextTurn);
+    },
+    {
+      needsTurn: ({ rows }, isFirst) => {
+        const isFull = !isFirst && rowsInSlice + rows > scorer.rowsPerSlice;
+        rowsInSlice = isFirst || isFull ? rows : rowsInSlice + rows;
+        return isFull;
+      },
+    },
+  );
 }
 
 /** A copy of a forest whose arrays threads share. */

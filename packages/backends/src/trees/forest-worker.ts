@@ -16,8 +16,7 @@ export async function load(data: unknown): Promise<WorkerModel> {
     ownsOutputs: true,
     execute: async ({ inputs, rows }: WorkerBatch): Promise<WorkerResult> => {
       const total = rows.reduce((sum, one) => sum + one, 0);
-      const shapes = { squeezed: false };
-      return { merged: await scoreTensors(scorer, inputs, total, shapes, plan.explains, undefined) };
+      return { merged: await scoreTensors(scorer, inputs, total, false, plan.explains, undefined) };
     },
   };
 }

@@ -136,12 +136,6 @@ export const INPUT = "input__0";
 export const OUTPUT = "output__0";
 export const EXPLANATION = "treeshap_output";
 
-/** How outputs are shaped. */
-export interface OutputShapes {
-  /** True if dimensions of 1 are left out, as Triton's backend does: [rows] rather than [rows,1]. */
-  readonly squeezed: boolean;
-}
-
 /**
  * Scores the rows of a request. More rows than `scorer.rowsPerSlice` are scored in slices of about a millisecond if
  * there is a `pause`.
@@ -155,7 +149,7 @@ export function scoreTensors(
   scorer: Scorer,
   inputs: ReadonlyMap<string, Tensor>,
   rows: number,
-  { squeezed }: OutputShapes,
+  squeezed: boolean,
   explains: boolean,
   pause: (() => Promise<void>) | undefined,
 ): Map<string, Tensor> | Promise<Map<string, Tensor>> {

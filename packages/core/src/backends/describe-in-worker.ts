@@ -1,18 +1,14 @@
-import {
-  MessageChannel,
-  type MessagePort,
-  receiveMessageOnPort,
-  Worker,
-  workerData,
-} from "node:worker_threads";
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "node:worker_threads";
 import { TritonError } from "@tritonjs/protocol";
 import type { ModelDescription } from "../instance/backend.js";
-import { packError, unpackError, type WireError } from "../worker/messages.js";
-import { guardNativeCalls, ThreadEnding } from "../worker/native-calls.js";
+import { unpackError, type WireError } from "../worker/messages.js";
+import { ThreadEnding } from "../worker/native-calls.js";
 import { ownProgram } from "../worker/open-worker.js";
 
-/** The data that the worker is started with. */
-interface Question {
+/** Data of a worker that describes a model. */
+export interface DescriptionTask {
+  /** URL of the module that exports `describe`. */
+  readonly entry: string;
   readonly data: unknown;
   readonly port: MessagePort;
   /** Set to 1 when the answer is in the port. */
@@ -25,7 +21,7 @@ type Answer = ModelDescription | WireError;
 /**
  * Describes a model in a worker, for the synchronous `bind`. This thread blocks meanwhile, as it does to read a file.
  *
- * @param entry program of the worker, which calls {@link answerDescription}
+ * @param entry module that exports `describe(data)`, which returns the description
  * @param what for errors: `the model 'x'`
  * @throws TritonError from the worker, UNAVAILABLE when the worker has no program or does not answer in time
  */
@@ -38,8 +34,10 @@ export function describeInWorker(
   const { port1, port2 } = new MessageChannel();
   const done = new Int32Array(new SharedArrayBuffer(4));
   const ending = new ThreadEnding();
-  const question: Question = { data, port: port2, done, nativeCalls: ending.state };
-  const worker = new Worker(ownProgram(entry), { workerData: question, transferList: [port2] });
+  ownProgram(entry);
+  const task: DescriptionTask = { entry: entry.href, data, port: port2, done, nativeCalls: ending.state };
+  const program = ownProgram(new URL("./description-program.js", import.meta.url));
+  const worker = new Worker(program, { workerData: task, transferList: [port2] });
   try {
     Atomics.wait(done, 0, 0, withinMs);
     const answer = receiveMessageOnPort(port1)?.message as Answer | undefined;
@@ -58,16 +56,4 @@ export function describeInWorker(
     worker.once("exit", () => ending.over());
     ending.begin(() => void worker.terminate());
   }
-}
-
-/** The worker's side: answers with the result of `describe`. */
-export async function answerDescription(
-  describe: (data: unknown) => Promise<ModelDescription>,
-): Promise<void> {
-  const { data, port, done, nativeCalls } = workerData as Question;
-  guardNativeCalls(nativeCalls);
-  const answer = await describe(data).catch((error): WireError => packError(error));
-  port.postMessage(answer);
-  Atomics.store(done, 0, 1);
-  Atomics.notify(done, 0);
 }

@@ -54,6 +54,7 @@ export async function moduleBackend(
     backendName,
     platform: "",
     isolations: ISOLATIONS,
+    hosting,
     describe: () => undefined,
     completeConfig: (config) => {
       if (probe.generates && config.config.modelTransactionPolicy === undefined) {
@@ -67,7 +68,6 @@ export async function moduleBackend(
         { ...program, loadTimeoutMs: timeoutMs },
         {
           ...context,
-          hosting: { ...hosting, ...context.hosting },
           warn: (message) => log.warning(message),
           host: serverHost(info, log, metrics, control),
         },

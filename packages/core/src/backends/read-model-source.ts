@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type InstanceHosting, type Isolation, type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { type InstanceHosting, type Isolation, TritonError } from "@tritonjs/protocol";
 import { hostingProblems } from "../config/model-options.js";
 import type { ModelSource } from "../instance/backend.js";
 import { assertInside, isInside } from "../system/files.js";
@@ -59,21 +59,17 @@ export function notFound(path: string, name: string): TritonError {
 /**
  * Reads where a model of a repository runs and its limits. They are the parameters `isolation` (`worker` or `process`),
  * `heap_limit_mb` and `execution_timeout_ms` of its configuration, or settings of its backend by the same names with
- * hyphens. A backend adds them to `hosting` of the context of `createExecutor`, which takes precedence.
+ * hyphens. A backend returns them as its `hosting`.
  *
  * @param possible where the backend can run the model, the default first
  * @param isNative true for native code, which cannot be interrupted in a thread
  * @throws TritonError INVALID_ARG for invalid values
  * @example
  * ```ts
- * const greeting: BackendFactory = (source) => {
- *   const hosting = hostingOf(source, ["worker", "process"], false);
- *   return {
- *     ...backend,
- *     createExecutor: (context) =>
- *       workerExecutor(program, { ...context, hosting: { ...hosting, ...context.hosting } }),
- *   };
- * };
+ * const greeting: BackendFactory = (source) => ({
+ *   ...backend,
+ *   hosting: hostingOf(source, ["worker", "process"], false),
+ * });
  * ```
  */
 export function hostingOf(
@@ -81,7 +77,7 @@ export function hostingOf(
   possible: readonly Isolation[],
   isNative: boolean,
 ): InstanceHosting {
-  const text = (key: string) => textOf(config, settings, key);
+  const text = (key: string) => parameterText({ config, settings }, key);
   const isolation = text("isolation");
   const heapLimitMb = text("heap_limit_mb");
   const executionTimeoutMs = text("execution_timeout_ms");
@@ -106,20 +102,30 @@ export function loadTimeoutMs(
   { config, settings }: Pick<ModelSource, "config" | "settings">,
   defaultSeconds: number,
 ): number {
-  const text = textOf(config, settings, "load_timeout_seconds");
+  const text = parameterText({ config, settings }, "load_timeout_seconds");
   const seconds = text === undefined ? defaultSeconds : Number(text);
   if (seconds > 0 && seconds < 2 ** 31 / 1000) return seconds * 1000;
-  throw new TritonError(
-    "INVALID_ARG",
-    `parameter 'load_timeout_seconds' of model '${config.name}': expected a number above 0, got '${text}'`,
-    { reason: "INVALID_CONFIG" },
-  );
+  throw wrongParameter(config.name, "load_timeout_seconds", "a number above 0", text);
 }
 
-function textOf(
-  { parameters }: ModelConfig,
-  settings: Readonly<Record<string, string>>,
+/** A parameter of the configuration, or the setting of the backend by the same name with hyphens. */
+export function parameterText(
+  { config, settings }: Pick<ModelSource, "config" | "settings">,
   key: string,
 ): string | undefined {
-  return parameters[key]?.stringValue ?? settings[key.replaceAll("_", "-")];
+  return config.parameters[key]?.stringValue ?? settings[key.replaceAll("_", "-")];
+}
+
+/** The error for a parameter with an invalid value. */
+export function wrongParameter(
+  model: string,
+  key: string,
+  expected: string,
+  got: string | undefined,
+): TritonError {
+  return new TritonError(
+    "INVALID_ARG",
+    `parameter '${key}' of model '${model}': expected ${expected}, got ${got === undefined ? "nothing" : `'${got}'`}`,
+    { reason: "INVALID_CONFIG" },
+  );
 }

@@ -109,6 +109,8 @@ export interface Backend {
    * @default chosen by the backend, and groups cannot choose
    */
   readonly isolations?: readonly Isolation[];
+  /** Hosting of a model of a repository, as `hostingOf` reads it. Settings of an instance group take precedence. */
+  readonly hosting?: InstanceHosting;
   /**
    * True if its executors can end a running batch, so that execution time limits also work outside of a process.
    * @default false

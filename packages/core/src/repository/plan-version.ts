@@ -95,7 +95,8 @@ async function fromBackend(
   const description = await describeModel(backend, config, options, server, open);
   return {
     config: completedConfig({ ...polled, config }, description, options, server),
-    createExecutor: (executor) => backend.createExecutor(executor),
+    createExecutor: (executor) =>
+      backend.createExecutor({ ...executor, hosting: { ...backend.hosting, ...executor.hosting } }),
   };
 }
 

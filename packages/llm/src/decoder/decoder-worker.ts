@@ -5,7 +5,7 @@ import { TOOL_CALL_TOKENS } from "../chat/tool-call-family.js";
 import type { ResponseFormat, SamplingParameters } from "../sampling/sampling-parameters.js";
 import { TextResponses } from "../text-answer.js";
 import { readTextRequest, type TextRequest } from "../text-request.js";
-import type { ShownSpecialTokens } from "../text-stream.js";
+import type { ShownSpecialTokens } from "../text-tokenizer.js";
 import { DECODER_DEFAULTS } from "./decoder-settings.js";
 import { PrefixCache } from "./forward-pass.js";
 import { GenerationEngine, RunningText } from "./generation-engine.js";
@@ -65,7 +65,7 @@ async function start(
     const { responseFormat = ANY_TEXT } = sampling;
     const constraint =
       responseFormat.type === "text" ? undefined : await decoder.structured().constrain(responseFormat);
-    const responses = new TextResponses(request, stream, decoder.tokenizer, prompt.length);
+    const responses = new TextResponses(request, stream, (id) => decoder.tokenizer.textOf(id), prompt.length);
     engine.add(
       new RunningText({
         prompt,

@@ -4,8 +4,8 @@ import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import type { TokenConstraint } from "../sampling/structured-output.js";
 import { TokenSampler, tokenLogprobs } from "../sampling/token-sampler.js";
 import { StopTexts, type TextResponses } from "../text-answer.js";
-import { openTextStream, type ShownSpecialTokens, type TextStream } from "../text-stream.js";
 import type { TextTokenizer } from "../text-tokenizer.js";
+import { openTextStream, type ShownSpecialTokens, type TextStream } from "../text-tokenizer.js";
 import type { EngineLoad } from "./engine-load.js";
 import {
   commonLength,

@@ -10,6 +10,7 @@ import {
   gaugesOf,
   type ModelSource,
 } from "@tritonjs/core/backend";
+import { parameterText, wrongParameter } from "@tritonjs/core/internal";
 import { TritonError } from "@tritonjs/protocol";
 import { TEXT_INPUTS, TEXT_OUTPUTS } from "../text-request.js";
 import {
@@ -147,29 +148,12 @@ function repositoryOptions(source: ModelSource): Record<string, number | boolean
     if (text === undefined) continue;
     const value = Number(text);
     if (!Number.isSafeInteger(value) || value < 1)
-      throw wrongParameter(source, parameter, "an integer of at least 1", text);
+      throw wrongParameter(source.name, parameter, "an integer of at least 1", text);
     options[option] = value;
   }
   const cache = parameterText(source, "prefix_cache");
   if (cache === undefined) return options;
   if (cache !== "true" && cache !== "false")
-    throw wrongParameter(source, "prefix_cache", "'true' or 'false'", cache);
+    throw wrongParameter(source.name, "prefix_cache", "'true' or 'false'", cache);
   return { ...options, prefixCache: cache === "true" };
-}
-
-function parameterText({ config, settings }: ModelSource, parameter: string): string | undefined {
-  return config.parameters[parameter]?.stringValue ?? settings[parameter.replaceAll("_", "-")];
-}
-
-function wrongParameter(
-  { name }: ModelSource,
-  parameter: string,
-  expected: string,
-  got: string,
-): TritonError {
-  return new TritonError(
-    "INVALID_ARG",
-    `parameter '${parameter}' of model '${name}': expected ${expected}, got '${got}'`,
-    { reason: "INVALID_CONFIG" },
-  );
 }

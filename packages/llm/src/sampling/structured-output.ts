@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
-import nodeModule from "node:module";
-import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { findInstalled } from "@tritonjs/core/internal/worker";
 import { TritonError } from "@tritonjs/protocol";
 import { spellingOfBytes, type TokenSpelling, tokenSpelling } from "../token-spelling.js";
 import type { ResponseFormat } from "./sampling-parameters.js";
@@ -515,20 +514,13 @@ function scriptOf(file: string): (...values: unknown[]) => void {
   return script;
 }
 
-/** Finds the package from here, or else from the program or its directory. */
+/** @throws TritonError UNAVAILABLE if the package is not installed */
 function findPackage(): string {
-  let cause: unknown;
-  const program = process.argv[1] === undefined ? [] : [pathToFileURL(process.argv[1]).href];
-  for (const from of [import.meta.url, ...program, pathToFileURL(join(process.cwd(), "package.json")).href]) {
-    try {
-      return nodeModule.createRequire(from).resolve(PACKAGE);
-    } catch (error) {
-      cause = error;
-    }
-  }
+  const found = findInstalled(PACKAGE, import.meta.url);
+  if (found !== undefined) return found;
   throw new TritonError(
     "UNAVAILABLE",
     `cannot limit the answer to a format: expected the package ${PACKAGE}, which is not installed; install it, or leave out response_format`,
-    { reason: "PACKAGE_NOT_INSTALLED", cause },
+    { reason: "PACKAGE_NOT_INSTALLED" },
   );
 }

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { openTextStream } from "../../src/text-stream.js";
-import { TextTokenizer } from "../../src/text-tokenizer.js";
+import { openTextStream, TextTokenizer } from "../../src/text-tokenizer.js";
 import { STORIES } from "../support/stories.js";
 
 const read = (name: string) => JSON.parse(readFileSync(`${STORIES}/${name}`, "utf8"));
