@@ -15,22 +15,6 @@ export interface SharedMemoryOutput {
   readonly shape: Shape;
 }
 
-/** Parts of an answer. */
-interface InferResultInit<Response> {
-  /** The id of the request; empty if it had none. */
-  readonly id: string;
-  readonly modelName: string;
-  readonly modelVersion: string;
-  /** Parameters that the model or the server sent with the outputs. */
-  readonly parameters: Parameters;
-  /** Outputs in the order of the answer, without those in shared memory. */
-  readonly tensors: ReadonlyMap<string, Tensor>;
-  /** Outputs in shared memory. */
-  readonly sharedMemoryOutputs: ReadonlyMap<string, SharedMemoryOutput>;
-  /** The answer in the form of its protocol. */
-  readonly response: Response;
-}
-
 /**
  * The answer to an inference. Arrays are views of the received bytes if their alignment permits it.
  *
@@ -43,24 +27,34 @@ interface InferResultInit<Response> {
  * result.elements("y", "FP32"); // Float32Array(3)
  * ```
  */
-export class InferResult<Response = unknown> implements InferResultInit<Response> {
+export class InferResult<Response = unknown> {
+  /** The id of the request; empty if it had none. */
   readonly id: string;
   readonly modelName: string;
   readonly modelVersion: string;
+  /** Parameters that the model or the server sent with the outputs. */
   readonly parameters: Parameters;
+  /** Outputs in the order of the answer, without those in shared memory. */
   readonly tensors: ReadonlyMap<string, Tensor>;
+  /** Outputs in shared memory. */
   readonly sharedMemoryOutputs: ReadonlyMap<string, SharedMemoryOutput>;
+  /** The answer in the form of its protocol. */
   readonly response: Response;
   #outputs: Record<string, ArrayOf<DataType>> | undefined;
 
-  constructor(init: InferResultInit<Response>) {
-    this.id = init.id;
-    this.modelName = init.modelName;
-    this.modelVersion = init.modelVersion;
-    this.parameters = init.parameters;
-    this.tensors = init.tensors;
-    this.sharedMemoryOutputs = init.sharedMemoryOutputs;
-    this.response = init.response;
+  constructor(
+    parts: Pick<
+      InferResult<Response>,
+      "id" | "modelName" | "modelVersion" | "parameters" | "tensors" | "sharedMemoryOutputs" | "response"
+    >,
+  ) {
+    this.id = parts.id;
+    this.modelName = parts.modelName;
+    this.modelVersion = parts.modelVersion;
+    this.parameters = parts.parameters;
+    this.tensors = parts.tensors;
+    this.sharedMemoryOutputs = parts.sharedMemoryOutputs;
+    this.response = parts.response;
   }
 
   /** Outputs as ndarrays, by name. */
@@ -156,4 +150,12 @@ export function resultArrays(
     arrays[name] = toNdArray(shown, "output", name, result.modelName);
   }
   return arrays;
+}
+
+/** Makes the error of an answer that cannot be read as an inference response. */
+export function malformedAnswer(message: string, cause?: unknown): TritonError {
+  return new TritonError("INTERNAL", `cannot read the server's answer as an inference response: ${message}`, {
+    reason: "INVALID_ANSWER",
+    cause,
+  });
 }

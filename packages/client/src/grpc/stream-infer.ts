@@ -100,14 +100,15 @@ async function send(call: Stream, requests: StreamRequests, over: AbortSignal): 
 /** Resolves when the stream accepts more requests, or is over. */
 function writable(call: Stream, over: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const done = (): void => {
-      call.removeListener("drain", done);
-      over.removeEventListener("abort", done);
+    const drained = (): void => {
+      forget();
       resolve();
     };
-    call.once("drain", done);
-    if (over.aborted) done();
-    else over.addEventListener("abort", done);
+    call.once("drain", drained);
+    const forget = onAbort(over, () => {
+      call.removeListener("drain", drained);
+      resolve();
+    });
   });
 }
 

@@ -1,15 +1,15 @@
-import { TritonError } from "@tritonjs/protocol";
-import type { ModelCallOptions } from "./client-options.js";
-import { type CallRequest, excerpt, type HttpCalls } from "./http-calls.js";
-import { modelPath } from "./http-carrier.js";
 import {
   type AnswerJson,
   type AnswerJsonObject,
-  isObject,
+  isJsonObject,
   type JsonSource,
   parseAnswerJson,
+  TritonError,
   toJson,
-} from "./json.js";
+} from "@tritonjs/protocol";
+import type { ModelCallOptions } from "./client-options.js";
+import { type CallRequest, excerpt, type HttpCalls } from "./http-calls.js";
+import { modelPath } from "./http-carrier.js";
 
 /** Inputs of the model by name, and parameters beside them. */
 export type GenerateInputs = Readonly<Record<string, JsonSource | undefined>>;
@@ -59,7 +59,7 @@ function toResponse(text: string): GenerateResponse {
       cause,
     });
   }
-  if (!isObject(json))
+  if (!isJsonObject(json))
     throw new TritonError(
       "INTERNAL",
       `cannot read the server's response: expected an object${excerpt(text)}`,

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { isJsonObject, parseAnswerJson, TritonError } from "@tritonjs/protocol";
 import { answeredError, Caller, rememberFailure } from "../caller.js";
 import type { CallDeadline } from "../deadline.js";
 import type { CallOptions, ClientOptions } from "./client-options.js";
@@ -9,7 +9,6 @@ import {
   openHttpCarrier,
   retryAfterOf,
 } from "./http-carrier.js";
-import { isObject, parseAnswerJson } from "./json.js";
 
 /** A request without the members that its call adds. */
 export type CallRequest = Omit<HttpRequest, "call" | "streamed">;
@@ -166,7 +165,7 @@ export function answerError(status: number, headers: Headers, body: Uint8Array):
 function serverMessage(text: string): string | undefined {
   try {
     const json = parseAnswerJson(text.replace(/^data:/, ""));
-    const error = isObject(json) ? json.error : undefined;
+    const error = isJsonObject(json) ? json.error : undefined;
     return typeof error === "string" ? error : undefined;
   } catch {
     return undefined;

@@ -1,4 +1,11 @@
-import { type ModelMetadata, TritonError } from "@tritonjs/protocol";
+import {
+  type AnswerJson,
+  type JsonSource,
+  type ModelMetadata,
+  parseAnswerJson,
+  TritonError,
+  toJson,
+} from "@tritonjs/protocol";
 import type { Effect } from "../caller.js";
 import { isRepeatable, withSequenceHeader } from "../infer-request.js";
 import type { InferResult } from "../infer-result.js";
@@ -8,7 +15,6 @@ import { type GenerateInputs, type GenerateResponse, generate, generateStream } 
 import { answerError, excerpt, HttpCalls } from "./http-calls.js";
 import { compressBody, type HttpAnswer, modelPath, segment, sharedMemoryPath } from "./http-carrier.js";
 import { decodeInferResponse, encodeInferRequest, type InferResponse } from "./infer-messages.js";
-import { type AnswerJson, type JsonSource, parseAnswerJson, toBase64, toJson } from "./json.js";
 import type {
   CudaRegionAnswer,
   ModelConfigAnswer,
@@ -374,4 +380,16 @@ function repositoryPath(modelName: string, action: string): string {
 
 function tracePath(modelName: string | undefined): string {
   return modelName === undefined ? "v2/trace/setting" : modelPath(modelName, undefined, "trace/setting");
+}
+
+/** Most characters for one call of `String.fromCharCode`. */
+const SLICE = 0x8000;
+
+/** Encodes bytes as base64. */
+function toBase64(bytes: Uint8Array): string {
+  let binary = "";
+  for (let at = 0; at < bytes.length; at += SLICE) {
+    binary += String.fromCharCode(...bytes.subarray(at, at + SLICE));
+  }
+  return btoa(binary);
 }

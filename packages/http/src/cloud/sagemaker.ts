@@ -20,14 +20,8 @@ import {
   type V2Response,
 } from "../exchange/response.js";
 import { type V2Handler, v2Handler } from "../routes/v2-handler.js";
-import type { HttpLimits } from "../server/listening-frontend.js";
-import {
-  answerErrors,
-  BinaryContentType,
-  CloudFrontend,
-  RewrittenRequest,
-  readyModels,
-} from "./cloud-frontend.js";
+import { type HttpLimits, ListeningFrontend } from "../server/listening-frontend.js";
+import { answerErrors, BinaryContentType, RewrittenRequest, readyModels } from "./cloud-request.js";
 
 /** The operation behind `/invocations`. */
 export type SageMakerInferenceType = "infer" | "generate" | "generate_stream";
@@ -96,9 +90,9 @@ const UNLOAD_TIMEOUT_MS = 350_000;
 export function sageMaker(options: SageMakerOptions = {}): Frontend {
   checkOptionNames("sageMaker()", options, SAGEMAKER_OPTION_KEYS);
   const { port = 8080, address = "0.0.0.0", tls, limits } = options;
-  return new CloudFrontend(
+  return new ListeningFrontend(
     { name: "sagemaker", port, address, portHint: "sageMaker({ port })", tls, limits },
-    async (service) => answerErrors(sageMakerHandler(service, options)),
+    (service) => answerErrors(sageMakerHandler(service, options)),
   );
 }
 
@@ -111,8 +105,9 @@ function sageMakerHandler(service: InferenceService, options: SageMakerOptions):
   });
   const infer = async (request: V2Request, model: string, operation: SageMakerInferenceType) => {
     const path = `/v2/models/${encodeURIComponent(model)}/${operation}`;
-    const rewritten = { method: request.method, path, rawHeaders: BINARY.headersOf(request) };
-    const response = await routes(new RewrittenRequest(request, rewritten));
+    const response = await routes(
+      new RewrittenRequest(request, request.method, path, BINARY.headersOf(request)),
+    );
     return response && withInsufficientStorage(BINARY.typed(response));
   };
   const gate = new AccessGate(restrictions);
@@ -123,7 +118,7 @@ function sageMakerHandler(service: InferenceService, options: SageMakerOptions):
   );
   return async (request) => {
     if (request.path === "/ping" && request.method === "GET") {
-      return routes(new RewrittenRequest(request, { method: "GET", path: `/v2/health/${pingMode}` }));
+      return routes(new RewrittenRequest(request, "GET", `/v2/health/${pingMode}`));
     }
     if (request.path === "/invocations" && request.method === "POST") {
       return infer(request, options.defaultModelName ?? (await onlyModel(service)), inferenceType);

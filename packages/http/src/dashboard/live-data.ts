@@ -10,6 +10,7 @@ import {
   residentBytes,
   type ServerInspector,
 } from "@tritonjs/core/frontend";
+import { onAbort } from "@tritonjs/protocol";
 
 /** The model version that a viewer has chosen. */
 interface ChosenModel {
@@ -71,14 +72,13 @@ export class Viewers {
       seen = entries.at(-1)?.number ?? seen;
       if (entries.length > 0) stream.send("log", JSON.stringify(entries));
     });
-    const end = () => stream.end();
+    const forget = onAbort(signal, () => stream.end());
     stream.onEnd = () => {
       leave();
       this.#streams.delete(stream);
-      signal.removeEventListener("abort", end);
+      forget();
       if (this.#streams.size === 0) this.#texts = undefined;
     };
-    signal.addEventListener("abort", end, { once: true });
     return stream.body;
   }
 

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { checkOptionNames, type InferenceService, keyList, type RequestShare } from "@tritonjs/core/frontend";
+import { onAbort } from "@tritonjs/protocol";
 import { BodyBuffer, ClientGone, type V2Request } from "../exchange/request.js";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
 import { V2_OPTION_KEYS, type V2Handler, type V2Options, v2Handler } from "../routes/v2-handler.js";
@@ -174,9 +175,7 @@ class WebV2Request implements V2Request {
   }
 
   onGone(listener: () => void): () => void {
-    const { signal } = this.#request;
-    signal.addEventListener("abort", listener, { once: true });
-    return () => signal.removeEventListener("abort", listener);
+    return onAbort(this.#request.signal, listener);
   }
 
   /** The web platform does not report when an answer has been sent. */
