@@ -8,7 +8,6 @@ import {
   type Shape,
   shapeToString,
   Tensor,
-  TritonError,
 } from "@tritonjs/protocol";
 import { ContentsError, encodeParameter, type inference, typedElements } from "@tritonjs/protocol/grpc";
 import {
