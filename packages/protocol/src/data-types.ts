@@ -167,11 +167,6 @@ const bigInteger =
       : undefined;
   };
 
-const float =
-  (fromNumber: (value: number) => number): Converter =>
-  (scalar) =>
-    typeof scalar === "number" ? fromNumber(scalar) : undefined;
-
 const sameNumber = (value: number) => value;
 
 /** A row of the table of data types. */
@@ -188,6 +183,16 @@ interface DataTypeRow {
   readonly fromNumber?: (value: number) => number;
   /** True if the elements have no form in JSON. */
   readonly onlyBinary?: true;
+}
+
+/** The row of a floating-point type. */
+function floats(
+  array: TypedArrayConstructor,
+  toNumber: (element: number) => number,
+  fromNumber: (value: number) => number,
+): DataTypeRow {
+  const convert: Converter = (scalar) => (typeof scalar === "number" ? fromNumber(scalar) : undefined);
+  return { array, convert, expected: "a number", toNumber, fromNumber };
 }
 
 /** The data types with elements of a fixed size, in the order of Triton's documentation. */
@@ -238,36 +243,10 @@ const table: Readonly<Record<FixedDataType, DataTypeRow>> = {
     convert: bigInteger(-0x8000_0000_0000_0000n, 0x7fff_ffff_ffff_ffffn),
     expected: "a bigint or safe integer in [-2^63, 2^63)",
   },
-  FP16: {
-    array: Uint16Array,
-    convert: float(toFloat16),
-    expected: "a number",
-    toNumber: fromFloat16,
-    fromNumber: toFloat16,
-    onlyBinary: true,
-  },
-  BF16: {
-    array: Uint16Array,
-    convert: float(toBfloat16),
-    expected: "a number",
-    toNumber: fromBfloat16,
-    fromNumber: toBfloat16,
-    onlyBinary: true,
-  },
-  FP32: {
-    array: Float32Array,
-    convert: float(sameNumber),
-    expected: "a number",
-    toNumber: sameNumber,
-    fromNumber: sameNumber,
-  },
-  FP64: {
-    array: Float64Array,
-    convert: float(sameNumber),
-    expected: "a number",
-    toNumber: sameNumber,
-    fromNumber: sameNumber,
-  },
+  FP16: { ...floats(Uint16Array, fromFloat16, toFloat16), onlyBinary: true },
+  BF16: { ...floats(Uint16Array, fromBfloat16, toBfloat16), onlyBinary: true },
+  FP32: floats(Float32Array, sameNumber, sameNumber),
+  FP64: floats(Float64Array, sameNumber, sameNumber),
 };
 
 /** All data types, in the order of Triton's documentation. */

@@ -118,7 +118,9 @@ export class FakeService implements InferenceService {
       inService: () => model,
       awaitRoom: (id) => this.awaitRoom(id),
       infer: (init, onResponse) => {
-        const request = Object.assign(new InferenceRequest(init, name, onResponse), { modelVersion: version });
+        const request = Object.assign(new InferenceRequest(init, name, onResponse), {
+          modelVersion: version,
+        });
         this.requests.push(request);
         this.#onInfer(request);
         return request;

@@ -102,7 +102,7 @@ function toStream(pieces: AsyncIterator<Uint8Array>): ReadableStream<Uint8Array<
   });
 }
 
-/** What Node's server knows of a request, and the web platform has no place for. */
+/** Facts of a request that Node's server knows, and for which the web platform has no place. */
 interface NodeSide {
   /** Address of the peer. */
   readonly remoteAddress: string | undefined;
