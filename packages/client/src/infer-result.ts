@@ -8,6 +8,7 @@ import {
   TritonError,
   toNdArray,
 } from "@tritonjs/protocol";
+import { invalidAnswer } from "./caller.js";
 
 /** Description of an output in shared memory. */
 export interface SharedMemoryOutput {
@@ -140,10 +141,8 @@ export function resultArrays(
   const arrays: Record<string, ReturnType<typeof toNdArray>> = Object.create(null);
   for (const [name, tensor] of result.tensors) {
     if (strip && tensor.shape[0] !== 1) {
-      throw new TritonError(
-        "INTERNAL",
+      throw invalidAnswer(
         `output '${name}' of one sample: expected a first dimension of 1, got shape [${tensor.shape.join(",")}]`,
-        { reason: "INVALID_ANSWER" },
       );
     }
     const shown = strip ? tensor.reshaped(tensor.shape.slice(1)) : tensor;
@@ -154,8 +153,5 @@ export function resultArrays(
 
 /** Makes the error of an answer that cannot be read as an inference response. */
 export function malformedAnswer(message: string, cause?: unknown): TritonError {
-  return new TritonError("INTERNAL", `cannot read the server's answer as an inference response: ${message}`, {
-    reason: "INVALID_ANSWER",
-    cause,
-  });
+  return invalidAnswer(`cannot read the server's answer as an inference response: ${message}`, cause);
 }

@@ -11,6 +11,7 @@ import {
   TritonError,
   unlessAborted,
 } from "@tritonjs/protocol";
+import { invalidAnswer } from "./caller.js";
 import { waitUntil } from "./deadline.js";
 import { type InferResult, resultArrays } from "./infer-result.js";
 import {
@@ -274,17 +275,15 @@ interface ModelConfigParts {
 function modelSignature(modelName: string, config: ModelConfigParts): ModelSignature {
   if (!Array.isArray(config?.input)) {
     const text = `cannot read the server's configuration of model '${modelName}': it has no inputs`;
-    throw new TritonError("INTERNAL", text, { reason: "INVALID_ANSWER" });
+    throw invalidAnswer(text);
   }
   const policy = config.model_transaction_policy ?? config.modelTransactionPolicy;
   const inputs = (config.input as NonNullable<ModelConfigParts["input"]>).map((input) => {
-    const dataType = input.data_type ?? input.dataType ?? "";
+    const dataType = (input.data_type ?? input.dataType)!;
     const datatype = fromConfigDataType(dataType);
     if (datatype === undefined) {
-      throw new TritonError(
-        "INTERNAL",
+      throw invalidAnswer(
         `input '${input.name}' of model '${modelName}': expected a known data type, got '${dataType}'`,
-        { reason: "INVALID_ANSWER" },
       );
     }
     const { name, dims, optional } = input;

@@ -41,6 +41,7 @@ export {
   reasonStatus,
 } from "./error-reasons.js";
 export {
+  ANSWER_WORDS,
   type AnswerJson,
   type AnswerJsonObject,
   type DefinedMembers,

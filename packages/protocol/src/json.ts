@@ -35,12 +35,11 @@ const MAX_DEPTH = 200;
  * Reads JSON as Triton writes it: with `NaN` and `Infinity`, and with 64-bit integers, which become bigints if a number
  * cannot hold them.
  *
- * @param dialect `data` also reads `-NaN`, which files of input data for Triton's tools may have
+ * @param words the dialect: the words that stand for a value
  * @throws SyntaxError for invalid JSON.
  */
-export function parseAnswerJson(text: string, dialect: "answer" | "data" = "answer"): AnswerJson {
-  if (!NEEDS_READER.test(text)) return JSON.parse(text) as AnswerJson;
-  return new Reader(text, dialect === "data" ? { ...words, "-NaN": Number.NaN } : words).document();
+export function parseAnswerJson(text: string, words = ANSWER_WORDS): AnswerJson {
+  return NEEDS_READER.test(text) ? new Reader(text, words).document() : (JSON.parse(text) as AnswerJson);
 }
 
 /** True for objects that are not arrays. */
@@ -52,7 +51,8 @@ const whitespace = /[ \t\r\n]*/y;
 const number = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y;
 const word = /-?[a-zA-Z]+/y;
 
-const words: Readonly<Record<string, AnswerJson>> = {
+/** The words of JSON, and the numbers beyond it that Triton writes. */
+export const ANSWER_WORDS: Readonly<Record<string, AnswerJson>> = {
   null: null,
   true: true,
   false: false,

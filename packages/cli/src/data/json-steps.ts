@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import {
+  ANSWER_WORDS,
   type DataType,
   decodeBytes,
   elementByteSize,
@@ -130,6 +131,9 @@ export function timestampOf(value: unknown, where: string): number {
   throw invalidOption(`${where}: "timestamp": expected milliseconds from the start, got ${textOf(value)}`);
 }
 
+/** Words that files of input data for Triton's tools may have. */
+const DATA_WORDS = { ...ANSWER_WORDS, "-NaN": Number.NaN };
+
 /**
  * Parses JSON with the numbers that files of input data may have beyond it: `NaN`, `Infinity`, `Inf`, and whole numbers
  * of any length, which become bigints.
@@ -138,7 +142,7 @@ export function timestampOf(value: unknown, where: string): number {
  */
 function parseDataFile(text: string, file: string): unknown {
   try {
-    return parseAnswerJson(text, "data");
+    return parseAnswerJson(text, DATA_WORDS);
   } catch (cause) {
     throw invalidOption(`${file}: expected JSON: ${(cause as Error).message}`, cause);
   }

@@ -1,12 +1,12 @@
-import {
-  type ModelConfig,
-  type ModelIndexEntry,
-  type ModelMetadata,
-  type ModelStatisticsReport,
-  type ServerMetadata,
-  TritonError,
+import type {
+  ModelConfig,
+  ModelIndexEntry,
+  ModelMetadata,
+  ModelStatisticsReport,
+  ServerMetadata,
 } from "@tritonjs/protocol";
 import { inference } from "@tritonjs/protocol/grpc";
+import { invalidAnswer } from "../caller.js";
 import { isRepeatable, withSequenceHeader } from "../infer-request.js";
 import type { InferResult } from "../infer-result.js";
 import type { CudaRegion, SystemRegion } from "../options.js";
@@ -153,10 +153,7 @@ export class InferenceServerClient {
   ): Promise<ModelConfig> {
     const request = { name: modelName, version: versionText(modelVersion) };
     const { config } = await this.#calls.unary(method("ModelConfig", "reads"), request, call);
-    if (config == null)
-      throw new TritonError("INTERNAL", `the server sent no configuration of model '${modelName}'`, {
-        reason: "INVALID_ANSWER",
-      });
+    if (config == null) throw invalidAnswer(`the server sent no configuration of model '${modelName}'`);
     const plain = inference.ModelConfig.toObject(config as inference.ModelConfig, {
       defaults: true,
       enums: String,

@@ -1,5 +1,5 @@
-import { isJsonObject, parseAnswerJson, TritonError } from "@tritonjs/protocol";
-import { answeredError, Caller, rememberFailure } from "../caller.js";
+import { isJsonObject, parseAnswerJson, type TritonError } from "@tritonjs/protocol";
+import { answeredError, Caller, invalidAnswer, rememberFailure } from "../caller.js";
 import type { CallDeadline } from "../deadline.js";
 import type { CallOptions, ClientOptions } from "./client-options.js";
 import {
@@ -49,9 +49,7 @@ export class HttpCalls {
       const got = headers.get("content-type") ?? "none";
       if (got.split(";")[0]!.trim().toLowerCase() === type) return chunksOf(stream, url, deadline);
       await stream?.cancel();
-      throw new TritonError("INTERNAL", `the server's answer: expected ${type}, got ${got}`, {
-        reason: "INVALID_ANSWER",
-      });
+      throw invalidAnswer(`the server's answer: expected ${type}, got ${got}`);
     } catch (thrown) {
       deadline.end();
       throw thrown;

@@ -19,6 +19,7 @@ import {
   tensorFromValue,
   toJson,
 } from "@tritonjs/protocol";
+import { invalidAnswer } from "../caller.js";
 import { isSharedMemoryInput, requestParameters, type SharedMemoryRange } from "../infer-request.js";
 import { InferResult, malformedAnswer, type SharedMemoryOutput } from "../infer-result.js";
 import type { HttpInferInput, InferCall, OutputRequest } from "./client-options.js";
@@ -271,7 +272,5 @@ function fromJson({ name, datatype, shape }: Output, data: AnswerJson[]): Tensor
 
 function checkCount(shape: Shape, count: number): void {
   if (count !== elementCount(shape))
-    throw new TritonError("INTERNAL", `expected ${elementCount(shape)} elements, got ${count}`, {
-      reason: "INVALID_ANSWER",
-    });
+    throw invalidAnswer(`expected ${elementCount(shape)} elements, got ${count}`);
 }

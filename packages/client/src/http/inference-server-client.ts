@@ -3,10 +3,10 @@ import {
   type JsonSource,
   type ModelMetadata,
   parseAnswerJson,
-  TritonError,
   toJson,
 } from "@tritonjs/protocol";
 import type { Effect } from "../caller.js";
+import { invalidAnswer } from "../caller.js";
 import { isRepeatable, withSequenceHeader } from "../infer-request.js";
 import type { InferResult } from "../infer-result.js";
 import type { CudaRegion, SystemRegion } from "../options.js";
@@ -367,10 +367,7 @@ function jsonOf({ body }: HttpAnswer): AnswerJson {
   try {
     return parseAnswerJson(text);
   } catch (cause) {
-    throw new TritonError("INTERNAL", `cannot read the server's answer: expected JSON${excerpt(text)}`, {
-      reason: "INVALID_ANSWER",
-      cause,
-    });
+    throw invalidAnswer(`cannot read the server's answer: expected JSON${excerpt(text)}`, cause);
   }
 }
 
