@@ -18,6 +18,7 @@ const ORDER = {
     "version.ts",
     "system",
     "tensor-rows.ts",
+    "request-info.ts",
     "config",
     "observe",
     "request",

@@ -45,5 +45,5 @@ const token = async () => {
 };
 for (let i = 0; i < 50; i++) await token();
 await report(token);
-client.end();
+await client.end();
 process.exit(0);

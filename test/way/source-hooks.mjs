@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseSync, transformSync } from "rolldown/utils";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+/** Root of the tree whose packages run. `npm run bench -- way` also measures other revisions. */
+const root = process.env.WAY_TREE ?? fileURLToPath(new URL("../../", import.meta.url));
 const SOURCE = /\/packages\/[^/]+\/src\//;
 
 /** The source of a file in a package's `dist`, if there is one. */
@@ -23,8 +24,14 @@ function packageJson(folder) {
 export function resolve(specifier, context, next) {
   const [, name, subpath = ""] = /^@tritonjs\/([^/]+)(\/.*)?$/.exec(specifier) ?? [];
   if (name !== undefined) {
-    const folder = join(root, "packages", name);
-    const target = packageJson(folder).exports[`.${subpath}`].default;
+    let folder = join(root, "packages", name);
+    let entry = `.${subpath}`;
+    // Before the packages were joined, `@tritonjs/llm/openai` was the package `openai`.
+    if (!existsSync(folder)) {
+      folder = join(root, "packages", subpath.slice(1));
+      entry = ".";
+    }
+    const target = packageJson(folder).exports[entry].default;
     return { url: sourceOf(folder, target), shortCircuit: true };
   }
   if (specifier.startsWith("#") && SOURCE.test(context.parentURL)) {

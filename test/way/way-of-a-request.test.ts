@@ -3,15 +3,15 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 
-/** The files whose functions a request enters, in their order. */
+/** The files whose functions a request enters on the server's main thread, in their order. */
 async function wayOf(program: string): Promise<string[]> {
   const hooks = new URL("run-sources.mjs", import.meta.url).href;
   const path = fileURLToPath(new URL(program, import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, ["--import", hooks, path]);
-  return JSON.parse(stdout) as string[];
+  return (JSON.parse(stdout) as { main: string[] }).main;
 }
 
-/** Each file with the number of entered functions. */
+/** Each file with the number of function entries. */
 function filesOf(way: readonly string[]): string[] {
   const files = [...new Set(way)].sort();
   return files.map((file) => `${file} ${way.filter((one) => one === file).length}`);

@@ -8,6 +8,7 @@ export {
   type ModelFile,
   type ModelLocation,
 } from "./backends/read-model-source.js";
+export { divideOutputs, joinInputs } from "./batch/batch-tensors.js";
 export type {
   Backend,
   BackendFactory,
@@ -20,9 +21,8 @@ export type {
   ModelSource,
   TypedBackend,
 } from "./instance/backend.js";
-export { divideOutputs, joinInputs } from "./instance/backend.js";
 export { OutputsWithParameters, type ResponseParameters } from "./request/inference-response.js";
-export type { ExecutableRequest } from "./request/request-info.js";
+export type { ExecutableRequest } from "./request-info.js";
 export {
   type ChangeGauge,
   type ContinuousWorkerOptions,

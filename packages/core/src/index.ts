@@ -79,8 +79,8 @@ export type {
   RepositoryOptions,
 } from "./repository/repository-options.js";
 export { responseParameters, withParameters } from "./request/inference-response.js";
-export type { RequestInfo, SequenceInfo } from "./request/request-info.js";
-export { sequenceState } from "./request/request-info.js";
 export type { RequestMemoryOptions } from "./request/request-memory.js";
+export type { RequestInfo, SequenceInfo } from "./request-info.js";
+export { sequenceState } from "./request-info.js";
 export { Triton } from "./triton/triton.js";
 export type { TritonOptions } from "./triton/triton-options.js";

@@ -5,7 +5,7 @@
 export { type AskedModel, askWorker } from "./backends/ask-worker.js";
 export { describeInWorker } from "./backends/describe-in-worker.js";
 export { loadTimeoutMs, notFound } from "./backends/read-model-source.js";
-export type { Tensors } from "./batch/batch-tensors.js";
+export { joinInputsIn, type Tensors } from "./batch/batch-tensors.js";
 export {
   type InstanceDevice,
   type InstanceInfo,
@@ -15,7 +15,6 @@ export {
   type TensorCaller,
 } from "./callback/infer-func.js";
 export { planInstances } from "./config/instance-groups.js";
-export { joinInputsIn } from "./instance/backend.js";
 export { withInputs } from "./instance/callback-context.js";
 export { heldByInstance } from "./instance/inline-executor.js";
 export { totalRows } from "./instance/run-callable.js";
@@ -31,6 +30,6 @@ export { OutputChecker } from "./request/output-checker.js";
 export { type Clock, settledWithin, type Timer } from "./system/clock.js";
 export type { Allocate } from "./tensor-rows.js";
 export { OpenedWorker, prepareWorkers } from "./worker/open-worker.js";
-export { BatchesOfWorker, type BatchOfWorker, Restarts } from "./worker/restarts.js";
+export { Restarts } from "./worker/restarts.js";
 export type { OpenModel } from "./worker/serve-models.js";
-export { WorkerExecutor } from "./worker/worker-executor.js";
+export { BatchesOfWorker, type BatchOfWorker, WorkerExecutor } from "./worker/worker-executor.js";

@@ -65,7 +65,7 @@ export type {
   UnloadParameters,
 } from "./repository/repository-options.js";
 export type { ResponseParameters } from "./request/inference-response.js";
-export type { EvictionListener, EvictionReason, RequestScope } from "./request/request-info.js";
+export type { EvictionListener, EvictionReason, RequestScope } from "./request-info.js";
 export type {
   AccessGroup,
   Authenticate,

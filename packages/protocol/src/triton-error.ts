@@ -194,8 +194,12 @@ export function isTimeout({ reason }: TritonError): boolean {
  * @param retryAfterMs approximate time until there is room, in milliseconds
  */
 export function queueFullError(id: string, retryAfterMs?: number): TritonError {
-  const reason = "QUEUE_FULL";
-  const options = retryAfterMs === undefined ? ({ reason } as const) : ({ reason, retryAfterMs } as const);
-  const message = `[request id: ${id || "<id_unknown>"}] Exceeds maximum queue size`;
-  return errorWithoutStack("UNAVAILABLE", message, options);
+  return errorWithoutStack(
+    "UNAVAILABLE",
+    `[request id: ${id || "<id_unknown>"}] Exceeds maximum queue size`,
+    {
+      reason: "QUEUE_FULL",
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+    },
+  );
 }

@@ -12,7 +12,7 @@ import {
 } from "@tritonjs/protocol";
 import type { Tensors } from "../batch/batch-tensors.js";
 import type { Backend, BackendFactory, Execution, ExecutionResult, Executor } from "../instance/backend.js";
-import type { ExecutableRequest } from "../request/request-info.js";
+import type { ExecutableRequest } from "../request-info.js";
 import { type Clock, sleep } from "../system/clock.js";
 
 /**

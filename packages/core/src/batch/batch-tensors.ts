@@ -1,4 +1,5 @@
 import { type Tensor, TritonError } from "@tritonjs/protocol";
+import { divideParameters } from "../request/inference-response.js";
 import { type Allocate, concatRows, RowSlices } from "../tensor-rows.js";
 
 /** Tensors by name. */
@@ -51,4 +52,57 @@ export function splitOutputs(outputs: Tensors, rows: readonly number[]): Tensors
     for (let i = 0; i < rows.length; i++) split[i]!.set(name, slices.next(rows[i]!));
   }
   return split;
+}
+
+/** The parts of an execution from which its batch is joined, and by which outputs are divided. */
+interface JoinedExecution {
+  readonly requests: readonly { readonly inputs: Tensors; readonly rows: number }[];
+  readonly mergedInputs?: Tensors;
+  readonly layout?:
+    | {
+        merge(inputs: readonly Tensors[]): Tensors;
+        split(outputs: Tensors, inputs: readonly Tensors[], rows: readonly number[]): Tensors[];
+      }
+    | undefined;
+}
+
+/**
+ * Joins the inputs of an execution, for a model that takes the batch as a whole: by rows, or by the rules of the
+ * execution's layout. The inputs of a single request are returned as they are.
+ *
+ * @throws TritonError INVALID_ARG for requests that cannot be joined.
+ * @example
+ * ```ts
+ * async execute(execution) {
+ *   const outputs = await this.#run(joinInputs(execution)); // a Map from names to tensors of the whole batch
+ *   return divideOutputs(execution, outputs);
+ * }
+ * ```
+ */
+export function joinInputs(execution: JoinedExecution): Tensors {
+  return joinInputsIn(execution, undefined);
+}
+
+/**
+ * Works as {@link joinInputs}. Inputs that are joined by rows lie in memory of the caller.
+ *
+ * @param allocate gives the memory of an input by its name; by default it is new
+ */
+export function joinInputsIn(
+  { requests, mergedInputs, layout }: JoinedExecution,
+  allocate: ((name: string) => Allocate) | undefined,
+): Tensors {
+  if (mergedInputs !== undefined) return mergedInputs;
+  if (requests.length === 1 && layout === undefined) return requests[0]!.inputs;
+  const inputs = requests.map((request) => request.inputs);
+  return layout === undefined ? mergeInputs(inputs, allocate) : layout.merge(inputs);
+}
+
+/** Splits the outputs of such a model among the requests, as views, in the order of the requests. */
+export function divideOutputs({ requests, layout }: JoinedExecution, outputs: Tensors): Tensors[] {
+  if (requests.length === 1 && layout === undefined) return [outputs];
+  const rows = requests.map((request) => request.rows);
+  const inputs = requests.map((request) => request.inputs);
+  const divided = layout === undefined ? splitOutputs(outputs, rows) : layout.split(outputs, inputs, rows);
+  return divideParameters(outputs, divided);
 }

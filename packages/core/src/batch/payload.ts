@@ -31,18 +31,31 @@ export class Payload implements RequestHolder {
   /** Neighbours in the queue of payloads. */
   next: Payload | undefined;
   previous: Payload | undefined;
-  /** A set, because it keeps the order and removes a request in one step. */
-  readonly #requests = new Set<InferenceRequest>();
+  /** A list through the requests, so that one leaves from any position in O(1). */
+  #first: InferenceRequest | undefined;
+  #last: InferenceRequest | undefined;
+  #count = 0;
+  /** Its requests once an instance has them: links would keep all of them while one is referenced. */
+  #taken: readonly InferenceRequest[] | undefined;
   #batchSize = 0;
   #cost = 0;
 
-  /** Requests in batch order, as a new list. */
+  /** Requests in batch order. */
   get requests(): readonly InferenceRequest[] {
-    return [...this.#requests];
+    return this.#taken ?? this.#list();
+  }
+
+  /** Gives the requests to an instance, which runs them. None leaves or joins any more. */
+  take(): readonly InferenceRequest[] {
+    const requests = this.#list();
+    this.#clear();
+    this.#count = requests.length;
+    this.#taken = requests;
+    return requests;
   }
 
   get requestCount(): number {
-    return this.#requests.size;
+    return this.#count;
   }
 
   /** Rows of the batch. */
@@ -56,7 +69,11 @@ export class Payload implements RequestHolder {
   }
 
   add(request: InferenceRequest): void {
-    this.#requests.add(request);
+    request.previous = this.#last;
+    if (this.#last === undefined) this.#first = request;
+    else this.#last.next = request;
+    this.#last = request;
+    this.#count++;
     this.#batchSize += request.rows;
     this.#cost += request.batchCost;
     this.oldestQueueStart = Math.min(this.oldestQueueStart, request.batcherStart ?? request.queueStart);
@@ -65,10 +82,17 @@ export class Payload implements RequestHolder {
 
   /** Removes a waiting request that was cancelled, which makes its rows available. */
   remove(request: InferenceRequest): void {
-    this.#requests.delete(request);
+    const { previous, next } = request;
+    if (previous === undefined) this.#first = next;
+    else previous.next = next;
+    if (next === undefined) this.#last = previous;
+    else next.previous = previous;
+    request.previous = undefined;
+    request.next = undefined;
+    this.#count--;
     this.#batchSize -= request.rows;
     this.#cost -= request.batchCost;
-    if (this.#requests.size === 0) this.onEmpty?.(this);
+    if (this.#count === 0) this.onEmpty?.(this);
   }
 
   /** True if this payload can take the requests of another one. */
@@ -80,15 +104,30 @@ export class Payload implements RequestHolder {
 
   /** Takes all requests of another payload. */
   absorb(other: Payload): void {
-    for (const request of other.#requests) this.add(request);
-    this.cut = other.cut;
-    other.#requests.clear();
+    const requests = other.#list();
+    other.#clear();
     other.#batchSize = 0;
     other.#cost = 0;
+    for (const request of requests) this.add(request);
+    this.cut = other.cut;
   }
 
-  get #first(): InferenceRequest | undefined {
-    return this.#requests.values().next().value;
+  #list(): InferenceRequest[] {
+    const all: InferenceRequest[] = [];
+    for (let one = this.#first; one !== undefined; one = one.next) all.push(one);
+    return all;
+  }
+
+  #clear(): void {
+    for (let one = this.#first; one !== undefined; ) {
+      const { next } = one;
+      one.previous = undefined;
+      one.next = undefined;
+      one = next;
+    }
+    this.#first = undefined;
+    this.#last = undefined;
+    this.#count = 0;
   }
 
   get #key(): BatchKey | undefined {
@@ -97,7 +136,7 @@ export class Payload implements RequestHolder {
 
   /** Fails all remaining requests. */
   fail(error: TritonError): void {
-    for (const request of [...this.#requests]) request.cancel(error);
+    for (const request of this.requests) request.cancel(error);
   }
 }
 

@@ -19,7 +19,7 @@ import type { TritonModels } from "../callback/triton-models.js";
 import type { EnsembleOptions, EnsembleStep } from "../config/ensemble.js";
 import type { ModelOptions } from "../config/model-options.js";
 import type { Backend, TypedBackend } from "../instance/backend.js";
-import type { EvictionListener } from "../request/request-info.js";
+import type { EvictionListener } from "../request-info.js";
 
 /** A function that computes a model, as `bind` takes it. */
 type BoundFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> =

@@ -11,7 +11,7 @@ import type {
 } from "@tritonjs/protocol";
 import type { RequestTrace } from "../observe/request-trace.js";
 import type { InferenceResponse } from "../request/inference-response.js";
-import type { RequestInfo, RequestScope } from "../request/request-info.js";
+import type { RequestInfo, RequestScope } from "../request-info.js";
 
 /** Sends the responses to one request of a decoupled model, also after the callback has returned. */
 export interface ResponseSender<O extends readonly TensorSpec[]> {

@@ -13,6 +13,7 @@ import {
   tensorFromValue,
 } from "@tritonjs/protocol";
 import type { NdArray } from "ndarray";
+import type { RequestInfo } from "../request-info.js";
 import { keyList } from "./option-names.js";
 import type { SequenceOptions } from "./sequence-options.js";
 
@@ -79,20 +80,7 @@ export function hostingProblems(
 export type BatchKey = string | number | bigint | boolean;
 
 /** A request as `batchBy` and `cost` see it, on arrival. */
-export interface BatchingRequest {
-  /** Id that the client gave, or an empty string. */
-  readonly id: string;
-  readonly parameters: Readonly<Record<string, string | number | bigint | boolean>>;
-  readonly priority: number;
-  /** Time that the client allows in the queue, in microseconds; 0 for any. */
-  readonly queueTimeoutMicroseconds: number;
-  /** Outputs that the client requested; empty for all. */
-  readonly requestedOutputs: readonly string[];
-  readonly correlationId: bigint | string | undefined;
-  readonly sequenceStart: boolean;
-  readonly sequenceEnd: boolean;
-  /** Rows along the batch axis; 0 for a model without one. */
-  readonly batchSize: number;
+export interface BatchingRequest extends Omit<RequestInfo, "sequence" | "ready" | "traceparent"> {
   /** The tensors, with the batch axis. Read-only. */
   readonly inputs: Readonly<Record<string, NdArray>>;
 }

@@ -12,7 +12,7 @@ import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { RequestTrace } from "../observe/request-trace.js";
 import type { StartUp } from "../repository/model-repository.js";
-import type { InferInit, RequestHandle, ResponseHandler } from "../request/inference-request.js";
+import { InferenceRequest, type RequestHandle, type ResponseHandler } from "../request/inference-request.js";
 import type { Clock } from "../system/clock.js";
 import {
   type CallBatchAxis,
@@ -189,20 +189,6 @@ export function sendInProcess(
   // A nested call is traced only if the request that caused it is.
   const sampled = options.callers === undefined ? model.tracing?.sample(model.name) : undefined;
   let unfollow: (() => void) | undefined;
-  const init: InferInit = {
-    id: options.id,
-    inputs,
-    requestedOutputs: options.requestedOutputs,
-    parameters: options.parameters,
-    priority: options.priority,
-    queueTimeoutMicroseconds: options.queueTimeoutMicroseconds,
-    deadline,
-    callers: options.callers,
-    correlationId,
-    sequenceStart: sequence?.start,
-    sequenceEnd: sequence?.end,
-    trace: sampled ?? options.parentTrace?.child(model.name),
-  };
   const settling: ResponseHandler =
     signal === undefined && sampled === undefined
       ? onResponse
@@ -213,9 +199,13 @@ export function sendInProcess(
           }
           onResponse(outcome, final, request);
         };
-  let request: RequestHandle;
+  const trace = sampled ?? options.parentTrace?.child(model.name);
+  const request = new InferenceRequest({ inputs, trace }, model.name, settling);
+  writeOptions(request, options);
+  if (deadline !== undefined) request.deadline = deadline;
+  if (correlationId !== undefined) request.correlationId = correlationId;
   try {
-    request = model.send(init, settling);
+    model.infer(request);
   } catch (error) {
     sampled?.release();
     throw error;
@@ -226,6 +216,19 @@ export function sendInProcess(
     unfollow = onAbort(signal, cancel);
   }
   return request;
+}
+
+/** Writes what the caller has set: most calls have no options. */
+function writeOptions(request: InferenceRequest, options: NestedOptions): void {
+  const { id, requestedOutputs, parameters, priority, queueTimeoutMicroseconds, callers, sequence } = options;
+  if (id !== undefined) request.id = id;
+  if (requestedOutputs !== undefined) request.requestedOutputs = requestedOutputs;
+  if (parameters !== undefined) request.parameters = parameters;
+  if (priority !== undefined) request.priority = priority;
+  if (queueTimeoutMicroseconds !== undefined) request.queueTimeoutMicroseconds = queueTimeoutMicroseconds;
+  if (callers !== undefined) request.callers = callers;
+  request.sequenceStart = sequence?.start ?? false;
+  request.sequenceEnd = sequence?.end ?? false;
 }
 
 function earlier(deadline: number | undefined, timeoutMs: number, now: number): number {

@@ -8,16 +8,14 @@ import type {
 } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import type { BatchLayout } from "../batch/batch-layout.js";
-import { mergeInputs, splitOutputs, type Tensors } from "../batch/batch-tensors.js";
+import type { Tensors } from "../batch/batch-tensors.js";
 import type { InstanceInfo, ModelCaller, RESCHEDULE, TensorCaller } from "../callback/infer-func.js";
 import type { AutoCompleteConfig } from "../config/auto-complete-config.js";
 import type { InstancePlacement } from "../config/instance-groups.js";
 import type { Log } from "../observe/log.js";
-import { divideParameters } from "../request/inference-response.js";
 import type { OutputChecker } from "../request/output-checker.js";
-import type { ExecutableRequest } from "../request/request-info.js";
+import type { ExecutableRequest } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
-import type { Allocate } from "../tensor-rows.js";
 
 /** Description of a model that a backend read from the model's file. */
 export interface ModelDescription {
@@ -216,7 +214,7 @@ export interface Execution {
   outputsReady(): void;
   /** Reports that the inputs were ready earlier, but the model was busy with another batch until now. */
   postponed?(): void;
-  /** Sets the one watcher, which is notified from now on. It is not told of requests that are already over. */
+  /** Sets the one watcher, which is notified from now on; not of requests that are already over. */
   watch(watcher: ExecutionWatcher): void;
   /** False once the request at `index` is over, so that nothing needs to be computed for it. */
   isOpen(index: number): boolean;
@@ -298,125 +296,4 @@ export interface Executor {
   onHealth?: ((healthy: boolean, reason?: TritonError) => void) | undefined;
   /** Called by an executor whose capacity has grown by itself. Set by the instance group. */
   onRoom?: (() => void) | undefined;
-}
-
-/** The parts of an execution from which a batch is joined, or the same parts of some of its requests. */
-type JoinedExecution = Pick<CallbackExecution, "requests" | "mergedInputs" | "layout">;
-
-/**
- * Joins the inputs of an execution, for a model that takes the batch as a whole: by rows, or by the rules of the
- * execution's layout. The inputs of a single request are returned as they are.
- *
- * @throws TritonError INVALID_ARG for requests that cannot be joined.
- * @example
- * ```ts
- * async execute(execution) {
- *   const outputs = await this.#run(joinInputs(execution)); // a Map from names to tensors of the whole batch
- *   return divideOutputs(execution, outputs);
- * }
- * ```
- */
-export function joinInputs(execution: JoinedExecution): Tensors {
-  return joinInputsIn(execution, undefined);
-}
-
-/**
- * Works as {@link joinInputs}. Inputs that are joined by rows lie in memory of the caller.
- *
- * @param allocate gives the memory of an input by its name; by default it is new
- */
-export function joinInputsIn(
-  { requests, mergedInputs, layout }: JoinedExecution,
-  allocate: ((name: string) => Allocate) | undefined,
-): Tensors {
-  if (mergedInputs !== undefined) return mergedInputs;
-  const inputs = requests.map((request) => request.inputs);
-  return layout === undefined ? mergeInputs(inputs, allocate) : layout.merge(inputs);
-}
-
-/** Splits the outputs of such a model among the requests, as views, in the order of the requests. */
-export function divideOutputs(
-  { requests, layout }: Pick<CallbackExecution, "requests" | "layout">,
-  outputs: Tensors,
-): Tensors[] {
-  const rows = requests.map((request) => request.rows);
-  const inputs = requests.map((request) => request.inputs);
-  const divided = layout === undefined ? splitOutputs(outputs, rows) : layout.split(outputs, inputs, rows);
-  return divideParameters(outputs, divided);
-}
-
-/** Marks the first and the last part of an execution: the times of the whole are taken there. */
-interface PartPosition {
-  readonly first: boolean;
-  readonly last: boolean;
-}
-
-/** A subset of the requests of an execution, as an execution of its own. */
-export class PartOfExecution implements CallbackExecution {
-  readonly requests: readonly ExecutableRequest[];
-
-  /**
-   * @param indices positions in the whole, in the order of the part
-   * @param requests views of these requests; by default those of the whole
-   */
-  constructor(
-    private readonly whole: CallbackExecution,
-    private readonly indices: readonly number[],
-    private readonly position: PartPosition,
-    requests?: readonly ExecutableRequest[],
-  ) {
-    this.requests = requests ?? indices.map((index) => whole.requests[index]!);
-  }
-
-  get signal(): AbortSignal {
-    return this.whole.signal;
-  }
-
-  get models(): ModelCaller & Partial<TensorCaller> {
-    return this.whole.models;
-  }
-
-  get clock(): Clock {
-    return this.whole.clock;
-  }
-
-  get layout(): BatchLayout | undefined {
-    return this.whole.layout;
-  }
-
-  get decoupled(): boolean {
-    return this.whole.decoupled;
-  }
-
-  inputsReady(): void {
-    if (this.position.first) this.whole.inputsReady();
-  }
-
-  outputsReady(): void {
-    if (this.position.last) this.whole.outputsReady();
-  }
-
-  isOpen(index: number): boolean {
-    return this.whole.isOpen(this.indices[index]!);
-  }
-
-  writable(index: number): Promise<void> | undefined {
-    return this.whole.writable(this.indices[index]!);
-  }
-
-  send(index: number, outputs: Tensors, final?: boolean): void {
-    this.whole.send(this.indices[index]!, outputs, final);
-  }
-
-  sendError(index: number, error: TritonError, final?: boolean): void {
-    this.whole.sendError(this.indices[index]!, error, final);
-  }
-
-  finish(index: number): void {
-    this.whole.finish(this.indices[index]!);
-  }
-
-  reschedule(index: number): void {
-    this.whole.reschedule(this.indices[index]!);
-  }
 }

@@ -260,3 +260,10 @@ export function writeLine(log: Log, { level, message, verboseLevel = 1 }: LogLin
   if (level === "verbose") log.verbose(verboseLevel, message, about);
   else log[level](message, about);
 }
+
+/** The error of a model that asks the server something, and runs without one. */
+export function notServed(modelName: string): TritonError {
+  return new TritonError("UNAVAILABLE", `model '${modelName}' runs without a server, so it cannot ask one`, {
+    reason: "NO_SERVER",
+  });
+}

@@ -104,7 +104,7 @@ export class ModelInstance {
 
   /** Runs a payload to its end. The promise never rejects. */
   async run(payload: Payload): Promise<void> {
-    const { requests } = payload;
+    const requests = payload.take();
     const { clock, statistics } = this.#model;
     const { cut } = payload;
     if (cut !== undefined) statistics.cuts.record(cut, payload.batchSize);

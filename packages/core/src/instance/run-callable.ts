@@ -1,29 +1,27 @@
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import type { BatchLayout } from "../batch/batch-layout.js";
+import { divideOutputs, joinInputs, type Tensors } from "../batch/batch-tensors.js";
 import { defaultTensors } from "../callback/batch-decorators.js";
 import { explainFailure, notAListText } from "../callback/callback-error.js";
 import { type Defaults, type RequestDecorator, requestDecoratorsOf } from "../callback/decorate.js";
 import {
   type AnyInferFunc,
   type InstanceInfo,
+  type ModelCaller,
   type PlainInferFunc,
   RESCHEDULE,
   type ResponseSender,
   STEPWISE_IS_TOLD,
   stepwiseModelOf,
   styleOf,
+  type TensorCaller,
   type TensorFunc,
 } from "../callback/infer-func.js";
 import type { OutputChecker } from "../request/output-checker.js";
-import type { ExecutableRequest, RequestScope } from "../request/request-info.js";
+import type { ExecutableRequest, RequestScope } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
 import { repeatRows } from "../tensor-rows.js";
-import {
-  type CallbackExecution,
-  divideOutputs,
-  type ExecutionResult,
-  joinInputs,
-  PartOfExecution,
-} from "./backend.js";
+import type { CallbackExecution, ExecutionResult } from "./backend.js";
 import { contextOf, toCallbackArrays, toInferRequest, withInputs } from "./callback-context.js";
 import { StepLoop } from "./stepwise-executor.js";
 
@@ -340,6 +338,82 @@ function sendResult(
   execution.send(index, checker.fromCallback(result, undefined, requestedOutputs), final);
 }
 
+/** Marks the first and the last part of an execution: the times of the whole are taken there. */
+interface PartPosition {
+  readonly first: boolean;
+  readonly last: boolean;
+}
+
+/** A subset of the requests of an execution, as an execution of its own. */
+class PartOfExecution implements CallbackExecution {
+  readonly requests: readonly ExecutableRequest[];
+
+  /**
+   * @param indices positions in the whole, in the order of the part
+   * @param requests views of these requests; by default those of the whole
+   */
+  constructor(
+    private readonly whole: CallbackExecution,
+    private readonly indices: readonly number[],
+    private readonly position: PartPosition,
+    requests?: readonly ExecutableRequest[],
+  ) {
+    this.requests = requests ?? indices.map((index) => whole.requests[index]!);
+  }
+
+  get signal(): AbortSignal {
+    return this.whole.signal;
+  }
+
+  get models(): ModelCaller & Partial<TensorCaller> {
+    return this.whole.models;
+  }
+
+  get clock(): Clock {
+    return this.whole.clock;
+  }
+
+  get layout(): BatchLayout | undefined {
+    return this.whole.layout;
+  }
+
+  get decoupled(): boolean {
+    return this.whole.decoupled;
+  }
+
+  inputsReady(): void {
+    if (this.position.first) this.whole.inputsReady();
+  }
+
+  outputsReady(): void {
+    if (this.position.last) this.whole.outputsReady();
+  }
+
+  isOpen(index: number): boolean {
+    return this.whole.isOpen(this.indices[index]!);
+  }
+
+  writable(index: number): Promise<void> | undefined {
+    return this.whole.writable(this.indices[index]!);
+  }
+
+  send(index: number, outputs: Tensors, final?: boolean): void {
+    this.whole.send(this.indices[index]!, outputs, final);
+  }
+
+  sendError(index: number, error: TritonError, final?: boolean): void {
+    this.whole.sendError(this.indices[index]!, error, final);
+  }
+
+  finish(index: number): void {
+    this.whole.finish(this.indices[index]!);
+  }
+
+  reschedule(index: number): void {
+    this.whole.reschedule(this.indices[index]!);
+  }
+}
+
 type Results = readonly ExecutionResult[] | undefined;
 type Run = (execution: CallbackExecution) => Promise<Results>;
 
@@ -426,7 +500,7 @@ function runStepwise(callable: Callable, execution: CallbackExecution): void {
   loop.add(execution);
 }
 
-/** Milliseconds in which callbacks may start and go on before the event loop handles its events. */
+/** Milliseconds in which callbacks may start and continue before the event loop handles its events. */
 const SHARE_MS = 2;
 
 /** Milliseconds after the first callback of a turn in which further ones may start, whatever took the time. */
@@ -434,7 +508,7 @@ const TURN_MS = 50;
 
 /**
  * Time that all callbacks of an event loop share between two of its turns. A callback that ends lets the next one start
- * in the same turn, and a generator that waits only for promises goes on in the same turn. Without a limit, sockets,
+ * in the same turn, and a generator that waits only for promises continues in the same turn. Without a limit, sockets,
  * timers and health probes would wait until all queued requests are done.
  *
  * The share is spent by callbacks that took this long together, or by one event that led to callbacks and took this
@@ -474,7 +548,7 @@ export class LoopShare {
   }
 
   /**
-   * A callback begins or goes on.
+   * Records that a callback begins or continues.
    *
    * @returns the number of the turn, for `end`
    */

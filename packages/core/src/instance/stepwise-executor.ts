@@ -4,7 +4,7 @@ import type { Tensors } from "../batch/batch-tensors.js";
 import { type AnyStepwiseModel, type InstanceInfo, isDone } from "../callback/infer-func.js";
 import { divideParameters } from "../request/inference-response.js";
 import { OutputChecker } from "../request/output-checker.js";
-import type { ExecutableRequest } from "../request/request-info.js";
+import type { ExecutableRequest } from "../request-info.js";
 import type { CallbackExecution, Execution, ExecutionResult, ExecutionWatcher, Executor } from "./backend.js";
 import { contextOf, toCallbackArrays } from "./callback-context.js";
 
@@ -78,7 +78,7 @@ export class StepwiseExecutor implements Executor {
 class WatchedExecution implements Execution {
   readonly requests: readonly ExecutableRequest[];
   readonly decoupled = true;
-  #tell: (() => void) | undefined;
+  #checkOver: (() => void) | undefined;
   /** Watcher of the inner executor. */
   #watcher: ExecutionWatcher | undefined;
 
@@ -87,7 +87,7 @@ class WatchedExecution implements Execution {
     execution.watch({
       givenUp: (index) => {
         this.#watcher?.givenUp(index);
-        this.#tell?.();
+        this.#checkOver?.();
       },
     });
   }
@@ -95,10 +95,10 @@ class WatchedExecution implements Execution {
   /** Resolves when no request is open any more. Must be called only once. */
   over(): Promise<void> {
     return new Promise((resolve) => {
-      this.#tell = () => {
+      this.#checkOver = () => {
         if (this.requests.every((_, i) => !this.isOpen(i))) resolve();
       };
-      this.#tell();
+      this.#checkOver();
     });
   }
 
@@ -136,22 +136,22 @@ class WatchedExecution implements Execution {
 
   send(index: number, outputs: Tensors, final?: boolean): void {
     this.execution.send(index, outputs, final);
-    this.#tell?.();
+    this.#checkOver?.();
   }
 
   sendError(index: number, error: TritonError, final?: boolean): void {
     this.execution.sendError(index, error, final);
-    this.#tell?.();
+    this.#checkOver?.();
   }
 
   finish(index: number): void {
     this.execution.finish(index);
-    this.#tell?.();
+    this.#checkOver?.();
   }
 
   reschedule(index: number): void {
     this.execution.reschedule(index);
-    this.#tell?.();
+    this.#checkOver?.();
   }
 }
 

@@ -8,7 +8,7 @@ import type { RateLimiter } from "../instance/rate-limiter.js";
 import type { ResolvedMetricsConfig } from "../observe/latency-metrics.js";
 import type { Log } from "../observe/log.js";
 import type { Tracing } from "../observe/tracing.js";
-import type { EvictionListener } from "../request/request-info.js";
+import type { EvictionListener } from "../request-info.js";
 import type { FindMember } from "../scheduler/ensemble-steps.js";
 import type { VariableLength } from "../scheduler/grouping-scheduler.js";
 import type { Clock } from "../system/clock.js";

@@ -14,6 +14,8 @@ export class ModelRegistry {
   /** Replaced versions with requests in flight. */
   readonly #retired = new Set<ModelVersion>();
   readonly #listeners = new Set<() => void>();
+  /** The version that each name means without a number, while no state changes. */
+  readonly #latest = new Map<string, ModelVersion>();
   #following = false;
 
   /** @param namespacing true if models of several repositories may have one name */
@@ -37,6 +39,7 @@ export class ModelRegistry {
    */
   announce(name: string, namespace: string): void {
     this.#announced.add(this.#versionsOf(name, namespace));
+    this.#latest.clear();
   }
 
   /** Removes a model that has no versions. */
@@ -44,6 +47,7 @@ export class ModelRegistry {
     const spaces = this.#models.get(name);
     if (spaces?.get(namespace)?.size === 0) spaces.delete(namespace);
     if (spaces?.size === 0) this.#models.delete(name);
+    this.#latest.clear();
   }
 
   remove(version: RegisteredVersion): void {
@@ -165,9 +169,13 @@ export class ModelRegistry {
    * INVALID_ARG for a version that is not a number, and for a name that several repositories have.
    */
   find(name: string, requested: string): ModelVersion {
+    const known = requested === "" ? this.#latest.get(name) : undefined;
+    if (known !== undefined) return known;
     const version = parseVersion(requested);
     const versions = pickNamespace(name, this.#models.get(name), this.namespacing);
-    return pickVersion(name, versions, version) as ModelVersion;
+    const picked = pickVersion(name, versions, version) as ModelVersion;
+    if (version === undefined) this.#latest.set(name, picked);
+    return picked;
   }
 
   /**
@@ -210,12 +218,13 @@ export class ModelRegistry {
   }
 
   #changed(): void {
-    this.#tellEnsembles();
+    this.#latest.clear();
+    this.#checkEnsembles();
     for (const listener of this.#listeners) listener();
   }
 
   /** Lets ensembles check their members until no state changes, because an ensemble may be part of another. */
-  #tellEnsembles(): void {
+  #checkEnsembles(): void {
     if (this.#following || this.#ensembles.size === 0) return;
     this.#following = true;
     try {

@@ -1,21 +1,16 @@
 import { type Channel, channel, subscribe, tracingChannel, unsubscribe } from "node:diagnostics_channel";
-import type { Parameters, Tensor, TritonError } from "@tritonjs/protocol";
+import type { Tensor, TritonError } from "@tritonjs/protocol";
+import type { RequestInfo } from "../request-info.js";
 import type { CutReason } from "./statistics.js";
 
 /** A request, in all messages about it: always the same object, so that it can be the key of a `WeakMap`. */
-export interface DiagnosedRequest {
+export interface DiagnosedRequest
+  extends Pick<RequestInfo, "id" | "priority" | "parameters" | "correlationId"> {
   readonly model: string;
   /** Version of the model that accepted the request. */
   readonly version: string;
-  /** Id that the client set, or an empty string. */
-  readonly id: string;
   /** Rows along the batch axis; 1 for a model without one. */
   readonly rows: number;
-  /** 0 for the default level, 1 for the highest. */
-  readonly priority: number;
-  readonly parameters: Parameters;
-  /** Id of the sequence; undefined for a request that belongs to none. */
-  readonly correlationId: bigint | string | undefined;
   /** Models that sent the request, as `name/version`, outermost first; empty for a request of a client. */
   readonly callers: readonly string[];
   /** Trace to which the request belongs, 32 hexadecimal digits; undefined if it is not part of one. */
@@ -147,17 +142,11 @@ export function traceExecution(execute: () => Promise<unknown>, batch: BatchMess
 }
 
 /** The parts of a request in progress that messages show. */
-interface RequestSource {
-  readonly id: string;
-  readonly rows: number;
-  readonly priority: number;
-  readonly parameters: Parameters;
-  readonly correlationId: bigint | string | undefined;
-  readonly callers: readonly string[];
+interface RequestSource extends Omit<DiagnosedRequest, "model" | "version" | "traceId"> {
   readonly trace: { readonly traceId: string | undefined } | undefined;
 }
 
-/** What messages show of each request, so that all of them have the same object. Empty without subscribers. */
+/** The object that shows each request. Empty without subscribers. */
 const known = new WeakMap<RequestSource, DiagnosedRequest>();
 
 /** The object that stands for a request in all messages. */

@@ -1,19 +1,17 @@
-import type { Parameters, Tensor, TritonError } from "@tritonjs/protocol";
+import type { Tensor, TritonError } from "@tritonjs/protocol";
+import type { RequestInfo } from "../request-info.js";
 import type { ExecutionTimes } from "./durations.js";
 import type { CutReason } from "./statistics.js";
 
 /** The parts of a request that its trace records. */
-export interface TracedRequest {
-  readonly id: string;
+export interface TracedRequest
+  extends Pick<RequestInfo, "id">,
+    Partial<
+      Omit<RequestInfo, "id" | "sequence" | "ready" | "requestedOutputs" | "batchSize" | "traceparent">
+    > {
   readonly inputs: ReadonlyMap<string, Tensor>;
   /** Rows that count towards a batch. @default 1 */
   readonly rows?: number;
-  readonly priority?: number;
-  readonly queueTimeoutMicroseconds?: number;
-  readonly correlationId?: bigint | string | undefined;
-  readonly sequenceStart?: boolean;
-  readonly sequenceEnd?: boolean;
-  readonly parameters?: Parameters;
 }
 
 /** The batch in which a request runs. */

@@ -188,6 +188,7 @@ async function look(path: string, depth: number) {
 export class OverrideDirectory {
   /** The creator is the first user. */
   #users = 1;
+  #removal: Promise<void> | undefined;
 
   private constructor(
     readonly path: string,
@@ -245,10 +246,11 @@ export class OverrideDirectory {
     if (this.#users <= 0) await this.remove();
   }
 
-  /** Removes the directory, even if it is in use. */
+  /** Removes the directory, even if it is in use. A second call waits for the first. */
   async remove(): Promise<void> {
+    this.#removal ??= rm(this.path, { recursive: true, force: true }).catch(() => {});
+    await this.#removal;
     this.live.delete(this);
-    await rm(this.path, { recursive: true, force: true }).catch(() => {});
   }
 
   async #write(name: string, bytes: Uint8Array): Promise<void> {

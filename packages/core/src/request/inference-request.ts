@@ -8,9 +8,9 @@ import {
 } from "@tritonjs/protocol";
 import type { BatchKey } from "../config/model-options.js";
 import type { RequestTrace } from "../observe/request-trace.js";
+import type { ExecutableRequest, SequenceInfo, SequencePlace } from "../request-info.js";
 import type { Deadline } from "../system/clock.js";
 import type { InferenceResponse } from "./inference-response.js";
-import type { ExecutableRequest, SequenceInfo } from "./request-info.js";
 
 type Tensors = ReadonlyMap<string, Tensor>;
 
@@ -266,6 +266,41 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle {
     } else this.asyncContext = content.asyncContext ?? contextOf(content.trace);
   }
 
+  /**
+   * Makes a request to another model that is part of the work on this one. It inherits everything but its own content.
+   *
+   * @param caller name of this request's model among the callers
+   * @param now time on the model's clock, in milliseconds
+   */
+  child(
+    modelName: string,
+    caller: string,
+    own: Pick<InferInit, "inputs" | "requestedOutputs"> & SequencePlace,
+    now: number,
+    onResponse: ResponseHandler,
+  ): InferenceRequest {
+    const trace = this.trace?.child(modelName);
+    const content: InferInit = {
+      id: this.id,
+      parameters: this.parameters,
+      priority: this.priority,
+      queueTimeoutMicroseconds: this.#remainingMicroseconds(now),
+      deadline: this.deadline,
+      callers: [...this.callers, caller],
+      // A callback sees the span of its own request, in the context of the first sender.
+      asyncContext: trace && this.ready ? this.runInContext(() => contextOf(trace)) : this.asyncContext,
+      trace,
+      ...own,
+    };
+    return new InferenceRequest(content, modelName, onResponse);
+  }
+
+  /** Remaining time that the request may wait in queues. At least 1, because 0 means no limit. */
+  #remainingMicroseconds(now: number): number {
+    const limit = this.queueTimeoutMicroseconds;
+    return limit === 0 ? 0 : Math.max(1, Math.round(limit - (now - this.queueStart) * 1000));
+  }
+
   /** `[request id: x] `, the beginning of error texts about this request. */
   get logPrefix(): string {
     return `[request id: ${this.id === "" ? "<id_unknown>" : this.id}] `;
@@ -461,7 +496,7 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle {
 const MANUAL_DESTROY = { requireManualDestroy: true };
 
 /** Keeps the present asynchronous context. */
-export function newAsyncContext(): AsyncResource {
+function newAsyncContext(): AsyncResource {
   return new AsyncResource("TritonRequest", MANUAL_DESTROY);
 }
 

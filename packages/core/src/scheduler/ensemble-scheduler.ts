@@ -3,7 +3,7 @@ import type { ComputeTimes } from "../observe/durations.js";
 import type { ModelStatistics } from "../observe/statistics.js";
 import type { InferenceRequest, RequestObserver, RequestRunner } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
-import type { SequencePlace } from "../request/request-info.js";
+import type { SequencePlace } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
 import {
   type EnsembleMember,
@@ -17,7 +17,6 @@ import {
   sequenceAfter,
   sequenceOf,
   stepInputs,
-  stepRequest,
 } from "./ensemble-steps.js";
 import { isPartOfWork, type Scheduler, stoppedError } from "./scheduler.js";
 
@@ -153,10 +152,9 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
       const member = findMember(step.modelName, step.modelVersion, step.modelNamespace);
       const read = step.inputs.map(([, tensor]) => tensor);
       const sequence = sequenceOf(read, frame.tensors, plainSequence(this.request));
-      const request = stepRequest(
-        this.request,
+      const request = this.request.child(
+        member.config.name,
         `${config.name}/${version}`,
-        member.config,
         {
           inputs: stepInputs(step, member.config, frame.tensors),
           requestedOutputs: this.#selection.requestedOutputs.get(step)!,

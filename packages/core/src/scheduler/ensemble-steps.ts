@@ -7,14 +7,9 @@ import {
   type Tensor,
   TritonError,
 } from "@tritonjs/protocol";
-import {
-  InferenceRequest,
-  type InferInit,
-  newAsyncContext,
-  type ResponseHandler,
-} from "../request/inference-request.js";
+import type { InferenceRequest } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
-import type { SequencePlace } from "../request/request-info.js";
+import type { SequencePlace } from "../request-info.js";
 import { copyTensor } from "../tensor-rows.js";
 
 /** One step of an ensemble. */
@@ -248,48 +243,6 @@ export function stepInputs(
     if (tensor !== undefined) inputs.set(name, tensor);
   }
   return inputs;
-}
-
-/**
- * Makes the request of a step. It inherits all properties of the ensemble's request.
- *
- * @param caller name of the ensemble in the list of the request's callers
- * @param member configuration of the step's model
- * @param own the properties that are the step's own
- * @param now time on the model's clock, in milliseconds
- */
-export function stepRequest(
-  parent: InferenceRequest,
-  caller: string,
-  member: ModelConfig,
-  own: Pick<InferInit, "inputs" | "requestedOutputs"> & SequencePlace,
-  now: number,
-  onResponse: ResponseHandler,
-): InferenceRequest {
-  const trace = parent.trace?.child(member.name);
-  const content: InferInit = {
-    id: parent.id,
-    parameters: parent.parameters,
-    priority: parent.priority,
-    queueTimeoutMicroseconds: remainingMicroseconds(parent, now),
-    deadline: parent.deadline,
-    callers: [...parent.callers, caller],
-    // The callback of a traced step sees the step's own span, in the context of the ensemble's sender.
-    asyncContext:
-      trace && parent.ready ? parent.runInContext(() => trace.within(newAsyncContext)) : parent.asyncContext,
-    trace,
-    ...own,
-  };
-  return new InferenceRequest(content, member.name, onResponse);
-}
-
-/** Remaining time that the request may wait in queues. At least 1, because 0 means no limit. */
-function remainingMicroseconds(
-  { queueTimeoutMicroseconds, queueStart }: InferenceRequest,
-  now: number,
-): number {
-  if (queueTimeoutMicroseconds === 0) return 0;
-  return Math.max(1, Math.round(queueTimeoutMicroseconds - (now - queueStart) * 1000));
 }
 
 /** Sequence parameters of an ensemble's answer, which it has even without a sequence. */

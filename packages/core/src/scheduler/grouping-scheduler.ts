@@ -16,7 +16,7 @@ import {
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { InferenceRequest } from "../request/inference-request.js";
-import { requestInfo } from "../request/request-info.js";
+import { requestInfo } from "../request-info.js";
 import type { Clock, DeadlineQueue } from "../system/clock.js";
 import { elementOf } from "../tensor-rows.js";
 import { DynamicBatchScheduler, OrderedResponses } from "./dynamic-batch-scheduler.js";
@@ -79,7 +79,7 @@ export class GroupingScheduler implements Scheduler {
     for (const group of this.#groups.values()) {
       for (const level of group.levels) {
         const known = merged.get(level.priorityLevel);
-        merged.set(level.priorityLevel, known === undefined ? level : together(known, level));
+        merged.set(level.priorityLevel, known === undefined ? level : mergeLevels(known, level));
       }
     }
     return [...merged.values()].sort((a, b) => a.priorityLevel - b.priorityLevel);
@@ -188,7 +188,7 @@ export class GroupingScheduler implements Scheduler {
   }
 }
 
-function together(a: LevelStatus, b: LevelStatus): LevelStatus {
+function mergeLevels(a: LevelStatus, b: LevelStatus): LevelStatus {
   return {
     priorityLevel: a.priorityLevel,
     queued: a.queued + b.queued,
@@ -206,10 +206,10 @@ function together(a: LevelStatus, b: LevelStatus): LevelStatus {
  */
 function classifyRequest(request: InferenceRequest, grouping: BatchGrouping): void {
   const { batchBy, cost, maxBatchCost } = grouping;
-  const seen = asSeen(request);
-  if (batchBy !== undefined) request.batchKey = checkedKey(request, ask(request, "batchBy", batchBy, seen));
+  const view = batchingRequest(request);
+  if (batchBy !== undefined) request.batchKey = checkedKey(request, ask(request, "batchBy", batchBy, view));
   if (cost === undefined) return;
-  request.batchCost = checkedCost(request, ask(request, "cost", cost, seen));
+  request.batchCost = checkedCost(request, ask(request, "cost", cost, view));
   if (maxBatchCost !== undefined && request.batchCost > maxBatchCost) {
     throw refusal(request, "cost", `: expected at most ${maxBatchCost}, got ${request.batchCost}`);
   }
@@ -218,11 +218,11 @@ function classifyRequest(request: InferenceRequest, grouping: BatchGrouping): vo
 function ask<T>(
   request: InferenceRequest,
   name: string,
-  fn: (seen: BatchingRequest) => T,
-  seen: BatchingRequest,
+  fn: (view: BatchingRequest) => T,
+  view: BatchingRequest,
 ): unknown {
   try {
-    return fn(seen);
+    return fn(view);
   } catch (thrown) {
     const why = TritonError.from(thrown).message;
     throw refusal(request, name, ` threw an error: ${why}`, thrown);
@@ -243,7 +243,7 @@ function checkedCost(request: InferenceRequest, cost: unknown): number {
 }
 
 /** A read-only view of the request; tensors become arrays on first access. */
-function asSeen(request: InferenceRequest): BatchingRequest {
+function batchingRequest(request: InferenceRequest): BatchingRequest {
   const inputs: Record<string, never> = {};
   for (const [name, tensor] of request.inputs) {
     Object.defineProperty(inputs, name, {

@@ -3,7 +3,7 @@ import type { Tensors } from "../batch/batch-tensors.js";
 import { sequenceSlots } from "../config/sequence-batching.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { InferenceRequest, RequestObserver } from "../request/inference-request.js";
-import type { EvictionListener, EvictionReason, SequenceInfo } from "../request/request-info.js";
+import type { EvictionListener, EvictionReason, SequenceInfo } from "../request-info.js";
 import type { Clock, DeadlineQueue } from "../system/clock.js";
 import type { QueueTotals } from "./priority-queue.js";
 import { ArrivalHold, isPartOfWork, type Scheduler, type SequenceCounts, stoppedError } from "./scheduler.js";

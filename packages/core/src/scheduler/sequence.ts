@@ -1,7 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { InstanceGroup, InstanceUser } from "../instance/instance-group.js";
 import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
-import type { EvictionReason, SequenceInfo } from "../request/request-info.js";
+import type { EvictionReason, SequenceInfo } from "../request-info.js";
 import type { Clock, Deadline, DeadlineQueue } from "../system/clock.js";
 import { Heap, type QueueTotals, RequestQueue } from "./priority-queue.js";
 
@@ -221,7 +221,7 @@ export class Sequence implements RequestHolder {
   /** Records that an instance has finished with a request of the sequence. */
   released(): void {
     this.#running--;
-    this.#tell();
+    this.#evictIfOver();
   }
 
   /**
@@ -230,10 +230,10 @@ export class Sequence implements RequestHolder {
    */
   retire(): void {
     this.#retired = this.#closedBy;
-    this.#tell();
+    this.#evictIfOver();
   }
 
-  #tell(): void {
+  #evictIfOver(): void {
     if (this.#retired === undefined || this.#running > 0 || this.#info === undefined) return;
     this.#host.evicted(this.#info, this.#retired);
     this.#info = undefined;

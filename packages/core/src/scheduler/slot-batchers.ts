@@ -14,7 +14,7 @@ import { defaultDynamicBatching } from "../config/defaults.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import { InferenceRequest } from "../request/inference-request.js";
-import type { SequenceInfo, SequencePlace } from "../request/request-info.js";
+import type { SequenceInfo, SequencePlace } from "../request-info.js";
 import type { Clock, DeadlineQueue, Timer } from "../system/clock.js";
 import { copyTensor } from "../tensor-rows.js";
 import { DynamicBatchScheduler } from "./dynamic-batch-scheduler.js";

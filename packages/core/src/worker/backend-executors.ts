@@ -10,7 +10,7 @@ import type {
 } from "../instance/backend.js";
 import type { ModuleHost } from "../instance/import-callable.js";
 import { InlineExecutor } from "../instance/inline-executor.js";
-import { answerControl, writeLine } from "../instance/js-model.js";
+import { answerControl, notServed, writeLine } from "../instance/js-model.js";
 import { StepwiseExecutor } from "../instance/stepwise-executor.js";
 import type { Log } from "../observe/log.js";
 import { applyMetricChange, type MetricFamily } from "../observe/metric-families.js";
@@ -129,14 +129,8 @@ export function serverHost(
 ): ModuleHost {
   return {
     control: async (ask) => {
-      if (control !== undefined) return answerControl(control, ask);
-      throw new TritonError(
-        "UNAVAILABLE",
-        `model '${modelName}' runs without a server, so it cannot ask one`,
-        {
-          reason: "NO_SERVER",
-        },
-      );
+      if (control === undefined) throw notServed(modelName);
+      return answerControl(control, ask);
     },
     log: (line, about) => writeLine(log, line, { model: modelName, version: modelVersion, ...about }),
     changeMetrics: (changes) => {

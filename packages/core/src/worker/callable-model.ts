@@ -10,7 +10,7 @@ import { withSignal } from "../instance/callback-context.js";
 import { importCallable, type ModuleOptions, resolveLibrary } from "../instance/import-callable.js";
 import type { LogLine } from "../instance/js-model.js";
 import { type Callable, runCallable, runDecoupled } from "../instance/run-callable.js";
-import type { ExecutableRequest, SequenceInfo } from "../request/request-info.js";
+import type { ExecutableRequest, SequenceInfo } from "../request-info.js";
 import { realClock } from "../system/clock.js";
 import type { WorkerBatch, WorkerHost, WorkerModel, WorkerResult } from "./serve-models.js";
 

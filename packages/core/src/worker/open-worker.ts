@@ -236,7 +236,7 @@ const spares = new SpareThreads<WorkerThread>();
 /** Milliseconds in which a spare thread ends by itself. Its imports take seconds on a busy machine. */
 const RETIRES_WITHIN_MS = 60_000;
 
-/** What a thread is started with. */
+/** Start data of a thread. */
 export interface ThreadData {
   readonly nativeCalls: Int32Array;
 }

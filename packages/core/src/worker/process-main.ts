@@ -16,7 +16,7 @@ process.removeAllListeners("message");
 process.on("disconnect", () => process.exit());
 // A terminal signals the whole process group. The parent decides when this process ends.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
-// The model's output is lost when nobody reads it, or when its disk is full. That is no reason to end.
+// The model's output is lost when nobody reads it, or when its disk is full. The process must not end for it.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 process.on("uncaughtExceptionMonitor", (error) => {
   const fault: ProcessFault = { type: "fault", error: packError(error) };

@@ -7,7 +7,7 @@ import { type InstanceInfo, type ModelCaller, RESCHEDULE } from "../callback/inf
 import type { Execution, ExecutionResult } from "../instance/backend.js";
 import type { ModuleHost } from "../instance/import-callable.js";
 import type { ControlAsk } from "../instance/js-model.js";
-import type { RequestInfo } from "../request/request-info.js";
+import type { RequestInfo } from "../request-info.js";
 import { residentBytes } from "../system/start-process.js";
 import {
   type FromWorker,

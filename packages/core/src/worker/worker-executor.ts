@@ -1,21 +1,18 @@
 import { type Isolation, TritonError } from "@tritonjs/protocol";
+import { divideOutputs, joinInputsIn } from "../batch/batch-tensors.js";
 import { type InstanceInfo, RESCHEDULE } from "../callback/infer-func.js";
 import { keyList } from "../config/option-names.js";
-import {
-  divideOutputs,
-  type Execution,
-  type ExecutionResult,
-  type Executor,
-  joinInputsIn,
-} from "../instance/backend.js";
+import type { Execution, ExecutionResult, Executor } from "../instance/backend.js";
 import type { ModuleHost } from "../instance/import-callable.js";
+import { notServed } from "../instance/js-model.js";
 import { totalRows } from "../instance/run-callable.js";
 import { type Log, type LogSubject, runningFields } from "../observe/log.js";
 import type { OutputChecker } from "../request/output-checker.js";
-import { type ExecutableRequest, requestInfo } from "../request/request-info.js";
+import { type ExecutableRequest, requestInfo } from "../request-info.js";
 import type { Clock, Timer } from "../system/clock.js";
 import type { Allocate } from "../tensor-rows.js";
 import {
+  BatchMemory,
   type Channel,
   type ChannelListener,
   type FromWorker,
@@ -36,7 +33,7 @@ import {
   type WorkerPlace,
   type WorkerProgram,
 } from "./open-worker.js";
-import { BatchesOfWorker, type BatchOfWorker, Restarts } from "./restarts.js";
+import { Restarts } from "./restarts.js";
 
 /** Milliseconds that a model may take to close before its worker is killed. */
 const CLOSE_WITHIN_MS = 30_000;
@@ -118,7 +115,7 @@ export class WorkerExecutor implements Executor {
             this.#batches.begin();
             resolve();
           } else if (isHostMessage(message)) {
-            tellHost(
+            forwardHostMessage(
               message,
               this.#context,
               (answer) => channel.post(answer, []),
@@ -241,7 +238,7 @@ export class WorkerExecutor implements Executor {
     if (done === undefined) return;
     const { execution } = done;
     execution.outputsReady();
-    this.restarts.worked();
+    if (this.restarts.failed) this.restarts.worked();
     try {
       done.resolve(readAnswer(answer, execution, this.#context.checker));
     } catch (error) {
@@ -358,38 +355,83 @@ function packInputs(
   return layout === undefined ? { inputs } : { inputs, indivisible: true };
 }
 
-/** Smaller inputs are allocated for each batch, because that costs less than a buffer that comes back. */
-const LEAST_BYTES = 64 * 1024;
-const MOST_BUFFERS = 8;
-const MOST_BYTES = 64 * 1024 * 1024;
-/** A buffer is not used for inputs of less than this share of it. */
-const LEAST_SHARE = 1 / 4;
+/** A batch that was sent to a worker. */
+export interface BatchOfWorker {
+  readonly batch: number;
+  readonly execution: Execution;
+  resolve(results: readonly ExecutionResult[] | undefined): void;
+  reject(error: unknown): void;
+}
 
 /**
- * Memory for the inputs of batches, which a worker thread sends back with its answers. Pages that are in use already are
- * filled in a sixth of the time that new ones take. Keeps at most 8 buffers, and 64 MiB.
+ * The batches of a worker: the running one, and those that it starts afterwards, in order. It also answers in this
+ * order.
  */
-export class BatchMemory {
-  /** Longest unused first. */
-  readonly #free: ArrayBuffer[] = [];
+export class BatchesOfWorker {
+  readonly #batches: BatchOfWorker[] = [];
+  #limit: Timer | undefined;
+  readonly #startLimit: () => Timer | undefined;
 
-  /** Returns memory of this size. It has the contents of an earlier batch, so all of it must be written. */
-  allocate(byteSize: number): Uint8Array<ArrayBuffer> {
-    if (byteSize < LEAST_BYTES || byteSize > MOST_BYTES) return new Uint8Array(byteSize);
-    let best = -1;
-    for (const [at, { byteLength }] of this.#free.entries()) {
-      if (byteLength < byteSize || byteLength * LEAST_SHARE > byteSize) continue;
-      if (best < 0 || byteLength < this.#free[best]!.byteLength) best = at;
-    }
-    const buffer = best < 0 ? new ArrayBuffer(byteSize) : this.#free.splice(best, 1)[0]!;
-    return new Uint8Array(buffer, 0, byteSize);
+  /** @param startLimit sets a timer for the batch that starts now */
+  constructor(startLimit: () => Timer | undefined) {
+    this.#startLimit = startLimit;
   }
 
-  /** Takes back the memory of a batch. */
-  release(buffers: readonly ArrayBuffer[]): void {
-    this.#free.push(...buffers.filter(({ byteLength }) => byteLength >= LEAST_BYTES));
-    let bytes = this.#free.reduce((sum, { byteLength }) => sum + byteLength, 0);
-    while (this.#free.length > MOST_BUFFERS || bytes > MOST_BYTES) bytes -= this.#free.shift()!.byteLength;
+  /** The running batch. */
+  get running(): BatchOfWorker | undefined {
+    return this.#batches[0];
+  }
+
+  /** All batches, running one first. */
+  get all(): readonly BatchOfWorker[] {
+    return [...this.#batches];
+  }
+
+  find(batch: number): BatchOfWorker | undefined {
+    return this.#batches.find((one) => one.batch === batch);
+  }
+
+  add(batch: BatchOfWorker): void {
+    this.#batches.push(batch);
+    if (this.#batches.length === 1) this.limitBy(this.#startLimit());
+  }
+
+  /** Removes the batch that the worker has finished; the worker has started the next one. */
+  takeDone(): BatchOfWorker | undefined {
+    const done = this.takeLost();
+    this.begin();
+    return done;
+  }
+
+  /** Removes the batch that was running when the worker died. */
+  takeLost(): BatchOfWorker | undefined {
+    this.limitBy(undefined);
+    return this.#batches.shift();
+  }
+
+  /** Removes a batch that never reached the worker. */
+  remove(batch: BatchOfWorker): void {
+    if (batch === this.running) this.takeDone();
+    else if (this.#batches.includes(batch)) this.#batches.splice(this.#batches.indexOf(batch), 1);
+  }
+
+  /** Records that the worker starts the first of the batches held ahead. */
+  begin(): void {
+    if (this.running === undefined) return;
+    this.running.execution.postponed?.();
+    this.limitBy(this.#startLimit());
+  }
+
+  /** Sets another time limit for the running batch. */
+  limitBy(limit: Timer | undefined): void {
+    this.#limit?.cancel();
+    this.#limit = limit;
+  }
+
+  /** Fails all batches. */
+  fail(error: unknown): void {
+    this.limitBy(undefined);
+    for (const { reject } of this.#batches.splice(0)) reject(error);
   }
 }
 
@@ -519,7 +561,7 @@ function isHostMessage(message: FromWorker): message is HostMessage {
  *
  * @param running returns the fields of lines about the requests that the worker has now
  */
-function tellHost(
+function forwardHostMessage(
   message: HostMessage,
   { info, warn, host, onReport }: WorkerContext,
   post: (message: ToWorker) => void,
@@ -537,10 +579,4 @@ function tellHost(
       (thrown) => post({ type: "answered", number, error: packError(thrown) }),
     );
   }
-}
-
-function notServed(modelName: string): TritonError {
-  return new TritonError("UNAVAILABLE", `model '${modelName}' runs without a server, so it cannot ask one`, {
-    reason: "NO_SERVER",
-  });
 }

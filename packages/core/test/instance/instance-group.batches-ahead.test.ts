@@ -6,7 +6,7 @@ import { InstanceGroup } from "../../src/instance/instance-group.js";
 import { ModelInstance } from "../../src/instance/model-instance.js";
 import { ModelStatistics } from "../../src/observe/statistics.js";
 import { VirtualClock } from "../../src/system/virtual-clock.js";
-import { BatchesOfWorker } from "../../src/worker/restarts.js";
+import { BatchesOfWorker } from "../../src/worker/worker-executor.js";
 import { modelConfig } from "../support/model-config.js";
 import { queuedRequest } from "../support/requests.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { BatchMemory } from "../../../src/worker/worker-executor.js";
+import { BatchMemory } from "../../../src/worker/messages.js";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
