@@ -204,3 +204,8 @@ export function answeredError(
     ? new TritonError(code, message, { ...options, reason: "TIMEOUT" })
     : new TritonError(code, message, options);
 }
+
+/** Makes the error of an answer that breaks the protocol. */
+export function invalidAnswer(message: string, cause?: unknown): TritonError {
+  return new TritonError("INTERNAL", message, { reason: "INVALID_ANSWER", cause });
+}

@@ -8,7 +8,7 @@ export class CallDeadline {
   readonly #controller = new AbortController();
   readonly #timeoutMs: number;
   #endsAt = 0;
-  readonly #stopListening: readonly (() => void)[];
+  readonly #stopListening: (() => void)[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #fault: TritonError | undefined;
   #timedOut = false;
@@ -17,12 +17,9 @@ export class CallDeadline {
 
   constructor(timeoutMs: number, ...signals: readonly (AbortSignal | undefined)[]) {
     this.#timeoutMs = timeoutMs;
-    const present = signals.filter((signal) => signal !== undefined);
-    this.#stopListening = present.map((signal) =>
-      onAbort(signal, () => this.#abort(cancelled(signal.reason))),
-    );
-    const aborted = present.find((signal) => signal.aborted);
-    if (aborted !== undefined) this.#abort(cancelled(aborted.reason));
+    for (const signal of signals) {
+      this.#stopListening.push(onAbort(signal, () => this.#abort(cancelled(signal!.reason))));
+    }
     this.restart();
   }
 
@@ -92,16 +89,14 @@ export class CallDeadline {
 /** Resolves after `ms` milliseconds, or rejects with the reason of `signal`. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const stop = (): void => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
     const timer = setTimeout(() => {
-      signal.removeEventListener("abort", stop);
+      forget();
       resolve();
     }, ms);
-    if (signal.aborted) stop();
-    else signal.addEventListener("abort", stop, { once: true });
+    const forget = onAbort(signal, () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
   });
 }
 

@@ -8,27 +8,12 @@ import {
   TritonError,
   toNdArray,
 } from "@tritonjs/protocol";
+import { invalidAnswer } from "./caller.js";
 
 /** Description of an output in shared memory. */
 export interface SharedMemoryOutput {
   readonly datatype: DataType;
   readonly shape: Shape;
-}
-
-/** Parts of an answer. */
-interface InferResultInit<Response> {
-  /** The id of the request; empty if it had none. */
-  readonly id: string;
-  readonly modelName: string;
-  readonly modelVersion: string;
-  /** Parameters that the model or the server sent with the outputs. */
-  readonly parameters: Parameters;
-  /** Outputs in the order of the answer, without those in shared memory. */
-  readonly tensors: ReadonlyMap<string, Tensor>;
-  /** Outputs in shared memory. */
-  readonly sharedMemoryOutputs: ReadonlyMap<string, SharedMemoryOutput>;
-  /** The answer in the form of its protocol. */
-  readonly response: Response;
 }
 
 /**
@@ -43,24 +28,34 @@ interface InferResultInit<Response> {
  * result.elements("y", "FP32"); // Float32Array(3)
  * ```
  */
-export class InferResult<Response = unknown> implements InferResultInit<Response> {
+export class InferResult<Response = unknown> {
+  /** The id of the request; empty if it had none. */
   readonly id: string;
   readonly modelName: string;
   readonly modelVersion: string;
+  /** Parameters that the model or the server sent with the outputs. */
   readonly parameters: Parameters;
+  /** Outputs in the order of the answer, without those in shared memory. */
   readonly tensors: ReadonlyMap<string, Tensor>;
+  /** Outputs in shared memory. */
   readonly sharedMemoryOutputs: ReadonlyMap<string, SharedMemoryOutput>;
+  /** The answer in the form of its protocol. */
   readonly response: Response;
   #outputs: Record<string, ArrayOf<DataType>> | undefined;
 
-  constructor(init: InferResultInit<Response>) {
-    this.id = init.id;
-    this.modelName = init.modelName;
-    this.modelVersion = init.modelVersion;
-    this.parameters = init.parameters;
-    this.tensors = init.tensors;
-    this.sharedMemoryOutputs = init.sharedMemoryOutputs;
-    this.response = init.response;
+  constructor(
+    parts: Pick<
+      InferResult<Response>,
+      "id" | "modelName" | "modelVersion" | "parameters" | "tensors" | "sharedMemoryOutputs" | "response"
+    >,
+  ) {
+    this.id = parts.id;
+    this.modelName = parts.modelName;
+    this.modelVersion = parts.modelVersion;
+    this.parameters = parts.parameters;
+    this.tensors = parts.tensors;
+    this.sharedMemoryOutputs = parts.sharedMemoryOutputs;
+    this.response = parts.response;
   }
 
   /** Outputs as ndarrays, by name. */
@@ -146,14 +141,17 @@ export function resultArrays(
   const arrays: Record<string, ReturnType<typeof toNdArray>> = Object.create(null);
   for (const [name, tensor] of result.tensors) {
     if (strip && tensor.shape[0] !== 1) {
-      throw new TritonError(
-        "INTERNAL",
+      throw invalidAnswer(
         `output '${name}' of one sample: expected a first dimension of 1, got shape [${tensor.shape.join(",")}]`,
-        { reason: "INVALID_ANSWER" },
       );
     }
     const shown = strip ? tensor.reshaped(tensor.shape.slice(1)) : tensor;
     arrays[name] = toNdArray(shown, "output", name, result.modelName);
   }
   return arrays;
+}
+
+/** Makes the error of an answer that cannot be read as an inference response. */
+export function malformedAnswer(message: string, cause?: unknown): TritonError {
+  return invalidAnswer(`cannot read the server's answer as an inference response: ${message}`, cause);
 }

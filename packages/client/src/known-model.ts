@@ -11,6 +11,7 @@ import {
   TritonError,
   unlessAborted,
 } from "@tritonjs/protocol";
+import { invalidAnswer } from "./caller.js";
 import { waitUntil } from "./deadline.js";
 import { type InferResult, resultArrays } from "./infer-result.js";
 import {
@@ -31,6 +32,10 @@ interface ServerOfModel {
   getModelConfig(modelName: string, call: CommonCallOptions & VersionOption): Promise<object>;
   loadModel(modelName: string, options: CommonCallOptions): Promise<void>;
   unloadModel(modelName: string, options: CommonCallOptions): Promise<void>;
+  infer(
+    modelName: string,
+    call: CommonCallOptions & VersionOption & { readonly inputs: Readonly<Record<string, Tensor>> },
+  ): Promise<InferResult>;
   close(): void;
 }
 
@@ -49,7 +54,7 @@ interface Model<S extends ServerOfModel> {
 }
 
 /** One model of a server: waits for it, and reads its configuration once. The base class of the clients of a model. */
-export abstract class KnownModel<S extends ServerOfModel> {
+export class KnownModel<S extends ServerOfModel> {
   readonly modelName: string;
   protected readonly server: S;
   protected readonly options: CommonModelOptions;
@@ -123,9 +128,6 @@ export abstract class KnownModel<S extends ServerOfModel> {
     return this.close();
   }
 
-  /** @throws TritonError INTERNAL for an invalid configuration. */
-  protected abstract signatureOf(config: ConfigOf<S>): ModelSignature;
-
   /** Resolves when the calls for which `close` waits have ended. */
   protected finished(): Promise<void> {
     return Promise.resolve();
@@ -163,7 +165,7 @@ export abstract class KnownModel<S extends ServerOfModel> {
     const { modelVersion } = this.options;
     const call = { modelVersion, signal: this.#closed.signal, timeoutMs: this.#initTimeoutMs };
     const config = (await this.server.getModelConfig(this.modelName, call)) as ConfigOf<S>;
-    return { config, signature: this.signatureOf(config) };
+    return { config, signature: modelSignature(this.modelName, config) };
   }
 
   #wait(
@@ -184,30 +186,26 @@ function isAddress(server: AddressOrList | object): server is AddressOrList {
   return typeof server === "string" || Array.isArray(server);
 }
 
-/** A client of a server that answers an inference with one response. */
-interface AnsweringServer extends ServerOfModel {
-  infer(
-    modelName: string,
-    call: CommonCallOptions & VersionOption & { readonly inputs: Readonly<Record<string, Tensor>> },
-  ): Promise<InferResult>;
-}
-
 /** The base class of the clients of a model with one response per request. */
-export abstract class AnsweringModel<
+export class AnsweringModel<
   I extends readonly TensorSpec[],
   O extends readonly TensorSpec[],
-  S extends AnsweringServer,
+  S extends ServerOfModel,
   InferOptions extends Pick<CommonCallOptions, "signal">,
 > extends KnownModel<S> {
   readonly #gate: ConcurrencyGate;
+  readonly #forDecoupled: string;
 
+  /** @param forDecoupled the alternative for decoupled models, for the text of the error */
   constructor(
     server: AddressOrList | S,
     open: (url: AddressOrList) => S,
     modelName: string,
     options: CommonModelOptions,
+    forDecoupled: string,
   ) {
     super(server, open, modelName, options);
+    this.#forDecoupled = forDecoupled;
     const { maxConcurrency = Number.POSITIVE_INFINITY, maxQueueSize = DEFAULT_MAX_QUEUE_SIZE } = options;
     this.#gate = new ConcurrencyGate(maxConcurrency, maxQueueSize);
   }
@@ -229,9 +227,6 @@ export abstract class AnsweringModel<
     return this.#infer(inputs, options, "given");
   }
 
-  /** The alternative for decoupled models, for the text of the error. */
-  protected abstract get forDecoupled(): string;
-
   protected override finished(): Promise<void> {
     return this.#gate.close();
   }
@@ -245,7 +240,7 @@ export abstract class AnsweringModel<
     if (signature.decoupled) {
       throw new TritonError(
         "UNSUPPORTED",
-        `model '${this.modelName}' is decoupled, so it has no single response: use ${this.forDecoupled}`,
+        `model '${this.modelName}' is decoupled, so it has no single response: use ${this.#forDecoupled}`,
         { reason: "DECOUPLED_MODEL" },
       );
     }
@@ -257,43 +252,47 @@ export abstract class AnsweringModel<
   }
 }
 
-/** The parts of a configuration that a signature needs, independent of their spelling. */
-interface SignatureParts {
-  readonly maxBatchSize: number;
-  readonly decoupled: boolean;
-  readonly inputs: readonly {
+/** The parts of a configuration that a signature needs: Triton's names over HTTP, the same in camelCase over gRPC. */
+interface ModelConfigParts {
+  readonly max_batch_size?: number;
+  readonly maxBatchSize?: number;
+  readonly model_transaction_policy?: { readonly decoupled?: boolean };
+  readonly modelTransactionPolicy?: { readonly decoupled?: boolean };
+  readonly input?: readonly {
     readonly name: string;
-    /** Data type in the configuration's spelling: `TYPE_FP32`. */
-    readonly dataType: string;
-    readonly dims: readonly number[];
-    readonly optional: boolean;
+    readonly data_type?: string;
+    readonly dataType?: string;
+    readonly dims: readonly (number | string)[];
+    readonly optional?: boolean;
   }[];
 }
 
 /**
- * Makes the signature of a model, which is the part of its configuration that a client needs.
+ * Reads the signature of a model from its configuration.
  *
- * @throws TritonError INTERNAL for unknown data types.
+ * @throws TritonError INTERNAL for a configuration without inputs, and for unknown data types.
  */
-export function modelSignature(
-  modelName: string,
-  { maxBatchSize, decoupled, inputs }: SignatureParts,
-): ModelSignature {
-  const signatures = inputs.map(({ name, dataType, dims, optional }) => {
+function modelSignature(modelName: string, config: ModelConfigParts): ModelSignature {
+  if (!Array.isArray(config?.input)) {
+    const text = `cannot read the server's configuration of model '${modelName}': it has no inputs`;
+    throw invalidAnswer(text);
+  }
+  const policy = config.model_transaction_policy ?? config.modelTransactionPolicy;
+  const inputs = (config.input as NonNullable<ModelConfigParts["input"]>).map((input) => {
+    const dataType = (input.data_type ?? input.dataType)!;
     const datatype = fromConfigDataType(dataType);
     if (datatype === undefined) {
-      throw new TritonError(
-        "INTERNAL",
-        `input '${name}' of model '${modelName}': expected a known data type, got '${dataType}'`,
-        { reason: "INVALID_ANSWER" },
+      throw invalidAnswer(
+        `input '${input.name}' of model '${modelName}': expected a known data type, got '${dataType}'`,
       );
     }
-    return { name, datatype, dims, optional };
+    const { name, dims, optional } = input;
+    return { name, datatype, dims: dims.map(Number), optional: optional === true };
   });
   return {
     modelName,
-    maxBatchSize,
-    decoupled,
-    inputs: new Map(signatures.map((input) => [input.name, input])),
+    maxBatchSize: Number(config.max_batch_size ?? config.maxBatchSize ?? 0),
+    decoupled: policy?.decoupled === true,
+    inputs: new Map(inputs.map((input) => [input.name, input])),
   };
 }

@@ -43,19 +43,14 @@ async function polled(): Promise<void> {
 
 const LISTENING = { joinsFamilies: true, portHint: "the option grpcPort (or grpc({ port }))" };
 
-/** State of a frontend between start and stop. */
-interface Running {
-  /** One server for each address of the host. */
-  readonly servers: readonly Server[];
-  readonly sockets: ReadonlySet<Socket>;
-  readonly transport: Http2Transport;
-  readonly shutdown: Shutdown;
-}
-
 class GrpcFrontend implements Frontend {
   readonly name = "grpc";
   readonly #options: ResolvedGrpcOptions;
-  #running: Running | undefined;
+  /** One server for each address of the host. */
+  #servers: readonly Server[] = [];
+  readonly #sockets = new Set<Socket>();
+  #transport: Http2Transport | undefined;
+  #shutdown = new Shutdown();
   #stopping: Promise<void> | undefined;
 
   constructor(options: ResolvedGrpcOptions) {
@@ -77,10 +72,9 @@ class GrpcFrontend implements Frontend {
     const transport = new Http2Transport(methods, options);
     const accept = (socket: Socket): void => transport.accept(socket);
     const acceptBare = tls === undefined ? accept : overTls(tls, accept);
-    const sockets = new Set<Socket>();
     const watch = (socket: Socket): void => {
-      sockets.add(socket);
-      socket.once("close", () => sockets.delete(socket));
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
       acceptBare(socket);
     };
     const listening = await listenOnAll<Server>({ address, port, reusePort, ...LISTENING, lookup }, () =>
@@ -89,35 +83,37 @@ class GrpcFrontend implements Frontend {
     const { servers } = listening;
     const onFault = acceptFaults(service.log, this.name);
     for (const server of servers) server.on("error", onFault);
-    this.#running = { servers, sockets, transport, shutdown };
+    this.#servers = servers;
+    this.#transport = transport;
+    this.#shutdown = shutdown;
     this.#stopping = undefined;
     const host = address.includes(":") ? `[${address}]` : address;
     return { host: address, port: listening.port, url: `${host}:${listening.port}` };
   }
 
   leave(): void {
-    this.#running?.transport.leave();
+    this.#transport?.leave();
   }
 
   async settle(): Promise<void> {
-    if (this.#running === undefined) return;
-    const { servers, transport } = this.#running;
+    if (this.#transport === undefined) return;
     // The system resets connections that it has accepted and the server has not.
     await polled();
-    for (const server of servers) server.close();
-    await transport.settle();
+    for (const server of this.#servers) server.close();
+    await this.#transport.settle();
   }
 
   stop(drainTimeoutMs = Number.POSITIVE_INFINITY): Promise<void> {
-    if (this.#running === undefined) return Promise.resolve();
-    this.#stopping ??= this.#stop(this.#running, Math.min(drainTimeoutMs, this.#options.stopGraceMs));
+    if (this.#transport === undefined) return Promise.resolve();
+    this.#stopping ??= this.#stop(this.#transport, Math.min(drainTimeoutMs, this.#options.stopGraceMs));
     return this.#stopping;
   }
 
-  async #stop({ servers, sockets, transport, shutdown }: Running, graceMs: number): Promise<void> {
-    const destroyConnections = (): void => sockets.forEach((socket) => void socket.destroy());
+  async #stop(transport: Http2Transport, graceMs: number): Promise<void> {
+    const shutdown = this.#shutdown;
+    const destroyConnections = (): void => this.#sockets.forEach((socket) => void socket.destroy());
     shutdown.begin();
-    for (const server of servers) server.close();
+    for (const server of this.#servers) server.close();
     const expire = setTimeout(() => shutdown.expire(), Math.min(graceMs, LONGEST_TIMEOUT_MS));
     const destroyAfterMs = Math.min(graceMs + LAST_WORDS_MS, LONGEST_TIMEOUT_MS);
     const destroy = setTimeout(destroyConnections, destroyAfterMs);
@@ -141,7 +137,7 @@ export interface GrpcOptions extends HandlerOptions, ConnectionOptions {
   /** Largest request in bytes, also after decompression. */
   readonly maxReceiveMessageSize?: number;
   /**
-   * What errors call `maxReceiveMessageSize`, for a program whose users set it elsewhere: `--max-message` in "Use
+   * Name of `maxReceiveMessageSize` in errors, for a program whose users set it elsewhere: `--max-message` in "Use
    * --max-message to increase the limit."
    */
   readonly maxReceiveMessageSizeName?: string;
@@ -169,26 +165,12 @@ export const GRPC_DEFAULTS = {
 };
 
 const GRPC_OPTION_KEYS = [
-  ...keyList<Omit<GrpcOptions, keyof HandlerOptions>>({
-    address: true,
-    reusePort: true,
-    port: true,
+  ...Object.keys(GRPC_DEFAULTS),
+  // The options without a default.
+  ...keyList<Omit<GrpcOptions, keyof HandlerOptions | keyof typeof GRPC_DEFAULTS>>({
     tls: true,
-    maxReceiveMessageSize: true,
-    maxReceiveMessageSizeName: true,
-    inferResponseCompressionLevel: true,
-    stopGraceMs: true,
-    keepaliveTimeMs: true,
-    keepaliveTimeoutMs: true,
-    keepalivePermitWithoutCalls: true,
-    http2MaxPingsWithoutData: true,
-    http2MinRecvPingIntervalWithoutDataMs: true,
-    http2MaxPingStrikes: true,
     maxConnectionAgeMs: true,
     maxConnectionAgeGraceMs: true,
-    maxConcurrentStreams: true,
-    maxSessionMemory: true,
-    maxMetadataSize: true,
   }),
   ...HANDLER_OPTION_KEYS,
 ];

@@ -216,7 +216,6 @@ class GeneratorExecutor implements Executor {
     );
     const stopListening = onAbort(request.signal, () => source.cancel());
     try {
-      if (request.signal.aborted) source.cancel();
       await this.#send(execution, index, source, answer);
     } catch (thrown) {
       source.cancel();

@@ -7,10 +7,14 @@ import { TritonError } from "./triton-error.js";
 const waiting = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls `callback` when `signal` aborts. The returned function removes it. If the signal has already aborted,
- * `callback` is never called.
+ * Calls `callback` when `signal` aborts, or at once if it has already aborted. The returned function removes it.
  */
-export function onAbort(signal: AbortSignal, callback: () => void): () => void {
+export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
+  if (signal === undefined) return nothing;
+  if (signal.aborted) {
+    callback();
+    return nothing;
+  }
   const callbacks = waiting.get(signal) ?? listen(signal);
   callbacks.add(callback);
   return () => {
@@ -20,6 +24,8 @@ export function onAbort(signal: AbortSignal, callback: () => void): () => void {
     signal.removeEventListener("abort", aborted);
   };
 }
+
+const nothing = (): void => {};
 
 function listen(signal: AbortSignal): Set<() => void> {
   const callbacks = new Set<() => void>();
@@ -51,7 +57,6 @@ export function cancelled(reason: unknown): TritonError {
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
-    if (signal.aborted) reject(cancelled(signal.reason));
     const stopListening = onAbort(signal, () => reject(cancelled(signal.reason)));
     promise.then(resolve, reject).finally(stopListening);
   });

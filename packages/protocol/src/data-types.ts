@@ -107,21 +107,10 @@ export function float32ToBfloat16(values: ArrayLike<number>): Uint16Array {
 }
 
 /** A data type of the v2 protocol. `BYTES` is Triton's `TYPE_STRING`. */
-export type DataType =
-  | "BOOL"
-  | "UINT8"
-  | "UINT16"
-  | "UINT32"
-  | "UINT64"
-  | "INT8"
-  | "INT16"
-  | "INT32"
-  | "INT64"
-  | "FP16"
-  | "BF16"
-  | "FP32"
-  | "FP64"
-  | "BYTES";
+export type DataType = FixedDataType | "BYTES";
+
+/** A data type whose elements have a fixed size. */
+export type FixedDataType = keyof FixedElements;
 
 /**
  * The JavaScript container for the elements of a tensor of data type `D`. `BOOL` is one byte of 0 or 1. `FP16` and
@@ -178,11 +167,6 @@ const bigInteger =
       : undefined;
   };
 
-const float =
-  (fromNumber: (value: number) => number): Converter =>
-  (scalar) =>
-    typeof scalar === "number" ? fromNumber(scalar) : undefined;
-
 const sameNumber = (value: number) => value;
 
 /** A row of the table of data types. */
@@ -193,12 +177,26 @@ interface DataTypeRow {
   readonly convert: Converter;
   /** The scalars that fit, for errors. */
   readonly expected: string;
+  /** The number that an element of a floating-point type stands for. */
+  readonly toNumber?: (element: number) => number;
+  /** The element of a floating-point type that is nearest to a number. */
+  readonly fromNumber?: (value: number) => number;
   /** True if the elements have no form in JSON. */
   readonly onlyBinary?: true;
 }
 
+/** The row of a floating-point type. */
+function floats(
+  array: TypedArrayConstructor,
+  toNumber: (element: number) => number,
+  fromNumber: (value: number) => number,
+): DataTypeRow {
+  const convert: Converter = (scalar) => (typeof scalar === "number" ? fromNumber(scalar) : undefined);
+  return { array, convert, expected: "a number", toNumber, fromNumber };
+}
+
 /** The data types with elements of a fixed size, in the order of Triton's documentation. */
-const table: Readonly<Record<Exclude<DataType, "BYTES">, DataTypeRow>> = {
+const table: Readonly<Record<FixedDataType, DataTypeRow>> = {
   BOOL: {
     array: Uint8Array,
     convert: (scalar) =>
@@ -245,28 +243,10 @@ const table: Readonly<Record<Exclude<DataType, "BYTES">, DataTypeRow>> = {
     convert: bigInteger(-0x8000_0000_0000_0000n, 0x7fff_ffff_ffff_ffffn),
     expected: "a bigint or safe integer in [-2^63, 2^63)",
   },
-  FP16: {
-    array: Uint16Array,
-    convert: float(toFloat16),
-    expected: "a number",
-    onlyBinary: true,
-  },
-  BF16: {
-    array: Uint16Array,
-    convert: float(toBfloat16),
-    expected: "a number",
-    onlyBinary: true,
-  },
-  FP32: {
-    array: Float32Array,
-    convert: float(sameNumber),
-    expected: "a number",
-  },
-  FP64: {
-    array: Float64Array,
-    convert: float(sameNumber),
-    expected: "a number",
-  },
+  FP16: { ...floats(Uint16Array, fromFloat16, toFloat16), onlyBinary: true },
+  BF16: { ...floats(Uint16Array, fromBfloat16, toBfloat16), onlyBinary: true },
+  FP32: floats(Float32Array, sameNumber, sameNumber),
+  FP64: floats(Float64Array, sameNumber, sameNumber),
 };
 
 /** All data types, in the order of Triton's documentation. */
@@ -283,7 +263,7 @@ export function elementByteSize(datatype: DataType): number {
 }
 
 /** The typed array that holds elements of `datatype`. */
-export function typedArrayFor(datatype: Exclude<DataType, "BYTES">): TypedArrayConstructor {
+export function typedArrayFor(datatype: FixedDataType): TypedArrayConstructor {
   return table[datatype].array;
 }
 
@@ -304,49 +284,56 @@ export function fromConfigDataType(name: string): DataType | undefined {
 }
 
 /** Converts a scalar to an element of a data type; undefined for a scalar that does not fit. */
-export const scalarConverter = (datatype: Exclude<DataType, "BYTES">): Converter => table[datatype].convert;
+export const scalarConverter = (datatype: FixedDataType): Converter => table[datatype].convert;
 
 /** The scalars that fit a data type, for errors. */
-export const expectedScalars = (datatype: Exclude<DataType, "BYTES">): string => table[datatype].expected;
+export const expectedScalars = (datatype: FixedDataType): string => table[datatype].expected;
 
 /** True for data types whose elements have no form in JSON: they travel as bytes. */
-export function isOnlyBinary(datatype: DataType): datatype is "FP16" | "BF16" {
+export function isOnlyBinary(datatype: DataType): boolean {
   return datatype !== "BYTES" && table[datatype].onlyBinary === true;
 }
 
-/** The number that an element of a floating-point type stands for. */
-const floats: Partial<Record<DataType, (element: number) => number>> = {
-  FP16: fromFloat16,
-  BF16: fromBfloat16,
-  FP32: sameNumber,
-  FP64: sameNumber,
-};
-
 /** Returns a function that gives the number for an element of a floating-point type; undefined for other types. */
 export function floatReader(datatype: DataType): ((element: number) => number) | undefined {
-  return floats[datatype];
+  return datatype === "BYTES" ? undefined : table[datatype].toNumber;
 }
 
-/** ONNX's numbers of the data types: `TensorProto.DataType`. They are not in the table, so that clients in browsers need not load them. */
-const onnxTypes: Readonly<Record<DataType, number>> = {
-  BOOL: 9,
-  UINT8: 2,
-  UINT16: 4,
-  UINT32: 12,
-  UINT64: 13,
-  INT8: 3,
-  INT16: 5,
-  INT32: 6,
-  INT64: 7,
-  FP16: 10,
-  BF16: 16,
-  FP32: 1,
-  FP64: 11,
-  BYTES: 8,
+/** Returns a function that gives the nearest element of a floating-point type to a number; undefined for other types. */
+export function floatWriter(datatype: DataType): ((value: number) => number) | undefined {
+  return datatype === "BYTES" ? undefined : table[datatype].fromNumber;
+}
+
+/**
+ * Numbers of the data types in the enumerations of `model_config.proto` and of ONNX's `TensorProto`. They are not in the
+ * table, so that bundles for browsers leave them out.
+ */
+const numbers: Readonly<Record<DataType, { readonly config: number; readonly onnx: number }>> = {
+  BOOL: { config: 1, onnx: 9 },
+  UINT8: { config: 2, onnx: 2 },
+  UINT16: { config: 3, onnx: 4 },
+  UINT32: { config: 4, onnx: 12 },
+  UINT64: { config: 5, onnx: 13 },
+  INT8: { config: 6, onnx: 3 },
+  INT16: { config: 7, onnx: 5 },
+  INT32: { config: 8, onnx: 6 },
+  INT64: { config: 9, onnx: 7 },
+  FP16: { config: 10, onnx: 10 },
+  BF16: { config: 14, onnx: 16 },
+  FP32: { config: 11, onnx: 1 },
+  FP64: { config: 12, onnx: 11 },
+  BYTES: { config: 13, onnx: 8 },
 };
 
+/** The names of all data types in `model_config.proto`, at the index of their numbers there. */
+export function configDataTypes(): string[] {
+  const names = ["TYPE_INVALID"];
+  for (const datatype of DATA_TYPES) names[numbers[datatype].config] = toConfigDataType(datatype);
+  return names;
+}
+
 /** ONNX's number of a data type. */
-export const toOnnxType = (datatype: DataType): number => onnxTypes[datatype];
+export const toOnnxType = (datatype: DataType): number => numbers[datatype].onnx;
 
 /** The data type for a number of ONNX; undefined if the protocol has none. */
 export const fromOnnxType = (onnx: number): DataType | undefined =>

@@ -19,7 +19,7 @@ interface ReasonEntry {
   readonly meaning: string;
   /** An example of the message; `...` replaces the variable parts. */
   readonly text: string;
-  /** What a caller or an operator can do about it. */
+  /** Advice for a caller or an operator. */
   readonly action: string;
 }
 

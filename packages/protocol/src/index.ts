@@ -7,15 +7,18 @@ export { closestName } from "./closest-name.js";
 export { ConcurrencyGate } from "./concurrency-gate.js";
 export {
   bfloat16ToFloat32,
+  configDataTypes,
   DATA_TYPES,
   type DataType,
   type Elements,
   type ElementsOf,
   elementByteSize,
+  type FixedDataType,
   float16ToFloat32,
   float32ToBfloat16,
   float32ToFloat16,
   floatReader,
+  floatWriter,
   fromBfloat16,
   fromConfigDataType,
   fromFloat16,
@@ -38,12 +41,19 @@ export {
   reasonStatus,
 } from "./error-reasons.js";
 export {
+  ANSWER_WORDS,
+  type AnswerJson,
+  type AnswerJsonObject,
   type DefinedMembers,
   definedMembers,
   doubleText,
   hasMoreLevels,
+  isJsonObject,
+  type JsonSource,
   MOST_LEVELS,
   numberText,
+  parseAnswerJson,
+  toJson,
 } from "./json.js";
 export type {
   Duration,

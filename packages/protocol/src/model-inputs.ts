@@ -119,7 +119,7 @@ export function inputNamesFault(
     : `model '${modelName}': missing input ${quoted(missing.map(({ name }) => name))}`;
 }
 
-/** What the batch axis is to the shapes of a call: given by the caller, added to one sample, or not there at all. */
+/** Role of the batch axis in the shapes of a call: given by the caller, added to one sample, or absent. */
 export type ShapeAxis = "given" | "added" | "none";
 
 /**

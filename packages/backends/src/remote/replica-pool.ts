@@ -1,5 +1,5 @@
 import { hostNameOf, nextPause, ServerAddresses } from "@tritonjs/client/internal";
-import { TritonError } from "@tritonjs/protocol";
+import { onAbort, TritonError } from "@tritonjs/protocol";
 import { openReplicaClient, protocolOf, type RemoteSettings, type ReplicaClient } from "./replica-client.js";
 
 /** Longest time for a probe. A ready server answers at once. */
@@ -167,12 +167,14 @@ export class ReplicaPool {
     return new Promise((resolve) => {
       const done = (): void => {
         this.onChange.delete(done);
-        signal.removeEventListener("abort", done);
+        forget();
         resolve();
       };
       this.onChange.add(done);
-      signal.addEventListener("abort", done);
-      if (signal.aborted) done();
+      const forget = onAbort(signal, () => {
+        this.onChange.delete(done);
+        resolve();
+      });
     });
   }
 

@@ -2,12 +2,11 @@ import type { Tensor as TfTensor } from "@tensorflow/tfjs";
 import type { ModelDescription, WorkerModel } from "@tritonjs/core/backend";
 import type { InstanceInfo, Tensors } from "@tritonjs/core/internal";
 import {
-  bfloat16ToFloat32,
   type DataType,
   type Elements,
-  float16ToFloat32,
-  float32ToBfloat16,
-  float32ToFloat16,
+  type FixedDataType,
+  floatReader,
+  floatWriter,
   fromConfigDataType,
   type ModelConfig,
   Tensor,
@@ -81,23 +80,12 @@ async function run(
   }
 }
 
-/** The type of TensorFlow.js for each data type. TensorFlow.js has only four types. */
-const TF_TYPES: Readonly<Record<DataType, "float32" | "int32" | "bool" | "string">> = {
-  BOOL: "bool",
-  UINT8: "int32",
-  UINT16: "int32",
-  UINT32: "int32",
-  UINT64: "int32",
-  INT8: "int32",
-  INT16: "int32",
-  INT32: "int32",
-  INT64: "int32",
-  FP16: "float32",
-  BF16: "float32",
-  FP32: "float32",
-  FP64: "float32",
-  BYTES: "string",
-};
+/** The type of TensorFlow.js for a data type. TensorFlow.js has only four types. */
+function tfTypeOf(datatype: DataType): "float32" | "int32" | "bool" | "string" {
+  if (datatype === "BYTES") return "string";
+  if (datatype === "BOOL") return "bool";
+  return floatReader(datatype) === undefined ? "int32" : "float32";
+}
 
 /**
  * Converts a tensor for TensorFlow.js. Integers of 64 bits become 32-bit integers, and doubles become floats, because
@@ -106,18 +94,16 @@ const TF_TYPES: Readonly<Record<DataType, "float32" | "int32" | "bool" | "string
  * @throws TritonError INVALID_ARG for an integer that does not fit
  */
 function toTf(tf: Tf, name: string, { datatype, shape, elements }: Tensor): TfTensor {
-  const dtype = TF_TYPES[datatype];
+  const dtype = tfTypeOf(datatype);
   return tf.tensor(valuesOf(name, datatype, elements) as Float32Array, [...shape], dtype);
 }
 
 function valuesOf(name: string, datatype: DataType, elements: Elements): Elements {
+  const toNumber = floatReader(datatype);
+  if (toNumber !== undefined) {
+    return elements instanceof Float32Array ? elements : Float32Array.from(elements as Uint16Array, toNumber);
+  }
   switch (datatype) {
-    case "FP16":
-      return float16ToFloat32(elements as Uint16Array);
-    case "BF16":
-      return bfloat16ToFloat32(elements as Uint16Array);
-    case "FP64":
-      return Float32Array.from(elements as Float64Array);
     case "UINT8":
     case "INT8":
     case "UINT16":
@@ -149,7 +135,7 @@ function narrowed(name: string, value: number | bigint): number {
  * @throws TritonError INTERNAL for an output of another kind
  */
 async function fromTf(name: string, datatype: DataType, output: TfTensor): Promise<Tensor> {
-  const wanted = TF_TYPES[datatype];
+  const wanted = tfTypeOf(datatype);
   if (wanted !== output.dtype) {
     throw new TritonError(
       "INTERNAL",
@@ -166,20 +152,12 @@ async function fromTf(name: string, datatype: DataType, output: TfTensor): Promi
 }
 
 function elementsOf(datatype: DataType, data: Float32Array | Int32Array | Uint8Array): Elements {
-  switch (datatype) {
-    case "FP32":
-    case "INT32":
-    case "BOOL":
-      return data;
-    case "FP16":
-      return float32ToFloat16(data);
-    case "BF16":
-      return float32ToBfloat16(data);
-    case "INT64":
-      return BigInt64Array.from(data, BigInt);
-    case "UINT64":
-      return BigUint64Array.from(data, BigInt);
-    default:
-      return new (typedArrayFor(datatype as Exclude<DataType, "BYTES">))(data);
-  }
+  const array = typedArrayFor(datatype as FixedDataType);
+  if (data instanceof array) return data;
+  if (datatype === "INT64") return BigInt64Array.from(data, BigInt);
+  if (datatype === "UINT64") return BigUint64Array.from(data, BigInt);
+  const fromNumber = floatWriter(datatype);
+  return new array(
+    fromNumber === undefined ? data : (Array.from(data, fromNumber) as unknown as Float64Array),
+  );
 }

@@ -1,9 +1,11 @@
 import { readFile } from "node:fs/promises";
 import {
+  ANSWER_WORDS,
   type DataType,
   decodeBytes,
   elementByteSize,
   elementCount,
+  parseAnswerJson,
   scanBytes,
   shapeToString,
   tensorFromValue,
@@ -129,11 +131,8 @@ export function timestampOf(value: unknown, where: string): number {
   throw invalidOption(`${where}: "timestamp": expected milliseconds from the start, got ${textOf(value)}`);
 }
 
-/** Matches strings, and outside of them what JSON does not have or reads with too few digits. */
-const TOKENS = /"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity|Inf)\b|-?\b\d{16,}\b(?![.eE])/gs;
-
-/** Key of the objects that stand for such numbers until the text is parsed. */
-const NUMBER = "\u0000number";
+/** Words that files of input data for Triton's tools may have. */
+const DATA_WORDS = { ...ANSWER_WORDS, "-NaN": Number.NaN };
 
 /**
  * Parses JSON with the numbers that files of input data may have beyond it: `NaN`, `Infinity`, `Inf`, and whole numbers
@@ -142,22 +141,11 @@ const NUMBER = "\u0000number";
  * @throws TritonError INVALID_ARG that names the file.
  */
 function parseDataFile(text: string, file: string): unknown {
-  const marked = text.replace(TOKENS, (token) =>
-    token[0] === '"' ? token : JSON.stringify({ [NUMBER]: token }),
-  );
   try {
-    return JSON.parse(marked, marked === text ? undefined : restore);
+    return parseAnswerJson(text, DATA_WORDS);
   } catch (cause) {
     throw invalidOption(`${file}: expected JSON: ${(cause as Error).message}`, cause);
   }
-}
-
-function restore(_key: string, value: unknown): unknown {
-  if (typeof value !== "object" || value === null || !(NUMBER in value)) return value;
-  const text = String(value[NUMBER]);
-  if (/\d/.test(text)) return BigInt(text);
-  if (text.endsWith("NaN")) return Number.NaN;
-  return text.startsWith("-") ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
 }
 
 /** A tensor in a JSON file: its elements or its bytes, with a shape or without. */

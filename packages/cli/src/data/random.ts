@@ -1,10 +1,4 @@
-import {
-  type DataType,
-  elementByteSize,
-  float32ToBfloat16,
-  float32ToFloat16,
-  typedArrayFor,
-} from "@tritonjs/protocol";
+import { type DataType, elementByteSize, floatWriter, typedArrayFor } from "@tritonjs/protocol";
 
 /** Pseudo-random numbers by a seed (mulberry32): the same seed gives the same numbers on every machine. */
 export class Random {
@@ -58,10 +52,6 @@ const INTEGER_LIMIT = 128;
 /** The bytes of random elements: floats in [0, 1), whole numbers from 0 to 127 (UINT8 to 255), or characters. */
 export function randomElements(datatype: DataType, count: number, random: Random): Uint8Array {
   if (datatype === "BYTES") return randomCharacters(count, random);
-  if (datatype === "FP16" || datatype === "BF16") {
-    const floats = Float32Array.from({ length: count }, () => random.uniform());
-    return bytesOf(datatype === "FP16" ? float32ToFloat16(floats) : float32ToBfloat16(floats));
-  }
   const elements = new (typedArrayFor(datatype))(count);
   const next = nextElement(datatype, random);
   const out: { [index: number]: number | bigint } = elements;
@@ -74,10 +64,9 @@ export const unitByteSize = (datatype: DataType): number =>
   datatype === "BYTES" ? 1 : elementByteSize(datatype);
 
 function nextElement(datatype: DataType, random: Random): () => number | bigint {
+  const fromNumber = floatWriter(datatype);
+  if (fromNumber !== undefined) return () => fromNumber(random.uniform());
   switch (datatype) {
-    case "FP32":
-    case "FP64":
-      return () => random.uniform();
     case "BOOL":
       return () => random.below(2);
     case "UINT8":

@@ -3,9 +3,12 @@ import type { RequestSequence } from "@tritonjs/protocol";
 import {
   decodeMessage,
   encodeMessage,
-  inferencePath,
   type MessageDecoder,
   type MessageEncoder,
+  type RpcRequest,
+  type RpcResponse,
+  type UnaryRpcName,
+  unaryRpc,
 } from "@tritonjs/protocol/grpc";
 import { Caller, type Effect } from "../caller.js";
 import type { CallDeadline } from "../deadline.js";
@@ -24,15 +27,14 @@ export interface RemoteMethod<Q, R> {
   readonly compression?: Compression | undefined;
 }
 
-/** Describes a method of the inference service by its name. */
-export function method<Q, R>(
-  name: string,
+/** Describes a method of the inference service with one request and one response. */
+export function method<N extends UnaryRpcName>(
+  name: N,
   effect: Effect,
-  request: MessageEncoder<Q>,
-  response: MessageDecoder<R>,
-): RemoteMethod<Q, R> {
-  const path = inferencePath(name);
-  return { path, request, response, idempotent: effect === "reads", balanced: effect === "infers" };
+): RemoteMethod<RpcRequest<N>, RpcResponse<N>> {
+  const described = { ...unaryRpc(name), idempotent: effect === "reads", balanced: effect === "infers" };
+  // TypeScript does not see that the classes found by `name` encode and decode the types found by it.
+  return described as unknown as RemoteMethod<RpcRequest<N>, RpcResponse<N>>;
 }
 
 /** Options of a call, and the sequence of an inference. */

@@ -8,7 +8,6 @@ import {
   type Shape,
   shapeToString,
   Tensor,
-  TritonError,
 } from "@tritonjs/protocol";
 import { ContentsError, encodeParameter, type inference, typedElements } from "@tritonjs/protocol/grpc";
 import {
@@ -18,7 +17,7 @@ import {
   requestParameters,
   type SharedMemoryRange,
 } from "../infer-request.js";
-import { InferResult, type SharedMemoryOutput } from "../infer-result.js";
+import { InferResult, malformedAnswer, type SharedMemoryOutput } from "../infer-result.js";
 import type { InferCall, OutputRequest, StreamInferRequest } from "./client-options.js";
 
 type RequestMessage = inference.ModelInferRequest.$Properties;
@@ -136,10 +135,12 @@ export function decodeInferResponse(message: ResponseMessage): InferResult<Respo
 
 function describe({ name, datatype, shape }: OutputMessage): SharedMemoryOutput {
   if (!isDataType(datatype))
-    throw malformed(`output '${name}': expected a known datatype, got '${datatype}'`);
+    throw malformedAnswer(`output '${name}': expected a known datatype, got '${datatype}'`);
   const dims = (shape ?? []) as Shape;
   if (!dims.every((dim) => Number.isSafeInteger(dim) && dim >= 0)) {
-    throw malformed(`output '${name}': expected non-negative dimensions, got shape ${shapeToString(dims)}`);
+    throw malformedAnswer(
+      `output '${name}': expected non-negative dimensions, got shape ${shapeToString(dims)}`,
+    );
   }
   return { datatype, shape: dims };
 }
@@ -160,7 +161,7 @@ function outputTensor(
       : Tensor.fromBytes(datatype, shape, raw ?? new Uint8Array(0));
   if (!fits(tensor, datatype)) {
     const { byteLength } = tensor.bytes;
-    throw malformed(
+    throw malformedAnswer(
       `output '${name}': got ${byteLength} bytes, which do not fill shape ${shapeToString(shape)}`,
     );
   }
@@ -179,7 +180,7 @@ function typedTensor(
       ? Tensor.fromBytes(datatype, shape, new Uint8Array(0))
       : Tensor.fromElements(datatype, shape, elements);
   } catch (error) {
-    throw error instanceof ContentsError ? malformed(error.message) : error;
+    throw error instanceof ContentsError ? malformedAnswer(error.message) : error;
   }
 }
 
@@ -192,10 +193,4 @@ function fits(tensor: Tensor, datatype: DataType): boolean {
 function parameterValue(parameter: inference.InferParameter.$Properties): ParameterValue {
   const { boolParam, int64Param, stringParam, doubleParam, uint64Param } = parameter;
   return boolParam ?? int64Param ?? stringParam ?? doubleParam ?? uint64Param ?? "";
-}
-
-function malformed(message: string): TritonError {
-  return new TritonError("INTERNAL", `cannot read the server's answer as an inference response: ${message}`, {
-    reason: "INVALID_ANSWER",
-  });
 }

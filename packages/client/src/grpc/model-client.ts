@@ -1,15 +1,13 @@
 import {
   type BatchAxis,
   type InputValuesOf,
-  type ModelConfig,
-  type ModelSignature,
   modelInputs,
   type ResultOf,
   type TensorSpec,
   TritonError,
 } from "@tritonjs/protocol";
 import { resultArrays } from "../infer-result.js";
-import { AnsweringModel, KnownModel, modelSignature } from "../known-model.js";
+import { AnsweringModel, KnownModel } from "../known-model.js";
 import type { CommonModelOptions } from "../options.js";
 import type { ClientOptions, InferRequestOptions } from "./client-options.js";
 import { InferenceServerClient } from "./inference-server-client.js";
@@ -46,15 +44,13 @@ export class ModelClient<
     modelName: string,
     options: ModelClientOptions = {},
   ) {
-    super(server, (url) => new InferenceServerClient(url, options), modelName, options);
-  }
-
-  protected override get forDecoupled(): string {
-    return "DecoupledModelClient instead";
-  }
-
-  protected override signatureOf(config: ModelConfig): ModelSignature {
-    return signatureOf(this.modelName, config);
+    super(
+      server,
+      (url) => new InferenceServerClient(url, options),
+      modelName,
+      options,
+      "DecoupledModelClient instead",
+    );
   }
 }
 
@@ -107,10 +103,6 @@ export class DecoupledModelClient<
     return this.#infer(inputs, options, "given");
   }
 
-  protected override signatureOf(config: ModelConfig): ModelSignature {
-    return signatureOf(this.modelName, config);
-  }
-
   async *#infer(
     inputs: InputValuesOf<I>,
     options: ModelInferOptions,
@@ -141,17 +133,4 @@ export class DecoupledModelClient<
       yield resultArrays(result, strip) as ResultOf<O>;
     }
   }
-}
-
-/**
- * Reads the signature of a model from its configuration.
- *
- * @throws TritonError INTERNAL for unknown data types.
- */
-function signatureOf(
-  modelName: string,
-  { maxBatchSize, modelTransactionPolicy, input }: ModelConfig,
-): ModelSignature {
-  const decoupled = modelTransactionPolicy?.decoupled === true;
-  return modelSignature(modelName, { maxBatchSize, decoupled, inputs: input });
 }

@@ -1,12 +1,12 @@
 import { type ClientDuplexStream, type ServiceError, status } from "@grpc/grpc-js";
 import { onAbort, type RequestSequence, TritonError } from "@tritonjs/protocol";
-import { inference } from "@tritonjs/protocol/grpc";
+import { inference, inferencePath } from "@tritonjs/protocol/grpc";
 import type { CallDeadline } from "../deadline.js";
 import type { InferResult } from "../infer-result.js";
 import type { Compression } from "../options.js";
 import { callError, callStatus } from "./call-error.js";
 import type { CallOptions, StreamInferRequest } from "./client-options.js";
-import { type GrpcCalls, method } from "./grpc-calls.js";
+import type { GrpcCalls, RemoteMethod } from "./grpc-calls.js";
 import {
   decodeInferResponse,
   encodeStreamRequest,
@@ -41,12 +41,13 @@ type RequestMessage = inference.ModelInferRequest.$Properties;
 type ResponseMessage = inference.ModelStreamInferResponse.$Properties;
 type Stream = ClientDuplexStream<RequestMessage, ResponseMessage>;
 
-const modelStreamInfer = method(
-  "ModelStreamInfer",
-  "infers",
-  inference.ModelInferRequest,
-  inference.ModelStreamInferResponse,
-);
+const modelStreamInfer: RemoteMethod<RequestMessage, ResponseMessage> = {
+  path: inferencePath("ModelStreamInfer"),
+  request: inference.ModelInferRequest,
+  response: inference.ModelStreamInferResponse,
+  idempotent: false,
+  balanced: true,
+};
 
 /** Header that makes the first error of a model end the stream. */
 const ERROR_MODE = { triton_grpc_error: "true" };
@@ -61,7 +62,7 @@ export async function* streamInfer(
   { endOnError, requestCompression, ...options }: StreamInferOptions,
 ): AsyncGenerator<StreamInferResponse, void, void> {
   const headers = endOnError ? { ...options.headers, ...ERROR_MODE } : options.headers;
-  const { call, deadline } = await calls.duplex<RequestMessage, ResponseMessage>(
+  const { call, deadline } = await calls.duplex(
     { ...modelStreamInfer, compression: requestCompression },
     { ...options, headers },
   );
@@ -99,14 +100,15 @@ async function send(call: Stream, requests: StreamRequests, over: AbortSignal): 
 /** Resolves when the stream accepts more requests, or is over. */
 function writable(call: Stream, over: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const done = (): void => {
-      call.removeListener("drain", done);
-      over.removeEventListener("abort", done);
+    const drained = (): void => {
+      forget();
       resolve();
     };
-    call.once("drain", done);
-    if (over.aborted) done();
-    else over.addEventListener("abort", done);
+    call.once("drain", drained);
+    const forget = onAbort(over, () => {
+      call.removeListener("drain", drained);
+      resolve();
+    });
   });
 }
 

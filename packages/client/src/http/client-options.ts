@@ -51,7 +51,7 @@ export interface OutputRequest extends CommonOutputRequest {
 
 /** Options of one request, apart from its tensors. */
 export interface InferRequestOptions extends ModelCallOptions, RequestOptions {
-  /** Sends tensors as bytes; `false` sends JSON, which has no form for FP16 and BF16. @default that of the client */
+  /** Sends tensors as bytes; `false` sends JSON, which has no form for 16-bit floats. @default that of the client */
   readonly binary?: boolean;
   /** @default that of the client */
   readonly requestCompression?: Compression;

@@ -1,15 +1,16 @@
-import { TritonError } from "@tritonjs/protocol";
-import type { ModelCallOptions } from "./client-options.js";
-import { type CallRequest, excerpt, type HttpCalls } from "./http-calls.js";
-import { modelPath } from "./http-carrier.js";
 import {
   type AnswerJson,
   type AnswerJsonObject,
-  isObject,
+  isJsonObject,
   type JsonSource,
   parseAnswerJson,
+  TritonError,
   toJson,
-} from "./json.js";
+} from "@tritonjs/protocol";
+import { invalidAnswer } from "../caller.js";
+import type { ModelCallOptions } from "./client-options.js";
+import { type CallRequest, excerpt, type HttpCalls } from "./http-calls.js";
+import { modelPath } from "./http-carrier.js";
 
 /** Inputs of the model by name, and parameters beside them. */
 export type GenerateInputs = Readonly<Record<string, JsonSource | undefined>>;
@@ -54,19 +55,10 @@ function toResponse(text: string): GenerateResponse {
   try {
     json = parseAnswerJson(text);
   } catch (cause) {
-    throw new TritonError("INTERNAL", `cannot read the server's response: expected JSON${excerpt(text)}`, {
-      reason: "INVALID_ANSWER",
-      cause,
-    });
+    throw invalidAnswer(`cannot read the server's response: expected JSON${excerpt(text)}`, cause);
   }
-  if (!isObject(json))
-    throw new TritonError(
-      "INTERNAL",
-      `cannot read the server's response: expected an object${excerpt(text)}`,
-      {
-        reason: "INVALID_ANSWER",
-      },
-    );
+  if (!isJsonObject(json))
+    throw invalidAnswer(`cannot read the server's response: expected an object${excerpt(text)}`);
   if (typeof json.error === "string" && json.model_name === undefined) {
     throw new TritonError("UNKNOWN", json.error);
   }

@@ -1,5 +1,5 @@
-import { TritonError } from "@tritonjs/protocol";
-import { answeredError, Caller, rememberFailure } from "../caller.js";
+import { isJsonObject, parseAnswerJson, type TritonError } from "@tritonjs/protocol";
+import { answeredError, Caller, invalidAnswer, rememberFailure } from "../caller.js";
 import type { CallDeadline } from "../deadline.js";
 import type { CallOptions, ClientOptions } from "./client-options.js";
 import {
@@ -9,7 +9,6 @@ import {
   openHttpCarrier,
   retryAfterOf,
 } from "./http-carrier.js";
-import { isObject, parseAnswerJson } from "./json.js";
 
 /** A request without the members that its call adds. */
 export type CallRequest = Omit<HttpRequest, "call" | "streamed">;
@@ -50,9 +49,7 @@ export class HttpCalls {
       const got = headers.get("content-type") ?? "none";
       if (got.split(";")[0]!.trim().toLowerCase() === type) return chunksOf(stream, url, deadline);
       await stream?.cancel();
-      throw new TritonError("INTERNAL", `the server's answer: expected ${type}, got ${got}`, {
-        reason: "INVALID_ANSWER",
-      });
+      throw invalidAnswer(`the server's answer: expected ${type}, got ${got}`);
     } catch (thrown) {
       deadline.end();
       throw thrown;
@@ -166,7 +163,7 @@ export function answerError(status: number, headers: Headers, body: Uint8Array):
 function serverMessage(text: string): string | undefined {
   try {
     const json = parseAnswerJson(text.replace(/^data:/, ""));
-    const error = isObject(json) ? json.error : undefined;
+    const error = isJsonObject(json) ? json.error : undefined;
     return typeof error === "string" ? error : undefined;
   } catch {
     return undefined;

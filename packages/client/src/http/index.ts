@@ -1,4 +1,12 @@
-export type { ArrayOf, BytesArray, InferOptions, RequestSequence } from "@tritonjs/protocol";
+export type {
+  AnswerJson,
+  AnswerJsonObject,
+  ArrayOf,
+  BytesArray,
+  InferOptions,
+  JsonSource,
+  RequestSequence,
+} from "@tritonjs/protocol";
 export { isTimeout, Tensor, TritonError } from "@tritonjs/protocol";
 export type { SharedMemoryInput, SharedMemoryRange } from "../infer-request.js";
 export { InferResult, type SharedMemoryOutput } from "../infer-result.js";
@@ -24,7 +32,6 @@ export {
 } from "./infer-messages.js";
 export type { LoadModelOptions, NewSettings, TraceCallOptions } from "./inference-server-client.js";
 export { InferenceServerClient } from "./inference-server-client.js";
-export type { AnswerJson, AnswerJsonObject, JsonSource } from "./json.js";
 export { ModelClient, type ModelClientOptions, type ModelInferOptions } from "./model-client.js";
 export type {
   CudaRegionAnswer,

@@ -1,30 +1,29 @@
 import {
+  type AnswerJson,
+  type AnswerJsonObject,
   type DataType,
   doubleText,
   elementCount,
   inputTensor,
   isDataType,
   isDescribed,
+  isJsonObject,
   isOnlyBinary,
+  type JsonSource,
   type Parameters,
+  parseAnswerJson,
   type Shape,
   shapeToString,
   Tensor,
   TritonError,
   tensorFromValue,
+  toJson,
 } from "@tritonjs/protocol";
+import { invalidAnswer } from "../caller.js";
 import { isSharedMemoryInput, requestParameters, type SharedMemoryRange } from "../infer-request.js";
-import { InferResult, type SharedMemoryOutput } from "../infer-result.js";
+import { InferResult, malformedAnswer, type SharedMemoryOutput } from "../infer-result.js";
 import type { HttpInferInput, InferCall, OutputRequest } from "./client-options.js";
 import { excerpt } from "./http-calls.js";
-import {
-  type AnswerJson,
-  type AnswerJsonObject,
-  isObject,
-  type JsonSource,
-  parseAnswerJson,
-  toJson,
-} from "./json.js";
 
 /** The body of an infer request. */
 export interface EncodedInferRequest {
@@ -88,7 +87,7 @@ function head(name: string, datatype: string, shape: Shape): string {
 /**
  * Makes a flat JSON array of the elements of a tensor.
  *
- * @throws TritonError INVALID_ARG for elements without a JSON form: FP16, BF16, and bytes that are not UTF-8.
+ * @throws TritonError INVALID_ARG for elements without a JSON form: 16-bit floats, and bytes that are not UTF-8.
  */
 function tensorJson(name: string, { datatype, elements }: Tensor): string {
   if (isOnlyBinary(datatype)) {
@@ -170,13 +169,14 @@ export function decodeInferResponse(body: Uint8Array, headers: Headers): InferRe
   let used = 0;
   for (const output of (json.outputs as AnswerJson[]).map(readOutput)) {
     const { name, size = 0 } = output;
-    if (size > binary.length - used) throw malformed(`output '${name}' ends after the end of the body`);
+    if (size > binary.length - used) throw malformedAnswer(`output '${name}' ends after the end of the body`);
     const tensor = toTensor(output, binary.subarray(used, used + size));
     if (tensor !== undefined) tensors.set(name, tensor);
     else sharedMemoryOutputs.set(name, { datatype: output.datatype, shape: output.shape });
     used += size;
   }
-  if (used !== binary.length) throw malformed(`${binary.length - used} bytes do not belong to an output`);
+  if (used !== binary.length)
+    throw malformedAnswer(`${binary.length - used} bytes do not belong to an output`);
   return new InferResult({
     id: text(json.id),
     modelName: text(json.model_name),
@@ -196,7 +196,7 @@ function readLength(header: string | null, bodyLength: number): number {
   if (header === null) return bodyLength;
   const length = /^\d+$/.test(header) ? Number(header) : -1;
   if (length >= 0 && length <= bodyLength) return length;
-  throw malformed(
+  throw malformedAnswer(
     `Inference-Header-Content-Length: expected at most ${bodyLength}, the size of the body, got ${header}`,
   );
 }
@@ -205,11 +205,11 @@ function readJson(bytes: Uint8Array): AnswerJsonObject {
   const body = new TextDecoder().decode(bytes);
   try {
     const json = parseAnswerJson(body);
-    if (isObject(json) && Array.isArray(json.outputs)) return json;
+    if (isJsonObject(json) && Array.isArray(json.outputs)) return json;
   } catch (cause) {
-    throw malformed(`not JSON${excerpt(body)}`, cause);
+    throw malformedAnswer(`not JSON${excerpt(body)}`, cause);
   }
-  throw malformed(`no outputs${excerpt(body)}`);
+  throw malformedAnswer(`no outputs${excerpt(body)}`);
 }
 
 interface Output {
@@ -222,21 +222,22 @@ interface Output {
 }
 
 function readOutput(output: AnswerJson): Output {
-  if (!isObject(output) || typeof output.name !== "string") throw malformed("an output has no name");
+  if (!isJsonObject(output) || typeof output.name !== "string")
+    throw malformedAnswer("an output has no name");
   const { name, datatype, shape, parameters, data } = output;
   if (!isDataType(datatype))
-    throw malformed(`output '${name}': expected a known datatype, got '${String(datatype)}'`);
+    throw malformedAnswer(`output '${name}': expected a known datatype, got '${String(datatype)}'`);
   if (!Array.isArray(shape) || !shape.every((dim) => Number.isSafeInteger(dim) && (dim as number) >= 0)) {
-    throw malformed(`output '${name}' has no shape`);
+    throw malformedAnswer(`output '${name}' has no shape`);
   }
-  const size = isObject(parameters) ? parameters.binary_data_size : undefined;
+  const size = isJsonObject(parameters) ? parameters.binary_data_size : undefined;
   if (size !== undefined && !(Number.isSafeInteger(size) && (size as number) >= 0)) {
-    throw malformed(
+    throw malformedAnswer(
       `output '${name}': expected a non-negative integer as binary_data_size, got ${String(size)}`,
     );
   }
   if (data !== undefined && !Array.isArray(data))
-    throw malformed(`output '${name}': expected an array as data`);
+    throw malformedAnswer(`output '${name}': expected an array as data`);
   return { name, datatype, shape: shape as number[], size: size as number | undefined, data };
 }
 
@@ -248,7 +249,7 @@ function toTensor(output: Output, bytes: Uint8Array): Tensor | undefined {
     return data === undefined ? undefined : fromJson(output, data);
   } catch (cause) {
     const why = TritonError.from(cause).message;
-    throw malformed(`output '${name}' of shape ${shapeToString(shape)}: ${why}`, cause);
+    throw malformedAnswer(`output '${name}' of shape ${shapeToString(shape)}: ${why}`, cause);
   }
 }
 
@@ -271,14 +272,5 @@ function fromJson({ name, datatype, shape }: Output, data: AnswerJson[]): Tensor
 
 function checkCount(shape: Shape, count: number): void {
   if (count !== elementCount(shape))
-    throw new TritonError("INTERNAL", `expected ${elementCount(shape)} elements, got ${count}`, {
-      reason: "INVALID_ANSWER",
-    });
-}
-
-function malformed(message: string, cause?: unknown): TritonError {
-  return new TritonError("INTERNAL", `cannot read the server's answer as an inference response: ${message}`, {
-    reason: "INVALID_ANSWER",
-    cause,
-  });
+    throw invalidAnswer(`expected ${elementCount(shape)} elements, got ${count}`);
 }

@@ -1,5 +1,12 @@
-import { type ModelMetadata, TritonError } from "@tritonjs/protocol";
+import {
+  type AnswerJson,
+  type JsonSource,
+  type ModelMetadata,
+  parseAnswerJson,
+  toJson,
+} from "@tritonjs/protocol";
 import type { Effect } from "../caller.js";
+import { invalidAnswer } from "../caller.js";
 import { isRepeatable, withSequenceHeader } from "../infer-request.js";
 import type { InferResult } from "../infer-result.js";
 import type { CudaRegion, SystemRegion } from "../options.js";
@@ -8,7 +15,6 @@ import { type GenerateInputs, type GenerateResponse, generate, generateStream } 
 import { answerError, excerpt, HttpCalls } from "./http-calls.js";
 import { compressBody, type HttpAnswer, modelPath, segment, sharedMemoryPath } from "./http-carrier.js";
 import { decodeInferResponse, encodeInferRequest, type InferResponse } from "./infer-messages.js";
-import { type AnswerJson, type JsonSource, parseAnswerJson, toBase64, toJson } from "./json.js";
 import type {
   CudaRegionAnswer,
   ModelConfigAnswer,
@@ -18,118 +24,6 @@ import type {
   StatisticsAnswer,
   SystemRegionAnswer,
 } from "./server-answers.js";
-
-/** The base class of the client's calls: the server, and how to exchange JSON with it. */
-abstract class HttpEndpoint {
-  protected readonly calls: HttpCalls;
-  protected readonly options: ClientOptions;
-
-  /**
-   * @param url address of the server: `localhost:8000`, `https://example.org/triton`; or several servers: a list of
-   * addresses, or `dns://name:8000` for all addresses of a name
-   * @throws TritonError INVALID_ARG for an invalid HTTP address.
-   */
-  constructor(url: string | readonly string[], options: ClientOptions = {}) {
-    this.calls = new HttpCalls(url, options);
-    this.options = options;
-  }
-
-  /** True for 200; false for the statuses of a server or a model that is not ready. */
-  protected async probe(path: string, call: CallOptions): Promise<boolean> {
-    const outgoing = { method: "GET", path, idempotent: true } as const;
-    const { status, headers, body } = await this.calls.send(outgoing, call);
-    if (status === 200) return true;
-    if (status === 400 || status === 404 || status === 503) return false;
-    throw answerError(status, headers, body);
-  }
-
-  protected async get<T>(path: string, call: CallOptions): Promise<T> {
-    return jsonOf(await this.calls.request({ method: "GET", path, idempotent: true }, call)) as T;
-  }
-
-  protected async post(
-    path: string,
-    json: JsonSource,
-    effect: Effect,
-    call: CallOptions,
-  ): Promise<HttpAnswer> {
-    const headers = { "content-type": "application/json" };
-    const idempotent = effect === "reads";
-    return this.calls.request({ method: "POST", path, headers, body: toJson(json), idempotent }, call);
-  }
-}
-
-/** The JSON of an answer. */
-function jsonOf({ body }: HttpAnswer): AnswerJson {
-  const text = new TextDecoder().decode(body);
-  try {
-    return parseAnswerJson(text);
-  } catch (cause) {
-    throw new TritonError("INTERNAL", `cannot read the server's answer: expected JSON${excerpt(text)}`, {
-      reason: "INVALID_ANSWER",
-      cause,
-    });
-  }
-}
-
-/** Calls about the server and its models: health, metadata, configurations and statistics. */
-abstract class ServerCalls extends HttpEndpoint {
-  /**
-   * True when the server answers.
-   *
-   * @throws TritonError UNAVAILABLE when there is no connection.
-   */
-  isServerLive(call: CallOptions = {}): Promise<boolean> {
-    return this.probe("v2/health/live", call);
-  }
-
-  /** True when all models are ready. */
-  isServerReady(call: CallOptions = {}): Promise<boolean> {
-    return this.probe("v2/health/ready", call);
-  }
-
-  /** True when the model can infer; false also for an unknown model. */
-  isModelReady(modelName: string, { modelVersion, ...call }: ModelCallOptions = {}): Promise<boolean> {
-    return this.probe(modelPath(modelName, modelVersion, "ready"), call);
-  }
-
-  /** Returns name, version and protocol extensions of the server. */
-  getServerMetadata(call: CallOptions = {}): Promise<ServerMetadataAnswer> {
-    return this.get("v2", call);
-  }
-
-  /**
-   * Returns versions, inputs and outputs of a model. If the model has a batch axis, shapes have it as a leading -1.
-   *
-   * @throws TritonError NOT_FOUND for an unknown model or version.
-   * @example
-   * ```ts
-   * const { inputs } = await client.getModelMetadata("linear"); // [{ name: "x", datatype: "FP32", shape: [-1, 2] }]
-   * ```
-   */
-  getModelMetadata(
-    modelName: string,
-    { modelVersion, ...call }: ModelCallOptions = {},
-  ): Promise<ModelMetadata> {
-    return this.get(modelPath(modelName, modelVersion, ""), call);
-  }
-
-  /** Returns the configuration of a model, with Triton's field names. */
-  getModelConfig(
-    modelName: string,
-    { modelVersion, ...call }: ModelCallOptions = {},
-  ): Promise<ModelConfigAnswer> {
-    return this.get(modelPath(modelName, modelVersion, "config"), call);
-  }
-
-  /** Returns the statistics of a model, or of all models that are ready. */
-  getInferenceStatistics(
-    modelName = "",
-    { modelVersion, ...call }: ModelCallOptions = {},
-  ): Promise<StatisticsAnswer> {
-    return this.get(modelName === "" ? "v2/models/stats" : modelPath(modelName, modelVersion, "stats"), call);
-  }
-}
 
 /** Options for loading a model. */
 export interface LoadModelOptions extends CallOptions {
@@ -141,48 +35,6 @@ export interface LoadModelOptions extends CallOptions {
   readonly files?: Readonly<Record<string, Uint8Array>>;
 }
 
-/** Calls of the model repository. */
-abstract class RepositoryCalls extends ServerCalls {
-  /** Returns the models of the repository; with `ready` only models that can infer. */
-  async getModelRepositoryIndex({
-    ready,
-    ...call
-  }: CallOptions & { ready?: boolean } = {}): Promise<ModelIndexAnswer[]> {
-    const answer = await this.post("v2/repository/index", { ready }, "reads", call);
-    return jsonOf(answer) as unknown as ModelIndexAnswer[];
-  }
-
-  /**
-   * Loads or reloads a model, and resolves when it can infer. This may take longer than other calls: see `timeoutMs`.
-   *
-   * @example
-   * ```ts
-   * await client.loadModel("resnet", { config: { max_batch_size: 8 }, timeoutMs: 300_000 });
-   * ```
-   */
-  async loadModel(modelName: string, { config, files = {}, ...call }: LoadModelOptions = {}): Promise<void> {
-    const parameters: Record<string, JsonSource> = {};
-    if (config !== undefined) parameters.config = typeof config === "string" ? config : toJson(config);
-    for (const [path, content] of Object.entries(files)) {
-      parameters[path.startsWith("file:") ? path : `file:${path}`] = toBase64(content);
-    }
-    await this.post(repositoryPath(modelName, "load"), { parameters }, "changes", call);
-  }
-
-  /** Unloads a model; with `unloadDependents` also the models that were loaded because of it. */
-  async unloadModel(
-    modelName: string,
-    { unloadDependents = false, ...call }: CallOptions & { unloadDependents?: boolean } = {},
-  ): Promise<void> {
-    const parameters = { unload_dependents: unloadDependents };
-    await this.post(repositoryPath(modelName, "unload"), { parameters }, "changes", call);
-  }
-}
-
-function repositoryPath(modelName: string, action: string): string {
-  return `v2/repository/models/${segment("model name", modelName)}/${action}`;
-}
-
 /** Options of calls about trace settings: of the server, or of one model. */
 export interface TraceCallOptions extends CallOptions {
   /** @default the settings of the server */
@@ -191,97 +43,6 @@ export interface TraceCallOptions extends CallOptions {
 
 /** New values by name; null undoes an earlier change. */
 export type NewSettings = Readonly<Record<string, JsonSource>>;
-
-/** Calls of trace and log settings. */
-abstract class SettingsCalls extends RepositoryCalls {
-  /** Returns the trace settings of the server or of a model. */
-  getTraceSettings({ modelName, ...call }: TraceCallOptions = {}): Promise<Settings> {
-    return this.get(tracePath(modelName), call);
-  }
-
-  /**
-   * Changes trace settings and returns all of them.
-   *
-   * @example
-   * ```ts
-   * await client.updateTraceSettings({ trace_level: ["TIMESTAMPS"], trace_rate: "100" }, { modelName: "linear" });
-   * ```
-   */
-  async updateTraceSettings(
-    settings: NewSettings,
-    { modelName, ...call }: TraceCallOptions = {},
-  ): Promise<Settings> {
-    return jsonOf(await this.post(tracePath(modelName), settings, "changes", call)) as Settings;
-  }
-
-  /** Returns the log settings. */
-  getLogSettings(call: CallOptions = {}): Promise<Settings> {
-    return this.get("v2/logging", call);
-  }
-
-  /** Changes log settings and returns all of them. */
-  async updateLogSettings(settings: NewSettings, call: CallOptions = {}): Promise<Settings> {
-    return jsonOf(await this.post("v2/logging", settings, "changes", call)) as Settings;
-  }
-}
-
-function tracePath(modelName: string | undefined): string {
-  return modelName === undefined ? "v2/trace/setting" : modelPath(modelName, undefined, "trace/setting");
-}
-
-/**
- * Shared memory: a client on the server's machine names the place of its tensors instead of sending them. The empty
- * region name means all regions.
- */
-abstract class SharedMemoryCalls extends SettingsCalls {
-  /** Returns the registered regions, or one of them. */
-  getSystemSharedMemoryStatus(regionName = "", call: CallOptions = {}): Promise<SystemRegionAnswer[]> {
-    return this.get(sharedMemoryPath("system", regionName, "status"), call);
-  }
-
-  /**
-   * Registers a region at the server under a name.
-   *
-   * @example
-   * ```ts
-   * await client.registerSystemSharedMemory("inputs", { key: "/my_inputs", byteSize: 64 });
-   * ```
-   */
-  async registerSystemSharedMemory(
-    regionName: string,
-    { key, byteSize, offset = 0 }: SystemRegion,
-    call: CallOptions = {},
-  ): Promise<void> {
-    const region = { key, offset, byte_size: byteSize };
-    await this.post(sharedMemoryPath("system", regionName, "register"), region, "changes", call);
-  }
-
-  /** Unregisters a region, or all of them. */
-  async unregisterSystemSharedMemory(regionName = "", call: CallOptions = {}): Promise<void> {
-    await this.post(sharedMemoryPath("system", regionName, "unregister"), {}, "changes", call);
-  }
-
-  /** Returns the registered regions, or one of them. */
-  getCudaSharedMemoryStatus(regionName = "", call: CallOptions = {}): Promise<CudaRegionAnswer[]> {
-    return this.get(sharedMemoryPath("cuda", regionName, "status"), call);
-  }
-
-  /** Registers a region at the server under a name. */
-  async registerCudaSharedMemory(
-    regionName: string,
-    { rawHandle, deviceId, byteSize }: CudaRegion,
-    call: CallOptions = {},
-  ): Promise<void> {
-    const b64 = typeof rawHandle === "string" ? rawHandle : toBase64(rawHandle);
-    const region = { raw_handle: { b64 }, device_id: deviceId, byte_size: byteSize };
-    await this.post(sharedMemoryPath("cuda", regionName, "register"), region, "changes", call);
-  }
-
-  /** Unregisters a region, or all of them. */
-  async unregisterCudaSharedMemory(regionName = "", call: CallOptions = {}): Promise<void> {
-    await this.post(sharedMemoryPath("cuda", regionName, "unregister"), {}, "changes", call);
-  }
-}
 
 /**
  * A client of any server that speaks the v2 (KServe / Triton) protocol over HTTP, with the calls of Triton's Python
@@ -302,7 +63,79 @@ abstract class SharedMemoryCalls extends SettingsCalls {
  * result.array("y", "FP32").get(0, 0);
  * ```
  */
-export class InferenceServerClient extends SharedMemoryCalls {
+export class InferenceServerClient {
+  readonly #calls: HttpCalls;
+  readonly #options: ClientOptions;
+
+  /**
+   * @param url address of the server: `localhost:8000`, `https://example.org/triton`; or several servers: a list of
+   * addresses, or `dns://name:8000` for all addresses of a name
+   * @throws TritonError INVALID_ARG for an invalid HTTP address.
+   */
+  constructor(url: string | readonly string[], options: ClientOptions = {}) {
+    this.#calls = new HttpCalls(url, options);
+    this.#options = options;
+  }
+
+  /**
+   * True when the server answers.
+   *
+   * @throws TritonError UNAVAILABLE when there is no connection.
+   */
+  isServerLive(call: CallOptions = {}): Promise<boolean> {
+    return this.#probe("v2/health/live", call);
+  }
+
+  /** True when all models are ready. */
+  isServerReady(call: CallOptions = {}): Promise<boolean> {
+    return this.#probe("v2/health/ready", call);
+  }
+
+  /** True when the model can infer; false also for an unknown model. */
+  isModelReady(modelName: string, { modelVersion, ...call }: ModelCallOptions = {}): Promise<boolean> {
+    return this.#probe(modelPath(modelName, modelVersion, "ready"), call);
+  }
+
+  /** Returns name, version and protocol extensions of the server. */
+  getServerMetadata(call: CallOptions = {}): Promise<ServerMetadataAnswer> {
+    return this.#get("v2", call);
+  }
+
+  /**
+   * Returns versions, inputs and outputs of a model. If the model has a batch axis, shapes have it as a leading -1.
+   *
+   * @throws TritonError NOT_FOUND for an unknown model or version.
+   * @example
+   * ```ts
+   * const { inputs } = await client.getModelMetadata("linear"); // [{ name: "x", datatype: "FP32", shape: [-1, 2] }]
+   * ```
+   */
+  getModelMetadata(
+    modelName: string,
+    { modelVersion, ...call }: ModelCallOptions = {},
+  ): Promise<ModelMetadata> {
+    return this.#get(modelPath(modelName, modelVersion, ""), call);
+  }
+
+  /** Returns the configuration of a model, with Triton's field names. */
+  getModelConfig(
+    modelName: string,
+    { modelVersion, ...call }: ModelCallOptions = {},
+  ): Promise<ModelConfigAnswer> {
+    return this.#get(modelPath(modelName, modelVersion, "config"), call);
+  }
+
+  /** Returns the statistics of a model, or of all models that are ready. */
+  getInferenceStatistics(
+    modelName = "",
+    { modelVersion, ...call }: ModelCallOptions = {},
+  ): Promise<StatisticsAnswer> {
+    return this.#get(
+      modelName === "" ? "v2/models/stats" : modelPath(modelName, modelVersion, "stats"),
+      call,
+    );
+  }
+
   /**
    * Infers with whole tensors: with the batch axis if the model has one. Inputs are read when the call is made: later
    * changes of their arrays have no effect.
@@ -324,28 +157,28 @@ export class InferenceServerClient extends SharedMemoryCalls {
    */
   async infer(modelName: string, call: InferCall): Promise<InferResult<InferResponse>> {
     const path = modelPath(modelName, call.modelVersion, "infer");
-    const { body, jsonLength } = encodeInferRequest(call, this.options.binary);
+    const { body, jsonLength } = encodeInferRequest(call, this.#options.binary);
     const headers: Record<string, string> = {
       "content-type": jsonLength === undefined ? "application/json" : "application/octet-stream",
     };
     if (jsonLength !== undefined) headers["inference-header-content-length"] = String(jsonLength);
-    const compression = call.requestCompression ?? this.options.requestCompression;
+    const compression = call.requestCompression ?? this.#options.requestCompression;
     if (compression !== undefined) headers["content-encoding"] = compression;
-    const accepted = call.responseCompression ?? this.options.responseCompression;
+    const accepted = call.responseCompression ?? this.#options.responseCompression;
     if (accepted !== undefined) headers["accept-encoding"] = accepted;
     const sent = compression === undefined ? body : await compressBody(body, compression);
     const { sequence } = call;
-    const answer = await this.calls.request(
+    const answer = await this.#calls.request(
       {
         method: "POST",
         path,
         headers,
         body: sent,
-        idempotent: isRepeatable(this.options, call),
+        idempotent: isRepeatable(this.#options, call),
         balanced: true,
         sequence,
       },
-      { ...call, headers: withSequenceHeader(this.options, call) },
+      { ...call, headers: withSequenceHeader(this.#options, call) },
     );
     return decodeInferResponse(answer.body, answer.headers);
   }
@@ -364,7 +197,7 @@ export class InferenceServerClient extends SharedMemoryCalls {
     inputs: GenerateInputs,
     options: ModelCallOptions = {},
   ): Promise<GenerateResponse> {
-    return generate(this.calls, modelName, inputs, options);
+    return generate(this.#calls, modelName, inputs, options);
   }
 
   /**
@@ -383,15 +216,177 @@ export class InferenceServerClient extends SharedMemoryCalls {
     inputs: GenerateInputs,
     options: ModelCallOptions = {},
   ): AsyncGenerator<GenerateResponse, void, void> {
-    return generateStream(this.calls, modelName, inputs, options);
+    return generateStream(this.#calls, modelName, inputs, options);
+  }
+
+  /** Returns the models of the repository; with `ready` only models that can infer. */
+  async getModelRepositoryIndex({
+    ready,
+    ...call
+  }: CallOptions & { ready?: boolean } = {}): Promise<ModelIndexAnswer[]> {
+    const answer = await this.#post("v2/repository/index", { ready }, "reads", call);
+    return jsonOf(answer) as unknown as ModelIndexAnswer[];
+  }
+
+  /**
+   * Loads or reloads a model, and resolves when it can infer. This may take longer than other calls: see `timeoutMs`.
+   *
+   * @example
+   * ```ts
+   * await client.loadModel("resnet", { config: { max_batch_size: 8 }, timeoutMs: 300_000 });
+   * ```
+   */
+  async loadModel(modelName: string, { config, files = {}, ...call }: LoadModelOptions = {}): Promise<void> {
+    const parameters: Record<string, JsonSource> = {};
+    if (config !== undefined) parameters.config = typeof config === "string" ? config : toJson(config);
+    for (const [path, content] of Object.entries(files)) {
+      parameters[path.startsWith("file:") ? path : `file:${path}`] = toBase64(content);
+    }
+    await this.#post(repositoryPath(modelName, "load"), { parameters }, "changes", call);
+  }
+
+  /** Unloads a model; with `unloadDependents` also the models that were loaded because of it. */
+  async unloadModel(
+    modelName: string,
+    { unloadDependents = false, ...call }: CallOptions & { unloadDependents?: boolean } = {},
+  ): Promise<void> {
+    const parameters = { unload_dependents: unloadDependents };
+    await this.#post(repositoryPath(modelName, "unload"), { parameters }, "changes", call);
+  }
+
+  /** Returns the trace settings of the server or of a model. */
+  getTraceSettings({ modelName, ...call }: TraceCallOptions = {}): Promise<Settings> {
+    return this.#get(tracePath(modelName), call);
+  }
+
+  /**
+   * Changes trace settings and returns all of them.
+   *
+   * @example
+   * ```ts
+   * await client.updateTraceSettings({ trace_level: ["TIMESTAMPS"], trace_rate: "100" }, { modelName: "linear" });
+   * ```
+   */
+  async updateTraceSettings(
+    settings: NewSettings,
+    { modelName, ...call }: TraceCallOptions = {},
+  ): Promise<Settings> {
+    return jsonOf(await this.#post(tracePath(modelName), settings, "changes", call)) as Settings;
+  }
+
+  /** Returns the log settings. */
+  getLogSettings(call: CallOptions = {}): Promise<Settings> {
+    return this.#get("v2/logging", call);
+  }
+
+  /** Changes log settings and returns all of them. */
+  async updateLogSettings(settings: NewSettings, call: CallOptions = {}): Promise<Settings> {
+    return jsonOf(await this.#post("v2/logging", settings, "changes", call)) as Settings;
+  }
+
+  /** Returns the registered regions, or one of them. */
+  getSystemSharedMemoryStatus(regionName = "", call: CallOptions = {}): Promise<SystemRegionAnswer[]> {
+    return this.#get(sharedMemoryPath("system", regionName, "status"), call);
+  }
+
+  /**
+   * Registers a region at the server under a name.
+   *
+   * @example
+   * ```ts
+   * await client.registerSystemSharedMemory("inputs", { key: "/my_inputs", byteSize: 64 });
+   * ```
+   */
+  async registerSystemSharedMemory(
+    regionName: string,
+    { key, byteSize, offset = 0 }: SystemRegion,
+    call: CallOptions = {},
+  ): Promise<void> {
+    const region = { key, offset, byte_size: byteSize };
+    await this.#post(sharedMemoryPath("system", regionName, "register"), region, "changes", call);
+  }
+
+  /** Unregisters a region, or all of them. */
+  async unregisterSystemSharedMemory(regionName = "", call: CallOptions = {}): Promise<void> {
+    await this.#post(sharedMemoryPath("system", regionName, "unregister"), {}, "changes", call);
+  }
+
+  /** Returns the registered regions, or one of them. */
+  getCudaSharedMemoryStatus(regionName = "", call: CallOptions = {}): Promise<CudaRegionAnswer[]> {
+    return this.#get(sharedMemoryPath("cuda", regionName, "status"), call);
+  }
+
+  /** Registers a region at the server under a name. */
+  async registerCudaSharedMemory(
+    regionName: string,
+    { rawHandle, deviceId, byteSize }: CudaRegion,
+    call: CallOptions = {},
+  ): Promise<void> {
+    const b64 = typeof rawHandle === "string" ? rawHandle : toBase64(rawHandle);
+    const region = { raw_handle: { b64 }, device_id: deviceId, byte_size: byteSize };
+    await this.#post(sharedMemoryPath("cuda", regionName, "register"), region, "changes", call);
+  }
+
+  /** Unregisters a region, or all of them. */
+  async unregisterCudaSharedMemory(regionName = "", call: CallOptions = {}): Promise<void> {
+    await this.#post(sharedMemoryPath("cuda", regionName, "unregister"), {}, "changes", call);
   }
 
   /** Ends the calls in flight with CANCELLED. Later calls fail with UNAVAILABLE. */
   close(): void {
-    this.calls.close();
+    this.#calls.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.close();
   }
+
+  /** True for 200; false for the statuses of a server or a model that is not ready. */
+  async #probe(path: string, call: CallOptions): Promise<boolean> {
+    const outgoing = { method: "GET", path, idempotent: true } as const;
+    const { status, headers, body } = await this.#calls.send(outgoing, call);
+    if (status === 200) return true;
+    if (status === 400 || status === 404 || status === 503) return false;
+    throw answerError(status, headers, body);
+  }
+
+  async #get<T>(path: string, call: CallOptions): Promise<T> {
+    return jsonOf(await this.#calls.request({ method: "GET", path, idempotent: true }, call)) as T;
+  }
+
+  async #post(path: string, json: JsonSource, effect: Effect, call: CallOptions): Promise<HttpAnswer> {
+    const headers = { "content-type": "application/json" };
+    const idempotent = effect === "reads";
+    return this.#calls.request({ method: "POST", path, headers, body: toJson(json), idempotent }, call);
+  }
+}
+
+/** The JSON of an answer. */
+function jsonOf({ body }: HttpAnswer): AnswerJson {
+  const text = new TextDecoder().decode(body);
+  try {
+    return parseAnswerJson(text);
+  } catch (cause) {
+    throw invalidAnswer(`cannot read the server's answer: expected JSON${excerpt(text)}`, cause);
+  }
+}
+
+function repositoryPath(modelName: string, action: string): string {
+  return `v2/repository/models/${segment("model name", modelName)}/${action}`;
+}
+
+function tracePath(modelName: string | undefined): string {
+  return modelName === undefined ? "v2/trace/setting" : modelPath(modelName, undefined, "trace/setting");
+}
+
+/** Most characters for one call of `String.fromCharCode`. */
+const SLICE = 0x8000;
+
+/** Encodes bytes as base64. */
+function toBase64(bytes: Uint8Array): string {
+  let binary = "";
+  for (let at = 0; at < bytes.length; at += SLICE) {
+    binary += String.fromCharCode(...bytes.subarray(at, at + SLICE));
+  }
+  return btoa(binary);
 }

@@ -1,9 +1,8 @@
-import { type ModelSignature, type TensorSpec, TritonError } from "@tritonjs/protocol";
-import { AnsweringModel, modelSignature } from "../known-model.js";
+import type { TensorSpec } from "@tritonjs/protocol";
+import { AnsweringModel } from "../known-model.js";
 import type { CommonModelOptions } from "../options.js";
 import type { ClientOptions, InferRequestOptions } from "./client-options.js";
 import { InferenceServerClient } from "./inference-server-client.js";
-import type { ModelConfigAnswer, ModelConfigTensor } from "./server-answers.js";
 
 /** Options of a client of one model. */
 export interface ModelClientOptions extends Omit<ClientOptions, "timeoutMs">, CommonModelOptions {}
@@ -37,28 +36,12 @@ export class ModelClient<
     modelName: string,
     options: ModelClientOptions = {},
   ) {
-    super(server, (url) => new InferenceServerClient(url, options), modelName, options);
-  }
-
-  protected override get forDecoupled(): string {
-    return "generateStream() of InferenceServerClient, or the gRPC client";
-  }
-
-  protected override signatureOf(config: ModelConfigAnswer): ModelSignature {
-    if (!Array.isArray(config?.input)) {
-      const text = `cannot read the server's configuration of model '${this.modelName}': it has no inputs`;
-      throw new TritonError("INTERNAL", text, { reason: "INVALID_ANSWER" });
-    }
-    const inputs = config.input as readonly ModelConfigTensor[];
-    return modelSignature(this.modelName, {
-      maxBatchSize: Number(config.max_batch_size ?? 0),
-      decoupled: config.model_transaction_policy?.decoupled === true,
-      inputs: inputs.map(({ name, data_type, dims, optional }) => ({
-        name,
-        dataType: data_type,
-        dims: dims.map(Number),
-        optional: optional === true,
-      })),
-    });
+    super(
+      server,
+      (url) => new InferenceServerClient(url, options),
+      modelName,
+      options,
+      "generateStream() of InferenceServerClient, or the gRPC client",
+    );
   }
 }

@@ -1,4 +1,4 @@
-import type { AnswerJson } from "./json.js";
+import type { AnswerJson } from "@tritonjs/protocol";
 
 /** The answer of `GET v2`. */
 export interface ServerMetadataAnswer {

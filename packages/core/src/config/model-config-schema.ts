@@ -1,7 +1,7 @@
 import {
   BATCH_INPUT_KINDS,
   BATCH_OUTPUT_KINDS,
-  type DataType,
+  configDataTypes,
   type InstanceKind,
   type ModelConfig,
   type ModelDynamicBatching,
@@ -160,28 +160,7 @@ export function emptyMessage<T extends object>(schema: MessageSchema<T>): T {
 
 /* The enumerations of model_config.proto. */
 
-type ConfigDataType = "TYPE_INVALID" | "TYPE_STRING" | `TYPE_${Exclude<DataType, "BYTES">}`;
-
-const dataType = enumeration(
-  "DataType",
-  keyList<Record<ConfigDataType, unknown>>({
-    TYPE_INVALID: true,
-    TYPE_BOOL: true,
-    TYPE_UINT8: true,
-    TYPE_UINT16: true,
-    TYPE_UINT32: true,
-    TYPE_UINT64: true,
-    TYPE_INT8: true,
-    TYPE_INT16: true,
-    TYPE_INT32: true,
-    TYPE_INT64: true,
-    TYPE_FP16: true,
-    TYPE_FP32: true,
-    TYPE_FP64: true,
-    TYPE_STRING: true,
-    TYPE_BF16: true,
-  }),
-);
+const dataType = enumeration("DataType", configDataTypes());
 
 const inputFormat = enumeration("ModelInput.Format", ["FORMAT_NONE", "FORMAT_NHWC", "FORMAT_NCHW"]);
 

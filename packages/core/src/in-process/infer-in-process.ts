@@ -2,6 +2,7 @@ import {
   errorWithoutStack,
   type InferOptions,
   isDecoupled,
+  onAbort,
   type Tensor,
   TritonError,
   timeoutError,
@@ -212,8 +213,7 @@ export function sendInProcess(
   if (signal !== undefined && !request.settled) {
     const cancel = () => request.cancel(cancelledError(signal));
     // An inline callback has run by now, and may have aborted the signal itself.
-    if (signal.aborted) cancel();
-    else unfollow = followSignal(signal, cancel);
+    unfollow = onAbort(signal, cancel);
   }
   return request;
 }
@@ -254,39 +254,6 @@ function checkParameters(model: string, parameters: NonNullable<InferOptions["pa
       );
     }
   }
-}
-
-/** The callbacks of one signal, behind the only listener that the library adds to it. */
-interface Followers {
-  readonly calls: Set<() => void>;
-  readonly listener: () => void;
-}
-
-const followersOf = new WeakMap<AbortSignal, Followers>();
-
-/**
- * Calls `call` once when the signal aborts, unless the returned function has removed it before. Many requests may share
- * a signal. Separate listeners would make adding each one as expensive as the number of those before it.
- */
-export function followSignal(signal: AbortSignal, call: () => void): () => void {
-  let followers = followersOf.get(signal);
-  if (followers === undefined) {
-    const calls = new Set<() => void>();
-    const listener = () => {
-      for (const one of calls) one();
-    };
-    followers = { calls, listener };
-    followersOf.set(signal, followers);
-    signal.addEventListener("abort", listener, { once: true });
-  }
-  const { calls, listener } = followers;
-  calls.add(call);
-  return () => {
-    calls.delete(call);
-    if (calls.size > 0 || followersOf.get(signal)?.calls !== calls) return;
-    followersOf.delete(signal);
-    signal.removeEventListener("abort", listener);
-  };
 }
 
 /** Makes the error of a request that its caller has cancelled: an `AbortError` with the abort reason as its cause. */
@@ -340,12 +307,10 @@ function untilGivenUp(
   return new Promise((resolve, reject) => {
     const expire = () => reject(timeoutError());
     const timer = isLimited(timeoutMs) ? clock.setTimer(timeoutMs, expire) : undefined;
-    const abort = () => reject(cancelledError(signal!));
-    if (signal?.aborted) abort();
-    signal?.addEventListener("abort", abort, { once: true });
+    const forget = onAbort(signal, () => reject(cancelledError(signal!)));
     void ready.then(resolve, reject).finally(() => {
       timer?.cancel();
-      signal?.removeEventListener("abort", abort);
+      forget();
     });
   });
 }

@@ -390,6 +390,7 @@ function inflate(input: Uint8Array, compression: CompressionFormat, limits: Infl
   const output = new GrowingBuffer(expected);
   return new Promise((resolve, reject) => {
     const stream = openers[compression]({ chunkSize: chunkSize(expected, input.length) });
+    let stopListening = (): void => {};
     const stop = (): void => {
       stopListening();
       // The stream does not destroy itself if bytes follow the compressed data.
@@ -399,7 +400,7 @@ function inflate(input: Uint8Array, compression: CompressionFormat, limits: Infl
       stop();
       reject(error);
     };
-    const stopListening = onAbort(signal, () => fail(cancelled(signal.reason)));
+    stopListening = onAbort(signal, () => fail(cancelled(signal.reason)));
     stream.on("data", (chunk: Buffer) => {
       const size = output.length + chunk.length;
       try {

@@ -6,6 +6,7 @@ import {
   isNdArray,
   NO_PARAMETERS,
   ndArrayOf,
+  onAbort,
   TritonError,
   type TypedArray,
 } from "@tritonjs/protocol";
@@ -183,15 +184,14 @@ export class CallsToModels {
     signal: AbortSignal | undefined,
   ): Promise<CallOutputs | undefined> {
     return new Promise((resolve, reject) => {
-      const abort = () => {
-        this.#waiting.delete(call);
-        reject(cancelled(signal?.reason));
-      };
-      signal?.addEventListener("abort", abort, { once: true });
       this.#waiting.set(call, ({ outputs, parameters = NO_PARAMETERS, error }) => {
-        signal?.removeEventListener("abort", abort);
+        forget();
         if (error !== undefined) reject(unpackError(error));
         else resolve(outputs && withParameters(toArrays(outputs, modelName), parameters));
+      });
+      const forget = onAbort(signal, () => {
+        this.#waiting.delete(call);
+        reject(cancelled(signal?.reason));
       });
     });
   }

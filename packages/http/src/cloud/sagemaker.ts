@@ -19,14 +19,8 @@ import {
   type V2Response,
 } from "../exchange/response.js";
 import { type V2Handler, v2Handler } from "../routes/v2-handler.js";
-import type { HttpLimits } from "../server/listening-frontend.js";
-import {
-  answerErrors,
-  BinaryContentType,
-  CloudFrontend,
-  RewrittenRequest,
-  readyModels,
-} from "./cloud-frontend.js";
+import { type HttpLimits, ListeningFrontend } from "../server/listening-frontend.js";
+import { answerErrors, BinaryContentType, RewrittenRequest, readyModels } from "./cloud-request.js";
 
 /** The operation behind `/invocations`. */
 export type SageMakerInferenceType = "infer" | "generate" | "generate_stream";
@@ -95,9 +89,9 @@ const UNLOAD_TIMEOUT_MS = 350_000;
 export function sageMaker(options: SageMakerOptions = {}): Frontend {
   checkOptionNames("sageMaker()", options, SAGEMAKER_OPTION_KEYS);
   const { port = 8080, address = "0.0.0.0", tls, limits } = options;
-  return new CloudFrontend(
+  return new ListeningFrontend(
     { name: "sagemaker", port, address, portHint: "sageMaker({ port })", tls, limits },
-    async (service) => answerErrors(sageMakerHandler(service, options)),
+    (service) => answerErrors(sageMakerHandler(service, options)),
   );
 }
 
@@ -110,19 +104,21 @@ function sageMakerHandler(service: InferenceService, options: SageMakerOptions):
   });
   const infer = async (request: V2Request, model: string, operation: SageMakerInferenceType) => {
     const path = `/v2/models/${encodeURIComponent(model)}/${operation}`;
-    const rewritten = { method: request.method, path, rawHeaders: BINARY.headersOf(request) };
-    const response = await routes(new RewrittenRequest(request, rewritten));
+    const response = await routes(
+      new RewrittenRequest(request, request.method, path, BINARY.headersOf(request)),
+    );
     return response && withInsufficientStorage(BINARY.typed(response));
   };
   const gate = new AccessGate(restrictions);
   const sites = new SiteGuard({ service, restrictions });
-  const models = new LoadedModels(service, options.modelsDirectory ?? "/opt/ml/models", UNLOAD_TIMEOUT_MS);
-  const multiModel = new MultiModelRoutes(service, models, (request, model) =>
-    infer(request, model, "infer"),
+  const multiModel = new MultiModelEndpoint(
+    service,
+    options.modelsDirectory ?? "/opt/ml/models",
+    (request, model) => infer(request, model, "infer"),
   );
   return async (request) => {
     if (request.path === "/ping" && request.method === "GET") {
-      return routes(new RewrittenRequest(request, { method: "GET", path: `/v2/health/${pingMode}` }));
+      return routes(new RewrittenRequest(request, "GET", `/v2/health/${pingMode}`));
     }
     if (request.path === "/invocations" && request.method === "POST") {
       return infer(request, options.defaultModelName ?? (await onlyModel(service)), inferenceType);
@@ -154,14 +150,19 @@ const MAX_LOAD_REQUEST = 64 * 1024;
 type Invoke = (request: V2Request, modelName: string) => Promise<V2Response | undefined>;
 
 /** The routes of multi-model endpoints: list, load, describe, invoke and unload models. */
-class MultiModelRoutes {
+class MultiModelEndpoint {
   readonly #service: InferenceService;
-  readonly #models: LoadedModels;
+  readonly #root: string;
   readonly #invoke: Invoke;
+  /** The loaded models, by the names that the platform gives them. */
+  readonly #models = new Map<string, EndpointModel>();
+  /** Names whose load is in flight. */
+  readonly #loading = new Set<string>();
 
-  constructor(service: InferenceService, models: LoadedModels, invoke: Invoke) {
+  /** @param root directory of all unpacked archives */
+  constructor(service: InferenceService, root: string, invoke: Invoke) {
     this.#service = service;
-    this.#models = models;
+    this.#root = root;
     this.#invoke = invoke;
   }
 
@@ -181,15 +182,20 @@ class MultiModelRoutes {
   }
 
   #list(): V2Response {
-    const models = this.#models
-      .inService()
+    const models = [...this.#models]
+      .filter(([, { name }]) => this.#service.isModelReady(name, ""))
       .map(([key, { repository }]) => ({ modelName: key, modelUrl: repository }));
     return jsonResponse({ models });
   }
 
   #describe(key: string): V2Response {
-    const model = this.#models.find(key);
+    const model = this.#models.get(key);
     return model === undefined ? notFound() : jsonResponse({ modelName: key, modelUrl: model.repository });
+  }
+
+  async #infer(request: V2Request, key: string): Promise<V2Response | undefined> {
+    const model = this.#models.get(key);
+    return model === undefined ? notFound() : this.#invoke(request, model.name);
   }
 
   async #load(request: V2Request): Promise<V2Response> {
@@ -203,20 +209,79 @@ class MultiModelRoutes {
     const { model_name: key, url } = readLoadRequest(body);
     const name = firstHeader(request, "x-amzn-sagemaker-target-model") ?? key;
     try {
-      await this.#models.load(key, url, name);
+      await this.#loadArchive(key, url, name);
     } catch (thrown) {
       return withInsufficientStorage(errorOf(request, thrown));
     }
     return emptyResponse(200, "text/plain");
   }
 
-  async #unload(key: string): Promise<V2Response> {
-    return (await this.#models.unload(key)) ? emptyResponse(200, "text/plain") : notFound();
+  /**
+   * Loads the model of an archive.
+   *
+   * @param key name that the platform gives it
+   * @param url directory to which the platform has unpacked the archive
+   * @param name name of the model in this server
+   * @throws TritonError ALREADY_EXISTS for a name that is in use; otherwise the error of the load. After an error,
+   * nothing stays registered.
+   */
+  async #loadArchive(key: string, url: string, name: string): Promise<void> {
+    if (this.#models.has(key) || this.#loading.has(key)) {
+      throw new TritonError("ALREADY_EXISTS", `model '${key}' is already loaded`);
+    }
+    this.#loading.add(key);
+    try {
+      const { repository, directory } = await placeOf(url, this.#root);
+      await this.#service.registerModelRepository!(repository, { [directory]: name });
+      try {
+        await this.#service.loadModel(name, {});
+      } catch (error) {
+        this.#service.unregisterModelRepository!(repository);
+        throw error;
+      }
+      this.#models.set(key, { name, repository });
+    } finally {
+      this.#loading.delete(key);
+    }
   }
 
-  async #infer(request: V2Request, key: string): Promise<V2Response | undefined> {
-    const model = this.#models.find(key);
-    return model === undefined ? notFound() : this.#invoke(request, model.name);
+  /**
+   * Unloads a model and the models that only it needs. Resolves when its requests are answered, or after the time
+   * limit.
+   */
+  async #unload(key: string): Promise<V2Response> {
+    const model = this.#models.get(key);
+    if (model === undefined) return notFound();
+    this.#models.delete(key);
+    try {
+      await this.#service.unloadModel(model.name, { unloadDependents: true });
+      await this.#unloaded(model.name);
+    } finally {
+      this.#service.unregisterModelRepository!(model.repository);
+    }
+    return emptyResponse(200, "text/plain");
+  }
+
+  /** Resolves when no version of the model is in service or ending. */
+  #unloaded(name: string): Promise<void> {
+    let resolve: () => void = () => {};
+    const unloaded = new Promise<void>((done) => {
+      resolve = done;
+    });
+    const look = async () => {
+      const rows = await this.#service.repositoryIndex(false);
+      const left = rows.filter(
+        (row) => row.name === name && row.state !== undefined && row.state !== "UNAVAILABLE",
+      );
+      if (left.length === 0) resolve();
+    };
+    const stopListening = this.#service.onChange(() => void look().catch(resolve));
+    const timer = setTimeout(resolve, UNLOAD_TIMEOUT_MS);
+    void look().catch(resolve);
+    return unloaded.finally(() => {
+      stopListening();
+      clearTimeout(timer);
+    });
   }
 }
 
@@ -259,106 +324,6 @@ interface EndpointModel {
   readonly name: string;
   /** Directory that is registered as its repository. */
   readonly repository: string;
-}
-
-/** The models of a multi-model endpoint, by the names that the platform gives them. */
-class LoadedModels {
-  readonly #service: InferenceService;
-  readonly #root: string;
-  readonly #unloadTimeoutMs: number;
-  readonly #models = new Map<string, EndpointModel>();
-  /** Names whose load is in flight. */
-  readonly #loading = new Set<string>();
-
-  /**
-   * @param root directory of all unpacked archives
-   * @param unloadTimeoutMs longest time that {@link unload} waits for the requests of a model
-   */
-  constructor(service: InferenceService, root: string, unloadTimeoutMs: number) {
-    this.#service = service;
-    this.#root = root;
-    this.#unloadTimeoutMs = unloadTimeoutMs;
-  }
-
-  /** The models in service, by the platform's names. */
-  inService(): readonly (readonly [key: string, model: EndpointModel])[] {
-    return [...this.#models].filter(([, { name }]) => this.#service.isModelReady(name, ""));
-  }
-
-  /** The model of a name that the platform gave. */
-  find(key: string): EndpointModel | undefined {
-    return this.#models.get(key);
-  }
-
-  /**
-   * Loads the model of an archive.
-   *
-   * @param key name that the platform gives it
-   * @param url directory to which the platform has unpacked the archive
-   * @param name name of the model in this server
-   * @throws TritonError ALREADY_EXISTS for a name that is in use; otherwise the error of the load. After an error,
-   * nothing stays registered.
-   */
-  async load(key: string, url: string, name: string): Promise<void> {
-    if (this.#models.has(key) || this.#loading.has(key)) {
-      throw new TritonError("ALREADY_EXISTS", `model '${key}' is already loaded`);
-    }
-    this.#loading.add(key);
-    try {
-      const { repository, directory } = await placeOf(url, this.#root);
-      await this.#service.registerModelRepository!(repository, { [directory]: name });
-      try {
-        await this.#service.loadModel(name, {});
-      } catch (error) {
-        this.#service.unregisterModelRepository!(repository);
-        throw error;
-      }
-      this.#models.set(key, { name, repository });
-    } finally {
-      this.#loading.delete(key);
-    }
-  }
-
-  /**
-   * Unloads a model and the models that only it needs. Resolves when its requests are answered, or after the time
-   * limit.
-   *
-   * @returns false if the model is not loaded
-   */
-  async unload(key: string): Promise<boolean> {
-    const model = this.#models.get(key);
-    if (model === undefined) return false;
-    this.#models.delete(key);
-    try {
-      await this.#service.unloadModel(model.name, { unloadDependents: true });
-      await this.#unloaded(model.name);
-    } finally {
-      this.#service.unregisterModelRepository!(model.repository);
-    }
-    return true;
-  }
-
-  /** Resolves when no version of the model is in service or ending. */
-  #unloaded(name: string): Promise<void> {
-    let resolve: () => void = () => {};
-    const unloaded = new Promise<void>((done) => {
-      resolve = done;
-    });
-    const look = async () => {
-      const rows = await this.#service.repositoryIndex(false);
-      const left = rows.filter(
-        (row) => row.name === name && row.state !== undefined && row.state !== "UNAVAILABLE",
-      );
-      if (left.length === 0) resolve();
-    };
-    const stopListening = this.#service.onChange(() => void look().catch(resolve));
-    const timer = setTimeout(resolve, this.#unloadTimeoutMs);
-    void look().catch(resolve);
-    return unloaded.finally(() => {
-      stopListening();
-      clearTimeout(timer);
-    });
-  }
 }
 
 /** Where the model of a load request is. */

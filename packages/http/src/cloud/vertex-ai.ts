@@ -4,15 +4,9 @@ import { checkOptionNames, keyList } from "@tritonjs/core/internal";
 import { TritonError } from "@tritonjs/protocol";
 import { firstHeader } from "../exchange/request.js";
 import { emptyResponse } from "../exchange/response.js";
-import { type V2Handler, v2Handler } from "../routes/v2-handler.js";
-import type { HttpLimits } from "../server/listening-frontend.js";
-import {
-  answerErrors,
-  BinaryContentType,
-  CloudFrontend,
-  RewrittenRequest,
-  readyModels,
-} from "./cloud-frontend.js";
+import { v2Handler } from "../routes/v2-handler.js";
+import { type HttpLimits, ListeningFrontend } from "../server/listening-frontend.js";
+import { answerErrors, BinaryContentType, RewrittenRequest, readyModels } from "./cloud-request.js";
 
 /** Options of {@link vertexAi}, named after tritonserver's flags and the variables of the platform. */
 export interface VertexAiOptions {
@@ -74,46 +68,32 @@ export function vertexAi(options: VertexAiOptions): Frontend {
   const predict = routePattern(options.predictRoute, "AIP_PREDICT_ROUTE");
   const health = routePattern(options.healthRoute, "AIP_HEALTH_ROUTE");
   const portHint = "vertexAi({ port })";
-  return new CloudFrontend({ name: "vertex-ai", port, address, portHint, tls, limits }, async (service) => {
-    const model = await defaultModel(service, options.defaultModel);
-    const { maxInputSize, restrictions } = options;
-    const v2 = { metrics: true, maxInputSizeName: "vertexAi({ maxInputSize })", maxInputSize };
-    return vertexAiHandler({
-      model,
-      predict,
-      health,
-      routes: v2Handler(service, { ...v2, restrictions: restrictions ?? {} }),
-      redirected: v2Handler(service, { ...v2, restrictions: restrictions ?? service.restrictions }),
-    });
-  });
-}
-
-interface Endpoint {
-  readonly model: string;
-  readonly predict: RegExp;
-  readonly health: RegExp;
-  /** Answers health checks and predictions of the default model. */
-  readonly routes: V2Handler;
-  /** Answers redirects, which can name restricted routes. */
-  readonly redirected: V2Handler;
-}
-
-function vertexAiHandler({ model, predict, health, routes, redirected }: Endpoint): V2Handler {
-  return answerErrors(async (request) => {
-    if (health.test(request.path)) {
-      return routes(new RewrittenRequest(request, { method: "GET", path: "/v2/health/ready" }));
-    }
-    if (!predict.test(request.path)) return emptyResponse(400, "text/plain");
-    const redirect = firstHeader(request, REDIRECT_HEADER);
-    if (redirect !== undefined && request.method !== "POST") return emptyResponse(405, "text/plain");
-    const path = redirect === undefined ? `/v2/models/${encodeURIComponent(model)}/infer` : `/${redirect}`;
-    const target = redirect === undefined ? { method: request.method } : redirectTo(path);
-    if ("refusal" in target) return emptyResponse(target.refusal, "text/plain");
-    const rewritten = { method: target.method, path, rawHeaders: BINARY.headersOf(request) };
-    const answer = redirect === undefined ? routes : redirected;
-    const response = await answer(new RewrittenRequest(request, rewritten));
-    return response && BINARY.typed(response);
-  });
+  return new ListeningFrontend(
+    { name: "vertex-ai", port, address, portHint, tls, limits },
+    async (service) => {
+      const model = await defaultModel(service, options.defaultModel);
+      const { maxInputSize, restrictions } = options;
+      const v2 = { metrics: true, maxInputSizeName: "vertexAi({ maxInputSize })", maxInputSize };
+      const routes = v2Handler(service, { ...v2, restrictions: restrictions ?? {} });
+      // Redirects can name restricted routes.
+      const redirected = v2Handler(service, { ...v2, restrictions: restrictions ?? service.restrictions });
+      return answerErrors(async (request) => {
+        if (health.test(request.path))
+          return routes(new RewrittenRequest(request, "GET", "/v2/health/ready"));
+        if (!predict.test(request.path)) return emptyResponse(400, "text/plain");
+        const redirect = firstHeader(request, REDIRECT_HEADER);
+        if (redirect !== undefined && request.method !== "POST") return emptyResponse(405, "text/plain");
+        const path =
+          redirect === undefined ? `/v2/models/${encodeURIComponent(model)}/infer` : `/${redirect}`;
+        const target = redirect === undefined ? { method: request.method } : redirectTo(path);
+        if ("refusal" in target) return emptyResponse(target.refusal, "text/plain");
+        const answer = redirect === undefined ? routes : redirected;
+        const rewritten = new RewrittenRequest(request, target.method, path, BINARY.headersOf(request));
+        const response = await answer(rewritten);
+        return response && BINARY.typed(response);
+      });
+    },
+  );
 }
 
 function routePattern(route: string | undefined, variable: string): RegExp {

@@ -105,7 +105,7 @@ function dashboardHandler(
   };
 }
 
-/** What does not change while the page is open. */
+/** Facts that do not change while the page is open. */
 function infoOf(
   service: InferenceService,
   inspector: ServerInspector,

@@ -10,6 +10,7 @@ import {
   residentBytes,
   type ServerInspector,
 } from "@tritonjs/core/internal";
+import { onAbort } from "@tritonjs/protocol";
 
 /** The model version that a viewer has chosen. */
 interface ChosenModel {
@@ -71,14 +72,13 @@ export class Viewers {
       seen = entries.at(-1)?.number ?? seen;
       if (entries.length > 0) stream.send("log", JSON.stringify(entries));
     });
-    const end = () => stream.end();
+    const forget = onAbort(signal, () => stream.end());
     stream.onEnd = () => {
       leave();
       this.#streams.delete(stream);
-      signal.removeEventListener("abort", end);
+      forget();
       if (this.#streams.size === 0) this.#texts = undefined;
     };
-    signal.addEventListener("abort", end, { once: true });
     return stream.body;
   }
 
@@ -165,7 +165,7 @@ class EventStream {
 /** Rows that a summary has at most. */
 const MOST_ROWS = 1000;
 
-/** What every viewer gets in each interval: the server, and a row for each model version. */
+/** Summary for every viewer in each interval: the server, and a row for each model version. */
 function summaryOf(service: InferenceService, sample: Sample): object {
   const { at, models, process } = sample;
   return {
@@ -335,7 +335,7 @@ function modelKey({ namespace, name, version }: ObservedModel): string {
 }
 
 /**
- * What one second of a model looked like; `undefined` where nothing was measured. The order is that of
+ * Measurements of one second of a model; null where nothing was measured. The order is that of
  * {@link POINT_COLUMNS}.
  */
 type Point = readonly (number | null)[];
@@ -444,7 +444,7 @@ class ModelSamples {
   }
 }
 
-/** What this process used since the last look. */
+/** Usage of this process since the last look. */
 interface ProcessUsage {
   /** Processor time as a share of one core: 1.5 is one core and a half. */
   readonly cpu: number;

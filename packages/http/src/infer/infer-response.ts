@@ -176,7 +176,7 @@ const LENGTH_BYTES = 4;
  * Writes the elements of a tensor as a flat JSON array. FP32 elements are printed as doubles.
  *
  * @param bare leaves the brackets out, for a single element
- * @throws TritonError INVALID_ARG for FP16 and BF16, which have no JSON form.
+ * @throws TritonError INVALID_ARG for 16-bit floats, which have no JSON form.
  */
 export function writeTensorData(writer: ByteWriter, tensor: Tensor, bare = false): void {
   checkJsonForm(tensor);

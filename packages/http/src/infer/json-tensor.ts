@@ -1,6 +1,8 @@
 import {
   type DataType,
   elementByteSize,
+  type FixedDataType,
+  floatReader,
   isDataType,
   isOnlyBinary,
   type Shape,
@@ -178,9 +180,6 @@ function invalidShape(input: string, shape: readonly (number | bigint)[], fault:
 
 const MISMATCH = "Shape does not match true shape of 'data' field";
 
-/** Data types whose elements JSON can hold as numbers or booleans. */
-type NumericDataType = Exclude<DataType, "BYTES" | "FP16" | "BF16">;
-
 /** How the elements of one data type are read from JSON. */
 interface ElementReader {
   /** Which packed values it takes. */
@@ -195,20 +194,12 @@ const floating: ElementReader = { takes: "any", booleans: false, read: (value) =
 const boolean: ElementReader = { takes: "any", booleans: true, read: (value) => (asBoolean(value) ? 1 : 0) };
 const A_STRING = new Uint8Array(0);
 
-/** Readers by data type. Integers outside of the type wrap around, as in Triton. */
-const elementReaders: Readonly<Record<NumericDataType, ElementReader>> = {
-  BOOL: boolean,
-  UINT8: unsigned,
-  UINT16: unsigned,
-  UINT32: unsigned,
-  UINT64: unsigned,
-  INT8: signed,
-  INT16: signed,
-  INT32: signed,
-  INT64: signed,
-  FP32: floating,
-  FP64: floating,
-};
+/** The reader for a data type. Integers outside of the type wrap around, as in Triton. */
+function readerFor(datatype: FixedDataType): ElementReader {
+  if (datatype === "BOOL") return boolean;
+  if (floatReader(datatype) !== undefined) return floating;
+  return datatype.startsWith("U") ? unsigned : signed;
+}
 
 /**
  * Makes the tensor of a `data` array of numbers or booleans. The nesting of the elements does not matter, only their
@@ -216,8 +207,8 @@ const elementReaders: Readonly<Record<NumericDataType, ElementReader>> = {
  *
  * @throws TritonError INTERNAL for the first wrong element, or when the number of elements is not `count`.
  */
-function readNumbers(datatype: NumericDataType, shape: Shape, count: number, data: JsonArray): Tensor {
-  const reader = elementReaders[datatype];
+function readNumbers(datatype: FixedDataType, shape: Shape, count: number, data: JsonArray): Tensor {
+  const reader = readerFor(datatype);
   try {
     if (data instanceof PackedNumbers) {
       checkPacked(reader, data, count);
@@ -292,7 +283,7 @@ function collectNumbers(
   into.push(reader.read(value));
 }
 
-function convertPacked(datatype: NumericDataType, { values, exact }: PackedNumbers) {
+function convertPacked(datatype: FixedDataType, { values, exact }: PackedNumbers) {
   if (datatype === "FP64") return values.slice() as Float64Array<ArrayBuffer>;
   const elements = new (typedArrayFor(datatype))(values.length);
   if (elements instanceof BigInt64Array || elements instanceof BigUint64Array) {
@@ -330,7 +321,7 @@ function narrowExact(
   }
 }
 
-function convert(datatype: NumericDataType, values: readonly (number | bigint)[]) {
+function convert(datatype: FixedDataType, values: readonly (number | bigint)[]) {
   const elements = new (typedArrayFor(datatype))(values.length);
   if (elements instanceof BigInt64Array || elements instanceof BigUint64Array) {
     for (let i = 0; i < values.length; i++) elements[i] = BigInt(values[i]!);

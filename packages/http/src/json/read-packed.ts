@@ -95,7 +95,7 @@ export function tooMany(most: number, parts: string): TritonError {
   });
 }
 
-/** What the values of a packed array are, once there is one. */
+/** Kind of the values of a packed array, once there is one. */
 type Kind = "numbers" | "booleans" | "strings";
 
 /**

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { InferenceService, RequestShare } from "@tritonjs/core/frontend";
 import { checkOptionNames, keyList } from "@tritonjs/core/internal";
+import { onAbort } from "@tritonjs/protocol";
 import { BodyBuffer, ClientGone, type V2Request } from "../exchange/request.js";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
 import { V2_OPTION_KEYS, type V2Handler, type V2Options, v2Handler } from "../routes/v2-handler.js";
@@ -102,7 +103,7 @@ function toStream(pieces: AsyncIterator<Uint8Array>): ReadableStream<Uint8Array<
   });
 }
 
-/** What Node's server knows of a request, and the web platform has no place for. */
+/** Facts of a request that Node's server knows, and for which the web platform has no place. */
 interface NodeSide {
   /** Address of the peer. */
   readonly remoteAddress: string | undefined;
@@ -175,9 +176,7 @@ class WebV2Request implements V2Request {
   }
 
   onGone(listener: () => void): () => void {
-    const { signal } = this.#request;
-    signal.addEventListener("abort", listener, { once: true });
-    return () => signal.removeEventListener("abort", listener);
+    return onAbort(this.#request.signal, listener);
   }
 
   /** The web platform does not report when an answer has been sent. */

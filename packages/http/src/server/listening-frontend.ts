@@ -53,7 +53,7 @@ export interface ListenOptions {
 export class ListeningFrontend implements Frontend {
   readonly name: string;
   readonly #options: ListenOptions;
-  readonly #handlerOf: (service: InferenceService) => V2Handler;
+  readonly #handlerOf: (service: InferenceService) => V2Handler | Promise<V2Handler>;
   readonly #onListening: (address: FrontendAddress) => void;
   #connections: OpenConnections | undefined;
   /** One server for each address of the host. */
@@ -63,7 +63,7 @@ export class ListeningFrontend implements Frontend {
   /** @param onListening called once the frontend listens */
   constructor(
     options: ListenOptions,
-    handlerOf: (service: InferenceService) => V2Handler,
+    handlerOf: (service: InferenceService) => V2Handler | Promise<V2Handler>,
     onListening: (address: FrontendAddress) => void = () => {},
   ) {
     this.name = options.name;
@@ -84,7 +84,7 @@ export class ListeningFrontend implements Frontend {
     const at = { isLoopback: isLoopback(address) };
     const { allowedHosts = [] } = service;
     const handler = withAllowedHosts(
-      this.#handlerOf(service),
+      await this.#handlerOf(service),
       // The address may be a name that the program gave this machine.
       allowedHosts === true || address.includes(":") ? allowedHosts : [...allowedHosts, address],
       at,
@@ -116,6 +116,7 @@ export class ListeningFrontend implements Frontend {
     for (const server of servers) server.on("error", onFault);
     this.#servers = servers;
     this.#connections = connections;
+    this.#stopping = undefined;
     const host = address.includes(":") ? `[${address}]` : address;
     const scheme = tls === undefined ? "http" : "https";
     const listensAt = { host: address, port, url: `${scheme}://${host}:${port}` };

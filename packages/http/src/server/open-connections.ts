@@ -223,7 +223,7 @@ const LONGEST_MS = 30_000;
 const MAX_BYTES = 128 * 1024 * 1024;
 
 /**
- * Ends a connection whose client may still be sending. What is written is sent, and then the end of the connection.
+ * Ends a connection whose client may still be sending. Written bytes are sent, and then the end of the connection.
  * Further bytes of the client are read and dropped, unparsed, until the client ends the connection too or reaches a
  * limit. Closing at once would reset the connection: the client's writes then fail, and the answer is lost.
  */

@@ -1,4 +1,4 @@
-import type { inference } from "#messages";
+import { inference } from "#messages";
 import protobuf from "#protobuf";
 
 /** The decoding part of a generated message class. */
@@ -461,6 +461,32 @@ export function eachField(
 /** The path of a method of the inference service. */
 export function inferencePath(name: string): string {
   return `/inference.GRPCInferenceService/${name}`;
+}
+
+type Messages = typeof inference;
+
+/** Name of a method of the inference service with one request and one response. */
+export type UnaryRpcName = {
+  [K in keyof Messages]: K extends `${infer N}Request`
+    ? `${N}Response` extends keyof Messages
+      ? N
+      : never
+    : never;
+}[keyof Messages];
+
+/** The request of a method, for encoders. */
+export type RpcRequest<N extends UnaryRpcName> = Parameters<Messages[`${N}Request`]["encode"]>[0];
+
+/** The response of a method, as decoded. */
+export type RpcResponse<N extends UnaryRpcName> = ReturnType<Messages[`${N}Response`]["decode"]>;
+
+/** The path of a method of the inference service, and the classes of its messages. */
+export function unaryRpc<N extends UnaryRpcName>(name: N) {
+  return {
+    path: inferencePath(name),
+    request: inference[`${name}Request`],
+    response: inference[`${name}Response`],
+  };
 }
 
 /** Trailer with the number of milliseconds after which a server permits a retry. Clients that retry obey it. */

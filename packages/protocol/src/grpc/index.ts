@@ -14,6 +14,10 @@ export {
   type MessageEncoder,
   type ParameterScalar,
   RETRY_PUSHBACK,
+  type RpcRequest,
+  type RpcResponse,
   typedElements,
+  type UnaryRpcName,
+  unaryRpc,
   WireStrings,
 } from "./codec.js";

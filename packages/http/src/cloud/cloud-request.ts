@@ -1,47 +1,8 @@
-import type { Frontend } from "@tritonjs/core";
-import type { FrontendAddress, InferenceService } from "@tritonjs/core/frontend";
+import type { InferenceService } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
 import { ClientGone, firstHeader, type V2Request } from "../exchange/request.js";
 import { errorResponse, type V2Response } from "../exchange/response.js";
 import type { V2Handler } from "../routes/v2-handler.js";
-import { ListeningFrontend, type ListenOptions } from "../server/listening-frontend.js";
-
-/** A frontend on a port of its own, whose handler needs models that are in service. */
-export class CloudFrontend implements Frontend {
-  readonly name: string;
-  readonly #options: ListenOptions;
-  readonly #handlerOf: (service: InferenceService) => Promise<V2Handler>;
-  #listening: ListeningFrontend | undefined;
-
-  constructor(options: ListenOptions, handlerOf: (service: InferenceService) => Promise<V2Handler>) {
-    this.name = options.name;
-    this.#options = options;
-    this.#handlerOf = handlerOf;
-  }
-
-  async start(service: InferenceService): Promise<FrontendAddress> {
-    const handler = await this.#handlerOf(service);
-    this.#listening = new ListeningFrontend(this.#options, () => handler);
-    return this.#listening.start(service);
-  }
-
-  leave(): void {
-    this.#listening?.leave();
-  }
-
-  async stop(drainTimeoutMs?: number): Promise<void> {
-    await this.#listening?.stop(drainTimeoutMs);
-  }
-}
-
-/** Method, path and headers that a request gets before the v2 routes answer it. */
-interface Rewriting {
-  readonly method: string;
-  /** The path, which begins with `/v2`. */
-  readonly path: string;
-  /** Names and values in turn; those of the client unless given. */
-  readonly rawHeaders?: readonly string[];
-}
 
 /** A request under another method, path and headers. Its body stays where it is. */
 export class RewrittenRequest implements V2Request {
@@ -50,7 +11,11 @@ export class RewrittenRequest implements V2Request {
   readonly rawHeaders: readonly string[];
   readonly #original: V2Request;
 
-  constructor(original: V2Request, { method, path, rawHeaders = original.rawHeaders }: Rewriting) {
+  /**
+   * @param path path that begins with `/v2`
+   * @param rawHeaders names and values in turn
+   */
+  constructor(original: V2Request, method: string, path: string, rawHeaders = original.rawHeaders) {
     this.#original = original;
     this.method = method;
     this.path = path;

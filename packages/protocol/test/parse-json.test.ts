@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseAnswerJson, toJson } from "../../../src/http/json.js";
+import { parseAnswerJson, toJson } from "../src/json.js";
 
 /** Makes the reader use its own parser instead of `JSON.parse`. */
 const slowly = (text: string) => (parseAnswerJson(`[${text},NaN]`) as unknown[])[0];

@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
-import { followSignal } from "../../src/in-process/infer-in-process.js";
+import { onAbort } from "../../src/abort.js";
 
 const listeners = (signal: AbortSignal) => getEventListeners(signal, "abort").length;
 
@@ -8,7 +8,7 @@ describe("followers of an abort signal", () => {
   it("are all called once on abort, behind one listener", () => {
     const controller = new AbortController();
     const called: number[] = [];
-    for (const follower of [1, 2, 3]) followSignal(controller.signal, () => called.push(follower));
+    for (const follower of [1, 2, 3]) onAbort(controller.signal, () => called.push(follower));
     expect(listeners(controller.signal)).toBe(1);
     controller.abort();
     controller.abort();
@@ -18,13 +18,13 @@ describe("followers of an abort signal", () => {
   it("are not called after they stop, and leave no listener behind after the last one", () => {
     const controller = new AbortController();
     const called: number[] = [];
-    const stops = [1, 2].map((follower) => followSignal(controller.signal, () => called.push(follower)));
+    const stops = [1, 2].map((follower) => onAbort(controller.signal, () => called.push(follower)));
     stops[0]!();
     expect(listeners(controller.signal)).toBe(1);
     stops[1]!();
     stops[1]!();
     expect(listeners(controller.signal)).toBe(0);
-    followSignal(controller.signal, () => called.push(3));
+    onAbort(controller.signal, () => called.push(3));
     stops[0]!();
     controller.abort();
     expect(called).toEqual([3]);
@@ -34,7 +34,7 @@ describe("followers of an abort signal", () => {
     const controller = new AbortController();
     const called: number[] = [];
     const stops = [1, 2, 3].map((follower) =>
-      followSignal(controller.signal, () => {
+      onAbort(controller.signal, () => {
         called.push(follower);
         stops[0]!();
         stops[1]!();
