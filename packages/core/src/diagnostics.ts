@@ -16,7 +16,6 @@ export type {
   RequestStartMessage,
 } from "./observe/diagnostics-channels.js";
 export { type ExecutionListener, onDiagnostics, onExecution } from "./observe/diagnostics-channels.js";
-export type { ExecutionTimes } from "./observe/durations.js";
 export type {
   RequestArrival,
   RequestOrigin,
@@ -25,4 +24,4 @@ export type {
   TracedBatch,
   TracedRequest,
 } from "./observe/request-trace.js";
-export type { CutReason } from "./observe/statistics.js";
+export type { CutReason, ExecutionTimes } from "./observe/statistics.js";

@@ -69,8 +69,8 @@ export type { SecurityOptions } from "./frontend/security.js";
 export type { Frontend, ServeOptions, ServeResult } from "./frontend/serve-frontends.js";
 export type { JsModel, JsModelArgs } from "./instance/js-model.js";
 export type { QueueSnapshot } from "./model/version-status.js";
-export type { MetricsConfig } from "./observe/latency-metrics.js";
 export type { Logger } from "./observe/log.js";
+export type { MetricsConfig } from "./observe/metric-families.js";
 export type { TraceOptions } from "./observe/trace-settings.js";
 export type {
   RepositoryAgent,

@@ -29,8 +29,8 @@ export { withInputs } from "./instance/callback-context.js";
 export { heldByInstance } from "./instance/inline-executor.js";
 export { totalRows } from "./instance/run-callable.js";
 export { lineLogger } from "./observe/create-log.js";
-export type { LatencyHistogram } from "./observe/durations.js";
 export { acceptFaults, LOG_FORMATS, type LogSubject, runningFields } from "./observe/log.js";
+export type { LatencyHistogram } from "./observe/statistics.js";
 export {
   readTraceCount,
   readTraceLevels,
@@ -47,7 +47,7 @@ export {
   type NativeLibrary,
   requireKoffi,
 } from "./optional-packages.js";
-export { OutputChecker } from "./request/output-checker.js";
+export { OutputChecker } from "./request/inference-response.js";
 export {
   freeMemory,
   freeWhenSent,

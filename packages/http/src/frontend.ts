@@ -29,5 +29,5 @@ export {
   ListeningFrontend,
   type ListenOptions,
 } from "./server/listening-frontend.js";
-export type { ClientErrorBody } from "./server/open-connections.js";
+export type { ClientErrorBody } from "./server/node-connections.js";
 export { listensOnLoopback, mountHandler } from "./server/v2-plugin.js";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { answerClientError } from "../src/server/open-connections.js";
+import { answerClientError } from "../src/server/node-connections.js";
 
 it("the server closes the connection of a client that stays after a parse error", async () => {
   const server = createServer();

@@ -64,7 +64,7 @@ interface NumericTarget extends ValueTarget {
  * @throws TritonError INVALID_ARG that names the tensor, the expected value and the actual one.
  */
 export function tensorFromValue(value: unknown, target: ValueTarget): Tensor {
-  if (isNdArray(value)) {
+  if (!Array.isArray(value) && isNdArray(value)) {
     const elements = checkedElements(contiguousElements(value), target);
     return Tensor.fromElements(target.datatype, [...value.shape], elements);
   }

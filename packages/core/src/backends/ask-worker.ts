@@ -1,5 +1,5 @@
 import type { InstanceHosting, ModelConfig } from "@tritonjs/protocol";
-import { OutputChecker } from "../request/output-checker.js";
+import { OutputChecker } from "../request/inference-response.js";
 import { realClock } from "../system/clock.js";
 import type { WorkerProgram } from "../worker/open-worker.js";
 import { WorkerExecutor } from "../worker/worker-executor.js";

@@ -17,7 +17,7 @@ import {
 } from "@tritonjs/protocol";
 import type { NdArray } from "ndarray";
 import ndarray from "ndarray";
-import { batchSizeError, outputsByName } from "../request/output-checker.js";
+import { batchSizeError, outputsByName } from "../request/inference-response.js";
 import { TRITON_CONTEXT } from "./batch-decorators.js";
 import {
   type DecoratesMethod,

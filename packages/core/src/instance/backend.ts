@@ -13,7 +13,7 @@ import type { InstanceInfo, ModelCaller, RESCHEDULE, TensorCaller } from "../cal
 import type { AutoCompleteConfig } from "../config/auto-complete-config.js";
 import type { InstancePlacement } from "../config/instance-groups.js";
 import type { Log } from "../observe/log.js";
-import type { OutputChecker } from "../request/output-checker.js";
+import type { OutputChecker } from "../request/inference-response.js";
 import type { ExecutableRequest } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
 

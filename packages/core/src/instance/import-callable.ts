@@ -16,7 +16,7 @@ import {
 import type { LogSubject } from "../observe/log.js";
 import type { MetricChange } from "../observe/metric-families.js";
 import { importUnbundled } from "../optional-packages.js";
-import { OutputChecker } from "../request/output-checker.js";
+import { OutputChecker } from "../request/inference-response.js";
 import {
   type ControlAsk,
   type JsModel,

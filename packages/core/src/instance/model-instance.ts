@@ -15,12 +15,11 @@ import {
   type BatchMessage,
   batchFormed,
   batchMessage,
-  executionsAreTraced,
+  executionChannel,
   traceExecution,
 } from "../observe/diagnostics-channels.js";
-import type { ExecutionTimes } from "../observe/durations.js";
 import type { RequestTrace } from "../observe/request-trace.js";
-import type { ModelStatistics, ResponseLog } from "../observe/statistics.js";
+import type { ExecutionTimes, ModelStatistics, ResponseLog } from "../observe/statistics.js";
 import type { InferenceRequest, RequestRunner } from "../request/inference-request.js";
 import { parametersOf, selectOutputs } from "../request/inference-response.js";
 import type { Clock } from "../system/clock.js";
@@ -491,4 +490,16 @@ class CountedResponses {
     counted.since = now;
     counted.over ||= final;
   }
+}
+
+/** True if anybody listens to the start or the end of executions. `TracingChannel.hasSubscribers` needs Node 20.13. */
+function executionsAreTraced(): boolean {
+  const { start, end, asyncStart, asyncEnd, error } = executionChannel;
+  return (
+    start.hasSubscribers ||
+    end.hasSubscribers ||
+    asyncStart.hasSubscribers ||
+    asyncEnd.hasSubscribers ||
+    error.hasSubscribers
+  );
 }

@@ -17,7 +17,7 @@ import {
   type TensorCaller,
   type TensorFunc,
 } from "../callback/infer-func.js";
-import type { OutputChecker } from "../request/output-checker.js";
+import type { OutputChecker } from "../request/inference-response.js";
 import type { ExecutableRequest, RequestScope } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
 import { repeatRows } from "../tensor-rows.js";
@@ -195,7 +195,7 @@ async function streamSample({ fn, info, checker }: Callable, execution: Callback
   const value = request.runInContext(() => call(inputs, contextOf(info, execution)));
   const send = (outputs: unknown) => {
     const checked = checker.fromTensorFunc(outputs, request.rows, request.requestedOutputs);
-    execution.send(0, divideOutputs(execution, checked)[0]!);
+    execution.send(0, execution.layout === undefined ? checked : divideOutputs(execution, checked)[0]!);
   };
   await forEachStep(value, execution, send, request);
   finishAll(execution);

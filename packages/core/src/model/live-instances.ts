@@ -26,7 +26,7 @@ import { InstanceGroup } from "../instance/instance-group.js";
 import { type InstanceModel, ModelInstance } from "../instance/model-instance.js";
 import type { ModelStatistics } from "../observe/statistics.js";
 import { InferenceRequest, type ResponseHandler } from "../request/inference-request.js";
-import { OutputChecker } from "../request/output-checker.js";
+import { OutputChecker } from "../request/inference-response.js";
 import type { RequestValidator } from "../request/request-validator.js";
 import type { Clock } from "../system/clock.js";
 import { dataFilesOf, type ReadDataFile, readFileNow } from "../system/files.js";
@@ -57,7 +57,8 @@ export class LiveInstances implements InstanceModel {
   readonly layout: BatchLayout | undefined;
   readonly #checker: OutputChecker;
   readonly #readFile: ReadDataFile;
-  #config: ModelConfig;
+  /** The model's configuration with its present instance groups. */
+  config: ModelConfig;
   /** The last change; changes are made one at a time. */
   #changes: Promise<unknown> = Promise.resolve();
   readonly #leaving = new Set<ModelInstance>();
@@ -81,7 +82,7 @@ export class LiveInstances implements InstanceModel {
     this.layout = layout.isPlain ? undefined : layout;
     this.#checker = new OutputChecker(config, strict);
     this.#readFile = directory === undefined ? readFileNow : dataFilesOf(directory, "warmup");
-    this.#config = config;
+    this.config = config;
     const planned = planInstances(config);
     this.group = new InstanceGroup(
       planned.map((one) => this.#make(one, config, planned.length)),
@@ -89,11 +90,6 @@ export class LiveInstances implements InstanceModel {
       server.rateLimiter,
       (instance) => this.#replaceLater(instance),
     );
-  }
-
-  /** The model's configuration with its present instance groups. */
-  get config(): ModelConfig {
-    return this.#config;
   }
 
   /** Loads all instances and warms them up. */
@@ -133,7 +129,7 @@ export class LiveInstances implements InstanceModel {
         await Promise.all(made.map((instance) => this.group.loader.release(instance)));
         throw TritonError.from(failed.reason);
       }
-      this.#config = config;
+      this.config = config;
       for (const instance of made) this.group.join(instance);
       const retired = free.map((instance) => this.#retire(instance));
       const removed = config.sequenceBatching === undefined ? retired : [];
@@ -154,7 +150,7 @@ export class LiveInstances implements InstanceModel {
     const isGone = () =>
       this.group.loader.stopped || !this.group.instances.includes(worn) || this.#leaving.has(worn);
     if (isGone()) return;
-    const fresh = this.#make(worn.placement, this.#config, this.group.instances.length);
+    const fresh = this.#make(worn.placement, this.config, this.group.instances.length);
     try {
       await this.#load(fresh);
     } catch (error) {
@@ -225,13 +221,13 @@ export class LiveInstances implements InstanceModel {
    * @throws TritonError for the first sample that fails: the model is then not loaded.
    */
   async #warmUp(instance: ModelInstance): Promise<void> {
-    for (const sample of this.#config.modelWarmup) {
+    for (const sample of this.config.modelWarmup) {
       for (let run = 0; run < Math.max(1, sample.count); run++) await this.#runSample(instance, sample);
     }
   }
 
   async #runSample(instance: ModelInstance, sample: ModelWarmup): Promise<void> {
-    const config = this.#config;
+    const { config } = this;
     const failures: TritonError[] = [];
     const requests = warmupRequests(config, sample, this.#readFile, (outcome) => {
       if (TritonError.is(outcome)) failures.push(outcome);

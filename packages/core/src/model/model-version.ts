@@ -3,9 +3,8 @@ import type { Payload } from "../batch/payload.js";
 import { initialStates } from "../config/sequence-batching.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import { modelState } from "../observe/diagnostics-channels.js";
-import { createLatencies } from "../observe/latency-metrics.js";
 import type { Log } from "../observe/log.js";
-import { ModelStatistics } from "../observe/statistics.js";
+import { createLatencies, ModelStatistics } from "../observe/statistics.js";
 import type { Tracing } from "../observe/tracing.js";
 import type {
   InferenceRequest,

@@ -123,22 +123,12 @@ export const batchFormed = typed("tritonjs:batch:formed");
 export const modelState = typed("tritonjs:model:state");
 export const instanceRestart = typed("tritonjs:instance:restart");
 
-const execution = tracingChannel<unknown, BatchMessage>("tritonjs:execute");
-
-/** True if anybody listens to the start or the end of executions. `TracingChannel.hasSubscribers` needs Node 20.13. */
-export function executionsAreTraced(): boolean {
-  return (
-    execution.start.hasSubscribers ||
-    execution.end.hasSubscribers ||
-    execution.asyncStart.hasSubscribers ||
-    execution.asyncEnd.hasSubscribers ||
-    execution.error.hasSubscribers
-  );
-}
+/** The channel of executions. */
+export const executionChannel = tracingChannel<unknown, BatchMessage>("tritonjs:execute");
 
 /** Runs the execution of a batch between the events of `tracing:tritonjs:execute`. */
 export function traceExecution(execute: () => Promise<unknown>, batch: BatchMessage): Promise<unknown> {
-  return execution.tracePromise(execute, batch);
+  return executionChannel.tracePromise(execute, batch);
 }
 
 /** The parts of a request in progress that messages show. */

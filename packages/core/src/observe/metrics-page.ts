@@ -1,11 +1,12 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
-import { DEFAULT_METRICS_CONFIG, type MetricsConfig } from "./latency-metrics.js";
 import { type GpuMetrics, MachineMetrics, ProcessMetrics } from "./machine-metrics.js";
 import {
   type CollectedFamily,
+  DEFAULT_METRICS_CONFIG,
   type Exemplar,
   isEmptyFamily,
+  type MetricsConfig,
   promClient,
   reportTo,
   type SeriesLabels,

@@ -1,8 +1,14 @@
 import type { Duration } from "@tritonjs/protocol";
-import type { LatencyHistogram } from "./durations.js";
-import { type ResolvedMetricsConfig, SUMMARIES, type SummaryName } from "./latency-metrics.js";
+import type { ResolvedMetricsConfig } from "./metric-families.js";
 import { type CollectedFamily, gauge, type Series } from "./metric-families.js";
-import { CUT_REASONS, FAILURE_REASONS, type ModelStatistics } from "./statistics.js";
+import type { LatencyHistogram } from "./statistics.js";
+import {
+  CUT_REASONS,
+  FAILURE_REASONS,
+  type ModelStatistics,
+  SUMMARIES,
+  type SummaryName,
+} from "./statistics.js";
 
 /** One served model version, as the metrics see it. */
 export interface MeteredModel {

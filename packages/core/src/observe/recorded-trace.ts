@@ -1,7 +1,6 @@
 import { floatReader, Tensor } from "@tritonjs/protocol";
-import type { ExecutionTimes } from "./durations.js";
 import type { RequestTrace, TracedBatch, TracedRequest } from "./request-trace.js";
-import type { CutReason } from "./statistics.js";
+import type { CutReason, ExecutionTimes } from "./statistics.js";
 import type { TraceLevel } from "./trace-settings.js";
 
 /** Empty entries of a trace that is over. */

@@ -1,7 +1,6 @@
 import type { Tensor, TritonError } from "@tritonjs/protocol";
 import type { RequestInfo } from "../request-info.js";
-import type { ExecutionTimes } from "./durations.js";
-import type { CutReason } from "./statistics.js";
+import type { CutReason, ExecutionTimes } from "./statistics.js";
 
 /** The parts of a request that its trace records. */
 export interface TracedRequest

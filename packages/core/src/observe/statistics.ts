@@ -1,14 +1,295 @@
-import type { Duration, ErrorCode, ResponseStatistics, TritonError } from "@tritonjs/protocol";
+import type { Duration, ErrorCode, ModelConfig, ResponseStatistics, TritonError } from "@tritonjs/protocol";
+import type { Summary } from "prom-client";
 import { keyList } from "../config/option-names.js";
-import {
-  addTo,
-  type ComputeTimes,
-  DURATION_BOUNDS_MS,
-  type ExecutionTimes,
-  LatencyHistogram,
-  zeroDuration,
-} from "./durations.js";
-import type { LatencyMetrics, LatencyWatch } from "./latency-metrics.js";
+import { type Exemplar, promClient, type ResolvedMetricsConfig } from "./metric-families.js";
+
+/** Makes a duration without events. */
+function zeroDuration(): Duration {
+  return { count: 0, ns: 0 };
+}
+
+/** Adds one event. Its time is never negative, whatever the clock did. */
+function addTo(duration: Duration, milliseconds: number): void {
+  duration.count++;
+  duration.ns += Math.max(0, Math.round(milliseconds * 1e6));
+}
+
+/** Times of one execution, in milliseconds on the model's clock. */
+export interface ExecutionTimes {
+  /** When the instance took the batch. */
+  start: number;
+  /** When the inputs were ready for the model. */
+  inputEnd: number;
+  /** When the model had its outputs. */
+  inferEnd: number;
+  /** When the outputs were split and checked. */
+  end: number;
+}
+
+/** Times of computing one answer, in milliseconds. They are the times of its whole batch. */
+export interface ComputeTimes {
+  readonly inputMs: number;
+  readonly inferMs: number;
+  readonly outputMs: number;
+}
+
+/** Upper bounds in milliseconds: from a quick model without a queue to a client deadline of 10 s. */
+const DURATION_BOUNDS_MS = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000] as const;
+
+/** Buckets for each doubling of the time: the width of a bucket is 9% of its time. */
+const PER_OCTAVE = 8;
+
+/** Doublings from a microsecond to 134 seconds. */
+const OCTAVES = 27;
+
+/** Bounds of equal ratio, with which quantiles are read to within 9%. */
+export const OCTAVE_BOUNDS_MS = Float64Array.from(
+  { length: PER_OCTAVE * OCTAVES - 1 },
+  (_, i) => 2 ** ((i + 1) / PER_OCTAVE) / 1000,
+);
+
+/** Numbers of durations by upper bounds. Observing a duration takes some nanoseconds. */
+export class LatencyHistogram {
+  sumMs = 0;
+  /** Durations of each bound alone, and of those above all. */
+  readonly #counts: Float64Array;
+  #exemplars: (Exemplar | undefined)[] | undefined;
+
+  /** @param boundsMs upper bounds in milliseconds, ascending */
+  constructor(
+    readonly boundsMs: ArrayLike<number>,
+    counts = new Float64Array(boundsMs.length + 1),
+  ) {
+    this.#counts = counts;
+  }
+
+  observe(milliseconds: number): void {
+    this.sumMs += Math.max(0, milliseconds);
+    this.#counts[this.#bucketOf(milliseconds)]!++;
+  }
+
+  /**
+   * Remembers a traced request as an example of requests that took as long.
+   *
+   * @param wallMs milliseconds since 1970
+   */
+  exemplify(milliseconds: number, traceId: string, wallMs: number): void {
+    this.#exemplars ??= [];
+    this.#exemplars[this.#bucketOf(milliseconds)] = {
+      labelSet: { trace_id: traceId },
+      value: Math.max(0, milliseconds) / 1000,
+      timestamp: wallMs / 1000,
+    };
+  }
+
+  /** The last example of each bound, and of those above all. */
+  get exemplars(): readonly (Exemplar | undefined)[] {
+    return this.#exemplars ?? [];
+  }
+
+  /** Numbers of durations up to each bound, and of all. */
+  cumulative(): number[] {
+    let total = 0;
+    return Array.from(this.#counts, (count) => {
+      total += count;
+      return total;
+    });
+  }
+
+  /** Number of durations. */
+  get total(): number {
+    return this.#counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  copy(): LatencyHistogram {
+    return new LatencyHistogram(this.boundsMs, this.#counts.slice());
+  }
+
+  /** The durations that were observed after `earlier`, a copy of this histogram. */
+  since(earlier: LatencyHistogram): LatencyHistogram {
+    return new LatencyHistogram(
+      this.boundsMs,
+      this.#counts.map((count, i) => count - earlier.#counts[i]!),
+    );
+  }
+
+  /**
+   * The duration in milliseconds below which a share of all durations lies: the middle of its octave's bucket. For
+   * {@link OCTAVE_BOUNDS_MS} only.
+   *
+   * @param share between 0 and 1
+   * @returns undefined without durations
+   */
+  quantile(share: number): number | undefined {
+    const { total } = this;
+    if (total === 0) return undefined;
+    const wanted = Math.max(1, Math.ceil(total * share));
+    const bucket = this.cumulative().findIndex((seen) => seen >= wanted);
+    return 2 ** ((bucket + 0.5) / PER_OCTAVE) / 1000;
+  }
+
+  /** Index of the first bound that is not below the duration. */
+  #bucketOf(milliseconds: number): number {
+    let low = 0;
+    let high = this.boundsMs.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (milliseconds <= this.boundsMs[middle]!) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+}
+
+/** The summaries by the last part of their names, in Triton's order. */
+export const SUMMARIES = {
+  request: [
+    "nv_inference_request_summary_us",
+    "Summary of inference request duration in microseconds (includes cached requests)",
+  ],
+  queue: [
+    "nv_inference_queue_summary_us",
+    "Summary of inference queuing duration in microseconds (includes cached requests)",
+  ],
+  computeInput: [
+    "nv_inference_compute_input_summary_us",
+    "Cumulative compute input duration in microseconds (does not include cached requests)",
+  ],
+  computeInfer: [
+    "nv_inference_compute_infer_summary_us",
+    "Cumulative compute inference duration in microseconds (does not include cached requests)",
+  ],
+  computeOutput: [
+    "nv_inference_compute_output_summary_us",
+    "Cumulative inference compute output duration in microseconds (does not include cached requests)",
+  ],
+  cacheHit: [
+    "nv_cache_hit_summary_per_model",
+    "Summary of cache hit counts/durations per model, in microseconds.",
+  ],
+  cacheMiss: [
+    "nv_cache_miss_summary_per_model",
+    "Summary of cache miss counts/durations per model, in microseconds.",
+  ],
+} as const;
+
+/** The last part of the name of a summary. */
+export type SummaryName = keyof typeof SUMMARIES;
+
+/** Time window of a summary, as in tritonserver. */
+const WINDOW = { maxAgeSeconds: 60, ageBuckets: 5 };
+
+/** Upper bounds of the histogram of first responses, in milliseconds. */
+const FIRST_RESPONSE_BOUNDS = [100, 500, 2000, 5000];
+
+/**
+ * Distributions of the latencies of one model, for servers that enable them. Each observation costs far more than a
+ * counter, so they are off by default.
+ */
+class LatencyMetrics {
+  /** Time to the first response, in milliseconds. */
+  readonly firstResponse: LatencyHistogram | undefined;
+  readonly summaries = new Map<SummaryName, Summary>();
+
+  /**
+   * @param cached whether the model has a response cache; it then has cache summaries, but no request summary
+   * @param bounds bounds of the histogram, if the model's configuration gives any
+   */
+  constructor(config: ResolvedMetricsConfig, cached: boolean, bounds: readonly number[] | undefined) {
+    if (config.histogramLatencies) this.firstResponse = new LatencyHistogram(bounds ?? FIRST_RESPONSE_BOUNDS);
+    if (!config.summaryLatencies) return;
+    const { Summary } = promClient();
+    const without: readonly SummaryName[] = cached ? ["request"] : ["cacheHit", "cacheMiss"];
+    for (const key of Object.keys(SUMMARIES) as SummaryName[]) {
+      if (without.includes(key)) continue;
+      const [name, help] = SUMMARIES[key];
+      const percentiles = [...config.summaryQuantiles];
+      this.summaries.set(key, new Summary({ name, help, percentiles, ...WINDOW, registers: [] }));
+    }
+  }
+
+  /** Observes an answered request. The sender of the first response observes its time. */
+  answered(queueMs: number, totalMs: number, inputMs: number, inferMs: number, outputMs: number): void {
+    this.#observe("request", totalMs);
+    this.#observe("queue", queueMs);
+    this.#observe("computeInput", inputMs);
+    this.#observe("computeInfer", inferMs);
+    this.#observe("computeOutput", outputMs);
+  }
+
+  /** Observes a request that the cache answered. */
+  cacheHit(lookupMs: number, totalMs: number): void {
+    this.firstResponse?.observe(totalMs);
+    this.#observe("queue", totalMs - lookupMs);
+    this.#observe("cacheHit", lookupMs);
+  }
+
+  cacheMiss(milliseconds: number): void {
+    this.#observe("cacheMiss", milliseconds);
+  }
+
+  #observe(name: SummaryName, milliseconds: number): void {
+    this.summaries.get(name)?.observe(Math.floor(Math.max(0, milliseconds) * 1000));
+  }
+}
+
+/** Makes the distributions of a model's latencies. Undefined on a server that keeps none. */
+export function createLatencies(
+  config: ModelConfig,
+  settings: ResolvedMetricsConfig,
+): LatencyMetrics | undefined {
+  if (!settings.histogramLatencies && !settings.summaryLatencies) return undefined;
+  const control = config.modelMetrics?.metricControl.find(
+    ({ metricIdentifier }) => metricIdentifier?.family === "nv_inference_first_response_histogram_ms",
+  );
+  const buckets = control?.histogramOptions?.buckets;
+  return new LatencyMetrics(settings, config.responseCache?.enable === true, buckets);
+}
+
+/** Number of requests between two looks that makes quantiles precise enough. */
+const ENOUGH = 1024;
+
+/** Largest sampling stride. */
+const MOST_SKIPPED = 1023;
+
+/**
+ * Latencies of a model's answered requests, counted while somebody watches them. Between two looks, the first requests
+ * are all counted, and later ones more and more seldom. So the watch costs the same at any rate.
+ */
+export class LatencyWatch {
+  /** From arrival to answer. */
+  readonly request = new LatencyHistogram(OCTAVE_BOUNDS_MS);
+  /** From arrival to the start of the batch. */
+  readonly queue = new LatencyHistogram(OCTAVE_BOUNDS_MS);
+  /** From the start of the batch to its end. */
+  readonly compute = new LatencyHistogram(OCTAVE_BOUNDS_MS);
+  /** Every nth request is counted. n is odd, so that it meets every place of an even batch in turn. */
+  #stride = 1;
+  /** Requests up to the next one that is counted. */
+  #left = 1;
+  #countedSinceLook = 0;
+  #answeredSinceLook = 0;
+
+  add(queueMs: number, computeMs: number, requestMs: number): void {
+    if (--this.#left > 0) return;
+    this.#answeredSinceLook += this.#stride;
+    this.#countedSinceLook++;
+    // More requests than before the last look: the stride grows, so that the cost does not.
+    if (this.#countedSinceLook % ENOUGH === 0) this.#stride = Math.min(MOST_SKIPPED, this.#stride * 4 + 1);
+    this.#left = this.#stride;
+    this.request.observe(requestMs);
+    this.queue.observe(queueMs);
+    this.compute.observe(computeMs);
+  }
+
+  /** Records that a viewer looks at the counts, and chooses which requests count until its next look. */
+  looked(): void {
+    this.#stride = Math.min(MOST_SKIPPED, Math.floor(this.#answeredSinceLook / ENOUGH) | 1);
+    this.#left = Math.min(this.#left, this.#stride);
+    this.#countedSinceLook = 0;
+    this.#answeredSinceLook = 0;
+  }
+}
 
 /** Why a request failed: a label of the metrics. */
 export type FailureReason = "REJECTED" | "CANCELED" | "BACKEND" | "OTHER";

@@ -23,7 +23,6 @@ import {
   onDiagnostics,
   onExecution,
 } from "../observe/diagnostics-channels.js";
-import type { ExecutionTimes } from "../observe/durations.js";
 import type {
   RequestArrival,
   RequestOrigin,
@@ -32,6 +31,7 @@ import type {
   TracedBatch,
   TracedRequest,
 } from "../observe/request-trace.js";
+import type { ExecutionTimes } from "../observe/statistics.js";
 
 /** Options of `openTelemetry`. */
 export interface OpenTelemetryOptions {

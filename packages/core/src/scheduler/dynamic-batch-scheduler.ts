@@ -45,7 +45,8 @@ export class DynamicBatchScheduler implements Scheduler {
   #stopped = false;
   /** True once the delay is off although the configuration has one. */
   #flushing = false;
-  readonly #hold: ArrivalHold;
+  /** Undefined when it is over. */
+  #hold: ArrivalHold | undefined;
 
   constructor(
     config: ModelConfig,
@@ -59,7 +60,7 @@ export class DynamicBatchScheduler implements Scheduler {
     this.#instances = instances;
     this.#clock = clock;
     this.#alarm = new Alarm(clock, () => this.#look());
-    this.#hold = new ArrivalHold(holdUntil);
+    this.#hold = holdUntil > 0 ? new ArrivalHold(holdUntil) : undefined;
     this.#onChange = onChange;
     const [now, look] = [() => clock.now(), () => this.#look()];
     this.#queue = new PriorityQueue(batching, deadlines, now, look, levels);
@@ -116,7 +117,7 @@ export class DynamicBatchScheduler implements Scheduler {
     if (this.#stopped && !isPartOfWork(request)) throw stoppedError(request);
     this.#adaptive?.admit(request, this.#queue, this.#clock.now());
     this.#queue.push(request);
-    this.#hold.arrived();
+    if (this.#hold !== undefined) this.#countArrival(this.#hold);
     if (this.#lookDeferred) return;
     if (!this.hasSlot) {
       this.#needsSlot = true;
@@ -153,15 +154,20 @@ export class DynamicBatchScheduler implements Scheduler {
     this.hurry();
   }
 
+  #countArrival(hold: ArrivalHold): void {
+    hold.arrived();
+    if (hold.isOver) this.#hold = undefined;
+  }
+
   /** Ends the hold for tests. */
   release(): void {
-    this.#hold.end();
+    this.#hold = undefined;
     this.#look();
   }
 
   /** Ends all waiting for further requests, because no more will arrive. */
   hurry(): void {
-    this.#hold.end();
+    this.#hold = undefined;
     this.#flushing ||= this.#rules.maxQueueDelayMs > 0 || this.#adaptive !== undefined;
     this.#adaptive = undefined;
     this.#rules = { ...this.#rules, maxQueueDelayMs: 0 };
@@ -190,7 +196,7 @@ export class DynamicBatchScheduler implements Scheduler {
     this.#looking = true;
     this.#needsSlot = false;
     try {
-      while (this.#queue.size > 0 && this.#hold.isOver && this.hasSlot) {
+      while (this.#queue.size > 0 && this.#hold === undefined && this.hasSlot) {
         if (this.#payloadIsOver) this.#openPayload();
         const now = this.#clock.now();
         const rules = this.#adaptive?.rules(this.#queue, this.#rules, now) ?? this.#rules;
@@ -202,7 +208,7 @@ export class DynamicBatchScheduler implements Scheduler {
         }
       }
       this.#alarm.callOff();
-      this.#needsSlot = this.#queue.size > 0 && this.#hold.isOver;
+      this.#needsSlot = this.#queue.size > 0 && this.#hold === undefined;
     } finally {
       this.#looking = false;
       // An idle model must not keep its last batch in memory.

@@ -1,6 +1,5 @@
 import { isDecoupled, type ModelConfig, type Tensor, TritonError, timeoutError } from "@tritonjs/protocol";
-import type { ComputeTimes } from "../observe/durations.js";
-import type { ModelStatistics } from "../observe/statistics.js";
+import type { ComputeTimes, ModelStatistics } from "../observe/statistics.js";
 import type { InferenceRequest, RequestObserver, RequestRunner } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import type { SequencePlace } from "../request-info.js";

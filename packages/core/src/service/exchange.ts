@@ -1,5 +1,5 @@
 import { performance } from "node:perf_hooks";
-import { errorWithoutStack, isDecoupled, TritonError } from "@tritonjs/protocol";
+import { errorWithoutStack, TritonError } from "@tritonjs/protocol";
 import type { ModelVersion } from "../model/model-version.js";
 import type { InferInit, RequestHandle } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
@@ -133,7 +133,7 @@ export class Exchange {
   }
 
   #refuseDecoupled(): void {
-    if (this.#unaryOnly === undefined || !isDecoupled(this.model.config)) return;
+    if (this.#unaryOnly === undefined || !this.model.config.modelTransactionPolicy?.decoupled) return;
     throw new TritonError("UNSUPPORTED", this.#unaryOnly, { reason: "DECOUPLED_MODEL" });
   }
 

@@ -5,7 +5,7 @@ import type { SecurityOptions } from "../frontend/security.js";
 import type { ServeOptions } from "../frontend/serve-frontends.js";
 import type { RateLimitResource } from "../instance/rate-limiter.js";
 import type { LogOptions } from "../observe/create-log.js";
-import type { MetricsConfig } from "../observe/latency-metrics.js";
+import type { MetricsConfig } from "../observe/metric-families.js";
 import type { MetricsReportOptions } from "../observe/metrics-page.js";
 import type { RequestTracer } from "../observe/request-trace.js";
 import type { TraceOptions } from "../observe/trace-settings.js";

@@ -21,9 +21,9 @@ import { CallGraph, type ModelPlan, type ModelServer } from "../model/model-serv
 import { ModelVersion } from "../model/model-version.js";
 import { ModelRegistry } from "../model/registry.js";
 import { createLog, type OpenLog } from "../observe/create-log.js";
-import { DEFAULT_METRICS_CONFIG } from "../observe/latency-metrics.js";
 import type { Log } from "../observe/log.js";
 import { GpuMetrics } from "../observe/machine-metrics.js";
+import { DEFAULT_METRICS_CONFIG } from "../observe/metric-families.js";
 import { MetricsPage } from "../observe/metrics-page.js";
 import type { CacheUsage } from "../observe/model-families.js";
 import { Tracing } from "../observe/tracing.js";

@@ -7,7 +7,7 @@ import type { ModuleHost } from "../instance/import-callable.js";
 import { notServed } from "../instance/js-model.js";
 import { totalRows } from "../instance/run-callable.js";
 import { type Log, type LogSubject, runningFields } from "../observe/log.js";
-import type { OutputChecker } from "../request/output-checker.js";
+import type { OutputChecker } from "../request/inference-response.js";
 import { type ExecutableRequest, requestInfo } from "../request-info.js";
 import type { Clock, Timer } from "../system/clock.js";
 import type { Allocate } from "../tensor-rows.js";
@@ -345,7 +345,10 @@ function packInputs(
   transfer: ArrayBuffer[],
   allocate: Allocate | undefined,
 ): WireInputs {
-  const { requests, layout } = execution;
+  const { requests, mergedInputs, layout } = execution;
+  if (requests.length === 1 && mergedInputs === undefined && layout === undefined) {
+    return { inputs: packTensors(requests[0]!.inputs, transfer, false, allocate) };
+  }
   if (layout !== undefined && joins) {
     const parts = requests.map(({ inputs }) => packTensors(inputs, transfer, false));
     return { inputs: [], parts, padding: layout.padding };

@@ -1,8 +1,8 @@
 import { Counter } from "prom-client";
 import { describe, expect, it } from "vitest";
-import type { ExecutionTimes } from "../../src/observe/durations.js";
 import { MetricsPage } from "../../src/observe/metrics-page.js";
 import type { MeteredModel } from "../../src/observe/model-families.js";
+import type { ExecutionTimes } from "../../src/observe/statistics.js";
 import { ModelStatistics } from "../../src/observe/statistics.js";
 import { reportStatistics } from "../../src/service/model-reports.js";
 

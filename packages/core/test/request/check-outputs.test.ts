@@ -1,7 +1,7 @@
 import { Tensor, type TensorSpec } from "@tritonjs/protocol";
 import ndarray from "ndarray";
 import { describe, expect, it } from "vitest";
-import { OutputChecker } from "../../src/request/output-checker.js";
+import { OutputChecker } from "../../src/request/inference-response.js";
 
 import { modelConfig } from "../support/model-config.js";
 import { thrownText } from "../support/requests.js";

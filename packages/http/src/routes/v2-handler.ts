@@ -272,11 +272,17 @@ export function withAllowedHosts(
   bodyOf: (message: string) => PlainJson = (error) => ({ error }),
 ): V2Handler {
   const hosts = new HostRule(allowed);
+  /** The last host that was allowed: most requests name the same. */
+  let accepted: string | undefined;
   return (request) => {
     const isLoopback = typeof at === "function" ? at() : at.isLoopback;
-    const fault = isLoopback ? hosts.fault(firstHeader(request, "host")) : undefined;
-    return fault === undefined
-      ? handler(request)
-      : Promise.resolve({ status: 403, headers: JSON_TYPE, body: toJsonBytes(bodyOf(fault)) });
+    const host = isLoopback ? firstHeader(request, "host") : undefined;
+    if (host === undefined || host === accepted) return handler(request);
+    const fault = hosts.fault(host);
+    if (fault !== undefined) {
+      return Promise.resolve({ status: 403, headers: JSON_TYPE, body: toJsonBytes(bodyOf(fault)) });
+    }
+    accepted = host;
+    return handler(request);
   };
 }

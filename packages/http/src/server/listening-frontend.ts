@@ -28,8 +28,12 @@ import {
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import { type V2Handler, withAllowedHosts } from "../routes/v2-handler.js";
 import type { FastifyServerOptions } from "./fastify.js";
-import { answerDirectly } from "./node-request.js";
-import { answerClientError, type ClientErrorBody, OpenConnections } from "./open-connections.js";
+import {
+  answerClientError,
+  answerDirectly,
+  type ClientErrorBody,
+  OpenConnections,
+} from "./node-connections.js";
 
 /** Address of a frontend, and its name in messages. */
 export interface ListenOptions {

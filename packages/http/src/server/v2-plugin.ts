@@ -11,7 +11,7 @@ import {
   withAllowedHosts,
 } from "../routes/v2-handler.js";
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "./fastify.js";
-import { NodeV2Request } from "./node-request.js";
+import { NodeV2Request } from "./node-connections.js";
 
 /** The target of requests: a `Triton`, or its service. */
 export type V2Target =

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { RequestMemory } from "@tritonjs/core/frontend";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { BodyBuffer } from "../../src/exchange/request.js";
-import { readMessage } from "../../src/server/node-request.js";
+import { readMessage } from "../../src/server/node-connections.js";
 
 const LIMIT = 8 * 1024 * 1024;
 const SIZE = 600_000;

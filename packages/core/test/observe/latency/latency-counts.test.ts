@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { LatencyHistogram, OCTAVE_BOUNDS_MS } from "../../../src/observe/durations.js";
+import { LatencyHistogram, OCTAVE_BOUNDS_MS } from "../../../src/observe/statistics.js";
 
 it("reads quantiles to within 9%", () => {
   const counts = new LatencyHistogram(OCTAVE_BOUNDS_MS);

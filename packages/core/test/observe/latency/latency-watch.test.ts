@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { LatencyWatch } from "../../../src/observe/latency-metrics.js";
+import { LatencyWatch } from "../../../src/observe/statistics.js";
 
 const answer = (watch: LatencyWatch, count: number, requestMs = (_: number) => 3) => {
   for (let i = 0; i < count; i++) watch.add(1, 2, requestMs(i));
