@@ -150,8 +150,8 @@ export const errorReasons = {
   PACKAGE_NOT_INSTALLED: {
     code: "UNAVAILABLE",
     meaning: "An optional package is not installed, or cannot be loaded on this machine.",
-    text: "cannot load onnxruntime-node (...): install it next to @tritonjs/core",
-    action: "Install the package in the message next to `@tritonjs/core`.",
+    text: "cannot load onnxruntime-node (...): install it next to @tritonjs/backends",
+    action: "Install the package in the message next to the package of tritonjs that needs it.",
   },
   PACKAGE_BUNDLED: {
     code: "UNAVAILABLE",

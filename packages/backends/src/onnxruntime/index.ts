@@ -1,10 +1,10 @@
 import type { Backend, BackendFactory } from "@tritonjs/core/backend";
 import { OnnxBackend } from "./onnx-backend.js";
-import type { OnnxRuntimeOptions } from "./ort-session.js";
+import type { OnnxRuntimeOptions } from "./onnx-options.js";
 import { onnxRuntimeBackend, openvinoBackend } from "./repository-backends.js";
 
+export type { ExecutionProvider, OnnxEngine, OnnxRuntimeOptions } from "./onnx-options.js";
 export { OnnxSession, type OnnxSessionOptions, openSession } from "./open-session.js";
-export type { ExecutionProvider, OnnxEngine, OnnxRuntimeOptions } from "./ort-session.js";
 
 /**
  * A backend that runs an ONNX model with ONNX Runtime. By default each instance is a worker thread with a session of

@@ -29,8 +29,8 @@ import {
   SharedSession,
   typeAndShape,
 } from "./native-session.js";
+import type { SessionData } from "./onnx-options.js";
 import type { OrtApi } from "./ort-c-api.js";
-import type { SessionData } from "./ort-session.js";
 import { outputNamesOf, scalarInputs, scalarOutputs } from "./ort-tensors.js";
 
 /** The parts of a server that an instance needs. */

@@ -1,8 +1,8 @@
 import type { NativeFunction } from "@tritonjs/core/internal";
 import { ConcurrencyGate, fromOnnxType, TritonError } from "@tritonjs/protocol";
 import { modelLabel } from "./onnx-file.js";
+import type { SessionData } from "./onnx-options.js";
 import type { OrtApi } from "./ort-c-api.js";
-import type { SessionData } from "./ort-session.js";
 import type { SessionTensor, SessionTensors } from "./ort-tensors.js";
 
 /** An open session. Any number of batches may run on it at a time. */

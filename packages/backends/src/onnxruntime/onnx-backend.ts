@@ -20,18 +20,15 @@ import { describeOnnxModel, lacksShapes, readOnnxFile } from "./describe-onnx-mo
 import { NativeModel } from "./native-executor.js";
 import { describeSession, PARALLEL_RUNS } from "./native-session.js";
 import type { OnnxDescription } from "./onnx-file.js";
-import { loadOrtApi, type OrtApi } from "./ort-c-api.js";
 import {
   type ExecutionProvider,
-  needsProcess,
   ONNX_ENGINES,
   type OnnxEngine,
   type OnnxRuntimeOptions,
-  providerName,
-  providersFor,
   type SessionData,
-  sessionOptions,
-} from "./ort-session.js";
+} from "./onnx-options.js";
+import { loadOrtApi, type OrtApi } from "./ort-c-api.js";
+import { needsProcess, providerName, providersFor, sessionOptions } from "./ort-session.js";
 import type { SessionTensors } from "./ort-tensors.js";
 
 const WORKER = new URL("./session-worker.js", import.meta.url);

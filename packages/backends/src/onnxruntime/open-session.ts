@@ -13,13 +13,8 @@ import {
 } from "@tritonjs/protocol";
 import type { InferenceSession } from "onnxruntime-node";
 import { describeOnnxModel, lacksShapes, readOnnxFile } from "./describe-onnx-model.js";
-import {
-  createSession,
-  importOnnxRuntime,
-  type OnnxRuntimeOptions,
-  providersFor,
-  sessionOptions,
-} from "./ort-session.js";
+import type { OnnxRuntimeOptions } from "./onnx-options.js";
+import { createSession, importOnnxRuntime, providersFor, sessionOptions } from "./ort-session.js";
 import { fromResults, sessionTensors, toFeeds } from "./ort-tensors.js";
 
 /** The options of {@link openSession}: those of `onnxruntime` without the model and the engine. */

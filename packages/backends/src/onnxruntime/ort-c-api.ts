@@ -270,7 +270,7 @@ export function ortLibraryFile(
   } catch (cause) {
     throw new TritonError(
       "UNAVAILABLE",
-      `cannot find onnxruntime-node (${TritonError.from(cause).message}): install it next to @tritonjs/core`,
+      `cannot find onnxruntime-node (${TritonError.from(cause).message}): install it next to @tritonjs/backends`,
       { reason: "PACKAGE_NOT_INSTALLED", cause },
     );
   }

@@ -11,7 +11,7 @@ import {
   toOrtType,
 } from "@tritonjs/protocol";
 import type { InferenceSession, Tensor as OrtTensor } from "onnxruntime-node";
-import type { SessionData } from "./ort-session.js";
+import type { SessionData } from "./onnx-options.js";
 
 const FROM_ORT = new Map(DATA_TYPES.map((datatype) => [toOrtType(datatype), datatype]));
 

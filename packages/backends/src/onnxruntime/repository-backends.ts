@@ -7,7 +7,7 @@ import { assertInside } from "@tritonjs/core/internal/worker";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { OnnxBackend } from "./onnx-backend.js";
 import { checkExternalData } from "./onnx-file.js";
-import type { ExecutionProvider, OnnxEngine, OnnxRuntimeOptions } from "./ort-session.js";
+import type { ExecutionProvider, OnnxEngine, OnnxRuntimeOptions } from "./onnx-options.js";
 
 /** The backend `onnxruntime` for models of a repository: `<version>/model.onnx`, or a directory with such a file. */
 export const onnxRuntimeBackend: BackendFactory = (source) => openRepositoryModel(source);

@@ -9,7 +9,8 @@ import type { InstanceInfo, OpenModel, Tensors } from "@tritonjs/core/internal";
 import { splitOutputs } from "@tritonjs/core/internal/worker";
 import { TritonError } from "@tritonjs/protocol";
 import { describeOnnxModel } from "./describe-onnx-model.js";
-import { createSession, importOnnxRuntime, type SessionData } from "./ort-session.js";
+import type { SessionData } from "./onnx-options.js";
+import { createSession, importOnnxRuntime } from "./ort-session.js";
 import {
   fromResults,
   outputNamesOf,

@@ -69,7 +69,7 @@ export function findRuntime(
   const why = savedModel
     ? "a SavedModel needs TensorFlow's own library; or convert it with tensorflowjs_converter to model.json"
     : "TensorFlow.js is not installed";
-  throw new TritonError("UNAVAILABLE", `${why}: install ${names.join(", or ")} next to @tritonjs/core`, {
+  throw new TritonError("UNAVAILABLE", `${why}: install ${names.join(", or ")} next to @tritonjs/backends`, {
     reason: "PACKAGE_NOT_INSTALLED",
   });
 }

@@ -27,7 +27,7 @@ describe("the runtime chosen for a TensorFlow model", () => {
     expect(choose(all, { onGpu: true })).toBe("tfjs-node-gpu");
     expect(choose(["tfjs", "tfjs-node"], { savedModel: true })).toBe("tfjs-node");
     expect(choose(["tfjs", "tfjs-node"], { onGpu: true })).toBe(
-      "TensorFlow.js is not installed: install @tensorflow/tfjs-node-gpu next to @tritonjs/core",
+      "TensorFlow.js is not installed: install @tensorflow/tfjs-node-gpu next to @tritonjs/backends",
     );
     expect(choose(all, { runtime: "wasm", savedModel: true })).toBe(
       "TensorFlow's runtime for a SavedModel: expected tfjs-node or tfjs-node-gpu, got 'wasm'",
