@@ -1,5 +1,22 @@
-import type { BackendFactory } from "@tritonjs/core/backend";
-import { remoteBackend } from "./remote-backend.js";
+import type {
+  Backend,
+  BackendFactory,
+  Executor,
+  ExecutorContext,
+  ModelDescription,
+  ModelSource,
+} from "@tritonjs/core/backend";
+import type { AutoCompleteConfig } from "@tritonjs/core/config";
+import { parameterText, wrongParameter } from "@tritonjs/core/internal";
+import { TritonError, toConfigDataType } from "@tritonjs/protocol";
+import { RemoteExecutor } from "./remote-executor.js";
+import {
+  type RemoteDescription,
+  type RemoteOptions,
+  type RemoteProtocol,
+  remoteSettings,
+} from "./replica-client.js";
+import { ReplicaPool } from "./replica-pool.js";
 
 /*
  * `@tritonjs/backends/remote`: models of other servers as models of this one. Only this part of the package needs
@@ -8,8 +25,166 @@ import { remoteBackend } from "./remote-backend.js";
 
 export type { Fetch } from "@tritonjs/client/http";
 export type { Lookup } from "@tritonjs/client/internal";
-export { type RemoteModel, remote } from "./remote-backend.js";
+
 export type { RemoteOptions, RemoteProtocol } from "./replica-client.js";
+
+/** A model on other servers, as `bind` takes it. */
+export interface RemoteModel extends Backend {
+  /** Closes the connections of a model that was not bound. */
+  close(): Promise<void>;
+}
+
+/**
+ * A model that runs on other servers: replicas behind any server of the v2 (KServe / Triton) protocol. The local model
+ * batches, orders, caches and streams as any other; each batch goes to an idle replica. Waits for the first ready
+ * replica, and reads inputs, outputs and the largest batch from its configuration. So `bind` needs none of them.
+ *
+ * The connections are closed when the bound model stops, or with `close()` of the backend.
+ *
+ * @throws TritonError INVALID_ARG for invalid options; UNAVAILABLE when no replica is ready within `initTimeoutMs`;
+ * UNSUPPORTED for a decoupled model over HTTP.
+ * @example
+ * ```ts
+ * const inferFunc = await remote({ urls: ["grpc://gpu1:8001", "grpc://gpu2:8001"], model: "resnet" });
+ * triton.bind({ modelName: "resnet", inferFunc });
+ * ```
+ */
+export async function remote(options: RemoteOptions): Promise<RemoteModel> {
+  const settings = remoteSettings(options);
+  const pool = new ReplicaPool(settings);
+  try {
+    const { client, url } = await pool.firstServing();
+    const description = await client.describe({ timeoutMs: settings.timeoutMs });
+    assertStreams(description, client.stream !== undefined, settings.model, url);
+    return new RemoteBackend(pool, description);
+  } catch (error) {
+    pool.close();
+    throw error;
+  }
+}
+
+function assertStreams({ decoupled }: RemoteDescription, streams: boolean, model: string, url: string): void {
+  if (decoupled !== true || streams) return;
+  throw new TritonError(
+    "UNSUPPORTED",
+    `model '${model}' at ${url} is decoupled: expected an address of gRPC, as HTTP has no streams of tensors`,
+    { reason: "DECOUPLED_MODEL" },
+  );
+}
+
+/** A model on other servers, for `bind`. */
+class RemoteBackend implements Backend {
+  readonly backendName = "remote";
+  readonly platform = "";
+  readonly #pool: ReplicaPool;
+  readonly #description: RemoteDescription;
+  #executors = 0;
+
+  /** @param description the model as a server describes it */
+  constructor(pool: ReplicaPool, description: RemoteDescription) {
+    this.#pool = pool;
+    this.#description = description;
+  }
+
+  describe(): ModelDescription {
+    return this.#description;
+  }
+
+  /** Completes the configuration of a repository from that of the server. */
+  completeConfig(config: AutoCompleteConfig): void {
+    const { maxBatchSize, decoupled, inputs, outputs, asInConfig } = this.#description;
+    const { maxBatchSize: written, dynamicBatching, sequenceBatching } = config.config;
+    if (maxBatchSize !== undefined && (written === 0 || written > maxBatchSize))
+      config.setMaxBatchSize(maxBatchSize);
+    const { maxBatchSize: size } = config.config;
+    if (size > 1 && dynamicBatching === undefined && sequenceBatching === undefined)
+      config.setDynamicBatching();
+    if (decoupled === true) config.setModelTransactionPolicy({ decoupled });
+    const dimsOf = (shape: readonly number[]): readonly number[] =>
+      size > 0 && asInConfig !== true ? shape.slice(1) : shape;
+    for (const { name, dtype, shape, optional = false } of inputs)
+      config.addInput({ name, dataType: toConfigDataType(dtype), dims: dimsOf(shape), optional });
+    for (const { name, dtype, shape } of outputs)
+      config.addOutput({ name, dataType: toConfigDataType(dtype), dims: dimsOf(shape) });
+  }
+
+  createExecutor(context: ExecutorContext): Executor {
+    if (this.#pool.closed) {
+      throw new TritonError(
+        "UNAVAILABLE",
+        `the replicas of model '${this.#pool.settings.model}' are closed: call remote() again`,
+        { reason: "CLIENT_CLOSED" },
+      );
+    }
+    this.#executors++;
+    return new RemoteExecutor(context, this.#pool, this.#description, () => {
+      this.#executors--;
+      if (this.#executors === 0) this.#pool.close();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#pool.close();
+  }
+}
+
+/** Parameters of a configuration that are numbers, with their options. */
+const NUMBERS = {
+  concurrency: "concurrency",
+  retries: "retries",
+  hedge_after_ms: "hedgeAfterMs",
+  timeout_ms: "timeoutMs",
+  init_timeout_ms: "initTimeoutMs",
+  lookup_interval_ms: "lookupIntervalMs",
+} as const satisfies Record<string, keyof RemoteOptions>;
+
+/** Parameters that are true or false. */
+const FLAGS = {
+  idempotent: "idempotent",
+  retry_unavailable: "retryUnavailable",
+} as const satisfies Record<string, keyof RemoteOptions>;
+
+/**
+ * The backend `remote` of a repository. The parameters of the configuration are the options of {@link remote}, in
+ * Triton's spelling; the settings of the backend are defaults for all models.
+ */
+export const remoteBackend: BackendFactory = (source) => remote(remoteOptionsOf(source));
+
+/**
+ * Reads the options from the parameters of a configuration.
+ *
+ * @throws TritonError INVALID_ARG that names the parameter, the expected and the given value.
+ */
+export function remoteOptionsOf(source: Pick<ModelSource, "name" | "config" | "settings">): RemoteOptions {
+  const text = (key: string) => parameterText(source, key);
+  const urls = (text("urls") ?? "").split(/[\s,]+/).filter((url) => url !== "");
+  if (urls.length === 0)
+    throw wrongParameter(source.name, "urls", "addresses of servers, separated by commas", text("urls"));
+  const numbers = Object.entries(NUMBERS).flatMap(([key, option]) => {
+    const value = text(key);
+    if (value === undefined) return [];
+    if (value.trim() === "" || Number.isNaN(Number(value)))
+      throw wrongParameter(source.name, key, "a number", value);
+    return [[option, Number(value)]];
+  });
+  const flags = Object.entries(FLAGS).flatMap(([key, option]) => {
+    const value = text(key);
+    if (value === undefined) return [];
+    if (value !== "true" && value !== "false") throw wrongParameter(source.name, key, "true or false", value);
+    return [[option, value === "true"]];
+  });
+  const version = text("model_version");
+  const protocol = text("protocol") as RemoteProtocol | undefined;
+  const accessToken = text("access_token");
+  return {
+    urls,
+    model: text("model_name") ?? source.name,
+    ...(version !== undefined && { version }),
+    ...(protocol !== undefined && { protocol }),
+    ...(accessToken !== undefined && { accessToken }),
+    ...Object.fromEntries([...numbers, ...flags]),
+  };
+}
 
 /** Backends for models of a repository, by the name in `config.pbtxt`. */
 export const repositoryBackends: Readonly<Record<string, BackendFactory>> = { remote: remoteBackend };

@@ -1,6 +1,8 @@
-import type { Tensor as TfTensor } from "@tensorflow/tfjs";
+import { readFile } from "node:fs/promises";
+import type { io, DataType as TfDataType, Tensor as TfTensor } from "@tensorflow/tfjs";
 import type { ModelDescription, WorkerModel } from "@tritonjs/core/backend";
 import type { InstanceInfo, Tensors } from "@tritonjs/core/internal";
+import { assertInside, isInside } from "@tritonjs/core/internal/worker";
 import {
   type DataType,
   type Elements,
@@ -13,7 +15,14 @@ import {
   TritonError,
   typedArrayFor,
 } from "@tritonjs/protocol";
-import { type OpenTensorFlowModel, openModel, type TensorFlowModelLocation } from "./open-model.js";
+import {
+  graphDescription,
+  type ModelJson,
+  readModelJson,
+  tensorDataType,
+  weightBytes,
+  weightFiles,
+} from "./model-json.js";
 import { openRuntime, type TensorflowRuntime, type Tf } from "./tensorflow-runtime.js";
 
 /** The data that a worker needs to open its model. It survives structured cloning. */
@@ -160,4 +169,260 @@ function elementsOf(datatype: DataType, data: Float32Array | Int32Array | Uint8A
   return new array(
     fromNumber === undefined ? data : (Array.from(data, fromNumber) as unknown as Float64Array),
   );
+}
+
+/** The model that a worker opens. It survives structured cloning. */
+interface TensorFlowModelLocation {
+  /** `model.json`, or the directory of a SavedModel. */
+  readonly path: string;
+  /** Directory that contains all files of the model. */
+  readonly directory: string;
+  readonly savedModel: boolean;
+  readonly signature: string;
+}
+
+/** A model of any kind. Its tensors have the names that clients use. */
+interface OpenTensorFlowModel {
+  readonly description: ModelDescription;
+  /** Returns outputs by name. The caller disposes them. */
+  run(inputs: Readonly<Record<string, TfTensor>>, outputs: readonly string[]): Promise<Map<string, TfTensor>>;
+  dispose(): void;
+}
+
+/**
+ * Opens a model.
+ *
+ * @throws TritonError INVALID_ARG with TensorFlow's words, or with the fault of the files
+ */
+async function openModel(tf: Tf, location: TensorFlowModelLocation): Promise<OpenTensorFlowModel> {
+  try {
+    if (location.savedModel) return await openSavedModel(tf, location);
+    const json = readModelJson(location.path);
+    const handler = fileHandler(json, location.directory);
+    if (json.kind === "layers") return openLayers(await tf.loadLayersModel(handler));
+    const graph = await tf.loadGraphModel(handler);
+    checkOperations(graph, location.path);
+    return openGraph(graph, graphDescription(json), json.signature.inputs, json.signature.outputs);
+  } catch (error) {
+    if (TritonError.is(error)) throw error;
+    const { message } = TritonError.from(error);
+    throw new TritonError(
+      "INVALID_ARG",
+      `cannot load the TensorFlow model '${location.path}': ${message.split("\n")[0]}`,
+      { reason: "INVALID_MODEL", cause: error },
+    );
+  }
+}
+
+/** A node as TensorFlow.js reads it. */
+interface ReadNode {
+  readonly op: string;
+  /** Absent for an operation that TensorFlow.js does not know. */
+  readonly category?: string;
+}
+
+/**
+ * Rejects unknown operations when the model loads. TensorFlow.js would detect them only when it runs them.
+ *
+ * @throws TritonError UNSUPPORTED that names them
+ */
+function checkOperations(graph: object, path: string): void {
+  const { executor } = graph as { executor?: { graph?: { nodes?: Readonly<Record<string, ReadNode>> } } };
+  const nodes = Object.values(executor?.graph?.nodes ?? {});
+  const unknown = nodes.filter(({ category }) => category === undefined);
+  if (unknown.length === 0) return;
+  const names = [...new Set(unknown.map(({ op }) => op))];
+  throw new TritonError(
+    "UNSUPPORTED",
+    `cannot serve the TensorFlow.js model '${path}': TensorFlow.js lacks its operations ${names.join(", ")}`,
+    { reason: "MODEL_NOT_SUPPORTED" },
+  );
+}
+
+type NodeNames = Readonly<Record<string, { readonly name: string }>> | undefined;
+
+function openGraph(
+  graph: Awaited<ReturnType<Tf["loadGraphModel"]>>,
+  description: ModelDescription,
+  inputNodes: NodeNames,
+  outputNodes: NodeNames,
+): OpenTensorFlowModel {
+  /** Graphs with loops, or with outputs of unknown size, need the asynchronous call. The synchronous call is faster. */
+  let isAsync = false;
+  const nodeOf = (nodes: NodeNames, name: string) => nodes?.[name]?.name ?? name;
+  return {
+    description,
+    async run(inputs, outputs) {
+      const feeds = Object.fromEntries(
+        Object.entries(inputs).map(([name, tensor]) => [nodeOf(inputNodes, name), tensor]),
+      );
+      const nodes = outputs.map((name) => nodeOf(outputNodes, name));
+      let results: TfTensor | TfTensor[];
+      try {
+        results = isAsync ? await graph.executeAsync(feeds, nodes) : graph.execute(feeds, nodes);
+      } catch (error) {
+        if (isAsync || !TritonError.from(error).message.includes("executeAsync")) throw error;
+        isAsync = true;
+        results = await graph.executeAsync(feeds, nodes);
+      }
+      return byName(outputs, results);
+    },
+    dispose: () => graph.dispose(),
+  };
+}
+
+type Layers = Awaited<ReturnType<Tf["loadLayersModel"]>>;
+
+function openLayers(layers: Layers): OpenTensorFlowModel {
+  // Clients use the names of layers for tensors.
+  const spec = ({ sourceLayer, shape, dtype }: Layers["inputs"][number]) => ({
+    name: sourceLayer.name,
+    dtype: tensorDataType(dtype),
+    shape: shape.map((dim) => dim ?? -1),
+  });
+  const description = { inputs: layers.inputs.map(spec), outputs: layers.outputs.map(spec) };
+  const names = description.outputs.map(({ name }) => name);
+  return {
+    description,
+    async run(inputs, outputs) {
+      const ordered = description.inputs.map(({ name }) => inputs[name]!);
+      const results = layers.predictOnBatch(ordered.length === 1 ? ordered[0]! : ordered);
+      const all = byName(names, results);
+      for (const [name, tensor] of all) if (!outputs.includes(name)) tensor.dispose();
+      return new Map([...all].filter(([name]) => outputs.includes(name)));
+    },
+    dispose: () => void layers.dispose(),
+  };
+}
+
+/** The functions that tfjs-node adds to TensorFlow.js and that are used here. */
+interface NodeApi {
+  getMetaGraphsFromSavedModel(path: string): Promise<
+    readonly {
+      readonly tags: string[];
+      readonly signatureDefs: Readonly<Record<string, SavedSignature>>;
+    }[]
+  >;
+  loadSavedModel(path: string, tags: string[], signature: string): Promise<SavedModel>;
+}
+
+interface SavedSignature {
+  readonly inputs: Readonly<Record<string, SavedTensor>>;
+  readonly outputs: Readonly<Record<string, SavedTensor>>;
+}
+
+interface SavedTensor {
+  readonly dtype: TfDataType;
+  readonly tfDtype?: string;
+  readonly shape: readonly (number | { readonly array?: readonly number[] } | null)[];
+}
+
+interface SavedModel {
+  predict(inputs: Readonly<Record<string, TfTensor>>): TfTensor | Record<string, TfTensor>;
+  dispose(): void;
+}
+
+async function openSavedModel(
+  tf: Tf,
+  { path, signature }: TensorFlowModelLocation,
+): Promise<OpenTensorFlowModel> {
+  const api = (tf as Tf & { readonly node: NodeApi }).node;
+  const graphs = await api.getMetaGraphsFromSavedModel(path);
+  const graph = graphs.find(({ signatureDefs }) => signatureDefs[signature] !== undefined);
+  if (graph === undefined) {
+    const names = graphs.flatMap(({ signatureDefs }) => Object.keys(signatureDefs));
+    throw new TritonError(
+      "INVALID_ARG",
+      `unknown signature '${signature}' of the SavedModel '${path}': expected one of [${names.join(", ")}]`,
+      { reason: "INVALID_CONFIG" },
+    );
+  }
+  const { inputs, outputs } = graph.signatureDefs[signature]!;
+  const model = await api.loadSavedModel(path, graph.tags, signature);
+  const specs = (tensors: Readonly<Record<string, SavedTensor>>) =>
+    Object.entries(tensors).map(([name, { dtype, tfDtype, shape }]) => ({
+      name,
+      dtype: tensorDataType(tfDtype ?? dtype),
+      shape: shape.map(dimOf),
+    }));
+  return {
+    description: { inputs: specs(inputs), outputs: specs(outputs) },
+    async run(feeds, wanted) {
+      const answer = model.predict(feeds);
+      const all = new Map(Object.entries("dtype" in answer ? { [wanted[0]!]: answer } : answer)) as Map<
+        string,
+        TfTensor
+      >;
+      return new Map([...all].filter(([name]) => wanted.includes(name)));
+    },
+    dispose: () => model.dispose(),
+  };
+}
+
+/** tfjs-node gives dimensions as numbers, or each in an object. */
+function dimOf(dim: SavedTensor["shape"][number]): number {
+  const size = typeof dim === "object" && dim !== null ? dim.array?.[0] : dim;
+  return size === undefined || size === null || size < 0 ? -1 : size;
+}
+
+function byName(names: readonly string[], results: TfTensor | TfTensor[]): Map<string, TfTensor> {
+  const list = Array.isArray(results) ? results : [results];
+  return new Map(names.map((name, i) => [name, list[i]!]));
+}
+
+/**
+ * Loads a model for TensorFlow.js from files. TensorFlow.js has a handler of `file://` only with tfjs-node.
+ *
+ * @param directory the directory that must contain all files of weights
+ */
+function fileHandler(model: ModelJson, directory: string): io.IOHandler {
+  return {
+    load: async () => ({
+      ...(model.content as io.ModelArtifacts),
+      weightSpecs: model.weightsManifest.flatMap(({ weights }) => weights) as io.WeightsManifestEntry[],
+      weightData: await readWeights(model, directory),
+    }),
+  };
+}
+
+/** @throws TritonError INVALID_ARG that names the missing file, or gives the number of missing bytes */
+async function readWeights(model: ModelJson, directory: string): Promise<ArrayBuffer> {
+  const parts: Buffer[] = [];
+  for (const file of weightFiles(model)) {
+    if (!isInside(directory, file)) {
+      throw new TritonError(
+        "INVALID_ARG",
+        `weights of the TensorFlow.js model '${model.path}': expected a path inside the model's directory, got '${file}'`,
+        { reason: "PATH_NOT_ALLOWED" },
+      );
+    }
+    await assertInside(directory, file);
+    try {
+      parts.push(await readFile(file));
+    } catch (cause) {
+      const { code } = cause as NodeJS.ErrnoException;
+      const why = code === "ENOENT" ? "is missing" : `cannot be read: ${TritonError.from(cause).message}`;
+      throw new TritonError(
+        "INVALID_ARG",
+        `the weights '${file}' of the TensorFlow.js model '${model.path}' ${why}`,
+        { reason: "INVALID_MODEL", cause },
+      );
+    }
+  }
+  const total = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const expected = weightBytes(model);
+  if (expected !== undefined && expected !== total) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `weights of the TensorFlow.js model '${model.path}': expected ${expected} bytes, got ${total}`,
+      { reason: "INVALID_MODEL" },
+    );
+  }
+  const joined = new Uint8Array(total);
+  let offset = 0;
+  for (const part of parts) {
+    joined.set(part, offset);
+    offset += part.byteLength;
+  }
+  return joined.buffer;
 }

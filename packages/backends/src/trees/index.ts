@@ -1,5 +1,9 @@
-import type { BackendFactory } from "@tritonjs/core/backend";
-import { fil } from "./fil-backend.js";
+import { readFile } from "node:fs/promises";
+import { type BackendFactory, findModelFile, hostingOf } from "@tritonjs/core/backend";
+import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { FOREST_ISOLATIONS, forestBackend } from "./forest-backend.js";
+import { FILE_NAMES, type ModelType, modelTypeOf, readForest } from "./read-forest.js";
+import { EXPLANATION, OUTPUT, planAnswers } from "./scorer.js";
 
 /*
  * `@tritonjs/backends/trees`: tree ensembles, as Triton's FIL backend serves them, without native code.
@@ -8,6 +12,129 @@ import { fil } from "./fil-backend.js";
 export type { TreesOptions } from "./forest-backend.js";
 export { TreeModel, trees } from "./forest-backend.js";
 export type { ModelType } from "./read-forest.js";
+
+/**
+ * The backend `fil` for models of a repository. The format, and with it the usual name of the file, is the parameter
+ * `model_type`. Outputs have the shapes of Triton's backend, without dimensions of 1. The parameter `isolation` set to
+ * `worker` scores in worker threads.
+ */
+const fil: BackendFactory = async (source) => {
+  const { config, warn } = source;
+  const parameters = readFilParameters(config, (message) => warn(`model '${source.name}': ${message}`));
+  const { modelType, allowUnknownFields } = parameters;
+  const hosting = hostingOf(source, FOREST_ISOLATIONS, false);
+  const { path } = await findModelFile(source, [FILE_NAMES[modelType]]);
+  const bytes = await readFile(path);
+  const forest = explained(path, () =>
+    readForest(bytes, modelType, { allowUnknownFields, rounds: undefined }),
+  );
+  const plan = planAnswers(forest, {
+    ...parameters,
+    bothClasses: parameters.predictProba && forest.groups === 1 && columnsOf(config) === 2,
+    explains: config.output.some(({ name }) => name === EXPLANATION),
+  });
+  return {
+    ...forestBackend(forest, plan, true),
+    hosting,
+    checkConfig: ({ name, maxBatchSize, input, output }) => {
+      if (maxBatchSize > 0 || (input.length === 0 && output.length === 0)) return;
+      throw new TritonError(
+        "INVALID_ARG",
+        `model '${name}': max_batch_size: expected at least 1, got ${maxBatchSize}`,
+        {
+          reason: "INVALID_CONFIG",
+        },
+      );
+    },
+  };
+};
+
+/** Number of columns that a configuration gives the output; undefined if it does not. */
+function columnsOf({ output }: ModelConfig): number | undefined {
+  const found = output.find(({ name }) => name === OUTPUT);
+  return (found?.reshape?.shape ?? found?.dims)?.at(-1);
+}
+
+/** Adds the path of the file to an error of its reader. */
+function explained<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    const { code, message, reason } = TritonError.from(error);
+    throw new TritonError(code, `cannot load ${path}: ${message}`, { reason, cause: error });
+  }
+}
+
+/** Settings in a model's configuration. */
+interface FilParameters {
+  readonly modelType: ModelType;
+  readonly isClassifier: boolean;
+  readonly predictProba: boolean;
+  readonly threshold: number;
+  readonly allowUnknownFields: boolean;
+}
+
+/** Parameters that Triton removed in 25.09, with their replacements. */
+const REPLACED: Readonly<Record<string, string>> = {
+  algo: "layout",
+  threads_per_tree: "chunk_size",
+  output_class: "is_classifier",
+};
+const REMOVED: readonly string[] = ["storage_type", "blocks_per_sm"];
+
+/**
+ * Reads the parameters of Triton's FIL backend. Parameters that tune the GPU, and `cpu_nthread`, have no effect here.
+ *
+ * @param warn gets a text for each parameter that Triton has removed
+ * @throws TritonError INVALID_ARG, INTERNAL or UNSUPPORTED in the words of Triton's backend
+ */
+function readFilParameters({ parameters }: ModelConfig, warn: (message: string) => void): FilParameters {
+  const text = (key: string) => parameters[key]?.stringValue;
+  for (const [removed, next] of Object.entries(REPLACED)) {
+    if ((text(removed) ?? "") === "") continue;
+    warn(`The \`${removed}\` parameter has been removed in 25.09 release. Use \`${next}\` instead.`);
+  }
+  for (const removed of REMOVED) {
+    if ((text(removed) ?? "") !== "") warn(`The \`${removed}\` parameter has been removed in 25.09 release.`);
+  }
+  if (text("use_experimental_optimizations") === "true")
+    warn("use_experimental_optimizations option is deprecated. It will be removed in the 25.10 release.");
+  const flag = (key: string, otherwise: boolean) => {
+    const given = text(key);
+    return given === undefined ? otherwise : booleanOf(key, given);
+  };
+  const older = text("output_class");
+  const isClassifier =
+    older === "true" || older === "false"
+      ? older === "true"
+      : booleanOf("is_classifier", need(text, "is_classifier"));
+  return {
+    predictProba: flag("predict_proba", false),
+    modelType: modelTypeOf(text("model_type") ?? "xgboost"),
+    allowUnknownFields: flag("xgboost_allow_unknown_field", false),
+    isClassifier,
+    threshold: isClassifier ? numberOf("threshold", text("threshold") ?? "0.5") : 0.5,
+  };
+}
+
+function need(text: (key: string) => string | undefined, key: string): string {
+  const given = text(key);
+  if (given !== undefined) return given;
+  throw new TritonError("INVALID_ARG", `Required parameter ${key} not found in config`, {
+    reason: "INVALID_CONFIG",
+  });
+}
+
+function booleanOf(key: string, text: string): boolean {
+  if (text === "true" || text === "false") return text === "true";
+  throw new TritonError("INTERNAL", `Expected 'true' or 'false' for parameter '${key}', got: '${text}'`);
+}
+
+function numberOf(key: string, text: string): number {
+  const value = Number.parseFloat(text);
+  if (!Number.isNaN(value)) return Math.fround(value);
+  throw new TritonError("INVALID_ARG", `Bad input for parameter ${key}`, { reason: "INVALID_CONFIG" });
+}
 
 /** Backends for models of a repository, by the name in `config.pbtxt`. */
 export const repositoryBackends: Readonly<Record<string, BackendFactory>> = { fil };

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { batch, type Triton } from "@tritonjs/core";
 import { expect, onTestFinished, test } from "vitest";
-import { remoteBackend, remoteOptionsOf } from "../../src/remote/remote-backend.js";
+import { remoteBackend, remoteOptionsOf } from "../../src/remote/index.js";
 import { DOUBLE, localServer, startReplica } from "./support/replicas.js";
 
 function repository(config: string): string {

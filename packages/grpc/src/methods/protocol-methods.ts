@@ -12,11 +12,17 @@ import { type InferHandlerContext, inferMethods } from "../infer/model-infer.js"
 import { streamInferMethods } from "../infer/model-stream-infer.js";
 import type { Shutdown } from "../shutdown.js";
 import type { Call, CallHeaders, Method } from "../transport/method.js";
-import { healthMethods, healthWatchMethods } from "./health.js";
-import { metadataMethods, repositoryMethods, statisticsMethods } from "./metadata-and-repository.js";
-import { reflectionMethods } from "./reflection.js";
-import { sharedMemoryMethods } from "./shared-memory.js";
-import { logMethods, traceMethods } from "./trace-and-log-settings.js";
+import {
+  healthMethods,
+  healthWatchMethods,
+  logMethods,
+  metadataMethods,
+  reflectionMethods,
+  repositoryMethods,
+  sharedMemoryMethods,
+  statisticsMethods,
+  traceMethods,
+} from "./management-methods.js";
 
 /** Options of the handlers. */
 export interface HandlerOptions {

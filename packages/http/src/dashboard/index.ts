@@ -1,2 +1,338 @@
-export type { DashboardOptions } from "./dashboard.js";
-export { dashboard } from "./dashboard.js";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { AccessGate, type InferenceService, type Restrictions, SiteGuard } from "@tritonjs/core/frontend";
+import { HostRule, isForeign, type ServerInspector, type WebPages } from "@tritonjs/core/internal";
+import type { EndpointGroup } from "@tritonjs/core/types";
+import { TritonError } from "@tritonjs/protocol";
+import { fetchHandler } from "../server/fetch-handler.js";
+import { Viewers } from "./live-data.js";
+
+/**
+ * The dashboard: a live page of all models, with a form for inference. It needs the access token if the groups
+ * `statistics`, `model-repository`, `logging` or `model-config` do. While nobody watches, it costs nothing.
+ *
+ * Serve it on the port of the metrics or of HTTP, or in an app: `open` makes a handler of the web platform, which
+ * `toNodeListener` of `@tritonjs/http` turns into one for `node:http` and Express.
+ *
+ * @throws TritonError INVALID_ARG for a path that does not begin with a slash, or ends with one.
+ * @example
+ * ```ts
+ * await triton.serve({ frontends: [http(), metrics({ pages: dashboard() })] });
+ * app.all("/dashboard/*", (context) => page(context.req.raw)); // Hono, with page = dashboard().open(triton.service)
+ * ```
+ */
+export function dashboard(options: DashboardOptions = {}): WebPages {
+  const { path = "/dashboard" } = options;
+  if (!/^(\/[^/?#]+)+$/.test(path)) {
+    throw new TritonError(
+      "INVALID_ARG",
+      `dashboard path: expected a path such as "/dashboard", got "${path}"`,
+      {
+        reason: "INVALID_OPTION",
+      },
+    );
+  }
+  return { path, open: (service: InferenceService) => dashboardHandler(service, { ...options, path }) };
+}
+
+/** Options of `dashboard`. */
+export interface DashboardOptions {
+  /** Prefix of all paths, as clients write it; "/dashboard" unless given. */
+  readonly path?: string;
+  /** Groups of operations that require a header, `{}` for none; those of the `Triton`'s `security` unless given. */
+  readonly restrictions?: Restrictions;
+  /** Settings that the page lists under "Configuration", by name; none unless given. Leave secrets out. */
+  readonly configuration?: Readonly<Record<string, string>>;
+  /** Milliseconds between two samples while somebody watches; 1000 unless given. */
+  readonly intervalMs?: number;
+}
+
+/** Default of the option `intervalMs`: a person reads no faster. */
+const INTERVAL_MS = 1000;
+
+/** Largest number of instances that a change may ask for: a typing error must not start thousands of threads. */
+const MOST_INSTANCES = 256;
+
+/** Largest body of a change. */
+const MOST_BODY_BYTES = 1024;
+
+/** Makes the handler of all paths of the dashboard. */
+function dashboardHandler(
+  service: InferenceService,
+  options: DashboardOptions & { readonly path: string },
+): (request: Request) => Promise<Response> {
+  const { inspector } = service;
+  if (inspector === undefined) {
+    throw new TritonError(
+      "UNSUPPORTED",
+      "the dashboard needs a service with an inspector, such as triton.service",
+    );
+  }
+  const { path, intervalMs = INTERVAL_MS, configuration = {} } = options;
+  const restrictions = options.restrictions ?? service.restrictions;
+  const access = new PageAccess(service, restrictions);
+  const viewers = new Viewers(service, inspector, intervalMs);
+  const v2 = fetchHandler({ service }, { prefix: path, restrictions });
+  service.mount?.({ drain: () => viewers.close(), end: () => {} });
+  return async (request) => {
+    const at = new URL(request.url).pathname.slice(path.length);
+    if (request.method === "GET") {
+      // Relative, because a proxy may show the page under another path.
+      if (at === "") return redirect(`.${path.slice(path.lastIndexOf("/"))}/`);
+      const file = await pageFile(at === "/" ? "index.html" : at.replace(/^\/assets\//, ""));
+      if (file !== undefined) return file;
+    }
+    const foreign = access.foreign(request);
+    if (foreign !== undefined) return foreign;
+    if (at.startsWith("/v2/") || at === "/v2") return v2(request);
+    if (!at.startsWith("/api/")) return faultAnswer(404, "Not Found");
+    const refusal = access.refusal(request);
+    if (refusal !== undefined) return refusal;
+    const [, , action, ...names] = at.split("/").map(decode);
+    const [name = "", version = ""] = names;
+    if (request.method === "GET" && action === "info") {
+      return jsonAnswer(200, infoOf(service, inspector, configuration));
+    }
+    if (request.method === "GET" && action === "events") {
+      return eventsAnswer(viewers.open(name === "" ? undefined : { name, version }, request.signal));
+    }
+    if (request.method === "POST" && action === "instances" && name !== "") {
+      return changeInstances(inspector, name, version, request);
+    }
+    return faultAnswer(404, "Not Found");
+  };
+}
+
+/** Facts that do not change while the page is open. */
+function infoOf(
+  service: InferenceService,
+  inspector: ServerInspector,
+  configuration: Readonly<Record<string, string>>,
+): object {
+  return {
+    server: service.serverMetadata(),
+    node: process.version,
+    modelControlMode: inspector.modelControlMode,
+    log: service.log.settings,
+    configuration,
+  };
+}
+
+function eventsAnswer(body: ReadableStream<Uint8Array>): Response {
+  const headers = {
+    ...SECURITY_HEADERS,
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-store",
+    // Asks nginx not to collect the events.
+    "x-accel-buffering": "no",
+  };
+  return new Response(body as ReadableStream<Uint8Array<ArrayBuffer>>, { headers });
+}
+
+async function changeInstances(
+  inspector: ServerInspector,
+  name: string,
+  version: string,
+  request: Request,
+): Promise<Response> {
+  const text = await request.text();
+  const count = text.length > MOST_BODY_BYTES ? undefined : countOf(text);
+  if (count === undefined) {
+    return faultAnswer(
+      400,
+      `instances of model '${name}': expected {"count": <integer from 1 to ${MOST_INSTANCES}>}`,
+    );
+  }
+  try {
+    await inspector.changeInstances(name, version, count);
+    return jsonAnswer(200, { count });
+  } catch (error) {
+    return errorAnswer(error);
+  }
+}
+
+function countOf(text: string): number | undefined {
+  try {
+    const { count } = JSON.parse(text) as { count?: unknown };
+    const isCount = Number.isInteger(count) && (count as number) > 0 && (count as number) <= MOST_INSTANCES;
+    return isCount ? (count as number) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function redirect(location: string): Response {
+  return new Response(null, { status: 302, headers: { ...SECURITY_HEADERS, location } });
+}
+
+/** Decodes a part of a path; a malformed one names no model. */
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** Groups whose data the page shows. A caller needs the headers of those that are restricted. */
+const SHOWN: readonly EndpointGroup[] = ["statistics", "model-repository", "logging", "model-config"];
+
+/** Decides which callers get data. The files of the page itself hold none, so everybody gets them. */
+class PageAccess {
+  readonly #gate: AccessGate;
+  readonly #hosts: HostRule;
+  readonly #sites: SiteGuard;
+  /** Whether no group needs a header. */
+  readonly #open: boolean;
+
+  constructor(service: Pick<InferenceService, "allowedHosts" | "restrictions">, restrictions: Restrictions) {
+    const gate = new AccessGate(restrictions);
+    this.#gate = gate;
+    this.#hosts = new HostRule(service.allowedHosts);
+    this.#sites = new SiteGuard({ service, restrictions });
+    this.#open = !SHOWN.some((group) => gate.guards(group));
+  }
+
+  /** The refusal of a request for data, or of a change; undefined if the caller may make it. */
+  refusal(request: Request): Response | undefined {
+    const sent = (name: string) => request.headers.get(name) ?? undefined;
+    for (const group of SHOWN) {
+      const header = this.#gate.missingHeader(group, sent);
+      if (header !== undefined) {
+        return faultAnswer(403, `This API is restricted, expecting header '${header}'`, { header });
+      }
+    }
+    const fault = this.#sites.fault(request, sent, "model-repository");
+    return fault === undefined ? undefined : faultAnswer(403, fault);
+  }
+
+  /**
+   * The refusal of a request that a page of another site makes. Without it, such a page could load and unload models in
+   * the name of an operator whose browser can reach the server. If no header is needed, requests to unknown names of
+   * the server are refused too: such a name may be one that another site lets lead here.
+   */
+  foreign(request: Request): Response | undefined {
+    const header = (name: string) => request.headers.get(name) ?? undefined;
+    const host = this.#open ? this.#hosts.fault(header("host")) : undefined;
+    if (host !== undefined) return faultAnswer(403, host);
+    const origin = header("origin");
+    const site = header("sec-fetch-site");
+    if (
+      isForeign(origin, site, header("host")) &&
+      !(origin !== undefined && this.#hosts.allowsOrigin(origin))
+    ) {
+      const from = site ?? origin;
+      return faultAnswer(403, `requests of other sites are refused: expected same-origin, got ${from}`);
+    }
+    return undefined;
+  }
+}
+
+/** Answers with JSON. */
+function jsonAnswer(status: number, value: unknown): Response {
+  return new Response(JSON.stringify(value), {
+    status,
+    headers: { ...SECURITY_HEADERS, "content-type": "application/json", "cache-control": "no-store" },
+  });
+}
+
+/** Answers with the text of an error, which the page shows. */
+function faultAnswer(status: number, error: string, more: object = {}): Response {
+  return jsonAnswer(status, { error, ...more });
+}
+
+/** Statuses of the errors of a change; others are 500. */
+const STATUS: Readonly<Partial<Record<TritonError["code"], number>>> = {
+  INVALID_ARG: 400,
+  NOT_FOUND: 404,
+  UNSUPPORTED: 501,
+  UNAVAILABLE: 503,
+};
+
+/** Answers with an error that the server threw. */
+function errorAnswer(thrown: unknown): Response {
+  const { code, message } = TritonError.from(thrown);
+  return faultAnswer(STATUS[code] ?? 500, message);
+}
+
+const require = createRequire(import.meta.url);
+
+/** The folder `page` of this package. */
+const PAGE = fileURLToPath(new URL("../../page/", import.meta.url));
+
+const SCRIPT = "text/javascript; charset=utf-8";
+const STYLE = "text/css; charset=utf-8";
+
+/** A file of the page: where it lies, and its content type. */
+interface PageFile {
+  readonly path: () => string;
+  readonly type: string;
+}
+
+const own = (name: string, type: string): [string, PageFile] => [
+  name,
+  { path: () => join(PAGE, name), type },
+];
+
+/** The files that browsers may ask for. A path that is not in this table does not exist. */
+const FILES: ReadonlyMap<string, PageFile> = new Map([
+  own("index.html", "text/html; charset=utf-8"),
+  own("style.css", STYLE),
+  ...[
+    "main.js",
+    "app.js",
+    "api.js",
+    "charts.js",
+    "format.js",
+    "half-floats.js",
+    "image-input.js",
+    "infer-form.js",
+    "infer-request.js",
+    "model-detail.js",
+    "model-list.js",
+    "server-panels.js",
+  ].map((name) => own(name, SCRIPT)),
+  // htm has this file for browsers only: Node resolves its export to another.
+  [
+    "preact.js",
+    { path: () => join(dirname(require.resolve("htm")), "../preact/standalone.module.js"), type: SCRIPT },
+  ],
+  ["uplot.js", { path: () => require.resolve("uplot/dist/uPlot.iife.min.js"), type: SCRIPT }],
+  ["uplot.css", { path: () => require.resolve("uplot/dist/uPlot.min.css"), type: STYLE }],
+]);
+
+/**
+ * Headers of every answer: the page loads nothing from elsewhere, runs no inline script, takes no text for HTML, and
+ * cannot be framed.
+ */
+const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+};
+
+const read = new Map<string, Promise<Buffer>>();
+
+/** Answers with a file of the page; undefined if there is none of this name. Each file is read once. */
+async function pageFile(name: string): Promise<Response | undefined> {
+  const file = FILES.get(name);
+  if (file === undefined) return undefined;
+  let bytes = read.get(name);
+  if (bytes === undefined) {
+    bytes = readFile(file.path());
+    read.set(name, bytes);
+    bytes.catch(() => read.delete(name));
+  }
+  const body = new Uint8Array(await bytes);
+  const headers = {
+    ...SECURITY_HEADERS,
+    "content-type": file.type,
+    "content-length": `${body.length}`,
+    "cache-control": "no-cache",
+  };
+  return new Response(body, { headers });
+}

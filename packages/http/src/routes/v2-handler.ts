@@ -16,11 +16,9 @@ import { type PlainJson, toJsonBytes } from "../json/write-json.js";
 import { DEFAULT_MAX_INPUT_SIZE, InputTooLarge } from "../limits.js";
 import { generateRoutes } from "./generate.js";
 import { inferRoute } from "./infer.js";
+import { repositoryRoutes, settingsRoutes, sharedMemoryRoutes } from "./management.js";
 import { openApiRoute } from "./open-api.js";
-import { repositoryRoutes } from "./repository.js";
 import type { HttpExchange, Route, RouteContext } from "./route.js";
-import { settingsRoutes } from "./settings.js";
-import { sharedMemoryRoutes } from "./shared-memory.js";
 import { healthRoutes, metadataRoutes, metricsRoute, statisticsRoutes } from "./status.js";
 
 /** Options of the v2 routes, wherever they are mounted. */

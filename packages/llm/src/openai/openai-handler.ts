@@ -1,4 +1,4 @@
-import { type InferenceService, SiteGuard } from "@tritonjs/core/frontend";
+import { type Exchange, type InferenceService, SiteGuard } from "@tritonjs/core/frontend";
 import { keyList } from "@tritonjs/core/internal";
 import {
   ClientGone,
@@ -15,16 +15,36 @@ import {
   withCors,
 } from "@tritonjs/http/frontend";
 import { TritonError } from "@tritonjs/protocol";
+import { collectAnswer, completionAnswer, completionEvents, streamAnswer } from "./answers.js";
 import { chatRoute } from "./chat-completions.js";
+import type { RequestLimits } from "./chat-request.js";
 import { type ChatTemplateSettings, ChatTemplates } from "./chat-templates.js";
-import { completionsRoute } from "./completions.js";
 import { embeddingsRoute } from "./embeddings.js";
-import { modelRoutes } from "./model-routes.js";
+import { type GenerationPlan, planGeneration } from "./generation.js";
 import { OpenAiAccess, type OpenAiAccessOptions, ServiceAccess } from "./openai-access.js";
-import { describeError, OpenAiError, refusalResponse } from "./openai-error.js";
-import { newId, type OpenAiRoute, type ServerContext, unixSeconds } from "./openai-exchange.js";
-import { FieldWarnings, MOST_TOKENS } from "./request-fields.js";
+import { describeError, invalidField, OpenAiError, refusalResponse, wrongType } from "./openai-error.js";
+import {
+  jsonResult,
+  lookUpModel,
+  newId,
+  type OpenAiExchange,
+  type OpenAiRoute,
+  readRequest,
+  type ServerContext,
+  unixSeconds,
+  unknownModel,
+} from "./openai-exchange.js";
+import {
+  type Fields,
+  FieldWarnings,
+  MOST_TOKENS,
+  readSampling,
+  readStreamOptions,
+  type Sampling,
+  type StreamOptions,
+} from "./request-fields.js";
 import { responsesRoute } from "./responses.js";
+import { textModelOf } from "./text-model.js";
 
 /** Options of the OpenAI endpoints, wherever they are mounted. */
 export interface OpenAiEndpointOptions extends OpenAiAccessOptions, ChatTemplateSettings {
@@ -175,6 +195,232 @@ function checkCount(name: string, value: number, most: number): void {
   );
 }
 
+/** Prefixes of all paths, as patterns of fastify. */
+export const ROUTE_PATTERNS = ["/v1/*", "/health/ready", "/metrics"];
+
+/** Route of completions of prompts: `POST /v1/completions`. */
+const completionsRoute: OpenAiRoute = {
+  path: /^\/v1\/completions$/,
+  method: "POST",
+  group: "inference",
+  access: "inference",
+  async handle(exchange) {
+    const completion = await readRequest(exchange, (fields) => readCompletionRequest(fields, exchange));
+    const call = await lookUpModel(exchange, completion.model);
+    const plan = planCompletion(exchange, call, completion);
+    const { model, prompts, choices, topLogprobs, stream, echo } = completion;
+    const prefixes = prompts.flatMap((prompt) => new Array<string>(choices).fill(echo ? prompt : ""));
+    const options = { model, prefixes, topLogprobs, includeUsage: stream.includeUsage };
+    if (stream.stream) return streamAnswer(exchange, plan, completionEvents(options));
+    return jsonResult(completionAnswer(await collectAnswer(exchange, plan), options));
+  },
+};
+
+/** Prompts that a model continues. */
+interface Completion {
+  readonly model: string;
+  readonly prompts: readonly string[];
+  /** Choices of each prompt. */
+  readonly choices: number;
+  readonly sampling: Sampling;
+  /** Number of likely tokens to report for each token; undefined without logprobs. */
+  readonly topLogprobs: number | undefined;
+  readonly stream: StreamOptions;
+  /** Whether each choice begins with its prompt. */
+  readonly echo: boolean;
+}
+
+/** Default of `max_tokens`, as in OpenAI's API. */
+const DEFAULT_MAX_TOKENS = 16;
+const MOST_LOGPROBS = 5;
+
+/**
+ * Reads the body of `POST /v1/completions`.
+ *
+ * @throws OpenAiError 400 for the first field at fault
+ */
+function readCompletionRequest(
+  fields: Fields,
+  { maxChoices, defaultMaxTokens = DEFAULT_MAX_TOKENS }: RequestLimits,
+): Completion {
+  const model = fields.requiredString("model");
+  const prompts = readPrompts(fields);
+  const choices = fields.integer("n", 1, maxChoices) ?? 1;
+  if (choices * prompts.length > maxChoices) {
+    const text = `'n': expected at most ${maxChoices} choices for all prompts, got ${choices} for each of ${prompts.length}`;
+    throw invalidField("n", text);
+  }
+  const best = fields.integer("best_of", 1, maxChoices) ?? choices;
+  if (best !== choices) {
+    const text = `'best_of': expected the same number as 'n' (${choices}), got ${best}: choices are not compared`;
+    throw new OpenAiError(400, text, { param: "best_of", code: "unsupported_value" });
+  }
+  if ((fields.string("suffix") ?? "") !== "") {
+    const text = "'suffix': expected none, because models continue a prompt at its end";
+    throw new OpenAiError(400, text, { param: "suffix", code: "unsupported_parameter" });
+  }
+  const topLogprobs = fields.integer("logprobs", 0, MOST_LOGPROBS);
+  const stream = readStreamOptions(fields);
+  const sampling = readSampling(fields);
+  sampling.max_tokens = fields.integer("max_tokens", 1, MOST_TOKENS) ?? defaultMaxTokens;
+  if (topLogprobs !== undefined) sampling.logprobs = topLogprobs;
+  const echo = fields.boolean("echo") ?? false;
+  return { model, prompts, choices, sampling, topLogprobs, stream, echo };
+}
+
+function readPrompts(fields: Fields): readonly string[] {
+  const given = fields.any("prompt");
+  if (given === undefined) {
+    throw invalidField(
+      "prompt",
+      "you must provide 'prompt': expected a string or an array of strings",
+      "missing_required_parameter",
+    );
+  }
+  const prompts = Array.isArray(given) ? (given as readonly unknown[]) : [given];
+  if (prompts.length === 0)
+    throw invalidField("prompt", "'prompt': expected at least one prompt, got none", "empty_array");
+  return prompts.map((prompt) => {
+    if (typeof prompt === "number" || Array.isArray(prompt)) {
+      const text = "'prompt': expected text, got tokens: models take their prompt as text";
+      throw new OpenAiError(400, text, { param: "prompt", code: "unsupported_value" });
+    }
+    if (typeof prompt !== "string") throw wrongType("prompt", "a string or an array of strings", prompt);
+    if (prompt === "") throw invalidField("prompt", "'prompt': expected text that is not empty");
+    return prompt;
+  });
+}
+
+/**
+ * Plans the requests for a completion.
+ *
+ * @throws OpenAiError 400 for a model that takes only messages
+ */
+function planCompletion(
+  exchange: OpenAiExchange,
+  call: Exchange,
+  { prompts, choices, sampling, topLogprobs, stream }: Completion,
+): GenerationPlan {
+  const model = textModelOf(call.current().config);
+  if (model.promptInput === undefined) {
+    const text = `model '${model.name}' cannot take a prompt: expected an input 'text_input'. Send messages to /v1/chat/completions`;
+    throw new OpenAiError(400, text, { param: "model", code: "model_not_supported" });
+  }
+  const shared = { sampling, choices, stream: stream.stream, logprobs: topLogprobs !== undefined };
+  return planGeneration(
+    exchange,
+    call,
+    model,
+    prompts.map((prompt) => ({ ...shared, prompt })),
+  );
+}
+
+/** The models that are ready, and Triton's additions: loading and unloading. */
+const modelRoutes: readonly OpenAiRoute[] = [
+  {
+    path: /^\/v1\/models$/,
+    method: "GET",
+    group: "model-repository",
+    access: "metadata",
+    async handle(exchange) {
+      const index = await exchange.service.repositoryIndex(true);
+      const names = [...new Set(index.filter(({ state }) => state === "READY").map(({ name }) => name))];
+      return jsonResult({ object: "list", data: names.map((name) => modelObject(exchange, name)) });
+    },
+  },
+  {
+    path: /^\/v1\/models\/(?<model>[^/]+)\/load$/,
+    method: "POST",
+    group: "model-repository",
+    access: "model-repository",
+    handle(exchange, model) {
+      checkControl(exchange);
+      const { service } = exchange;
+      return oneChangeAtATime(service, async () => {
+        if (service.isModelReady(model, "")) {
+          throw new OpenAiError(400, `model '${model}' is already loaded`, {
+            param: "model",
+            code: "already_loaded",
+          });
+        }
+        await asBadRequest(() => service.loadModel(model, {}));
+        return jsonResult(modelObject(exchange, model));
+      });
+    },
+  },
+  {
+    path: /^\/v1\/models\/(?<model>[^/]+)\/unload$/,
+    method: "POST",
+    group: "model-repository",
+    access: "model-repository",
+    handle(exchange, model) {
+      checkControl(exchange);
+      const { service } = exchange;
+      return oneChangeAtATime(service, async () => {
+        if (!service.isModelReady(model, "")) {
+          // The words of Triton's OpenAI frontend.
+          const text = `Unknown model: ${model}`;
+          throw new OpenAiError(400, text, { param: "model", code: "not_loaded" });
+        }
+        await asBadRequest(() => service.unloadModel(model, {}));
+        return jsonResult({ status: "success", model });
+      });
+    },
+  },
+  {
+    // Excludes paths like those above with a name of several segments.
+    path: /^\/v1\/models\/(?!.*\/(?:load|unload)$)(?<model>.+)$/,
+    method: "GET",
+    group: "model-repository",
+    access: "metadata",
+    handle(exchange, model) {
+      if (!exchange.service.isModelReady(model, "")) throw unknownModel(model);
+      return jsonResult(modelObject(exchange, model));
+    },
+  },
+];
+
+/** The last change of each service. */
+const lastChanges = new WeakMap<InferenceService, Promise<unknown>>();
+
+/**
+ * Makes one change at a time: if several clients load the same model at once, one loads it, and the others are answered
+ * afterwards.
+ */
+function oneChangeAtATime<T>(service: InferenceService, change: () => Promise<T>): Promise<T> {
+  const turn = (lastChanges.get(service) ?? Promise.resolve()).then(change);
+  lastChanges.set(
+    service,
+    turn.catch(() => {}),
+  );
+  return turn;
+}
+
+function modelObject({ startedAt }: OpenAiExchange, id: string): object {
+  // The owner is that of Triton's own frontend, because clients compare it.
+  return { id, object: "model", created: startedAt, owned_by: "Triton Inference Server" };
+}
+
+/** @throws OpenAiError 400 unless clients control which models are loaded */
+function checkControl({ service }: OpenAiExchange): void {
+  if (service.inspector?.modelControlMode === "explicit") return;
+  // The words of Triton's OpenAI frontend.
+  const text = "Model load/unload requires --model-control-mode=explicit";
+  throw new OpenAiError(400, text, { code: "model_control_disabled" });
+}
+
+/**
+ * A model that cannot be loaded is the fault of the request, as in Triton's OpenAI frontend: a retry would not help.
+ */
+async function asBadRequest(change: () => Promise<void>): Promise<void> {
+  try {
+    await change();
+  } catch (error) {
+    const { message, reason } = TritonError.from(error);
+    throw new OpenAiError(400, message, { param: "model", code: reason.toLowerCase() });
+  }
+}
+
 /** All endpoints, in the order in which they are tried. */
 const openAiRoutes: readonly OpenAiRoute[] = [
   chatRoute,
@@ -200,6 +446,3 @@ const openAiRoutes: readonly OpenAiRoute[] = [
     handle: ({ service, request }) => metricsResponse(service, request),
   },
 ];
-
-/** Prefixes of all paths, as patterns of fastify. */
-export const ROUTE_PATTERNS = ["/v1/*", "/health/ready", "/metrics"];

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { ProfileExport } from "../../../src/report/profile-export.js";
+import { ProfileExport } from "../../../src/report/report-files.js";
 import { writeReport } from "../../../src/report/write-report.js";
 import { concurrency } from "../support/report-run.js";
 import { windowOf } from "../support/request-rows.js";

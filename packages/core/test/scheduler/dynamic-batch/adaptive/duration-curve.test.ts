@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type DurationFit, expectedMs, learnDuration } from "../../../../src/scheduler/plan-batch.js";
+import { type DurationFit, expectedMs, learnDuration } from "../../../../src/scheduler/adaptive-batching.js";
 
 type Sample = readonly [rows: number, ms: number];
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { expectedLatencyMs, type WorkAhead } from "../../../../src/scheduler/plan-batch.js";
+import { expectedLatencyMs, type WorkAhead } from "../../../../src/scheduler/adaptive-batching.js";
 
 const rules = { targetLatencyMs: 100, maxBatchSize: 10 };
 /** The largest batch has 10 rows and takes 20 ms. */

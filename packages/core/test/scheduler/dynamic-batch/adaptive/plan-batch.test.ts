@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { largestBatch, planBatch, type WaitingWork } from "../../../../src/scheduler/plan-batch.js";
+import { largestBatch, planBatch, type WaitingWork } from "../../../../src/scheduler/adaptive-batching.js";
 
 const rules = { targetLatencyMs: 50, maxBatchSize: 128 };
 const gpu = { fixedMs: 10, perRowMs: 0.1, spread: 0 };

@@ -1,0 +1,337 @@
+import type { Log, LogSettings } from "@tritonjs/core/frontend";
+import {
+  LOG_FORMATS,
+  readTraceCount,
+  readTraceLevels,
+  readTraceNumber,
+  type TraceChanges,
+  traceSettingTexts,
+} from "@tritonjs/core/internal";
+import type { LoadParameters, LogFormat } from "@tritonjs/core/types";
+import { TritonError } from "@tritonjs/protocol";
+import { readJson } from "../exchange/loop-turns.js";
+import { latin1Text } from "../exchange/request.js";
+import { emptyResponse, jsonResponse, type V2Response } from "../exchange/response.js";
+import {
+  asArray,
+  asBoolean,
+  asBytes,
+  asText,
+  asUnsigned,
+  find,
+  type JsonValue,
+  members,
+} from "../json/json-value.js";
+import { elementsOf } from "../json/parse-json.js";
+import { decodeText } from "../json/text.js";
+import type { PlainJson } from "../json/write-json.js";
+import type { HttpExchange, Route } from "./route.js";
+
+/** The model repository: the index of the models with their states, loading and unloading. */
+export const repositoryRoutes: readonly Route[] = [
+  {
+    path: /^\/v2\/repository(?:\/(?<repository>[^/]+))?\/index$/,
+    methods: ["POST"],
+    group: "model-repository",
+    errorType: "application/json",
+    async handle(exchange) {
+      const ready = await readOptionalJson(exchange, (json) => find(json, "ready"));
+      if (ready !== undefined && typeof ready !== "boolean") {
+        throw new TritonError("INVALID_ARG", "Invalid value for 'ready': expected a boolean", {
+          reason: "INVALID_PARAMETER",
+        });
+      }
+      const index = await exchange.service.repositoryIndex(ready ?? false);
+      return jsonResponse(
+        index.map(({ name, version, state, reason }) => ({ name, version, state, reason })),
+      );
+    },
+  },
+  {
+    path: /^\/v2\/repository(?:\/(?<repository>[^/]+))?\/models\/(?<model>[^/]+)\/load$/,
+    methods: ["POST"],
+    group: "model-repository",
+    errorType: "application/json",
+    async handle(exchange) {
+      refuseRepository(exchange);
+      const parameters = await readOptionalJson(exchange, loadParameters);
+      await exchange.service.loadModel(exchange.model, parameters);
+      return emptyResponse(200, "application/json");
+    },
+  },
+  {
+    path: /^\/v2\/repository(?:\/(?<repository>[^/]+))?\/models\/(?<model>[^/]+)\/unload$/,
+    methods: ["POST"],
+    group: "model-repository",
+    errorType: "application/json",
+    async handle(exchange) {
+      refuseRepository(exchange);
+      const given = await readOptionalJson(exchange, (json) =>
+        find(find(json, "parameters"), "unload_dependents"),
+      );
+      await exchange.service.unloadModel(exchange.model, { unloadDependents: given === true });
+      return emptyResponse(200, "application/json");
+    },
+  },
+];
+
+function refuseRepository({ repository }: HttpExchange): void {
+  if (repository !== "") {
+    throw new TritonError("UNSUPPORTED", "'repository_name' specification is not supported");
+  }
+}
+
+/** Parameters of a load request: a configuration, and files in base64 under `file:<path>`. */
+function loadParameters(body: JsonValue | undefined): LoadParameters {
+  const given = find(body, "parameters");
+  if (given === undefined) return {};
+  const files = new Map<string, Uint8Array>();
+  let config: string | undefined;
+  for (const [name, value] of members(given)) {
+    const bytes = asBytes(value);
+    if (name === "config") config = decodeText(bytes);
+    else if (name.startsWith("file:")) files.set(name.slice("file:".length), fromBase64(name, bytes));
+    else throw new TritonError("INTERNAL", "unexpected error on creating Triton parameter");
+  }
+  return { config, files };
+}
+
+function fromBase64(name: string, bytes: Uint8Array): Uint8Array {
+  const text = latin1Text(bytes);
+  if (!isBase64(text)) {
+    throw new TritonError("INVALID_ARG", `load parameter '${name}': expected base64`, {
+      reason: "INVALID_LOAD_REQUEST",
+    });
+  }
+  return Buffer.from(text, "base64");
+}
+
+/**
+ * True for base64 with white space anywhere. White space is removed first: a pattern for both would take quadratic time
+ * for a long run of spaces.
+ */
+function isBase64(text: string): boolean {
+  return /^[A-Za-z0-9+/]*={0,2}$/.test(text.replace(/\s+/g, ""));
+}
+
+/** Reads the JSON body of a request. `use` takes it, or undefined for an empty body. */
+async function readOptionalJson<T>(
+  { request, memory, maxInputSize }: HttpExchange,
+  use: (json: JsonValue | undefined) => T,
+): Promise<T> {
+  const body = await request.readBody(memory, maxInputSize);
+  return body.length === 0 ? use(undefined) : readJson(request, body, use);
+}
+
+/** Regions of system and CUDA shared memory that clients register. */
+export const sharedMemoryRoutes: readonly Route[] = [
+  route("system", "status", "GET", ({ service, region }) =>
+    jsonResponse(
+      service.sharedMemory
+        .systemStatus(region)
+        .map(({ name, key, offset, byteSize }) => ({ name, key, offset, byte_size: byteSize })),
+    ),
+  ),
+  route("system", "register", "POST", registerSystem),
+  route("system", "unregister", "POST", ({ service, region }) => {
+    service.sharedMemory.unregisterSystem(region);
+    return emptyResponse(200, "application/json");
+  }),
+  route("cuda", "status", "GET", ({ service, region }) =>
+    jsonResponse(
+      service.sharedMemory
+        .cudaStatus(region)
+        .map(({ name, deviceId, byteSize }) => ({ name, device_id: deviceId, byte_size: byteSize })),
+    ),
+  ),
+  route("cuda", "register", "POST", ({ service, region }) => {
+    service.sharedMemory.checkAllowed();
+    checkNamed("cuda", region);
+    return service.sharedMemory.registerCuda(region);
+  }),
+  route("cuda", "unregister", "POST", ({ service, region }) => {
+    service.sharedMemory.unregisterCuda(region);
+    return emptyResponse(200, "application/json");
+  }),
+];
+
+async function registerSystem({
+  service: { sharedMemory },
+  region,
+  request,
+  memory,
+  maxInputSize,
+}: HttpExchange): Promise<V2Response> {
+  sharedMemory.checkAllowed();
+  checkNamed("system", region);
+  const range = await readJson(request, await request.readBody(memory, maxInputSize), (json) => {
+    const offset = find(json, "offset");
+    return {
+      // Other names end at a NUL. A key does not: the shortened key would open another object than the client named.
+      key: decodeText(asBytes(field(json, "key"))),
+      offset: offset === undefined ? 0 : asUnsigned(offset),
+      byteSize: asUnsigned(field(json, "byte_size")),
+    };
+  });
+  await sharedMemory.registerSystem(region, range);
+  return emptyResponse(200, "application/json");
+}
+
+function route(
+  kind: "system" | "cuda",
+  action: "status" | "register" | "unregister",
+  method: "GET" | "POST",
+  handle: Route["handle"],
+): Route {
+  return {
+    path: new RegExp(`^/v2/${kind}sharedmemory(?:/region/(?<region>[^/]+))?/${action}$`),
+    methods: [method],
+    group: "shared-memory",
+    errorType: "application/json",
+    handle,
+  };
+}
+
+function checkNamed(kind: string, region: string): void {
+  if (region !== "") return;
+  throw new TritonError(
+    "INVALID_ARG",
+    `'region name' is necessary to register ${kind} shared memory region`,
+    { reason: "INVALID_REGION" },
+  );
+}
+
+function field(json: JsonValue, name: string): JsonValue {
+  const value = find(json, name);
+  if (value !== undefined) return value;
+  throw new TritonError("INVALID_ARG", `Shared memory register request has no '${name}' field`, {
+    reason: "INVALID_REGION",
+  });
+}
+
+/** Trace settings, of the server or of a model: read by GET, changed and read by POST. */
+const traceRoutes: readonly Route[] = [
+  /^\/v2\/trace\/setting$/,
+  /^\/v2\/models\/(?<model>[^/]+)\/trace\/setting$/,
+].map((path) => ({
+  path,
+  methods: ["GET", "POST"],
+  group: "trace",
+  errorType: "application/json",
+  async handle({ request, memory, service, model, maxInputSize }) {
+    const { tracing } = service;
+    if (tracing === undefined)
+      throw new TritonError("UNAVAILABLE", "the server does not support tracing", {
+        reason: "FEATURE_DISABLED",
+      });
+    if (model !== "" && !(await service.checkModelReady(model, ""))) {
+      throw new TritonError("INVALID_ARG", `Request for unknown model : ${model}`, {
+        reason: "MODEL_NOT_AVAILABLE",
+      });
+    }
+    if (request.method === "POST") {
+      const body = await request.readBody(memory, maxInputSize);
+      const changes =
+        body.length === 0 ? readTraceChanges(undefined) : await readJson(request, body, readTraceChanges);
+      tracing.update(model, changes);
+    }
+    return jsonResponse(traceSettingTexts(tracing.settings(model)) as PlainJson);
+  },
+}));
+
+/** The settings of the log: read by GET, changed and read by POST. */
+const loggingRoute: Route = {
+  path: /^\/v2\/logging$/,
+  methods: ["GET", "POST"],
+  group: "logging",
+  errorType: "application/json",
+  async handle({ request, memory, maxInputSize, service }) {
+    if (request.method === "POST") {
+      const body = await request.readBody(memory, maxInputSize);
+      await readJson(request, body, (json) => changeLog(service.log, json));
+    }
+    return jsonResponse(logSettingsJson(service.log.settings));
+  },
+};
+
+/** Settings of traces and of the log. */
+export const settingsRoutes: readonly Route[] = [...traceRoutes, loggingRoute];
+
+/**
+ * Reads the changes of trace settings in a request; null undoes an earlier change.
+ *
+ * @throws TritonError for the first bad setting, UNSUPPORTED for the file.
+ */
+function readTraceChanges(request: JsonValue | undefined): TraceChanges {
+  if (find(request, "trace_file") !== undefined) {
+    throw new TritonError("UNSUPPORTED", "trace file location can not be updated through network protocol", {
+      reason: "SETTING_READ_ONLY",
+    });
+  }
+  const changes: TraceChanges = {};
+  const levels = find(request, "trace_level");
+  if (levels === null) changes.levels = null;
+  else if (levels !== undefined) {
+    const named = readTraceLevels(elementsOf(asArray(levels)).map((level) => asText(level)));
+    if (named !== undefined) changes.levels = named;
+  }
+  const rate = find(request, "trace_rate");
+  if (rate !== undefined) {
+    changes.rate = rate === null ? null : readTraceNumber("trace_rate", asText(rate));
+  }
+  const count = find(request, "trace_count");
+  if (count !== undefined) changes.count = count === null ? null : readTraceCount(asText(count), "got:");
+  const frequency = find(request, "log_frequency");
+  if (frequency !== undefined) {
+    changes.logFrequency = frequency === null ? null : readTraceNumber("log_frequency", asText(frequency));
+  }
+  return changes;
+}
+
+/**
+ * Changes the log settings that the request names. As in Triton, settings before a bad one change all the same.
+ *
+ * @throws TritonError for the first bad setting, UNSUPPORTED for the log file.
+ */
+function changeLog(log: Log, request: JsonValue): void {
+  if (setting(request, "log_file") !== undefined) {
+    throw new TritonError("UNSUPPORTED", "log file location can not be updated through network protocol", {
+      reason: "SETTING_READ_ONLY",
+    });
+  }
+  const info = setting(request, "log_info");
+  if (info !== undefined) log.update({ info: asBoolean(info) });
+  const warning = setting(request, "log_warning");
+  if (warning !== undefined) log.update({ warning: asBoolean(warning) });
+  const error = setting(request, "log_error");
+  if (error !== undefined) log.update({ error: asBoolean(error) });
+  const verboseLevel = setting(request, "log_verbose_level");
+  if (verboseLevel !== undefined) log.update({ verboseLevel: Number(asUnsigned(verboseLevel)) });
+  const format = setting(request, "log_format");
+  if (format !== undefined) log.update({ format: logFormat(asText(format)) });
+}
+
+/** The settings as clients see them. */
+function logSettingsJson(settings: LogSettings): PlainJson {
+  return {
+    log_file: settings.file,
+    log_info: settings.info,
+    log_warning: settings.warning,
+    log_error: settings.error,
+    log_verbose_level: settings.verboseLevel,
+    log_format: settings.format,
+  };
+}
+
+/** The value of a setting; null leaves the setting as it is. */
+function setting(request: JsonValue, name: string): JsonValue | undefined {
+  return find(request, name) ?? undefined;
+}
+
+function logFormat(text: string): LogFormat {
+  const format = LOG_FORMATS.find((known) => known === text);
+  if (format !== undefined) return format;
+  throw new TritonError("UNAVAILABLE", `invalid argument for --log_format, got: ${text}`, {
+    reason: "INVALID_LOG_FORMAT",
+  });
+}
