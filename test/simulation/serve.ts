@@ -3,7 +3,6 @@ import { SimulationClock } from "../../packages/cli/src/simulate/simulate.js";
 import type { Tensors } from "../../packages/core/src/batch/batch-tensors.js";
 import { planInstances } from "../../packages/core/src/config/instance-groups.js";
 import { resolveConfig } from "../../packages/core/src/config/resolve-config.js";
-
 import type { Execution, ExecutionResult, Executor } from "../../packages/core/src/instance/backend.js";
 import { InstanceGroup } from "../../packages/core/src/instance/instance-group.js";
 import { ModelInstance } from "../../packages/core/src/instance/model-instance.js";

@@ -8,7 +8,6 @@ import {
   type TlsOptions,
 } from "@tritonjs/core/frontend";
 import { acceptFaults, checkOptionNames, keyList, type ThreadedFrontend } from "@tritonjs/core/internal";
-
 import { definedMembers, LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import { HANDLER_OPTION_KEYS, type HandlerOptions, protocolMethods } from "./methods/protocol-methods.js";
 import { Shutdown } from "./shutdown.js";

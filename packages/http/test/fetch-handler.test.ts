@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
-
 import { dirname, join } from "node:path";
 import type { InferenceRequest } from "@tritonjs/core/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";

@@ -99,7 +99,7 @@ interface AddedToken {
   readonly special?: boolean;
 }
 
-/** What `tokenizer.json` says. */
+/** The content of `tokenizer.json`. */
 interface OpenedTokenizer {
   readonly tokenizer: Tokenizer;
   readonly added: readonly AddedToken[];

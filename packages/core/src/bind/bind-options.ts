@@ -164,7 +164,7 @@ type BoundPlainFunc<I extends readonly TensorSpec[], O extends readonly TensorSp
 ) => PlainAnswer<O>;
 
 /**
- * What a function with the parameter `A` and the result `R` has to return: a list if it takes requests, outputs if it
+ * The result that a function with the parameter `A` and the result `R` has to return: a list if it takes requests, outputs if it
  * takes the tensors of the model. Otherwise a sentence, which nothing fits.
  */
 type ExpectedAnswer<

@@ -12,7 +12,7 @@ export interface ListeningServer {
   close(): unknown;
 }
 
-/** What one server listens on. */
+/** The place where one server listens. */
 type ListenTarget = SocketAddress | { readonly fd: number };
 
 /** Where to listen. */
@@ -128,7 +128,7 @@ async function bindAll<S extends ListeningServer>(
   }
 }
 
-/** What servers listen on: descriptors of a bound socket, or an address that Node.js binds. */
+/** The places where servers listen: descriptors of a bound socket, or an address that Node.js binds. */
 function targetsOf(at: SocketAddress): ListenTarget[] {
   const descriptors = bindSocket(at);
   return descriptors.length === 0 ? [at] : descriptors.map((fd) => ({ fd }));

@@ -17,7 +17,7 @@ interface ObservedServer {
   readonly changeInstances: (model: ModelVersion, count: number) => Promise<void>;
 }
 
-/** What an operator may see and change besides the operations of the protocol. It only reads, and costs when asked. */
+/** Shows and changes what the operations of the protocol do not cover. It costs nothing unless it is asked. */
 export class ServerInspector {
   readonly #server: ObservedServer;
   #watches = 0;

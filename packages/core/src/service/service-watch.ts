@@ -36,7 +36,7 @@ export interface WatchedServer {
   readonly traces: boolean;
 }
 
-/** What has changed since the last call: the whole state in the first call. */
+/** The changes since the last call: the whole state in the first call. */
 export interface ServiceChange {
   readonly server: WatchedServer | undefined;
   readonly models: readonly WatchedModel[];

@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 import type { PaddingRules } from "../../src/batch/batch-layout.js";
 import { BatchLayout } from "../../src/batch/batch-layout.js";
 import type { Tensors } from "../../src/batch/batch-tensors.js";
-
 import { modelConfig } from "../support/model-config.js";
 import { thrownText } from "../support/requests.js";
 import { fp32, ones } from "../support/tensors.js";

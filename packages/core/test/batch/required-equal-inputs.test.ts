@@ -1,7 +1,6 @@
 import type { Tensor, TensorSpec } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { EqualInputsRule } from "../../src/batch/payload.js";
-
 import { modelConfig } from "../support/model-config.js";
 import { fp32, ones } from "../support/tensors.js";
 

@@ -8,7 +8,6 @@ import { ModelInstance } from "../../src/instance/model-instance.js";
 import { ModelStatistics } from "../../src/observe/statistics.js";
 import type { InferenceRequest } from "../../src/request/inference-request.js";
 import { VirtualClock } from "../../src/system/clock.js";
-
 import { modelConfig } from "../support/model-config.js";
 import { queuedRequest } from "../support/requests.js";
 

@@ -1,6 +1,5 @@
 import { type ModelWarmup, TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-
 import { warmupRequests } from "../../src/model/live-instances.js";
 import { modelConfig } from "../support/model-config.js";
 

@@ -2,7 +2,6 @@ import { Tensor, type TensorSpec } from "@tritonjs/protocol";
 import ndarray from "ndarray";
 import { describe, expect, it } from "vitest";
 import { OutputChecker } from "../../src/request/inference-response.js";
-
 import { modelConfig } from "../support/model-config.js";
 import { thrownText } from "../support/requests.js";
 import { fp32, ones } from "../support/tensors.js";

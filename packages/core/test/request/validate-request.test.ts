@@ -1,8 +1,6 @@
 import { type DataType, type ModelConfig, Tensor, type TensorSpec, wireShape } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-
 import { RequestValidator } from "../../src/request/request-validator.js";
-
 import { modelConfig } from "../support/model-config.js";
 import { type RequestFields, requestWith, thrownText } from "../support/requests.js";
 import { ones } from "../support/tensors.js";

@@ -9,7 +9,6 @@ import {
   type Posix,
   type SharedObject,
 } from "../../src/shared-memory/shared-object.js";
-
 import { cannotShrink, openRegion, uniqueKey } from "./open-memory.js";
 
 const posix = await loadPosix();

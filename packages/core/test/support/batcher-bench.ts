@@ -2,7 +2,6 @@ import { type Tensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
 import type { ModelOptions } from "../../src/config/model-options.js";
 import type { InferInit, RequestHandle } from "../../src/request/inference-request.js";
 import { VirtualClock } from "../../src/system/clock.js";
-
 import { Triton } from "../../src/triton/triton.js";
 import { outcomeText } from "./requests.js";
 import { ones } from "./tensors.js";

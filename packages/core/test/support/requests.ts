@@ -2,7 +2,6 @@ import { type Tensor, TritonError } from "@tritonjs/protocol";
 import type { InferInit, ResponseHandler } from "../../src/request/inference-request.js";
 import { InferenceRequest } from "../../src/request/inference-request.js";
 import type { InferenceResponse } from "../../src/request/inference-response.js";
-
 import { ones } from "./tensors.js";
 
 /** Fields of a request besides its inputs. */

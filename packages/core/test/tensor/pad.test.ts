@@ -2,7 +2,6 @@ import { DATA_TYPES, type DataType, type Tensor } from "@tritonjs/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cutTo, elementOf, padRows, sliceRows } from "../../src/tensor-rows.js";
-
 import { bits, fp32, tensors } from "../support/tensors.js";
 
 /** Tensors of one data type and rank, with random shapes. */

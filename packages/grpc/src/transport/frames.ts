@@ -1,6 +1,5 @@
 import type { RequestMemory, RequestShare } from "@tritonjs/core/frontend";
 import { LARGE_REQUEST_BYTES, UnpackFault } from "@tritonjs/core/internal";
-
 import { RefusedCall, STATUS } from "../status-from-code.js";
 
 /*

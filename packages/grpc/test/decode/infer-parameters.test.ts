@@ -1,6 +1,5 @@
 import { RequestRegions, SharedMemory } from "@tritonjs/core/internal";
 import { decodeMessage, encodeMessage, type inference, inference as messages } from "@tritonjs/protocol/grpc";
-
 import { describe, expect, test } from "vitest";
 import {
   decodeInferParameters,

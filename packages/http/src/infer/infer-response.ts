@@ -99,7 +99,7 @@ function writeHead(writer: ByteWriter, name: string, tensor: Tensor, { binary }:
   if (binary) writer.ascii(`,"parameters":{"binary_data_size":${tensor.byteLength}}`);
 }
 
-/** What the JSON of an answer says of an output that follows it. */
+/** The description, in the JSON of an answer, of an output whose bytes follow. */
 interface KnownOutput {
   readonly name: string;
   readonly datatype: DataType;

@@ -24,7 +24,6 @@ import {
   type ThreadedFrontend,
   type ThreadedFrontendOptions,
 } from "@tritonjs/core/internal";
-
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 import { type V2Handler, withAllowedHosts } from "../routes/v2-handler.js";
 import type { FastifyServerOptions } from "./fastify.js";

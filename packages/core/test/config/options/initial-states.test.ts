@@ -9,7 +9,6 @@ import { validateConfig, validateOptions } from "../../../src/config/resolve-con
 import { initialStates } from "../../../src/config/sequence-batching.js";
 import type { SequenceOptions } from "../../../src/config/sequence-options.js";
 import { type SequenceStateOption, stateFilesOf } from "../../../src/config/sequence-options.js";
-
 import { modelConfig } from "../../support/model-config.js";
 
 type Initial = SequenceStateTensor["initialState"][number];

@@ -1,7 +1,6 @@
 import { Tensor, TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { packError, packTensors, unpackError, unpackTensors } from "../../../src/worker/messages.js";
-
 import { bits, fp32 } from "../../support/tensors.js";
 
 const pack = (tensor: Tensor, owned: boolean) => {

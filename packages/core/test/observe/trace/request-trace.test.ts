@@ -1,6 +1,5 @@
 import { float32ToBfloat16, float32ToFloat16, Tensor } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-
 import { traceBench } from "./trace-bench.js";
 
 const noInputs = { id: "", inputs: new Map<string, Tensor>() };
