@@ -1,10 +1,24 @@
 import type { Frontend } from "@tritonjs/core";
-import type { DefaultFrontends } from "@tritonjs/core/internal";
-import { http, metrics } from "./server/http-frontends.js";
+import type { InferenceService, TlsOptions } from "@tritonjs/core/frontend";
+import { checkOptionNames, type DefaultFrontends, keyList, type WebPages } from "@tritonjs/core/internal";
+import { ClientGone, firstHeader, headersOf, type V2Request } from "./exchange/request.js";
+import { errorResponse, faultResponse, type V2Response } from "./exchange/response.js";
+import { DEFAULT_MAX_INPUT_SIZE } from "./limits.js";
+import { metricsResponse } from "./routes/status.js";
+import {
+  HttpAccess,
+  V2_OPTION_KEYS,
+  type V2Handler,
+  type V2Options,
+  v2Handler,
+} from "./routes/v2-handler.js";
+import { type CorsOptions, listedOrigins, withCors } from "./server/cors.js";
+import type { FastifyServerOptions } from "./server/fastify.js";
+import { HTTP_LIMIT_KEYS, type HttpLimits, ListeningFrontend } from "./server/listening-frontend.js";
 
 export type { TlsOptions } from "@tritonjs/core/frontend";
 export * from "./fetch.js";
-export { type HttpOptions, http, type MetricsOptions, metrics } from "./server/http-frontends.js";
+
 export type { HttpLimits } from "./server/listening-frontend.js";
 export { type V2PluginOptions, v2Plugin } from "./server/v2-plugin.js";
 
@@ -29,3 +43,241 @@ export const defaultFrontends: DefaultFrontends = (options, pages) => {
   }
   return frontends;
 };
+
+/** Options of {@link http}: its address, and how the routes answer. */
+export interface HttpOptions extends V2Options {
+  /** Port to listen on; 8000 unless given. 0 takes any free port. */
+  readonly port?: number;
+  /** Address to listen on; `localhost` unless given. */
+  readonly address?: string;
+  /** Lets other processes listen on the port too, from Node 22.12 on; false unless given. */
+  readonly reusePort?: boolean;
+  /** Encrypts connections, and asks clients for certificates if it has a `ca`; no encryption unless given. */
+  readonly tls?: TlsOptions;
+  /** Limits on the size and the duration of requests. */
+  readonly limits?: Partial<HttpLimits>;
+  /** Lets pages of other origins use the server; none unless given. */
+  readonly cors?: CorsOptions;
+  /** Pages to serve on this port too, such as `dashboard()`; none unless given. */
+  readonly pages?: WebPages;
+  /** Pages of another port to which `/` points; none unless given. */
+  readonly landing?: WebPages;
+  /** fastify's logger options; no logging unless given. */
+  readonly logger?: FastifyServerOptions["logger"];
+}
+
+const HTTP_OPTION_KEYS = [
+  ...keyList<Omit<HttpOptions, keyof V2Options>>({
+    port: true,
+    address: true,
+    reusePort: true,
+    tls: true,
+    limits: true,
+    cors: true,
+    pages: true,
+    landing: true,
+    logger: true,
+  }),
+  ...V2_OPTION_KEYS,
+];
+
+/**
+ * The v2 protocol on a port of its own.
+ *
+ * @throws TritonError INVALID_ARG for an unknown option.
+ * @example
+ * ```ts
+ * await triton.serve({ frontends: [http({ port: 8000 })] });
+ * ```
+ */
+export function http(options: HttpOptions = {}): Frontend {
+  checkOptionNames("http()", options, HTTP_OPTION_KEYS);
+  checkOptionNames("http({ limits })", options.limits ?? {}, HTTP_LIMIT_KEYS);
+  const { port = 8000, address = "localhost", reusePort = false, logger, tls, limits, ...rest } = options;
+  const { cors, pages, landing, ...v2 } = rest;
+  const stays = pages !== undefined || v2.labels !== undefined || (logger ?? false) !== false;
+  const portHint = "the option httpPort (or http({ port }))";
+  return new ListeningFrontend(
+    {
+      name: "http",
+      port,
+      address,
+      reusePort,
+      portHint,
+      tls,
+      limits,
+      logger,
+      threaded: () => (stays ? undefined : { ...options, port, address, reusePort, ...shown(landing) }),
+    },
+    (service) => {
+      const routes = v2Handler(
+        service,
+        { maxInputSizeName: "http({ maxInputSize })", ...v2 },
+        listedOrigins(cors),
+      );
+      const handler = withCors(routes, cors);
+      if (pages !== undefined) return withPages(handler, service, pages);
+      return landing === undefined ? handler : withLandingPage(handler, landing);
+    },
+    (address) => {
+      if (pages !== undefined) pages.servedAt = address;
+    },
+  );
+}
+
+/** The part of pages of another port that other threads need, once the pages are open. */
+function shown(landing: WebPages | undefined) {
+  return landing && { landing: { path: landing.path, servedAt: landing.servedAt } };
+}
+
+/** Options of {@link metrics}. */
+export interface MetricsOptions {
+  /** Port to listen on; 8002 unless given. 0 takes any free port. */
+  readonly port?: number;
+  /** Address to listen on; `localhost` unless given. */
+  readonly address?: string;
+  /** Encrypts connections; no encryption unless given. */
+  readonly tls?: TlsOptions;
+  /** Pages to serve beside the metrics, such as `dashboard()`; none unless given. */
+  readonly pages?: WebPages;
+  /** fastify's logger options; no logging unless given. */
+  readonly logger?: FastifyServerOptions["logger"];
+}
+
+const METRICS_OPTION_KEYS = keyList<MetricsOptions>({
+  port: true,
+  address: true,
+  tls: true,
+  logger: true,
+  pages: true,
+});
+
+/**
+ * Prometheus metrics at `/metrics` on a port of their own.
+ *
+ * @throws TritonError INVALID_ARG for an unknown option.
+ * @example
+ * ```ts
+ * await triton.serve({ frontends: [http(), metrics({ port: 8002 })] });
+ * ```
+ */
+export function metrics(options: MetricsOptions = {}): Frontend {
+  checkOptionNames("metrics()", options, METRICS_OPTION_KEYS);
+  const { port = 8002, address = "localhost", tls, logger, pages } = options;
+  const portHint = "the option metricsPort (or metrics({ port }))";
+  return new ListeningFrontend(
+    { name: "metrics", port, address, portHint, tls, logger },
+    (service) => {
+      const access = new HttpAccess(service);
+      const handler: V2Handler = (request) => answer(service, access, request);
+      return pages === undefined ? handler : withPages(handler, service, pages);
+    },
+    (address) => {
+      if (pages !== undefined) pages.servedAt = address;
+    },
+  );
+}
+
+/** Answers a request. As in Triton, paths other than `/metrics` get an empty page. */
+async function answer(
+  service: InferenceService,
+  access: HttpAccess,
+  request: V2Request,
+): Promise<V2Response> {
+  const refusal = await access.refusal(request, "metrics", "text/plain");
+  if (refusal !== undefined) return refusal;
+  if (request.method !== "GET") return faultResponse(405, "Method Not Allowed", "text/plain");
+  try {
+    if (/^\/metrics\/?$/.test(request.path)) return await metricsResponse(service, request);
+    return { status: 200, headers: { "content-type": "text/plain; charset=utf-8" }, body: Buffer.alloc(0) };
+  } catch (thrown) {
+    return errorResponse(request, thrown, "text/plain");
+  }
+}
+
+/** Methods whose requests have no body on the web platform. */
+const WITHOUT_BODY = new Set(["GET", "HEAD"]);
+
+/** Serves pages in front of a handler: the paths below that of the pages, and `/`, which leads to them. */
+function withPages(handler: V2Handler, service: InferenceService, pages: WebPages): V2Handler {
+  const { path } = pages;
+  const answer = pages.open(service);
+  return async (request) => {
+    if (request.path === "/" && request.method === "GET") {
+      return { status: 302, headers: { location: `${path}/` }, body: Buffer.alloc(0) };
+    }
+    if (request.path !== path && !request.path.startsWith(`${path}/`)) return handler(request);
+    const memory = service.requestMemory.share();
+    const gone = new AbortController();
+    const forget = request.onGone(() => gone.abort());
+    try {
+      const body = WITHOUT_BODY.has(request.method)
+        ? undefined
+        : await request.readBody(memory, DEFAULT_MAX_INPUT_SIZE);
+      return await fromWeb(await answer(toWeb(request, body, gone.signal)), forget);
+    } catch (thrown) {
+      forget();
+      if (thrown instanceof ClientGone) return undefined;
+      return errorResponse(request, thrown, "application/json");
+    } finally {
+      memory.release();
+    }
+  };
+}
+
+function toWeb(request: V2Request, body: Uint8Array | undefined, signal: AbortSignal): Request {
+  const headers = headersOf(request);
+  const { method } = request;
+  const url = `http://localhost${request.path}`;
+  if (body === undefined) return new Request(url, { method, headers, signal });
+  return new Request(url, { method, headers, signal, body: body as Uint8Array<ArrayBuffer> });
+}
+
+/** @param onEnd called when the answer is complete, or its reader has left */
+async function fromWeb(response: Response, onEnd: () => void): Promise<V2Response> {
+  const { status } = response;
+  const headers = Object.fromEntries(response.headers);
+  const { "content-length": length, ...others } = headers;
+  if (response.body !== null && length === undefined) {
+    return { status, headers, body: piecesOf(response.body, onEnd) };
+  }
+  const body = new Uint8Array(await response.arrayBuffer());
+  onEnd();
+  return { status, headers: others, body };
+}
+
+async function* piecesOf(body: ReadableStream<Uint8Array>, onEnd: () => void): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } finally {
+    onEnd();
+  }
+}
+
+/** Points to pages that another frontend serves, at `/` in front of a handler. */
+function withLandingPage(handler: V2Handler, pages: WebPages): V2Handler {
+  return (request) =>
+    request.path === "/" && request.method === "GET"
+      ? Promise.resolve(landingPage(request, pages))
+      : handler(request);
+}
+
+function landingPage(request: V2Request, { servedAt, path }: WebPages): V2Response {
+  const scheme = servedAt?.url.startsWith("https:") ? "https" : "http";
+  const host = hostOf(firstHeader(request, "host"));
+  const link = servedAt === undefined ? undefined : `${scheme}://${host}:${servedAt.port}${path}/`;
+  const text = link === undefined ? "not open yet" : `<a href="${link}">${link}</a>`;
+  const page = `<!doctype html><html lang="en"><title>tritonjs</title><p>tritonjs. The dashboard is at ${text}.</p></html>\n`;
+  const headers = {
+    "content-type": "text/html; charset=utf-8",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+  };
+  return { status: 200, headers, body: Buffer.from(page) };
+}
+
+/** Name or address in a `Host` header, without the port. A header of other characters could carry markup. */
+function hostOf(header: string | undefined): string {
+  const host = /^(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/.exec(header ?? "");
+  return host?.[1] ?? "localhost";
+}

@@ -2,9 +2,15 @@
  * Tensors, errors and descriptions of models: the parts that a server of the v2 protocol and its clients share. The
  * package runs in Node.js, in browsers and at the edge. It imports no module of Node.js and uses none of its globals.
  */
-export { cancelled, LONGEST_TIMEOUT_MS, onAbort, unlessAborted } from "./abort.js";
+
 export { closestName } from "./closest-name.js";
-export { ConcurrencyGate } from "./concurrency-gate.js";
+export {
+  ConcurrencyGate,
+  cancelled,
+  LONGEST_TIMEOUT_MS,
+  onAbort,
+  unlessAborted,
+} from "./concurrency-gate.js";
 export {
   bfloat16ToFloat32,
   configDataTypes,
@@ -88,16 +94,6 @@ export {
   type ModelVersionPolicy,
   type ModelWarmup,
 } from "./model-config.js";
-export {
-  type BatchAxis,
-  inputNamesFault,
-  inputShapeFault,
-  type ModelSignature,
-  modelInputs,
-  type NamedInput,
-  type ShapeAxis,
-  type SignatureInput,
-} from "./model-inputs.js";
 export type { BytesArray } from "./nd-array.js";
 export { contiguousElements, isNdArray, ndArrayLike, ndArrayOf, toNdArray } from "./nd-array.js";
 export {
@@ -141,13 +137,21 @@ export type {
 export {
   BATCH_INPUT_KINDS,
   BATCH_OUTPUT_KINDS,
+  type BatchAxis,
   type BatchInputSpec,
   type BatchOutputSpec,
   type DescribedTensor,
+  inputNamesFault,
+  inputShapeFault,
   isReservedParameter,
+  type ModelSignature,
+  modelInputs,
+  type NamedInput,
   NO_PARAMETERS,
   type Parameters,
   type ParameterValue,
+  type ShapeAxis,
+  type SignatureInput,
   type TensorSpec,
 } from "./tensor-spec.js";
 export { activeTraceHeaders, withTraceparent } from "./trace-context.js";

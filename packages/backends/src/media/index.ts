@@ -1,16 +1,111 @@
-import type { BackendFactory } from "@tritonjs/core/backend";
-import { audioRepositoryBackend } from "./audio-backend.js";
+import { type Backend, type BackendFactory, type Executor, workerExecutor } from "@tritonjs/core/backend";
+import { inlineRequests, wrongParameter } from "@tritonjs/core/internal";
+import { definedMembers, type TensorSpec } from "@tritonjs/protocol";
+import { type AudioOptions, type AudioPlan, planAudio } from "./audio-options.js";
+import { AudioPreparer, audioTensors, LENGTHS } from "./audio-preparer.js";
+import type { AudioData } from "./audio-worker.js";
 import { imageRepositoryBackend } from "./image-backend.js";
+import { completeTensors, filesOf, hasRows, ParameterReader } from "./media-parameters.js";
 
 /*
  * `@tritonjs/backends/media`: backends that prepare images and audio for models.
  */
 
-export { audio } from "./audio-backend.js";
 export type { AudioFeatures, AudioLog, AudioOptions } from "./audio-options.js";
 export { image } from "./image-backend.js";
 export type { ImageFit, ImageFormat, ImageKernel, ImageOptions, ImagePosition } from "./image-options.js";
 export type { MelScale } from "./mel-spectrogram.js";
+
+/**
+ * A backend that prepares audio for a model: it decodes WAV files, mixes the channels, resamples, and makes frames or a
+ * mel spectrogram. `bind` needs no specifications: the input is `audio` (BYTES `[rows, 1]`, the bytes of a file), the
+ * output has the name of the features (FP32, `[rows, samples]`, `[rows, frames, frameLength]` or
+ * `[rows, mels, frames]`).
+ *
+ * Each instance is a worker thread: a second of audio takes milliseconds, and passing it to a thread a tenth of one.
+ * `isolation: "inline"` in the instance group computes on the caller's thread. A bad file fails its own request with
+ * INVALID_ARG.
+ *
+ * @throws TritonError INVALID_ARG for invalid options
+ * @example
+ * ```ts
+ * triton.bind({ modelName: "mel", inferFunc: audio({ preset: "whisper" }) });
+ * ```
+ */
+export function audio(options: AudioOptions = {}): Backend {
+  return audioBackend(planAudio(options));
+}
+
+/** The backend of a plan. */
+function audioBackend(plan: AudioPlan, isolation: "worker" | "inline" = "worker"): Backend {
+  const { inputs, outputs } = audioTensors(plan);
+  const withRows = (spec: TensorSpec): TensorSpec => ({ ...spec, shape: [-1, ...spec.shape] });
+  return {
+    backendName: "audio",
+    platform: "",
+    isolations: ["worker", "inline"],
+    describe: () => ({ inputs: inputs.map(withRows), outputs: outputs.map(withRows) }),
+    completeConfig: (config) => completeTensors(config, inputs, outputs),
+    createExecutor: (context) => {
+      const data: AudioData = { plan, hasRows: hasRows(context.info.modelConfig, plan.inputName) };
+      if ((context.hosting.isolation ?? isolation) === "inline") return inlineAudio(data);
+      const entry = new URL("./audio-worker.js", import.meta.url);
+      return workerExecutor({ entry, data, interruptible: true, reusesThread: true }, context);
+    },
+  };
+}
+
+/**
+ * The backend `audio` for models of a repository. Its options are parameters with the same names in snake case. The
+ * parameter `isolation` is `worker` or `inline`. Written tensors give their names.
+ *
+ * @throws TritonError INVALID_ARG for unknown parameters and invalid values
+ */
+const audioRepositoryBackend: BackendFactory = ({ name, config }) => {
+  const read = new ParameterReader(config);
+  const output = config.output.find((one) => one.name !== LENGTHS);
+  const hasLengths = config.output.some((one) => one.name === LENGTHS) || undefined;
+  const options = definedMembers({
+    preset: read.text("preset") as AudioOptions["preset"],
+    features: read.text("features") as AudioOptions["features"],
+    sampleRate: read.number("sampleRate"),
+    mono: read.flag("mono"),
+    seconds: read.number("seconds"),
+    frameLength: read.number("frameLength"),
+    hopLength: read.number("hopLength"),
+    nFft: read.number("nFft"),
+    windowLength: read.number("windowLength"),
+    center: read.flag("center"),
+    power: read.number("power") as AudioOptions["power"],
+    mels: read.number("mels"),
+    fMin: read.number("fMin"),
+    fMax: read.number("fMax"),
+    melScale: read.text("melScale") as AudioOptions["melScale"],
+    melNorm: read.text("melNorm") as AudioOptions["melNorm"],
+    log: read.text("log") as AudioOptions["log"],
+    floor: read.number("floor"),
+    lengths: read.flag("lengths") ?? hasLengths,
+    maxBytes: read.number("maxBytes"),
+    maxSeconds: read.number("maxSeconds"),
+    inputName: config.input[0]?.name,
+    outputName: output?.name,
+  });
+  const isolation = read.text("isolation");
+  read.assertNoOthers();
+  if (isolation === undefined || isolation === "worker" || isolation === "inline") {
+    return audioBackend(planAudio(options as AudioOptions), isolation);
+  }
+  throw wrongParameter(name, "isolation", "worker or inline", isolation);
+};
+
+/** Prepares audio on this thread, one request after another, with a turn of the event loop between them. */
+function inlineAudio({ plan, hasRows }: AudioData): Executor {
+  const preparer = new AudioPreparer(plan);
+  const { inputName } = plan;
+  return inlineRequests(({ inputs }) =>
+    preparer.prepare(filesOf(inputs.get(inputName), inputName, hasRows), hasRows),
+  );
+}
 
 /** Backends for models of a repository, by the name in `config.pbtxt`. */
 export const repositoryBackends: Readonly<Record<string, BackendFactory>> = {

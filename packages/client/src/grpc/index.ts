@@ -23,11 +23,11 @@ export type {
   SystemRegionStatus,
   TraceCallOptions,
 } from "./inference-server-client.js";
-export { InferenceServerClient } from "./inference-server-client.js";
 export {
   DecoupledModelClient,
+  InferenceServerClient,
   ModelClient,
   type ModelClientOptions,
   type ModelInferOptions,
-} from "./model-client.js";
+} from "./inference-server-client.js";
 export type { StreamInferOptions, StreamInferResponse, StreamRequests } from "./stream-infer.js";

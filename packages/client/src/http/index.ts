@@ -31,8 +31,12 @@ export {
   type InferResponse,
 } from "./infer-messages.js";
 export type { LoadModelOptions, NewSettings, TraceCallOptions } from "./inference-server-client.js";
-export { InferenceServerClient } from "./inference-server-client.js";
-export { ModelClient, type ModelClientOptions, type ModelInferOptions } from "./model-client.js";
+export {
+  InferenceServerClient,
+  ModelClient,
+  type ModelClientOptions,
+  type ModelInferOptions,
+} from "./inference-server-client.js";
 export type {
   CudaRegionAnswer,
   ModelConfigAnswer,

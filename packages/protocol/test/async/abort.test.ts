@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import { describe, expect, it } from "vitest";
-import { onAbort } from "../../src/abort.js";
+import { onAbort } from "../../src/concurrency-gate.js";
 
 const listeners = (signal: AbortSignal) => getEventListeners(signal, "abort").length;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { packError, unpackError } from "../../../core/src/worker/messages.js";
-import { cancelled } from "../../src/abort.js";
+import { cancelled } from "../../src/concurrency-gate.js";
 import { errorReasons } from "../../src/error-reasons.js";
 import {
   httpStatusOf,
