@@ -7,11 +7,26 @@ import { REQUEST_MEMORY_DEFAULTS } from "../../packages/core/src/request/request
 import { MAX_REGIONS } from "../../packages/core/src/shared-memory/shared-memory.js";
 import { MAX_BYTES } from "../../packages/core/src/system/files.js";
 import { GRPC_DEFAULTS } from "../../packages/grpc/src/index.js";
-import { MAX_OTHER_FIELDS, MAX_PARAMETERS, MAX_STRINGS, MAX_TENSOR_PARAMETERS } from "../../packages/grpc/src/infer/infer-request-limits.js";
+import {
+  MAX_OTHER_FIELDS,
+  MAX_PARAMETERS,
+  MAX_STRINGS,
+  MAX_TENSOR_PARAMETERS,
+} from "../../packages/grpc/src/infer/infer-request-limits.js";
 import { BURST, RESETS_PER_SECOND } from "../../packages/grpc/src/transport/connection.js";
 import { MAX_FIELDS } from "../../packages/grpc/src/transport/method.js";
 import { maxBodySize } from "../../packages/http/src/exchange/request.js";
-import { DEFAULT_MAX_INPUT_SIZE, MAX_CHUNKS, MAX_DATA_DEPTH, MAX_JSON_MEMBERS, MAX_JSON_OBJECTS, MAX_JSON_STRINGS, MAX_JSON_VALUES, MAX_RANK, MAX_TENSORS } from "../../packages/http/src/limits.js";
+import {
+  DEFAULT_MAX_INPUT_SIZE,
+  MAX_CHUNKS,
+  MAX_DATA_DEPTH,
+  MAX_JSON_MEMBERS,
+  MAX_JSON_OBJECTS,
+  MAX_JSON_STRINGS,
+  MAX_JSON_VALUES,
+  MAX_RANK,
+  MAX_TENSORS,
+} from "../../packages/http/src/limits.js";
 import { DEFAULT_HTTP_LIMITS } from "../../packages/http/src/server/listening-frontend.js";
 import { MOST_TOOLS } from "../../packages/llm/src/openai/chat-request.js";
 import { MOST_INPUTS } from "../../packages/llm/src/openai/embeddings.js";

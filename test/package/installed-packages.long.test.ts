@@ -197,5 +197,5 @@ it("a project with @tritonjs/backends is told to install onnxruntime-node when i
     await triton.close();`,
   );
   expect(code).toBe(0);
-  expect(stdout).toMatch(/cannot load onnxruntime-node .*: install it next to @tritonjs\/core/s);
+  expect(stdout).toMatch(/cannot load onnxruntime-node .*: install it next to @tritonjs\/backends/s);
 });

@@ -55,7 +55,9 @@ describe.each(nodes)("on Node $line $note", ({ line, path: node }) => {
     `yarn 1 installs the packages, checks what each wants of Node, and they work${yarn.note}`,
     async () => {
       const project = packed.project(`yarn-${line}`, PACKAGES);
-      const flags = ["--ignore-scripts", "--non-interactive", "--no-progress", "--prefer-offline"];
+      // Yarn's own cache may have a package of the same version from an earlier run.
+      const cache = ["--cache-folder", join(dirname(project.folder), "yarn-cache")];
+      const flags = ["--ignore-scripts", "--non-interactive", "--no-progress", "--prefer-offline", ...cache];
       await succeed(withNode(node!, node!, [yarn.path!, "install", ...flags], project.folder));
       await expectThatItWorks(project, node!);
       expectOneProtobufjs(project);
