@@ -109,8 +109,6 @@ export class HostRule {
   readonly #configured: ReadonlySet<string>;
   /** Suffixes with their leading dot. */
   readonly #suffixes: readonly string[];
-  /** The header that was accepted last. Most clients of a server use one name. */
-  #accepted: string | undefined;
 
   /** @throws TritonError INVALID_ARG for an entry that is not a name */
   constructor(allowed: AllowedHosts = []) {
@@ -129,17 +127,16 @@ export class HostRule {
    * @param header value of the header `Host`
    */
   allows(header: string | undefined): boolean {
-    if (header === undefined || header === "" || header === this.#accepted || this.#any) return true;
+    if (header === undefined || header === "" || this.#any) return true;
     const name = nameOf(header);
-    const allowed =
+    return (
       name !== undefined &&
       (!name.includes(".") ||
         isAddress(name) ||
         this.#names.has(name) ||
         name.endsWith(".localhost") ||
-        this.#hasSuffix(name));
-    if (allowed) this.#accepted = header;
-    return allowed;
+        this.#hasSuffix(name))
+    );
   }
 
   /** True for an origin whose host the program has named. */
