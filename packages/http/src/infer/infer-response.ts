@@ -200,6 +200,8 @@ export function* tensorDataSteps(writer: ByteWriter, tensor: Tensor): Generator<
   if (tensor.datatype === "BYTES" && !tensor.hasElements) yield* wireStringSteps(writer, tensor);
   else {
     const { elements } = tensor;
+    if (elements instanceof Float32Array || elements instanceof Float64Array)
+      writer.reserveDoubles(elements.length);
     for (let from = 0; from < elements.length; from += SLICE) {
       if (from > 0) writer.ascii(",");
       const to = from + SLICE;

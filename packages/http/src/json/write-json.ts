@@ -85,9 +85,14 @@ export class ByteWriter {
     return this;
   }
 
+  /** Makes room for doubles that are written in several calls: memory that grows is copied. */
+  reserveDoubles(count: number): void {
+    this.#reserve(this.#pending.length + count * USUAL_DOUBLE_BYTES);
+  }
+
   /** Writes doubles with a comma between them. */
   doubles(values: Float32Array | Float64Array): this {
-    this.#reserve(this.#pending.length + values.length * USUAL_DOUBLE_BYTES);
+    this.reserveDoubles(values.length);
     for (let from = 0; from < values.length; from += DOUBLES_AT_A_TIME) {
       const to = Math.min(from + DOUBLES_AT_A_TIME, values.length);
       this.#flush();
