@@ -100,6 +100,7 @@ const PACKAGES = {
     "@redis/client",
     "koffi",
     "lru-cache",
+    "re2js",
     "ndarray",
     "prom-client",
   ],

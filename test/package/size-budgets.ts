@@ -13,7 +13,7 @@ export interface SizeBudget {
 export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   // Most of it is the generated code of the protocol's messages. It has the runtime of protobufjs in it.
   protocol: { packedKilobytes: 170, unpackedKilobytes: 1_400, dependencies: 2 },
-  core: { packedKilobytes: 450, unpackedKilobytes: 1_650, dependencies: 5 },
+  core: { packedKilobytes: 450, unpackedKilobytes: 1_650, dependencies: 6 },
   backends: { packedKilobytes: 180, unpackedKilobytes: 630, dependencies: 1 },
   // A third of it is the dashboard and its page, whose libraries are two of the dependencies.
   http: { packedKilobytes: 112, unpackedKilobytes: 390, dependencies: 3 },

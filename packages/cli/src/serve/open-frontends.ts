@@ -238,11 +238,13 @@ function pem(values: OptionValues, name: "grpc-server-cert" | "grpc-server-key" 
   return readOption(name, () => readFileSync(values[name]));
 }
 
+/** Returns a pattern as it was given: the frontend reads it, and flags in it hold. */
 function pattern(
   values: OptionValues,
   name: "http-header-forward-pattern" | "grpc-header-forward-pattern",
-): RegExp | undefined {
-  return readOption(name, () => headerPattern(values[name]));
+): string {
+  readOption(name, () => headerPattern(values[name]));
+  return values[name];
 }
 
 /** @throws OptionError with the text of the error of `read` */

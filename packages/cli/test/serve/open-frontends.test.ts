@@ -55,6 +55,32 @@ it("the HTTP frontend limits the size of requests", async () => {
   expect([await send(1), await send(200)]).toEqual([200, 400]);
 });
 
+it("flags in the pattern of forwarded headers hold", async () => {
+  await using triton = new Triton();
+  const seen: string[] = [];
+  triton.bind({
+    modelName: "echo",
+    inputs: [{ name: "x", dtype: "FP32", shape: [-1] }],
+    outputs: [{ name: "y", dtype: "FP32", shape: [-1] }],
+    inferFunc: sample(({ x }, { requests }) => {
+      seen.push(...Object.keys(requests[0]!.parameters));
+      return { y: x };
+    }),
+  });
+  const pattern = "--http-header-forward-pattern=(?-i)^X-|(?i)^Y-";
+  const { addresses } = await triton.serve({ frontends: await frontends(pattern) });
+  const body = JSON.stringify({ inputs: [{ name: "x", datatype: "FP32", shape: [1], data: [1] }] });
+  // `fetch` sends names in lower case.
+  const headers = { "x-a": "1", "y-a": "2" };
+  const answer = await fetch(`${addresses.http!.url}/v2/models/echo/infer`, {
+    method: "POST",
+    headers,
+    body,
+  });
+  expect(answer.status).toBe(200);
+  expect(seen).toEqual(["y-a"]);
+});
+
 it("the gRPC frontend limits the size of messages", async () => {
   await using triton = new Triton();
   const limit = "--grpc-max-receive-message-size=200";

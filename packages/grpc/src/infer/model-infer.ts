@@ -1,6 +1,7 @@
 import { type Client, Exchange, type InferenceService } from "@tritonjs/core/frontend";
 import {
   forwardHeaders,
+  type HeaderPattern,
   LOAD_REPORT_FORMAT_HEADER,
   LOAD_REPORT_HEADER,
   loadReportMessage,
@@ -22,7 +23,7 @@ type InferMessage = inference.ModelInferResponse.$Properties;
 export interface InferHandlerContext {
   readonly service: InferenceService;
   /** Pattern of the headers that go to the model as parameters. */
-  readonly forwardedHeaders: RegExp | undefined;
+  readonly forwardedHeaders: HeaderPattern | undefined;
   readonly shutdown: Shutdown;
 }
 

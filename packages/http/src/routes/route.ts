@@ -1,4 +1,5 @@
 import type { InferenceService, RequestShare, RequestTrace, Tracing } from "@tritonjs/core/frontend";
+import type { HeaderPattern } from "@tritonjs/core/internal";
 import type { AccessGroup } from "@tritonjs/core/types";
 import { firstHeader, type V2Request } from "../exchange/request.js";
 import type { ContentType, V2Response } from "../exchange/response.js";
@@ -10,7 +11,7 @@ export interface RouteContext {
   readonly maxInputSize: number;
   readonly labels: LabelLookup;
   /** Pattern of the headers that go to the model as parameters. */
-  readonly forwardedHeaders: RegExp | undefined;
+  readonly forwardedHeaders: HeaderPattern | undefined;
 }
 
 /** One request on its way through a route. */
