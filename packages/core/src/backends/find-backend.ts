@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { join, normalize } from "node:path";
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, type TritonError } from "@tritonjs/protocol";
 import type { Backend, BackendFactory, ModelSource } from "../instance/backend.js";
 import { importInstalled } from "../optional-packages.js";
 import { exists, isInside } from "../system/files.js";
@@ -169,9 +169,7 @@ export async function loadBackend<M>(backend: string, user: string): Promise<M> 
   const { entry, install } = PACKAGED[backend]!;
   const found = await importInstalled<M>(entry);
   if (found !== undefined) return found;
-  throw new TritonError("UNAVAILABLE", `${user} needs a package: npm install ${install}`, {
-    reason: "PACKAGE_NOT_INSTALLED",
-  });
+  throw errorFor("PACKAGE_NOT_INSTALLED", `${user} needs a package: npm install ${install}`);
 }
 
 function unknown(name: string, isLibrary: boolean): TritonError {
@@ -216,7 +214,7 @@ function noLibrary({ name, runtime }: ModelConfig, places: readonly string[]): T
 }
 
 function invalid(text: string): TritonError {
-  return new TritonError("INVALID_ARG", text, { reason: "INVALID_CONFIG" });
+  return errorFor("INVALID_CONFIG", text);
 }
 
 function own<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {

@@ -1,4 +1,5 @@
 import {
+  errorFor,
   type InferOptions,
   type InputValuesOf,
   type Isolation,
@@ -7,7 +8,6 @@ import {
   type ModelStatisticsReport,
   type ResultOf,
   type TensorSpec,
-  TritonError,
 } from "@tritonjs/protocol";
 import type { Gpus } from "../config/gpus.js";
 import type { InstancePlacement } from "../config/instance-groups.js";
@@ -159,12 +159,9 @@ export function modelHandle<const I extends readonly TensorSpec[], const O exten
     inferSample: (inputs, options = {}) => infer(inputs, options, "added"),
     async inferBatch(inputs, options = {}) {
       if (config.maxBatchSize === 0) {
-        throw new TritonError(
-          "INVALID_ARG",
+        throw errorFor(
+          "INVALID_INPUT",
           `cannot send a batch to model '${name}', which does not support batching: use infer() or inferSample()`,
-          {
-            reason: "INVALID_INPUT",
-          },
         );
       }
       return infer(inputs, options, "given");

@@ -1,5 +1,6 @@
 import {
   type DescribedTensor,
+  errorFor,
   fromConfigDataType,
   isDataType,
   type ModelConfig,
@@ -7,7 +8,7 @@ import {
   matchesShape,
   shapeToString,
   type TensorSpec,
-  TritonError,
+  type TritonError,
   unknownDataTypeText,
 } from "@tritonjs/protocol";
 import { SAMPLE_TAKES_ONE } from "../callback/batch-decorators.js";
@@ -256,9 +257,7 @@ function labelsOf(outputs: readonly TensorSpec[] = []): Map<string, readonly str
 /** Makes the error that lists all problems of a binding, one per line. */
 function bindError(modelName: string, problems: readonly string[]): TritonError {
   const lines = problems.map((problem) => `- ${problem}`).join("\n");
-  return new TritonError("INVALID_ARG", `cannot bind model '${modelName}':\n${lines}`, {
-    reason: "INVALID_CONFIG",
-  });
+  return errorFor("INVALID_CONFIG", `cannot bind model '${modelName}':\n${lines}`);
 }
 
 /**

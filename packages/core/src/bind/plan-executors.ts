@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import {
+  errorFor,
   type Isolation,
   isDecoupled,
   type ModelConfig,
   type ModelInstanceGroup,
-  TritonError,
 } from "@tritonjs/protocol";
 import { moduleProgram } from "../backends/javascript-backend.js";
 import { callableProblems } from "../callback/batch-decorators.js";
@@ -242,10 +242,9 @@ export function changedGroups(
   const changed = { ...config, instanceGroup };
   const problems = [...instanceGroupProblems(changed, gpus), ...check(changed)];
   if (problems.length > 0) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_CONFIG",
       `cannot change the instances of model '${config.name}':\n${problems.map((one) => `- ${one}`).join("\n")}`,
-      { reason: "INVALID_CONFIG" },
     );
   }
   return instanceGroup;

@@ -1,4 +1,4 @@
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, type TritonError } from "@tritonjs/protocol";
 import {
   emptyMessage,
   type FieldSchema,
@@ -26,11 +26,10 @@ const MAX_PROBLEMS = 20;
 export function configFromJson(json: string | Readonly<Record<string, unknown>>): ModelConfig {
   const reader = new JsonReader();
   const value = typeof json === "string" ? parseProtoJson(json) : json;
-  if (!isObject(value))
-    throw new TritonError("INVALID_ARG", ": Root element must be a message.", { reason: "INVALID_CONFIG" });
+  if (!isObject(value)) throw errorFor("INVALID_CONFIG", ": Root element must be a message.");
   const config = reader.message(value, modelConfigSchema, "");
   if (reader.problems.length === 0) return config;
-  throw new TritonError("INVALID_ARG", reader.problems.join("\n"), { reason: "INVALID_CONFIG" });
+  throw errorFor("INVALID_CONFIG", reader.problems.join("\n"));
 }
 
 class JsonReader {
@@ -348,8 +347,6 @@ class ProtoJsonReader {
   #fault(reason: string): TritonError {
     const start = Math.max(0, this.#at - CONTEXT);
     const shown = this.text.slice(start, this.#at + CONTEXT);
-    return new TritonError("INVALID_ARG", `${reason}\n${shown}\n${" ".repeat(this.#at - start)}^`, {
-      reason: "INVALID_CONFIG",
-    });
+    return errorFor("INVALID_CONFIG", `${reason}\n${shown}\n${" ".repeat(this.#at - start)}^`);
   }
 }

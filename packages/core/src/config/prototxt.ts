@@ -1,4 +1,4 @@
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig } from "@tritonjs/protocol";
 import {
   emptyMessage,
   type FieldSchema,
@@ -39,10 +39,9 @@ export function readPrototxt(text: string | Uint8Array, source?: string): ModelC
   const { config, errors } = parsePrototxt(text);
   if (errors.length === 0) return config;
   const lines = errors.map(describe).join("\n");
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "INVALID_CONFIG",
     source === undefined ? lines : `failed to read text proto from ${source}: ${lines}`,
-    { reason: "INVALID_CONFIG" },
   );
 }
 

@@ -3,6 +3,7 @@ import {
   elementByteSize,
   elementCount,
   encodeBytes,
+  errorFor,
   fromConfigDataType,
   type ModelConfig,
   type ModelSequenceBatching,
@@ -344,19 +345,17 @@ function fileData(
   if (datatype === "BYTES") {
     const got = Tensor.fromBytes(datatype, dims, data).elements.length;
     if (got === count) return new Uint8Array(data);
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_CONFIG",
       `initial_state for state input '${inputName}': expected ${count} elements, got ${got} from ${file}`,
-      { reason: "INVALID_CONFIG" },
     );
   }
   const expected = count * elementByteSize(datatype);
   if (data.byteLength < expected) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_CONFIG",
       `initial_state setting expects ${expected} bytes, but the data provided from ${file}only has ` +
         `${data.byteLength} bytes.`,
-      { reason: "INVALID_CONFIG" },
     );
   }
   return new Uint8Array(data.subarray(0, expected));

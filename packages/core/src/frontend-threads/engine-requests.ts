@@ -1,4 +1,4 @@
-import { errorWithoutStack, type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, errorWithoutStack, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { RequestArrival, RequestTrace } from "../observe/request-trace.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import { Exchange, type ResponseSink } from "../service/exchange.js";
@@ -282,9 +282,7 @@ export class ServiceState {
    */
   constructor(service: InferenceService, onChange: (change: ServiceChange) => void) {
     if (service.watch === undefined) {
-      throw new TritonError("INVALID_ARG", "frontend threads need the service of a Triton, got another one", {
-        reason: "INVALID_OPTION",
-      });
+      throw errorFor("INVALID_OPTION", "frontend threads need the service of a Triton, got another one");
     }
     this.#stop = service.watch((change) => {
       this.#keep(change);

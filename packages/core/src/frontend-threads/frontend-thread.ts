@@ -1,5 +1,5 @@
 import { MessageChannel, Worker } from "node:worker_threads";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { FrontendAddress, ThreadedFrontend } from "../frontend/serve-frontends.js";
 import type { LogChanges, LogSubject } from "../observe/log.js";
 import type { TraceChanges } from "../observe/trace-settings.js";
@@ -195,9 +195,7 @@ class Run {
       });
       this.worker.once("exit", (code) => {
         link.close();
-        control.close(
-          new TritonError("UNAVAILABLE", "the frontend thread has ended", { reason: "SERVER_STOPPING" }),
-        );
+        control.close(errorFor("SERVER_STOPPING", "the frontend thread has ended"));
         requests.close();
         resolve(cause === "" ? `exit code ${code}` : cause);
       });

@@ -1,4 +1,5 @@
 import {
+  errorFor,
   type ModelConfig,
   type ModelIndexEntry,
   type ModelMetadata,
@@ -205,7 +206,7 @@ export class MirroredService implements InferenceService {
 
   #assertOpen(): void {
     if (this.#server.open) return;
-    throw new TritonError("UNAVAILABLE", "Server not ready", { reason: "SERVER_NOT_READY" });
+    throw errorFor("SERVER_NOT_READY", "Server not ready");
   }
 
   #call<T>(method: ForwardedMethod, ...args: readonly unknown[]): Promise<T> {

@@ -1,4 +1,4 @@
-import { isReservedParameter, type Parameters, type ParameterValue, TritonError } from "@tritonjs/protocol";
+import { errorFor, isReservedParameter, type Parameters, type ParameterValue } from "@tritonjs/protocol";
 
 /** Prefix that makes patterns case-insensitive by default. tritonserver puts it before each pattern. */
 const PREFIX = "(?i)";
@@ -18,10 +18,7 @@ export function headerPattern(pattern: string | RegExp | undefined): RegExp | un
     return new RegExp(translatePattern(PREFIX + pattern));
   } catch (cause) {
     const { message } = cause as Error;
-    throw new TritonError("INVALID_ARG", `Error parsing '${PREFIX}${pattern}': ${message}`, {
-      reason: "INVALID_OPTION",
-      cause,
-    });
+    throw errorFor("INVALID_OPTION", `Error parsing '${PREFIX}${pattern}': ${message}`, { cause });
   }
 }
 
@@ -42,7 +39,7 @@ export function forwardHeaders(
     if (!pattern.test(name)) continue;
     if (isReservedParameter(name)) {
       const text = `Header '${name}' is reserved for Triton usage and cannot be forwarded.`;
-      throw new TritonError("INVALID_ARG", text, { reason: "INVALID_PARAMETER" });
+      throw errorFor("INVALID_PARAMETER", text);
     }
     all[name] = value;
     count++;

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { Metric, Registry } from "prom-client";
 import { notLoaded, unbundledRequire } from "../optional-packages.js";
 
@@ -186,10 +186,9 @@ export function applyMetricChange(registry: Registry, change: MetricChange): voi
   else if (metric instanceof Gauge && action === "set") metric.set(labels, value);
   else if (metric instanceof Histogram && action === "observe") metric.observe(labels, value);
   else {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_METRIC",
       `metric '${family.name}' already exists with another kind than ${family.kind}: choose another name`,
-      { reason: "INVALID_METRIC" },
     );
   }
 }

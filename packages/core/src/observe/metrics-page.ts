@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { type GpuMetrics, MachineMetrics, ProcessMetrics } from "./machine-metrics.js";
 import {
@@ -196,10 +196,9 @@ const OWN_LABELS: ReadonlySet<string> = new Set([
 function assertLabel(name: string): void {
   if (/^[a-zA-Z_]\w*$/.test(name) && !OWN_LABELS.has(name)) return;
   const own = [...OWN_LABELS].join(", ");
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "INVALID_OPTION",
     `metrics.labels: expected letters, digits and underscores, and none of ${own}, got '${name}'`,
-    { reason: "INVALID_OPTION" },
   );
 }
 

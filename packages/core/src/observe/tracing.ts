@@ -1,5 +1,5 @@
 import { appendFile, writeFile } from "node:fs/promises";
-import { statusText, TritonError } from "@tritonjs/protocol";
+import { errorFor, statusText } from "@tritonjs/protocol";
 import type { Clock } from "../system/clock.js";
 import type { Log } from "./log.js";
 import { RecordedTrace, TensorActivity, Trace, type TraceCollector } from "./recorded-trace.js";
@@ -142,9 +142,7 @@ export class Tracing {
     );
     const next = new TraceSetting({ ...above, ...own }, specified, this.#owner);
     if (!next.valid && next.levels.length > 0) {
-      throw new TritonError("INVALID_ARG", `Attempting to set invalid trace setting :${next.invalidReason}`, {
-        reason: "INVALID_SETTING",
-      });
+      throw errorFor("INVALID_SETTING", `Attempting to set invalid trace setting :${next.invalidReason}`);
     }
     if (isServer) this.#server = next;
     else this.#models.set(modelName, next);

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { Clock } from "../system/clock.js";
 
 /** The parts of a cloud path. */
@@ -38,10 +38,9 @@ export function parseCloudPath(path: string): CloudPath {
   const [bucket = "", ...folders] = parts;
   if (bucket === "" || (hasHost && host === "") || (scheme !== "s3" && protocol !== "")) {
     const form = scheme === "as" ? "as://account/container/path" : `${scheme}://bucket/path`;
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_REPOSITORY",
       `No bucket name found in path: ${path} (expected a path as ${form})`,
-      { reason: "INVALID_REPOSITORY" },
     );
   }
   const address = scheme === "s3" && hasHost ? `${protocol || "http://"}${host}` : host;
@@ -120,12 +119,9 @@ export async function listObjects(
       folders.push(...page.folders);
       from = page.next;
       if (objects.length > MAX_OBJECTS) {
-        throw new TritonError(
-          "INVALID_ARG",
+        throw errorFor(
+          "INVALID_REPOSITORY",
           `cannot list ${shown}: expected at most ${MAX_OBJECTS} objects, got more`,
-          {
-            reason: "INVALID_REPOSITORY",
-          },
         );
       }
     } while (from !== undefined);
@@ -167,12 +163,7 @@ export async function withSilenceLimit<T>(
     timer = clock.setTimer(afterMs, () => {
       const leftMs = lastSign + MAX_SILENCE_MS - clock.now();
       if (leftMs > 0) watch(leftMs);
-      else
-        own.abort(
-          new TritonError("UNAVAILABLE", `no answer for ${MAX_SILENCE_MS / 1000} seconds`, {
-            reason: "STORAGE_TIMEOUT",
-          }),
-        );
+      else own.abort(errorFor("STORAGE_TIMEOUT", `no answer for ${MAX_SILENCE_MS / 1000} seconds`));
     });
   };
   const onAbort = () => own.abort(signal.reason);
@@ -227,7 +218,7 @@ export function cloudError(tried: string, error: unknown): TritonError {
     (word) => word !== undefined && word !== "" && word !== "UnknownError",
   );
   const text = `${tried} due to exception: ${name}, error message: ${words.join(", ") || "none"}`;
-  return new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause: error });
+  return errorFor("FILE_NOT_READABLE", text, { cause: error });
 }
 
 /** Finds the innermost error. A failed connection is one error for each address, inside an error without a message. */

@@ -1,4 +1,4 @@
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig } from "@tritonjs/protocol";
 
 /** A model of a repository: its name, and its repository if namespaces are on. */
 export interface ModelId {
@@ -36,15 +36,15 @@ function compare(a: string, b: string): number {
 export function checkModelName(name: string): void {
   const trimmed = name.trim();
   if (trimmed === "") {
-    throw new TritonError("INVALID_ARG", "Model name cannot be empty. Please enter a valid name to deploy.", {
-      reason: "INVALID_LOAD_REQUEST",
-    });
+    throw errorFor(
+      "INVALID_LOAD_REQUEST",
+      "Model name cannot be empty. Please enter a valid name to deploy.",
+    );
   }
   if (trimmed === "." || trimmed === ".." || /[/\\\0]/.test(trimmed)) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_LOAD_REQUEST",
       `invalid model name '${name}', model name must not contain path traversal characters`,
-      { reason: "INVALID_LOAD_REQUEST" },
     );
   }
 }

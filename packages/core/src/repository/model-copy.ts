@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { type ConcurrencyGate, TritonError } from "@tritonjs/protocol";
+import { type ConcurrencyGate, errorFor, TritonError } from "@tritonjs/protocol";
 import { sleep } from "../system/clock.js";
 import {
   type CloudObject,
@@ -93,10 +93,9 @@ export function groupByModel(
     models.set(name, model);
     const path = relative.slice(name.length + 1).replace(/\/$/, "");
     if (path !== "" && !path.split("/").every(isName)) {
-      model.problem ??= new TritonError(
-        "INVALID_ARG",
+      model.problem ??= errorFor(
+        "INVALID_REPOSITORY",
         `object '${shownKey(repository, object.key)}' has an invalid path in the directory of model '${name}': rename or remove it`,
-        { reason: "INVALID_REPOSITORY" },
       );
     }
     model.objects.push({ ...object, path });
@@ -162,7 +161,7 @@ export async function makeCopyDirectory({ scheme }: CloudPath): Promise<string> 
   } catch (cause) {
     const why = TritonError.from(cause).message;
     const text = `cannot make a directory for copies of cloud repositories in ${parent}: ${why}; set ${variable} to use another place`;
-    throw new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause });
+    throw errorFor("FILE_NOT_READABLE", text, { cause });
   }
 }
 
@@ -260,9 +259,7 @@ async function download(path: string, object: ModelObject, context: CopyContext)
     });
     await pipeline(contents, counted, createWriteStream(path, { flags: "wx" }), { signal });
     if (bytes !== object.sizeBytes) {
-      throw new TritonError("INTERNAL", `expected ${object.sizeBytes} bytes, got ${bytes}`, {
-        reason: "FILE_NOT_READABLE",
-      });
+      throw errorFor("FILE_NOT_READABLE", `expected ${object.sizeBytes} bytes, got ${bytes}`);
     }
   });
 }

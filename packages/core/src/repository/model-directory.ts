@@ -2,7 +2,7 @@ import type { Dirent } from "node:fs";
 import { lstat, mkdir, mkdtemp, readdir, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative, sep } from "node:path";
-import { type ModelVersionPolicy, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelVersionPolicy, TritonError } from "@tritonjs/protocol";
 import { isInside } from "../system/files.js";
 
 /** Sorted names of the directories in a directory. A symbolic link to a directory counts as one. */
@@ -211,7 +211,7 @@ export class OverrideDirectory {
     if (files === undefined || files.size === 0) return undefined;
     if (config !== undefined) return OverrideDirectory.create(files, live);
     const text = "Load parameter 'config' must be specified for model file override";
-    throw new TritonError("INVALID_ARG", text, { reason: "INVALID_LOAD_REQUEST" });
+    throw errorFor("INVALID_LOAD_REQUEST", text);
   }
 
   /**
@@ -256,10 +256,9 @@ export class OverrideDirectory {
   async #write(name: string, bytes: Uint8Array): Promise<void> {
     const path = join(this.path, name);
     if (!isInside(this.path, path)) {
-      throw new TritonError(
-        "INVALID_ARG",
+      throw errorFor(
+        "INVALID_LOAD_REQUEST",
         `Invalid file parameter 'file:${name}' with normalized path '${path}' must stay within model directory.`,
-        { reason: "INVALID_LOAD_REQUEST" },
       );
     }
     try {
@@ -267,10 +266,7 @@ export class OverrideDirectory {
       await writeFile(path, bytes, { flag: "wx" });
     } catch (cause) {
       const why = TritonError.from(cause).message;
-      throw new TritonError("INVALID_ARG", `Invalid file parameter 'file:${name}': ${why}`, {
-        reason: "INVALID_LOAD_REQUEST",
-        cause,
-      });
+      throw errorFor("INVALID_LOAD_REQUEST", `Invalid file parameter 'file:${name}': ${why}`, { cause });
     }
   }
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { ConcurrencyGate, type ModelConfig, statusText, TritonError } from "@tritonjs/protocol";
+import { ConcurrencyGate, errorFor, type ModelConfig, statusText } from "@tritonjs/protocol";
 import { completeInstanceGroups, instanceGroupProblems } from "../config/instance-groups.js";
 import { throwProblems } from "../config/option-names.js";
 import { writePrototxt } from "../config/prototxt.js";
@@ -66,7 +66,7 @@ export class ModelLoader {
     if (failures.length > 0) {
       for (const model of fresh) this.#retire(model);
       log.info(`failed to load '${polled.id.name}'`, { model: polled.id.name });
-      throw new TritonError("INVALID_ARG", failures.join(""), { reason: "LOAD_REQUEST_FAILED" });
+      throw errorFor("LOAD_REQUEST_FAILED", failures.join(""));
     }
     // New versions come first, so that a request for any version always finds one.
     for (const model of fresh) this.#publish(model);
@@ -200,7 +200,7 @@ export class ModelLoader {
     const { versions, missing, ignored, problem } = await selectVersions(polled);
     for (const line of ignored) this.server.log.warning(line);
     for (const line of missing) this.server.log.error(line);
-    if (problem !== undefined) throw new TritonError("INVALID_ARG", problem, { reason: "INVALID_CONFIG" });
+    if (problem !== undefined) throw errorFor("INVALID_CONFIG", problem);
     return versions;
   }
 

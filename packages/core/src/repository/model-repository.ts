@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { type ModelIndexEntry, statusText, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelIndexEntry, statusText, TritonError } from "@tritonjs/protocol";
 import type { RegisteredVersion } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
 import { everyMs, type Timer } from "../system/clock.js";
@@ -102,8 +102,7 @@ export class ModelRepository {
         .named(name)
         .flatMap(([key]) => this.#state.invalid.get(key) ?? failed.get(key) ?? [])
         .map((message) => `load failed for model '${name}': ${message}\n`);
-      if (errors.length > 0)
-        throw new TritonError("INVALID_ARG", errors.join(""), { reason: "LOAD_REQUEST_FAILED" });
+      if (errors.length > 0) throw errorFor("LOAD_REQUEST_FAILED", errors.join(""));
       if (poll.problems.size > 0) throw pollFailure(name, [...poll.problems.values()][0]);
       return { removed };
     } finally {
@@ -153,10 +152,7 @@ export class ModelRepository {
     }
     const source = new MappedSource(resolve(path), directories);
     await source.check().catch((cause) => {
-      throw new TritonError("INVALID_ARG", `failed to register '${path}', repository not found`, {
-        reason: "INVALID_REPOSITORY",
-        cause,
-      });
+      throw errorFor("INVALID_REPOSITORY", `failed to register '${path}', repository not found`, { cause });
     });
     if (this.#state.sources.some((one) => one.path === source.path)) {
       throw new TritonError("ALREADY_EXISTS", `model repository '${path}' has already been registered`);
@@ -176,9 +172,7 @@ export class ModelRepository {
       (one) => one instanceof MappedSource && one.path === resolve(path),
     );
     if (at < 0) {
-      throw new TritonError("INVALID_ARG", `failed to unregister '${path}', repository not found`, {
-        reason: "INVALID_REPOSITORY",
-      });
+      throw errorFor("INVALID_REPOSITORY", `failed to unregister '${path}', repository not found`);
     }
     this.#state.sources.splice(at, 1);
   }
@@ -307,10 +301,9 @@ export class ModelRepository {
 
   #assertExplicit(): void {
     if (this.options.modelControlMode === "explicit" && !this.#closed) return;
-    throw new TritonError(
-      "UNAVAILABLE",
+    throw errorFor(
+      "MODEL_CONTROL_DISABLED",
       "explicit model load / unload is not allowed if polling is enabled",
-      { reason: "MODEL_CONTROL_DISABLED" },
     );
   }
 }
@@ -318,7 +311,7 @@ export class ModelRepository {
 /** The error for a client whose model could not be read. The cause is not sent. */
 function pollFailure(name: string, cause: unknown): TritonError {
   const text = `failed to load '${name}', failed to poll from model repository`;
-  return new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause });
+  return errorFor("FILE_NOT_READABLE", text, { cause });
 }
 
 /** The reasons are already in the log, one line for each model. */
@@ -360,7 +353,7 @@ export class StartUp {
       const failures = await start();
       if (failures.length > 0) {
         const text = `${NOT_ALL}\n${failures.join("\n")}`;
-        this.#error = new TritonError("INTERNAL", text, { reason: "STARTUP_FAILED" });
+        this.#error = errorFor("STARTUP_FAILED", text);
         // As in Triton, a server that continues says so.
         if (!this.#exitOnError) this.log.error(`Internal: ${NOT_ALL}`);
       }

@@ -1,5 +1,5 @@
 import { join, relative, sep } from "node:path";
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { agentProblems, prepareConfig } from "../config/complete-config.js";
 import { configFromJson } from "../config/config-json.js";
 import { emptyConfig } from "../config/defaults.js";
@@ -216,10 +216,7 @@ function configFromRequest(json: string): ModelConfig {
     return configFromJson(json);
   } catch (cause) {
     const { message } = TritonError.from(cause);
-    throw new TritonError("INVALID_ARG", `Invalid config override: ${message}`, {
-      reason: "INVALID_LOAD_REQUEST",
-      cause,
-    });
+    throw errorFor("INVALID_LOAD_REQUEST", `Invalid config override: ${message}`, { cause });
   }
 }
 

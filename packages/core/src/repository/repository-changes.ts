@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import { checkMembers } from "../config/ensemble.js";
 import type { Dependencies, ModelKey } from "./dependencies.js";
 import type { ModelLoader } from "./model-loader.js";
@@ -31,8 +31,7 @@ export class RepositoryChanges {
     return this.keepingCopies(async () => {
       if (prepare !== undefined) {
         await prepare();
-        if (this.#ended)
-          throw new TritonError("UNAVAILABLE", "the server is closing", { reason: "SERVER_STOPPING" });
+        if (this.#ended) throw errorFor("SERVER_STOPPING", "the server is closing");
       }
       return await this.#planAndApply(poll, onUnload);
     });

@@ -1,4 +1,4 @@
-import { statusText, TritonError } from "@tritonjs/protocol";
+import { errorFor, statusText, TritonError } from "@tritonjs/protocol";
 import type { Gpus } from "../config/gpus.js";
 import type { ModelPlan } from "../model/model-server.js";
 import type { ModelVersion } from "../model/model-version.js";
@@ -304,13 +304,12 @@ async function placeIn(repository: RepositorySource, name: string): Promise<Mode
 
 function notFound(name: string): TritonError {
   const text = `failed to poll model '${name}': model not found in any model repository.`;
-  return new TritonError("NOT_FOUND", text, { reason: "MODEL_FILES_NOT_FOUND" });
+  return errorFor("MODEL_FILES_NOT_FOUND", text);
 }
 
 function notUnique(name: string): TritonError {
-  return new TritonError(
-    "INVALID_ARG",
+  return errorFor(
+    "AMBIGUOUS_MODEL",
     `failed to poll model '${name}': not unique across all model repositories`,
-    { reason: "AMBIGUOUS_MODEL" },
   );
 }

@@ -1,6 +1,6 @@
 import { mkdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { ConcurrencyGate, TritonError } from "@tritonjs/protocol";
+import { ConcurrencyGate, errorFor, TritonError } from "@tritonjs/protocol";
 import type { Log } from "../observe/log.js";
 import type { Clock } from "../system/clock.js";
 import { exists } from "../system/files.js";
@@ -90,12 +90,9 @@ export class LocalSource implements RepositorySource {
 
   async check(): Promise<void> {
     const found = await stat(this.path).catch(() => undefined);
-    if (found === undefined)
-      throw new TritonError("INTERNAL", `failed to stat file ${this.path}`, { reason: "FILE_NOT_READABLE" });
+    if (found === undefined) throw errorFor("FILE_NOT_READABLE", `failed to stat file ${this.path}`);
     if (!found.isDirectory()) {
-      throw new TritonError("INVALID_ARG", `repository path ${this.path} is not a valid directory`, {
-        reason: "INVALID_REPOSITORY",
-      });
+      throw errorFor("INVALID_REPOSITORY", `repository path ${this.path} is not a valid directory`);
     }
   }
 
@@ -214,9 +211,7 @@ export class CloudSource implements RepositorySource {
   async check(): Promise<void> {
     const { objects, folders } = await this.#list(this.#path.prefix, true);
     if (objects.length > 0 || folders.length > 0 || this.#path.prefix === "") return;
-    throw new TritonError("INVALID_ARG", `repository path ${this.path} is not a valid directory`, {
-      reason: "INVALID_REPOSITORY",
-    });
+    throw errorFor("INVALID_REPOSITORY", `repository path ${this.path} is not a valid directory`);
   }
 
   async refresh(names?: readonly string[]): Promise<void> {
@@ -253,9 +248,7 @@ export class CloudSource implements RepositorySource {
     const { copy, problem } = this.#models.get(name) ?? {};
     if (problem !== undefined) throw problem;
     if (copy !== undefined) return { root: copy.root, directory: copy.directory, copy };
-    throw new TritonError("NOT_FOUND", `model '${name}' is not in ${this.path}`, {
-      reason: "MODEL_FILES_NOT_FOUND",
-    });
+    throw errorFor("MODEL_FILES_NOT_FOUND", `model '${name}' is not in ${this.path}`);
   }
 
   async listed(): Promise<readonly string[]> {
@@ -280,7 +273,7 @@ export class CloudSource implements RepositorySource {
   }
 
   abort(): void {
-    this.#stop.abort(new TritonError("UNAVAILABLE", "the server is closing", { reason: "SERVER_STOPPING" }));
+    this.#stop.abort(errorFor("SERVER_STOPPING", "the server is closing"));
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { disableTelemetry } from "../backends/onnx-telemetry.js";
 import { changedGroups } from "../bind/plan-executors.js";
@@ -129,9 +129,7 @@ export class TritonServer {
   /** @throws TritonError UNAVAILABLE after `close` */
   assertOpen(): void {
     if (this.#closing !== undefined)
-      throw new TritonError("UNAVAILABLE", "cannot use this Triton: it has been closed", {
-        reason: "SERVER_STOPPING",
-      });
+      throw errorFor("SERVER_STOPPING", "cannot use this Triton: it has been closed");
   }
 
   /** Resolves when all bound models, and all models that the repository loads at the start, are in service. */
