@@ -76,9 +76,6 @@ class EngineRequest implements AnsweredRequest, ResponseSink {
 
 /** The requests of one thread, from their frames to their answers. */
 export class EngineRequests {
-  readonly #service: InferenceService;
-  readonly #versions: ServiceState;
-  readonly #link: () => ThreadLink;
   readonly #requests = new RequestSlots<EngineRequest>();
   /** Traces that the thread has not finished yet. */
   readonly #traces = new Map<number, RequestTrace>();
@@ -86,11 +83,11 @@ export class EngineRequests {
   readonly #pins = new Map<number, { latest: PinnedModel | undefined; named: PinnedModel | undefined }>();
   #closed = false;
 
-  constructor(service: InferenceService, versions: ServiceState, link: () => ThreadLink) {
-    this.#service = service;
-    this.#versions = versions;
-    this.#link = link;
-  }
+  constructor(
+    private readonly service: InferenceService,
+    private readonly versions: ServiceState,
+    private readonly link: () => ThreadLink,
+  ) {}
 
   /** Takes a frame. */
   frame(frame: IncomingFrame): void {
@@ -115,7 +112,7 @@ export class EngineRequests {
         break;
       case KIND.resume:
         request.paused = false;
-        if (!this.#link().behind) request.exchange?.resume();
+        if (!this.link().behind) request.exchange?.resume();
         break;
       case KIND.stop:
         request.exchange?.askToStop();
@@ -156,7 +153,7 @@ export class EngineRequests {
   #receive(frame: IncomingFrame): void {
     const { number } = frame;
     const target = readRequestKey(frame);
-    const version = this.#versions.get(target.key);
+    const version = this.versions.get(target.key);
     if (version === undefined) {
       this.refuse(new EngineRequest(this, number, "", NO_VERSION), forgotten());
       return;
@@ -165,7 +162,7 @@ export class EngineRequests {
     const request = new EngineRequest(this, number, init.id, version);
     this.#requests.set(number, request);
     try {
-      const exchange = new Exchange(this.#service, undefined, this.#pin(target, version));
+      const exchange = new Exchange(this.service, undefined, this.#pin(target, version));
       request.exchange = exchange;
       const turn = exchange.turn(init.id);
       if (turn === undefined) this.#send(request, exchange, init);
@@ -209,7 +206,7 @@ export class EngineRequests {
     const { number, exchange } = request;
     if (final) this.#requests.delete(number);
     if (request.cancelled !== undefined) return;
-    const link = this.#link();
+    const link = this.link();
     try {
       writeResponse(link.outgoing, number, request, outcome, final);
     } catch (error) {
@@ -226,7 +223,7 @@ export class EngineRequests {
   refuse(request: EngineRequest, error: unknown): void {
     this.#requests.delete(request.number);
     if (this.#closed || request.cancelled !== undefined) return;
-    const link = this.#link();
+    const link = this.link();
     writeResponse(link.outgoing, request.number, request, TritonError.from(error), true, true);
     link.send();
   }
@@ -238,14 +235,14 @@ export class EngineRequests {
       this.#pins.set(key, pins);
     }
     const which = latest ? "latest" : "named";
-    const pin = pins[which]?.inService() ?? this.#service.model(name, latest ? "" : String(version));
+    const pin = pins[which]?.inService() ?? this.service.model(name, latest ? "" : String(version));
     pins[which] = pin;
     return pin;
   }
 
   #sample(modelName: string, arrival: SentArrival): RequestTrace | undefined {
     const { protocol, startMs, headers, attributes, marks } = arrival;
-    const trace = this.#service.tracing?.sample(modelName, {
+    const trace = this.service.tracing?.sample(modelName, {
       protocol,
       startMs,
       header: (name) => headers[name.toLowerCase()],

@@ -38,9 +38,6 @@ interface ThreadOwner {
 
 /** A thread that runs frontends. If it ends by itself, its requests are cancelled and it is started again. */
 export class FrontendThread {
-  readonly #owner: ThreadOwner;
-  /** Row of the memory of its requests; the engine has row 0. */
-  readonly #row: number;
   /** The frontends that it runs, by name. */
   readonly #frontends = new Map<string, ThreadedFrontend>();
   #run: Run;
@@ -49,15 +46,17 @@ export class FrontendThread {
   #restart: NodeJS.Timeout | undefined;
   #ending = false;
 
-  constructor(owner: ThreadOwner, row: number) {
-    this.#owner = owner;
-    this.#row = row;
+  constructor(
+    private readonly owner: ThreadOwner,
+    /** Row of the memory of its requests; the engine has row 0. */
+    private readonly row: number,
+  ) {
     this.#run = this.#start();
   }
 
   /** Number of the thread in messages. */
   get number(): number {
-    return this.#row;
+    return this.row;
   }
 
   /** Id of the present worker. */
@@ -107,20 +106,20 @@ export class FrontendThread {
   }
 
   #start(): Run {
-    const run = new Run(this.#owner, this.#row);
+    const run = new Run(this.owner, this.row);
     this.#startedAt = performance.now();
     void run.ended.then((cause) => this.#ended(cause));
     return run;
   }
 
   #ended(cause: string): void {
-    MemoryUsage.end(this.#owner.data.memoryRows, this.#row);
-    this.#owner.service.sharedMemory.settleAll();
+    MemoryUsage.end(this.owner.data.memoryRows, this.row);
+    this.owner.service.sharedMemory.settleAll();
     if (this.#ending) return;
     if (performance.now() - this.#startedAt > STEADY_AFTER_MS) this.#delayMs = FIRST_DELAY_MS;
     const delayMs = this.#delayMs;
     this.#delayMs = Math.min(2 * delayMs, LONGEST_DELAY_MS);
-    this.#owner.service.log.error(
+    this.owner.service.log.error(
       `frontend thread ${this.number} has ended: ${cause}. Its connections are closed, its requests are cancelled. ` +
         `It is started again in ${delayMs} ms`,
     );
@@ -135,7 +134,7 @@ export class FrontendThread {
         await run.control.call("open", name, frontend);
       } catch (error) {
         const { message } = TritonError.from(error);
-        this.#owner.service.log.error(`frontend thread ${this.number} cannot open ${name} again: ${message}`);
+        this.owner.service.log.error(`frontend thread ${this.number} cannot open ${name} again: ${message}`);
         await run.worker.terminate();
         return;
       }
