@@ -169,12 +169,10 @@ class ServerList<C extends { close(): void }> {
     return open ?? this.#soonest(tried);
   }
 
-  /** Marks the start of a call. */
   began(server: ListedServer<C>): void {
     server.outstanding++;
   }
 
-  /** Marks the end of a call. */
   ended(server: ListedServer<C>): void {
     server.outstanding--;
     if (server.removed && server.outstanding === 0) server.carrier.close();
@@ -209,7 +207,6 @@ export function nextPause(pauseMs: number, longestMs = LONGEST_PAUSE_MS): number
  * that doubles with each further failure. After the pause it gets one call as a trial.
  */
 class ListedServer<C> {
-  /** Calls in flight. */
   outstanding = 0;
   /** True for a server that is not in the list any more. */
   removed = false;

@@ -104,7 +104,6 @@ export class TritonError<Code extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/** Replaces a property that the class computes. */
 function setOwn(error: TritonError, name: "statusCode" | "status" | "expose", value: unknown): void {
   Object.defineProperty(error, name, { value, writable: true, enumerable: true, configurable: true });
 }

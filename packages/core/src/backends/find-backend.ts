@@ -7,7 +7,6 @@ import { exists, isInside } from "../system/files.js";
 import { javascriptBackend, moduleBackend } from "./javascript-backend.js";
 import { identityBackend, repeatBackend, squareBackend } from "./testing-backends.js";
 
-/** Backends that are registered without the program doing so. */
 export const BUILT_IN: Readonly<Record<string, BackendFactory>> = {
   javascript: javascriptBackend,
   identity: identityBackend,
@@ -81,7 +80,6 @@ interface BackendPlaces {
   readonly backendDirectory?: string | undefined;
 }
 
-/** The backend of a model. */
 interface FoundBackend {
   readonly factory: BackendFactory;
   /** The model's configuration, with the additions of the backend. */
@@ -90,12 +88,10 @@ interface FoundBackend {
   readonly inherits?: string | undefined;
 }
 
-/** A module of {@link PACKAGED}. */
 interface BackendPackage {
   readonly repositoryBackends: Readonly<Record<string, BackendFactory>>;
 }
 
-/** The module of the Python backend. */
 interface PythonPackage extends BackendPackage {
   sharedModel(source: ModelSource, path: string, backendName: string): Promise<Backend>;
 }
@@ -224,7 +220,6 @@ function own<T>(table: Readonly<Record<string, T>>, name: string): T | undefined
 /** A program of a backend directory that runs all models of its backend. */
 interface BackendProgram {
   readonly language: "python" | "javascript";
-  /** Directory of the backend. */
   readonly directory: string;
   /** Name of the file in it, which `runtime` of a configuration may name. */
   readonly runtime: string;

@@ -110,7 +110,6 @@ export function parameterText(
   return config.parameters[key]?.stringValue ?? settings[key.replaceAll("_", "-")];
 }
 
-/** The error for a parameter with an invalid value. */
 export function wrongParameter(
   model: string,
   key: string,

@@ -316,7 +316,6 @@ class RespondingExecutor implements Executor {
   }
 }
 
-/** A tensor that a backend requires. */
 interface FixedTensor {
   readonly name: string;
   readonly dataType: string;

@@ -133,14 +133,12 @@ export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly
   unbind(): Promise<void>;
 }
 
-/** The parts of the server that a handle uses. */
 interface HandleServer {
   readonly registry: ModelRegistry;
   readonly models: { readonly clock: Clock; readonly gpus: Gpus };
   readonly drainTimeoutMs: number;
 }
 
-/** Makes the handle of a bound model. */
 export function modelHandle<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
   model: ModelVersion,
   server: HandleServer,

@@ -84,7 +84,6 @@ function withDefaults(config: ModelConfig): ModelConfig {
   return normal;
 }
 
-/** Lists repository agents that a configuration names but that are not registered. */
 export function agentProblems(
   { modelRepositoryAgents }: ModelConfig,
   known: readonly string[] = [],
@@ -273,7 +272,6 @@ function isThere({ filename, only }: FileKind, files: readonly string[]): boolea
   return isFile || (isDirectory && only !== "file");
 }
 
-/** Lists problems with the backend and the platform of a configuration, with Triton's texts. */
 function backendProblems({ name, backend, platform }: ModelConfig): string[] {
   if (backend === "" && platform !== ENSEMBLE_PLATFORM) {
     return [`unexpected platform type '${platform}' for ${name}`];

@@ -11,7 +11,6 @@ import {
   type PlainMessage,
 } from "./model-config-schema.js";
 
-/** Largest number of errors that are listed. */
 const MAX_PROBLEMS = 20;
 
 /**
@@ -189,7 +188,6 @@ function shortFloat(value: number): number {
   return Math.fround(six) === Math.fround(value) ? six : Number(value.toPrecision(9));
 }
 
-/** Characters that an error shows on either side of the faulty place. */
 const CONTEXT = 20;
 
 const TOKEN = "Unexpected token.";

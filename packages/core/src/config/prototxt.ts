@@ -45,7 +45,6 @@ export function readPrototxt(text: string | Uint8Array, source?: string): ModelC
   );
 }
 
-/** Reads a text as far as possible, and lists all its errors. */
 export function parsePrototxt(text: string | Uint8Array): {
   readonly config: ModelConfig;
   readonly errors: readonly TextError[];
@@ -138,7 +137,6 @@ function isSet(field: FieldSchema, value: unknown): boolean {
   return hasPresence(field) || isMessage(field.type) || !Object.is(value, zeroOf(field.type));
 }
 
-/** The value of a field, an element of a list, or an entry of a map. */
 function readElement(
   reader: TokenReader,
   schema: MessageSchema,

@@ -21,7 +21,6 @@ import { countable, dimsProblems, repeated } from "./validate-model-io.js";
 /** Default time that a sequence may be idle, in microseconds: Triton's second. */
 const DEFAULT_SEQUENCE_IDLE_MICROSECONDS = 1_000_000;
 
-/** Fills fields that follow from others. */
 export function normalizeSequenceBatching(
   sequences: ModelSequenceBatching,
   maxBatchSize: number,
@@ -226,7 +225,6 @@ export function validateSequenceStates(config: ModelConfig, { state, controlInpu
   return problems;
 }
 
-/** Lists problems with one state. */
 function stateProblems(config: ModelConfig, state: SequenceStateTensor): string[] {
   const { inputName, outputName, dataType, dims, initialState } = state;
   const problems: string[] = [];

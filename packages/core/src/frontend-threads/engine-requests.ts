@@ -40,7 +40,6 @@ export type ReadyVersion = WatchedVersion & { readonly config: ModelConfig };
 /** The version that answers a request. */
 type AnsweredVersion = Pick<ReadyVersion, "name" | "version"> & Pick<AnsweredRequest, "config">;
 
-/** One request of a thread. */
 class EngineRequest implements AnsweredRequest, ResponseSink {
   readonly id: string;
   readonly modelName: string;
@@ -89,7 +88,6 @@ export class EngineRequests {
     private readonly link: () => ThreadLink,
   ) {}
 
-  /** Takes a frame. */
   frame(frame: IncomingFrame): void {
     if (frame.kind === KIND.request) {
       this.#receive(frame);
@@ -139,7 +137,6 @@ export class EngineRequests {
     this.#traces.clear();
   }
 
-  /** Adds the last marks of a trace, and releases it. */
   #traced(frame: IncomingFrame): void {
     const { number } = frame;
     const trace = this.#traces.get(number);
@@ -200,7 +197,6 @@ export class EngineRequests {
     if (request.paused) exchange.pause();
   }
 
-  /** Sends an outcome to the thread. */
   answer(request: EngineRequest, outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
     if (this.#closed) return;
     const { number, exchange } = request;
@@ -219,7 +215,6 @@ export class EngineRequests {
     if (!final && link.behind) exchange?.pause();
   }
 
-  /** Sends a refusal to the thread. */
   refuse(request: EngineRequest, error: unknown): void {
     this.#requests.delete(request.number);
     if (this.#closed || request.cancelled !== undefined) return;
@@ -292,7 +287,6 @@ export class ServiceState {
     return this.#versions.get(key);
   }
 
-  /** The whole state. */
   snapshot(): ServiceChange {
     return { server: this.#server, models: [...this.#models.values()], regions: this.#regions };
   }

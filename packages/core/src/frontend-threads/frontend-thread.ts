@@ -32,13 +32,11 @@ const YOUNG_GENERATION_MB = 96;
 interface ThreadOwner {
   readonly service: InferenceService;
   readonly state: ServiceState;
-  /** The parts of {@link ServiceData} that are the same for all threads. */
   readonly data: Omit<ServiceData, "memoryRow" | "state">;
 }
 
 /** A thread that runs frontends. If it ends by itself, its requests are cancelled and it is started again. */
 export class FrontendThread {
-  /** The frontends that it runs, by name. */
   readonly #frontends = new Map<string, ThreadedFrontend>();
   #run: Run;
   #startedAt = performance.now();
@@ -94,7 +92,6 @@ export class FrontendThread {
     this.#run.control.sendChange(change);
   }
 
-  /** Ends the thread. */
   async end(): Promise<void> {
     this.#ending = true;
     clearTimeout(this.#restart);
@@ -225,12 +222,10 @@ const FORWARDED = [
   "metricsFor",
 ] as const satisfies readonly (keyof InferenceService)[];
 
-/** A method of the service that threads call as it is. */
 export type ForwardedMethod = (typeof FORWARDED)[number];
 
 type Methods = Readonly<Record<string, (...args: never[]) => unknown>>;
 
-/** The calls of a thread other than requests for models. */
 function serviceCalls(service: InferenceService, requests: EngineRequests): Methods {
   const { log, sharedMemory, tracing, authentication } = service;
   const forwarded = Object.fromEntries(

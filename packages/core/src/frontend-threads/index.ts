@@ -124,7 +124,6 @@ async function tryPort({ options, listening }: ThreadedFrontend): Promise<number
   return port;
 }
 
-/** A frontend that runs in the threads of a pool. */
 class PooledFrontend implements Frontend {
   readonly name: string;
   #isOpen = false;

@@ -22,13 +22,9 @@ import {
 } from "./request-frames.js";
 import type { ThreadLink } from "./thread-link.js";
 
-/** The parts of its thread that the copies of models use. */
 interface ModelsOwner {
-  /** Takes the changes of the service that the engine has sent by now. */
   catchUp(): void;
-  /** @throws TritonError UNAVAILABLE while the server refuses requests. */
   assertOpen(): void;
-  /** Sends a request to the engine. */
   send(model: MirroredModel, init: InferInit, onResponse: ResponseHandler): RequestHandle;
 }
 
@@ -41,7 +37,6 @@ export class MirroredModels {
     private readonly owner: ModelsOwner,
   ) {}
 
-  /** Takes a change. */
   set({ name, namespace, versions }: WatchedModel): void {
     let spaces = this.#models.get(name);
     if (versions === undefined) {
@@ -98,7 +93,6 @@ export class MirroredModels {
   }
 }
 
-/** The copy of a model version that one look-up has found. */
 class MirroredModel implements PinnedModel {
   readonly config: ModelConfig;
   readonly #version: ReadyVersion;
@@ -185,7 +179,6 @@ export class SentRequests {
     this.#requests.get(frame.number)?.receive(frame);
   }
 
-  /** Notes that a request is over. */
   over(number: number): void {
     this.#requests.delete(number);
   }
@@ -198,7 +191,6 @@ export class SentRequests {
     link.send();
   }
 
-  /** Tells the engine something about a request. */
   tell(number: number, kind: number, reason?: TritonError): void {
     const link = this.link();
     link.outgoing.open(kind, number);
@@ -208,7 +200,6 @@ export class SentRequests {
   }
 }
 
-/** A request that is with the engine. */
 class SentRequest implements RequestHandle, AnsweredRequest {
   settled = false;
   refused = false;
@@ -416,7 +407,6 @@ export class MirroredLog extends Log {
     this.#control.callSync("updateLog", changes);
   }
 
-  /** Takes the settings of the engine. */
   take(settings: LogSettings): void {
     this.#mirrored = settings;
     super.update(settings);

@@ -71,7 +71,6 @@ export class MirroredService implements InferenceService {
     this.take(data.state);
   }
 
-  /** Takes a change of the engine's service. */
   take({ server, models, regions }: ServiceChange): void {
     for (const model of models) this.#models.set(model);
     if (regions !== undefined) this.sharedMemory.take(regions);
@@ -233,7 +232,6 @@ class MirroredSharedMemory extends SharedMemory {
     this.#control = control;
   }
 
-  /** Takes the regions of the engine. */
   take(regions: readonly WatchedRegion[]): void {
     this.#current = new Map(
       regions.map((region) => {
@@ -245,7 +243,6 @@ class MirroredSharedMemory extends SharedMemory {
     );
   }
 
-  /** True if a region is still registered. */
   isCurrent(region: MirroredRegion): boolean {
     this.#control.catchUp();
     return this.#current.get(region.status.name) === region;
@@ -277,7 +274,6 @@ class MirroredSharedMemory extends SharedMemory {
   }
 }
 
-/** A region that the engine has registered. */
 class MirroredRegion extends RegisteredRegion {
   readonly watched: WatchedRegion;
   readonly #memory: MirroredSharedMemory;

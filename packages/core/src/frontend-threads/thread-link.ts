@@ -199,7 +199,6 @@ class IncomingFrames {
   movedBytes = 0;
   /** Frames that were read in one piece; undefined when all of them are delivered. */
   #read: IncomingFrame | undefined;
-  /** Offset of the next one of them. */
   #at = 0;
 
   constructor(
@@ -231,7 +230,6 @@ class IncomingFrames {
   };
 }
 
-/** The frame that was too large for the ring. */
 function unwrapped({ moved: [whole, ...moved] }: IncomingFrame): IncomingFrame {
   const frame = new IncomingFrame(whole!, () => moved);
   frame.open(0);

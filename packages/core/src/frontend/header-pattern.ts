@@ -125,7 +125,6 @@ class Translator {
     this.#repeatedAt = undefined;
   }
 
-  /** Adds text that cannot be repeated. */
   #separator(text: string): void {
     this.#source += text;
     this.#repeatable = false;
@@ -173,7 +172,6 @@ class Translator {
     }
   }
 
-  /** Reads the start of a named group. */
   #namesGroup(): boolean {
     const reader = this.#reader;
     const name = reader.match(/\(\?P?<(\w+)>/y)?.[1];
@@ -204,7 +202,6 @@ function isBackwards(least: string | undefined, most: string | undefined): boole
   return least !== undefined && most !== undefined && most !== "" && Number(most) < Number(least);
 }
 
-/** A fault of a pattern, in the words of RE2. */
 class PatternFault extends Error {
   override readonly name = "PatternFault";
 }
@@ -214,7 +211,6 @@ const MAX_CODE = 0x10ffff;
 /** Escapes of characters by their letter. */
 const LETTERS: Readonly<Record<string, number>> = { a: 7, f: 12, n: 10, r: 13, t: 9, v: 11 };
 
-/** Reads a pattern from its start to its end. */
 class PatternReader {
   at = 0;
 
@@ -224,7 +220,6 @@ class PatternReader {
     return this.at >= this.text.length;
   }
 
-  /** True if the text continues with `token`. */
   sees(token: string): boolean {
     return this.text.startsWith(token, this.at);
   }
@@ -245,14 +240,12 @@ class PatternReader {
     return found;
   }
 
-  /** Reads one character that is not an escape. */
   character(): number {
     const code = this.text.codePointAt(this.at)!;
     this.at += code > 0xffff ? 2 : 1;
     return code;
   }
 
-  /** Reads an escape of one character. */
   escape(): number {
     const start = this.at;
     if (this.text.length === start + 1) throw new PatternFault("trailing \\");
@@ -388,12 +381,10 @@ type AsciiSet = readonly boolean[];
 const SIZE = 128;
 const CASE_BIT = 0x20;
 
-/** The characters that a predicate accepts. */
 function setOf(accepts: (code: number) => boolean): AsciiSet {
   return Array.from({ length: SIZE }, (_, code) => accepts(code));
 }
 
-/** The characters from `low` to `high`. */
 function rangeSet(low: number, high: number): AsciiSet {
   return setOf((code) => code >= low && code <= high);
 }

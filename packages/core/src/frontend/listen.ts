@@ -12,7 +12,6 @@ export interface ListeningServer {
   close(): unknown;
 }
 
-/** The place where one server listens. */
 type ListenTarget = SocketAddress | { readonly fd: number };
 
 /** Where to listen. */
@@ -201,9 +200,7 @@ export function canSharePorts(): boolean {
  */
 const DESCRIPTORS = 8;
 
-/** Where to bind a socket. */
 interface SocketAddress {
-  /** Address of IPv4 or IPv6. */
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
@@ -292,7 +289,6 @@ function bindFirst(koffi: Koffi, library: NativeLibrary, { host, port, reusePort
   return descriptor;
 }
 
-/** A certificate or key in PEM. */
 type Pem = string | Buffer;
 
 /** Options of encrypted connections. */

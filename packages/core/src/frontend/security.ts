@@ -52,7 +52,6 @@ const DEFAULT_RESTRICTED: readonly EndpointGroup[] = [
   "logging",
 ];
 
-/** The access token and the restrictions of one server. */
 interface Security {
   /** Undefined if nothing is restricted and no token was given. */
   readonly accessToken: string | undefined;
@@ -108,7 +107,6 @@ export class HostRule {
   /** Suffixes with their leading dot. */
   readonly #suffixes: readonly string[];
 
-  /** @throws TritonError INVALID_ARG for an entry that is not a name */
   constructor(allowed: AllowedHosts = []) {
     this.#any = allowed === true;
     const names = allowed === true ? [] : checkedNames(allowed);

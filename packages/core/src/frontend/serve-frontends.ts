@@ -180,7 +180,6 @@ interface ThreadsModule {
   inThreads(frontends: readonly Frontend[], count: number): Frontend[];
 }
 
-/** @throws TritonError INVALID_ARG for a value that the option cannot have. */
 export function checkFrontendThreads(threads: FrontendThreads): void {
   if (threads === "auto" || (Number.isInteger(threads) && threads >= 0 && threads <= MOST)) return;
   throw errorFor(
@@ -237,7 +236,6 @@ export async function placeFrontends(
 
 const ROOT = "/sys/fs/cgroup";
 
-/** Reads a small file; undefined for one that does not exist. */
 type ReadText = (path: string) => string | undefined;
 
 /**

@@ -31,7 +31,6 @@ export interface LogOptions {
   readonly logFormat?: LogFormat;
 }
 
-/** A log, and a function that closes its file. */
 export interface OpenLog {
   readonly log: Log;
   close(): void;

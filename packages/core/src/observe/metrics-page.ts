@@ -141,7 +141,6 @@ export class MetricsPage {
     )?.value;
   }
 
-  /** The families of the page. */
   async #read(): Promise<ReadFamily[]> {
     const { registry } = this;
     const own = (await registry.getMetricsAsJSON()) as unknown as ReadFamily[];
@@ -182,7 +181,6 @@ export class MetricsPage {
   }
 }
 
-/** Labels that the series have already. */
 const OWN_LABELS: ReadonlySet<string> = new Set([
   "model",
   "version",
@@ -202,7 +200,6 @@ function assertLabel(name: string): void {
   );
 }
 
-/** Formats of the metrics page. */
 type MetricsFormat = "prometheus" | "openmetrics";
 
 /**
@@ -229,10 +226,8 @@ function quality(parameters: readonly string[]): number {
   return weight >= 0 && weight <= 1 ? weight : 0;
 }
 
-/** Media type of pages in the OpenMetrics format. */
 const OPEN_METRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/** A family as a registry of prom-client gives it. */
 interface ReadFamily {
   readonly name: string;
   readonly help: string;

@@ -24,12 +24,10 @@ export interface TraceSettings {
   readonly ofMode: Readonly<Record<string, string>>;
 }
 
-/** Destination of the traces. */
 export type TraceMode = "triton" | "opentelemetry";
 
 const TRACE_MODES = keyList<Record<TraceMode, unknown>>({ triton: true, opentelemetry: true });
 
-/** The settings that can change while the server runs. */
 export type ChangeableTraceSetting = "levels" | "rate" | "count" | "logFrequency";
 
 export const CHANGEABLE_TRACE_SETTINGS = keyList<Record<ChangeableTraceSetting, unknown>>({

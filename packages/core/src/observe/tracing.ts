@@ -30,7 +30,6 @@ export class Tracing {
   readonly #files: TraceFiles;
   readonly #tracer: RequestTracer | undefined;
   readonly #owner: TraceSettingOwner;
-  /** The settings with which the server was started. */
   readonly #initial: TraceSettings;
   /** Called when the settings have changed. */
   onUpdate: (() => void) | undefined;
@@ -160,7 +159,6 @@ export class Tracing {
 const WRITE_AT_BYTES = 1024 * 1024;
 const WRITE_AT_TRACES = 1024;
 
-/** Parts that all trace settings of a server share. */
 interface TraceSettingOwner {
   readonly files: TraceFiles;
   nextId(): number;
@@ -182,7 +180,6 @@ class TraceSetting implements TraceCollector {
   /** Traces that used up the count. The next counter has all finished traces. */
   #counted = 0;
   #collected = 0;
-  /** Traces that are not finished. */
   #open = 0;
   #replaced = false;
   #waiting: Trace[] = [];
@@ -206,7 +203,6 @@ class TraceSetting implements TraceCollector {
     this.invalidReason = whyInvalid(values);
   }
 
-  /** The settings, with the remaining count. */
   get settings(): TraceSettings {
     return { ...this.values, count: this.#count };
   }
@@ -263,7 +259,6 @@ class TraceSetting implements TraceCollector {
     if (this.#open === 0) this.save();
   }
 
-  /** Writes all finished traces. */
   save(): void {
     if (this.#waiting.length > 0 || this.#output !== undefined) this.#save(this.values.logFrequency !== 0);
     if (this.#replaced) this.owner.forget(this);
@@ -290,7 +285,6 @@ class TraceSetting implements TraceCollector {
   }
 }
 
-/** Number of characters in one write. */
 const CHUNK = 64 * 1024;
 /**
  * Largest number of bytes that wait to be written. If the disk is too slow, traces are lost, and the server's memory
@@ -319,7 +313,6 @@ class TraceFiles {
     return this.#plain;
   }
 
-  /** Opens another numbered file. */
   numbered(): TraceFile {
     return this.#open(`${this.path}.${this.#index++}`);
   }
@@ -383,7 +376,6 @@ class TraceFile {
     this.files.enqueue(byteSize, () => this.#append(jsonOf(traces, opening)));
   }
 
-  /** Ends the array. No traces follow. */
   end(): void {
     if (this.#any) this.files.enqueue(0, () => this.#append(["]"]));
   }

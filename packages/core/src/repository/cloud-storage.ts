@@ -2,14 +2,12 @@ import type { Readable } from "node:stream";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { Clock } from "../system/clock.js";
 
-/** The parts of a cloud path. */
 export interface CloudPath {
   /** The path for display, without redundant slashes. */
   readonly text: string;
   readonly scheme: "s3" | "gs" | "as";
   /** Server of S3 that the path names; storage account or host of Azure; otherwise empty. */
   readonly host: string;
-  /** Bucket or container. */
   readonly bucket: string;
   /** Prefix of the repository's keys: empty, or with a slash at its end. */
   readonly prefix: string;
@@ -59,7 +57,6 @@ export interface CloudObject {
   readonly isFolder: boolean;
 }
 
-/** A page of the objects under a prefix. */
 interface CloudPage {
   readonly objects: readonly CloudObject[];
   /** Prefixes that end at the next slash; empty unless `byFolder` is set. */
@@ -68,7 +65,6 @@ interface CloudPage {
   readonly next: string | undefined;
 }
 
-/** Options of a listing. */
 interface ListOptions {
   /** Groups the keys by the next slash after the prefix. */
   readonly byFolder: boolean;
@@ -88,7 +84,6 @@ export interface CloudStorage {
 /** Limit on the files of a repository. A path with more files is not a repository. */
 export const MAX_OBJECTS = 1_000_000;
 
-/** The objects and folders under a prefix. */
 export interface Listing {
   readonly objects: readonly CloudObject[];
   readonly folders: readonly string[];
@@ -131,7 +126,6 @@ export async function listObjects(
   return { objects, folders };
 }
 
-/** Formats a key as a path in the cloud. */
 export function shownKey({ text, prefix }: CloudPath, key: string): string {
   const bucket = text.slice(0, text.length + 1 - prefix.length);
   return `${prefix === "" ? `${text}/` : bucket}${key}`.replace(/\/$/, "");
@@ -140,7 +134,6 @@ export function shownKey({ text, prefix }: CloudPath, key: string): string {
 /** Longest wait without progress, in milliseconds. */
 export const MAX_SILENCE_MS = 30_000;
 
-/** The signal that cancels work, and the clock. */
 export interface Patience {
   readonly clock: Clock;
   readonly signal: AbortSignal;

@@ -14,7 +14,6 @@ export function keyOf({ namespace, name }: ModelId): ModelKey {
   return `${namespace}\0${name}`;
 }
 
-/** Name of the model with the key. */
 export function nameOf(key: ModelKey): string {
   return key.slice(key.indexOf("\0") + 1);
 }
@@ -49,7 +48,6 @@ export function checkModelName(name: string): void {
   }
 }
 
-/** A model with the models that it may be made of. */
 export interface DependencyNode {
   readonly id: ModelId;
   readonly config: ModelConfig;
@@ -84,7 +82,6 @@ export class Dependencies {
     return named.length === 1 ? named[0] : undefined;
   }
 
-  /** Models of the repository that a model is made of. */
   membersOf(key: ModelKey): ReadonlySet<ModelKey> {
     const { id, config } = this.nodes.get(key)!;
     const members = stepsOf(config).map(({ modelName }) => this.memberFor(id, modelName));
@@ -131,7 +128,6 @@ export class Dependencies {
     return gone;
   }
 
-  /** The fault of a model's dependencies; undefined when there is none. */
   problemOf(key: ModelKey): string | undefined {
     const { id } = this.nodes.get(key)!;
     const missing = this.missingOf(key);

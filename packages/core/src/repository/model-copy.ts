@@ -33,17 +33,14 @@ export class ModelCopy {
     return dirname(this.directory);
   }
 
-  /** State of the model, to detect changes. */
   times(configEntry: string): ModelTimes {
     return timesOf(this.objects, configEntry);
   }
 
-  /** Holds the copy for a version. */
   retain(): void {
     this.#users++;
   }
 
-  /** Releases the copy for a version. */
   async release(): Promise<void> {
     this.#users--;
     if (this.#isDropped && this.#users <= 0) await this.#remove();
@@ -60,13 +57,11 @@ export class ModelCopy {
   }
 }
 
-/** A file of a model, or a folder. */
 interface ModelObject extends CloudObject {
   /** Path in the model's directory, with slashes; empty for the directory itself. */
   readonly path: string;
 }
 
-/** The objects of a model in the cloud. */
 export interface ModelListing {
   readonly name: string;
   /** Ordered by path. */
@@ -109,7 +104,6 @@ export function isName(name: string): boolean {
   return name !== "" && name !== "." && name !== ".." && !/[/\\\0]/.test(name);
 }
 
-/** Whether two lists have the same objects. */
 export function isSame(before: readonly ModelObject[], now: readonly ModelObject[]): boolean {
   return (
     before.length === now.length && before.every((object, i) => signatureOf(object) === signatureOf(now[i]!))
@@ -168,14 +162,12 @@ export async function makeCopyDirectory({ scheme }: CloudPath): Promise<string> 
 const ATTEMPTS = 3;
 const FIRST_PAUSE_MS = 200;
 
-/** The parameters of a copy. */
 interface CopyContext extends Patience {
   readonly storage: CloudStorage;
   /** Limits the number of objects that are copied at the same time. */
   readonly permits: ConcurrencyGate;
   /** The previous copy. Unchanged objects are taken from it. */
   readonly previous: ModelCopy | undefined;
-  /** The path of an object for display. */
   readonly displayPath: (key: string) => string;
 }
 

@@ -14,7 +14,6 @@ export async function subdirectories(directory: string): Promise<string[]> {
   return kept.flat().sort();
 }
 
-/** Sorted names of all entries of a directory. */
 export async function contents(directory: string): Promise<string[]> {
   return (await readdir(directory)).sort();
 }
@@ -32,7 +31,6 @@ async function isDirectory(directory: string, entry: Dirent): Promise<boolean> {
   );
 }
 
-/** The versions among the names of a model's directories. */
 interface VersionDirectories {
   /** Ascending. */
   readonly versions: readonly number[];
@@ -64,7 +62,6 @@ function problemOf(name: string): string | undefined {
   return Number.isSafeInteger(version) ? undefined : "is too large for a version";
 }
 
-/** The versions that a policy selects. */
 interface ChosenVersions {
   /** Ascending. */
   readonly versions: readonly number[];
@@ -87,13 +84,9 @@ export function versionsToLoad(
   return { versions: count === 0 ? [] : existing.slice(-count), missing: [] };
 }
 
-/** The state of a model's directory, to detect changes. */
 export interface ModelTimes {
-  /** State of each version, by the name of its directory. */
   readonly versions: ReadonlyMap<string, string>;
-  /** State of the configuration. */
   readonly config: string;
-  /** State of everything else. */
   readonly others: string;
 }
 
@@ -120,7 +113,6 @@ export async function readModelTimes(directory: string, configPath: string): Pro
   return { versions, config, others: others.join("\n") };
 }
 
-/** Whether any part differs. */
 export function isModified(before: ModelTimes, now: ModelTimes): boolean {
   return (
     before.config !== now.config ||
@@ -235,7 +227,6 @@ export class OverrideDirectory {
     return directory;
   }
 
-  /** Adds a user of the files. */
   retain(): void {
     this.#users++;
   }

@@ -31,7 +31,6 @@ const CHECK_EVERY_MS = 10_000;
  * them.
  */
 export class ModelRepository {
-  /** The load of the models at the start, which has begun. */
   readonly startUp: StartUp;
   readonly #state: RepositoryState;
   readonly #poller: RepositoryPoller;
@@ -39,7 +38,6 @@ export class ModelRepository {
   readonly #changes: RepositoryChanges;
   /** Files of load requests that models are made of. */
   readonly #overrides = new Set<OverrideDirectory>();
-  /** Repositories whose directory is missing. */
   readonly #missing = new Set<RepositorySource>();
   readonly #mayCheck: () => boolean;
   #timer: Timer | undefined;
@@ -221,7 +219,6 @@ export class ModelRepository {
     return names.some((name) => this.server.registry.versions(name).length === 0);
   }
 
-  /** Why a model of the repository is not served; undefined if no reason is known. */
   problemOf(name: string): string | undefined {
     return this.#state.problemOfName(name);
   }
@@ -249,7 +246,6 @@ export class ModelRepository {
     }
   }
 
-  /** Whether the repository has a model of the name. */
   has(name: string): boolean {
     return this.#state.named(name).length > 0;
   }
@@ -317,13 +313,11 @@ function pollFailure(name: string, cause: unknown): TritonError {
 /** The reasons are already in the log, one line for each model. */
 const NOT_ALL = "failed to load all models";
 
-/** Loads the models of the repository at the start, in the background. */
 export class StartUp {
   /** True until the start has ended, with success or not. */
   underWay = true;
   /** Whether the start failed before any model could be polled. The server then runs, but is never ready. */
   failed = false;
-  /** Resolves when the start has ended. */
   readonly over: Promise<void>;
   readonly #exitOnError: boolean;
   #awaited = false;

@@ -104,7 +104,6 @@ export interface CloudSdks {
   readonly azureIdentity: () => Promise<AzureIdentity>;
 }
 
-/** The part of `@azure/identity` that is used. */
 interface AzureIdentity {
   readonly DefaultAzureCredential: new () => AzureToken;
   readonly ManagedIdentityCredential: new (options?: { clientId: string }) => AzureToken;
@@ -112,7 +111,6 @@ interface AzureIdentity {
 
 type AzureToken = import("@azure/storage-blob").StorageSharedKeyCredential;
 
-/** The packages that are installed. */
 export const INSTALLED_SDKS: CloudSdks = {
   s3: () => importUnbundled("@aws-sdk/client-s3"),
   gs: () => importUnbundled("@google-cloud/storage"),

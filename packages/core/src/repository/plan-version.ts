@@ -13,13 +13,11 @@ import { assertInside, dataFilesOf, isInside, readSmallFile } from "../system/fi
 import { isCompleted, type PolledModel } from "./poll-model.js";
 import type { RepositoryOptions } from "./repository-options.js";
 
-/** The parts of the server that planning uses. */
 export interface PlanServer {
   readonly log: Log;
   readonly gpus: Gpus;
 }
 
-/** A planned version. */
 interface PlannedVersion {
   readonly plan: ModelPlan;
   /** Closes its model, if the plan opened it. */
@@ -100,7 +98,6 @@ async function fromBackend(
   };
 }
 
-/** The model's description of itself. */
 async function describeModel(
   backend: Backend,
   config: ModelConfig,

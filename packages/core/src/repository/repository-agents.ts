@@ -9,7 +9,6 @@ import type { Log } from "../observe/log.js";
 import { assertInside, isInside } from "../system/files.js";
 import type { RepositoryAgent, RepositoryAgentAction } from "./repository-options.js";
 
-/** Algorithms by their names in parameters. */
 const ALGORITHMS: Readonly<Record<string, { readonly name: string; readonly digest: string }>> = {
   md5: { name: "MD5", digest: "md5" },
   sha256: { name: "SHA256", digest: "sha256" },
@@ -60,7 +59,6 @@ async function hashOf(location: string, file: string, digest: string): Promise<s
 /** Agents that are registered without the program doing so. */
 export const BUILT_IN_AGENTS: Readonly<Record<string, RepositoryAgent>> = { checksum };
 
-/** The agents of a repository, and the models that they handle. */
 export class RepositoryAgents {
   readonly #agents: ReadonlyMap<string, RepositoryAgent>;
   readonly #chains = new Set<AgentChain>();
@@ -107,7 +105,6 @@ export class RepositoryAgents {
   }
 }
 
-/** An agent that a configuration names. */
 interface NamedAgent {
   readonly name: string;
   readonly agent: RepositoryAgent;
@@ -137,7 +134,6 @@ export class AgentChain {
 
   constructor(
     private readonly modelName: string,
-    /** Directory that the model is loaded from. */
     public location: string,
     private readonly log: Log,
     private readonly onGone: (chain: AgentChain) => void,
@@ -162,7 +158,6 @@ export class AgentChain {
     }
   }
 
-  /** Reports that the model is in service. */
   async completed(): Promise<void> {
     if (this.#state !== "loading") return;
     this.#state = "loaded";
@@ -170,7 +165,6 @@ export class AgentChain {
     if (this.#serving === 0) await this.end();
   }
 
-  /** Reports that the model cannot be loaded. */
   async failed(): Promise<void> {
     if (this.#state !== "loading") return;
     this.#state = "failed";

@@ -26,7 +26,6 @@ import {
 import { modelNames } from "./model-directory.js";
 import { openStorage } from "./open-storage.js";
 
-/** The location of a model's files. */
 export interface ModelPlace {
   /** Directory that links may not lead out of. */
   readonly root: string;
@@ -39,7 +38,6 @@ export interface ModelPlace {
 
 /** One model repository: a directory, or a remote store that is copied into directories. */
 export interface RepositorySource {
-  /** The path that identifies the repository. */
   readonly path: string;
   /** Whether its models have to be copied to this machine before a poll. */
   readonly isRemote: boolean;
@@ -78,7 +76,6 @@ export interface RepositorySource {
   /** Cancels copies in flight, and rejects later ones. */
   abort(): void;
 
-  /** Removes all copies. */
   close(): Promise<void>;
 }
 
@@ -163,15 +160,11 @@ const AT_ONCE = 8;
 /** Attempts to copy a model that changes during the copy. */
 const ATTEMPTS = 3;
 
-/** The known state of a model. */
 interface KnownModel {
-  /** The last copy. */
   readonly copy?: ModelCopy | undefined;
-  /** Why a later copy failed. */
   readonly problem?: TritonError | undefined;
 }
 
-/** The parts that a repository in a cloud needs. */
 interface CloudSourceContext {
   readonly clock: Clock;
   readonly log: Log;
@@ -185,7 +178,6 @@ export class CloudSource implements RepositorySource {
   readonly path: string;
   readonly #path: CloudPath;
   readonly #copies = new Set<ModelCopy>();
-  /** Directory of all copies. */
   #directory: Promise<string> | undefined;
   #copiesMade = 0;
   readonly #copying = new ConcurrencyGate(AT_ONCE, Number.POSITIVE_INFINITY);

@@ -8,9 +8,7 @@ const AWAITS_END = 1 << 30;
 
 /** The place of a tensor as a request gives it, in unsigned 64-bit numbers. */
 export interface RequestedRange {
-  /** Name of a registered region. */
   readonly region: string;
-  /** Start of the tensor in the region, in bytes. */
   readonly offset: number | bigint;
   readonly byteSize: number | bigint;
 }
@@ -134,9 +132,7 @@ const MAX_UINT64 = 2n ** 64n - 1n;
  * regions of a GPU get the answers of a server without a GPU.
  */
 export class SharedMemory {
-  /** Whether clients may register regions. */
   readonly allowed: boolean;
-  /** Number of requests that use each region. */
   readonly users: Int32Array;
   /** Called when a region was registered or has ended. */
   onUpdate: (() => void) | undefined;
@@ -297,7 +293,6 @@ export class SharedMemory {
     for (const region of [...this.#regions.values()]) if (region.awaitsEnd) this.#unregister(region);
   }
 
-  /** Removes all regions. */
   close(): void {
     for (const region of [...this.#regions.values()]) this.#unregister(region);
   }

@@ -122,7 +122,6 @@ export interface Posix {
   create(key: string, exclusive: boolean): number;
   /** Error number of the last call, one of `os.constants.errno`. */
   errno(): number;
-  /** Removes the name of an object. Returns false when it had none. */
   unlink(key: string): boolean;
   /** Maps an object into memory. Returns the address, undefined when it cannot be mapped. */
   map(descriptor: number, byteSize: number): bigint | undefined;

@@ -81,13 +81,11 @@ function unreadable(path: string, error: unknown): TritonError {
   return errorFor("FILE_NOT_READABLE", text, { cause: error });
 }
 
-/** The operating system's text for a failure. */
 function errorWords(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   return (code !== undefined ? WORDS[code] : undefined) ?? TritonError.from(error).message;
 }
 
-/** True if the path exists, whatever its kind. */
 export async function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
