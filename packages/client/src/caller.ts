@@ -102,7 +102,6 @@ export interface Carrier<Request extends OutgoingCall, Answer> {
    * @throws TritonError for a request that cannot be sent.
    */
   attempt(request: Request, deadline: CallDeadline): Promise<Attempt<Answer>>;
-  /** Closes the connections. */
   close(): void;
 }
 
@@ -112,7 +111,6 @@ export interface Carrier<Request extends OutgoingCall, Answer> {
  */
 export type Failure = "not-sent" | "lost" | "unavailable";
 
-/** Which attempts to retry, and when. */
 export interface RetryPolicy {
   /** Attempts after the first. */
   readonly retries: number;
@@ -137,7 +135,6 @@ const DEFAULT_RETRIES = 2;
 /** Long enough for a listening socket to come back, short enough not to be felt. */
 const DEFAULT_RETRY_DELAY_MS = 100;
 
-/** The retry policy of a client with these options. */
 export function retryPolicy({ retries, retryDelayMs, retryUnavailable }: CommonClientOptions): RetryPolicy {
   return {
     retries: retries ?? DEFAULT_RETRIES,
@@ -205,7 +202,6 @@ export function answeredError(
     : new TritonError(code, message, options);
 }
 
-/** Makes the error of an answer that breaks the protocol. */
 export function invalidAnswer(message: string, cause?: unknown): TritonError {
   return new TritonError("INTERNAL", message, { reason: "INVALID_ANSWER", cause });
 }

@@ -23,7 +23,6 @@ export class CallDeadline {
     this.restart();
   }
 
-  /** Aborts when the time is over or one of the signals aborts. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
@@ -38,7 +37,6 @@ export class CallDeadline {
     return this.#timedOut;
   }
 
-  /** Milliseconds until the time limit. */
   get leftMs(): number {
     return this.#endsAt - performance.now();
   }
@@ -48,7 +46,6 @@ export class CallDeadline {
     if (this.#fault !== undefined) throw this.#fault;
   }
 
-  /** Makes the error of a call that has reached its time limit. */
   expired(): TritonError {
     return noAnswerError(this.#timeoutMs);
   }
@@ -69,7 +66,6 @@ export class CallDeadline {
     }, this.#timeoutMs);
   }
 
-  /** Removes the timer and the listeners of the signals. */
   end(): void {
     clearTimeout(this.#timer);
     for (const stop of this.#stopListening) stop();
@@ -103,9 +99,7 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1_000;
 
-/** Options of a wait: its subject and its time limit. */
 interface WaitOptions {
-  /** The subject, for the error: `model 'linear'`. */
   readonly what: string;
   readonly timeoutMs: number;
   readonly signals: readonly (AbortSignal | undefined)[];

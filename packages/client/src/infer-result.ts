@@ -151,7 +151,6 @@ export function resultArrays(
   return arrays;
 }
 
-/** Makes the error of an answer that cannot be read as an inference response. */
 export function malformedAnswer(message: string, cause?: unknown): TritonError {
   return invalidAnswer(`cannot read the server's answer as an inference response: ${message}`, cause);
 }

@@ -9,7 +9,6 @@ export const DEFAULT_LOOKUP_INTERVAL_MS = 5_000;
 
 const NAME = /^dns:\/\/(\[[^\]/]+\]|[^:/[\]]+)(?::(\d+))?\/?$/;
 
-/** How to look names up, and how often. */
 type LookupOptions = Pick<CommonClientOptions, "lookup" | "lookupIntervalMs">;
 
 interface HostName {
@@ -65,12 +64,10 @@ export class ServerAddresses {
     this.#intervalMs = options.lookupIntervalMs ?? DEFAULT_LOOKUP_INTERVAL_MS;
   }
 
-  /** True if the addresses can change. */
   get areNames(): boolean {
     return this.#names.size > 0;
   }
 
-  /** Milliseconds between lookups. */
   get intervalMs(): number {
     return this.#intervalMs;
   }

@@ -124,12 +124,9 @@ export class SeveralServers<Q extends OutgoingCall & MaybeStreamed, A, C extends
 class ServerList<C extends { close(): void }> {
   #servers: ListedServer<C>[] = [];
   #turn = 0;
-  readonly #open: (url: string) => C;
 
   /** @param open opens the carrier of a server; connections are opened by calls */
-  constructor(open: (url: string) => C) {
-    this.#open = open;
-  }
+  constructor(private readonly open: (url: string) => C) {}
 
   get servers(): readonly ListedServer<C>[] {
     return this.#servers;
@@ -139,7 +136,7 @@ class ServerList<C extends { close(): void }> {
   update(urls: readonly string[]): void {
     if (urls.length === this.#servers.length && this.#servers.every(({ url }, i) => url === urls[i])) return;
     const known = new Map(this.#servers.map((server) => [server.url, server]));
-    this.#servers = urls.map((url) => known.get(url) ?? new ListedServer(url, this.#open(url)));
+    this.#servers = urls.map((url) => known.get(url) ?? new ListedServer(url, this.open(url)));
     for (const server of known.values()) {
       if (this.#servers.includes(server)) continue;
       server.removed = true;
@@ -172,12 +169,10 @@ class ServerList<C extends { close(): void }> {
     return open ?? this.#soonest(tried);
   }
 
-  /** Marks the start of a call. */
   began(server: ListedServer<C>): void {
     server.outstanding++;
   }
 
-  /** Marks the end of a call. */
   ended(server: ListedServer<C>): void {
     server.outstanding--;
     if (server.removed && server.outstanding === 0) server.carrier.close();
@@ -212,7 +207,6 @@ export function nextPause(pauseMs: number, longestMs = LONGEST_PAUSE_MS): number
  * that doubles with each further failure. After the pause it gets one call as a trial.
  */
 class ListedServer<C> {
-  /** Calls in flight. */
   outstanding = 0;
   /** True for a server that is not in the list any more. */
   removed = false;

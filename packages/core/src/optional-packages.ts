@@ -1,7 +1,7 @@
 import nodeModule from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 
 /*
  * Modules that bundlers of applications leave alone: packages that an application installs if it needs them, and
@@ -60,10 +60,7 @@ export async function importPeer<M>(name: string, from: string): Promise<M> {
 /** The error for a package that cannot be loaded. @param advice how to install it */
 export function notLoaded(what: string, cause: unknown, advice: string): TritonError {
   const why = TritonError.from(cause).message.split("\n")[0];
-  return new TritonError("UNAVAILABLE", `cannot load ${what} (${why}): ${advice}`, {
-    reason: "PACKAGE_NOT_INSTALLED",
-    cause,
-  });
+  return errorFor("PACKAGE_NOT_INSTALLED", `cannot load ${what} (${why}): ${advice}`, { cause });
 }
 
 /** A function of a native library. Addresses and integers are numbers. */

@@ -169,9 +169,7 @@ const bigInteger =
 
 const sameNumber = (value: number) => value;
 
-/** A row of the table of data types. */
 interface DataTypeRow {
-  /** The array that holds the elements. */
   readonly array: TypedArrayConstructor;
   /** Converts a scalar to an element; undefined for a scalar that does not fit. */
   readonly convert: Converter;

@@ -12,10 +12,8 @@ export type ErrorCode =
   | "ALREADY_EXISTS"
   | "CANCELLED";
 
-/** Table entry of a reason. */
 interface ReasonEntry {
   readonly code: ErrorCode;
-  /** The failure, in one sentence. */
   readonly meaning: string;
   /** An example of the message; `...` replaces the variable parts. */
   readonly text: string;

@@ -18,7 +18,6 @@ for (const name of ["Int8", "Int16", "Int32", "Uint8", "Uint16", "Uint32", "Floa
 classes.set(BigInt64Array, []);
 classes.set(BigUint64Array, []);
 
-/** An ndarray over all elements, in row-major order. */
 export function viewOf(elements: Elements, shape: Shape): NdArray<Elements> {
   const known = classes.get(elements.constructor);
   if (known === undefined) return byPackage(elements, shape);
@@ -51,7 +50,6 @@ function make(View: ViewClass, elements: Elements, shape: Shape): NdArray<Elemen
   return new View(elements, ...shape, ...strides, 0);
 }
 
-/** The class of an ndarray, if it makes another ndarray with equal members. */
 function classOf(view: NdArray<Elements>): ViewClass | null {
   const View = view.constructor as ViewClass;
   const { data, shape, stride, offset } = view;
@@ -159,7 +157,6 @@ export class InterpretedView {
   }
 }
 
-/** An ndarray over all elements, in row-major order. */
 export function interpretedView(elements: Elements, shape: readonly number[]): NdArray<Elements> {
   const stride = new Array<number>(shape.length);
   let step = 1;

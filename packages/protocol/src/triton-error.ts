@@ -1,4 +1,10 @@
-import { type ErrorCode, type ErrorReason, type ReasonOf, reasonStatus } from "./error-reasons.js";
+import {
+  type ErrorCode,
+  type ErrorReason,
+  errorReasons,
+  type ReasonOf,
+  reasonStatus,
+} from "./error-reasons.js";
 
 const brand = Symbol.for("tritonjs.error");
 
@@ -98,7 +104,6 @@ export class TritonError<Code extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/** Replaces a property that the class computes. */
 function setOwn(error: TritonError, name: "statusCode" | "status" | "expose", value: unknown): void {
   Object.defineProperty(error, name, { value, writable: true, enumerable: true, configurable: true });
 }
@@ -165,6 +170,19 @@ export function errorWithoutStack<Code extends ErrorCode>(
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
   }
+}
+
+/**
+ * Makes the error of a reason, which decides its code. The client does not use it: the table of reasons would be half of
+ * the client's bundle for browsers.
+ */
+export function errorFor<Reason extends ErrorReason>(
+  reason: Reason,
+  message: string,
+  options?: Omit<TritonErrorOptions, "reason">,
+): TritonError<(typeof errorReasons)[Reason]["code"]> {
+  const { code } = errorReasons[reason];
+  return new TritonError<ErrorCode>(code, message, { ...options, reason }) as never;
 }
 
 /** Triton's text for the error of a request that reached its time limit. */

@@ -59,7 +59,6 @@ export function callError(ended: ReceivedStatus): TritonError {
   return answeredError(code, message, options, reasons[ended.code]);
 }
 
-/** How a call ended. */
 interface ReceivedStatus {
   readonly code: number;
   readonly details: string;

@@ -17,7 +17,6 @@ import { callError } from "./call-error.js";
 import type { CallOptions, ClientOptions } from "./client-options.js";
 import { type GrpcRequest, openGrpcCarrier, type StreamCarrier } from "./grpc-carrier.js";
 
-/** A method of the server. */
 export interface RemoteMethod<Q, R> {
   readonly path: string;
   readonly request: MessageEncoder<Q>;
@@ -27,7 +26,6 @@ export interface RemoteMethod<Q, R> {
   readonly compression?: Compression | undefined;
 }
 
-/** Describes a method of the inference service with one request and one response. */
 export function method<N extends UnaryRpcName>(
   name: N,
   effect: Effect,
@@ -46,7 +44,6 @@ export interface OpenStream<Q, R> {
   readonly deadline: CallDeadline;
 }
 
-/** Makes unary calls and streams over gRPC. */
 export class GrpcCalls {
   readonly #carrier: StreamCarrier;
   readonly #caller: Caller<GrpcRequest, Buffer>;
@@ -56,7 +53,6 @@ export class GrpcCalls {
     this.#caller = new Caller(this.#carrier, options);
   }
 
-  /** Calls a method with one request and one response. */
   async unary<Q, R>(method: RemoteMethod<Q, R>, message: Q, call: UnaryCallOptions): Promise<R> {
     const { path, idempotent, balanced, compression, request, response } = method;
     const bytes = encodeMessage(request, message);

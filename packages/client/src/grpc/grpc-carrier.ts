@@ -19,7 +19,6 @@ import { SeveralServers } from "../several-servers.js";
 import { callError, callStatus, failureOf } from "./call-error.js";
 import { ACCESS_TOKEN_HEADER, type CallOptions, type ClientOptions } from "./client-options.js";
 
-/** A request over gRPC. Request and answer are encoded messages. */
 export interface GrpcRequest extends OutgoingCall {
   /** `/package.Service/Method` */
   readonly path: string;
@@ -28,7 +27,6 @@ export interface GrpcRequest extends OutgoingCall {
   readonly compression: Compression | undefined;
 }
 
-/** A method of a stream, with its codec. */
 interface StreamMethod<Q, R> {
   readonly path: string;
   readonly encode: (message: Q) => Buffer;
@@ -55,7 +53,6 @@ const CHANNEL_OPTIONS: ChannelOptions = {
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 
-/** Sends requests with grpc-js. */
 class GrpcCarrier implements StreamCarrier {
   readonly #address: ServerAddress;
   readonly #options: ClientOptions;
@@ -141,7 +138,6 @@ function failed(error: ServiceError, deadline: CallDeadline): Attempt<never> {
   return { error: callError(ended), failure: failureOf(ended), retryAfterMs: ended.retryAfterMs };
 }
 
-/** Opens the carrier of one server, or of several. */
 export function openGrpcCarrier(urls: string | readonly string[], options: ClientOptions): StreamCarrier {
   return areSeveral(urls) ? new GrpcServers(urls, options) : new GrpcCarrier(listOf(urls)[0]!, options);
 }

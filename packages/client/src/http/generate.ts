@@ -21,7 +21,6 @@ export interface GenerateResponse extends AnswerJsonObject {
   model_version: string;
 }
 
-/** Generates one response to one request. */
 export async function generate(
   calls: HttpCalls,
   modelName: string,
@@ -32,7 +31,6 @@ export async function generate(
   return toResponse(new TextDecoder().decode(answer.body));
 }
 
-/** Yields the responses to one request as they come. */
 export async function* generateStream(
   calls: HttpCalls,
   modelName: string,

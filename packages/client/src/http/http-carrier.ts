@@ -6,7 +6,6 @@ import { areSeveral, listOf, ServerAddresses } from "../server-addresses.js";
 import { SeveralServers } from "../several-servers.js";
 import { ACCESS_TOKEN_HEADER, type CallOptions, type ClientOptions, type Fetch } from "./client-options.js";
 
-/** A request over HTTP. */
 export interface HttpRequest extends OutgoingCall {
   readonly method: "GET" | "POST";
   /** Relative to the address of the server. */
@@ -19,7 +18,6 @@ export interface HttpRequest extends OutgoingCall {
   readonly streamed?: boolean;
 }
 
-/** An answer over HTTP. */
 export interface HttpAnswer {
   /** Address of the server that answered. */
   readonly url: string;
@@ -36,7 +34,6 @@ const NO_COMPRESSION = { "accept-encoding": "identity" };
 
 const NO_BYTES = new Uint8Array(0);
 
-/** Sends requests with `fetch`. */
 class HttpCarrier implements Carrier<HttpRequest, HttpAnswer> {
   readonly #url: string;
   readonly #headers: () => Readonly<Record<string, string>>;
@@ -100,7 +97,6 @@ function mergedHeaders(...all: readonly (Readonly<Record<string, string>> | unde
   return merged;
 }
 
-/** Opens the carrier of one server, or of several. */
 export function openHttpCarrier(
   urls: string | readonly string[],
   options: ClientOptions,
@@ -162,7 +158,6 @@ function chain(thrown: unknown): object[] {
   return errors;
 }
 
-/** Compresses bytes. */
 export function compressBody(
   bytes: Uint8Array<ArrayBuffer>,
   format: Compression,

@@ -368,7 +368,6 @@ export class InferenceServerClient {
   }
 }
 
-/** The JSON of an answer. */
 function jsonOf({ body }: HttpAnswer): AnswerJson {
   const text = new TextDecoder().decode(body);
   try {
@@ -389,7 +388,6 @@ function tracePath(modelName: string | undefined): string {
 /** Most characters for one call of `String.fromCharCode`. */
 const SLICE = 0x8000;
 
-/** Encodes bytes as base64. */
 function toBase64(bytes: Uint8Array): string {
   let binary = "";
   for (let at = 0; at < bytes.length; at += SLICE) {

@@ -4,7 +4,6 @@ import { realClock } from "../system/clock.js";
 import type { WorkerProgram } from "../worker/open-worker.js";
 import { WorkerExecutor } from "../worker/worker-executor.js";
 
-/** The model that a worker is started for. */
 export interface AskedModel {
   readonly name: string;
   readonly version: number;

@@ -1,5 +1,5 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "node:worker_threads";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 import type { ModelDescription } from "../instance/backend.js";
 import { unpackError, type WireError } from "../worker/messages.js";
 import { ThreadEnding } from "../worker/native-calls.js";
@@ -42,12 +42,9 @@ export function describeInWorker(
     Atomics.wait(done, 0, 0, withinMs);
     const answer = receiveMessageOnPort(port1)?.message as Answer | undefined;
     if (answer === undefined)
-      throw new TritonError(
-        "UNAVAILABLE",
+      throw errorFor(
+        "LOAD_TIMEOUT",
         `cannot describe ${what}: expected an answer of its worker within ${withinMs / 1000} s, got none`,
-        {
-          reason: "LOAD_TIMEOUT",
-        },
       );
     if ("code" in answer) throw unpackError(answer);
     return answer;

@@ -1,13 +1,12 @@
 import { stat } from "node:fs/promises";
 import { join, normalize } from "node:path";
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, type TritonError } from "@tritonjs/protocol";
 import type { Backend, BackendFactory, ModelSource } from "../instance/backend.js";
 import { importInstalled } from "../optional-packages.js";
 import { exists, isInside } from "../system/files.js";
 import { javascriptBackend, moduleBackend } from "./javascript-backend.js";
 import { identityBackend, repeatBackend, squareBackend } from "./testing-backends.js";
 
-/** Backends that are registered without the program doing so. */
 export const BUILT_IN: Readonly<Record<string, BackendFactory>> = {
   javascript: javascriptBackend,
   identity: identityBackend,
@@ -81,7 +80,6 @@ interface BackendPlaces {
   readonly backendDirectory?: string | undefined;
 }
 
-/** The backend of a model. */
 interface FoundBackend {
   readonly factory: BackendFactory;
   /** The model's configuration, with the additions of the backend. */
@@ -90,12 +88,10 @@ interface FoundBackend {
   readonly inherits?: string | undefined;
 }
 
-/** A module of {@link PACKAGED}. */
 interface BackendPackage {
   readonly repositoryBackends: Readonly<Record<string, BackendFactory>>;
 }
 
-/** The module of the Python backend. */
 interface PythonPackage extends BackendPackage {
   sharedModel(source: ModelSource, path: string, backendName: string): Promise<Backend>;
 }
@@ -169,9 +165,7 @@ export async function loadBackend<M>(backend: string, user: string): Promise<M> 
   const { entry, install } = PACKAGED[backend]!;
   const found = await importInstalled<M>(entry);
   if (found !== undefined) return found;
-  throw new TritonError("UNAVAILABLE", `${user} needs a package: npm install ${install}`, {
-    reason: "PACKAGE_NOT_INSTALLED",
-  });
+  throw errorFor("PACKAGE_NOT_INSTALLED", `${user} needs a package: npm install ${install}`);
 }
 
 function unknown(name: string, isLibrary: boolean): TritonError {
@@ -216,7 +210,7 @@ function noLibrary({ name, runtime }: ModelConfig, places: readonly string[]): T
 }
 
 function invalid(text: string): TritonError {
-  return new TritonError("INVALID_ARG", text, { reason: "INVALID_CONFIG" });
+  return errorFor("INVALID_CONFIG", text);
 }
 
 function own<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {
@@ -226,7 +220,6 @@ function own<T>(table: Readonly<Record<string, T>>, name: string): T | undefined
 /** A program of a backend directory that runs all models of its backend. */
 interface BackendProgram {
   readonly language: "python" | "javascript";
-  /** Directory of the backend. */
   readonly directory: string;
   /** Name of the file in it, which `runtime` of a configuration may name. */
   readonly runtime: string;

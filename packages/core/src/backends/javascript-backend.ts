@@ -1,10 +1,10 @@
 import { pathToFileURL } from "node:url";
 import {
+  errorFor,
   type InstanceHosting,
   type Isolation,
   isDecoupled,
   type ModelConfig,
-  TritonError,
 } from "@tritonjs/protocol";
 import { type AutoCompleteConfig, completeBy } from "../config/auto-complete-config.js";
 import type { Backend, BackendFactory, Executor, ExecutorContext, ModelSource } from "../instance/backend.js";
@@ -100,11 +100,10 @@ function assertFitsSteps(config: ModelConfig): void {
   ) {
     return;
   }
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "INVALID_CONFIG",
     `model '${name}' has a stepwise callback, which needs max_batch_size (the requests that run together) and ` +
       "model_transaction_policy { decoupled: true }, and no dynamic_batching or sequence_batching",
-    { reason: "INVALID_CONFIG" },
   );
 }
 

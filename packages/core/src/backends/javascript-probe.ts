@@ -8,10 +8,8 @@ import {
 import { readModule, resolveLibrary } from "../instance/import-callable.js";
 import type { WorkerModel } from "../worker/serve-models.js";
 
-/** A call of a method of `AutoCompleteConfig`. */
 export type CompletionStep = readonly [method: CompletionMethod, argument: unknown];
 
-/** The description of a model by its module. */
 export interface ModuleProbe {
   /** Whether requests run together step by step. */
   readonly stepwise: boolean;
@@ -21,7 +19,6 @@ export interface ModuleProbe {
   readonly steps: readonly CompletionStep[];
 }
 
-/** The data that the worker gets. */
 export interface ProbeData {
   readonly module: string;
   readonly autoComplete: boolean;

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type InstanceHosting, type Isolation, TritonError } from "@tritonjs/protocol";
+import { errorFor, type InstanceHosting, type Isolation, type TritonError } from "@tritonjs/protocol";
 import { hostingProblems } from "../config/model-options.js";
 import type { ModelSource } from "../instance/backend.js";
 import { assertInside, isInside } from "../system/files.js";
@@ -31,10 +31,9 @@ export async function findModelFile(
   for (const one of names) {
     const path = join(versionDirectory, one);
     if (!isInside(directory, path)) {
-      throw new TritonError(
-        "INVALID_ARG",
+      throw errorFor(
+        "PATH_NOT_ALLOWED",
         `default_model_filename of model '${name}': expected a path inside the model's directory, got '${one}'`,
-        { reason: "PATH_NOT_ALLOWED" },
       );
     }
     const found = await stat(path).catch(() => undefined);
@@ -42,18 +41,14 @@ export async function findModelFile(
     await assertInside(directory, path);
     const isDirectory = found.isDirectory();
     if (isDirectory || found.isFile()) return { path, isDirectory };
-    throw new TritonError("INVALID_ARG", `cannot read ${path}: it is not a regular file`, {
-      reason: "INVALID_MODEL",
-    });
+    throw errorFor("INVALID_MODEL", `cannot read ${path}: it is not a regular file`);
   }
   throw missing(join(versionDirectory, names[0]!), name);
 }
 
 /** The error for a missing model file, with the text of most of Triton's backends. */
 export function notFound(path: string, name: string): TritonError {
-  return new TritonError("UNAVAILABLE", `unable to find '${path}' for model instance '${name}'`, {
-    reason: "MODEL_FILE_MISSING",
-  });
+  return errorFor("MODEL_FILE_MISSING", `unable to find '${path}' for model instance '${name}'`);
 }
 
 /**
@@ -87,8 +82,7 @@ export function hostingOf(
     ...(executionTimeoutMs === undefined ? {} : { executionTimeoutMs: Number(executionTimeoutMs) }),
   };
   const problems = hostingProblems(`model '${config.name}'`, hosting, possible, isNative);
-  if (problems.length > 0)
-    throw new TritonError("INVALID_ARG", problems.join("; "), { reason: "INVALID_CONFIG" });
+  if (problems.length > 0) throw errorFor("INVALID_CONFIG", problems.join("; "));
   return hosting;
 }
 
@@ -116,16 +110,14 @@ export function parameterText(
   return config.parameters[key]?.stringValue ?? settings[key.replaceAll("_", "-")];
 }
 
-/** The error for a parameter with an invalid value. */
 export function wrongParameter(
   model: string,
   key: string,
   expected: string,
   got: string | undefined,
 ): TritonError {
-  return new TritonError(
-    "INVALID_ARG",
+  return errorFor(
+    "INVALID_CONFIG",
     `parameter '${key}' of model '${model}': expected ${expected}, got ${got === undefined ? "nothing" : `'${got}'`}`,
-    { reason: "INVALID_CONFIG" },
   );
 }

@@ -2,6 +2,7 @@ import {
   elementByteSize,
   elementCount,
   encodeBytes,
+  errorFor,
   fromConfigDataType,
   type ModelConfig,
   type ModelInput,
@@ -119,7 +120,7 @@ function shapeOf({ dims, reshape }: ModelInput | ModelOutput): string {
 }
 
 function refuse(text: string): never {
-  throw new TritonError("INVALID_ARG", text, { reason: "INVALID_CONFIG" });
+  throw errorFor("INVALID_CONFIG", text);
 }
 
 /**
@@ -175,9 +176,7 @@ function checkRepeatConfig(config: ModelConfig): void {
 function assertAlike(values: readonly number[], delays: readonly number[]): void {
   const [a, b] = [shapeToString(values), shapeToString(delays)];
   if (a !== b) {
-    throw new TritonError("INVALID_ARG", `expected IN and DELAY shape to match, got ${a} and ${b}`, {
-      reason: "INVALID_INPUT",
-    });
+    throw errorFor("INVALID_INPUT", `expected IN and DELAY shape to match, got ${a} and ${b}`);
   }
 }
 
@@ -250,7 +249,7 @@ async function square(clock: Clock, play: Play, execution: Execution, index: num
   const { inputs, signal } = execution.requests[index]!;
   const input = inputs.get("IN")!;
   if (input.shape.length === 2 && input.shape[0] !== 1) {
-    throw new TritonError("INVALID_ARG", "unexpected shape for IN input", { reason: "INVALID_INPUT" });
+    throw errorFor("INVALID_INPUT", "unexpected shape for IN input");
   }
   const count = (input.elements as Int32Array)[0] ?? 0;
   const shape = input.shape.map(() => 1);
@@ -317,7 +316,6 @@ class RespondingExecutor implements Executor {
   }
 }
 
-/** A tensor that a backend requires. */
 interface FixedTensor {
   readonly name: string;
   readonly dataType: string;

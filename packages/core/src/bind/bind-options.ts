@@ -157,7 +157,6 @@ type PlainAnswer<O extends readonly TensorSpec[]> =
   | Promise<void>
   | void;
 
-/** A plain callback as `bind` takes it. */
 type BoundPlainFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> = (
   requests: RequestList<I, O>,
   context: InferContext,
@@ -180,7 +179,6 @@ type ExpectedAnswer<
     ? Answer<OutputsOf<O> | OutputList<NoInfer<O>>>
     : "the parameter of the function does not fit the inputs of the model";
 
-/** Entry of a model in `TritonModels`. */
 interface TypedModel {
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];

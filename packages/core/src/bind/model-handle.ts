@@ -1,4 +1,5 @@
 import {
+  errorFor,
   type InferOptions,
   type InputValuesOf,
   type Isolation,
@@ -7,7 +8,6 @@ import {
   type ModelStatisticsReport,
   type ResultOf,
   type TensorSpec,
-  TritonError,
 } from "@tritonjs/protocol";
 import type { Gpus } from "../config/gpus.js";
 import type { InstancePlacement } from "../config/instance-groups.js";
@@ -133,14 +133,12 @@ export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly
   unbind(): Promise<void>;
 }
 
-/** The parts of the server that a handle uses. */
 interface HandleServer {
   readonly registry: ModelRegistry;
   readonly models: { readonly clock: Clock; readonly gpus: Gpus };
   readonly drainTimeoutMs: number;
 }
 
-/** Makes the handle of a bound model. */
 export function modelHandle<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
   model: ModelVersion,
   server: HandleServer,
@@ -159,12 +157,9 @@ export function modelHandle<const I extends readonly TensorSpec[], const O exten
     inferSample: (inputs, options = {}) => infer(inputs, options, "added"),
     async inferBatch(inputs, options = {}) {
       if (config.maxBatchSize === 0) {
-        throw new TritonError(
-          "INVALID_ARG",
+        throw errorFor(
+          "INVALID_INPUT",
           `cannot send a batch to model '${name}', which does not support batching: use infer() or inferSample()`,
-          {
-            reason: "INVALID_INPUT",
-          },
         );
       }
       return infer(inputs, options, "given");

@@ -1,5 +1,6 @@
 import {
   type DescribedTensor,
+  errorFor,
   fromConfigDataType,
   isDataType,
   type ModelConfig,
@@ -7,7 +8,7 @@ import {
   matchesShape,
   shapeToString,
   type TensorSpec,
-  TritonError,
+  type TritonError,
   unknownDataTypeText,
 } from "@tritonjs/protocol";
 import { SAMPLE_TAKES_ONE } from "../callback/batch-decorators.js";
@@ -145,7 +146,6 @@ export function planBinding(
   };
 }
 
-/** The models that are bound so far. */
 interface BoundModels {
   has(name: string, version: number): boolean;
   readonly memberOf: MemberOf;
@@ -248,17 +248,13 @@ function identityProblems(
   return problems;
 }
 
-/** Class names by output. */
 function labelsOf(outputs: readonly TensorSpec[] = []): Map<string, readonly string[]> {
   return new Map(outputs.flatMap(({ name, labels }) => (labels ? [[name, labels]] : [])));
 }
 
-/** Makes the error that lists all problems of a binding, one per line. */
 function bindError(modelName: string, problems: readonly string[]): TritonError {
   const lines = problems.map((problem) => `- ${problem}`).join("\n");
-  return new TritonError("INVALID_ARG", `cannot bind model '${modelName}':\n${lines}`, {
-    reason: "INVALID_CONFIG",
-  });
+  return errorFor("INVALID_CONFIG", `cannot bind model '${modelName}':\n${lines}`);
 }
 
 /**
@@ -275,7 +271,6 @@ function specProblems(where: string, specs: unknown): string[] {
   });
 }
 
-/** Lists specifications with a data type that does not exist. */
 function dataTypeProblems(where: string, specs: readonly TensorSpec[] = []): string[] {
   return specs.flatMap(({ name, dtype }, i) =>
     isDataType(dtype) ? [] : [`${where}[${i}] '${name}' has an ${unknownDataTypeText(dtype)}`],
@@ -297,7 +292,6 @@ function nameProblems(name: unknown): string[] {
   return [];
 }
 
-/** Specifications that follow from a model file. */
 interface BackendSpecs {
   readonly inputs: readonly TensorSpec[];
   readonly outputs: readonly TensorSpec[];

@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import {
+  errorFor,
   type Isolation,
   isDecoupled,
   type ModelConfig,
   type ModelInstanceGroup,
-  TritonError,
 } from "@tritonjs/protocol";
 import { moduleProgram } from "../backends/javascript-backend.js";
 import { callableProblems } from "../callback/batch-decorators.js";
@@ -30,7 +30,6 @@ import { serverHost } from "../worker/backend-executors.js";
 import { WorkerExecutor } from "../worker/worker-executor.js";
 import type { AnyBindOptions } from "./bind-options.js";
 
-/** How the instances of a model are made. */
 interface ExecutorPlan {
   /** Triton's `backend` and `platform` of the model. */
   readonly backend: string;
@@ -52,7 +51,6 @@ interface ExecutorPlan {
   readonly problems: readonly string[];
   /** Whether all callbacks accept requests with different sets of optional inputs in one batch. */
   mixesInputs(config: ModelConfig): boolean;
-  /** Lists problems of the callbacks for a model of this configuration. */
   problemsWith(config: ModelConfig): readonly string[];
   create(context: ExecutorContext): Executor;
 }
@@ -60,7 +58,6 @@ interface ExecutorPlan {
 /** Backend name of models written in JavaScript: callbacks and modules. */
 const JAVASCRIPT = "javascript";
 
-/** Reads `inferFunc` in all its forms. */
 export function planExecutors({ inferFunc, strict = false, config }: AnyBindOptions): ExecutorPlan {
   if (isBackend(inferFunc)) {
     const { backendName, platform } = inferFunc;
@@ -197,7 +194,6 @@ function stepwiseProblems(config: ModelConfig, { stepwise, batcher }: ModelOptio
   return problems;
 }
 
-/** Lists problems with the instance groups of a model whose executors are made by this plan. */
 export function instanceProblems(
   config: Pick<ModelConfig, "name" | "instanceGroup">,
   plan: Pick<ExecutorPlan, "isolations" | "isNative" | "exactInstanceCount">,
@@ -242,10 +238,9 @@ export function changedGroups(
   const changed = { ...config, instanceGroup };
   const problems = [...instanceGroupProblems(changed, gpus), ...check(changed)];
   if (problems.length > 0) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_CONFIG",
       `cannot change the instances of model '${config.name}':\n${problems.map((one) => `- ${one}`).join("\n")}`,
-      { reason: "INVALID_CONFIG" },
     );
   }
   return instanceGroup;

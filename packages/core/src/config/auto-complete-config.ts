@@ -170,7 +170,6 @@ export class AutoCompleteConfig {
 /** A method that completes the configuration. */
 export type CompletionMethod = Exclude<keyof AutoCompleteConfig, "config">;
 
-/** All of these methods. */
 export const COMPLETION_METHODS = keyList<Pick<AutoCompleteConfig, CompletionMethod>>({
   setMaxBatchSize: true,
   setDynamicBatching: true,

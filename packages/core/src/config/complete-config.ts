@@ -1,5 +1,6 @@
 import {
   type DescribedTensor,
+  errorFor,
   type ModelConfig,
   type ModelInput,
   type ModelMetricControl,
@@ -7,7 +8,6 @@ import {
   type Shape,
   shapeToString,
   type TensorSpec,
-  TritonError,
   toConfigDataType,
 } from "@tritonjs/protocol";
 import { AutoCompleteConfig } from "./auto-complete-config.js";
@@ -84,7 +84,6 @@ function withDefaults(config: ModelConfig): ModelConfig {
   return normal;
 }
 
-/** Lists repository agents that a configuration names but that are not registered. */
 export function agentProblems(
   { modelRepositoryAgents }: ModelConfig,
   known: readonly string[] = [],
@@ -131,9 +130,7 @@ export function completeConfig(
   if (options.autoComplete && model instanceof AutoCompleteConfig) config = model.config;
   else if (options.autoComplete && isFile) config = completeFromFile(prepared, model, options);
   if (options.isWritten === false && model === undefined) {
-    throw new TritonError("NOT_FOUND", `model configuration is not provided for model '${name}'`, {
-      reason: "MISSING_CONFIG",
-    });
+    throw errorFor("MISSING_CONFIG", `model configuration is not provided for model '${name}'`);
   }
   const gpus = options.gpus ?? new MachineGpus();
   config = completeInstanceGroups(withDefaults(config), gpus);
@@ -245,11 +242,10 @@ function fillBackendFields(config: ModelConfig, files: readonly string[]): Model
   if (!isNothingSaid) return config;
   const dot = name.indexOf(".");
   if (dot < 0) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_CONFIG",
       `Invalid model name: Could not determine backend for model '${name}' with no backend in model configuration. ` +
         "Expected model name of the form 'model.<backend_name>'.",
-      { reason: "INVALID_CONFIG" },
     );
   }
   const named = name.slice(dot + 1);
@@ -276,7 +272,6 @@ function isThere({ filename, only }: FileKind, files: readonly string[]): boolea
   return isFile || (isDirectory && only !== "file");
 }
 
-/** Lists problems with the backend and the platform of a configuration, with Triton's texts. */
 function backendProblems({ name, backend, platform }: ModelConfig): string[] {
   if (backend === "" && platform !== ENSEMBLE_PLATFORM) {
     return [`unexpected platform type '${platform}' for ${name}`];
@@ -337,11 +332,10 @@ function completeFromFile(
       completed.dynamicBatching = defaultDynamicBatching();
     }
   } else if (config.maxBatchSize !== 0) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_CONFIG",
       `autofill failed for model '${config.name}': model does not support batching while non-zero max_batch_size is ` +
         "specified",
-      { reason: "INVALID_CONFIG" },
     );
   }
   const dimsOf = (spec: DescribedTensor) => {

@@ -1,4 +1,4 @@
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, type TritonError } from "@tritonjs/protocol";
 import {
   emptyMessage,
   type FieldSchema,
@@ -11,7 +11,6 @@ import {
   type PlainMessage,
 } from "./model-config-schema.js";
 
-/** Largest number of errors that are listed. */
 const MAX_PROBLEMS = 20;
 
 /**
@@ -26,11 +25,10 @@ const MAX_PROBLEMS = 20;
 export function configFromJson(json: string | Readonly<Record<string, unknown>>): ModelConfig {
   const reader = new JsonReader();
   const value = typeof json === "string" ? parseProtoJson(json) : json;
-  if (!isObject(value))
-    throw new TritonError("INVALID_ARG", ": Root element must be a message.", { reason: "INVALID_CONFIG" });
+  if (!isObject(value)) throw errorFor("INVALID_CONFIG", ": Root element must be a message.");
   const config = reader.message(value, modelConfigSchema, "");
   if (reader.problems.length === 0) return config;
-  throw new TritonError("INVALID_ARG", reader.problems.join("\n"), { reason: "INVALID_CONFIG" });
+  throw errorFor("INVALID_CONFIG", reader.problems.join("\n"));
 }
 
 class JsonReader {
@@ -190,7 +188,6 @@ function shortFloat(value: number): number {
   return Math.fround(six) === Math.fround(value) ? six : Number(value.toPrecision(9));
 }
 
-/** Characters that an error shows on either side of the faulty place. */
 const CONTEXT = 20;
 
 const TOKEN = "Unexpected token.";
@@ -348,8 +345,6 @@ class ProtoJsonReader {
   #fault(reason: string): TritonError {
     const start = Math.max(0, this.#at - CONTEXT);
     const shown = this.text.slice(start, this.#at + CONTEXT);
-    return new TritonError("INVALID_ARG", `${reason}\n${shown}\n${" ".repeat(this.#at - start)}^`, {
-      reason: "INVALID_CONFIG",
-    });
+    return errorFor("INVALID_CONFIG", `${reason}\n${shown}\n${" ".repeat(this.#at - start)}^`);
   }
 }

@@ -82,7 +82,6 @@ export const defaultDynamicBatching = (): ModelDynamicBatching => ({
   priorityQueuePolicy: {},
 });
 
-/** No timeout, no limit. */
 export const defaultQueuePolicy = (): ModelQueuePolicy => ({
   timeoutAction: "REJECT",
   defaultTimeoutMicroseconds: 0,
@@ -101,7 +100,6 @@ export const defaultInstanceGroup = (name: string): ModelInstanceGroup => ({
   hostPolicy: "",
 });
 
-/** The fields of an input or an output that a specification gives. */
 export const specFields = ({ name, dtype, shape }: TensorSpec) => ({
   name,
   dataType: toConfigDataType(dtype),

@@ -43,7 +43,6 @@ export interface EnsembleOptions {
   readonly parameters?: Readonly<Record<string, string>>;
 }
 
-/** Names of the options, to detect misspelt ones. */
 export const ENSEMBLE_OPTION_KEYS = keyList<EnsembleOptions>({
   batching: true,
   maxBatchSize: true,
@@ -51,7 +50,6 @@ export const ENSEMBLE_OPTION_KEYS = keyList<EnsembleOptions>({
   maxInflightRequests: true,
   parameters: true,
 });
-/** Names of the fields of a step. */
 export const ENSEMBLE_STEP_KEYS = keyList<EnsembleStep>({
   modelName: true,
   modelVersion: true,
@@ -59,7 +57,6 @@ export const ENSEMBLE_STEP_KEYS = keyList<EnsembleStep>({
   outputMap: true,
 });
 
-/** Inputs of `resolveEnsemble`: the options of `bindEnsemble`. */
 interface ResolveEnsembleInput {
   readonly modelName: string;
   readonly inputs: readonly TensorSpec[];
@@ -113,17 +110,13 @@ function withoutDefaultLimit(config: ModelConfig): ModelConfig {
   return { ...config, ensembleScheduling: ensembling };
 }
 
-/** The platform of ensembles. */
 export const ENSEMBLE_PLATFORM = "ensemble";
 
-/** A tensor of an ensemble as its steps use it. */
 interface TensorNode {
   readonly name: string;
   /** Inputs of the steps that write the tensor. The tensor exists once these inputs exist. */
   readonly from: Set<string>;
-  /** Whether a step writes the tensor. */
   written: boolean;
-  /** Whether a step reads the tensor. */
   read: boolean;
   /** Whether the tensor can be produced from the inputs of the ensemble. */
   reachable: boolean;
@@ -206,7 +199,6 @@ function graphProblems(config: ModelConfig, steps: readonly ModelEnsembleStep[])
   return [...problems, ...rewritten];
 }
 
-/** Adds a step to the graph. */
 function linkStep(
   ensemble: string,
   step: ModelEnsembleStep,
@@ -259,7 +251,6 @@ function markReachable(nodes: ReadonlyMap<string, TensorNode>): void {
   }
 }
 
-/** Follows a missing tensor back to its origin. */
 function missingSource(output: TensorNode, nodes: ReadonlyMap<string, TensorNode>): string {
   const seen = new Set([output.name]);
   let last = output;
@@ -273,7 +264,6 @@ function missingSource(output: TensorNode, nodes: ReadonlyMap<string, TensorNode
   return last === output ? "" : `: at least one of its depending tensors, '${last.name}', is not connected`;
 }
 
-/** A tensor of an ensemble as one of its models describes it. */
 interface MemberTensor {
   /** The model that described it first. */
   readonly model: string;
@@ -283,11 +273,9 @@ interface MemberTensor {
   readonly fullDims: readonly number[];
 }
 
-/** Result of the check of an ensemble against its members. */
 interface MemberReport {
   /** All mismatches, with Triton's texts. Empty for a valid ensemble. */
   readonly problems: readonly string[];
-  /** Whether a request of the ensemble may have any number of responses. */
   readonly decoupled: boolean;
 }
 

@@ -71,9 +71,7 @@ export function supportOf(path: string): FieldSupport | undefined {
 
 /** Effect of a field. A row applies to all fields of its message that have no row of their own. */
 interface FieldSupport {
-  /** Effect of the field. */
   readonly honoured?: string;
-  /** Why the field is accepted but has no effect. */
   readonly noEffect?: string;
   /** Advice for a field that cannot be honoured. Undefined for a configuration in which it is accepted. */
   readonly refused?: (config: ModelConfig) => string | undefined;

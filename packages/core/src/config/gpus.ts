@@ -12,7 +12,6 @@ export function listedGpus(numbers: readonly number[]): Gpus {
   return { numbers: numbers.length === 0 ? undefined : numbers };
 }
 
-/** Receives messages about the GPUs of a machine. */
 interface GpuLog {
   info(message: string): void;
   warning(message: string): void;
@@ -119,7 +118,6 @@ function firstLine(text: string): string {
   );
 }
 
-/** A GPU as the driver reports it. */
 export interface DriverGpu {
   readonly number: number;
   /** `GPU-` and a UUID; empty if unknown. */

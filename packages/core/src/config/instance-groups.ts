@@ -33,7 +33,6 @@ export function instanceGroups(
   });
 }
 
-/** One group or several, as a list. */
 export function groupList(
   groups: NonNullable<ModelOptions["instanceGroup"]>,
 ): readonly InstanceGroupOptions[] {
@@ -72,7 +71,6 @@ export function normalizeInstanceGroups(
 /** Most instances of a group, far above the processors and GPUs of a machine: each takes memory and time to make. */
 const MAX_COUNT = 16_384;
 
-/** Lists problems with instance groups, in Triton's words where it has some. */
 export function instanceGroupProblems(
   { name: model, platform, instanceGroup }: Pick<ModelConfig, "name" | "platform" | "instanceGroup">,
   gpus: Gpus,
@@ -156,7 +154,6 @@ export interface InstancePlacement {
   readonly deviceId: number;
 }
 
-/** A placement with the group that asks for it. */
 export interface PlannedInstance extends InstancePlacement {
   readonly group: ModelInstanceGroup;
 }
@@ -216,7 +213,6 @@ export interface HostPolicy {
 /** Host policies by name. */
 export type HostPolicies = Readonly<Record<string, HostPolicy>>;
 
-/** The policy of an instance: the one that its group names, or the one of its device. */
 export function hostPolicyOf(
   { kind, deviceId, group }: PlannedInstance,
   policies: HostPolicies,

@@ -26,7 +26,6 @@ import { keyList } from "./option-names.js";
 /** A scalar type of protobuf. Only the types of the configuration are listed. */
 type ScalarType = "string" | "bool" | "int32" | "int64" | "uint32" | "uint64" | "float" | "double";
 
-/** An enumeration: its values by name. */
 interface EnumSchema {
   readonly kind: "enum";
   /** Name without the package, such as `ModelInput.Format`. */
@@ -44,10 +43,8 @@ export interface MessageSchema<T extends object = object> {
   readonly fields: readonly FieldSchema[];
 }
 
-/** Type of a field, or of an element of it. */
 export type FieldType = ScalarType | EnumSchema | MessageSchema;
 
-/** One field of a message. */
 export interface FieldSchema {
   /** Name in config.pbtxt and JSON: `max_batch_size`. */
   readonly name: string;
@@ -78,7 +75,6 @@ type Mismatch<T, R extends readonly FieldRow[]> =
   | Exclude<KeyOf<R[number][0]>, keyof T>
   | Exclude<keyof T, KeyOf<R[number][0]>>;
 
-/** Makes a message from its rows. */
 export function message<T extends object>(name: string, rows: readonly FieldRow[]): MessageSchema<T> {
   return { kind: "message", name, fields: rows.map(toField) };
 }
@@ -140,7 +136,6 @@ function defaultValue(field: FieldSchema): unknown {
   return zeroOf(field.type);
 }
 
-/** The value 0 of a scalar or an enumeration. */
 export function zeroOf(type: Exclude<FieldType, MessageSchema>): string | number | boolean {
   if (type === "string") return "";
   if (type === "bool") return false;
@@ -148,7 +143,6 @@ export function zeroOf(type: Exclude<FieldType, MessageSchema>): string | number
   return Object.keys(type.values)[0]!;
 }
 
-/** A message in which nothing is set. */
 export function emptyMessage<T extends object>(schema: MessageSchema<T>): T {
   const empty: PlainMessage = {};
   for (const field of schema.fields) {
@@ -226,7 +220,6 @@ const accelerator = message("ModelOptimizationPolicy.ExecutionAccelerators.Accel
   ["parameters", "string", "map<string>"],
 ]);
 const pinnedMemory = message("ModelOptimizationPolicy.PinnedMemoryBuffer", [["enable", "bool"]]);
-/** `ModelOptimizationPolicy`: hints to backends. */
 const optimization = messageOf<ModelOptimizationPolicy>()("ModelOptimizationPolicy", [
   ["graph", message("ModelOptimizationPolicy.Graph", [["level", "int32"]])],
   ["priority", modelPriority],
@@ -283,7 +276,6 @@ const state = messageOf<SequenceStateTensor>()("ModelSequenceBatching.State", [
   ["use_growable_memory", "bool"],
 ]);
 const strategyChoice = { oneof: "strategy_choice" } as const;
-/** `ModelSequenceBatching`. */
 const sequenceBatchingSchema = messageOf<ModelSequenceBatching>()("ModelSequenceBatching", [
   [
     "direct",
@@ -461,7 +453,6 @@ const metricControl = messageOf<ModelMetricControl>()("ModelMetrics.MetricContro
 
 const schedulingChoice = { oneof: "scheduling_choice" } as const;
 
-/** Triton's `ModelConfig`. */
 export const modelConfigSchema = messageOf<ModelConfig>()("ModelConfig", [
   ["name", "string"],
   ["platform", "string"],

@@ -19,7 +19,6 @@ import type { SequenceOptions } from "./sequence-options.js";
 
 const ISOLATIONS = keyList<Record<Isolation, unknown>>({ inline: true, worker: true, process: true });
 
-/** Names of the options. */
 export const HOSTING_OPTION_KEYS = keyList<InstanceHosting>({
   isolation: true,
   heapLimitMb: true,
@@ -35,7 +34,6 @@ export interface InstanceLimits {
   readonly nice?: number | undefined;
 }
 
-/** Names of the options of recycling. */
 export const RECYCLE_OPTION_KEYS = keyList<RecycleOptions>({ afterRequests: true, aboveMemoryMb: true });
 
 /** Lists problems with the hosting of a group, given its possible isolations. `where` names the group in the texts. */
@@ -119,7 +117,6 @@ export interface VariableLengthOptions {
   readonly pad?: Readonly<Record<string, PadValue>> | BatchPadFunction;
 }
 
-/** Names of the options. */
 const VARIABLE_LENGTH_OPTION_KEYS = keyList<VariableLengthOptions>({
   batchBy: true,
   cost: true,
@@ -274,7 +271,6 @@ export interface ModelOptions {
   readonly parameters?: Readonly<Record<string, string>>;
 }
 
-/** Names of the options, to detect misspelt ones. */
 export const MODEL_OPTION_KEYS = keyList<ModelOptions>({
   batching: true,
   maxBatchSize: true,
@@ -287,7 +283,6 @@ export const MODEL_OPTION_KEYS = keyList<ModelOptions>({
   stepwise: true,
   parameters: true,
 });
-/** Names of the batcher's options. */
 export const BATCHER_OPTION_KEYS = [
   ...keyList<Omit<BatcherOptions, keyof VariableLengthOptions>>({
     maxQueueDelayMicroseconds: true,
@@ -301,14 +296,12 @@ export const BATCHER_OPTION_KEYS = [
   }),
   ...VARIABLE_LENGTH_OPTION_KEYS,
 ];
-/** Names of a queue policy's options. */
 export const QUEUE_POLICY_OPTION_KEYS = keyList<QueuePolicyOptions>({
   timeoutAction: true,
   defaultTimeoutMicroseconds: true,
   allowTimeoutOverride: true,
   maxQueueSize: true,
 });
-/** Names of an instance group's options. */
 export const INSTANCE_GROUP_OPTION_KEYS = [
   ...keyList<Omit<InstanceGroupOptions, keyof InstanceHosting>>({
     name: true,
@@ -321,26 +314,22 @@ export const INSTANCE_GROUP_OPTION_KEYS = [
   }),
   ...HOSTING_OPTION_KEYS,
 ];
-/** Names of the rate limiter's options. */
 export const RATE_LIMITER_OPTION_KEYS = keyList<RateLimiterOptions>({ resources: true, priority: true });
 
 /** Parameter of a model configuration that enables adaptive batching. Triton has no field for it. */
 const TARGET_LATENCY = "target_latency_ms";
 
-/** Latency target of the batcher, in milliseconds. Undefined without a target. */
 export function targetLatencyMs(config: Pick<ModelConfig, "parameters">): number | undefined {
   const text = config.parameters[TARGET_LATENCY]?.stringValue;
   return text === undefined ? undefined : Number(text);
 }
 
-/** The configuration with its target, if there is one. */
 export function withTargetLatency(config: ModelConfig, milliseconds: number | undefined): ModelConfig {
   if (milliseconds === undefined) return config;
   const parameters = { ...config.parameters, [TARGET_LATENCY]: { stringValue: String(milliseconds) } };
   return { ...config, parameters };
 }
 
-/** Lists problems with the target of a configuration. */
 export function targetLatencyProblems(config: ModelConfig): string[] {
   const target = targetLatencyMs(config);
   if (target === undefined) return [];
@@ -387,7 +376,6 @@ export function warmupData(
   }
 }
 
-/** Lists problems with the data of warm-up samples. */
 export function warmupDataProblems(samples: readonly WarmupOptions[] = []): string[] {
   return samples.flatMap(({ name, inputs }) =>
     Object.entries(inputs ?? {})

@@ -3,7 +3,6 @@ export class Unreadable extends Error {}
 
 /** Reads tokens one after the other, and reports unexpected ones with protobuf's texts. */
 export class TokenReader {
-  /** Path of the field that is being read. */
   readonly path: (string | number)[] = [];
   readonly #tokenizer: Tokenizer;
 
@@ -32,7 +31,6 @@ export class TokenReader {
     return this.#tokenizer.current.text === text;
   }
 
-  /** The current token, as errors show it. */
   get shown(): string {
     return shown(this.#tokenizer.current.text);
   }
@@ -110,7 +108,6 @@ function shownPath(path: readonly (string | number)[]): string {
 
 /** Longest number that is parsed, in digits. More digits exceed every range. */
 const MAX_DIGITS = 64;
-/** Largest part of a token that an error shows, in characters. */
 const MAX_SHOWN = 200;
 
 function parseInteger(text: string): bigint | undefined {
@@ -170,7 +167,6 @@ function utf8(codePoint: number): string {
 /** Kind of a token. These are protobuf's kinds, which decide which values are allowed. */
 type TokenKind = "start" | "end" | "identifier" | "integer" | "float" | "string" | "symbol";
 
-/** A token: a range of the text. */
 interface Token {
   readonly kind: TokenKind;
   /** Bytes of the token as written, one character each; strings with their quotes. */
@@ -182,9 +178,7 @@ interface Token {
 const TAB_WIDTH = 8;
 const WORD = /[A-Za-z0-9_]+/y;
 const DIGITS = /[0-9]+/y;
-/** Characters of a string that need no special handling. */
 const PLAIN = /[^"'\\\n\t\0]+/y;
-/** The rest of a line. */
 const COMMENT = /[^\n]+/y;
 /** Largest number of errors that are kept. The first ones show the cause. */
 const MAX_ERRORS = 20;
@@ -205,7 +199,6 @@ class Tokenizer {
     if (text.startsWith("\xef\xbb\xbf")) for (let i = 0; i < 3; i++) this.#advance();
   }
 
-  /** Moves on to the next token. */
   next(): void {
     const previous = this.current;
     this.#skipBlanksAndComments();
@@ -397,7 +390,6 @@ function isHexDigit(c: string): boolean {
 export interface TextError {
   readonly line: number;
   readonly column: number;
-  /** The error, in protobuf's words. */
   readonly text: string;
   /** Path of the field that was being read, such as `input[0].dims`; "" at the top. */
   readonly field: string;

@@ -1,4 +1,4 @@
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig } from "@tritonjs/protocol";
 import {
   emptyMessage,
   type FieldSchema,
@@ -39,14 +39,12 @@ export function readPrototxt(text: string | Uint8Array, source?: string): ModelC
   const { config, errors } = parsePrototxt(text);
   if (errors.length === 0) return config;
   const lines = errors.map(describe).join("\n");
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "INVALID_CONFIG",
     source === undefined ? lines : `failed to read text proto from ${source}: ${lines}`,
-    { reason: "INVALID_CONFIG" },
   );
 }
 
-/** Reads a text as far as possible, and lists all its errors. */
 export function parsePrototxt(text: string | Uint8Array): {
   readonly config: ModelConfig;
   readonly errors: readonly TextError[];
@@ -139,7 +137,6 @@ function isSet(field: FieldSchema, value: unknown): boolean {
   return hasPresence(field) || isMessage(field.type) || !Object.is(value, zeroOf(field.type));
 }
 
-/** The value of a field, an element of a list, or an entry of a map. */
 function readElement(
   reader: TokenReader,
   schema: MessageSchema,

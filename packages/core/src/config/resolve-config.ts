@@ -69,10 +69,8 @@ interface ResolveInput {
   readonly options: ModelOptions;
   readonly backend: string;
   readonly platform: string;
-  /** Whether batching is on by default. */
   readonly batchingByDefault: boolean;
   readonly decoupledByDefault: boolean;
-  /** Default number of instances. */
   readonly defaultInstanceCount: number;
   /** GPUs that instance groups may name. @default the GPUs of the machine */
   readonly gpus?: Gpus;
@@ -345,7 +343,6 @@ function sequenceProblems(sequence: SequenceOptions, batcher: ModelOptions["batc
   return problems;
 }
 
-/** Lists all problems with the dynamic batching of a configuration, with Triton's texts. */
 export function dynamicBatchingProblems(
   { name, maxBatchSize }: ModelConfig,
   batching: ModelDynamicBatching,

@@ -3,6 +3,7 @@ import {
   elementByteSize,
   elementCount,
   encodeBytes,
+  errorFor,
   fromConfigDataType,
   type ModelConfig,
   type ModelSequenceBatching,
@@ -20,7 +21,6 @@ import { countable, dimsProblems, repeated } from "./validate-model-io.js";
 /** Default time that a sequence may be idle, in microseconds: Triton's second. */
 const DEFAULT_SEQUENCE_IDLE_MICROSECONDS = 1_000_000;
 
-/** Fills fields that follow from others. */
 export function normalizeSequenceBatching(
   sequences: ModelSequenceBatching,
   maxBatchSize: number,
@@ -225,7 +225,6 @@ export function validateSequenceStates(config: ModelConfig, { state, controlInpu
   return problems;
 }
 
-/** Lists problems with one state. */
 function stateProblems(config: ModelConfig, state: SequenceStateTensor): string[] {
   const { inputName, outputName, dataType, dims, initialState } = state;
   const problems: string[] = [];
@@ -344,19 +343,17 @@ function fileData(
   if (datatype === "BYTES") {
     const got = Tensor.fromBytes(datatype, dims, data).elements.length;
     if (got === count) return new Uint8Array(data);
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_CONFIG",
       `initial_state for state input '${inputName}': expected ${count} elements, got ${got} from ${file}`,
-      { reason: "INVALID_CONFIG" },
     );
   }
   const expected = count * elementByteSize(datatype);
   if (data.byteLength < expected) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_CONFIG",
       `initial_state setting expects ${expected} bytes, but the data provided from ${file}only has ` +
         `${data.byteLength} bytes.`,
-      { reason: "INVALID_CONFIG" },
     );
   }
   return new Uint8Array(data.subarray(0, expected));

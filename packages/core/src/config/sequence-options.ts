@@ -41,7 +41,6 @@ export interface SequenceStateOption {
   readonly useSameBufferForStateInputOutput?: boolean;
 }
 
-/** Names of the options, to detect misspelt ones. */
 export const SEQUENCE_STATE_OPTION_KEYS = keyList<SequenceStateOption>({
   input: true,
   output: true,
@@ -71,7 +70,6 @@ function sequenceStateConfig(option: SequenceStateOption): SequenceStateTensor {
   };
 }
 
-/** Lists problems with the options themselves. */
 export function sequenceStateProblems(options: readonly SequenceStateOption[]): string[] {
   return options.flatMap((option) => {
     if (option.initial === undefined) return [];
@@ -172,7 +170,6 @@ export interface SequenceOptions {
   readonly states?: readonly SequenceStateOption[];
 }
 
-/** Names of the options, to detect misspelt ones. */
 export const SEQUENCE_OPTION_KEYS = keyList<SequenceOptions>({
   strategy: true,
   maxSequenceIdleMicroseconds: true,
@@ -186,7 +183,6 @@ export const SEQUENCE_OPTION_KEYS = keyList<SequenceOptions>({
   states: true,
 });
 
-/** Names of the controls. */
 export const SEQUENCE_CONTROL_KEYS = keyList<NonNullable<SequenceOptions["controls"]>>({
   start: true,
   end: true,
@@ -194,7 +190,6 @@ export const SEQUENCE_CONTROL_KEYS = keyList<NonNullable<SequenceOptions["contro
   correlationId: true,
 });
 
-/** Turns the options into Triton's message. */
 export function sequenceBatching(options: SequenceOptions): ModelSequenceBatching {
   const { maxQueueDelayMicroseconds = 0, minimumSlotUtilization = 0, controls = {} } = options;
   const strategy =

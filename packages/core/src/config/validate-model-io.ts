@@ -158,7 +158,6 @@ export function countable(dims: readonly number[]): boolean {
   }
 }
 
-/** Lists problems with batch inputs and batch outputs, with Triton's texts. */
 export function batchIoProblems({ input, output, batchInput, batchOutput }: ModelConfig): string[] {
   const inputs = input.map(({ name }) => name);
   const outputs = output.map(({ name }) => name);

@@ -13,13 +13,9 @@ type Message =
   | { readonly type: "tell"; readonly method: string; readonly args: readonly unknown[] }
   | { readonly type: "reply"; readonly id: number; readonly value?: unknown; readonly error?: ClonedError };
 
-/** Receives the messages of the other end. */
 interface ControlOwner {
-  /** The other end has frames, or space for some. */
   wake(): void;
-  /** The service has changed. */
   change(change: ServiceChange): void;
-  /** Answers a call. */
   answer(method: string, args: readonly unknown[]): unknown;
 }
 
@@ -187,7 +183,6 @@ interface ClonedError {
   readonly cause: { readonly code: unknown; readonly message: string } | undefined;
 }
 
-/** Makes an error ready to be sent. */
 function cloneError(thrown: unknown): ClonedError {
   const { code, reason, message, retryAfterMs, cause } = TritonError.from(thrown);
   return {
@@ -202,7 +197,6 @@ function cloneError(thrown: unknown): ClonedError {
   };
 }
 
-/** Makes the error that was sent. */
 function reviveError({ code, reason, message, retryAfterMs, cause }: ClonedError): TritonError {
   return new TritonError(code, message, {
     reason: reason as never,
@@ -234,7 +228,6 @@ export interface ServiceData {
   readonly authentication:
     | { readonly challenge: string; readonly publicEndpoints: readonly AccessGroup[] }
     | undefined;
-  /** Whether the server has traces. */
   readonly traces: boolean;
   readonly allowsSharedMemory: boolean;
   /** Counts of the users of regions. */

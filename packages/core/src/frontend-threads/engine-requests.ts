@@ -1,4 +1,4 @@
-import { errorWithoutStack, type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, errorWithoutStack, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { RequestArrival, RequestTrace } from "../observe/request-trace.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import { Exchange, type ResponseSink } from "../service/exchange.js";
@@ -40,7 +40,6 @@ export type ReadyVersion = WatchedVersion & { readonly config: ModelConfig };
 /** The version that answers a request. */
 type AnsweredVersion = Pick<ReadyVersion, "name" | "version"> & Pick<AnsweredRequest, "config">;
 
-/** One request of a thread. */
 class EngineRequest implements AnsweredRequest, ResponseSink {
   readonly id: string;
   readonly modelName: string;
@@ -76,9 +75,6 @@ class EngineRequest implements AnsweredRequest, ResponseSink {
 
 /** The requests of one thread, from their frames to their answers. */
 export class EngineRequests {
-  readonly #service: InferenceService;
-  readonly #versions: ServiceState;
-  readonly #link: () => ThreadLink;
   readonly #requests = new RequestSlots<EngineRequest>();
   /** Traces that the thread has not finished yet. */
   readonly #traces = new Map<number, RequestTrace>();
@@ -86,13 +82,12 @@ export class EngineRequests {
   readonly #pins = new Map<number, { latest: PinnedModel | undefined; named: PinnedModel | undefined }>();
   #closed = false;
 
-  constructor(service: InferenceService, versions: ServiceState, link: () => ThreadLink) {
-    this.#service = service;
-    this.#versions = versions;
-    this.#link = link;
-  }
+  constructor(
+    private readonly service: InferenceService,
+    private readonly versions: ServiceState,
+    private readonly link: () => ThreadLink,
+  ) {}
 
-  /** Takes a frame. */
   frame(frame: IncomingFrame): void {
     if (frame.kind === KIND.request) {
       this.#receive(frame);
@@ -115,7 +110,7 @@ export class EngineRequests {
         break;
       case KIND.resume:
         request.paused = false;
-        if (!this.#link().behind) request.exchange?.resume();
+        if (!this.link().behind) request.exchange?.resume();
         break;
       case KIND.stop:
         request.exchange?.askToStop();
@@ -142,7 +137,6 @@ export class EngineRequests {
     this.#traces.clear();
   }
 
-  /** Adds the last marks of a trace, and releases it. */
   #traced(frame: IncomingFrame): void {
     const { number } = frame;
     const trace = this.#traces.get(number);
@@ -156,7 +150,7 @@ export class EngineRequests {
   #receive(frame: IncomingFrame): void {
     const { number } = frame;
     const target = readRequestKey(frame);
-    const version = this.#versions.get(target.key);
+    const version = this.versions.get(target.key);
     if (version === undefined) {
       this.refuse(new EngineRequest(this, number, "", NO_VERSION), forgotten());
       return;
@@ -165,7 +159,7 @@ export class EngineRequests {
     const request = new EngineRequest(this, number, init.id, version);
     this.#requests.set(number, request);
     try {
-      const exchange = new Exchange(this.#service, undefined, this.#pin(target, version));
+      const exchange = new Exchange(this.service, undefined, this.#pin(target, version));
       request.exchange = exchange;
       const turn = exchange.turn(init.id);
       if (turn === undefined) this.#send(request, exchange, init);
@@ -203,13 +197,12 @@ export class EngineRequests {
     if (request.paused) exchange.pause();
   }
 
-  /** Sends an outcome to the thread. */
   answer(request: EngineRequest, outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
     if (this.#closed) return;
     const { number, exchange } = request;
     if (final) this.#requests.delete(number);
     if (request.cancelled !== undefined) return;
-    const link = this.#link();
+    const link = this.link();
     try {
       writeResponse(link.outgoing, number, request, outcome, final);
     } catch (error) {
@@ -222,11 +215,10 @@ export class EngineRequests {
     if (!final && link.behind) exchange?.pause();
   }
 
-  /** Sends a refusal to the thread. */
   refuse(request: EngineRequest, error: unknown): void {
     this.#requests.delete(request.number);
     if (this.#closed || request.cancelled !== undefined) return;
-    const link = this.#link();
+    const link = this.link();
     writeResponse(link.outgoing, request.number, request, TritonError.from(error), true, true);
     link.send();
   }
@@ -238,14 +230,14 @@ export class EngineRequests {
       this.#pins.set(key, pins);
     }
     const which = latest ? "latest" : "named";
-    const pin = pins[which]?.inService() ?? this.#service.model(name, latest ? "" : String(version));
+    const pin = pins[which]?.inService() ?? this.service.model(name, latest ? "" : String(version));
     pins[which] = pin;
     return pin;
   }
 
   #sample(modelName: string, arrival: SentArrival): RequestTrace | undefined {
     const { protocol, startMs, headers, attributes, marks } = arrival;
-    const trace = this.#service.tracing?.sample(modelName, {
+    const trace = this.service.tracing?.sample(modelName, {
       protocol,
       startMs,
       header: (name) => headers[name.toLowerCase()],
@@ -282,9 +274,7 @@ export class ServiceState {
    */
   constructor(service: InferenceService, onChange: (change: ServiceChange) => void) {
     if (service.watch === undefined) {
-      throw new TritonError("INVALID_ARG", "frontend threads need the service of a Triton, got another one", {
-        reason: "INVALID_OPTION",
-      });
+      throw errorFor("INVALID_OPTION", "frontend threads need the service of a Triton, got another one");
     }
     this.#stop = service.watch((change) => {
       this.#keep(change);
@@ -297,7 +287,6 @@ export class ServiceState {
     return this.#versions.get(key);
   }
 
-  /** The whole state. */
   snapshot(): ServiceChange {
     return { server: this.#server, models: [...this.#models.values()], regions: this.#regions };
   }

@@ -1,9 +1,7 @@
 import { NO_PARAMETERS, type Parameters, type ParameterValue } from "@tritonjs/protocol";
 import { MAX_FRAME_BYTES, wholeUnits } from "./ring.js";
 
-/** Kinds of frames. */
 export const KIND = {
-  /** A request for a model. */
   request: 1,
   /** The sender gives a request up. */
   cancel: 2,
@@ -35,7 +33,6 @@ const SHORT_TEXT = 24;
 const double = new Float64Array(1);
 const halves = new Int32Array(double.buffer);
 
-/** Kinds of parameter values. */
 const VALUE = { false: 0, true: 1, number: 2, text: 3, bigint: 4 } as const;
 
 /** Writes numbers and texts one after the other, in words of four bytes. The memory is used again for the next frame. */
@@ -44,12 +41,10 @@ class WordWriter {
   #words = new Int32Array(this.#buffer.buffer, 0, FIRST_CAPACITY / 4);
   #at = 0;
 
-  /** Begins a frame. */
   begin(): void {
     this.#at = 0;
   }
 
-  /** Bytes written so far. */
   get length(): number {
     return this.#at;
   }
@@ -60,7 +55,6 @@ class WordWriter {
     this.#at += 4;
   }
 
-  /** Replaces a word that was written before. */
   setWord(at: number, value: number): void {
     this.#words[at >> 2] = value;
   }
@@ -136,7 +130,6 @@ class WordWriter {
 const doubleRead = new Float64Array(1);
 const halvesRead = new Int32Array(doubleRead.buffer);
 
-/** Reads what a `WordWriter` wrote. */
 class WordReader {
   /** Memory of the frames, of which tensors are views. */
   readonly memory: ArrayBuffer;
@@ -150,7 +143,6 @@ class WordReader {
     this.#words = new Int32Array(memory);
   }
 
-  /** Offset of the next word. */
   get position(): number {
     return this.#at;
   }
@@ -224,7 +216,6 @@ export class OutgoingFrame extends WordWriter {
   #inlineBytes = 0;
   #kind = 0;
 
-  /** Begins a frame about the request of a number. */
   open(kind: number, number: number): this {
     this.#kind = kind;
     if (this.moved.length > 0) this.moved = [];
@@ -253,7 +244,6 @@ export class OutgoingFrame extends WordWriter {
     return known >= 0 ? known : this.moved.push(memory) - 1;
   }
 
-  /** Ends the frame. */
   close(flags: number): void {
     const start = wholeUnits(this.length);
     this.setWord(0, start + this.#inlineBytes);
@@ -266,7 +256,6 @@ export class OutgoingFrame extends WordWriter {
     return [this.bytes(), ...this.#inline];
   }
 
-  /** Bytes of the closed frame. */
   get size(): number {
     return wholeUnits(this.length) + this.#inlineBytes;
   }
@@ -276,9 +265,7 @@ export class OutgoingFrame extends WordWriter {
 export class IncomingFrame extends WordReader {
   kind = 0;
   flags = 0;
-  /** Number of the request. */
   number = 0;
-  /** Memory that was handed over with the frame. */
   moved: readonly ArrayBuffer[] = NOTHING;
   #tensors = 0;
   readonly #takeMoved: () => readonly ArrayBuffer[];

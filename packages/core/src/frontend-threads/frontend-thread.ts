@@ -1,5 +1,5 @@
 import { MessageChannel, Worker } from "node:worker_threads";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { FrontendAddress, ThreadedFrontend } from "../frontend/serve-frontends.js";
 import type { LogChanges, LogSubject } from "../observe/log.js";
 import type { TraceChanges } from "../observe/trace-settings.js";
@@ -32,16 +32,11 @@ const YOUNG_GENERATION_MB = 96;
 interface ThreadOwner {
   readonly service: InferenceService;
   readonly state: ServiceState;
-  /** The parts of {@link ServiceData} that are the same for all threads. */
   readonly data: Omit<ServiceData, "memoryRow" | "state">;
 }
 
 /** A thread that runs frontends. If it ends by itself, its requests are cancelled and it is started again. */
 export class FrontendThread {
-  readonly #owner: ThreadOwner;
-  /** Row of the memory of its requests; the engine has row 0. */
-  readonly #row: number;
-  /** The frontends that it runs, by name. */
   readonly #frontends = new Map<string, ThreadedFrontend>();
   #run: Run;
   #startedAt = performance.now();
@@ -49,15 +44,17 @@ export class FrontendThread {
   #restart: NodeJS.Timeout | undefined;
   #ending = false;
 
-  constructor(owner: ThreadOwner, row: number) {
-    this.#owner = owner;
-    this.#row = row;
+  constructor(
+    private readonly owner: ThreadOwner,
+    /** Row of the memory of its requests; the engine has row 0. */
+    private readonly row: number,
+  ) {
     this.#run = this.#start();
   }
 
   /** Number of the thread in messages. */
   get number(): number {
-    return this.#row;
+    return this.row;
   }
 
   /** Id of the present worker. */
@@ -95,7 +92,6 @@ export class FrontendThread {
     this.#run.control.sendChange(change);
   }
 
-  /** Ends the thread. */
   async end(): Promise<void> {
     this.#ending = true;
     clearTimeout(this.#restart);
@@ -107,20 +103,20 @@ export class FrontendThread {
   }
 
   #start(): Run {
-    const run = new Run(this.#owner, this.#row);
+    const run = new Run(this.owner, this.row);
     this.#startedAt = performance.now();
     void run.ended.then((cause) => this.#ended(cause));
     return run;
   }
 
   #ended(cause: string): void {
-    MemoryUsage.end(this.#owner.data.memoryRows, this.#row);
-    this.#owner.service.sharedMemory.settleAll();
+    MemoryUsage.end(this.owner.data.memoryRows, this.row);
+    this.owner.service.sharedMemory.settleAll();
     if (this.#ending) return;
     if (performance.now() - this.#startedAt > STEADY_AFTER_MS) this.#delayMs = FIRST_DELAY_MS;
     const delayMs = this.#delayMs;
     this.#delayMs = Math.min(2 * delayMs, LONGEST_DELAY_MS);
-    this.#owner.service.log.error(
+    this.owner.service.log.error(
       `frontend thread ${this.number} has ended: ${cause}. Its connections are closed, its requests are cancelled. ` +
         `It is started again in ${delayMs} ms`,
     );
@@ -135,7 +131,7 @@ export class FrontendThread {
         await run.control.call("open", name, frontend);
       } catch (error) {
         const { message } = TritonError.from(error);
-        this.#owner.service.log.error(`frontend thread ${this.number} cannot open ${name} again: ${message}`);
+        this.owner.service.log.error(`frontend thread ${this.number} cannot open ${name} again: ${message}`);
         await run.worker.terminate();
         return;
       }
@@ -195,9 +191,7 @@ class Run {
       });
       this.worker.once("exit", (code) => {
         link.close();
-        control.close(
-          new TritonError("UNAVAILABLE", "the frontend thread has ended", { reason: "SERVER_STOPPING" }),
-        );
+        control.close(errorFor("SERVER_STOPPING", "the frontend thread has ended"));
         requests.close();
         resolve(cause === "" ? `exit code ${code}` : cause);
       });
@@ -228,12 +222,10 @@ const FORWARDED = [
   "metricsFor",
 ] as const satisfies readonly (keyof InferenceService)[];
 
-/** A method of the service that threads call as it is. */
 export type ForwardedMethod = (typeof FORWARDED)[number];
 
 type Methods = Readonly<Record<string, (...args: never[]) => unknown>>;
 
-/** The calls of a thread other than requests for models. */
 function serviceCalls(service: InferenceService, requests: EngineRequests): Methods {
   const { log, sharedMemory, tracing, authentication } = service;
   const forwarded = Object.fromEntries(

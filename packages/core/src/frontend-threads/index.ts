@@ -34,15 +34,12 @@ export function inThreads(frontends: readonly Frontend[], count: number): Fronte
 
 /** The threads that run the frontends of one server. They start with the first frontend and end with the last. */
 class ThreadPool {
-  readonly #count: number;
   #threads: readonly FrontendThread[] = [];
   #state: ServiceState | undefined;
   /** Frontends that are open or being opened. */
   #open = 0;
 
-  constructor(count: number) {
-    this.#count = count;
-  }
+  constructor(private readonly count: number) {}
 
   /** Ids of the present workers, for tests and measurements. */
   get threadIds(): number[] {
@@ -88,7 +85,7 @@ class ThreadPool {
       for (const thread of this.#threads) thread.change(change);
     });
     this.#state = state;
-    const memoryRows = MemoryUsage.rowsFor(this.#count + 1);
+    const memoryRows = MemoryUsage.rowsFor(this.count + 1);
     requestMemory.join(memoryRows, 0);
     const { maxDecompressions, ...memory } = requestMemory.options;
     const data = {
@@ -103,12 +100,12 @@ class ThreadPool {
       traces: service.tracing !== undefined,
       allowsSharedMemory: sharedMemory.allowed,
       regionUsers: sharedMemory.users,
-      requestMemory: { ...memory, maxDecompressions: Math.ceil(maxDecompressions / this.#count) },
+      requestMemory: { ...memory, maxDecompressions: Math.ceil(maxDecompressions / this.count) },
       memoryRows,
       timeOrigin: performance.timeOrigin,
     };
     const owner = { service, state, data };
-    this.#threads = Array.from({ length: this.#count }, (_, i) => new FrontendThread(owner, i + 1));
+    this.#threads = Array.from({ length: this.count }, (_, i) => new FrontendThread(owner, i + 1));
   }
 }
 
@@ -127,42 +124,40 @@ async function tryPort({ options, listening }: ThreadedFrontend): Promise<number
   return port;
 }
 
-/** A frontend that runs in the threads of a pool. */
 class PooledFrontend implements Frontend {
   readonly name: string;
-  readonly #frontend: Frontend;
-  readonly #pool: ThreadPool;
   #isOpen = false;
   #stopping: Promise<void> | undefined;
 
-  constructor(frontend: Frontend, pool: ThreadPool) {
+  constructor(
+    private readonly frontend: Frontend,
+    private readonly pool: ThreadPool,
+  ) {
     this.name = frontend.name;
-    this.#frontend = frontend;
-    this.#pool = pool;
   }
 
   async start(service: InferenceService): Promise<FrontendAddress> {
     this.#isOpen = true;
     this.#stopping = undefined;
-    const { module, name, options, listening, startError } = this.#frontend.threaded!;
+    const { module, name, options, listening, startError } = this.frontend.threaded!;
     try {
-      return await this.#pool.open(this.name, { module, name, options, listening }, service);
+      return await this.pool.open(this.name, { module, name, options, listening }, service);
     } catch (failure) {
       throw startError?.(failure) ?? failure;
     }
   }
 
   leave(): void {
-    this.#pool.leave(this.name);
+    this.pool.leave(this.name);
   }
 
   settle(): Promise<void> {
-    return this.#pool.settle(this.name);
+    return this.pool.settle(this.name);
   }
 
   stop(drainTimeoutMs?: number): Promise<void> {
     if (!this.#isOpen) return Promise.resolve();
-    this.#stopping ??= this.#pool.stop(this.name, drainTimeoutMs);
+    this.#stopping ??= this.pool.stop(this.name, drainTimeoutMs);
     return this.#stopping;
   }
 }

@@ -22,28 +22,21 @@ import {
 } from "./request-frames.js";
 import type { ThreadLink } from "./thread-link.js";
 
-/** The parts of its thread that the copies of models use. */
 interface ModelsOwner {
-  /** Takes the changes of the service that the engine has sent by now. */
   catchUp(): void;
-  /** @throws TritonError UNAVAILABLE while the server refuses requests. */
   assertOpen(): void;
-  /** Sends a request to the engine. */
   send(model: MirroredModel, init: InferInit, onResponse: ResponseHandler): RequestHandle;
 }
 
 /** The copies of all model versions, and the look-ups of the protocol with Triton's texts. */
 export class MirroredModels {
   readonly #models = new Map<string, Map<string, Map<number, WatchedVersion>>>();
-  readonly #namespacing: boolean;
-  readonly #owner: ModelsOwner;
 
-  constructor(namespacing: boolean, owner: ModelsOwner) {
-    this.#namespacing = namespacing;
-    this.#owner = owner;
-  }
+  constructor(
+    private readonly namespacing: boolean,
+    private readonly owner: ModelsOwner,
+  ) {}
 
-  /** Takes a change. */
   set({ name, namespace, versions }: WatchedModel): void {
     let spaces = this.#models.get(name);
     if (versions === undefined) {
@@ -72,15 +65,15 @@ export class MirroredModels {
 
   /** @throws TritonError as the service of the engine does. */
   find(name: string, requested: string): ReadyVersion {
-    this.#owner.catchUp();
-    this.#owner.assertOpen();
+    this.owner.catchUp();
+    this.owner.assertOpen();
     const version = parseVersion(requested);
-    const versions = pickNamespace(name, this.#models.get(name), this.#namespacing);
+    const versions = pickNamespace(name, this.#models.get(name), this.namespacing);
     return pickVersion(name, versions, version) as ReadyVersion;
   }
 
   pin(name: string, requested: string): MirroredModel {
-    return new MirroredModel(this, this.#owner, this.find(name, requested), requested);
+    return new MirroredModel(this, this.owner, this.find(name, requested), requested);
   }
 
   /** Numbers of the ready versions of a model, in ascending order. */
@@ -94,26 +87,24 @@ export class MirroredModels {
 
   /** True while a version is in service. */
   has({ name, namespace, version, key }: WatchedVersion): boolean {
-    this.#owner.catchUp();
+    this.owner.catchUp();
     const now = this.#models.get(name)?.get(namespace)?.get(version);
     return now?.key === key && now.state === "READY";
   }
 }
 
-/** The copy of a model version that one look-up has found. */
 class MirroredModel implements PinnedModel {
   readonly config: ModelConfig;
-  readonly #models: MirroredModels;
-  readonly #owner: ModelsOwner;
   readonly #version: ReadyVersion;
-  readonly #requested: string;
 
-  constructor(models: MirroredModels, owner: ModelsOwner, version: ReadyVersion, requested: string) {
+  constructor(
+    private readonly models: MirroredModels,
+    private readonly owner: ModelsOwner,
+    version: ReadyVersion,
+    private readonly requested: string,
+  ) {
     this.config = version.config;
-    this.#models = models;
-    this.#owner = owner;
     this.#version = version;
-    this.#requested = requested;
   }
 
   get key(): number {
@@ -122,7 +113,7 @@ class MirroredModel implements PinnedModel {
 
   /** True if the client named no version. */
   get latest(): boolean {
-    return this.#requested === "";
+    return this.requested === "";
   }
 
   get name(): string {
@@ -143,7 +134,7 @@ class MirroredModel implements PinnedModel {
   }
 
   inService(): MirroredModel {
-    return this.#models.has(this.#version) ? this : this.#models.pin(this.name, this.#requested);
+    return this.models.has(this.#version) ? this : this.models.pin(this.name, this.requested);
   }
 
   /** The engine looks whether there is room, when the request arrives there. */
@@ -152,19 +143,16 @@ class MirroredModel implements PinnedModel {
   }
 
   infer(init: InferInit, onResponse: ResponseHandler): RequestHandle {
-    this.#owner.assertOpen();
-    return this.#owner.send(this, init, onResponse);
+    this.owner.assertOpen();
+    return this.owner.send(this, init, onResponse);
   }
 }
 
 /** The requests of a thread that the engine has not answered yet. */
 export class SentRequests {
-  readonly #link: () => ThreadLink;
   readonly #requests = new RequestSlots<SentRequest>();
 
-  constructor(link: () => ThreadLink) {
-    this.#link = link;
-  }
+  constructor(private readonly link: () => ThreadLink) {}
 
   /** Sends a request to the engine. Memory of its large tensors is handed over. */
   send(model: MirroredModel, init: InferInit, onResponse: ResponseHandler): RequestHandle {
@@ -172,7 +160,7 @@ export class SentRequests {
     const number = this.#requests.add(request);
     request.number = number;
     try {
-      const link = this.#link();
+      const link = this.link();
       const trace =
         init.trace instanceof MirroredTrace
           ? init.trace.sentWith((end) => this.#endTrace(number, end))
@@ -191,22 +179,20 @@ export class SentRequests {
     this.#requests.get(frame.number)?.receive(frame);
   }
 
-  /** Notes that a request is over. */
   over(number: number): void {
     this.#requests.delete(number);
   }
 
   /** Ends a trace behind its request, which may still wait to be read. */
   #endTrace(number: number, end: TraceEnd): void {
-    const link = this.#link();
+    const link = this.link();
     link.outgoing.open(KIND.traced, number).text(JSON.stringify(end));
     link.outgoing.close(0);
     link.send();
   }
 
-  /** Tells the engine something about a request. */
   tell(number: number, kind: number, reason?: TritonError): void {
-    const link = this.#link();
+    const link = this.link();
     link.outgoing.open(kind, number);
     if (reason !== undefined) writeFramedError(link.outgoing, reason);
     link.outgoing.close(0);
@@ -214,7 +200,6 @@ export class SentRequests {
   }
 }
 
-/** A request that is with the engine. */
 class SentRequest implements RequestHandle, AnsweredRequest {
   settled = false;
   refused = false;
@@ -339,18 +324,15 @@ class MirroredTrace implements RequestTrace {
   readonly traceId = undefined;
   readonly traceparent = undefined;
   readonly sampled = true;
-  readonly #control: Control;
-  readonly #modelName: string;
-  readonly #arrival: RequestArrival;
   #marks: TraceMark[] = [];
   /** Ends the trace in the engine; undefined for a request that never went there. */
   #end: ((end: TraceEnd) => void) | undefined;
 
-  constructor(control: Control, modelName: string, arrival: RequestArrival) {
-    this.#control = control;
-    this.#modelName = modelName;
-    this.#arrival = arrival;
-  }
+  constructor(
+    private readonly control: Control,
+    private readonly modelName: string,
+    private readonly arrival: RequestArrival,
+  ) {}
 
   /** The beginning of the trace for the engine, as JSON. It is sent now, and `end` later. */
   sentWith(end: (end: TraceEnd) => void): string {
@@ -364,21 +346,21 @@ class MirroredTrace implements RequestTrace {
 
   release(status?: number | string): void {
     // A request that could not be decoded never went to the engine.
-    if (this.#end === undefined) this.#control.tell("tracedHere", this.#modelName, this.#sent(), status);
+    if (this.#end === undefined) this.control.tell("tracedHere", this.modelName, this.#sent(), status);
     else this.#end({ marks: this.#marks, status });
   }
 
   /** The beginning of the trace, with the marks so far. */
   #sent(): SentArrival {
-    const { protocol, startMs } = this.#arrival;
+    const { protocol, startMs } = this.arrival;
     const headers: Record<string, string> = {};
     for (const name of TRACE_HEADERS) {
-      const value = this.#arrival.header(name);
+      const value = this.arrival.header(name);
       if (value !== undefined) headers[name] = value;
     }
     const marks = this.#marks;
     this.#marks = [];
-    return { protocol, startMs, headers, attributes: this.#arrival.attributes?.() ?? {}, marks };
+    return { protocol, startMs, headers, attributes: this.arrival.attributes?.() ?? {}, marks };
   }
 
   child(): RequestTrace {
@@ -425,7 +407,6 @@ export class MirroredLog extends Log {
     this.#control.callSync("updateLog", changes);
   }
 
-  /** Takes the settings of the engine. */
   take(settings: LogSettings): void {
     this.#mirrored = settings;
     super.update(settings);

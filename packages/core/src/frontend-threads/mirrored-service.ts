@@ -1,4 +1,5 @@
 import {
+  errorFor,
   type ModelConfig,
   type ModelIndexEntry,
   type ModelMetadata,
@@ -70,7 +71,6 @@ export class MirroredService implements InferenceService {
     this.take(data.state);
   }
 
-  /** Takes a change of the engine's service. */
   take({ server, models, regions }: ServiceChange): void {
     for (const model of models) this.#models.set(model);
     if (regions !== undefined) this.sharedMemory.take(regions);
@@ -205,7 +205,7 @@ export class MirroredService implements InferenceService {
 
   #assertOpen(): void {
     if (this.#server.open) return;
-    throw new TritonError("UNAVAILABLE", "Server not ready", { reason: "SERVER_NOT_READY" });
+    throw errorFor("SERVER_NOT_READY", "Server not ready");
   }
 
   #call<T>(method: ForwardedMethod, ...args: readonly unknown[]): Promise<T> {
@@ -232,7 +232,6 @@ class MirroredSharedMemory extends SharedMemory {
     this.#control = control;
   }
 
-  /** Takes the regions of the engine. */
   take(regions: readonly WatchedRegion[]): void {
     this.#current = new Map(
       regions.map((region) => {
@@ -244,7 +243,6 @@ class MirroredSharedMemory extends SharedMemory {
     );
   }
 
-  /** True if a region is still registered. */
   isCurrent(region: MirroredRegion): boolean {
     this.#control.catchUp();
     return this.#current.get(region.status.name) === region;
@@ -276,7 +274,6 @@ class MirroredSharedMemory extends SharedMemory {
   }
 }
 
-/** A region that the engine has registered. */
 class MirroredRegion extends RegisteredRegion {
   readonly watched: WatchedRegion;
   readonly #memory: MirroredSharedMemory;

@@ -32,7 +32,6 @@ const RING_BYTES = 1 << 20;
 /** Most bytes of a frame. */
 export const MAX_FRAME_BYTES = RING_BYTES / 4;
 
-/** Makes the memory of a ring. */
 export function createRing(bytes = RING_BYTES): SharedArrayBuffer {
   return new SharedArrayBuffer(WORD_BYTES + bytes);
 }
@@ -42,7 +41,6 @@ export function wholeUnits(bytes: number): number {
   return (bytes + UNIT - 1) & -UNIT;
 }
 
-/** The writing end of a ring. */
 export class RingWriter {
   readonly #words: Int32Array;
   readonly #bytes: Uint8Array;
@@ -113,7 +111,6 @@ export class RingWriter {
  */
 const COPY_BYTES = 16 * 1024;
 
-/** The reading end of a ring. */
 export class RingReader {
   readonly #words: Int32Array;
   readonly #bytes: Uint8Array;

@@ -197,17 +197,14 @@ function joined(parts: readonly Uint8Array[], size: number): Uint8Array<ArrayBuf
 class IncomingFrames {
   /** Bytes of all memory that was handed over so far. */
   movedBytes = 0;
-  readonly #reader: RingReader;
-  readonly #memory: MessagePort;
   /** Frames that were read in one piece; undefined when all of them are delivered. */
   #read: IncomingFrame | undefined;
-  /** Offset of the next one of them. */
   #at = 0;
 
-  constructor(reader: RingReader, memory: MessagePort) {
-    this.#reader = reader;
-    this.#memory = memory;
-  }
+  constructor(
+    private readonly reader: RingReader,
+    private readonly memory: MessagePort,
+  ) {}
 
   /** The next frame, valid until the next call; undefined if there is none. */
   next(): IncomingFrame | undefined {
@@ -220,20 +217,19 @@ class IncomingFrames {
   }
 
   #readMore(): IncomingFrame | undefined {
-    const copy = this.#reader.read();
+    const copy = this.reader.read();
     if (copy === undefined) return undefined;
     this.#at = 0;
     return new IncomingFrame(copy, this.#takeMemory);
   }
 
   readonly #takeMemory = (): readonly ArrayBuffer[] => {
-    const moved: readonly ArrayBuffer[] = receiveMessageOnPort(this.#memory)?.message ?? [];
+    const moved: readonly ArrayBuffer[] = receiveMessageOnPort(this.memory)?.message ?? [];
     for (const { byteLength } of moved) this.movedBytes += byteLength;
     return moved;
   };
 }
 
-/** The frame that was too large for the ring. */
 function unwrapped({ moved: [whole, ...moved] }: IncomingFrame): IncomingFrame {
   const frame = new IncomingFrame(whole!, () => moved);
   frame.open(0);

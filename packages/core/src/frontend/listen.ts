@@ -1,7 +1,7 @@
 import cluster from "node:cluster";
 import { closeSync } from "node:fs";
 import { getSystemErrorName } from "node:util";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, type TritonError } from "@tritonjs/protocol";
 import { type Koffi, type NativeLibrary, requireKoffi } from "../optional-packages.js";
 
 /** The members of a Node server, such as `net.Server` and `http.Server`, that are needed to listen. */
@@ -12,7 +12,6 @@ export interface ListeningServer {
   close(): unknown;
 }
 
-/** The place where one server listens. */
 type ListenTarget = SocketAddress | { readonly fd: number };
 
 /** Where to listen. */
@@ -151,7 +150,7 @@ function listenError(cause: unknown, { address, port, portHint }: ListenAt): Tri
     code === "EADDRINUSE"
       ? `port ${port} is already in use: choose another with ${portHint}`
       : `cannot listen on ${address}:${port}: ${message ?? "the host has no address"}`;
-  return new TritonError("UNAVAILABLE", text, { reason: "LISTEN_FAILED", cause });
+  return errorFor("LISTEN_FAILED", text, { cause });
 }
 
 function portOf(server: ListeningServer): number {
@@ -201,9 +200,7 @@ export function canSharePorts(): boolean {
  */
 const DESCRIPTORS = 8;
 
-/** Where to bind a socket. */
 interface SocketAddress {
-  /** Address of IPv4 or IPv6. */
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
@@ -238,9 +235,7 @@ function usableKoffi({ host, reusePort }: SocketAddress): Koffi | undefined {
   const isNeeded = reusePort && !nodeSharesPorts();
   if (process.platform !== "linux") {
     if (!isNeeded) return undefined;
-    throw new TritonError("UNSUPPORTED", "sharing a port needs Linux with this version of Node.js", {
-      reason: "PLATFORM_NOT_SUPPORTED",
-    });
+    throw errorFor("PLATFORM_NOT_SUPPORTED", "sharing a port needs Linux with this version of Node.js");
   }
   // An address with a zone, such as fe80::1%eth0, needs the number of its interface.
   if (!isNeeded && (cluster.isWorker || host.includes("%"))) return undefined;
@@ -248,10 +243,10 @@ function usableKoffi({ host, reusePort }: SocketAddress): Koffi | undefined {
     return requireKoffi();
   } catch (cause) {
     if (!isNeeded) return undefined;
-    throw new TritonError(
-      "UNAVAILABLE",
+    throw errorFor(
+      "PACKAGE_NOT_INSTALLED",
       "sharing a port needs Node.js 22.12 or newer, or the package 'koffi': npm install koffi",
-      { reason: "PACKAGE_NOT_INSTALLED", cause },
+      { cause },
     );
   }
 }
@@ -294,7 +289,6 @@ function bindFirst(koffi: Koffi, library: NativeLibrary, { host, port, reusePort
   return descriptor;
 }
 
-/** A certificate or key in PEM. */
 type Pem = string | Buffer;
 
 /** Options of encrypted connections. */
@@ -338,10 +332,7 @@ export function resolveTls(
     createSecureContext(options);
   } catch (cause) {
     const { message } = cause as Error;
-    throw new TritonError("INVALID_ARG", `invalid TLS certificate or key: ${message}`, {
-      reason: "INVALID_OPTION",
-      cause,
-    });
+    throw errorFor("INVALID_OPTION", `invalid TLS certificate or key: ${message}`, { cause });
   }
   return { ...options, requestCert, rejectUnauthorized };
 }

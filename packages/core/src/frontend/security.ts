@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, type TritonError } from "@tritonjs/protocol";
 import { checkOptionNames, keyList } from "../config/option-names.js";
 import {
   AccessGate,
@@ -52,7 +52,6 @@ const DEFAULT_RESTRICTED: readonly EndpointGroup[] = [
   "logging",
 ];
 
-/** The access token and the restrictions of one server. */
 interface Security {
   /** Undefined if nothing is restricted and no token was given. */
   readonly accessToken: string | undefined;
@@ -69,9 +68,7 @@ export function resolveSecurity(options: SecurityOptions = {}): Security {
   checkOptionNames("security", options, SECURITY_OPTION_KEYS);
   const groups = checkGroups(options.restrictedEndpoints ?? DEFAULT_RESTRICTED);
   if (options.accessToken === "") {
-    throw new TritonError("INVALID_ARG", "security.accessToken: expected a secret, got an empty string", {
-      reason: "INVALID_OPTION",
-    });
+    throw errorFor("INVALID_OPTION", "security.accessToken: expected a secret, got an empty string");
   }
   const { allowedHosts = [] } = options;
   // Checks the names.
@@ -110,7 +107,6 @@ export class HostRule {
   /** Suffixes with their leading dot. */
   readonly #suffixes: readonly string[];
 
-  /** @throws TritonError INVALID_ARG for an entry that is not a name */
   constructor(allowed: AllowedHosts = []) {
     this.#any = allowed === true;
     const names = allowed === true ? [] : checkedNames(allowed);
@@ -170,7 +166,7 @@ function checkedNames(allowed: readonly string[]): string[] {
 
 function badHost(entry: unknown): TritonError {
   const text = `security.allowedHosts: expected true or names such as "triton.example.com", got '${String(entry)}'`;
-  return new TritonError("INVALID_ARG", text, { reason: "INVALID_OPTION" });
+  return errorFor("INVALID_OPTION", text);
 }
 
 /** The name or address in a `Host` header, without the port and a final dot; undefined for other texts. */

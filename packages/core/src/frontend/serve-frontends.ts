@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { posix } from "node:path";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 import type { Log } from "../observe/log.js";
 import { importInstalled } from "../optional-packages.js";
 import type { InferenceService } from "../service/inference-service.js";
@@ -150,9 +150,7 @@ export async function loadDefaultFrontends(options: ServeOptions): Promise<Front
       missing.length === 0
         ? "all frontends are switched off; switch one on"
         : `install one of ${missing.join(", ")}`;
-    throw new TritonError("UNSUPPORTED", `serve() has no frontend: ${what}, or pass serve({ frontends })`, {
-      reason: "NO_FRONTEND",
-    });
+    throw errorFor("NO_FRONTEND", `serve() has no frontend: ${what}, or pass serve({ frontends })`);
   }
   return frontends;
 }
@@ -160,9 +158,7 @@ export async function loadDefaultFrontends(options: ServeOptions): Promise<Front
 async function loadDashboard(): Promise<WebPages> {
   const module = await importInstalled<{ dashboard(): WebPages }>(DASHBOARD);
   if (module !== undefined) return module.dashboard();
-  throw new TritonError("UNSUPPORTED", `the option dashboard needs a package: install ${DASHBOARD}`, {
-    reason: "NO_FRONTEND",
-  });
+  throw errorFor("NO_FRONTEND", `the option dashboard needs a package: install ${DASHBOARD}`);
 }
 
 /** Number of threads for frontends; "auto" for a number by the number of cores. */
@@ -184,13 +180,11 @@ interface ThreadsModule {
   inThreads(frontends: readonly Frontend[], count: number): Frontend[];
 }
 
-/** @throws TritonError INVALID_ARG for a value that the option cannot have. */
 export function checkFrontendThreads(threads: FrontendThreads): void {
   if (threads === "auto" || (Number.isInteger(threads) && threads >= 0 && threads <= MOST)) return;
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "INVALID_OPTION",
     `serve({ frontendThreads }): expected "auto" or an integer from 0 to ${MOST}, got ${String(threads)}`,
-    { reason: "INVALID_OPTION" },
   );
 }
 
@@ -218,20 +212,17 @@ export async function placeFrontends(
     if (!isAsked) return frontends;
     if (process.platform === "darwin" || process.platform === "win32") {
       const text = `frontend threads cannot share a port on ${process.platform}: they need Linux`;
-      throw new TritonError("UNSUPPORTED", text, { reason: "PLATFORM_NOT_SUPPORTED" });
+      throw errorFor("PLATFORM_NOT_SUPPORTED", text);
     }
-    throw new TritonError(
-      "UNAVAILABLE",
+    throw errorFor(
+      "PACKAGE_NOT_INSTALLED",
       "frontend threads cannot share a port here: they need Node.js 22.12 or newer, or the package 'koffi'",
-      { reason: "PACKAGE_NOT_INSTALLED" },
     );
   }
   const module = await importInstalled<ThreadsModule>(PACKAGE);
   if (module === undefined) {
     if (!isAsked) return frontends;
-    throw new TritonError("UNAVAILABLE", `frontend threads need a package: npm install ${PACKAGE}`, {
-      reason: "PACKAGE_NOT_INSTALLED",
-    });
+    throw errorFor("PACKAGE_NOT_INSTALLED", `frontend threads need a package: npm install ${PACKAGE}`);
   }
   for (const { name, threaded } of frontends) {
     if (threaded === undefined && (name === "http" || name === "grpc")) {
@@ -245,7 +236,6 @@ export async function placeFrontends(
 
 const ROOT = "/sys/fs/cgroup";
 
-/** Reads a small file; undefined for one that does not exist. */
 type ReadText = (path: string) => string | undefined;
 
 /**

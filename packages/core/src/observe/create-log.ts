@@ -1,5 +1,5 @@
 import { closeSync, openSync, writeSync } from "node:fs";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 import {
   DEFAULT_LOG_SETTINGS,
   Log,
@@ -31,7 +31,6 @@ export interface LogOptions {
   readonly logFormat?: LogFormat;
 }
 
-/** A log, and a function that closes its file. */
 export interface OpenLog {
   readonly log: Log;
   close(): void;
@@ -56,9 +55,7 @@ export function createLog(options: LogOptions): OpenLog {
     return { log: new Log(logger ?? processWarnings, settings, logger !== undefined), close: () => {} };
   }
   if (options.logger !== undefined) {
-    throw new TritonError("INVALID_ARG", "logFile and logger are both given: leave one of them out", {
-      reason: "INVALID_OPTION",
-    });
+    throw errorFor("INVALID_OPTION", "logFile and logger are both given: leave one of them out");
   }
   const file = new LogFile(settings.file);
   const log: Log = new Log(
@@ -160,10 +157,7 @@ export class LogFile {
     try {
       this.#descriptor = openSync(path, "a");
     } catch (cause) {
-      throw new TritonError("INVALID_ARG", `failed to open log file '${path}'`, {
-        reason: "INVALID_OPTION",
-        cause,
-      });
+      throw errorFor("INVALID_OPTION", `failed to open log file '${path}'`, { cause });
     }
   }
 

@@ -103,7 +103,6 @@ export interface DiagnosticMessages {
   "tritonjs:instance:restart": InstanceRestartMessage;
 }
 
-/** A channel whose messages have a type. */
 interface TypedChannel<Message> {
   /** True if anybody listens. Messages are made only then. */
   readonly hasSubscribers: boolean;
@@ -123,7 +122,6 @@ export const batchFormed = typed("tritonjs:batch:formed");
 export const modelState = typed("tritonjs:model:state");
 export const instanceRestart = typed("tritonjs:instance:restart");
 
-/** The channel of executions. */
 export const executionChannel = tracingChannel<unknown, BatchMessage>("tritonjs:execute");
 
 /** Runs the execution of a batch between the events of `tracing:tritonjs:execute`. */
@@ -151,7 +149,6 @@ export function diagnosedRequest(request: RequestSource, model: string, version:
   return shown;
 }
 
-/** A batch that an instance has taken. */
 interface BatchSource {
   readonly batchSize: number;
   readonly cut: BatchMessage["cut"];
@@ -159,7 +156,6 @@ interface BatchSource {
   readonly requests: readonly (RequestSource & { readonly ready: boolean })[];
 }
 
-/** The message about a batch. */
 export function batchMessage(
   batch: BatchSource,
   model: string,

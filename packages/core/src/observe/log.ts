@@ -7,7 +7,6 @@ import { type Clock, everyMs, realClock } from "../system/clock.js";
  */
 export type LogFormat = "default" | "ISO8601" | "json";
 
-/** The formats by name. */
 export const LOG_FORMATS = keyList<Record<LogFormat, true>>({ default: true, ISO8601: true, json: true });
 
 /** Which messages the log writes. Clients can read and change the settings with the logging extension. */
@@ -209,7 +208,6 @@ function subjectLogger(logger: Logger | SubjectLogger): SubjectLogger {
   return passing((level, message) => logger[level](message));
 }
 
-/** Makes a logger of one function. */
 export function passing(write: (level: Level, message: string, about?: LogSubject) => void): SubjectLogger {
   const at = (level: Level) => (message: string, about?: LogSubject) => write(level, message, about);
   return {
@@ -233,10 +231,8 @@ function isWinston(logger: Logger): boolean {
   return "transports" in logger && "configure" in logger && typeof logger.configure === "function";
 }
 
-/** Most ids in a line about a batch. */
 const MOST_IDS = 16;
 
-/** Batches that a model runs while it writes a line. */
 interface RunningBatch {
   readonly requests: readonly {
     readonly id: string;

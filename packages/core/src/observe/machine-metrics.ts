@@ -57,7 +57,6 @@ const SECONDS_PER_NS = 1e-9;
 /** Milliseconds between two samples of the event loop's delay. Node.js counts them as a part of each sample. */
 const RESOLUTION_MS = 20;
 
-/** Quantiles of the delay, by the last part of their names. */
 const QUANTILES = [
   ["p50", 50],
   ["p90", 90],
@@ -108,7 +107,6 @@ export class ProcessMetrics {
     ];
   }
 
-  /** Stops measuring. */
   close(): void {
     this.#delay?.disable();
     this.#delay = undefined;
@@ -306,7 +304,6 @@ async function readGpus(): Promise<readonly GpuReading[] | undefined> {
   return chosenGpus(lines.map(readLine), process.env.CUDA_VISIBLE_DEVICES);
 }
 
-/** The output of the program, or undefined if it does not exist. */
 function askDriver(): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     startProcess(() =>

@@ -1,11 +1,9 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { Metric, Registry } from "prom-client";
 import { notLoaded, unbundledRequire } from "../optional-packages.js";
 
-/** Labels of a series. */
 export type SeriesLabels = Readonly<Record<string, string | number>>;
 
-/** One value of a metric family. */
 export interface Series {
   readonly labels: SeriesLabels;
   readonly value: number;
@@ -32,12 +30,10 @@ export interface CollectedFamily {
   collect(): readonly Series[] | Promise<readonly Series[]>;
 }
 
-/** A family with a single value. */
 export function gauge(name: string, help: string, value: () => number): CollectedFamily {
   return { name, help, type: "gauge", collect: () => [{ labels: {}, value: value() }] };
 }
 
-/** A counter with a single value. */
 export function counter(name: string, help: string, value: () => number): CollectedFamily {
   return { name, help, type: "counter", collect: () => [{ labels: {}, value: value() }] };
 }
@@ -153,7 +149,6 @@ export function promClient(): typeof import("prom-client") {
   }
 }
 
-/** A metric family that a model defines itself. */
 export interface MetricFamily {
   readonly kind: "counter" | "gauge" | "histogram";
   readonly name: string;
@@ -186,10 +181,9 @@ export function applyMetricChange(registry: Registry, change: MetricChange): voi
   else if (metric instanceof Gauge && action === "set") metric.set(labels, value);
   else if (metric instanceof Histogram && action === "observe") metric.observe(labels, value);
   else {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_METRIC",
       `metric '${family.name}' already exists with another kind than ${family.kind}: choose another name`,
-      { reason: "INVALID_METRIC" },
     );
   }
 }
@@ -222,10 +216,8 @@ export interface MetricsConfig {
   readonly summaryQuantiles?: readonly number[];
 }
 
-/** The settings with all defaults filled in. */
 export type ResolvedMetricsConfig = Required<MetricsConfig>;
 
-/** Triton's defaults. */
 export const DEFAULT_METRICS_CONFIG: ResolvedMetricsConfig = {
   counterLatencies: true,
   histogramLatencies: false,

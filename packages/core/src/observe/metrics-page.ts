@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { type GpuMetrics, MachineMetrics, ProcessMetrics } from "./machine-metrics.js";
 import {
@@ -141,7 +141,6 @@ export class MetricsPage {
     )?.value;
   }
 
-  /** The families of the page. */
   async #read(): Promise<ReadFamily[]> {
     const { registry } = this;
     const own = (await registry.getMetricsAsJSON()) as unknown as ReadFamily[];
@@ -182,7 +181,6 @@ export class MetricsPage {
   }
 }
 
-/** Labels that the series have already. */
 const OWN_LABELS: ReadonlySet<string> = new Set([
   "model",
   "version",
@@ -196,14 +194,12 @@ const OWN_LABELS: ReadonlySet<string> = new Set([
 function assertLabel(name: string): void {
   if (/^[a-zA-Z_]\w*$/.test(name) && !OWN_LABELS.has(name)) return;
   const own = [...OWN_LABELS].join(", ");
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "INVALID_OPTION",
     `metrics.labels: expected letters, digits and underscores, and none of ${own}, got '${name}'`,
-    { reason: "INVALID_OPTION" },
   );
 }
 
-/** Formats of the metrics page. */
 type MetricsFormat = "prometheus" | "openmetrics";
 
 /**
@@ -230,10 +226,8 @@ function quality(parameters: readonly string[]): number {
   return weight >= 0 && weight <= 1 ? weight : 0;
 }
 
-/** Media type of pages in the OpenMetrics format. */
 const OPEN_METRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/** A family as a registry of prom-client gives it. */
 interface ReadFamily {
   readonly name: string;
   readonly help: string;

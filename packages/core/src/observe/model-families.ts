@@ -10,14 +10,11 @@ import {
   type SummaryName,
 } from "./statistics.js";
 
-/** One served model version, as the metrics see it. */
 export interface MeteredModel {
   /** `model`, `version`, and `_key` for each of the model's metric tags. */
   readonly labels: Readonly<Record<string, string>>;
   readonly statistics: ModelStatistics;
-  /** Whether the model has a response cache. */
   readonly cached: boolean;
-  /** Whether a batcher joins its requests. */
   readonly batched?: boolean;
 }
 
@@ -46,7 +43,6 @@ const COUNTERS: readonly Row[] = [
   ],
 ];
 
-/** The sums of latencies, which can be disabled. */
 const LATENCY_COUNTERS: readonly Row[] = [
   [
     "nv_inference_request_duration_us",
@@ -115,11 +111,6 @@ const GAUGES: readonly Row[] = [
   ],
 ];
 
-/**
- * The metric families of all models. Statistics are plain numbers, which a scrape reads.
- *
- * @param models the models in service at the time of a scrape
- */
 export function modelFamilies(
   models: () => readonly MeteredModel[],
   { counterLatencies }: ResolvedMetricsConfig,
@@ -224,7 +215,6 @@ function histogramSeries(
   ];
 }
 
-/** The metric families of the latencies' distributions that the server keeps. */
 export function latencyFamilies(
   models: () => readonly MeteredModel[],
   { histogramLatencies, summaryLatencies }: ResolvedMetricsConfig,
@@ -272,7 +262,6 @@ export interface CacheUsage {
   readonly insertionMicroseconds: number;
 }
 
-/** Triton's gauges of the cache by name, with its help texts. */
 const CACHE_GAUGES: readonly (readonly [name: string, help: string, value: keyof CacheUsage])[] = [
   ["nv_cache_util", "Cache utilization [0.0 - 1.0]", "utilization"],
   ["nv_cache_num_entries", "Number of responses stored in response cache", "entries"],
@@ -288,7 +277,6 @@ const CACHE_GAUGES: readonly (readonly [name: string, help: string, value: keyof
   ["nv_cache_insertion_duration", "Total cache insertion duration, in microseconds", "insertionMicroseconds"],
 ];
 
-/** The metric families of the whole cache. */
 export function cacheFamilies(usage: () => CacheUsage | undefined): CollectedFamily[] {
   return CACHE_GAUGES.map(([name, help, value]) => ({
     name,
@@ -301,7 +289,6 @@ export function cacheFamilies(usage: () => CacheUsage | undefined): CollectedFam
   }));
 }
 
-/** The memory of received requests, as the metrics see it. */
 export interface MeteredRequestMemory {
   readonly usedBytes: number;
   readonly limitBytes: number;

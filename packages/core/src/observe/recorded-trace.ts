@@ -3,7 +3,6 @@ import type { RequestTrace, TracedBatch, TracedRequest } from "./request-trace.j
 import type { CutReason, ExecutionTimes } from "./statistics.js";
 import type { TraceLevel } from "./trace-settings.js";
 
-/** Empty entries of a trace that is over. */
 const NOTHING: TraceEntry[] = [];
 
 /** The trace of one request for a file, where times are nanoseconds. */
@@ -126,7 +125,6 @@ interface TracedContent {
   readonly sequence?: { readonly id: string; readonly start?: true; readonly end?: true };
 }
 
-/** A part of a trace, as it is written. */
 type TracePart = { readonly id: number } & (
   | {
       readonly model_name: string;
@@ -171,7 +169,6 @@ const MAX_BYTES = 64 * 1024 * 1024;
 export class Trace {
   readonly timestamps: boolean;
   readonly tensors: boolean;
-  /** Approximate size, in bytes. */
   byteSize = 0;
   #isFull = false;
   /** One list for each request, in the order in which they began. */
@@ -187,12 +184,10 @@ export class Trace {
     return this.#holders === 0;
   }
 
-  /** The entries of each request. */
   get requests(): readonly (readonly TraceEntry[])[] {
     return this.#lists;
   }
 
-  /** All entries, grouped by request. */
   get entries(): readonly TraceEntry[] {
     return this.#lists.flat();
   }
@@ -226,10 +221,8 @@ export class Trace {
   }
 }
 
-/** Stage of a request at which its tensors are recorded. */
 type TensorStage = "TENSOR_QUEUE_INPUT" | "TENSOR_BACKEND_OUTPUT";
 
-/** Number of elements that are converted to text at a time. */
 const SLICE = 4096;
 
 /** A tensor of a trace: a copy, which is converted to text when it is written. */
@@ -303,7 +296,6 @@ function short(value: number): string {
   return String(Number(value.toPrecision(9)));
 }
 
-/** Escapes a text for use within a JSON string. */
 function inString(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }

@@ -3,7 +3,6 @@ import type { Summary } from "prom-client";
 import { keyList } from "../config/option-names.js";
 import { type Exemplar, promClient, type ResolvedMetricsConfig } from "./metric-families.js";
 
-/** Makes a duration without events. */
 function zeroDuration(): Duration {
   return { count: 0, ns: 0 };
 }
@@ -55,7 +54,6 @@ export class LatencyHistogram {
   readonly #counts: Float64Array;
   #exemplars: (Exemplar | undefined)[] | undefined;
 
-  /** @param boundsMs upper bounds in milliseconds, ascending */
   constructor(
     readonly boundsMs: ArrayLike<number>,
     counts = new Float64Array(boundsMs.length + 1),
@@ -96,7 +94,6 @@ export class LatencyHistogram {
     });
   }
 
-  /** Number of durations. */
   get total(): number {
     return this.#counts.reduce((sum, count) => sum + count, 0);
   }
@@ -187,7 +184,6 @@ const FIRST_RESPONSE_BOUNDS = [100, 500, 2000, 5000];
  * counter, so they are off by default.
  */
 class LatencyMetrics {
-  /** Time to the first response, in milliseconds. */
   readonly firstResponse: LatencyHistogram | undefined;
   readonly summaries = new Map<SummaryName, Summary>();
 
@@ -249,7 +245,6 @@ export function createLatencies(
 /** Number of requests between two looks that makes quantiles precise enough. */
 const ENOUGH = 1024;
 
-/** Largest sampling stride. */
 const MOST_SKIPPED = 1023;
 
 /**
@@ -301,7 +296,6 @@ export const FAILURE_REASONS = keyList<Record<FailureReason, unknown>>({
   OTHER: true,
 });
 
-/** Durations of the executions of one batch size. */
 interface BatchStatistics {
   readonly computeInput: Duration;
   readonly computeInfer: Duration;
@@ -597,7 +591,6 @@ export class ErrorLog {
     this.#notes.unshift({ at: Math.floor(wallNow), code, message, count });
   }
 
-  /** The last failures, latest first; at most 16. */
   get recent(): readonly FailureNote[] {
     return [...this.#notes];
   }

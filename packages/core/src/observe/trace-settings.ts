@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 import { keyList, throwProblems } from "../config/option-names.js";
 
 /** The recorded parts of a request: the times of its events, or its input and output tensors. */
@@ -24,12 +24,10 @@ export interface TraceSettings {
   readonly ofMode: Readonly<Record<string, string>>;
 }
 
-/** Destination of the traces. */
 export type TraceMode = "triton" | "opentelemetry";
 
 const TRACE_MODES = keyList<Record<TraceMode, unknown>>({ triton: true, opentelemetry: true });
 
-/** The settings that can change while the server runs. */
 export type ChangeableTraceSetting = "levels" | "rate" | "count" | "logFrequency";
 
 export const CHANGEABLE_TRACE_SETTINGS = keyList<Record<ChangeableTraceSetting, unknown>>({
@@ -160,9 +158,7 @@ const UINT_MAX = 2 ** 32 - 1;
 export function readTraceLevels(names: readonly string[]): readonly TraceLevel[] | undefined {
   if (names.includes("OFF")) {
     if (names.length === 1) return [];
-    throw new TritonError("INVALID_ARG", "Expect only one trace level 'OFF' is specified", {
-      reason: "INVALID_SETTING",
-    });
+    throw errorFor("INVALID_SETTING", "Expect only one trace level 'OFF' is specified");
   }
   const levels = TRACE_LEVELS.filter((level) => names.includes(level));
   return levels.length > 0 ? levels : undefined;
@@ -181,11 +177,7 @@ export function readTraceNumber(name: "trace_rate" | "log_frequency", text: stri
 export function readTraceCount(text: string, got = "got: "): number {
   const count = readInteger("trace_count", text, -1, INT_MAX);
   if (count >= -1) return count;
-  throw new TritonError(
-    "INVALID_ARG",
-    `Unable to parse 'trace_count'. Expecting value >= -1, ${got}${text}`,
-    { reason: "INVALID_SETTING" },
-  );
+  throw errorFor("INVALID_SETTING", `Unable to parse 'trace_count'. Expecting value >= -1, ${got}${text}`);
 }
 
 /** The settings as clients see them, by Triton's names. All values are texts. */
@@ -204,15 +196,11 @@ export function traceSettingTexts(settings: TraceSettings): Record<string, strin
 /** Reads an integer as C++ `stoi` does: it takes the leading digits and ignores the rest. */
 function readInteger(name: string, text: string, least: number, most: number): number {
   const match = /^[ \t\n\v\f\r]*([+-]?\d+)/.exec(text);
-  if (match === null)
-    throw new TritonError("INVALID_ARG", `Unable to parse '${name}', got: ${text}`, {
-      reason: "INVALID_SETTING",
-    });
+  if (match === null) throw errorFor("INVALID_SETTING", `Unable to parse '${name}', got: ${text}`);
   const value = Number(match[1]);
   if (value <= INT_MAX && value >= -INT_MAX - 1) return value;
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "INVALID_SETTING",
     `Unable to parse '${name}', value is out of range [ ${least}, ${most} ], got: ${text}`,
-    { reason: "INVALID_SETTING" },
   );
 }

@@ -1,5 +1,5 @@
 import { appendFile, writeFile } from "node:fs/promises";
-import { statusText, TritonError } from "@tritonjs/protocol";
+import { errorFor, statusText } from "@tritonjs/protocol";
 import type { Clock } from "../system/clock.js";
 import type { Log } from "./log.js";
 import { RecordedTrace, TensorActivity, Trace, type TraceCollector } from "./recorded-trace.js";
@@ -30,7 +30,6 @@ export class Tracing {
   readonly #files: TraceFiles;
   readonly #tracer: RequestTracer | undefined;
   readonly #owner: TraceSettingOwner;
-  /** The settings with which the server was started. */
   readonly #initial: TraceSettings;
   /** Called when the settings have changed. */
   onUpdate: (() => void) | undefined;
@@ -142,9 +141,7 @@ export class Tracing {
     );
     const next = new TraceSetting({ ...above, ...own }, specified, this.#owner);
     if (!next.valid && next.levels.length > 0) {
-      throw new TritonError("INVALID_ARG", `Attempting to set invalid trace setting :${next.invalidReason}`, {
-        reason: "INVALID_SETTING",
-      });
+      throw errorFor("INVALID_SETTING", `Attempting to set invalid trace setting :${next.invalidReason}`);
     }
     if (isServer) this.#server = next;
     else this.#models.set(modelName, next);
@@ -162,7 +159,6 @@ export class Tracing {
 const WRITE_AT_BYTES = 1024 * 1024;
 const WRITE_AT_TRACES = 1024;
 
-/** Parts that all trace settings of a server share. */
 interface TraceSettingOwner {
   readonly files: TraceFiles;
   nextId(): number;
@@ -184,7 +180,6 @@ class TraceSetting implements TraceCollector {
   /** Traces that used up the count. The next counter has all finished traces. */
   #counted = 0;
   #collected = 0;
-  /** Traces that are not finished. */
   #open = 0;
   #replaced = false;
   #waiting: Trace[] = [];
@@ -208,7 +203,6 @@ class TraceSetting implements TraceCollector {
     this.invalidReason = whyInvalid(values);
   }
 
-  /** The settings, with the remaining count. */
   get settings(): TraceSettings {
     return { ...this.values, count: this.#count };
   }
@@ -265,7 +259,6 @@ class TraceSetting implements TraceCollector {
     if (this.#open === 0) this.save();
   }
 
-  /** Writes all finished traces. */
   save(): void {
     if (this.#waiting.length > 0 || this.#output !== undefined) this.#save(this.values.logFrequency !== 0);
     if (this.#replaced) this.owner.forget(this);
@@ -292,7 +285,6 @@ class TraceSetting implements TraceCollector {
   }
 }
 
-/** Number of characters in one write. */
 const CHUNK = 64 * 1024;
 /**
  * Largest number of bytes that wait to be written. If the disk is too slow, traces are lost, and the server's memory
@@ -321,7 +313,6 @@ class TraceFiles {
     return this.#plain;
   }
 
-  /** Opens another numbered file. */
   numbered(): TraceFile {
     return this.#open(`${this.path}.${this.#index++}`);
   }
@@ -385,7 +376,6 @@ class TraceFile {
     this.files.enqueue(byteSize, () => this.#append(jsonOf(traces, opening)));
   }
 
-  /** Ends the array. No traces follow. */
   end(): void {
     if (this.#any) this.files.enqueue(0, () => this.#append(["]"]));
   }

@@ -247,11 +247,9 @@ function modelAttributes({
   return { "triton.model_name": model, "triton.model_version": version };
 }
 
-/** Shared by all spans of one request and of the requests that it causes. */
 interface SpanMaker {
   readonly tracer: Tracer;
   readonly generators: TextGenerators;
-  /** Present time on the clock of the server, in milliseconds. */
   readonly now: () => number;
   /** Wall time minus the time on the clock of the server, in milliseconds. */
   readonly wallOffsetMs: number;
@@ -268,7 +266,6 @@ interface SpanMaker {
  * ```
  */
 class RequestSpans implements RequestTrace {
-  /** The span of the frontend. */
   readonly #frontend: Span | undefined;
   #lastMarkMs = 0;
   #context: Context | undefined;
@@ -277,7 +274,6 @@ class RequestSpans implements RequestTrace {
   #ended = false;
   #error: TritonError | undefined;
   #startMs = 0;
-  /** The answers of a text generator so far. */
   #answer: GeneratedAnswer | undefined;
 
   constructor(
@@ -519,7 +515,6 @@ class GeneratedAnswer {
   /** @param firstMs milliseconds from the acceptance of the request to its first response */
   constructor(private readonly firstMs: number) {}
 
-  /** Counts a response. */
   take(outputs: ReadonlyMap<string, Tensor>): void {
     const { input, output } = tokenCounts(outputs);
     this.#input = input ?? this.#input;

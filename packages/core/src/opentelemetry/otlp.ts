@@ -1,5 +1,5 @@
 import type { SpanExporter } from "@opentelemetry/sdk-trace";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { RequestTracer } from "../observe/request-trace.js";
 import { type OpenTelemetryOptions, openTelemetry } from "./index.js";
 
@@ -102,9 +102,7 @@ function collectorUrl(url: string): string {
 }
 
 function invalid(name: string, expected: string, got: unknown): TritonError {
-  return new TritonError("INVALID_ARG", `otlp.${name}: expected ${expected}, got ${String(got)}`, {
-    reason: "INVALID_OPTION",
-  });
+  return errorFor("INVALID_OPTION", `otlp.${name}: expected ${expected}, got ${String(got)}`);
 }
 
 async function loadSdk() {

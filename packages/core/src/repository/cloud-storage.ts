@@ -1,15 +1,13 @@
 import type { Readable } from "node:stream";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { Clock } from "../system/clock.js";
 
-/** The parts of a cloud path. */
 export interface CloudPath {
   /** The path for display, without redundant slashes. */
   readonly text: string;
   readonly scheme: "s3" | "gs" | "as";
   /** Server of S3 that the path names; storage account or host of Azure; otherwise empty. */
   readonly host: string;
-  /** Bucket or container. */
   readonly bucket: string;
   /** Prefix of the repository's keys: empty, or with a slash at its end. */
   readonly prefix: string;
@@ -38,10 +36,9 @@ export function parseCloudPath(path: string): CloudPath {
   const [bucket = "", ...folders] = parts;
   if (bucket === "" || (hasHost && host === "") || (scheme !== "s3" && protocol !== "")) {
     const form = scheme === "as" ? "as://account/container/path" : `${scheme}://bucket/path`;
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_REPOSITORY",
       `No bucket name found in path: ${path} (expected a path as ${form})`,
-      { reason: "INVALID_REPOSITORY" },
     );
   }
   const address = scheme === "s3" && hasHost ? `${protocol || "http://"}${host}` : host;
@@ -60,7 +57,6 @@ export interface CloudObject {
   readonly isFolder: boolean;
 }
 
-/** A page of the objects under a prefix. */
 interface CloudPage {
   readonly objects: readonly CloudObject[];
   /** Prefixes that end at the next slash; empty unless `byFolder` is set. */
@@ -69,7 +65,6 @@ interface CloudPage {
   readonly next: string | undefined;
 }
 
-/** Options of a listing. */
 interface ListOptions {
   /** Groups the keys by the next slash after the prefix. */
   readonly byFolder: boolean;
@@ -89,7 +84,6 @@ export interface CloudStorage {
 /** Limit on the files of a repository. A path with more files is not a repository. */
 export const MAX_OBJECTS = 1_000_000;
 
-/** The objects and folders under a prefix. */
 export interface Listing {
   readonly objects: readonly CloudObject[];
   readonly folders: readonly string[];
@@ -120,12 +114,9 @@ export async function listObjects(
       folders.push(...page.folders);
       from = page.next;
       if (objects.length > MAX_OBJECTS) {
-        throw new TritonError(
-          "INVALID_ARG",
+        throw errorFor(
+          "INVALID_REPOSITORY",
           `cannot list ${shown}: expected at most ${MAX_OBJECTS} objects, got more`,
-          {
-            reason: "INVALID_REPOSITORY",
-          },
         );
       }
     } while (from !== undefined);
@@ -135,7 +126,6 @@ export async function listObjects(
   return { objects, folders };
 }
 
-/** Formats a key as a path in the cloud. */
 export function shownKey({ text, prefix }: CloudPath, key: string): string {
   const bucket = text.slice(0, text.length + 1 - prefix.length);
   return `${prefix === "" ? `${text}/` : bucket}${key}`.replace(/\/$/, "");
@@ -144,7 +134,6 @@ export function shownKey({ text, prefix }: CloudPath, key: string): string {
 /** Longest wait without progress, in milliseconds. */
 export const MAX_SILENCE_MS = 30_000;
 
-/** The signal that cancels work, and the clock. */
 export interface Patience {
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -167,12 +156,7 @@ export async function withSilenceLimit<T>(
     timer = clock.setTimer(afterMs, () => {
       const leftMs = lastSign + MAX_SILENCE_MS - clock.now();
       if (leftMs > 0) watch(leftMs);
-      else
-        own.abort(
-          new TritonError("UNAVAILABLE", `no answer for ${MAX_SILENCE_MS / 1000} seconds`, {
-            reason: "STORAGE_TIMEOUT",
-          }),
-        );
+      else own.abort(errorFor("STORAGE_TIMEOUT", `no answer for ${MAX_SILENCE_MS / 1000} seconds`));
     });
   };
   const onAbort = () => own.abort(signal.reason);
@@ -227,7 +211,7 @@ export function cloudError(tried: string, error: unknown): TritonError {
     (word) => word !== undefined && word !== "" && word !== "UnknownError",
   );
   const text = `${tried} due to exception: ${name}, error message: ${words.join(", ") || "none"}`;
-  return new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause: error });
+  return errorFor("FILE_NOT_READABLE", text, { cause: error });
 }
 
 /** Finds the innermost error. A failed connection is one error for each address, inside an error without a message. */

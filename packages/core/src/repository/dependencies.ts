@@ -1,4 +1,4 @@
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig } from "@tritonjs/protocol";
 
 /** A model of a repository: its name, and its repository if namespaces are on. */
 export interface ModelId {
@@ -14,7 +14,6 @@ export function keyOf({ namespace, name }: ModelId): ModelKey {
   return `${namespace}\0${name}`;
 }
 
-/** Name of the model with the key. */
 export function nameOf(key: ModelKey): string {
   return key.slice(key.indexOf("\0") + 1);
 }
@@ -36,20 +35,19 @@ function compare(a: string, b: string): number {
 export function checkModelName(name: string): void {
   const trimmed = name.trim();
   if (trimmed === "") {
-    throw new TritonError("INVALID_ARG", "Model name cannot be empty. Please enter a valid name to deploy.", {
-      reason: "INVALID_LOAD_REQUEST",
-    });
+    throw errorFor(
+      "INVALID_LOAD_REQUEST",
+      "Model name cannot be empty. Please enter a valid name to deploy.",
+    );
   }
   if (trimmed === "." || trimmed === ".." || /[/\\\0]/.test(trimmed)) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_LOAD_REQUEST",
       `invalid model name '${name}', model name must not contain path traversal characters`,
-      { reason: "INVALID_LOAD_REQUEST" },
     );
   }
 }
 
-/** A model with the models that it may be made of. */
 export interface DependencyNode {
   readonly id: ModelId;
   readonly config: ModelConfig;
@@ -84,7 +82,6 @@ export class Dependencies {
     return named.length === 1 ? named[0] : undefined;
   }
 
-  /** Models of the repository that a model is made of. */
   membersOf(key: ModelKey): ReadonlySet<ModelKey> {
     const { id, config } = this.nodes.get(key)!;
     const members = stepsOf(config).map(({ modelName }) => this.memberFor(id, modelName));
@@ -131,7 +128,6 @@ export class Dependencies {
     return gone;
   }
 
-  /** The fault of a model's dependencies; undefined when there is none. */
   problemOf(key: ModelKey): string | undefined {
     const { id } = this.nodes.get(key)!;
     const missing = this.missingOf(key);

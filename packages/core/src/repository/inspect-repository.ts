@@ -166,7 +166,6 @@ function brokenMembers(
       .map((member) => models.get(member)!.name);
 }
 
-/** A model of a repository as it is on disk. None of it runs. */
 interface InspectedModel {
   readonly name: string;
   readonly directory: string;
@@ -175,7 +174,6 @@ interface InspectedModel {
   readonly findings: Findings;
   /** The configuration before the model's file is read; undefined if it is rejected before that. */
   readonly polled?: PolledModel;
-  /** Versions that would be served. */
   readonly versions?: readonly number[];
   /** The completed configuration; undefined for a model that cannot be served. */
   readonly config?: ModelConfig;
@@ -326,7 +324,6 @@ export interface Finding {
   readonly message: string;
 }
 
-/** Findings of one model, each once. */
 export class Findings {
   readonly all: Finding[] = [];
 
@@ -338,7 +335,6 @@ export class Findings {
     if (!isKnown) this.all.push(finding);
   }
 
-  /** Adds a finding for each line of a text. */
   addLines(severity: Finding["severity"], path: string, text: string): void {
     for (const message of text.split("\n")) {
       if (message.trim() !== "") this.add({ severity, path, message });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { type ConcurrencyGate, TritonError } from "@tritonjs/protocol";
+import { type ConcurrencyGate, errorFor, TritonError } from "@tritonjs/protocol";
 import { sleep } from "../system/clock.js";
 import {
   type CloudObject,
@@ -33,17 +33,14 @@ export class ModelCopy {
     return dirname(this.directory);
   }
 
-  /** State of the model, to detect changes. */
   times(configEntry: string): ModelTimes {
     return timesOf(this.objects, configEntry);
   }
 
-  /** Holds the copy for a version. */
   retain(): void {
     this.#users++;
   }
 
-  /** Releases the copy for a version. */
   async release(): Promise<void> {
     this.#users--;
     if (this.#isDropped && this.#users <= 0) await this.#remove();
@@ -60,13 +57,11 @@ export class ModelCopy {
   }
 }
 
-/** A file of a model, or a folder. */
 interface ModelObject extends CloudObject {
   /** Path in the model's directory, with slashes; empty for the directory itself. */
   readonly path: string;
 }
 
-/** The objects of a model in the cloud. */
 export interface ModelListing {
   readonly name: string;
   /** Ordered by path. */
@@ -93,10 +88,9 @@ export function groupByModel(
     models.set(name, model);
     const path = relative.slice(name.length + 1).replace(/\/$/, "");
     if (path !== "" && !path.split("/").every(isName)) {
-      model.problem ??= new TritonError(
-        "INVALID_ARG",
+      model.problem ??= errorFor(
+        "INVALID_REPOSITORY",
         `object '${shownKey(repository, object.key)}' has an invalid path in the directory of model '${name}': rename or remove it`,
-        { reason: "INVALID_REPOSITORY" },
       );
     }
     model.objects.push({ ...object, path });
@@ -110,7 +104,6 @@ export function isName(name: string): boolean {
   return name !== "" && name !== "." && name !== ".." && !/[/\\\0]/.test(name);
 }
 
-/** Whether two lists have the same objects. */
 export function isSame(before: readonly ModelObject[], now: readonly ModelObject[]): boolean {
   return (
     before.length === now.length && before.every((object, i) => signatureOf(object) === signatureOf(now[i]!))
@@ -162,21 +155,19 @@ export async function makeCopyDirectory({ scheme }: CloudPath): Promise<string> 
   } catch (cause) {
     const why = TritonError.from(cause).message;
     const text = `cannot make a directory for copies of cloud repositories in ${parent}: ${why}; set ${variable} to use another place`;
-    throw new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause });
+    throw errorFor("FILE_NOT_READABLE", text, { cause });
   }
 }
 
 const ATTEMPTS = 3;
 const FIRST_PAUSE_MS = 200;
 
-/** The parameters of a copy. */
 interface CopyContext extends Patience {
   readonly storage: CloudStorage;
   /** Limits the number of objects that are copied at the same time. */
   readonly permits: ConcurrencyGate;
   /** The previous copy. Unchanged objects are taken from it. */
   readonly previous: ModelCopy | undefined;
-  /** The path of an object for display. */
   readonly displayPath: (key: string) => string;
 }
 
@@ -260,9 +251,7 @@ async function download(path: string, object: ModelObject, context: CopyContext)
     });
     await pipeline(contents, counted, createWriteStream(path, { flags: "wx" }), { signal });
     if (bytes !== object.sizeBytes) {
-      throw new TritonError("INTERNAL", `expected ${object.sizeBytes} bytes, got ${bytes}`, {
-        reason: "FILE_NOT_READABLE",
-      });
+      throw errorFor("FILE_NOT_READABLE", `expected ${object.sizeBytes} bytes, got ${bytes}`);
     }
   });
 }

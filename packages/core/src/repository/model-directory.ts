@@ -2,7 +2,7 @@ import type { Dirent } from "node:fs";
 import { lstat, mkdir, mkdtemp, readdir, realpath, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative, sep } from "node:path";
-import { type ModelVersionPolicy, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelVersionPolicy, TritonError } from "@tritonjs/protocol";
 import { isInside } from "../system/files.js";
 
 /** Sorted names of the directories in a directory. A symbolic link to a directory counts as one. */
@@ -14,7 +14,6 @@ export async function subdirectories(directory: string): Promise<string[]> {
   return kept.flat().sort();
 }
 
-/** Sorted names of all entries of a directory. */
 export async function contents(directory: string): Promise<string[]> {
   return (await readdir(directory)).sort();
 }
@@ -32,7 +31,6 @@ async function isDirectory(directory: string, entry: Dirent): Promise<boolean> {
   );
 }
 
-/** The versions among the names of a model's directories. */
 interface VersionDirectories {
   /** Ascending. */
   readonly versions: readonly number[];
@@ -64,7 +62,6 @@ function problemOf(name: string): string | undefined {
   return Number.isSafeInteger(version) ? undefined : "is too large for a version";
 }
 
-/** The versions that a policy selects. */
 interface ChosenVersions {
   /** Ascending. */
   readonly versions: readonly number[];
@@ -87,13 +84,9 @@ export function versionsToLoad(
   return { versions: count === 0 ? [] : existing.slice(-count), missing: [] };
 }
 
-/** The state of a model's directory, to detect changes. */
 export interface ModelTimes {
-  /** State of each version, by the name of its directory. */
   readonly versions: ReadonlyMap<string, string>;
-  /** State of the configuration. */
   readonly config: string;
-  /** State of everything else. */
   readonly others: string;
 }
 
@@ -120,7 +113,6 @@ export async function readModelTimes(directory: string, configPath: string): Pro
   return { versions, config, others: others.join("\n") };
 }
 
-/** Whether any part differs. */
 export function isModified(before: ModelTimes, now: ModelTimes): boolean {
   return (
     before.config !== now.config ||
@@ -211,7 +203,7 @@ export class OverrideDirectory {
     if (files === undefined || files.size === 0) return undefined;
     if (config !== undefined) return OverrideDirectory.create(files, live);
     const text = "Load parameter 'config' must be specified for model file override";
-    throw new TritonError("INVALID_ARG", text, { reason: "INVALID_LOAD_REQUEST" });
+    throw errorFor("INVALID_LOAD_REQUEST", text);
   }
 
   /**
@@ -235,7 +227,6 @@ export class OverrideDirectory {
     return directory;
   }
 
-  /** Adds a user of the files. */
   retain(): void {
     this.#users++;
   }
@@ -256,10 +247,9 @@ export class OverrideDirectory {
   async #write(name: string, bytes: Uint8Array): Promise<void> {
     const path = join(this.path, name);
     if (!isInside(this.path, path)) {
-      throw new TritonError(
-        "INVALID_ARG",
+      throw errorFor(
+        "INVALID_LOAD_REQUEST",
         `Invalid file parameter 'file:${name}' with normalized path '${path}' must stay within model directory.`,
-        { reason: "INVALID_LOAD_REQUEST" },
       );
     }
     try {
@@ -267,10 +257,7 @@ export class OverrideDirectory {
       await writeFile(path, bytes, { flag: "wx" });
     } catch (cause) {
       const why = TritonError.from(cause).message;
-      throw new TritonError("INVALID_ARG", `Invalid file parameter 'file:${name}': ${why}`, {
-        reason: "INVALID_LOAD_REQUEST",
-        cause,
-      });
+      throw errorFor("INVALID_LOAD_REQUEST", `Invalid file parameter 'file:${name}': ${why}`, { cause });
     }
   }
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { ConcurrencyGate, type ModelConfig, statusText, TritonError } from "@tritonjs/protocol";
+import { ConcurrencyGate, errorFor, type ModelConfig, statusText } from "@tritonjs/protocol";
 import { completeInstanceGroups, instanceGroupProblems } from "../config/instance-groups.js";
 import { throwProblems } from "../config/option-names.js";
 import { writePrototxt } from "../config/prototxt.js";
@@ -14,18 +14,15 @@ import type { AgentChain } from "./repository-agents.js";
 import type { RepositoryOptions } from "./repository-options.js";
 import type { RepositoryServer } from "./repository-poller.js";
 
-/** The result of one version of a load. */
 interface VersionOutcome {
   readonly version: number;
   /** Set when the version is new. */
   readonly fresh?: ModelVersion;
   /** The failure, in the words for the caller. */
   readonly failure?: string;
-  /** Resolves when instances removed by an update in place are released. */
   readonly removed?: Promise<void>;
 }
 
-/** A model whose versions are in service. */
 export interface LoadedModel {
   /** Resolves when instances removed by an update in place are released. */
   readonly removed: Promise<void>;
@@ -33,7 +30,6 @@ export interface LoadedModel {
 
 /** Brings versions of models into service and takes them out of service. Calls for one model must not overlap. */
 export class ModelLoader {
-  /** Versions that load at the same time. */
   readonly #permits: ConcurrencyGate;
   readonly #held = new WeakMap<ModelVersion, HeldFiles>();
 
@@ -66,7 +62,7 @@ export class ModelLoader {
     if (failures.length > 0) {
       for (const model of fresh) this.#retire(model);
       log.info(`failed to load '${polled.id.name}'`, { model: polled.id.name });
-      throw new TritonError("INVALID_ARG", failures.join(""), { reason: "LOAD_REQUEST_FAILED" });
+      throw errorFor("LOAD_REQUEST_FAILED", failures.join(""));
     }
     // New versions come first, so that a request for any version always finds one.
     for (const model of fresh) this.#publish(model);
@@ -87,7 +83,6 @@ export class ModelLoader {
     return Promise.all(ended).then(() => {});
   }
 
-  /** Versions of a model that are ready. */
   readyVersions({ name, namespace }: ModelId): number[] {
     const versions = this.server.registry.versions(name, namespace);
     return versions.filter(({ state }) => state === "READY").map(({ version }) => version);
@@ -143,7 +138,6 @@ export class ModelLoader {
     );
   }
 
-  /** Applies changed instance groups to a version in service. */
   async #update(serving: ModelVersion, polled: PolledModel): Promise<VersionOutcome> {
     const { version } = serving;
     const { instanceGroup } = polled.config;
@@ -183,7 +177,6 @@ export class ModelLoader {
     return this.#loaded(id).filter(({ state }) => state === "READY");
   }
 
-  /** All created versions of a model in any state. */
   #loaded({ name, namespace }: ModelId): ModelVersion[] {
     return this.server.registry
       .versions(name, namespace)
@@ -200,7 +193,7 @@ export class ModelLoader {
     const { versions, missing, ignored, problem } = await selectVersions(polled);
     for (const line of ignored) this.server.log.warning(line);
     for (const line of missing) this.server.log.error(line);
-    if (problem !== undefined) throw new TritonError("INVALID_ARG", problem, { reason: "INVALID_CONFIG" });
+    if (problem !== undefined) throw errorFor("INVALID_CONFIG", problem);
     return versions;
   }
 
@@ -252,7 +245,6 @@ export class ModelLoader {
     return model;
   }
 
-  /** Waits for the requests of a version, and unloads it. */
   #retire(model: ModelVersion): Promise<void> {
     const held = this.#held.get(model);
     this.#held.delete(model);

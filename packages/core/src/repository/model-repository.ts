@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { type ModelIndexEntry, statusText, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelIndexEntry, statusText, TritonError } from "@tritonjs/protocol";
 import type { RegisteredVersion } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
 import { everyMs, type Timer } from "../system/clock.js";
@@ -31,7 +31,6 @@ const CHECK_EVERY_MS = 10_000;
  * them.
  */
 export class ModelRepository {
-  /** The load of the models at the start, which has begun. */
   readonly startUp: StartUp;
   readonly #state: RepositoryState;
   readonly #poller: RepositoryPoller;
@@ -39,7 +38,6 @@ export class ModelRepository {
   readonly #changes: RepositoryChanges;
   /** Files of load requests that models are made of. */
   readonly #overrides = new Set<OverrideDirectory>();
-  /** Repositories whose directory is missing. */
   readonly #missing = new Set<RepositorySource>();
   readonly #mayCheck: () => boolean;
   #timer: Timer | undefined;
@@ -102,8 +100,7 @@ export class ModelRepository {
         .named(name)
         .flatMap(([key]) => this.#state.invalid.get(key) ?? failed.get(key) ?? [])
         .map((message) => `load failed for model '${name}': ${message}\n`);
-      if (errors.length > 0)
-        throw new TritonError("INVALID_ARG", errors.join(""), { reason: "LOAD_REQUEST_FAILED" });
+      if (errors.length > 0) throw errorFor("LOAD_REQUEST_FAILED", errors.join(""));
       if (poll.problems.size > 0) throw pollFailure(name, [...poll.problems.values()][0]);
       return { removed };
     } finally {
@@ -153,10 +150,7 @@ export class ModelRepository {
     }
     const source = new MappedSource(resolve(path), directories);
     await source.check().catch((cause) => {
-      throw new TritonError("INVALID_ARG", `failed to register '${path}', repository not found`, {
-        reason: "INVALID_REPOSITORY",
-        cause,
-      });
+      throw errorFor("INVALID_REPOSITORY", `failed to register '${path}', repository not found`, { cause });
     });
     if (this.#state.sources.some((one) => one.path === source.path)) {
       throw new TritonError("ALREADY_EXISTS", `model repository '${path}' has already been registered`);
@@ -176,9 +170,7 @@ export class ModelRepository {
       (one) => one instanceof MappedSource && one.path === resolve(path),
     );
     if (at < 0) {
-      throw new TritonError("INVALID_ARG", `failed to unregister '${path}', repository not found`, {
-        reason: "INVALID_REPOSITORY",
-      });
+      throw errorFor("INVALID_REPOSITORY", `failed to unregister '${path}', repository not found`);
     }
     this.#state.sources.splice(at, 1);
   }
@@ -227,7 +219,6 @@ export class ModelRepository {
     return names.some((name) => this.server.registry.versions(name).length === 0);
   }
 
-  /** Why a model of the repository is not served; undefined if no reason is known. */
   problemOf(name: string): string | undefined {
     return this.#state.problemOfName(name);
   }
@@ -255,7 +246,6 @@ export class ModelRepository {
     }
   }
 
-  /** Whether the repository has a model of the name. */
   has(name: string): boolean {
     return this.#state.named(name).length > 0;
   }
@@ -307,10 +297,9 @@ export class ModelRepository {
 
   #assertExplicit(): void {
     if (this.options.modelControlMode === "explicit" && !this.#closed) return;
-    throw new TritonError(
-      "UNAVAILABLE",
+    throw errorFor(
+      "MODEL_CONTROL_DISABLED",
       "explicit model load / unload is not allowed if polling is enabled",
-      { reason: "MODEL_CONTROL_DISABLED" },
     );
   }
 }
@@ -318,19 +307,17 @@ export class ModelRepository {
 /** The error for a client whose model could not be read. The cause is not sent. */
 function pollFailure(name: string, cause: unknown): TritonError {
   const text = `failed to load '${name}', failed to poll from model repository`;
-  return new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause });
+  return errorFor("FILE_NOT_READABLE", text, { cause });
 }
 
 /** The reasons are already in the log, one line for each model. */
 const NOT_ALL = "failed to load all models";
 
-/** Loads the models of the repository at the start, in the background. */
 export class StartUp {
   /** True until the start has ended, with success or not. */
   underWay = true;
   /** Whether the start failed before any model could be polled. The server then runs, but is never ready. */
   failed = false;
-  /** Resolves when the start has ended. */
   readonly over: Promise<void>;
   readonly #exitOnError: boolean;
   #awaited = false;
@@ -360,7 +347,7 @@ export class StartUp {
       const failures = await start();
       if (failures.length > 0) {
         const text = `${NOT_ALL}\n${failures.join("\n")}`;
-        this.#error = new TritonError("INTERNAL", text, { reason: "STARTUP_FAILED" });
+        this.#error = errorFor("STARTUP_FAILED", text);
         // As in Triton, a server that continues says so.
         if (!this.#exitOnError) this.log.error(`Internal: ${NOT_ALL}`);
       }

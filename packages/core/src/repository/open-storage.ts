@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Readable } from "node:stream";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import { importUnbundled, notLoaded } from "../optional-packages.js";
 import { type CloudObject, type CloudPath, type CloudStorage, ObjectChanged } from "./cloud-storage.js";
 
@@ -63,9 +63,7 @@ export async function findCredentials(
   const sections = Object.entries(asObject(asObject(await readJson(file))[scheme]));
   const found = sections.filter(([name]) => text.startsWith(name)).sort(([a], [b]) => b.length - a.length)[0];
   if (found === undefined) {
-    throw new TritonError("NOT_FOUND", `Cannot match credential for path  ${text}`, {
-      reason: "MISSING_CREDENTIALS",
-    });
+    throw errorFor("MISSING_CREDENTIALS", `Cannot match credential for path  ${text}`);
   }
   const [, values] = found;
   if (typeof values === "string") return { path: values };
@@ -83,7 +81,7 @@ async function readJson(file: string): Promise<unknown> {
     // The parser's message may quote the file.
     const why = cause instanceof SyntaxError ? "it is not JSON" : TritonError.from(cause).message;
     const text = `cannot read the cloud credentials ${file} (TRITON_CLOUD_CREDENTIAL_PATH): ${why}`;
-    throw new TritonError("INVALID_ARG", text, { reason: "INVALID_REPOSITORY" });
+    throw errorFor("INVALID_REPOSITORY", text);
   }
 }
 
@@ -106,7 +104,6 @@ export interface CloudSdks {
   readonly azureIdentity: () => Promise<AzureIdentity>;
 }
 
-/** The part of `@azure/identity` that is used. */
 interface AzureIdentity {
   readonly DefaultAzureCredential: new () => AzureToken;
   readonly ManagedIdentityCredential: new (options?: { clientId: string }) => AzureToken;
@@ -114,7 +111,6 @@ interface AzureIdentity {
 
 type AzureToken = import("@azure/storage-blob").StorageSharedKeyCredential;
 
-/** The packages that are installed. */
 export const INSTALLED_SDKS: CloudSdks = {
   s3: () => importUnbundled("@aws-sdk/client-s3"),
   gs: () => importUnbundled("@google-cloud/storage"),
@@ -344,7 +340,7 @@ async function credentialOf(
   }
   if (auth_type && auth_type !== "key") {
     const text = `unknown auth_type '${auth_type}' of Azure Storage: expected key, managed_identity or default`;
-    throw new TritonError("INVALID_ARG", text, { reason: "INVALID_REPOSITORY" });
+    throw errorFor("INVALID_REPOSITORY", text);
   }
   return account_key ? new StorageSharedKeyCredential(account, account_key) : new AnonymousCredential();
 }

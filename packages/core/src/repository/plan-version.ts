@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { findBackend } from "../backends/find-backend.js";
 import { AutoCompleteConfig } from "../config/auto-complete-config.js";
 import { completeConfig } from "../config/complete-config.js";
@@ -13,13 +13,11 @@ import { assertInside, dataFilesOf, isInside, readSmallFile } from "../system/fi
 import { isCompleted, type PolledModel } from "./poll-model.js";
 import type { RepositoryOptions } from "./repository-options.js";
 
-/** The parts of the server that planning uses. */
 export interface PlanServer {
   readonly log: Log;
   readonly gpus: Gpus;
 }
 
-/** A planned version. */
 interface PlannedVersion {
   readonly plan: ModelPlan;
   /** Closes its model, if the plan opened it. */
@@ -100,7 +98,6 @@ async function fromBackend(
   };
 }
 
-/** The model's description of itself. */
 async function describeModel(
   backend: Backend,
   config: ModelConfig,
@@ -160,11 +157,10 @@ async function readLabels(directory: string, config: ModelConfig): Promise<Map<s
     if (labelFilename === "") continue;
     const path = join(directory, labelFilename);
     if (!isInside(directory, path)) {
-      throw new TritonError(
-        "INVALID_ARG",
+      throw errorFor(
+        "PATH_NOT_ALLOWED",
         `label_filename of output '${name}' of model '${config.name}': expected a path inside the model's directory, ` +
           `got '${labelFilename}'`,
-        { reason: "PATH_NOT_ALLOWED" },
       );
     }
     await assertInside(directory, path);

@@ -1,5 +1,5 @@
 import { join, relative, sep } from "node:path";
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { agentProblems, prepareConfig } from "../config/complete-config.js";
 import { configFromJson } from "../config/config-json.js";
 import { emptyConfig } from "../config/defaults.js";
@@ -24,10 +24,8 @@ import { type AgentChain, BUILT_IN_AGENTS, type RepositoryAgents } from "./repos
 import type { RepositoryOptions } from "./repository-options.js";
 import type { ModelPlace } from "./repository-source.js";
 
-/** A model as its directory was at the last poll. */
 export interface PolledModel {
   readonly id: ModelId;
-  /** Path of its repository. */
   readonly repository: string;
   readonly directory: string;
   /** The configuration before the model's file is read. */
@@ -41,20 +39,15 @@ export interface PolledModel {
   readonly times: ModelTimes | undefined;
   /** Whether the model was loaded by its own name, and not only as a part of an ensemble. */
   readonly explicit: boolean;
-  /** The directory of the files that came with the load request. */
   readonly override: OverrideDirectory | undefined;
   /** The copy in the directory, for a model of a cloud. */
   readonly copy?: ModelCopy | undefined;
-  /** The model's repository agents. */
   readonly agents?: AgentChain | undefined;
 }
 
-/** A model to poll. */
 export interface PollTarget {
   readonly id: ModelId;
-  /** Path of the repository. */
   readonly repository: string;
-  /** The result of the previous poll. */
   readonly previous: PolledModel | undefined;
   readonly explicit: boolean;
   /** A configuration in JSON instead of the one in the directory. */
@@ -168,12 +161,10 @@ export async function selectVersions({ id, directory, config }: PolledModel) {
   };
 }
 
-/** Whether configurations are completed from model files. */
 export function isCompleted({ disableAutoCompleteConfig = false }: RepositoryOptions): boolean {
   return !disableAutoCompleteConfig;
 }
 
-/** Asks the agents of a model to load it. */
 function loadAgents(
   modelName: string,
   directory: string,
@@ -216,10 +207,7 @@ function configFromRequest(json: string): ModelConfig {
     return configFromJson(json);
   } catch (cause) {
     const { message } = TritonError.from(cause);
-    throw new TritonError("INVALID_ARG", `Invalid config override: ${message}`, {
-      reason: "INVALID_LOAD_REQUEST",
-      cause,
-    });
+    throw errorFor("INVALID_LOAD_REQUEST", `Invalid config override: ${message}`, { cause });
   }
 }
 

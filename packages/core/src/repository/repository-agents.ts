@@ -4,12 +4,11 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { Log } from "../observe/log.js";
 import { assertInside, isInside } from "../system/files.js";
 import type { RepositoryAgent, RepositoryAgentAction } from "./repository-options.js";
 
-/** Algorithms by their names in parameters. */
 const ALGORITHMS: Readonly<Record<string, { readonly name: string; readonly digest: string }>> = {
   md5: { name: "MD5", digest: "md5" },
   sha256: { name: "SHA256", digest: "sha256" },
@@ -24,8 +23,7 @@ const checksum: RepositoryAgent = async (action, { location, parameters }) => {
   if (action !== "LOAD") return;
   for (const [key, expected] of Object.entries(parameters)) {
     const colon = key.indexOf(":");
-    if (colon < 0)
-      throw new TritonError("INVALID_ARG", `failed to parse key: ${key}`, { reason: "INVALID_CONFIG" });
+    if (colon < 0) throw errorFor("INVALID_CONFIG", `failed to parse key: ${key}`);
     const algorithm = ALGORITHMS[key.slice(0, colon).toLowerCase()];
     if (algorithm === undefined) {
       throw new TritonError("UNSUPPORTED", `Unsupported checksum algorithm: ${key.slice(0, colon)}`);
@@ -33,10 +31,9 @@ const checksum: RepositoryAgent = async (action, { location, parameters }) => {
     const file = key.slice(colon + 1);
     const got = await hashOf(location, file, algorithm.digest);
     if (got !== expected.toLowerCase()) {
-      throw new TritonError(
-        "INVALID_ARG",
+      throw errorFor(
+        "INVALID_MODEL",
         `Mismatched ${algorithm.name} hash for file ${file}, expect: ${expected}, got: ${got}`,
-        { reason: "INVALID_MODEL" },
       );
     }
   }
@@ -45,13 +42,7 @@ const checksum: RepositoryAgent = async (action, { location, parameters }) => {
 async function hashOf(location: string, file: string, digest: string): Promise<string> {
   const path = join(location, file);
   if (!isInside(location, path)) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `checksum of ${file}: expected a path inside the model's directory`,
-      {
-        reason: "PATH_NOT_ALLOWED",
-      },
-    );
+    throw errorFor("PATH_NOT_ALLOWED", `checksum of ${file}: expected a path inside the model's directory`);
   }
   await assertInside(location, path);
   const hash = createHash(digest);
@@ -60,10 +51,7 @@ async function hashOf(location: string, file: string, digest: string): Promise<s
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
     const why = code === "ENOENT" ? "No such file or directory" : message;
-    throw new TritonError("INVALID_ARG", `failed to open text file for read ${file}: ${why}`, {
-      reason: "INVALID_MODEL",
-      cause,
-    });
+    throw errorFor("INVALID_MODEL", `failed to open text file for read ${file}: ${why}`, { cause });
   }
   return hash.digest("hex");
 }
@@ -71,7 +59,6 @@ async function hashOf(location: string, file: string, digest: string): Promise<s
 /** Agents that are registered without the program doing so. */
 export const BUILT_IN_AGENTS: Readonly<Record<string, RepositoryAgent>> = { checksum };
 
-/** The agents of a repository, and the models that they handle. */
 export class RepositoryAgents {
   readonly #agents: ReadonlyMap<string, RepositoryAgent>;
   readonly #chains = new Set<AgentChain>();
@@ -118,7 +105,6 @@ export class RepositoryAgents {
   }
 }
 
-/** An agent that a configuration names. */
 interface NamedAgent {
   readonly name: string;
   readonly agent: RepositoryAgent;
@@ -148,7 +134,6 @@ export class AgentChain {
 
   constructor(
     private readonly modelName: string,
-    /** Directory that the model is loaded from. */
     public location: string,
     private readonly log: Log,
     private readonly onGone: (chain: AgentChain) => void,
@@ -173,7 +158,6 @@ export class AgentChain {
     }
   }
 
-  /** Reports that the model is in service. */
   async completed(): Promise<void> {
     if (this.#state !== "loading") return;
     this.#state = "loaded";
@@ -181,7 +165,6 @@ export class AgentChain {
     if (this.#serving === 0) await this.end();
   }
 
-  /** Reports that the model cannot be loaded. */
   async failed(): Promise<void> {
     if (this.#state !== "loading") return;
     this.#state = "failed";

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import { checkMembers } from "../config/ensemble.js";
 import type { Dependencies, ModelKey } from "./dependencies.js";
 import type { ModelLoader } from "./model-loader.js";
@@ -31,8 +31,7 @@ export class RepositoryChanges {
     return this.keepingCopies(async () => {
       if (prepare !== undefined) {
         await prepare();
-        if (this.#ended)
-          throw new TritonError("UNAVAILABLE", "the server is closing", { reason: "SERVER_STOPPING" });
+        if (this.#ended) throw errorFor("SERVER_STOPPING", "the server is closing");
       }
       return await this.#planAndApply(poll, onUnload);
     });
@@ -109,7 +108,6 @@ export class RepositoryChanges {
  * same time. A model that cannot be in service is unloaded.
  */
 class AppliedChange {
-  /** Models that could not be loaded, with their reasons. */
   readonly failed = new Map<ModelKey, string>();
   readonly #removed: Promise<void>[] = [];
   readonly #work = new Map<ModelKey, Promise<void>>();
@@ -195,7 +193,6 @@ class AppliedChange {
     }
   }
 
-  /** Names the members that keep an ensemble from being loaded. */
   #memberProblem({ id, config }: PolledModel): string | undefined {
     const { state, loader } = this;
     const { registry } = state.server;
@@ -239,7 +236,6 @@ function withNamespaces(key: ModelKey, model: PolledModel, dependencies: Depende
   return { ...model, config: { ...model.config, ensembleScheduling: { ...ensembleScheduling, step } } };
 }
 
-/** A plan whose models are locked until it is released. */
 interface LockedPlan<T> {
   readonly value: T;
   release(): void;
@@ -253,7 +249,6 @@ export class Locks {
   readonly #locked = new Map<ModelKey, Promise<void>>();
   #planning: Promise<unknown> = Promise.resolve();
 
-  /** Makes a plan and locks its models. */
   async plan<T>(
     make: () => Promise<{ readonly value: T; readonly locked: readonly ModelKey[] }>,
   ): Promise<LockedPlan<T>> {
@@ -266,7 +261,6 @@ export class Locks {
     }
   }
 
-  /** Resolves when no change is in flight. */
   async idle(): Promise<void> {
     await this.#planning;
     while (this.#locked.size > 0) await [...this.#locked.values()][0];

@@ -1,4 +1,4 @@
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig } from "@tritonjs/protocol";
 import type { BackendFactory } from "../instance/backend.js";
 
 /** When models of a repository load and unload: at the start only, when their directories change, or on request. */
@@ -66,10 +66,9 @@ export function startupModels({
   if (modelControlMode !== "explicit") return undefined;
   if (!loadModel.includes("*")) return loadModel;
   if (loadModel.length === 1) return undefined;
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "INVALID_OPTION",
     "Wildcard model name '*' must be the ONLY startup model if specified at all.",
-    { reason: "INVALID_OPTION" },
   );
 }
 

@@ -1,4 +1,4 @@
-import { statusText, TritonError } from "@tritonjs/protocol";
+import { errorFor, statusText, TritonError } from "@tritonjs/protocol";
 import type { Gpus } from "../config/gpus.js";
 import type { ModelPlan } from "../model/model-server.js";
 import type { ModelVersion } from "../model/model-version.js";
@@ -13,13 +13,11 @@ import type { RepositoryAgents } from "./repository-agents.js";
 import type { RepositoryOptions } from "./repository-options.js";
 import { type ModelPlace, openSources, type RepositorySource } from "./repository-source.js";
 
-/** The parts of the server that a repository uses. */
 export interface RepositoryServer {
   readonly clock: Clock;
   readonly log: Log;
   readonly registry: ModelRegistry;
   readonly gpus: Gpus;
-  /** Creates a version that serves, with the parts of the server. */
   create(plan: ModelPlan): ModelVersion;
 }
 
@@ -30,9 +28,7 @@ export class RepositoryState {
   readonly models = new Map<ModelKey, PolledModel>();
   /** Why models cannot be in service apart from their files: for ensembles that lack a member. */
   readonly invalid = new Map<ModelKey, string>();
-  /** Why the last load of each model failed. */
   readonly failed = new Map<ModelKey, string>();
-  /** Why directories could not be read. */
   readonly #unread = new Map<ModelKey, string>();
 
   constructor(
@@ -51,33 +47,27 @@ export class RepositoryState {
     return { namespace: this.server.registry.namespacing ? repository : "", name };
   }
 
-  /** The dependencies between models. */
   dependencies(models: ReadonlyMap<ModelKey, PolledModel> = this.models): Dependencies {
     return new Dependencies(models, (name) => this.server.registry.isBound(name));
   }
 
-  /** Models of a name, in all namespaces. */
   named(name: string): [ModelKey, PolledModel][] {
     return [...this.models].filter(([, { id }]) => id.name === name);
   }
 
-  /** The reason why a model is not served. */
   problemOf(key: ModelKey): string | undefined {
     return this.#unread.get(key) ?? this.invalid.get(key) ?? this.failed.get(key);
   }
 
-  /** The reason why a model of the name is not served, in any namespace. */
   problemOfName(name: string): string | undefined {
     const reasons = [...this.#unread, ...this.invalid, ...this.failed];
     return reasons.find(([key]) => nameOf(key) === name)?.[1];
   }
 
-  /** The copies that models use. */
   copies(): ReadonlySet<ModelCopy> {
     return new Set([...this.models.values()].flatMap(({ copy }) => copy ?? []));
   }
 
-  /** Why models are not in service, one line for each model. */
   failures(): string[] {
     return [...this.models].flatMap(([key, { id }]) => {
       const failure = this.invalid.get(key) ?? this.failed.get(key);
@@ -95,7 +85,6 @@ export class RepositoryState {
     }
   }
 
-  /** @returns the forgotten model */
   forget(key: ModelKey): PolledModel | undefined {
     const model = this.models.get(key);
     for (const map of [this.models, this.invalid, this.failed, this.#unread]) map.delete(key);
@@ -103,7 +92,6 @@ export class RepositoryState {
   }
 }
 
-/** The contents of a load request. */
 interface LoadOverride {
   /** A configuration in JSON, instead of the one in the model's directory. */
   readonly config?: string | undefined;
@@ -111,7 +99,6 @@ interface LoadOverride {
   readonly directory?: OverrideDirectory | undefined;
 }
 
-/** The result of polling directories. */
 export interface Poll {
   readonly changed: ReadonlyMap<ModelKey, PolledModel>;
   readonly unchanged: ReadonlyMap<ModelKey, PolledModel>;
@@ -125,7 +112,6 @@ export function pollResult(result: Partial<Poll>): Poll {
   return { changed: new Map(), unchanged: new Map(), gone: new Set(), problems: new Map(), ...result };
 }
 
-/** Polls the directories of models. */
 export class RepositoryPoller {
   constructor(
     private readonly state: RepositoryState,
@@ -165,7 +151,6 @@ export class RepositoryPoller {
     }
   }
 
-  /** Polls all models of all repositories. */
   async all(): Promise<Poll> {
     const { sources, models } = this.state;
     const { log } = this.state.server;
@@ -297,20 +282,18 @@ export class RepositoryPoller {
   }
 }
 
-/** The files of a model, if the repository has it. */
 async function placeIn(repository: RepositorySource, name: string): Promise<ModelPlace | undefined> {
   return (await repository.has(name)) ? repository.open(name).catch(() => undefined) : undefined;
 }
 
 function notFound(name: string): TritonError {
   const text = `failed to poll model '${name}': model not found in any model repository.`;
-  return new TritonError("NOT_FOUND", text, { reason: "MODEL_FILES_NOT_FOUND" });
+  return errorFor("MODEL_FILES_NOT_FOUND", text);
 }
 
 function notUnique(name: string): TritonError {
-  return new TritonError(
-    "INVALID_ARG",
+  return errorFor(
+    "AMBIGUOUS_MODEL",
     `failed to poll model '${name}': not unique across all model repositories`,
-    { reason: "AMBIGUOUS_MODEL" },
   );
 }

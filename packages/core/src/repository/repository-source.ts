@@ -1,6 +1,6 @@
 import { mkdir, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { ConcurrencyGate, TritonError } from "@tritonjs/protocol";
+import { ConcurrencyGate, errorFor, TritonError } from "@tritonjs/protocol";
 import type { Log } from "../observe/log.js";
 import type { Clock } from "../system/clock.js";
 import { exists } from "../system/files.js";
@@ -26,7 +26,6 @@ import {
 import { modelNames } from "./model-directory.js";
 import { openStorage } from "./open-storage.js";
 
-/** The location of a model's files. */
 export interface ModelPlace {
   /** Directory that links may not lead out of. */
   readonly root: string;
@@ -39,7 +38,6 @@ export interface ModelPlace {
 
 /** One model repository: a directory, or a remote store that is copied into directories. */
 export interface RepositorySource {
-  /** The path that identifies the repository. */
   readonly path: string;
   /** Whether its models have to be copied to this machine before a poll. */
   readonly isRemote: boolean;
@@ -78,7 +76,6 @@ export interface RepositorySource {
   /** Cancels copies in flight, and rejects later ones. */
   abort(): void;
 
-  /** Removes all copies. */
   close(): Promise<void>;
 }
 
@@ -90,12 +87,9 @@ export class LocalSource implements RepositorySource {
 
   async check(): Promise<void> {
     const found = await stat(this.path).catch(() => undefined);
-    if (found === undefined)
-      throw new TritonError("INTERNAL", `failed to stat file ${this.path}`, { reason: "FILE_NOT_READABLE" });
+    if (found === undefined) throw errorFor("FILE_NOT_READABLE", `failed to stat file ${this.path}`);
     if (!found.isDirectory()) {
-      throw new TritonError("INVALID_ARG", `repository path ${this.path} is not a valid directory`, {
-        reason: "INVALID_REPOSITORY",
-      });
+      throw errorFor("INVALID_REPOSITORY", `repository path ${this.path} is not a valid directory`);
     }
   }
 
@@ -166,15 +160,11 @@ const AT_ONCE = 8;
 /** Attempts to copy a model that changes during the copy. */
 const ATTEMPTS = 3;
 
-/** The known state of a model. */
 interface KnownModel {
-  /** The last copy. */
   readonly copy?: ModelCopy | undefined;
-  /** Why a later copy failed. */
   readonly problem?: TritonError | undefined;
 }
 
-/** The parts that a repository in a cloud needs. */
 interface CloudSourceContext {
   readonly clock: Clock;
   readonly log: Log;
@@ -188,7 +178,6 @@ export class CloudSource implements RepositorySource {
   readonly path: string;
   readonly #path: CloudPath;
   readonly #copies = new Set<ModelCopy>();
-  /** Directory of all copies. */
   #directory: Promise<string> | undefined;
   #copiesMade = 0;
   readonly #copying = new ConcurrencyGate(AT_ONCE, Number.POSITIVE_INFINITY);
@@ -214,9 +203,7 @@ export class CloudSource implements RepositorySource {
   async check(): Promise<void> {
     const { objects, folders } = await this.#list(this.#path.prefix, true);
     if (objects.length > 0 || folders.length > 0 || this.#path.prefix === "") return;
-    throw new TritonError("INVALID_ARG", `repository path ${this.path} is not a valid directory`, {
-      reason: "INVALID_REPOSITORY",
-    });
+    throw errorFor("INVALID_REPOSITORY", `repository path ${this.path} is not a valid directory`);
   }
 
   async refresh(names?: readonly string[]): Promise<void> {
@@ -253,9 +240,7 @@ export class CloudSource implements RepositorySource {
     const { copy, problem } = this.#models.get(name) ?? {};
     if (problem !== undefined) throw problem;
     if (copy !== undefined) return { root: copy.root, directory: copy.directory, copy };
-    throw new TritonError("NOT_FOUND", `model '${name}' is not in ${this.path}`, {
-      reason: "MODEL_FILES_NOT_FOUND",
-    });
+    throw errorFor("MODEL_FILES_NOT_FOUND", `model '${name}' is not in ${this.path}`);
   }
 
   async listed(): Promise<readonly string[]> {
@@ -280,7 +265,7 @@ export class CloudSource implements RepositorySource {
   }
 
   abort(): void {
-    this.#stop.abort(new TritonError("UNAVAILABLE", "the server is closing", { reason: "SERVER_STOPPING" }));
+    this.#stop.abort(errorFor("SERVER_STOPPING", "the server is closing"));
   }
 
   async close(): Promise<void> {

@@ -4,6 +4,7 @@ import {
   type DataType,
   elementByteSize,
   elementCount,
+  errorFor,
   type Shape,
   Tensor,
   TritonError,
@@ -65,10 +66,9 @@ export class SharedMemoryRegion implements Disposable {
     { createOnly = false }: CreateRegionOptions = {},
   ): Promise<SharedMemoryRegion> {
     if (!Number.isSafeInteger(byteSize) || byteSize <= 0) {
-      throw new TritonError(
-        "INVALID_ARG",
+      throw errorFor(
+        "INVALID_REGION",
         `unable to create the shared memory region '${key}' of ${byteSize} bytes`,
-        { reason: "INVALID_REGION" },
       );
     }
     const posix = await loadPosix();
@@ -76,10 +76,9 @@ export class SharedMemoryRegion implements Disposable {
     const isNew = descriptor >= 0;
     const exists = !isNew && posix.errno() === constants.errno.EEXIST;
     if (exists && createOnly) {
-      throw new TritonError(
-        "ALREADY_EXISTS",
+      throw errorFor(
+        "REGION_EXISTS",
         `unable to create the shared memory region '${key}': it already exists`,
-        { reason: "REGION_EXISTS" },
       );
     }
     if (exists) descriptor = posix.create(key, false);
@@ -142,10 +141,9 @@ export class SharedMemoryRegion implements Disposable {
     const rest = this.read(offset);
     const end = endOfStrings(rest, count);
     if (end === undefined) {
-      throw new TritonError(
-        "INVALID_ARG",
+      throw errorFor(
+        "INVALID_REGION",
         `shared memory region '${this.key}': expected ${count} BYTES elements, got fewer`,
-        { reason: "INVALID_REGION" },
       );
     }
     return Tensor.fromBytes(datatype, shape, rest.subarray(0, end));
@@ -165,12 +163,9 @@ export class SharedMemoryRegion implements Disposable {
 
   #open(): SharedObject {
     if (this.#object !== undefined) return this.#object;
-    throw new TritonError(
-      "UNAVAILABLE",
+    throw errorFor(
+      "REGION_DESTROYED",
       `cannot use the shared memory region '${this.key}': it has been destroyed`,
-      {
-        reason: "REGION_DESTROYED",
-      },
     );
   }
 
@@ -182,10 +177,9 @@ export class SharedMemoryRegion implements Disposable {
   }
 
   #outside(offset: number, byteSize: number): TritonError {
-    return new TritonError(
-      "INVALID_ARG",
+    return errorFor(
+      "INVALID_REGION",
       `shared memory region '${this.key}': expected at most ${this.byteSize} bytes, got ${byteSize} bytes at offset ${offset}`,
-      { reason: "INVALID_REGION" },
     );
   }
 }

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import { loadPosix, type Posix, type SharedObject, sharedObject } from "./shared-object.js";
 
 /** Word of a region whose object is closed. */
@@ -8,9 +8,7 @@ const AWAITS_END = 1 << 30;
 
 /** The place of a tensor as a request gives it, in unsigned 64-bit numbers. */
 export interface RequestedRange {
-  /** Name of a registered region. */
   readonly region: string;
-  /** Start of the tensor in the region, in bytes. */
   readonly offset: number | bigint;
   readonly byteSize: number | bigint;
 }
@@ -93,10 +91,9 @@ export class RegisteredRegion {
   }
 
   #outOfRange(): TritonError {
-    return new TritonError(
-      "INVALID_ARG",
+    return errorFor(
+      "INVALID_REGION",
       `Invalid offset + byte size for shared memory region: '${this.status.name}'`,
-      { reason: "INVALID_REGION" },
     );
   }
 }
@@ -135,9 +132,7 @@ const MAX_UINT64 = 2n ** 64n - 1n;
  * regions of a GPU get the answers of a server without a GPU.
  */
 export class SharedMemory {
-  /** Whether clients may register regions. */
   readonly allowed: boolean;
-  /** Number of requests that use each region. */
   readonly users: Int32Array;
   /** Called when a region was registered or has ended. */
   onUpdate: (() => void) | undefined;
@@ -161,10 +156,9 @@ export class SharedMemory {
   /** @throws TritonError UNSUPPORTED unless clients may register and unregister regions. */
   checkAllowed(): void {
     if (this.allowed) return;
-    throw new TritonError(
-      "UNSUPPORTED",
+    throw errorFor(
+      "SHARED_MEMORY_DISABLED",
       "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.",
-      { reason: "SHARED_MEMORY_DISABLED" },
     );
   }
 
@@ -190,17 +184,12 @@ export class SharedMemory {
     checkSharedMemoryKey(name, key);
     const posix = await this.#posix();
     if (this.#regions.has(name)) {
-      throw new TritonError("ALREADY_EXISTS", `shared memory region '${name}' already in manager`, {
-        reason: "REGION_EXISTS",
-      });
+      throw errorFor("REGION_EXISTS", `shared memory region '${name}' already in manager`);
     }
     if (this.#regions.size >= this.#maxRegions) {
-      throw new TritonError(
-        "UNAVAILABLE",
+      throw errorFor(
+        "REGION_LIMIT_REACHED",
         `cannot register shared memory region '${name}': expected at most ${this.#maxRegions} regions; unregister one first`,
-        {
-          reason: "REGION_LIMIT_REACHED",
-        },
       );
     }
     const descriptor = posix.open(key);
@@ -249,10 +238,9 @@ export class SharedMemory {
   /** @throws TritonError UNSUPPORTED when clients may not register regions, INVALID_ARG otherwise. */
   registerCuda(name: string): never {
     this.checkAllowed();
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_REGION",
       `failed to register CUDA shared memory region: '${name}', GPUs not supported`,
-      { reason: "INVALID_REGION" },
     );
   }
 
@@ -272,9 +260,7 @@ export class SharedMemory {
   } {
     const region = this.region(name);
     if (region === undefined) {
-      throw new TritonError("NOT_FOUND", `Unable to find shared memory region: '${name}'`, {
-        reason: "REGION_NOT_FOUND",
-      });
+      throw errorFor("REGION_NOT_FOUND", `Unable to find shared memory region: '${name}'`);
     }
     const size = BigInt(region.status.byteSize);
     const start = BigInt.asUintN(64, BigInt(offset));
@@ -307,7 +293,6 @@ export class SharedMemory {
     for (const region of [...this.#regions.values()]) if (region.awaitsEnd) this.#unregister(region);
   }
 
-  /** Removes all regions. */
   close(): void {
     for (const region of [...this.#regions.values()]) this.#unregister(region);
   }
@@ -323,15 +308,12 @@ export class SharedMemory {
   #named(name: string, kind: "system" | "cuda"): RegisteredRegion {
     const region = this.#regions.get(name);
     if (region === undefined) {
-      throw new TritonError("NOT_FOUND", `Unable to find ${kind} shared memory region: '${name}'`, {
-        reason: "REGION_NOT_FOUND",
-      });
+      throw errorFor("REGION_NOT_FOUND", `Unable to find ${kind} shared memory region: '${name}'`);
     }
     if (kind === "cuda") {
-      throw new TritonError(
-        "NOT_FOUND",
+      throw errorFor(
+        "REGION_NOT_FOUND",
         `The region named '${name}' is registered as system shared memory, not CUDA shared memory`,
-        { reason: "REGION_NOT_FOUND" },
       );
     }
     return region;
@@ -354,7 +336,7 @@ function checkBounds(
 }
 
 function invalid(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message, { reason: "INVALID_REGION" });
+  return errorFor("INVALID_REGION", message);
 }
 
 /** Prefix of the keys that Triton's Python backend uses for its own objects. */
@@ -368,11 +350,10 @@ const RESERVED_PREFIX = "triton_python_backend_shm_region_";
 function checkSharedMemoryKey(region: string, key: string): void {
   const name = key.replace(/^\/+/, "");
   if (name.startsWith(RESERVED_PREFIX)) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_REGION",
       `cannot register shared memory region '${region}' with key '${key}' as the key contains the reserved ` +
         `prefix '${RESERVED_PREFIX}'`,
-      { reason: "INVALID_REGION" },
     );
   }
 }

@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, readSync, writeSync } from "node:fs";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 import { type Koffi, type NativeLibrary, requireKoffi } from "../optional-packages.js";
 
 /** An open shared memory object. Its contents are only copied; there are no views of them. */
@@ -122,7 +122,6 @@ export interface Posix {
   create(key: string, exclusive: boolean): number;
   /** Error number of the last call, one of `os.constants.errno`. */
   errno(): number;
-  /** Removes the name of an object. Returns false when it had none. */
   unlink(key: string): boolean;
   /** Maps an object into memory. Returns the address, undefined when it cannot be mapped. */
   map(descriptor: number, byteSize: number): bigint | undefined;
@@ -155,20 +154,15 @@ export async function bindPosix(
   platform: string,
 ): Promise<Posix> {
   if (platform === "win32") {
-    throw new TritonError("UNSUPPORTED", "Shared memory feature is currently not supported on Windows", {
-      reason: "PLATFORM_NOT_SUPPORTED",
-    });
+    throw errorFor("PLATFORM_NOT_SUPPORTED", "Shared memory feature is currently not supported on Windows");
   }
   try {
     return toPosix(await importKoffi());
   } catch (cause) {
-    throw new TritonError(
-      "UNAVAILABLE",
+    throw errorFor(
+      "PACKAGE_NOT_INSTALLED",
       "cannot load the package 'koffi', which shared memory needs: npm install koffi",
-      {
-        reason: "PACKAGE_NOT_INSTALLED",
-        cause,
-      },
+      { cause },
     );
   }
 }

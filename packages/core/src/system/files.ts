@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync, type Stats } from "node:fs";
 import { open, realpath, stat } from "node:fs/promises";
 import { join, resolve, sep } from "node:path";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 
 /** Texts of C's `strerror` for the possible failures of a file. */
 const WORDS: Readonly<Record<string, string>> = {
@@ -37,12 +37,9 @@ export async function readSmallFile(path: string): Promise<Uint8Array> {
       const stats = await file.stat();
       assertFile(path, stats);
       if (stats.size <= MAX_BYTES) return await file.readFile();
-      throw new TritonError(
-        "INVALID_ARG",
+      throw errorFor(
+        "INVALID_MODEL",
         `cannot read ${path}: expected at most ${MAX_BYTES} bytes, got ${stats.size}`,
-        {
-          reason: "INVALID_MODEL",
-        },
       );
     } finally {
       await file.close();
@@ -75,24 +72,20 @@ export function readFileNow(path: string): Uint8Array {
 function assertFile(path: string, stats: Stats): void {
   // Directories pass: reading them fails with the system's own text.
   if (stats.isFile() || stats.isDirectory()) return;
-  throw new TritonError("INVALID_ARG", `cannot read ${path}: it is not a regular file`, {
-    reason: "INVALID_MODEL",
-  });
+  throw errorFor("INVALID_MODEL", `cannot read ${path}: it is not a regular file`);
 }
 
 function unreadable(path: string, error: unknown): TritonError {
   if (TritonError.is(error)) return error;
   const text = `failed to open text file for read ${path}: ${errorWords(error)}`;
-  return new TritonError("INTERNAL", text, { reason: "FILE_NOT_READABLE", cause: error });
+  return errorFor("FILE_NOT_READABLE", text, { cause: error });
 }
 
-/** The operating system's text for a failure. */
 function errorWords(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   return (code !== undefined ? WORDS[code] : undefined) ?? TritonError.from(error).message;
 }
 
-/** True if the path exists, whatever its kind. */
 export async function exists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
@@ -115,10 +108,9 @@ export function isInside(directory: string, path: string): boolean {
 export async function assertInside(directory: string, path: string): Promise<void> {
   const [base, target] = await Promise.all([realpath(directory), realpath(path).catch(() => undefined)]);
   if (target === undefined || isInside(base, target)) return;
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "PATH_NOT_ALLOWED",
     `${path} leads out of ${directory} through a symbolic link: copy the file into the directory`,
-    { reason: "PATH_NOT_ALLOWED" },
   );
 }
 
@@ -144,10 +136,9 @@ export function dataFilesOf(directory: string, folder: string): ReadDataFile {
 function dataFilePath(directory: string, folder: string, file: string): string {
   const path = join(directory, folder, file);
   if (!isInside(join(directory, folder), path) || !isInside(realPath(directory), realPath(path, directory))) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "PATH_NOT_ALLOWED",
       `data file: expected a path inside the model's directory ${directory}, got '${file}'`,
-      { reason: "PATH_NOT_ALLOWED" },
     );
   }
   return path;

@@ -107,7 +107,6 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
   readonly backlogDelayScheduler?: number;
 }
 
-/** The names of the options of a {@link Triton}. */
 export const TRITON_OPTION_KEYS = keyList<TritonOptions>({
   id: true,
   exitTimeoutSecs: true,

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { disableTelemetry } from "../backends/onnx-telemetry.js";
 import { changedGroups } from "../bind/plan-executors.js";
@@ -129,9 +129,7 @@ export class TritonServer {
   /** @throws TritonError UNAVAILABLE after `close` */
   assertOpen(): void {
     if (this.#closing !== undefined)
-      throw new TritonError("UNAVAILABLE", "cannot use this Triton: it has been closed", {
-        reason: "SERVER_STOPPING",
-      });
+      throw errorFor("SERVER_STOPPING", "cannot use this Triton: it has been closed");
   }
 
   /** Resolves when all bound models, and all models that the repository loads at the start, are in service. */
@@ -140,7 +138,6 @@ export class TritonServer {
     await this.registry.allReady();
   }
 
-  /** Waits for all models, then opens the given frontends, or those of the installed packages. */
   async serve(given: readonly Frontend[] | undefined, threads: FrontendThreads): Promise<ServeResult> {
     this.assertOpen();
     if (this.#serving !== undefined) {
@@ -193,7 +190,6 @@ export class TritonServer {
     this.#log.close();
   }
 
-  /** Drains models and frontends within the time limit, and then unloads the models. */
   async #windDown(): Promise<void> {
     const { clock } = this.models;
     const models = this.registry.models();
@@ -212,9 +208,7 @@ export class TritonServer {
 /** Makes model versions from their own parts and the parts that the server shares among all of them. */
 class ModelsOfServer {
   readonly clock: Clock;
-  /** The GPUs that instance groups may name. */
   readonly gpus: Gpus;
-  /** The traces of the server, if it records any. */
   readonly tracing: Tracing | undefined;
   /** Loads and unloads models of the repository, once the repository exists. */
   control: ModelControl | undefined;

@@ -60,7 +60,6 @@ export function encodeParameter(value: ParameterScalar): inference.InferParamete
   }
 }
 
-/** A 64-bit integer as protobufjs writes it, besides numbers. */
 interface Halves {
   low: number;
   high: number;
@@ -107,7 +106,6 @@ interface BaseReader {
   len: number;
   raw(start: number, end: number): Uint8Array;
   tag(): number;
-  /** Reads the length of a field. */
   size(): number;
   bytes(): Uint8Array;
 }

@@ -7,7 +7,6 @@ export interface Reader {
 
 /** A writer of protobufjs. The generated code takes one of this package. */
 export interface Writer {
-  /** Returns the written bytes. */
   finish(): Uint8Array;
 }
 
