@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, type TritonError } from "@tritonjs/protocol";
 
 /**
  * The shutdown of a frontend as its calls see it. Once it has begun, requests are rejected. When the time for calls in
@@ -64,9 +64,5 @@ function unlink(entry: Entry): void {
 }
 
 function shuttingDown(): TritonError {
-  return new TritonError(
-    "UNAVAILABLE",
-    "GRPC server is shutting down and has stopped accepting new requests.",
-    { reason: "SERVER_STOPPING" },
-  );
+  return errorFor("SERVER_STOPPING", "GRPC server is shutting down and has stopped accepting new requests.");
 }

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 
 /** Default limit on a tensor of a JSON document or raw body in bytes, as Triton's `--http-max-input-size`. */
 export const DEFAULT_MAX_INPUT_SIZE = 64 * 1024 * 1024;
@@ -57,7 +57,7 @@ export class InputTooLarge extends TritonError<"INVALID_ARG"> {
   /** The error with Triton's advice, which names the option of the server for the limit. */
   advising(option: string): TritonError {
     const text = `${this.#fault}. Use ${option} to increase the limit.`;
-    return new TritonError("INVALID_ARG", text, { reason: "REQUEST_TOO_LARGE", cause: this.cause });
+    return errorFor("REQUEST_TOO_LARGE", text, { cause: this.cause });
   }
 }
 
@@ -69,9 +69,8 @@ export function checkTensorCount(kind: "inputs" | "outputs", count: number, mode
 /** @throws TritonError INVALID_ARG when a request has more parts of a kind than the limit. */
 export function checkCount(kind: string, count: number, limit: number): void {
   if (count <= limit) return;
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "REQUEST_TOO_LARGE",
     `request has ${count} ${kind}, which exceeds the maximum allowed number of ${limit}`,
-    { reason: "REQUEST_TOO_LARGE" },
   );
 }

@@ -1,4 +1,4 @@
-import { isReservedParameter, type Parameters, type ParameterValue, TritonError } from "@tritonjs/protocol";
+import { errorFor, isReservedParameter, type Parameters, type ParameterValue } from "@tritonjs/protocol";
 import { LRUCache } from "lru-cache";
 import type * as Re2 from "re2js";
 import { unbundledRequire } from "../optional-packages.js";
@@ -47,10 +47,7 @@ export function headerPattern(pattern: string | RegExp | undefined): HeaderPatte
     });
     return { test: (name) => names.memo(name) };
   } catch (cause) {
-    throw new TritonError("INVALID_ARG", `Error parsing '${PREFIX}${pattern}': ${faultOf(cause)}`, {
-      reason: "INVALID_OPTION",
-      cause,
-    });
+    throw errorFor("INVALID_OPTION", `Error parsing '${PREFIX}${pattern}': ${faultOf(cause)}`, { cause });
   }
 }
 
@@ -81,7 +78,7 @@ export function forwardHeaders(
     if (!pattern.test(name)) continue;
     if (isReservedParameter(name)) {
       const text = `Header '${name}' is reserved for Triton usage and cannot be forwarded.`;
-      throw new TritonError("INVALID_ARG", text, { reason: "INVALID_PARAMETER" });
+      throw errorFor("INVALID_PARAMETER", text);
     }
     all[name] = value;
     count++;

@@ -8,7 +8,7 @@ import {
   traceSettingTexts,
 } from "@tritonjs/core/internal";
 import type { LoadParameters } from "@tritonjs/core/types";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import { grpc, inference } from "@tritonjs/protocol/grpc";
 import { descriptors, type FileDescriptor } from "@tritonjs/protocol/grpc/descriptors";
 import type { Shutdown } from "../shutdown.js";
@@ -234,14 +234,9 @@ export function traceMethods(service: InferenceService): Method[] {
   return [
     rpc("TraceSetting", "trace", async ({ settings, modelName }) => {
       const { tracing } = service;
-      if (tracing === undefined)
-        throw new TritonError("UNAVAILABLE", "the server does not support trace", {
-          reason: "FEATURE_DISABLED",
-        });
+      if (tracing === undefined) throw errorFor("FEATURE_DISABLED", "the server does not support trace");
       if (modelName !== "" && !(await service.checkModelReady(modelName, ""))) {
-        throw new TritonError("INVALID_ARG", `Request for unknown model : ${modelName}`, {
-          reason: "MODEL_NOT_AVAILABLE",
-        });
+        throw errorFor("MODEL_NOT_AVAILABLE", `Request for unknown model : ${modelName}`);
       }
       const given = settings ?? {};
       if (Object.keys(given).length > 0) tracing.update(modelName, readChanges(given));
@@ -259,9 +254,7 @@ export function traceMethods(service: InferenceService): Method[] {
 function readChanges(settings: Settings): TraceChanges {
   const given = new Map(Object.entries(settings));
   if (given.has("trace_file")) {
-    throw new TritonError("UNSUPPORTED", "trace file location can not be updated through network protocol", {
-      reason: "SETTING_READ_ONLY",
-    });
+    throw errorFor("SETTING_READ_ONLY", "trace file location can not be updated through network protocol");
   }
   const changes: TraceChanges = {};
   if (given.has("trace_level")) {
@@ -272,10 +265,7 @@ function readChanges(settings: Settings): TraceChanges {
   const one = <T>(name: string, read: (text: string) => T): T | null | undefined => {
     if (!given.has(name)) return undefined;
     const [text, ...more] = given.get(name)?.value ?? [];
-    if (more.length > 0)
-      throw new TritonError("INVALID_ARG", `expect only 1 value for '${name}'`, {
-        reason: "INVALID_SETTING",
-      });
+    if (more.length > 0) throw errorFor("INVALID_SETTING", `expect only 1 value for '${name}'`);
     return text === undefined ? null : read(text);
   };
   const rate = one("trace_rate", (text) => readTraceNumber("trace_rate", text));
@@ -303,9 +293,7 @@ export function logMethods({ log }: InferenceService): Method[] {
 function change(log: Log, settings: Readonly<Record<string, Setting>>): void {
   const given = new Map(Object.entries(settings));
   if (given.has("log_file")) {
-    throw new TritonError("UNSUPPORTED", "log file location can not be updated through network protocol", {
-      reason: "SETTING_READ_ONLY",
-    });
+    throw errorFor("SETTING_READ_ONLY", "log file location can not be updated through network protocol");
   }
   const flags = { log_info: "info", log_warning: "warning", log_error: "error" } as const;
   for (const [name, key] of Object.entries(flags)) {
@@ -321,15 +309,13 @@ function change(log: Log, settings: Readonly<Record<string, Setting>>): void {
   const text = format.stringParam ?? expect("string", "log_format");
   const known = LOG_FORMATS.find((one) => one === text);
   if (known === undefined) {
-    throw new TritonError("INVALID_ARG", `invalid argument for log_format, got: ${text}`, {
-      reason: "INVALID_SETTING",
-    });
+    throw errorFor("INVALID_SETTING", `invalid argument for log_format, got: ${text}`);
   }
   log.update({ format: known });
 }
 
 function expect(type: string, name: string): never {
-  throw new TritonError("INVALID_ARG", `expect ${type} for '${name}'`, { reason: "INVALID_SETTING" });
+  throw errorFor("INVALID_SETTING", `expect ${type} for '${name}'`);
 }
 
 function describe({ settings }: Log): Record<string, inference.LogSettingsResponse.SettingValue.$Properties> {

@@ -7,7 +7,7 @@ import {
 } from "@tritonjs/core/frontend";
 import { headerPattern, keyList } from "@tritonjs/core/internal";
 import type { EndpointGroup } from "@tritonjs/core/types";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 import { type InferHandlerContext, inferMethods } from "../infer/model-infer.js";
 import { streamInferMethods } from "../infer/model-stream-infer.js";
 import type { Shutdown } from "../shutdown.js";
@@ -96,7 +96,7 @@ function toRestrictions(restricted: readonly RestrictedProtocols[]): Restriction
     for (const protocol of protocols) {
       if (restrictions[protocol] !== undefined) {
         const text = `protocol '${protocol}' can not be specified in multiple config groups`;
-        throw new TritonError("INVALID_ARG", text, { reason: "INVALID_OPTION" });
+        throw errorFor("INVALID_OPTION", text);
       }
       restrictions[protocol] = { header: key, value };
     }
@@ -114,7 +114,7 @@ function guarded(method: Method, gate: AccessGate): Method {
     const missing = gate.missingHeader(method.protocol, (header) => headers.get(onTheWire(header)));
     if (missing === undefined) return;
     const text = `This protocol is restricted, expecting header '${onTheWire(missing)}'`;
-    throw new TritonError("UNAVAILABLE", text, { reason: "ACCESS_RESTRICTED" });
+    throw errorFor("ACCESS_RESTRICTED", text);
   };
   // The call is the last argument of every kind of handler.
   const handle = method.handle as (...args: unknown[]) => unknown;

@@ -1,6 +1,6 @@
 import type { RequestShare } from "@tritonjs/core/frontend";
 import type { EndpointGroup } from "@tritonjs/core/types";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import {
   decodeMessage,
   encodeMessage,
@@ -141,7 +141,7 @@ function decodeBounded<Q>(type: MessageDecoder<Q>, bytes: Uint8Array): Q {
     return decodeMessage(type, bytes, MAX_FIELDS);
   } catch (error) {
     if (!(error instanceof FieldLimitError)) throw error;
-    throw new TritonError("INVALID_ARG", error.message, { reason: "REQUEST_TOO_LARGE" });
+    throw errorFor("REQUEST_TOO_LARGE", error.message);
   }
 }
 

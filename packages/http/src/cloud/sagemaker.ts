@@ -9,7 +9,7 @@ import {
   type TlsOptions,
 } from "@tritonjs/core/frontend";
 import { checkOptionNames, keyList } from "@tritonjs/core/internal";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import { firstHeader, type V2Request } from "../exchange/request.js";
 import {
   emptyResponse,
@@ -140,7 +140,7 @@ async function onlyModel(service: InferenceService): Promise<string> {
   const { names, only } = await readyModels(service);
   if (only !== undefined) return only;
   const text = `/invocations: expected one model in service, or a default model; got ${names.join(", ") || "none"}`;
-  throw new TritonError("INVALID_ARG", text, { reason: "INVALID_OPTION" });
+  throw errorFor("INVALID_OPTION", text);
 }
 
 /** Largest body of a load request, in bytes. */
@@ -297,8 +297,7 @@ function readLoadRequest(body: Uint8Array): { readonly model_name: string; reado
   try {
     read = JSON.parse(Buffer.from(body).toString("utf8"));
   } catch (cause) {
-    throw new TritonError("INVALID_ARG", `load model: the body is not JSON: ${(cause as Error).message}`, {
-      reason: "INVALID_LOAD_REQUEST",
+    throw errorFor("INVALID_LOAD_REQUEST", `load model: the body is not JSON: ${(cause as Error).message}`, {
       cause,
     });
   }
@@ -306,12 +305,9 @@ function readLoadRequest(body: Uint8Array): { readonly model_name: string; reado
   if (typeof model_name === "string" && model_name !== "" && typeof url === "string" && url !== "") {
     return { model_name, url };
   }
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "INVALID_LOAD_REQUEST",
     "load model: expected an object with the texts 'model_name' and 'url'",
-    {
-      reason: "INVALID_LOAD_REQUEST",
-    },
   );
 }
 
@@ -352,9 +348,7 @@ async function placeOf(url: string, root: string): Promise<ArchivePlace> {
   if (SYSTEM.test(path) || parts === null)
     throw badUrl(url, `expected a path of the form ${root}/<hash>/model[/<subdir>]`);
   const real = await realpath(path).catch(() => {
-    throw new TritonError("NOT_FOUND", `Invalid "url" '${url}': there is no such directory`, {
-      reason: "MODEL_FILES_NOT_FOUND",
-    });
+    throw errorFor("MODEL_FILES_NOT_FOUND", `Invalid "url" '${url}': there is no such directory`);
   });
   if (!real.startsWith(`${await realpath(root)}/`)) throw badUrl(url, `it leads out of ${root}`);
   if (await isFile(join(path, "config.pbtxt")))
@@ -378,7 +372,7 @@ async function modelIn(path: string, url: string): Promise<string> {
 }
 
 function badUrl(url: string, why: string): TritonError {
-  return new TritonError("INVALID_ARG", `Invalid "url" '${url}': ${why}`, { reason: "INVALID_LOAD_REQUEST" });
+  return errorFor("INVALID_LOAD_REQUEST", `Invalid "url" '${url}': ${why}`);
 }
 
 function escaped(text: string): string {

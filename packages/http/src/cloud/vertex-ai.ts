@@ -1,7 +1,7 @@
 import type { Frontend } from "@tritonjs/core";
 import type { InferenceService, Restrictions, TlsOptions } from "@tritonjs/core/frontend";
 import { checkOptionNames, keyList } from "@tritonjs/core/internal";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 import { firstHeader } from "../exchange/request.js";
 import { emptyResponse } from "../exchange/response.js";
 import { v2Handler } from "../routes/v2-handler.js";
@@ -98,15 +98,13 @@ export function vertexAi(options: VertexAiOptions): Frontend {
 
 function routePattern(route: string | undefined, variable: string): RegExp {
   if (route === undefined || route === "") {
-    throw new TritonError("INVALID_ARG", `${variable} is not defined for Vertex AI endpoint`, {
-      reason: "INVALID_OPTION",
-    });
+    throw errorFor("INVALID_OPTION", `${variable} is not defined for Vertex AI endpoint`);
   }
   try {
     return new RegExp(`^(?:${route})$`);
   } catch (cause) {
     const text = `vertexAi(): ${variable}: expected a path or a regular expression, got '${route}'`;
-    throw new TritonError("INVALID_ARG", text, { reason: "INVALID_OPTION", cause });
+    throw errorFor("INVALID_OPTION", text, { cause });
   }
 }
 
@@ -115,15 +113,12 @@ async function defaultModel(service: InferenceService, wanted: string | undefine
   const { names, only } = await readyModels(service);
   if (wanted !== undefined && wanted !== "") {
     if (names.includes(wanted)) return wanted;
-    throw new TritonError("INVALID_ARG", `Expect the default model '${wanted}' is loaded`, {
-      reason: "INVALID_OPTION",
-    });
+    throw errorFor("INVALID_OPTION", `Expect the default model '${wanted}' is loaded`);
   }
   if (only !== undefined) return only;
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "INVALID_OPTION",
     "Expect the model repository contains only a single model if default model is not specified",
-    { reason: "INVALID_OPTION" },
   );
 }
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { AccessGate, type InferenceService, type Restrictions, SiteGuard } from "@tritonjs/core/frontend";
 import { HostRule, isForeign, type ServerInspector, type WebPages } from "@tritonjs/core/internal";
 import type { EndpointGroup } from "@tritonjs/core/types";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import { fetchHandler } from "../server/fetch-handler.js";
 import { Viewers } from "./live-data.js";
 
@@ -26,13 +26,7 @@ import { Viewers } from "./live-data.js";
 export function dashboard(options: DashboardOptions = {}): WebPages {
   const { path = "/dashboard" } = options;
   if (!/^(\/[^/?#]+)+$/.test(path)) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `dashboard path: expected a path such as "/dashboard", got "${path}"`,
-      {
-        reason: "INVALID_OPTION",
-      },
-    );
+    throw errorFor("INVALID_OPTION", `dashboard path: expected a path such as "/dashboard", got "${path}"`);
   }
   return { path, open: (service: InferenceService) => dashboardHandler(service, { ...options, path }) };
 }

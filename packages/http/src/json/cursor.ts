@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, type TritonError } from "@tritonjs/protocol";
 
 /** Bytes with a meaning in JSON. */
 export const TAB = 0x09;
@@ -86,9 +86,7 @@ type SyntaxFault =
 
 /** The error of a JSON text with a fault at byte `at`. */
 export function syntaxError(fault: SyntaxFault, at: number): TritonError {
-  return new TritonError("INTERNAL", `failed to parse the request JSON buffer: ${fault} at ${at}`, {
-    reason: "MALFORMED_JSON",
-  });
+  return errorFor("MALFORMED_JSON", `failed to parse the request JSON buffer: ${fault} at ${at}`);
 }
 
 /** Characters by the byte behind the backslash; 0 for none. */

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, type TritonError } from "@tritonjs/protocol";
 import { decodeText } from "./text.js";
 
 /** A number with a fraction or an exponent, an integer beyond 64 bits, `NaN` or `Infinity`. */
@@ -218,7 +218,5 @@ export function asDouble(value: JsonValue, context = ""): number {
 }
 
 function fault(context: string, message: string): TritonError {
-  return new TritonError("INTERNAL", context === "" ? message : `${context}: ${message}`, {
-    reason: "MALFORMED_JSON",
-  });
+  return errorFor("MALFORMED_JSON", context === "" ? message : `${context}: ${message}`);
 }

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, type TritonError } from "@tritonjs/protocol";
 import { MAX_DATA_DEPTH, MAX_JSON_STRINGS } from "../limits.js";
 import {
   BACKSLASH,
@@ -90,9 +90,7 @@ export class Scratch {
 
 /** The error of a document with too many parts. */
 export function tooMany(most: number, parts: string): TritonError {
-  return new TritonError("INVALID_ARG", `request JSON: expected at most ${most} ${parts}, got more`, {
-    reason: "REQUEST_TOO_LARGE",
-  });
+  return errorFor("REQUEST_TOO_LARGE", `request JSON: expected at most ${most} ${parts}, got more`);
 }
 
 /** Kind of the values of a packed array, once there is one. */

@@ -7,6 +7,7 @@ import {
 } from "@tritonjs/core/frontend";
 import {
   type DataType,
+  errorFor,
   fromConfigDataType,
   httpStatusOf,
   type ParameterValue,
@@ -164,9 +165,7 @@ async function start<S extends ResponseSink>(
   const { service, request, memory, maxInputSize } = exchange;
   const call = new Exchange(service, request, service.model(exchange.model, exchange.version));
   if ((firstHeader(request, "content-encoding") || "identity") !== "identity") {
-    throw new TritonError("INVALID_ARG", "Unsupported content-encoding, only 'identity' is supported.", {
-      reason: "INVALID_BODY",
-    });
+    throw errorFor("INVALID_BODY", "Unsupported content-encoding, only 'identity' is supported.");
   }
   const turn = turnAtFullQueue(exchange, call);
   if (turn !== undefined) await turn;
@@ -267,9 +266,7 @@ class GenerateReader {
     }
     if (!(value instanceof JsonObject)) {
       const fault = "attempt to access JSON non-object as object";
-      throw new TritonError("INTERNAL", `Expected JSON object for keyword: '${NESTED}': ${fault}`, {
-        reason: "MALFORMED_JSON",
-      });
+      throw errorFor("MALFORMED_JSON", `Expected JSON object for keyword: '${NESTED}': ${fault}`);
     }
     checkCount("parameters", value.size, MAX_JSON_PARAMETERS + this.#known.size);
     try {
@@ -315,7 +312,7 @@ function fitShape(name: string, shape: readonly number[], count: number): number
 }
 
 function invalid(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message, { reason: "INVALID_INPUT" });
+  return errorFor("INVALID_INPUT", message);
 }
 
 /**

@@ -15,7 +15,7 @@ import {
   UnpackFault,
   writeLoadReport,
 } from "@tritonjs/core/internal";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, type TritonError } from "@tritonjs/protocol";
 import { LONG_DOCUMENT_BYTES, loopTurns, readJson } from "../exchange/loop-turns.js";
 import { ClientGone, firstHeader, headerEntries, type V2Request } from "../exchange/request.js";
 import { faultResponse, type V2Response } from "../exchange/response.js";
@@ -233,8 +233,7 @@ async function decompress(
   encoding: Exclude<ContentEncoding, "identity">,
   maxBytes: number,
 ): Promise<Uint8Array> {
-  if (body.length === 0)
-    throw new TritonError("INVALID_ARG", "nothing to be decompressed", { reason: "INVALID_BODY" });
+  if (body.length === 0) throw errorFor("INVALID_BODY", "nothing to be decompressed");
   if (request.gone) throw new ClientGone();
   const headerSize = gzipDataStart(body);
   const gone = new AbortController();
@@ -262,12 +261,9 @@ function toTritonError(fault: UnpackFault, encoding: string, maxBytes: number): 
         fault,
       );
     case "RATIO":
-      return new TritonError("INVALID_ARG", fault.message, { reason: "INVALID_BODY", cause: fault });
+      return errorFor("INVALID_BODY", fault.message, { cause: fault });
     case "DATA":
-      return new TritonError("INVALID_ARG", `request body is not valid ${encoding} data`, {
-        reason: "INVALID_BODY",
-        cause: fault,
-      });
+      return errorFor("INVALID_BODY", `request body is not valid ${encoding} data`, { cause: fault });
   }
 }
 

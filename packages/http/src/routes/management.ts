@@ -8,7 +8,7 @@ import {
   traceSettingTexts,
 } from "@tritonjs/core/internal";
 import type { LoadParameters, LogFormat } from "@tritonjs/core/types";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import { readJson } from "../exchange/loop-turns.js";
 import { latin1Text } from "../exchange/request.js";
 import { emptyResponse, jsonResponse, type V2Response } from "../exchange/response.js";
@@ -37,9 +37,7 @@ export const repositoryRoutes: readonly Route[] = [
     async handle(exchange) {
       const ready = await readOptionalJson(exchange, (json) => find(json, "ready"));
       if (ready !== undefined && typeof ready !== "boolean") {
-        throw new TritonError("INVALID_ARG", "Invalid value for 'ready': expected a boolean", {
-          reason: "INVALID_PARAMETER",
-        });
+        throw errorFor("INVALID_PARAMETER", "Invalid value for 'ready': expected a boolean");
       }
       const index = await exchange.service.repositoryIndex(ready ?? false);
       return jsonResponse(
@@ -99,9 +97,7 @@ function loadParameters(body: JsonValue | undefined): LoadParameters {
 function fromBase64(name: string, bytes: Uint8Array): Uint8Array {
   const text = latin1Text(bytes);
   if (!isBase64(text)) {
-    throw new TritonError("INVALID_ARG", `load parameter '${name}': expected base64`, {
-      reason: "INVALID_LOAD_REQUEST",
-    });
+    throw errorFor("INVALID_LOAD_REQUEST", `load parameter '${name}': expected base64`);
   }
   return Buffer.from(text, "base64");
 }
@@ -194,19 +190,13 @@ function route(
 
 function checkNamed(kind: string, region: string): void {
   if (region !== "") return;
-  throw new TritonError(
-    "INVALID_ARG",
-    `'region name' is necessary to register ${kind} shared memory region`,
-    { reason: "INVALID_REGION" },
-  );
+  throw errorFor("INVALID_REGION", `'region name' is necessary to register ${kind} shared memory region`);
 }
 
 function field(json: JsonValue, name: string): JsonValue {
   const value = find(json, name);
   if (value !== undefined) return value;
-  throw new TritonError("INVALID_ARG", `Shared memory register request has no '${name}' field`, {
-    reason: "INVALID_REGION",
-  });
+  throw errorFor("INVALID_REGION", `Shared memory register request has no '${name}' field`);
 }
 
 /** Trace settings, of the server or of a model: read by GET, changed and read by POST. */
@@ -220,14 +210,9 @@ const traceRoutes: readonly Route[] = [
   errorType: "application/json",
   async handle({ request, memory, service, model, maxInputSize }) {
     const { tracing } = service;
-    if (tracing === undefined)
-      throw new TritonError("UNAVAILABLE", "the server does not support tracing", {
-        reason: "FEATURE_DISABLED",
-      });
+    if (tracing === undefined) throw errorFor("FEATURE_DISABLED", "the server does not support tracing");
     if (model !== "" && !(await service.checkModelReady(model, ""))) {
-      throw new TritonError("INVALID_ARG", `Request for unknown model : ${model}`, {
-        reason: "MODEL_NOT_AVAILABLE",
-      });
+      throw errorFor("MODEL_NOT_AVAILABLE", `Request for unknown model : ${model}`);
     }
     if (request.method === "POST") {
       const body = await request.readBody(memory, maxInputSize);
@@ -264,9 +249,7 @@ export const settingsRoutes: readonly Route[] = [...traceRoutes, loggingRoute];
  */
 function readTraceChanges(request: JsonValue | undefined): TraceChanges {
   if (find(request, "trace_file") !== undefined) {
-    throw new TritonError("UNSUPPORTED", "trace file location can not be updated through network protocol", {
-      reason: "SETTING_READ_ONLY",
-    });
+    throw errorFor("SETTING_READ_ONLY", "trace file location can not be updated through network protocol");
   }
   const changes: TraceChanges = {};
   const levels = find(request, "trace_level");
@@ -295,9 +278,7 @@ function readTraceChanges(request: JsonValue | undefined): TraceChanges {
  */
 function changeLog(log: Log, request: JsonValue): void {
   if (setting(request, "log_file") !== undefined) {
-    throw new TritonError("UNSUPPORTED", "log file location can not be updated through network protocol", {
-      reason: "SETTING_READ_ONLY",
-    });
+    throw errorFor("SETTING_READ_ONLY", "log file location can not be updated through network protocol");
   }
   const info = setting(request, "log_info");
   if (info !== undefined) log.update({ info: asBoolean(info) });
@@ -331,7 +312,5 @@ function setting(request: JsonValue, name: string): JsonValue | undefined {
 function logFormat(text: string): LogFormat {
   const format = LOG_FORMATS.find((known) => known === text);
   if (format !== undefined) return format;
-  throw new TritonError("UNAVAILABLE", `invalid argument for --log_format, got: ${text}`, {
-    reason: "INVALID_LOG_FORMAT",
-  });
+  throw errorFor("INVALID_LOG_FORMAT", `invalid argument for --log_format, got: ${text}`);
 }

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, type TritonError } from "@tritonjs/protocol";
 import { firstHeader, type V2Request } from "../exchange/request.js";
 import type { V2Response } from "../exchange/response.js";
 import type { V2Handler } from "../routes/v2-handler.js";
@@ -121,5 +121,5 @@ function checkedOrigin(origin: string): string {
 }
 
 function invalid(text: string): TritonError {
-  return new TritonError("INVALID_ARG", text, { reason: "INVALID_OPTION" });
+  return errorFor("INVALID_OPTION", text);
 }

@@ -1,5 +1,5 @@
 import { METHODS, type RequestListener } from "node:http";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { V2Handler } from "../routes/v2-handler.js";
 import type { FastifyInstance, FastifyServerOptions } from "./fastify.js";
 import { fastifyHandler, leaveBodies } from "./v2-plugin.js";
@@ -36,7 +36,7 @@ async function importFastify(name = "fastify"): Promise<typeof import("fastify")
   } catch (cause) {
     const why = TritonError.from(cause).message.split("\n")[0];
     const text = `cannot load fastify, which the option 'logger' of http() and metrics() needs (${why}): npm install fastify`;
-    throw new TritonError("UNAVAILABLE", text, { reason: "PACKAGE_NOT_INSTALLED", cause });
+    throw errorFor("PACKAGE_NOT_INSTALLED", text, { cause });
   }
 }
 
