@@ -291,17 +291,18 @@ const GOOD_END = { code: STATUS.OK, details: "" };
 
 /** A call of grpc-js with streams in both directions. */
 class GrpcJsDuplex extends GrpcJsStream<DuplexCall> implements DuplexStream<unknown, unknown> {
-  readonly #memory: RequestMemory;
-
-  constructor(call: DuplexCall, method: DuplexMethod, memory: RequestMemory) {
+  constructor(
+    call: DuplexCall,
+    method: DuplexMethod,
+    private readonly memory: RequestMemory,
+  ) {
     super(call, method);
-    this.#memory = memory;
   }
 
   onMessage(listener: (message: unknown, share: RequestShare) => void): void {
     this.call.on("data", (bytes: Buffer) => {
       if (this.ended) return;
-      const share = this.#memory.share();
+      const share = this.memory.share();
       let message: unknown;
       try {
         share.take(bytes.length);

@@ -70,7 +70,6 @@ const LISTENING = { joinsFamilies: true, portHint: "the option grpcPort (or grpc
 
 class GrpcFrontend implements Frontend {
   readonly name = "grpc";
-  readonly #options: ResolvedGrpcOptions;
   /** One server for each address of the host. */
   #servers: readonly Server[] = [];
   readonly #sockets = new Set<Socket>();
@@ -78,22 +77,20 @@ class GrpcFrontend implements Frontend {
   #shutdown = new Shutdown();
   #stopping: Promise<void> | undefined;
 
-  constructor(options: ResolvedGrpcOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ResolvedGrpcOptions) {}
 
   get threaded(): ThreadedFrontend {
     const module = new URL("./index.js", import.meta.url).href;
-    return { module, name: "grpc", options: this.#options, listening: LISTENING };
+    return { module, name: "grpc", options: this.options, listening: LISTENING };
   }
 
   async start(service: InferenceService): Promise<FrontendAddress> {
-    const { address, port, reusePort, tls } = this.#options;
+    const { address, port, reusePort, tls } = this.options;
     const shutdown = new Shutdown();
     const { requestMemory } = service;
-    const methods = protocolMethods(service, this.#options, shutdown);
-    const { maxReceiveMessageSize: bytes, maxReceiveMessageSizeName: name } = this.#options;
-    const options = { ...this.#options, messageLimit: { bytes, name }, requestMemory };
+    const methods = protocolMethods(service, this.options, shutdown);
+    const { maxReceiveMessageSize: bytes, maxReceiveMessageSizeName: name } = this.options;
+    const options = { ...this.options, messageLimit: { bytes, name }, requestMemory };
     const transport = new Http2Transport(methods, options);
     const accept = (socket: Socket): void => transport.accept(socket);
     const acceptBare = tls === undefined ? accept : overTls(tls, accept);
@@ -130,7 +127,7 @@ class GrpcFrontend implements Frontend {
 
   stop(drainTimeoutMs = Number.POSITIVE_INFINITY): Promise<void> {
     if (this.#transport === undefined) return Promise.resolve();
-    this.#stopping ??= this.#stop(this.#transport, Math.min(drainTimeoutMs, this.#options.stopGraceMs));
+    this.#stopping ??= this.#stop(this.#transport, Math.min(drainTimeoutMs, this.options.stopGraceMs));
     return this.#stopping;
   }
 

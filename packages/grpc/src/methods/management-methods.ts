@@ -76,17 +76,14 @@ export function healthWatchMethods(service: InferenceService, shutdown: Shutdown
 
 /** Tells watchers the state of the service. It listens to the service while there are watchers. */
 class ReadinessWatch {
-  readonly #service: InferenceService;
   readonly #told = new Map<Watcher, number>();
   #stopListening: (() => void) | undefined;
 
-  constructor(service: InferenceService) {
-    this.#service = service;
-  }
+  constructor(private readonly service: InferenceService) {}
 
   add(watcher: Watcher): void {
     this.#tell(watcher, this.#status());
-    this.#stopListening ??= this.#service.onChange(() => this.#look());
+    this.#stopListening ??= this.service.onChange(() => this.#look());
   }
 
   remove(watcher: Watcher): void {
@@ -107,7 +104,7 @@ class ReadinessWatch {
   }
 
   #status(): number {
-    return this.#service.isReady() ? SERVING : NOT_SERVING;
+    return this.service.isReady() ? SERVING : NOT_SERVING;
   }
 }
 

@@ -47,9 +47,6 @@ const FRAME_BYTES = 256;
  */
 export class Connection {
   readonly remoteAddress: string | undefined;
-  readonly #session: ServerHttp2Session;
-  readonly #socket: Socket;
-  readonly #options: ResolvedConnectionOptions;
   readonly #pings: PingAbuse;
   readonly #resets = new ResetAbuse();
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -75,10 +72,11 @@ export class Connection {
   /** Completed writes and the client's window when the client was last checked for progress. */
   #seen = { writes: 0, window: 0 };
 
-  constructor(session: ServerHttp2Session, socket: Socket, options: ResolvedConnectionOptions) {
-    this.#session = session;
-    this.#socket = socket;
-    this.#options = options;
+  constructor(
+    private readonly session: ServerHttp2Session,
+    private readonly socket: Socket,
+    private readonly options: ResolvedConnectionOptions,
+  ) {
     this.remoteAddress = socket.remoteAddress;
     this.#pings = new PingAbuse(options);
     this.#destroyBetweenReads();
@@ -99,7 +97,7 @@ export class Connection {
     if (this.#isLeaving) setImmediate(() => this.#endAfterCalls());
     stream.on("close", () => {
       this.#calls--;
-      if (this.#isEnding && this.#calls === 0) this.#session.close();
+      if (this.#isEnding && this.#calls === 0) this.session.close();
       if (stream.rstCode !== constants.NGHTTP2_NO_ERROR || stream.aborted) this.#reset();
     });
   }
@@ -153,16 +151,16 @@ export class Connection {
 
   /** Resolves when the client has made a call, and all calls have arrived in full, or when the session is over. */
   settled(): Promise<void> {
-    if (this.#session.destroyed || (this.#hasHadCall && this.#arriving === 0)) return Promise.resolve();
+    if (this.session.destroyed || (this.#hasHadCall && this.#arriving === 0)) return Promise.resolve();
     return new Promise((resolve) => {
       this.#onArrived = resolve;
-      this.#session.once("close", resolve);
+      this.session.once("close", resolve);
     });
   }
 
   /** Sends GOAWAY. Resolves when the calls in flight are over, or can no longer be answered. */
   close(): Promise<void> {
-    const session = this.#session;
+    const session = this.session;
     if (session.destroyed) return Promise.resolve();
     return new Promise((resolve) => {
       session.once("close", resolve);
@@ -174,11 +172,11 @@ export class Connection {
 
   /** Sends GOAWAY, and ends the session when its calls are over. A closed session does not show whether it is dead. */
   #endAfterCalls(reason?: string): void {
-    if (this.#isEnding || this.#session.destroyed) return;
+    if (this.#isEnding || this.session.destroyed) return;
     this.#isEnding = true;
     const data = reason === undefined ? undefined : Buffer.from(reason);
-    this.#session.goaway(constants.NGHTTP2_NO_ERROR, 0, data);
-    if (this.#calls === 0) this.#session.close();
+    this.session.goaway(constants.NGHTTP2_NO_ERROR, 0, data);
+    if (this.#calls === 0) this.session.close();
   }
 
   #pinged(): void {
@@ -187,22 +185,22 @@ export class Connection {
   }
 
   #reset(): void {
-    if (!this.#session.destroyed && this.#resets.isOneTooMany(performance.now()))
+    if (!this.session.destroyed && this.#resets.isOneTooMany(performance.now()))
       this.#cutOff("too_many_resets");
   }
 
   #cutOff(reason: string): void {
     if (this.#isCutOff) return;
     this.#isCutOff = true;
-    this.#session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from(reason));
-    this.#session.destroy();
+    this.session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from(reason));
+    this.session.destroy();
   }
 
   #retire(): void {
-    const { maxConnectionAgeGraceMs } = this.#options;
+    const { maxConnectionAgeGraceMs } = this.options;
     this.#endAfterCalls("max_age");
     if (maxConnectionAgeGraceMs !== undefined)
-      this.#after(maxConnectionAgeGraceMs, () => this.#session.destroy());
+      this.#after(maxConnectionAgeGraceMs, () => this.session.destroy());
   }
 
   #lookAfter(ms: number): void {
@@ -222,7 +220,7 @@ export class Connection {
       if (this.#unanswered < MAX_UNANSWERED) {
         this.#probe();
         this.#lookAfter(SILENCE_MS * 2 ** this.#unanswered);
-      } else this.#session.destroy();
+      } else this.session.destroy();
     }
   }
 
@@ -233,7 +231,7 @@ export class Connection {
     const takesFrames = sentBytes - this.#readBytes <= ALWAYS_TAKEN_BYTES;
     let isAnswered = false;
     this.#unanswered++;
-    this.#session.ping((error) => {
+    this.session.ping((error) => {
       if (error !== null) return;
       isAnswered = true;
       this.#unanswered = 0;
@@ -244,21 +242,21 @@ export class Connection {
     if (!takesFrames) return;
     this.#after(STUCK_MS, () => {
       // A later message may wait for a slow client. The queue says nothing then.
-      if (!isAnswered && this.#queued() > 0 && this.#sentBytes === sentBytes) this.#session.destroy();
+      if (!isAnswered && this.#queued() > 0 && this.#sentBytes === sentBytes) this.session.destroy();
     });
   }
 
   /** True if the client has taken something since the last call: then a write ended, or its window changed. */
   #hasProgressed(): boolean {
     const before = this.#seen;
-    const window = this.#session.state.remoteWindowSize ?? 0;
+    const window = this.session.state.remoteWindowSize ?? 0;
     this.#seen = { writes: this.#writes, window };
     return before.writes !== this.#writes || before.window !== window;
   }
 
   #keepAlive(waitMs: number): void {
     this.#after(waitMs, () => {
-      const { keepaliveTimeMs } = this.#options;
+      const { keepaliveTimeMs } = this.options;
       const silentMs = performance.now() - this.#lastSign;
       if (silentMs < keepaliveTimeMs) this.#keepAlive(keepaliveTimeMs - silentMs);
       else this.#ping();
@@ -266,7 +264,7 @@ export class Connection {
   }
 
   #ping(): void {
-    const { keepaliveTimeMs, keepalivePermitWithoutCalls, http2MaxPingsWithoutData } = this.#options;
+    const { keepaliveTimeMs, keepalivePermitWithoutCalls, http2MaxPingsWithoutData } = this.options;
     const wanted = this.#calls > 0 || keepalivePermitWithoutCalls;
     const allowed = http2MaxPingsWithoutData === 0 || this.#pingsWithoutData < http2MaxPingsWithoutData;
     if (wanted && allowed) {
@@ -284,7 +282,7 @@ export class Connection {
     const writes = this.#writes;
     let isAnswered = false;
     let hasLeft = false;
-    this.#session.ping((error) => {
+    this.session.ping((error) => {
       if (error !== null) return;
       isAnswered = true;
       this.received();
@@ -293,9 +291,9 @@ export class Connection {
       hasLeft = this.#queued() === 0;
     });
     const expect = (): void => {
-      this.#after(this.#options.keepaliveTimeoutMs, () => {
+      this.#after(this.options.keepaliveTimeoutMs, () => {
         if (isAnswered) return;
-        if (hasLeft) this.#session.destroy();
+        if (hasLeft) this.session.destroy();
         else {
           hasLeft = this.#writes !== writes || this.#queued() === 0;
           expect();
@@ -307,7 +305,7 @@ export class Connection {
 
   /** Frames that the session has not passed to the system. */
   #queued(): number {
-    const session = this.#session;
+    const session = this.session;
     return session.destroyed ? 0 : (session.state.outboundQueueSize ?? 0);
   }
 
@@ -322,7 +320,7 @@ export class Connection {
    * reads again later would get what is in this memory by then: answers to others.
    */
   #destroyBetweenReads(): void {
-    const session = this.#session;
+    const session = this.session;
     const destroy = session.destroy.bind(session);
     let isDue = false;
     session.destroy = (error, code) => {
@@ -331,7 +329,7 @@ export class Connection {
       setImmediate(() => {
         const isStuck = this.#pendingWrites > 0 || this.#queued() > 0;
         destroy(error, code);
-        if (isStuck) this.#socket.destroy();
+        if (isStuck) this.socket.destroy();
       });
     };
   }
@@ -342,7 +340,7 @@ export class Connection {
       () => {
         this.#timers.delete(timer);
         setImmediate(() => {
-          if (!this.#session.destroyed) action();
+          if (!this.session.destroyed) action();
         });
       },
       Math.min(ms, LONGEST_TIMEOUT_MS),
@@ -373,18 +371,15 @@ const IDLE_INTERVAL_MS = 7_200_000;
  * a ping.
  */
 export class PingAbuse {
-  readonly #rules: PingRules;
   #last = Number.NEGATIVE_INFINITY;
   #strikes = 0;
 
-  constructor(rules: PingRules) {
-    this.#rules = rules;
-  }
+  constructor(private readonly rules: PingRules) {}
 
   /** Counts a ping; true when it exceeds the limit. */
   isOneTooMany(now: number, calls: number): boolean {
     const { http2MaxPingStrikes, http2MinRecvPingIntervalWithoutDataMs, keepalivePermitWithoutCalls } =
-      this.#rules;
+      this.rules;
     const idle = calls === 0 && !keepalivePermitWithoutCalls;
     const allowed = this.#last + (idle ? IDLE_INTERVAL_MS : http2MinRecvPingIntervalWithoutDataMs);
     this.#last = now;

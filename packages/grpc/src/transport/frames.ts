@@ -50,7 +50,6 @@ const NO_BYTES = Buffer.alloc(0);
  * they arrive, so that their memory is free at once, and a large message has memory of its own.
  */
 export class FrameReader {
-  readonly #limit: MessageLimit;
   /** Bytes of a header that is incomplete. */
   #header: Buffer = NO_BYTES;
   #compressed = false;
@@ -60,9 +59,7 @@ export class FrameReader {
   #message: Buffer = NO_BYTES;
   #size = 0;
 
-  constructor(limit: MessageLimit) {
-    this.#limit = limit;
-  }
+  constructor(private readonly limit: MessageLimit) {}
 
   /**
    * Adds a piece and returns the messages that it completes.
@@ -100,8 +97,8 @@ export class FrameReader {
       throw new RefusedCall(STATUS.INTERNAL, `Bad GRPC frame type 0x${flag.toString(16).padStart(2, "0")}`);
     }
     const length = header.readUInt32BE(1);
-    if (length > this.#limit.bytes) {
-      throw new RefusedCall(STATUS.RESOURCE_EXHAUSTED, tooLarge(length, this.#limit));
+    if (length > this.limit.bytes) {
+      throw new RefusedCall(STATUS.RESOURCE_EXHAUSTED, tooLarge(length, this.limit));
     }
     this.#compressed = flag === 1;
     this.#length = length;

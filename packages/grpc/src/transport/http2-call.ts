@@ -47,11 +47,7 @@ const ignore = (): void => {};
 /** One call on an HTTP/2 stream: receives and sends messages, and ends with a status. */
 export class Http2Call implements DuplexStream<unknown, unknown> {
   readonly ownsMessages = true;
-  readonly headers: CallHeaders;
-  readonly #stream: ServerHttp2Stream;
-  readonly #method: Method;
   readonly #limit: MessageLimit;
-  readonly #connection: Connection;
   readonly #outgoing: Outgoing;
   readonly #reader: FrameReader;
   readonly #arrived: Arrived[] = [];
@@ -73,16 +69,12 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   #over = false;
 
   constructor(
-    stream: ServerHttp2Stream,
-    headers: CallHeaders,
-    method: Method,
-    connection: Connection,
+    private readonly stream: ServerHttp2Stream,
+    readonly headers: CallHeaders,
+    private readonly method: Method,
+    private readonly connection: Connection,
     { messageLimit, requestMemory, inferResponseCompressionLevel }: TransportOptions,
   ) {
-    this.headers = headers;
-    this.#stream = stream;
-    this.#method = method;
-    this.#connection = connection;
     this.#limit = messageLimit;
     this.#reader = new FrameReader(messageLimit);
     this.#memory = requestMemory;
@@ -100,7 +92,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   }
 
   get remoteAddress(): string | undefined {
-    return this.#connection.remoteAddress;
+    return this.connection.remoteAddress;
   }
 
   /** Starts the deadline and the reading. Call it after the listeners are registered. */
@@ -112,10 +104,10 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
       this.fail(error);
       return;
     }
-    this.#stream.on("data", (piece: Buffer) => this.#read(piece));
-    this.#stream.on("end", () => {
+    this.stream.on("data", (piece: Buffer) => this.#read(piece));
+    this.stream.on("end", () => {
       this.#inputEnded = true;
-      this.#connection.arrived();
+      this.connection.arrived();
       this.#deliver();
     });
   }
@@ -144,17 +136,17 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
 
   pause(): void {
     this.#paused = true;
-    this.#stream.pause();
+    this.stream.pause();
   }
 
   resume(): void {
     this.#paused = false;
     this.#deliver();
-    if (!this.#paused) this.#stream.resume();
+    if (!this.#paused) this.stream.resume();
   }
 
   write(message: unknown): boolean {
-    return this.#over || this.#outgoing.write(this.#method.encode(message));
+    return this.#over || this.#outgoing.write(this.method.encode(message));
   }
 
   end(error?: Error): void {
@@ -168,7 +160,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   }
 
   #read(piece: Buffer): void {
-    this.#connection.received();
+    this.connection.received();
     if (this.#over) return;
     try {
       this.#incoming.take(piece.length);
@@ -201,7 +193,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   #unpack(bytes: Buffer, share: RequestShare): void {
     const over = new AbortController();
     this.#unpacking = over;
-    this.#stream.pause();
+    this.stream.pause();
     const encoding = this.headers.get("grpc-encoding") ?? "identity";
     const limits = { memory: this.#memory, share, limit: this.#limit, signal: over.signal };
     unpackMessage(bytes, encoding, limits).then(
@@ -209,7 +201,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
         this.#unpacking = undefined;
         this.#decode(message, share);
         this.#deliver();
-        if (!this.#paused && this.#unpacking === undefined) this.#stream.resume();
+        if (!this.#paused && this.#unpacking === undefined) this.stream.resume();
       },
       (error) => {
         share.release();
@@ -225,13 +217,13 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     }
     let message: unknown;
     try {
-      message = decodeRequest(this.#method, bytes);
+      message = decodeRequest(this.method, bytes);
     } catch (error) {
       share.release();
       this.fail(error);
       return;
     }
-    if (this.#method.kind !== "duplex") this.#hold(share);
+    if (this.method.kind !== "duplex") this.#hold(share);
     this.#onMessage(message, share);
   }
 
@@ -249,8 +241,8 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   #finish(status: CallStatus): void {
     if (this.#over) return;
     this.#outgoing.flushed(() => {
-      sendStatus(this.#stream, status, this.#trailers);
-      this.#connection.sent();
+      sendStatus(this.stream, status, this.#trailers);
+      this.connection.sent();
     });
     this.#close();
   }
@@ -288,32 +280,29 @@ const TRAILERS_ONLY = { endStream: true, ...NO_DATE };
  * order.
  */
 class Outgoing {
-  readonly #stream: ServerHttp2Stream;
-  readonly #compressor: Compressor | undefined;
-  readonly #connection: Connection;
   #onDrain: (() => void) | undefined;
   /** Messages that are being compressed, or wait for an earlier one to be compressed. */
   #compressing = 0;
   #last: Promise<void> = Promise.resolve();
 
-  constructor(stream: ServerHttp2Stream, compressor: Compressor | undefined, connection: Connection) {
-    this.#stream = stream;
-    this.#compressor = compressor;
-    this.#connection = connection;
-  }
+  constructor(
+    private readonly stream: ServerHttp2Stream,
+    private readonly compressor: Compressor | undefined,
+    private readonly connection: Connection,
+  ) {}
 
   onDrain(listener: () => void): void {
     this.#onDrain = listener;
-    this.#stream.on("drain", () => this.#drained());
+    this.stream.on("drain", () => this.#drained());
   }
 
   /** Sends a message; false when the client or the compression is too slow. */
   write(parts: readonly Uint8Array[]): boolean {
     if (this.#isClosed()) return true;
-    const compressor = this.#compressor;
+    const compressor = this.compressor;
     if (compressor === undefined) {
       this.#send(frame(parts));
-      return !this.#stream.writableNeedDrain;
+      return !this.stream.writableNeedDrain;
     }
     this.#compressing++;
     this.#last = this.#last.then(async () => {
@@ -332,14 +321,14 @@ class Outgoing {
   }
 
   #send(pieces: readonly Uint8Array[]): void {
-    const stream = this.#stream;
+    const stream = this.stream;
     if (!stream.headersSent) {
-      const encoding = this.#compressor?.encoding;
+      const encoding = this.compressor?.encoding;
       const headers =
         encoding === undefined ? RESPONSE_HEADERS : { ...RESPONSE_HEADERS, "grpc-encoding": encoding };
       stream.respond(headers, WITH_TRAILERS);
     }
-    const connection = this.#connection;
+    const connection = this.connection;
     if (pieces.length > 1) stream.cork();
     for (const piece of pieces) {
       connection.writing(piece.byteLength);
@@ -350,11 +339,11 @@ class Outgoing {
   }
 
   #drained(): void {
-    if (this.#compressing === 0 && !this.#stream.writableNeedDrain) this.#onDrain?.();
+    if (this.#compressing === 0 && !this.stream.writableNeedDrain) this.#onDrain?.();
   }
 
   #isClosed(): boolean {
-    return this.#stream.closed || this.#stream.destroyed;
+    return this.stream.closed || this.stream.destroyed;
   }
 }
 

@@ -32,16 +32,17 @@ const KEEP_WHITESPACE = { strictFieldWhitespaceValidation: false } as const;
 export class Http2Transport {
   readonly #server: Http2Server;
   readonly #methods: ReadonlyMap<string, Method>;
-  readonly #options: TransportOptions;
   readonly #connections = new Map<ServerHttp2Session, Connection>();
   /** The socket of the session that is being created, which happens synchronously. */
   #accepting: Socket | undefined;
   /** Sessions whose client has not sent anything yet. */
   readonly #silent = new Set<ServerHttp2Session>();
 
-  constructor(methods: readonly Method[], options: TransportOptions) {
+  constructor(
+    methods: readonly Method[],
+    private readonly options: TransportOptions,
+  ) {
     this.#methods = new Map(methods.map((method) => [method.path, method]));
-    this.#options = options;
     this.#server = createServer({
       settings: {
         initialWindowSize: WINDOW_SIZE,
@@ -92,7 +93,7 @@ export class Http2Transport {
   }
 
   #watch(session: ServerHttp2Session): void {
-    this.#connections.set(session, new Connection(session, this.#accepting!, this.#options));
+    this.#connections.set(session, new Connection(session, this.#accepting!, this.options));
     this.#silent.add(session);
     session.once("remoteSettings", () => this.#silent.delete(session));
     session.once("close", () => {
@@ -115,7 +116,7 @@ export class Http2Transport {
       const details = `The server does not implement the method ${path}`;
       sendStatus(stream, new RefusedCall(STATUS.UNIMPLEMENTED, details));
     } else {
-      const call = new Http2Call(stream, new RawHeaders(rawHeaders), method, connection, this.#options);
+      const call = new Http2Call(stream, new RawHeaders(rawHeaders), method, connection, this.options);
       start(method, call);
     }
   }
@@ -211,20 +212,16 @@ function sessionMegabytes({ maxSessionMemory }: TransportOptions): number {
 
 /** Headers in the received pairs of names and values. Most calls look up one or two. */
 class RawHeaders implements CallHeaders {
-  readonly #raw: readonly string[];
-
-  constructor(raw: readonly string[]) {
-    this.#raw = raw;
-  }
+  constructor(private readonly raw: readonly string[]) {}
 
   get(wanted: string): string | undefined {
-    const raw = this.#raw;
+    const raw = this.raw;
     for (let i = 0; i + 1 < raw.length; i += 2) if (raw[i] === wanted && isText(wanted)) return raw[i + 1];
     return undefined;
   }
 
   *entries(): Iterable<readonly [string, string]> {
-    const raw = this.#raw;
+    const raw = this.raw;
     for (let i = 0; i + 1 < raw.length; i += 2) {
       const name = raw[i]!;
       if (isText(name) && !TRANSPORT_HEADERS.has(name)) yield [name, raw[i + 1]!];

@@ -6,52 +6,51 @@ import type { V2Handler } from "../routes/v2-handler.js";
 
 /** A request under another method, path and headers. Its body stays where it is. */
 export class RewrittenRequest implements V2Request {
-  readonly method: string;
-  readonly path: string;
   readonly rawHeaders: readonly string[];
-  readonly #original: V2Request;
 
   /**
    * @param path path that begins with `/v2`
    * @param rawHeaders names and values in turn
    */
-  constructor(original: V2Request, method: string, path: string, rawHeaders = original.rawHeaders) {
-    this.#original = original;
-    this.method = method;
-    this.path = path;
+  constructor(
+    private readonly original: V2Request,
+    readonly method: string,
+    readonly path: string,
+    rawHeaders = original.rawHeaders,
+  ) {
     this.rawHeaders = rawHeaders;
   }
 
   get scheme(): V2Request["scheme"] {
-    return this.#original.scheme;
+    return this.original.scheme;
   }
 
   get remoteAddress(): string | undefined {
-    return this.#original.remoteAddress;
+    return this.original.remoteAddress;
   }
 
   get gone(): boolean {
-    return this.#original.gone;
+    return this.original.gone;
   }
 
   get ownsBody(): boolean {
-    return this.#original.ownsBody === true;
+    return this.original.ownsBody === true;
   }
 
   readBody(...parameters: Parameters<V2Request["readBody"]>): Promise<Uint8Array> {
-    return this.#original.readBody(...parameters);
+    return this.original.readBody(...parameters);
   }
 
   onGone(listener: () => void): () => void {
-    return this.#original.onGone(listener);
+    return this.original.onGone(listener);
   }
 
   onSent(listener: () => void): void {
-    this.#original.onSent(listener);
+    this.original.onSent(listener);
   }
 
   report(error: unknown): void {
-    this.#original.report(error);
+    this.original.report(error);
   }
 }
 

@@ -151,20 +151,17 @@ type Invoke = (request: V2Request, modelName: string) => Promise<V2Response | un
 
 /** The routes of multi-model endpoints: list, load, describe, invoke and unload models. */
 class MultiModelEndpoint {
-  readonly #service: InferenceService;
-  readonly #root: string;
-  readonly #invoke: Invoke;
   /** The loaded models, by the names that the platform gives them. */
   readonly #models = new Map<string, EndpointModel>();
   /** Names whose load is in flight. */
   readonly #loading = new Set<string>();
 
   /** @param root directory of all unpacked archives */
-  constructor(service: InferenceService, root: string, invoke: Invoke) {
-    this.#service = service;
-    this.#root = root;
-    this.#invoke = invoke;
-  }
+  constructor(
+    private readonly service: InferenceService,
+    private readonly root: string,
+    private readonly invoke: Invoke,
+  ) {}
 
   /** Answers a request whose path begins with `/models`; undefined if the client has left. */
   async handle(request: V2Request): Promise<V2Response | undefined> {
@@ -183,7 +180,7 @@ class MultiModelEndpoint {
 
   #list(): V2Response {
     const models = [...this.#models]
-      .filter(([, { name }]) => this.#service.isModelReady(name, ""))
+      .filter(([, { name }]) => this.service.isModelReady(name, ""))
       .map(([key, { repository }]) => ({ modelName: key, modelUrl: repository }));
     return jsonResponse({ models });
   }
@@ -195,11 +192,11 @@ class MultiModelEndpoint {
 
   async #infer(request: V2Request, key: string): Promise<V2Response | undefined> {
     const model = this.#models.get(key);
-    return model === undefined ? notFound() : this.#invoke(request, model.name);
+    return model === undefined ? notFound() : this.invoke(request, model.name);
   }
 
   async #load(request: V2Request): Promise<V2Response> {
-    const memory = this.#service.requestMemory.share();
+    const memory = this.service.requestMemory.share();
     let body: Uint8Array;
     try {
       body = await request.readBody(memory, MAX_LOAD_REQUEST);
@@ -231,12 +228,12 @@ class MultiModelEndpoint {
     }
     this.#loading.add(key);
     try {
-      const { repository, directory } = await placeOf(url, this.#root);
-      await this.#service.registerModelRepository!(repository, { [directory]: name });
+      const { repository, directory } = await placeOf(url, this.root);
+      await this.service.registerModelRepository!(repository, { [directory]: name });
       try {
-        await this.#service.loadModel(name, {});
+        await this.service.loadModel(name, {});
       } catch (error) {
-        this.#service.unregisterModelRepository!(repository);
+        this.service.unregisterModelRepository!(repository);
         throw error;
       }
       this.#models.set(key, { name, repository });
@@ -254,10 +251,10 @@ class MultiModelEndpoint {
     if (model === undefined) return notFound();
     this.#models.delete(key);
     try {
-      await this.#service.unloadModel(model.name, { unloadDependents: true });
+      await this.service.unloadModel(model.name, { unloadDependents: true });
       await this.#unloaded(model.name);
     } finally {
-      this.#service.unregisterModelRepository!(model.repository);
+      this.service.unregisterModelRepository!(model.repository);
     }
     return emptyResponse(200, "text/plain");
   }
@@ -269,13 +266,13 @@ class MultiModelEndpoint {
       resolve = done;
     });
     const look = async () => {
-      const rows = await this.#service.repositoryIndex(false);
+      const rows = await this.service.repositoryIndex(false);
       const left = rows.filter(
         (row) => row.name === name && row.state !== undefined && row.state !== "UNAVAILABLE",
       );
       if (left.length === 0) resolve();
     };
-    const stopListening = this.#service.onChange(() => void look().catch(resolve));
+    const stopListening = this.service.onChange(() => void look().catch(resolve));
     const timer = setTimeout(resolve, UNLOAD_TIMEOUT_MS);
     void look().catch(resolve);
     return unloaded.finally(() => {

@@ -27,14 +27,16 @@ interface SampleTexts {
 
 /** The viewers of a server. They share one sampler, and the texts that it leads to. */
 export class Viewers {
-  readonly #service: InferenceService;
   readonly #sampler: Sampler;
   readonly #streams = new Set<EventStream>();
   #texts: SampleTexts | undefined;
   #closed = false;
 
-  constructor(service: InferenceService, inspector: ServerInspector, intervalMs: number) {
-    this.#service = service;
+  constructor(
+    private readonly service: InferenceService,
+    inspector: ServerInspector,
+    intervalMs: number,
+  ) {
     this.#sampler = new Sampler(inspector, intervalMs);
   }
 
@@ -68,7 +70,7 @@ export class Viewers {
       const texts = this.#textsOf(sample);
       stream.send("summary", texts.summary);
       if (found !== undefined) stream.send("detail", detailText(texts, found.model));
-      const entries = this.#service.log.tail(seen);
+      const entries = this.service.log.tail(seen);
       seen = entries.at(-1)?.number ?? seen;
       if (entries.length > 0) stream.send("log", JSON.stringify(entries));
     });
@@ -90,7 +92,7 @@ export class Viewers {
 
   #textsOf(sample: Sample): SampleTexts {
     if (this.#texts?.sample !== sample) {
-      const summary = JSON.stringify(summaryOf(this.#service, sample));
+      const summary = JSON.stringify(summaryOf(this.service, sample));
       this.#texts = { sample, summary, details: new Map() };
     }
     return this.#texts!;
@@ -252,8 +254,6 @@ const POINTS_OF_ALL = 60_000;
  * latencies and no memory.
  */
 class Sampler {
-  readonly #inspector: ServerInspector;
-  readonly #intervalMs: number;
   readonly #viewers = new Set<(sample: Sample) => void>();
   #timer: NodeJS.Timeout | undefined;
   #endWatch = () => {};
@@ -261,10 +261,10 @@ class Sampler {
   #samples = new Map<string, ModelSamples>();
   #last: Sample | undefined;
 
-  constructor(inspector: ServerInspector, intervalMs: number) {
-    this.#inspector = inspector;
-    this.#intervalMs = intervalMs;
-  }
+  constructor(
+    private readonly inspector: ServerInspector,
+    private readonly intervalMs: number,
+  ) {}
 
   /** True while there is a viewer. */
   get running(): boolean {
@@ -286,14 +286,14 @@ class Sampler {
   }
 
   #start(): void {
-    this.#endWatch = this.#inspector.watchLatencies();
+    this.#endWatch = this.inspector.watchLatencies();
     this.#meter = new ProcessMeter();
     this.#look(true);
     // The server's sockets keep the process alive, not its viewers.
     this.#timer = setInterval(() => {
       const sample = this.#look(true);
       for (const viewer of [...this.#viewers]) viewer(sample);
-    }, this.#intervalMs).unref();
+    }, this.intervalMs).unref();
   }
 
   #stop(): void {
@@ -309,7 +309,7 @@ class Sampler {
   #look(fresh: boolean): Sample {
     if (!fresh && this.#last !== undefined) return this.#last;
     const at = Date.now();
-    const models = this.#inspector.models();
+    const models = this.inspector.models();
     const kept = Math.max(
       FEWEST_POINTS,
       Math.min(MOST_POINTS, Math.floor(POINTS_OF_ALL / Math.max(1, models.length))),

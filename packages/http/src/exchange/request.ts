@@ -103,21 +103,19 @@ export class BodyBuffer {
   #length = 0;
   #chunks = 0;
   #buffer: Uint8Array = NO_BYTES;
-  readonly #maxInputSize: number;
   readonly #limit: number;
-  readonly #declared: number | undefined;
-  readonly #tensorsAt: number | undefined;
   readonly #padding: number;
 
   /**
    * @param tensorsAt offset of the tensors, which is aligned for them; undefined for JSON alone
    * @throws TritonError INVALID_ARG when the declared size is over the limit.
    */
-  constructor(maxInputSize: number, declared: number | undefined, tensorsAt: number | undefined) {
-    this.#maxInputSize = maxInputSize;
+  constructor(
+    private readonly maxInputSize: number,
+    private readonly declared: number | undefined,
+    private readonly tensorsAt: number | undefined,
+  ) {
     this.#limit = maxBodySize(maxInputSize, tensorsAt === 0);
-    this.#declared = declared;
-    this.#tensorsAt = tensorsAt;
     this.#padding = (ALIGNMENT - ((tensorsAt ?? 0) % ALIGNMENT)) % ALIGNMENT;
     if (declared !== undefined && declared > this.#limit) throw this.#tooLarge(declared);
   }
@@ -129,7 +127,7 @@ export class BodyBuffer {
   add(chunk: Uint8Array, kept = false): void {
     const needed = this.#length + chunk.length;
     if (needed > this.#limit) throw this.#tooLarge(needed);
-    if (kept && needed === this.#declared && this.#length === 0 && needed <= MAX_UNALIGNED) {
+    if (kept && needed === this.declared && this.#length === 0 && needed <= MAX_UNALIGNED) {
       this.#buffer = chunk;
       this.#length = needed;
       return;
@@ -138,7 +136,7 @@ export class BodyBuffer {
     this.#buffer.set(chunk, this.#length);
     this.#length = needed;
     this.#chunks++;
-    if (this.#declared === undefined && this.#chunks > MAX_CHUNKS) throw tooManyChunks();
+    if (this.declared === undefined && this.#chunks > MAX_CHUNKS) throw tooManyChunks();
   }
 
   bytes(): Uint8Array {
@@ -155,16 +153,16 @@ export class BodyBuffer {
 
   #capacity(needed: number): number {
     const doubled = Math.max(FIRST_CAPACITY, this.#buffer.length * 2);
-    if (this.#declared === undefined) return doubled;
-    return needed * TRUSTED_SHARE >= this.#declared ? this.#declared : Math.min(doubled, this.#declared);
+    if (this.declared === undefined) return doubled;
+    return needed * TRUSTED_SHARE >= this.declared ? this.declared : Math.min(doubled, this.declared);
   }
 
   #tooLarge(size: number): TritonError {
     const fault =
-      this.#tensorsAt === 0
+      this.tensorsAt === 0
         ? `Raw input has a byte_size (${size} bytes) that exceeds the maximum allowed value of ` +
-          `${this.#maxInputSize} bytes`
-        : `request ${this.#tensorsAt === undefined ? "JSON" : "body"} size of ${size} bytes exceeds the maximum ` +
+          `${this.maxInputSize} bytes`
+        : `request ${this.tensorsAt === undefined ? "JSON" : "body"} size of ${size} bytes exceeds the maximum ` +
           `allowed input size of ${this.#limit} bytes`;
     return new InputTooLarge(fault);
   }

@@ -97,16 +97,13 @@ export interface BodyStreamListener {
 
 /** A body that one reader reads while it is written. */
 export class BodyStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint8Array> {
-  readonly #listener: BodyStreamListener;
   #pieces: Uint8Array[] = [];
   #waitingBytes = 0;
   #full = false;
   #ended = false;
   #reader: ((result: IteratorResult<Uint8Array>) => void) | undefined;
 
-  constructor(listener: BodyStreamListener) {
-    this.#listener = listener;
-  }
+  constructor(private readonly listener: BodyStreamListener) {}
 
   /** Adds a piece. Returns false when the sender should wait for `onDrain`. */
   write(piece: Uint8Array): boolean {
@@ -135,7 +132,7 @@ export class BodyStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint
       this.#waitingBytes -= value.length;
       if (this.#full && this.#waitingBytes < HIGH_WATER_BYTES) {
         this.#full = false;
-        this.#listener.onDrain();
+        this.listener.onDrain();
       }
       return Promise.resolve({ done: false, value });
     }
@@ -149,7 +146,7 @@ export class BodyStream implements AsyncIterable<Uint8Array>, AsyncIterator<Uint
     this.#pieces = [];
     const cancelled = !this.#ended;
     this.end();
-    if (cancelled) this.#listener.onCancel();
+    if (cancelled) this.listener.onCancel();
     return Promise.resolve({ done: true, value: undefined });
   }
 

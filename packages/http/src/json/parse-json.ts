@@ -122,24 +122,24 @@ function atEnd(cursor: Cursor): boolean {
  * Reads one value. An array is tried as a packed one first, unless it is inside of an array: that one has been tried.
  */
 class ValueReader {
-  readonly #cursor: Cursor;
   /** Undefined to pack nothing. */
   readonly #scratch: Scratch | undefined;
-  readonly #packsStrings: boolean;
   readonly #open: Open[] = [];
   #packing: PackedReader | undefined;
   #values = 0;
   #objects = 0;
 
-  constructor(cursor: Cursor, memory: Scratch | undefined, packsStrings: boolean) {
-    this.#cursor = cursor;
+  constructor(
+    private readonly cursor: Cursor,
+    memory: Scratch | undefined,
+    private readonly packsStrings: boolean,
+  ) {
     this.#scratch = memory;
-    this.#packsStrings = packsStrings;
   }
 
   /** Reads on; undefined for a pause at offset `stopAt` or later. */
   read(stopAt: number): { value: JsonValue } | undefined {
-    const cursor = this.#cursor;
+    const cursor = this.cursor;
     const open = this.#open;
     for (;;) {
       let value: JsonValue | undefined;
@@ -148,7 +148,7 @@ class ValueReader {
         if (++this.#values > MAX_JSON_VALUES) throw tooMany(MAX_JSON_VALUES, "values");
         const code = cursor.bytes[cursor.at];
         if (code === OPEN_BRACKET) {
-          if (this.#mayPack()) this.#packing = new PackedReader(cursor, this.#scratch!, this.#packsStrings);
+          if (this.#mayPack()) this.#packing = new PackedReader(cursor, this.#scratch!, this.packsStrings);
           else value = openArray(cursor, open);
         } else if (code === OPEN_BRACE) {
           if (++this.#objects > MAX_JSON_OBJECTS) throw tooMany(MAX_JSON_OBJECTS, "objects");
@@ -177,8 +177,7 @@ class ValueReader {
   }
 
   #mayPack(): boolean {
-    if (this.#scratch === undefined || this.#cursor.bytes[this.#cursor.at + 1] === CLOSE_BRACKET)
-      return false;
+    if (this.#scratch === undefined || this.cursor.bytes[this.cursor.at + 1] === CLOSE_BRACKET) return false;
     return this.#open.at(-1)?.array === undefined;
   }
 }

@@ -106,9 +106,6 @@ export class PackedReader implements Run {
   valueExpected = true;
   fractionAt = -1;
   minuses = false;
-  readonly #cursor: Cursor;
-  readonly #scratch: Scratch;
-  readonly #packsStrings: boolean;
   /** Offset of the bracket of the array. */
   readonly start: number;
   readonly #from: number;
@@ -125,10 +122,11 @@ export class PackedReader implements Run {
   #textsLength = 0;
 
   /** @param cursor is at the bracket of the array */
-  constructor(cursor: Cursor, scratch: Scratch, packsStrings: boolean) {
-    this.#cursor = cursor;
-    this.#scratch = scratch;
-    this.#packsStrings = packsStrings;
+  constructor(
+    private readonly cursor: Cursor,
+    private readonly scratch: Scratch,
+    private readonly packsStrings: boolean,
+  ) {
     this.start = cursor.at;
     this.at = cursor.at;
     this.#from = scratch.used;
@@ -142,8 +140,8 @@ export class PackedReader implements Run {
    * @returns the array; null if it cannot be packed; undefined for a pause
    */
   read(stopAt: number): PackedNumbers | PackedStrings | null | undefined {
-    const { bytes } = this.#cursor;
-    const scratch = this.#scratch;
+    const { bytes } = this.cursor;
+    const scratch = this.scratch;
     // Local variables: rows of a few numbers reach them often.
     let depth = this.#depth;
     let mayEnd = this.#mayEnd;
@@ -191,19 +189,19 @@ export class PackedReader implements Run {
   }
 
   #leave<T>(result: T): T {
-    this.#cursor.at = this.at;
+    this.cursor.at = this.at;
     return result;
   }
 
   /** Reads a value that is not known to be a number; false if it does not belong into a packed array. */
   #readOther(token: number | undefined): boolean {
     if (isNumberStart(token)) {
-      if (this.#kind !== undefined || !endsRuns(this.#cursor.bytes)) return false;
+      if (this.#kind !== undefined || !endsRuns(this.cursor.bytes)) return false;
       this.#kind = "numbers";
       return this.#readNumber();
     }
     if (token === QUOTE) {
-      if (this.#kind === undefined && this.#packsStrings) this.#kind = "strings";
+      if (this.#kind === undefined && this.packsStrings) this.#kind = "strings";
       if (this.#kind !== "strings") return false;
       this.#readText();
       return true;
@@ -215,12 +213,12 @@ export class PackedReader implements Run {
 
   /** Reads one number of any form. */
   #readNumber(): boolean {
-    const scratch = this.#scratch;
+    const scratch = this.scratch;
     const { count } = this;
     if (count === scratch.numbers.length) scratch.grow();
-    this.#cursor.at = this.at;
-    const read = readNumber(this.#cursor);
-    this.at = this.#cursor.at;
+    this.cursor.at = this.at;
+    const read = readNumber(this.cursor);
+    this.at = this.cursor.at;
     let value: number;
     if (typeof read === "bigint") {
       value = Number(read);
@@ -247,22 +245,22 @@ export class PackedReader implements Run {
   }
 
   #readBoolean(value: boolean): boolean {
-    this.#cursor.at = this.at;
-    if (!consumeAll(this.#cursor, value ? "true" : "false")) return false;
-    this.at = this.#cursor.at;
-    if (this.count === this.#scratch.numbers.length) this.#scratch.grow();
+    this.cursor.at = this.at;
+    if (!consumeAll(this.cursor, value ? "true" : "false")) return false;
+    this.at = this.cursor.at;
+    if (this.count === this.scratch.numbers.length) this.scratch.grow();
     this.#add(value ? 1 : 0);
     return true;
   }
 
   #add(value: number): void {
-    this.#scratch.numbers[this.count++] = value;
+    this.scratch.numbers[this.count++] = value;
     this.valueExpected = false;
   }
 
   #readText(): void {
-    this.#scratch.addString();
-    const { bytes } = this.#cursor;
+    this.scratch.addString();
+    const { bytes } = this.cursor;
     const from = this.at + 1;
     let end = from;
     let code = bytes[end];
@@ -272,7 +270,7 @@ export class PackedReader implements Run {
       this.at = end + 1;
     } else {
       this.#addEscaped(from, end);
-      this.at = this.#cursor.at;
+      this.at = this.cursor.at;
     }
     this.count++;
     this.valueExpected = false;
@@ -289,10 +287,10 @@ export class PackedReader implements Run {
 
   /** @param escapeAt offset of the first byte that is not simply a part of the string */
   #addEscaped(from: number, escapeAt: number): void {
-    const texts = this.#roomFor(closingQuote(this.#cursor.bytes, escapeAt) - from);
+    const texts = this.#roomFor(closingQuote(this.cursor.bytes, escapeAt) - from);
     const start = this.#textsLength + LENGTH_BYTES;
     const out = { bytes: texts, length: start };
-    unescapeInto(this.#cursor, from, escapeAt, out);
+    unescapeInto(this.cursor, from, escapeAt, out);
     this.#endText(texts, out.length - start);
   }
 
@@ -321,12 +319,12 @@ export class PackedReader implements Run {
   }
 
   #packed(length: number): PackedNumbers | PackedStrings {
-    const { bytes } = this.#cursor;
+    const { bytes } = this.cursor;
     if (this.#kind === "strings") {
       const texts = this.#texts!.subarray(0, this.#textsLength);
       return new PackedStrings(texts, length, bytes, this.start);
     }
-    const scratch = this.#scratch;
+    const scratch = this.scratch;
     scratch.used = this.count;
     return new PackedNumbers(
       scratch.numbers.subarray(this.#from, this.count),

@@ -110,16 +110,15 @@ async function generateStream(exchange: HttpExchange): Promise<V2Response> {
 /** Writes responses as events. The first one decides the status. A later error can only be reported in its own event. */
 class EventStream implements ResponseSink {
   readonly answer: Promise<V2Response>;
-  readonly #call: Exchange;
-  readonly #memory: RequestShare;
   readonly #events: BodyStream;
   #begin!: (answer: V2Response) => void;
   #reject!: (error: unknown) => void;
 
   /** @param memory counts the request until its last response */
-  constructor(call: Exchange, memory: RequestShare) {
-    this.#call = call;
-    this.#memory = memory;
+  constructor(
+    private readonly call: Exchange,
+    private readonly memory: RequestShare,
+  ) {
     this.#events = new BodyStream({ onDrain: () => call.resume(), onCancel: () => call.cancel() });
     this.answer = new Promise((resolve, reject) => {
       this.#begin = resolve;
@@ -135,15 +134,15 @@ class EventStream implements ResponseSink {
     }
     if (outcome !== undefined) {
       const ready = this.#events.write(Buffer.concat([EVENT_START, json, EVENT_END]));
-      if (!ready && !final) this.#call.pause();
+      if (!ready && !final) this.call.pause();
     }
     if (!final) return;
-    this.#memory.release();
+    this.memory.release();
     this.#events.end();
   }
 
   refuse(error: unknown): void {
-    this.#memory.release();
+    this.memory.release();
     this.#reject(error);
   }
 }
@@ -236,10 +235,11 @@ class GenerateReader {
   readonly inputs = new Map<string, Tensor>();
   readonly parameters: Record<string, ParameterValue> = Object.create(null);
   readonly #known: ReadonlyMap<string, GenerateInput>;
-  readonly #id: string;
 
-  constructor(model: ReadyModel, id: string) {
-    this.#id = id;
+  constructor(
+    model: ReadyModel,
+    private readonly id: string,
+  ) {
     const batch = model.config.maxBatchSize > 0 ? [-1] : [];
     this.#known = new Map(
       model.config.input.map(({ name, dataType, dims }) => [
@@ -285,7 +285,7 @@ class GenerateReader {
     }
     const tensor = readInput(name, input, value);
     if (this.inputs.has(name)) {
-      throw invalid(`[request id: ${this.#id || "<id_unknown>"}] input '${name}' already exists in request`);
+      throw invalid(`[request id: ${this.id || "<id_unknown>"}] input '${name}' already exists in request`);
     }
     this.inputs.set(name, tensor);
   }

@@ -122,39 +122,41 @@ class WebV2Request implements V2Request {
   readonly method: string;
   readonly path: string;
   readonly report: (error: unknown) => void;
-  readonly #request: Request;
   #rawHeaders: readonly string[] | undefined;
 
-  constructor(request: Request, prefix: string, report: (error: unknown) => void) {
-    this.#request = request;
+  constructor(
+    private readonly request: Request,
+    prefix: string,
+    report: (error: unknown) => void,
+  ) {
     this.method = request.method;
     this.path = pathOf(request.url, prefix);
     this.report = report;
   }
 
   get rawHeaders(): readonly string[] {
-    this.#rawHeaders ??= [...this.#request.headers].flat();
+    this.#rawHeaders ??= [...this.request.headers].flat();
     return this.#rawHeaders;
   }
 
   get scheme(): "http" | "https" {
-    return this.#request.url.startsWith("https:") ? "https" : "http";
+    return this.request.url.startsWith("https:") ? "https" : "http";
   }
 
   get remoteAddress(): string | undefined {
-    return nodeSides.get(this.#request)?.remoteAddress;
+    return nodeSides.get(this.request)?.remoteAddress;
   }
 
   get grantedOrigin(): string | undefined {
-    return nodeSides.get(this.#request)?.grantedOrigin;
+    return nodeSides.get(this.request)?.grantedOrigin;
   }
 
   get gone(): boolean {
-    return this.#request.signal.aborted;
+    return this.request.signal.aborted;
   }
 
   async readBody(memory: RequestShare, maxInputSize: number, tensorsAt?: number): Promise<Uint8Array> {
-    const { body, headers } = this.#request;
+    const { body, headers } = this.request;
     if (body === null) return NO_BYTES;
     const declared = headers.get("content-length");
     const buffer = new BodyBuffer(maxInputSize, declared === null ? undefined : Number(declared), tensorsAt);
@@ -176,7 +178,7 @@ class WebV2Request implements V2Request {
   }
 
   onGone(listener: () => void): () => void {
-    return onAbort(this.#request.signal, listener);
+    return onAbort(this.request.signal, listener);
   }
 
   /** The web platform does not report when an answer has been sent. */

@@ -55,7 +55,6 @@ export interface ListenOptions {
 /** A frontend on a port of its own. */
 export class ListeningFrontend implements Frontend {
   readonly name: string;
-  readonly #options: ListenOptions;
   readonly #handlerOf: (service: InferenceService) => V2Handler | Promise<V2Handler>;
   readonly #onListening: (address: FrontendAddress) => void;
   #connections: OpenConnections | undefined;
@@ -65,25 +64,24 @@ export class ListeningFrontend implements Frontend {
 
   /** @param onListening called once the frontend listens */
   constructor(
-    options: ListenOptions,
+    private readonly options: ListenOptions,
     handlerOf: (service: InferenceService) => V2Handler | Promise<V2Handler>,
     onListening: (address: FrontendAddress) => void = () => {},
   ) {
     this.name = options.name;
-    this.#options = options;
     this.#handlerOf = handlerOf;
     this.#onListening = onListening;
   }
 
   get threaded(): ThreadedFrontend | undefined {
-    const options = this.#options.threaded?.();
+    const options = this.options.threaded?.();
     if (options === undefined) return undefined;
     const module = new URL("../index.js", import.meta.url).href;
-    return { module, name: "http", options, listening: { portHint: this.#options.portHint } };
+    return { module, name: "http", options, listening: { portHint: this.options.portHint } };
   }
 
   async start(service: InferenceService): Promise<FrontendAddress> {
-    const { address, reusePort = false, tls, limits, logger = false, clientErrorBody } = this.#options;
+    const { address, reusePort = false, tls, limits, logger = false, clientErrorBody } = this.options;
     const at = { isLoopback: isLoopback(address) };
     const { allowedHosts = [] } = service;
     const handler = withAllowedHosts(
@@ -97,7 +95,7 @@ export class ListeningFrontend implements Frontend {
     const resolved = tls && resolveTls(tls, createSecureContext);
     let connections: OpenConnections | undefined;
     // The first server gets all connections, and can end all of them when it stops.
-    const { port, servers } = await listenOnAll<Server>({ ...this.#options, reusePort, lookup }, (first) => {
+    const { port, servers } = await listenOnAll<Server>({ ...this.options, reusePort, lookup }, (first) => {
       // As the sockets of the first server.
       const sockets = { noDelay: true, allowHalfOpen: tls === undefined };
       if (first !== undefined) return createSocketServer(sockets, handOver(first));

@@ -15,43 +15,43 @@ export class NodeV2Request implements V2Request {
   readonly method: string;
   readonly path: string;
   readonly rawHeaders: readonly string[];
-  readonly #incoming: IncomingMessage;
-  readonly #outgoing: ServerResponse;
 
   /** @param prefix prefix of all paths */
-  constructor(incoming: IncomingMessage, outgoing: ServerResponse, prefix: string) {
-    this.#incoming = incoming;
-    this.#outgoing = outgoing;
+  constructor(
+    private readonly incoming: IncomingMessage,
+    private readonly outgoing: ServerResponse,
+    prefix: string,
+  ) {
     this.method = incoming.method ?? "";
     this.path = pathOf(incoming.url ?? "", prefix);
     this.rawHeaders = incoming.rawHeaders;
   }
 
   get scheme(): "http" | "https" {
-    return "encrypted" in this.#incoming.socket ? "https" : "http";
+    return "encrypted" in this.incoming.socket ? "https" : "http";
   }
 
   get remoteAddress(): string | undefined {
-    return this.#incoming.socket.remoteAddress;
+    return this.incoming.socket.remoteAddress;
   }
 
   /** An application sets it before it calls the routes; a server of ours never does. */
   get grantedOrigin(): string | undefined {
-    return this.#outgoing.getHeader("access-control-allow-origin")?.toString();
+    return this.outgoing.getHeader("access-control-allow-origin")?.toString();
   }
 
   get gone(): boolean {
-    return this.#outgoing.destroyed;
+    return this.outgoing.destroyed;
   }
 
   readBody(memory: RequestShare, maxInputSize: number, tensorsAt?: number): Promise<Uint8Array> {
-    return readMessage(this.#incoming, memory, maxInputSize, tensorsAt);
+    return readMessage(this.incoming, memory, maxInputSize, tensorsAt);
   }
 
   onGone(listener: () => void): () => void {
     // Most requests are answered. A listener without effect costs less than removing it.
     let waiting = true;
-    this.#outgoing.on("close", () => {
+    this.outgoing.on("close", () => {
       if (waiting) listener();
     });
     return () => {
@@ -61,7 +61,7 @@ export class NodeV2Request implements V2Request {
 
   onSent(listener: () => void): void {
     if (this.gone) listener();
-    else this.#outgoing.once("close", listener);
+    else this.outgoing.once("close", listener);
   }
 
   /** A server without a logger has no place for reports. */

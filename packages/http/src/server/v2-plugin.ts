@@ -99,31 +99,30 @@ export function fastifyHandler(handler: V2Handler, prefix = ""): FastifyHandler 
 
 /** A request that fastify received. Its body has not been read yet. */
 class FastifyV2Request extends NodeV2Request {
-  readonly #request: FastifyRequest;
-  readonly #reply: FastifyReply;
-
-  constructor(request: FastifyRequest, reply: FastifyReply, prefix: string) {
+  constructor(
+    private readonly request: FastifyRequest,
+    private readonly reply: FastifyReply,
+    prefix: string,
+  ) {
     super(request.raw, reply.raw, prefix);
-    this.#request = request;
-    this.#reply = reply;
   }
 
   /** Plugins such as @fastify/cors set headers of the reply. */
   override get grantedOrigin(): string | undefined {
-    return this.#reply.getHeader("access-control-allow-origin")?.toString();
+    return this.reply.getHeader("access-control-allow-origin")?.toString();
   }
 
   override get scheme(): "http" | "https" {
-    return this.#request.protocol;
+    return this.request.protocol;
   }
 
   /** fastify knows the proxies that the application trusts. */
   override get remoteAddress(): string | undefined {
-    return this.#request.ip;
+    return this.request.ip;
   }
 
   override report(error: unknown): void {
-    this.#request.log.error(error);
+    this.request.log.error(error);
   }
 }
 
