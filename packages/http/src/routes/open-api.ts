@@ -24,7 +24,7 @@ interface Operation {
   readonly summary: string;
   readonly body?: string;
   /** Schema of the answer; undefined for an answer without a body. */
-  readonly answer?: string;
+  readonly answer?: string | undefined;
   /** True when tensors may also follow the JSON as bytes. */
   readonly binary?: boolean;
   /** True when the answer is a stream of server-sent events. */
@@ -32,119 +32,75 @@ interface Operation {
 }
 
 type Methods = Partial<Record<"get" | "post", Operation>>;
+type Operations = Readonly<Record<string, Methods>>;
+
+function get(id: string, group: EndpointGroup, summary: string, answer?: string): Methods {
+  return { get: { id, group, summary, answer } };
+}
+
+/** @param facts the schemas of the body and the answer, unless the operation has neither */
+function post(
+  id: string,
+  group: EndpointGroup,
+  summary: string,
+  facts: Omit<Operation, "id" | "group" | "summary"> = {},
+): Methods {
+  return { post: { id, group, summary, ...facts } };
+}
 
 const MODEL = "/v2/models/{model}";
+const GENERATED = { body: "GenerateRequest", answer: "GenerateResponse" };
+const TRACE = { body: "TraceSettings", answer: "TraceSettings" };
+const LOG = { body: "LogSettings", answer: "LogSettings" };
+const REPOSITORY = { body: "RepositoryRequest" };
 
 /** Operations on a model, by the part of the path after the model or its version. */
-const modelOperations: Readonly<Record<string, Methods>> = {
-  "": {
-    get: { id: "modelMetadata", group: "metadata", summary: "Inputs and outputs", answer: "ModelMetadata" },
-  },
-  "/ready": { get: { id: "modelReady", group: "health", summary: "Readiness of a model" } },
-  "/config": {
-    get: { id: "modelConfig", group: "model-config", summary: "Configuration", answer: "ModelConfig" },
-  },
-  "/stats": {
-    get: { id: "modelStatistics", group: "statistics", summary: "Statistics", answer: "ModelStatistics" },
-  },
-  "/infer": {
-    post: {
-      id: "infer",
-      group: "inference",
-      summary: "Inference",
-      body: "InferRequest",
-      answer: "InferResponse",
-      binary: true,
-    },
-  },
-  "/generate": {
-    post: {
-      id: "generate",
-      group: "inference",
-      summary: "Inference with flat JSON",
-      body: "GenerateRequest",
-      answer: "GenerateResponse",
-    },
-  },
-  "/generate_stream": {
-    post: {
-      id: "generateStream",
-      group: "inference",
-      summary: "Inference with flat JSON, answers as they come",
-      body: "GenerateRequest",
-      answer: "GenerateResponse",
-      events: true,
-    },
-  },
+const modelOperations: Operations = {
+  "": get("modelMetadata", "metadata", "Inputs and outputs", "ModelMetadata"),
+  "/ready": get("modelReady", "health", "Readiness of a model"),
+  "/config": get("modelConfig", "model-config", "Configuration", "ModelConfig"),
+  "/stats": get("modelStatistics", "statistics", "Statistics", "ModelStatistics"),
+  "/infer": post("infer", "inference", "Inference", {
+    body: "InferRequest",
+    answer: "InferResponse",
+    binary: true,
+  }),
+  "/generate": post("generate", "inference", "Inference with flat JSON", GENERATED),
+  "/generate_stream": post("generateStream", "inference", "Inference with flat JSON, answers as they come", {
+    ...GENERATED,
+    events: true,
+  }),
 };
 
-const repositoryOperations: Readonly<Record<string, Methods>> = {
-  "/index": {
-    post: {
-      id: "repositoryIndex",
-      group: "model-repository",
-      summary: "All models and their states",
-      body: "RepositoryIndexRequest",
-      answer: "RepositoryIndex",
-    },
-  },
-  "/models/{model}/load": {
-    post: { id: "loadModel", group: "model-repository", summary: "Load a model", body: "RepositoryRequest" },
-  },
-  "/models/{model}/unload": {
-    post: {
-      id: "unloadModel",
-      group: "model-repository",
-      summary: "Unload a model",
-      body: "RepositoryRequest",
-    },
-  },
+const repositoryOperations: Operations = {
+  "/index": post("repositoryIndex", "model-repository", "All models and their states", {
+    body: "RepositoryIndexRequest",
+    answer: "RepositoryIndex",
+  }),
+  "/models/{model}/load": post("loadModel", "model-repository", "Load a model", REPOSITORY),
+  "/models/{model}/unload": post("unloadModel", "model-repository", "Unload a model", REPOSITORY),
 };
 
-function sharedMemoryOperations(kind: "system" | "cuda"): Readonly<Record<string, Methods>> {
-  const group = "shared-memory";
+function sharedMemoryOperations(kind: "system" | "cuda"): Operations {
+  const id = `${kind}SharedMemory`;
   return {
-    "/status": {
-      get: {
-        id: `${kind}SharedMemoryStatus`,
-        group,
-        summary: "Registered regions",
-        answer: "SharedMemoryStatus",
-      },
-    },
-    "/register": {
-      post: { id: `${kind}SharedMemoryRegister`, group, summary: "Register", body: "SharedMemoryRegister" },
-    },
-    "/unregister": { post: { id: `${kind}SharedMemoryUnregister`, group, summary: "Unregister" } },
+    "/status": get(`${id}Status`, "shared-memory", "Registered regions", "SharedMemoryStatus"),
+    "/register": post(`${id}Register`, "shared-memory", "Register", { body: "SharedMemoryRegister" }),
+    "/unregister": post(`${id}Unregister`, "shared-memory", "Unregister"),
   };
 }
 
 const traceSettings: Methods = {
-  get: { id: "traceSettings", group: "trace", summary: "Trace settings", answer: "TraceSettings" },
-  post: {
-    id: "updateTraceSettings",
-    group: "trace",
-    summary: "Change trace settings",
-    body: "TraceSettings",
-    answer: "TraceSettings",
-  },
+  ...get("traceSettings", "trace", "Trace settings", "TraceSettings"),
+  ...post("updateTraceSettings", "trace", "Change trace settings", TRACE),
 };
 
 /** All paths. If a path has a longer and a shorter form, a suffix distinguishes the operations of the longer one. */
-const paths: Readonly<Record<string, Methods>> = {
-  "/v2": {
-    get: { id: "serverMetadata", group: "metadata", summary: "Name, extensions", answer: "ServerMetadata" },
-  },
-  "/v2/health/live": { get: { id: "serverLive", group: "health", summary: "Liveness" } },
-  "/v2/health/ready": { get: { id: "serverReady", group: "health", summary: "Readiness" } },
-  "/v2/models/stats": {
-    get: {
-      id: "statistics",
-      group: "statistics",
-      summary: "Statistics of all models",
-      answer: "ModelStatistics",
-    },
-  },
+const paths: Operations = {
+  "/v2": get("serverMetadata", "metadata", "Name, extensions", "ServerMetadata"),
+  "/v2/health/live": get("serverLive", "health", "Liveness"),
+  "/v2/health/ready": get("serverReady", "health", "Readiness"),
+  "/v2/models/stats": get("statistics", "statistics", "Statistics of all models", "ModelStatistics"),
   ...under(MODEL, modelOperations),
   ...under(`${MODEL}/versions/{version}`, modelOperations, "OfVersion"),
   ...under("/v2/repository", repositoryOperations),
@@ -156,31 +112,20 @@ const paths: Readonly<Record<string, Methods>> = {
   "/v2/trace/setting": traceSettings,
   ...under(MODEL, { "/trace/setting": traceSettings }, "OfModel"),
   "/v2/logging": {
-    get: { id: "logSettings", group: "logging", summary: "Log settings", answer: "LogSettings" },
-    post: {
-      id: "updateLogSettings",
-      group: "logging",
-      summary: "Change log settings",
-      body: "LogSettings",
-      answer: "LogSettings",
-    },
+    ...get("logSettings", "logging", "Log settings", "LogSettings"),
+    ...post("updateLogSettings", "logging", "Change log settings", LOG),
   },
 };
 
-function under(
-  base: string,
-  operations: Readonly<Record<string, Methods>>,
-  suffix = "",
-): Record<string, Methods> {
+function under(base: string, operations: Operations, suffix = ""): Record<string, Methods> {
+  const named = ([method, operation]: [string, Operation]) => [
+    method,
+    { ...operation, id: operation.id + suffix },
+  ];
   return Object.fromEntries(
     Object.entries(operations).map(([path, methods]) => [
       base + path,
-      Object.fromEntries(
-        Object.entries(methods).map(([method, operation]) => [
-          method,
-          { ...operation, id: operation.id + suffix },
-        ]),
-      ),
+      Object.fromEntries(Object.entries(methods).map(named)) as Methods,
     ]),
   );
 }
