@@ -3,10 +3,7 @@ import {
   Metadata,
   type Server,
   type ServerDuplexStream,
-  type ServerUnaryCall,
-  type ServerWritableStream,
   type ServiceDefinition,
-  type sendUnaryData,
   type status,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
@@ -17,17 +14,7 @@ import { RETRY_PUSHBACK } from "@tritonjs/protocol/grpc";
 import { HANDLER_OPTION_KEYS, type HandlerOptions, protocolMethods } from "./methods/protocol-methods.js";
 import { Shutdown } from "./shutdown.js";
 import { STATUS, statusOfFailure } from "./status-from-code.js";
-import {
-  type Call,
-  type CallHeaders,
-  type DuplexMethod,
-  type DuplexStream,
-  decodeRequest,
-  type Method,
-  type ResponseStream,
-  type ServerStreamMethod,
-  type UnaryMethod,
-} from "./transport/method.js";
+import { type CallHeaders, decodeRequest, type Method, type ServedCall, serve } from "./transport/method.js";
 
 /** Options of {@link addV2Service}. */
 export interface V2ServiceOptions extends HandlerOptions {
@@ -116,7 +103,7 @@ function grpcJsServices(methods: readonly Method[], memory: RequestMemory): Grpc
     const own = methods.filter(({ path }) => serviceOfPath(path) === name);
     return {
       name,
-      definition: Object.fromEntries(own.map((method) => [method.path, definitionOf(method)])),
+      definition: Object.fromEntries(own.map((method) => [method.path, definitionOf(method.path)])),
       implementation: Object.fromEntries(own.map((method) => [method.path, handlerOf(method, memory)])),
     };
   });
@@ -127,11 +114,12 @@ function serviceOfPath(path: string): string {
   return path.slice(1, path.lastIndexOf("/"));
 }
 
-function definitionOf({ path, kind }: Method): ServiceDefinition[string] {
+/** All methods are streams in both directions to grpc-js: `serve` reads the only message of those that have one. */
+function definitionOf(path: string): ServiceDefinition[string] {
   return {
     path,
-    requestStream: kind === "duplex",
-    responseStream: kind !== "unary",
+    requestStream: true,
+    responseStream: true,
     requestSerialize: identity,
     requestDeserialize: identity,
     responseSerialize: identity,
@@ -141,91 +129,32 @@ function definitionOf({ path, kind }: Method): ServiceDefinition[string] {
 
 const identity = (bytes: Buffer): Buffer => bytes;
 
-function handlerOf(method: Method, memory: RequestMemory): UntypedServiceImplementation[string] {
-  switch (method.kind) {
-    case "unary":
-      return unaryHandler(method, memory);
-    case "server-stream":
-      return serverStreamHandler(method, memory);
-    case "duplex":
-      return duplexHandler(method, memory);
-  }
+function handlerOf(method: Method, memory: RequestMemory) {
+  return (call: ServerDuplexStream<Buffer, Buffer>): void =>
+    serve(method, new GrpcJsCall(call, method, memory));
 }
 
-function unaryHandler(method: UnaryMethod, memory: RequestMemory) {
-  return async (call: ServerUnaryCall<Buffer, Buffer>, respond: sendUnaryData<Buffer>): Promise<void> => {
-    const adapted = new GrpcJsCall(call);
-    let response: Buffer;
-    try {
-      if (method.admit !== undefined) await method.admit(adapted);
-      const request = receive(method, call.request, adapted, memory);
-      response = joinedParts(method.encode(await method.handle(request, adapted)));
-    } catch (error) {
-      respond(serviceErrorOf(error));
-      return;
-    }
-    respond(null, response, adapted.trailers);
-  };
-}
+const GOOD_END = { code: STATUS.OK, details: "" };
 
-function serverStreamHandler(method: ServerStreamMethod, memory: RequestMemory) {
-  return (call: ServerWritableStream<Buffer, Buffer>): void => {
-    const stream = new GrpcJsStream(call, method);
-    start(method, stream, () => method.handle(receive(method, call.request, stream, memory), stream));
-  };
-}
-
-function duplexHandler(method: DuplexMethod, memory: RequestMemory) {
-  return (call: ServerDuplexStream<Buffer, Buffer>): void => {
-    const stream = new GrpcJsDuplex(call, method, memory);
-    start(method, stream, () => method.handle(stream));
-  };
-}
-
-/** Runs the handler of a stream once its call is admitted. Until then grpc-js keeps the messages. */
-function start({ admit }: Method, stream: Call & { fail(error: unknown): void }, handle: () => void): void {
-  const run = () => {
-    try {
-      handle();
-    } catch (error) {
-      stream.fail(error);
-    }
-  };
-  if (admit === undefined) run();
-  else admit(stream).then(run, (error) => stream.fail(error));
-}
-
-/** Decodes the only request of a call. Its bytes count until the call is over. */
-function receive(method: Method, bytes: Buffer, call: Call, memory: RequestMemory): unknown {
-  const share = memory.share();
-  share.take(bytes.length);
-  call.onClose(() => share.release());
-  return decodeRequest(method, bytes);
-}
-
-/*
- * Calls of grpc-js, in the form that handlers expect. Messages pass to and from grpc-js as bytes. So a message that is
+/**
+ * A call of grpc-js, in the form that handlers expect. Messages pass to and from grpc-js as bytes. So a message that is
  * rejected or cannot be encoded ends its call with the same status as over node:http2.
  */
-
-type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
-type StreamCall = ServerWritableStream<Buffer, Buffer>;
-type DuplexCall = ServerDuplexStream<Buffer, Buffer>;
-
-/** A call of grpc-js. */
-class GrpcJsCall<C extends UnaryCall | StreamCall | DuplexCall> implements Call {
+class GrpcJsCall implements ServedCall {
   /** Interceptors see the messages too. */
   readonly ownsMessages = false;
-  protected readonly call: C;
   readonly headers: CallHeaders;
+  /** Metadata of the end; undefined for most calls. */
+  #trailers: Metadata | undefined;
+  #ended = false;
 
-  constructor(call: C) {
-    this.call = call;
+  constructor(
+    private readonly call: ServerDuplexStream<Buffer, Buffer>,
+    private readonly method: Method,
+    private readonly memory: RequestMemory,
+  ) {
     this.headers = callHeaders(call.metadata);
   }
-
-  /** Metadata of the end; undefined for most calls. */
-  trailers: Metadata | undefined;
 
   /** grpc-js reports the address with the port: `127.0.0.1:54321`, `[::1]:54321`. */
   get remoteAddress(): string | undefined {
@@ -234,8 +163,8 @@ class GrpcJsCall<C extends UnaryCall | StreamCall | DuplexCall> implements Call 
   }
 
   addTrailer(name: string, value: string | Uint8Array): void {
-    this.trailers ??= new Metadata();
-    this.trailers.set(name, typeof value === "string" ? value : Buffer.from(value));
+    this.#trailers ??= new Metadata();
+    this.#trailers.set(name, typeof value === "string" ? value : Buffer.from(value));
   }
 
   /** grpc-js emits `cancelled` at the end of every call, answered ones included. */
@@ -243,65 +172,10 @@ class GrpcJsCall<C extends UnaryCall | StreamCall | DuplexCall> implements Call 
     if (this.call.cancelled) listener();
     else (this.call as EventEmitter).once("cancelled", listener);
   }
-}
-
-/** A call of grpc-js with a stream of responses. */
-class GrpcJsStream<C extends StreamCall | DuplexCall>
-  extends GrpcJsCall<C>
-  implements ResponseStream<unknown>
-{
-  protected readonly method: Method;
-  protected ended = false;
-
-  constructor(call: C, method: Method) {
-    super(call);
-    this.method = method;
-  }
-
-  write(message: unknown): boolean {
-    if (this.ended || this.call.cancelled) return true;
-    return this.call.write(joinedParts(this.method.encode(message)));
-  }
-
-  onDrain(listener: () => void): void {
-    this.call.on("drain", listener);
-  }
-
-  end(error?: Error): void {
-    if (error === undefined) this.#finish({ ...GOOD_END, metadata: this.trailers });
-    else this.fail(error);
-  }
-
-  /** Ends the call with the status of a thrown error. */
-  fail(error: unknown): void {
-    this.#finish(serviceErrorOf(error));
-  }
-
-  /**
-   * An `error` event sets the status, even of a successful call: otherwise grpc-js would send the text "OK" with it.
-   */
-  #finish(status: object): void {
-    if (this.ended || this.call.cancelled) return;
-    this.ended = true;
-    this.call.emit("error", status);
-  }
-}
-
-const GOOD_END = { code: STATUS.OK, details: "" };
-
-/** A call of grpc-js with streams in both directions. */
-class GrpcJsDuplex extends GrpcJsStream<DuplexCall> implements DuplexStream<unknown, unknown> {
-  constructor(
-    call: DuplexCall,
-    method: DuplexMethod,
-    private readonly memory: RequestMemory,
-  ) {
-    super(call, method);
-  }
 
   onMessage(listener: (message: unknown, share: RequestShare) => void): void {
     this.call.on("data", (bytes: Buffer) => {
-      if (this.ended) return;
+      if (this.#ended) return;
       const share = this.memory.share();
       let message: unknown;
       try {
@@ -320,12 +194,39 @@ class GrpcJsDuplex extends GrpcJsStream<DuplexCall> implements DuplexStream<unkn
     this.call.on("end", listener);
   }
 
+  onDrain(listener: () => void): void {
+    this.call.on("drain", listener);
+  }
+
   pause(): void {
     this.call.pause();
   }
 
   resume(): void {
     this.call.resume();
+  }
+
+  write(message: unknown): boolean {
+    if (this.#ended || this.call.cancelled) return true;
+    return this.call.write(joinedParts(this.method.encode(message)));
+  }
+
+  end(error?: Error): void {
+    if (error === undefined) this.#finish({ ...GOOD_END, metadata: this.#trailers });
+    else this.fail(error);
+  }
+
+  fail(error: unknown): void {
+    this.#finish(serviceErrorOf(error));
+  }
+
+  /**
+   * An `error` event sets the status, even of a successful call: otherwise grpc-js would send the text "OK" with it.
+   */
+  #finish(status: object): void {
+    if (this.#ended || this.call.cancelled) return;
+    this.#ended = true;
+    this.call.emit("error", status);
   }
 }
 

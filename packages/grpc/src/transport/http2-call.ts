@@ -15,7 +15,7 @@ import {
   type MessageLimit,
   unpackMessage,
 } from "./frames.js";
-import { type CallHeaders, type DuplexStream, decodeRequest, type Method } from "./method.js";
+import { type CallHeaders, decodeRequest, type Method, type ServedCall } from "./method.js";
 
 /** Ends a stream with a status. The client's remaining bytes are read and dropped, so that the stream can close. */
 export function sendStatus(
@@ -45,7 +45,7 @@ interface Arrived {
 const ignore = (): void => {};
 
 /** One call on an HTTP/2 stream: receives and sends messages, and ends with a status. */
-export class Http2Call implements DuplexStream<unknown, unknown> {
+export class Http2Call implements ServedCall {
   readonly ownsMessages = true;
   readonly #limit: MessageLimit;
   readonly #outgoing: Outgoing;
@@ -54,8 +54,6 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
   readonly #memory: RequestMemory;
   /** Counts the message that is still incomplete. */
   readonly #incoming: RequestShare;
-  /** Share of the request of a call that has only one. */
-  #held: RequestShare | undefined;
   #closeListeners: (() => void)[] = [];
   #onMessage: (message: unknown, share: RequestShare) => void = ignore;
   #onHalfClose: () => void = ignore;
@@ -154,7 +152,6 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     else this.fail(error);
   }
 
-  /** Ends the call with the status of a thrown error. */
   fail(error: unknown): void {
     this.#finish(statusOfFailure(error));
   }
@@ -223,14 +220,7 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
       this.fail(error);
       return;
     }
-    if (this.method.kind !== "duplex") this.#hold(share);
     this.#onMessage(message, share);
-  }
-
-  /** Keeps the share of the only request until the call is over. */
-  #hold(share: RequestShare): void {
-    this.#held?.release();
-    this.#held = share;
   }
 
   #expire(): void {
@@ -253,7 +243,6 @@ export class Http2Call implements DuplexStream<unknown, unknown> {
     clearTimeout(this.#deadline);
     this.#unpacking?.abort();
     this.#incoming.release();
-    this.#held?.release();
     for (const { share } of this.#arrived.splice(0)) share.release();
     for (const listener of this.#closeListeners) listener();
     this.#closeListeners = [];

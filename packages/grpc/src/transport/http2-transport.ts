@@ -10,7 +10,7 @@ import type { Socket } from "node:net";
 import { RefusedCall, STATUS } from "../status-from-code.js";
 import { Connection, type TransportOptions } from "./connection.js";
 import { Http2Call, sendStatus } from "./http2-call.js";
-import type { CallHeaders, Method } from "./method.js";
+import { type CallHeaders, type Method, serve } from "./method.js";
 
 /** HTTP/2 flow-control window in bytes, for each stream and for a connection. */
 const WINDOW_SIZE = 8 * 1024 * 1024;
@@ -117,7 +117,8 @@ export class Http2Transport {
       sendStatus(stream, new RefusedCall(STATUS.UNIMPLEMENTED, details));
     } else {
       const call = new Http2Call(stream, new RawHeaders(rawHeaders), method, connection, this.options);
-      start(method, call);
+      serve(method, call);
+      call.start();
     }
   }
 }
@@ -139,64 +140,6 @@ async function allWithin(ms: number, all: readonly Promise<void>[]): Promise<voi
   });
   await Promise.race([Promise.all(all), over]);
   clearTimeout(timer);
-}
-
-function start(method: Method, call: Http2Call): void {
-  const { admit } = method;
-  if (admit === undefined) {
-    handle(method, call);
-    call.start();
-    return;
-  }
-  // Until the call is admitted, its messages stay unread.
-  call.pause();
-  call.start();
-  admit(call).then(
-    () => {
-      handle(method, call);
-      call.resume();
-    },
-    (error) => call.fail(error),
-  );
-}
-
-function handle(method: Method, call: Http2Call): void {
-  if (method.kind === "duplex") {
-    try {
-      method.handle(call);
-    } catch (error) {
-      call.fail(error);
-    }
-    return;
-  }
-  const requests: unknown[] = [];
-  call.onMessage((request) => {
-    requests.push(request);
-    if (requests.length > 1)
-      call.fail(new RefusedCall(STATUS.UNIMPLEMENTED, "Received a second request message"));
-  });
-  call.onHalfClose(() => {
-    if (requests.length === 0) {
-      call.fail(new RefusedCall(STATUS.UNIMPLEMENTED, "Received no request message"));
-    } else if (method.kind === "unary") {
-      void answer(method, requests[0], call);
-    } else {
-      try {
-        method.handle(requests[0], call);
-      } catch (error) {
-        call.fail(error);
-      }
-    }
-  });
-}
-
-async function answer(method: Method & { kind: "unary" }, request: unknown, call: Http2Call): Promise<void> {
-  try {
-    call.write(await method.handle(request, call));
-    call.end();
-  } catch (error) {
-    call.fail(error);
-  }
 }
 
 const BYTES_PER_MEGABYTE = 1_000_000;

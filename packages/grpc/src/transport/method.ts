@@ -200,3 +200,62 @@ export interface DuplexStream<Q, R> extends ResponseStream<R> {
   pause(): void;
   resume(): void;
 }
+
+/** A call that a transport serves. */
+export interface ServedCall extends DuplexStream<unknown, unknown> {
+  /** Ends the call with the status of a thrown error. */
+  fail(error: unknown): void;
+}
+
+/** Runs the handler of a method once its call is admitted. Until then, the messages of the call stay unread. */
+export function serve(method: Method, call: ServedCall): void {
+  const { admit } = method;
+  if (admit === undefined) {
+    handle(method, call);
+    return;
+  }
+  call.pause();
+  admit(call).then(
+    () => {
+      handle(method, call);
+      call.resume();
+    },
+    (error) => call.fail(error),
+  );
+}
+
+function handle(method: Method, call: ServedCall): void {
+  const attempt = (run: () => void): void => {
+    try {
+      run();
+    } catch (error) {
+      call.fail(error);
+    }
+  };
+  if (method.kind === "duplex") {
+    attempt(() => method.handle(call));
+    return;
+  }
+  const requests: unknown[] = [];
+  call.onMessage((request, share) => {
+    call.onClose(() => share.release());
+    requests.push(request);
+    if (requests.length > 1)
+      call.fail(new RefusedCall(STATUS.UNIMPLEMENTED, "Received a second request message"));
+  });
+  call.onHalfClose(() => {
+    if (requests.length === 0) {
+      call.fail(new RefusedCall(STATUS.UNIMPLEMENTED, "Received no request message"));
+    } else if (method.kind === "unary") void answer(method, requests[0], call);
+    else attempt(() => method.handle(requests[0], call));
+  });
+}
+
+async function answer(method: UnaryMethod, request: unknown, call: ServedCall): Promise<void> {
+  try {
+    call.write(await method.handle(request, call));
+    call.end();
+  } catch (error) {
+    call.fail(error);
+  }
+}
