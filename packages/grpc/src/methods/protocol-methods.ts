@@ -72,7 +72,8 @@ export function protocolMethods(
   ];
   const { restrictedProtocols: given } = options;
   const restrictions = given === undefined ? service.restrictions : toRestrictions(given);
-  return authenticated(restrict(methods, new AccessGate(restrictions)), service.authentication);
+  const gate = new AccessGate(restrictions);
+  return methods.map((method) => ({ ...method, admit: admissionTo(method, gate, service.authentication) }));
 }
 
 /** Methods that require a header with a secret. */
@@ -104,57 +105,29 @@ function toRestrictions(restricted: readonly RestrictedProtocols[]): Restriction
   return restrictions;
 }
 
-/** Puts a gate in front of the methods. */
-function restrict(methods: readonly Method[], gate: AccessGate): Method[] {
-  return methods.map((method) => (gate.guards(method.protocol) ? guarded(method, gate) : method));
-}
-
-function guarded(method: Method, gate: AccessGate): Method {
-  const check = ({ headers }: Call): void => {
-    const missing = gate.missingHeader(method.protocol, (header) => headers.get(onTheWire(header)));
+/** Decides which calls of a method may be made; undefined if all may. */
+function admissionTo(
+  { path, protocol }: Method,
+  gate: AccessGate,
+  authentication: Authentication | undefined,
+): Method["admit"] {
+  const authenticates = authentication?.guards(protocol) === true;
+  if (!authenticates && !gate.guards(protocol)) return undefined;
+  return async ({ headers, remoteAddress }) => {
+    if (authenticates) {
+      const request = { transport: "grpc", method: "POST", path, group: protocol, remoteAddress } as const;
+      await authentication.check({ ...request, headers: headersOf(headers) });
+    }
+    const missing = gate.missingHeader(protocol, (header) => headers.get(onTheWire(header)));
     if (missing === undefined) return;
     const text = `This protocol is restricted, expecting header '${onTheWire(missing)}'`;
     throw errorFor("ACCESS_RESTRICTED", text);
   };
-  // The call is the last argument of every kind of handler.
-  const handle = method.handle as (...args: unknown[]) => unknown;
-  return {
-    ...method,
-    handle: (...args: unknown[]) => {
-      check(args.at(-1) as Call);
-      return handle(...args);
-    },
-  } as Method;
 }
 
 /** Name of a header in metadata, which is in lower case. */
 function onTheWire(header: string): string {
   return `${HEADER_PREFIX}${header.toLowerCase()}`;
-}
-
-/** Puts the authentication of the server in front of the methods that it guards. */
-function authenticated(methods: readonly Method[], authentication: Authentication | undefined): Method[] {
-  if (authentication === undefined) return [...methods];
-  return methods.map((method) =>
-    authentication.guards(method.protocol)
-      ? { ...method, admit: (call) => check(authentication, method, call) }
-      : method,
-  );
-}
-
-async function check(
-  authentication: Authentication,
-  { path, protocol }: Method,
-  { headers, remoteAddress }: Call,
-): Promise<void> {
-  await authentication.check({
-    transport: "grpc",
-    method: "POST",
-    path,
-    group: protocol,
-    headers: headersOf(headers),
-    remoteAddress,
-  });
 }
 
 function headersOf(sent: CallHeaders): Headers {
