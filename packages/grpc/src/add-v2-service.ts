@@ -14,7 +14,13 @@ import { RETRY_PUSHBACK } from "@tritonjs/protocol/grpc";
 import { HANDLER_OPTION_KEYS, type HandlerOptions, protocolMethods } from "./methods/protocol-methods.js";
 import { Shutdown } from "./shutdown.js";
 import { STATUS, statusOfFailure } from "./status-from-code.js";
-import { type CallHeaders, decodeRequest, type Method, type ServedCall, serve } from "./transport/method.js";
+import {
+  type CallHeaders,
+  decodeRequest,
+  type Method,
+  type ServedCall,
+  serveCall,
+} from "./transport/method.js";
 
 /** Options of {@link addV2Service}. */
 export interface V2ServiceOptions extends HandlerOptions {
@@ -114,7 +120,7 @@ function serviceOfPath(path: string): string {
   return path.slice(1, path.lastIndexOf("/"));
 }
 
-/** All methods are streams in both directions to grpc-js: `serve` reads the only message of those that have one. */
+/** All methods are streams in both directions to grpc-js: `serveCall` reads the only message of those that have one. */
 function definitionOf(path: string): ServiceDefinition[string] {
   return {
     path,
@@ -131,7 +137,7 @@ const identity = (bytes: Buffer): Buffer => bytes;
 
 function handlerOf(method: Method, memory: RequestMemory) {
   return (call: ServerDuplexStream<Buffer, Buffer>): void =>
-    serve(method, new GrpcJsCall(call, method, memory));
+    serveCall(method, new GrpcJsCall(call, method, memory));
 }
 
 const GOOD_END = { code: STATUS.OK, details: "" };

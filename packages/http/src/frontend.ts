@@ -16,8 +16,8 @@ export {
 } from "./exchange/response.js";
 export { checkPartCount } from "./json/parse-json.js";
 export { DEFAULT_MAX_INPUT_SIZE, InputTooLarge } from "./limits.js";
+export { metricsResponse } from "./routes/management.js";
 export { HttpTrace, type TracedExchange, traceReceived } from "./routes/route.js";
-export { metricsResponse } from "./routes/status.js";
 export { type V2Handler, type V2Options, v2Handler, withAllowedHosts } from "./routes/v2-handler.js";
 export type { CorsOptions } from "./server/cors.js";
 export { listedOrigins, withCors } from "./server/cors.js";

@@ -4,7 +4,7 @@ import { checkOptionNames, type DefaultFrontends, keyList, type WebPages } from 
 import { ClientGone, firstHeader, headersOf, type V2Request } from "./exchange/request.js";
 import { errorResponse, faultResponse, type V2Response } from "./exchange/response.js";
 import { DEFAULT_MAX_INPUT_SIZE } from "./limits.js";
-import { metricsResponse } from "./routes/status.js";
+import { metricsResponse } from "./routes/management.js";
 import {
   HttpAccess,
   V2_OPTION_KEYS,

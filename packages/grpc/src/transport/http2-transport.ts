@@ -10,7 +10,7 @@ import type { Socket } from "node:net";
 import { RefusedCall, STATUS } from "../status-from-code.js";
 import { Connection, type TransportOptions } from "./connection.js";
 import { Http2Call, sendStatus } from "./http2-call.js";
-import { type CallHeaders, type Method, serve } from "./method.js";
+import { type CallHeaders, type Method, serveCall } from "./method.js";
 
 /** HTTP/2 flow-control window in bytes, for each stream and for a connection. */
 const WINDOW_SIZE = 8 * 1024 * 1024;
@@ -117,7 +117,7 @@ export class Http2Transport {
       sendStatus(stream, new RefusedCall(STATUS.UNIMPLEMENTED, details));
     } else {
       const call = new Http2Call(stream, new RawHeaders(rawHeaders), method, connection, this.options);
-      serve(method, call);
+      serveCall(method, call);
       call.start();
     }
   }

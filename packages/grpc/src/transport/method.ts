@@ -208,7 +208,7 @@ export interface ServedCall extends DuplexStream<unknown, unknown> {
 }
 
 /** Runs the handler of a method once its call is admitted. Until then, the messages of the call stay unread. */
-export function serve(method: Method, call: ServedCall): void {
+export function serveCall(method: Method, call: ServedCall): void {
   const { admit } = method;
   if (admit === undefined) {
     handle(method, call);

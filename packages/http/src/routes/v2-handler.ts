@@ -16,10 +16,17 @@ import { type PlainJson, toJsonBytes } from "../json/write-json.js";
 import { DEFAULT_MAX_INPUT_SIZE, InputTooLarge } from "../limits.js";
 import { generateRoutes } from "./generate.js";
 import { inferRoute } from "./infer.js";
-import { repositoryRoutes, settingsRoutes, sharedMemoryRoutes } from "./management.js";
+import {
+  healthRoutes,
+  metadataRoutes,
+  metricsRoute,
+  repositoryRoutes,
+  settingsRoutes,
+  sharedMemoryRoutes,
+  statisticsRoutes,
+} from "./management.js";
 import { openApiRoute } from "./open-api.js";
 import type { HttpExchange, Route, RouteContext } from "./route.js";
-import { healthRoutes, metadataRoutes, metricsRoute, statisticsRoutes } from "./status.js";
 
 /** Options of the v2 routes, wherever they are mounted. */
 export interface V2Options {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { publicReason } from "../../src/routes/status.js";
+import { publicReason } from "../../src/routes/management.js";
 
 it.each([
   ["failed to stat file /srv/models/resnet/1/model.onnx", "failed to stat file resnet/1/model.onnx"],
