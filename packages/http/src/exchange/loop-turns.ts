@@ -1,26 +1,21 @@
 import type { JsonValue } from "../json/json-value.js";
 import { endJsonSteps, jsonSteps, parseJson } from "../json/parse-json.js";
 import { DEFAULT_MAX_INPUT_SIZE, maxNumbers } from "../limits.js";
-import { ClientGone } from "./request.js";
+import { ClientGone, type V2Request } from "./request.js";
 
 /** Milliseconds of each turn of the event loop for long documents of all requests together. */
 const SHARE_MS = 5;
 
-/** Does a part of some work, of about a millisecond at most. Returns undefined until the work is done. */
-type WorkStep<T> = () => { readonly value: T } | undefined;
+/** Begins work whose turn has come. It pauses after every part that takes about a millisecond. */
+type Begin<T> = () => Generator<void, T>;
 
-/** Begins work whose turn has come. */
-type Begin<T> = () => WorkStep<T>;
-
-/** The client that waits for the work. */
-interface Client {
-  readonly gone: boolean;
-}
+type Client = Pick<V2Request, "gone">;
 
 interface Job {
   readonly begin: Begin<unknown>;
   /** Undefined until its turn comes. */
-  step: WorkStep<unknown> | undefined;
+  steps: Generator<void, unknown> | undefined;
+  /** The client that waits for the work. */
   readonly client: Client;
   readonly resolve: (value: never) => void;
   readonly reject: (error: unknown) => void;
@@ -71,17 +66,6 @@ export class LoopTurns {
     return this.#run(this.#answers, client, begin);
   }
 
-  /** Writes an answer whose steps end where the generator pauses. */
-  writeSteps<T>(client: Client, begin: () => Generator<void, T>): T | Promise<T> {
-    return this.write(client, () => {
-      const steps = begin();
-      return () => {
-        const { done, value } = steps.next();
-        return done ? { value } : undefined;
-      };
-    });
-  }
-
   /**
    * Does the work at once if none is waiting and the turn has time left. Otherwise the promise resolves when it is done.
    *
@@ -89,16 +73,16 @@ export class LoopTurns {
    */
   #run<T>(jobs: Job[], client: Client, begin: Begin<T>): T | Promise<T> {
     this.#startTurn();
-    let step: WorkStep<T> | undefined;
+    let steps: Generator<void, T> | undefined;
     if (jobs.length === 0 && this.#clock.now() < this.#until) {
-      step = begin();
+      steps = begin();
       do {
-        const done = step();
-        if (done !== undefined) return done.value;
+        const { done, value } = steps.next();
+        if (done) return value;
       } while (this.#clock.now() < this.#until);
     }
     return new Promise<T>((resolve, reject) => {
-      jobs.push({ begin, step, client, resolve, reject });
+      jobs.push({ begin, steps, client, resolve, reject });
     });
   }
 
@@ -126,10 +110,10 @@ export class LoopTurns {
 function doStep(job: Job): boolean {
   try {
     if (job.client.gone) throw new ClientGone();
-    job.step ??= job.begin();
-    const done = job.step();
-    if (done !== undefined) job.resolve(done.value as never);
-    return done !== undefined;
+    job.steps ??= job.begin();
+    const { done, value } = job.steps.next();
+    if (done) job.resolve(value as never);
+    return done === true;
   } catch (error) {
     job.reject(error);
     return true;
@@ -148,7 +132,10 @@ export function finish<T>(steps: Generator<void, T>): T {
 
 /** Does work on a long request that cannot be divided. At once, or in the turns to come. */
 export function inTurn<T>(client: Client, work: () => T): T | Promise<T> {
-  return loopTurns.read(client, () => () => ({ value: work() }));
+  // biome-ignore lint/correctness/useYield: the work has one step.
+  return loopTurns.read(client, function* () {
+    return work();
+  });
 }
 
 /** Bytes of a document from which it is read in turns of the event loop. A shorter one takes a millisecond at worst. */
@@ -168,14 +155,9 @@ export function readJson<T>(
   mostNumbers = maxNumbers(DEFAULT_MAX_INPUT_SIZE),
 ): T | Promise<T> {
   if (bytes.length < LONG_DOCUMENT_BYTES) return use(parseJson(bytes, mostNumbers));
-  return loopTurns.read(client, () => {
-    const step = jsonSteps(bytes, mostNumbers);
-    return () => {
-      const document = step();
-      if (document === undefined) return undefined;
-      const value = use(document.value);
-      if (!loopTurns.hasRequests) endJsonSteps();
-      return { value };
-    };
+  return loopTurns.read(client, function* () {
+    const value = use(yield* jsonSteps(bytes, mostNumbers));
+    if (!loopTurns.hasRequests) endJsonSteps();
+    return value;
   });
 }

@@ -149,11 +149,16 @@ export function unescapeInto(cursor: Cursor, start: number, firstEscape: number,
   cursor.at++;
 }
 
-/** Offset of the closing quote of a string that continues at `at`; the end of the text when there is none. */
-export function closingQuote(bytes: Uint8Array, at: number): number {
-  let end = at;
-  while (end < bytes.length && bytes[end] !== QUOTE) end += bytes[end] === BACKSLASH ? 2 : 1;
-  return Math.min(end, bytes.length);
+/** Offset of the quote that closes a string whose content begins at `from`; the length of the text without one. */
+export function closingQuote(bytes: Uint8Array, from: number): number {
+  let at = bytes.indexOf(QUOTE, from);
+  while (at >= 0) {
+    let before = at;
+    while (before > from && bytes[before - 1] === BACKSLASH) before--;
+    if ((at - before) % 2 === 0) return at;
+    at = bytes.indexOf(QUOTE, at + 1);
+  }
+  return bytes.length;
 }
 
 function readEscape(cursor: Cursor, out: Unescaped): void {

@@ -6,12 +6,12 @@ import {
   maxNumbers,
 } from "../limits.js";
 import {
-  BACKSLASH,
   CLOSE_BRACE,
   CLOSE_BRACKET,
   COLON,
   COMMA,
   type Cursor,
+  closingQuote,
   consume,
   consumeAll,
   cursorAt,
@@ -64,24 +64,19 @@ export function parseJson(bytes: Uint8Array, mostNumbers = maxNumbers(DEFAULT_MA
   return value;
 }
 
-/**
- * Reads a long document as {@link parseJson} does, in steps. Only one such document may be read at a time.
- *
- * @returns a function that does one step. It returns undefined until the document is complete.
- */
-export function jsonSteps(
+/** Reads a long document as {@link parseJson} does, with pauses. Only one such document may be read at a time. */
+export function* jsonSteps(
   bytes: Uint8Array,
   mostNumbers: number,
   stepBytes = STEP_BYTES,
-): () => { value: JsonValue } | undefined {
+): Generator<void, JsonValue> {
   scratchOfSteps.reuse(mostNumbers);
   const cursor = startOf(bytes);
   const reader = new ValueReader(cursor, scratchOfSteps, true);
-  return () => {
-    const read = reader.read(cursor.at + stepBytes);
-    if (read !== undefined) checkEnd(cursor);
-    return read;
-  };
+  let read = reader.read(cursor.at + stepBytes);
+  for (; read === undefined; read = reader.read(cursor.at + stepBytes)) yield;
+  checkEnd(cursor);
+  return read.value;
 }
 
 /** Frees the memory of long documents when no other waits to be read. */
@@ -268,16 +263,4 @@ export function checkPartCount(bytes: Uint8Array): void {
     } else continue;
     if (values > MAX_JSON_VALUES) throw tooMany(MAX_JSON_VALUES, "values");
   }
-}
-
-/** Offset of the quote that closes a string whose content begins at `from`; the length of the text without one. */
-function closingQuote(bytes: Uint8Array, from: number): number {
-  let at = bytes.indexOf(QUOTE, from);
-  while (at >= 0) {
-    let before = at;
-    while (before > from && bytes[before - 1] === BACKSLASH) before--;
-    if ((at - before) % 2 === 0) return at;
-    at = bytes.indexOf(QUOTE, at + 1);
-  }
-  return bytes.length;
 }

@@ -188,7 +188,7 @@ async function inTurns({ request }: HttpExchange, outcome: InferenceResponse | T
   try {
     return {
       status: 200,
-      json: await loopTurns.writeSteps(request, () => generateResponseSteps(outcome)),
+      json: await loopTurns.write(request, () => generateResponseSteps(outcome)),
     };
   } catch (thrown) {
     if (!TritonError.is(thrown)) throw thrown;

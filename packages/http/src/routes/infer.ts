@@ -87,7 +87,7 @@ async function infer(exchange: HttpExchange): Promise<V2Response> {
       response = await send(exchange, call, decoded);
     } else [decoded, response] = await sendLongDocument(exchange, call, body, headerLength, regions);
     const encoded = isLongAnswer(response, decoded.outputs)
-      ? await loopTurns.writeSteps(request, () =>
+      ? await loopTurns.write(request, () =>
           encodeSteps(call.model, response, decoded.outputs, exchange.labels),
         )
       : encodeInferResponse(call.model, response, decoded.outputs, exchange.labels);

@@ -9,14 +9,15 @@ function openLoop() {
   const turns = new LoopTurns({ now: () => now, defer: (run) => void deferred.push(run) });
   const done: string[] = [];
   /** Work of some steps, which notes each. */
-  const work = (name: string, steps: number) => () => {
-    let left = steps;
-    return () => {
-      now++;
-      done.push(name);
-      return --left === 0 ? { value: name } : undefined;
+  const work = (name: string, steps: number) =>
+    function* (): Generator<void, string> {
+      for (let left = steps; left > 0; left--) {
+        now++;
+        done.push(name);
+        if (left > 1) yield;
+      }
+      return name;
     };
-  };
   const turn = () => {
     done.length = 0;
     const due = deferred;
@@ -83,7 +84,8 @@ describe("the turns of long documents", () => {
   it("passes the error of a step on, and goes on with the next work", async () => {
     const { turns, work, turn } = openLoop();
     turns.read(client, work("a", 6));
-    const failing = turns.read(client, () => () => {
+    // biome-ignore lint/correctness/useYield: it fails in its first step.
+    const failing = turns.read(client, function* () {
       throw new Error("broken");
     });
     const next = turns.read(client, work("b", 1));

@@ -22,10 +22,10 @@ function plain(value: JsonValue): unknown {
 
 /** Reads a document in steps of a few bytes; also returns the number of steps. */
 function inSteps(text: string, stepBytes: number): { value: JsonValue; steps: number } {
-  const step = jsonSteps(Buffer.from(text), 2 ** 20, stepBytes);
+  const reading = jsonSteps(Buffer.from(text), 2 ** 20, stepBytes);
   for (let steps = 1; ; steps++) {
-    const done = step();
-    if (done !== undefined) return { value: done.value, steps };
+    const { done, value } = reading.next();
+    if (done) return { value, steps };
   }
 }
 
