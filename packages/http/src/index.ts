@@ -1,11 +1,12 @@
 import type { Frontend } from "@tritonjs/core";
 import type { InferenceService, TlsOptions } from "@tritonjs/core/frontend";
 import { checkOptionNames, type DefaultFrontends, keyList, type WebPages } from "@tritonjs/core/internal";
-import { ClientGone, firstHeader, headersOf, type V2Request } from "./exchange/request.js";
-import { errorResponse, faultResponse, type V2Response } from "./exchange/response.js";
+import { firstHeader, headersOf, type V2Request } from "./exchange/request.js";
+import { faultResponse, type V2Response } from "./exchange/response.js";
 import { DEFAULT_MAX_INPUT_SIZE } from "./limits.js";
 import { metricsResponse } from "./routes/management.js";
 import {
+  answerErrors,
   HttpAccess,
   V2_OPTION_KEYS,
   type V2Handler,
@@ -107,7 +108,11 @@ export function http(options: HttpOptions = {}): Frontend {
       tls,
       limits,
       logger,
-      threaded: () => (stays ? undefined : { ...options, port, address, reusePort, ...shown(landing) }),
+      threaded: () => {
+        // Other threads need this part of the pages, once they are open.
+        const shown = landing && { landing: { path: landing.path, servedAt: landing.servedAt } };
+        return stays ? undefined : { ...options, port, address, reusePort, ...shown };
+      },
     },
     (service) => {
       const routes = v2Handler(
@@ -117,17 +122,16 @@ export function http(options: HttpOptions = {}): Frontend {
       );
       const handler = withCors(routes, cors);
       if (pages !== undefined) return withPages(handler, service, pages);
-      return landing === undefined ? handler : withLandingPage(handler, landing);
+      if (landing === undefined) return handler;
+      return (request) =>
+        request.path === "/" && request.method === "GET"
+          ? Promise.resolve(landingPage(request, landing))
+          : handler(request);
     },
     (address) => {
       if (pages !== undefined) pages.servedAt = address;
     },
   );
-}
-
-/** The part of pages of another port that other threads need, once the pages are open. */
-function shown(landing: WebPages | undefined) {
-  return landing && { landing: { path: landing.path, servedAt: landing.servedAt } };
 }
 
 /** Options of {@link metrics}. */
@@ -169,7 +173,7 @@ export function metrics(options: MetricsOptions = {}): Frontend {
     { name: "metrics", port, address, portHint, tls, logger },
     (service) => {
       const access = new HttpAccess(service);
-      const handler: V2Handler = (request) => answer(service, access, request);
+      const handler = answerErrors((request) => answer(service, access, request), "text/plain");
       return pages === undefined ? handler : withPages(handler, service, pages);
     },
     (address) => {
@@ -187,12 +191,8 @@ async function answer(
   const refusal = await access.refusal(request, "metrics", "text/plain");
   if (refusal !== undefined) return refusal;
   if (request.method !== "GET") return faultResponse(405, "Method Not Allowed", "text/plain");
-  try {
-    if (/^\/metrics\/?$/.test(request.path)) return await metricsResponse(service, request);
-    return { status: 200, headers: { "content-type": "text/plain; charset=utf-8" }, body: Buffer.alloc(0) };
-  } catch (thrown) {
-    return errorResponse(request, thrown, "text/plain");
-  }
+  if (/^\/metrics\/?$/.test(request.path)) return metricsResponse(service, request);
+  return { status: 200, headers: { "content-type": "text/plain; charset=utf-8" }, body: Buffer.alloc(0) };
 }
 
 /** Methods whose requests have no body on the web platform. */
@@ -202,7 +202,7 @@ const WITHOUT_BODY = new Set(["GET", "HEAD"]);
 function withPages(handler: V2Handler, service: InferenceService, pages: WebPages): V2Handler {
   const { path } = pages;
   const answer = pages.open(service);
-  return async (request) => {
+  return answerErrors(async (request) => {
     if (request.path === "/" && request.method === "GET") {
       return { status: 302, headers: { location: `${path}/` }, body: Buffer.alloc(0) };
     }
@@ -217,12 +217,11 @@ function withPages(handler: V2Handler, service: InferenceService, pages: WebPage
       return await fromWeb(await answer(toWeb(request, body, gone.signal)), forget);
     } catch (thrown) {
       forget();
-      if (thrown instanceof ClientGone) return undefined;
-      return errorResponse(request, thrown, "application/json");
+      throw thrown;
     } finally {
       memory.release();
     }
-  };
+  });
 }
 
 function toWeb(request: V2Request, body: Uint8Array | undefined, signal: AbortSignal): Request {
@@ -254,14 +253,7 @@ async function* piecesOf(body: ReadableStream<Uint8Array>, onEnd: () => void): A
   }
 }
 
-/** Points to pages that another frontend serves, at `/` in front of a handler. */
-function withLandingPage(handler: V2Handler, pages: WebPages): V2Handler {
-  return (request) =>
-    request.path === "/" && request.method === "GET"
-      ? Promise.resolve(landingPage(request, pages))
-      : handler(request);
-}
-
+/** Points to pages that another frontend serves. */
 function landingPage(request: V2Request, { servedAt, path }: WebPages): V2Response {
   const scheme = servedAt?.url.startsWith("https:") ? "https" : "http";
   const host = hostOf(firstHeader(request, "host"));

@@ -1,8 +1,7 @@
 import type { InferenceService } from "@tritonjs/core/frontend";
 import { TritonError } from "@tritonjs/protocol";
-import { ClientGone, firstHeader, type V2Request } from "../exchange/request.js";
-import { errorResponse, type V2Response } from "../exchange/response.js";
-import type { V2Handler } from "../routes/v2-handler.js";
+import { firstHeader, type V2Request } from "../exchange/request.js";
+import type { V2Response } from "../exchange/response.js";
 
 /** A request under another method, path and headers. Its body stays where it is. */
 export class RewrittenRequest implements V2Request {
@@ -112,18 +111,6 @@ export class BinaryContentType {
 
 function badSize(text: string): TritonError {
   return new TritonError("INVALID_ARG", text);
-}
-
-/** Answers errors that a handler throws in Triton's form: `{ "error": message }` with the status of its code. */
-export function answerErrors(handler: V2Handler): V2Handler {
-  return async (request) => {
-    try {
-      return await handler(request);
-    } catch (thrown) {
-      if (thrown instanceof ClientGone) return undefined;
-      return errorResponse(request, thrown, "application/json");
-    }
-  };
 }
 
 /** Names of the models in service, and the only one if there is exactly one. */

@@ -4,9 +4,9 @@ import { checkOptionNames, keyList } from "@tritonjs/core/internal";
 import { errorFor } from "@tritonjs/protocol";
 import { firstHeader } from "../exchange/request.js";
 import { emptyResponse } from "../exchange/response.js";
-import { v2Handler } from "../routes/v2-handler.js";
+import { answerErrors, v2Handler } from "../routes/v2-handler.js";
 import { type HttpLimits, ListeningFrontend } from "../server/listening-frontend.js";
-import { answerErrors, BinaryContentType, RewrittenRequest, readyModels } from "./cloud-request.js";
+import { BinaryContentType, RewrittenRequest, readyModels } from "./cloud-request.js";
 
 export { type SageMakerInferenceType, type SageMakerOptions, sageMaker } from "./sagemaker.js";
 

@@ -18,9 +18,9 @@ import {
   jsonResponse,
   type V2Response,
 } from "../exchange/response.js";
-import { type V2Handler, v2Handler } from "../routes/v2-handler.js";
+import { answerErrors, type V2Handler, v2Handler } from "../routes/v2-handler.js";
 import { type HttpLimits, ListeningFrontend } from "../server/listening-frontend.js";
-import { answerErrors, BinaryContentType, RewrittenRequest, readyModels } from "./cloud-request.js";
+import { BinaryContentType, RewrittenRequest, readyModels } from "./cloud-request.js";
 
 /** The operation behind `/invocations`. */
 export type SageMakerInferenceType = "infer" | "generate" | "generate_stream";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { dirname, extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AccessGate, type InferenceService, type Restrictions, SiteGuard } from "@tritonjs/core/frontend";
 import { HostRule, isForeign, type ServerInspector, type WebPages } from "@tritonjs/core/internal";
@@ -74,7 +74,8 @@ function dashboardHandler(
     const at = new URL(request.url).pathname.slice(path.length);
     if (request.method === "GET") {
       // Relative, because a proxy may show the page under another path.
-      if (at === "") return redirect(`.${path.slice(path.lastIndexOf("/"))}/`);
+      const location = `.${path.slice(path.lastIndexOf("/"))}/`;
+      if (at === "") return new Response(null, { status: 302, headers: { ...SECURITY_HEADERS, location } });
       const file = await pageFile(at === "/" ? "index.html" : at.replace(/^\/assets\//, ""));
       if (file !== undefined) return file;
     }
@@ -142,8 +143,9 @@ async function changeInstances(
   try {
     await inspector.changeInstances(name, version, count);
     return jsonAnswer(200, { count });
-  } catch (error) {
-    return errorAnswer(error);
+  } catch (thrown) {
+    const { statusCode, message } = TritonError.from(thrown);
+    return faultAnswer(statusCode, message);
   }
 }
 
@@ -155,10 +157,6 @@ function countOf(text: string): number | undefined {
   } catch {
     return undefined;
   }
-}
-
-function redirect(location: string): Response {
-  return new Response(null, { status: 302, headers: { ...SECURITY_HEADERS, location } });
 }
 
 /** Decodes a part of a path; a malformed one names no model. */
@@ -237,65 +235,31 @@ function faultAnswer(status: number, error: string, more: object = {}): Response
   return jsonAnswer(status, { error, ...more });
 }
 
-/** Statuses of the errors of a change; others are 500. */
-const STATUS: Readonly<Partial<Record<TritonError["code"], number>>> = {
-  INVALID_ARG: 400,
-  NOT_FOUND: 404,
-  UNSUPPORTED: 501,
-  UNAVAILABLE: 503,
-};
-
-/** Answers with an error that the server threw. */
-function errorAnswer(thrown: unknown): Response {
-  const { code, message } = TritonError.from(thrown);
-  return faultAnswer(STATUS[code] ?? 500, message);
-}
-
 const require = createRequire(import.meta.url);
 
 /** The folder `page` of this package. */
 const PAGE = fileURLToPath(new URL("../../page/", import.meta.url));
 
-const SCRIPT = "text/javascript; charset=utf-8";
-const STYLE = "text/css; charset=utf-8";
-
-/** A file of the page: where it lies, and its content type. */
-interface PageFile {
-  readonly path: () => string;
-  readonly type: string;
-}
-
-const own = (name: string, type: string): [string, PageFile] => [
-  name,
-  { path: () => join(PAGE, name), type },
+const OWN_FILES = [
+  ...["index.html", "style.css", "main.js", "app.js", "api.js", "charts.js", "format.js", "half-floats.js"],
+  ...["image-input.js", "infer-form.js", "infer-request.js", "model-detail.js", "model-list.js"],
+  "server-panels.js",
 ];
 
-/** The files that browsers may ask for. A path that is not in this table does not exist. */
-const FILES: ReadonlyMap<string, PageFile> = new Map([
-  own("index.html", "text/html; charset=utf-8"),
-  own("style.css", STYLE),
-  ...[
-    "main.js",
-    "app.js",
-    "api.js",
-    "charts.js",
-    "format.js",
-    "half-floats.js",
-    "image-input.js",
-    "infer-form.js",
-    "infer-request.js",
-    "model-detail.js",
-    "model-list.js",
-    "server-panels.js",
-  ].map((name) => own(name, SCRIPT)),
+/** Places of the files that browsers may ask for. A path that is not in this table does not exist. */
+const FILES: ReadonlyMap<string, () => string> = new Map<string, () => string>([
+  ...OWN_FILES.map((name) => [name, () => join(PAGE, name)] as const),
   // htm has this file for browsers only: Node resolves its export to another.
-  [
-    "preact.js",
-    { path: () => join(dirname(require.resolve("htm")), "../preact/standalone.module.js"), type: SCRIPT },
-  ],
-  ["uplot.js", { path: () => require.resolve("uplot/dist/uPlot.iife.min.js"), type: SCRIPT }],
-  ["uplot.css", { path: () => require.resolve("uplot/dist/uPlot.min.css"), type: STYLE }],
+  ["preact.js", () => join(dirname(require.resolve("htm")), "../preact/standalone.module.js")],
+  ["uplot.js", () => require.resolve("uplot/dist/uPlot.iife.min.js")],
+  ["uplot.css", () => require.resolve("uplot/dist/uPlot.min.css")],
 ]);
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html",
+  ".css": "text/css",
+  ".js": "text/javascript",
+};
 
 /**
  * Headers of every answer: the page loads nothing from elsewhere, runs no inline script, takes no text for HTML, and
@@ -317,14 +281,14 @@ async function pageFile(name: string): Promise<Response | undefined> {
   if (file === undefined) return undefined;
   let bytes = read.get(name);
   if (bytes === undefined) {
-    bytes = readFile(file.path());
+    bytes = readFile(file());
     read.set(name, bytes);
     bytes.catch(() => read.delete(name));
   }
   const body = new Uint8Array(await bytes);
   const headers = {
     ...SECURITY_HEADERS,
-    "content-type": file.type,
+    "content-type": `${TYPES[extname(name)]}; charset=utf-8`,
     "content-length": `${body.length}`,
     "cache-control": "no-cache",
   };

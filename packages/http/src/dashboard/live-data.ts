@@ -40,11 +40,6 @@ export class Viewers {
     this.#sampler = new Sampler(inspector, intervalMs);
   }
 
-  /** True while a viewer is connected and the server is sampled. */
-  get watching(): boolean {
-    return this.#sampler.running;
-  }
-
   /**
    * Opens the events of a viewer: `history` once, then `summary`, `detail` of the chosen model, and `log` with new
    * messages.
@@ -265,11 +260,6 @@ class Sampler {
     private readonly inspector: ServerInspector,
     private readonly intervalMs: number,
   ) {}
-
-  /** True while there is a viewer. */
-  get running(): boolean {
-    return this.#timer !== undefined;
-  }
 
   /**
    * Adds a viewer, which gets a sample at once and then one in each interval.

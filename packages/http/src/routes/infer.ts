@@ -1,11 +1,6 @@
 import { promisify } from "node:util";
 import { deflate as deflateCallback, gzip as gzipCallback } from "node:zlib";
-import {
-  Exchange,
-  type InferenceResponse,
-  type InferenceService,
-  type RequestShare,
-} from "@tritonjs/core/frontend";
+import { Exchange, type InferenceResponse } from "@tritonjs/core/frontend";
 import {
   forwardHeaders,
   freeWhenUsed,
@@ -17,7 +12,7 @@ import {
 } from "@tritonjs/core/internal";
 import { errorFor, type TritonError } from "@tritonjs/protocol";
 import { LONG_DOCUMENT_BYTES, loopTurns, readJson } from "../exchange/loop-turns.js";
-import { ClientGone, firstHeader, headerEntries, type V2Request } from "../exchange/request.js";
+import { ClientGone, firstHeader, headerEntries } from "../exchange/request.js";
 import { faultResponse, type V2Response } from "../exchange/response.js";
 import {
   type DecodedRequest,
@@ -156,7 +151,8 @@ function inferResponse(
   const encoding = acceptEncoding === undefined ? "identity" : responseEncoding(acceptEncoding);
   if (encoding === "identity") return { status: 200, headers, body: tensors.length === 0 ? json : pieces };
   headers["content-encoding"] = encoding;
-  return compress(Buffer.concat(pieces), encoding).then((body) => ({ status: 200, headers, body }));
+  const compress = encoding === "gzip" ? gzip : deflate;
+  return compress(Buffer.concat(pieces)).then((body) => ({ status: 200, headers, body }));
 }
 
 /**
@@ -211,14 +207,6 @@ function requestEncoding(header: string): ContentEncoding | undefined {
   return header === "gzip" || header === "deflate" ? header : undefined;
 }
 
-/** A request whose body is decompressed. */
-interface CompressedExchange {
-  readonly service: Pick<InferenceService, "requestMemory">;
-  readonly request: Pick<V2Request, "gone" | "onGone">;
-  /** Counts the body of the request until it is answered. */
-  readonly memory: RequestShare;
-}
-
 /**
  * Decompresses a request body. The body itself shows whether it is gzip or deflate. Bytes after the compressed data are
  * ignored.
@@ -228,7 +216,7 @@ interface CompressedExchange {
  * client leaves.
  */
 async function decompress(
-  { service, request, memory }: CompressedExchange,
+  { service, request, memory }: HttpExchange,
   body: Uint8Array,
   encoding: Exclude<ContentEncoding, "identity">,
   maxBytes: number,
@@ -306,9 +294,4 @@ function responseEncoding(header: string): ContentEncoding {
     }
   }
   return best;
-}
-
-/** Compresses a response body. */
-function compress(body: Buffer, encoding: Exclude<ContentEncoding, "identity">): Promise<Buffer> {
-  return encoding === "gzip" ? gzip(body) : deflate(body);
 }

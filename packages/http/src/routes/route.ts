@@ -5,17 +5,13 @@ import { firstHeader, type V2Request } from "../exchange/request.js";
 import type { ContentType, V2Response } from "../exchange/response.js";
 import type { LabelLookup } from "../infer/infer-response.js";
 
-/** Settings that all routes share. */
-export interface RouteContext {
+/** One request on its way through a route. */
+export interface HttpExchange {
   readonly service: InferenceService;
   readonly maxInputSize: number;
   readonly labels: LabelLookup;
   /** Pattern of the headers that go to the model as parameters. */
   readonly forwardedHeaders: HeaderPattern | undefined;
-}
-
-/** One request on its way through a route. */
-export interface HttpExchange extends RouteContext {
   readonly request: V2Request;
   /** Counts the body of the request until it is answered. */
   readonly memory: RequestShare;

@@ -10,9 +10,15 @@ import {
 import { HostRule, headerPattern, keyList } from "@tritonjs/core/internal";
 import type { AccessGroup } from "@tritonjs/core/types";
 import { ClientGone, ConnectionFault, firstHeader, headersOf, type V2Request } from "../exchange/request.js";
-import { type ContentType, errorResponse, faultResponse, type V2Response } from "../exchange/response.js";
+import {
+  type ContentType,
+  errorResponse,
+  faultResponse,
+  jsonResponse,
+  type V2Response,
+} from "../exchange/response.js";
 import type { LabelLookup } from "../infer/infer-response.js";
-import { type PlainJson, toJsonBytes } from "../json/write-json.js";
+import type { PlainJson } from "../json/write-json.js";
 import { DEFAULT_MAX_INPUT_SIZE, InputTooLarge } from "../limits.js";
 import { generateRoutes } from "./generate.js";
 import { inferRoute } from "./infer.js";
@@ -26,7 +32,7 @@ import {
   statisticsRoutes,
 } from "./management.js";
 import { openApiRoute } from "./open-api.js";
-import type { HttpExchange, Route, RouteContext } from "./route.js";
+import type { HttpExchange, Route } from "./route.js";
 
 /** Options of the v2 routes, wherever they are mounted. */
 export interface V2Options {
@@ -76,12 +82,9 @@ export function v2Handler(
   options: V2Options = {},
   lists?: (origin: string) => boolean,
 ): V2Handler {
-  const context: RouteContext = {
-    service,
-    maxInputSize: options.maxInputSize ?? DEFAULT_MAX_INPUT_SIZE,
-    labels: options.labels ?? ((model, output) => model.labels.get(output)),
-    forwardedHeaders: headerPattern(options.headerForwardPattern),
-  };
+  const { maxInputSize = DEFAULT_MAX_INPUT_SIZE } = options;
+  const labels: LabelLookup = options.labels ?? ((model, output) => model.labels.get(output));
+  const forwardedHeaders = headerPattern(options.headerForwardPattern);
   const access = new HttpAccess(service, options.restrictions, lists);
   const limitName = options.maxInputSizeName ?? "the option maxInputSize";
   const extraRoutes = [
@@ -106,9 +109,9 @@ export function v2Handler(
     // function.
     const exchange: HttpExchange = {
       service,
-      maxInputSize: context.maxInputSize,
-      labels: context.labels,
-      forwardedHeaders: context.forwardedHeaders,
+      maxInputSize,
+      labels,
+      forwardedHeaders,
       request,
       memory: service.requestMemory.share(),
       model: match.model,
@@ -140,6 +143,18 @@ export function v2Handler(
 function answered(exchange: HttpExchange, response: V2Response): V2Response {
   if (exchange.trace !== undefined) exchange.trace.status = response.status;
   return response;
+}
+
+/** Answers errors that a handler throws in Triton's form: `{ "error": message }` with the status of its code. */
+export function answerErrors(handler: V2Handler, errorType: ContentType = "application/json"): V2Handler {
+  return async (request) => {
+    try {
+      return await handler(request);
+    } catch (thrown) {
+      if (thrown instanceof ClientGone) return undefined;
+      return errorResponse(request, thrown, errorType);
+    }
+  };
 }
 
 /** All routes, in the order in which they are tried: `v2/models/stats` comes before the model routes. */
@@ -203,16 +218,12 @@ export class HttpAccess {
    * @param lists says whether pages of an origin may change the server; none may unless given
    */
   constructor(service: InferenceService, restrictions?: Restrictions, lists?: (origin: string) => boolean) {
-    const authentication = service.authentication;
-    const gate = new AccessGate(restrictions ?? service.restrictions);
-    const sites = new SiteGuard({ service, restrictions, lists });
-    this.#authentication = authentication;
-    this.#gate = gate;
-    this.#sites = sites;
+    this.#authentication = service.authentication;
+    this.#gate = new AccessGate(restrictions ?? service.restrictions);
+    this.#sites = new SiteGuard({ service, restrictions, lists });
+    const guards = [this.#authentication, this.#gate, this.#sites];
     const groups: readonly AccessGroup[] = [...ENDPOINT_GROUPS, "metrics"];
-    this.#guarded = new Set(
-      groups.filter((group) => authentication?.guards(group) || gate.guards(group) || sites.guards(group)),
-    );
+    this.#guarded = new Set(groups.filter((group) => guards.some((guard) => guard?.guards(group))));
   }
 
   /** True if requests of the group have to be checked. */
@@ -261,8 +272,6 @@ export class HttpAccess {
   }
 }
 
-const JSON_TYPE = { "content-type": "application/json" };
-
 /**
  * Refuses requests to hosts that are not allowed, of any path, while a server listens on loopback. Otherwise a page
  * whose name resolves to 127.0.0.1 could read everything that the machine of its visitor serves (DNS rebinding).
@@ -285,7 +294,7 @@ export function withAllowedHosts(
     if (host === undefined || host === accepted) return handler(request);
     const fault = hosts.fault(host);
     if (fault !== undefined) {
-      return Promise.resolve({ status: 403, headers: JSON_TYPE, body: toJsonBytes(bodyOf(fault)) });
+      return Promise.resolve({ ...jsonResponse(bodyOf(fault)), status: 403 });
     }
     accepted = host;
     return handler(request);

@@ -81,16 +81,14 @@ function toWebResponse(response: V2Response | undefined): Response {
   }
   if (isWhole(body)) {
     headers.set("content-length", String(byteLength(body)));
-    return new Response(toStream(piecesOf(body)), { status, headers });
+    return new Response(toStream(body[Symbol.iterator]()), { status, headers });
   }
   return new Response(toStream(body[Symbol.asyncIterator]()), { status, headers });
 }
 
-async function* piecesOf(body: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
-  yield* body;
-}
-
-function toStream(pieces: AsyncIterator<Uint8Array>): ReadableStream<Uint8Array<ArrayBuffer>> {
+function toStream(
+  pieces: Iterator<Uint8Array> | AsyncIterator<Uint8Array>,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new ReadableStream({
     async pull(controller) {
       const { done, value } = await pieces.next();
@@ -244,27 +242,14 @@ function toRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
   const path = (incoming as { originalUrl?: string }).originalUrl ?? incoming.url ?? "/";
   const url = `http://${hostOf(parsed.host)}${path.startsWith("/") ? path : "/"}`;
   if (METHODS_WITHOUT_BODY.has(method)) return new Request(url, { method, headers, signal });
-  const init = { method, headers, signal, body: bodyOf(incoming), duplex: "half" };
+  const body = toStream(incoming.iterator({ destroyOnReturn: false }));
+  const init = { method, headers, signal, body, duplex: "half" };
   return new Request(url, init as RequestInit);
 }
 
 /** The host only fills its place in the URL, so an invalid one does no harm. */
 function hostOf(header: string | undefined): string {
   return header !== undefined && /^[\w.-]+(?::\d{1,5})?$/.test(header) ? header : "localhost";
-}
-
-function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
-  const chunks = incoming.iterator({ destroyOnReturn: false });
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const { done, value } = await chunks.next();
-      if (done) controller.close();
-      else controller.enqueue(value);
-    },
-    async cancel() {
-      await chunks.return?.();
-    },
-  });
 }
 
 /** Answers a request that the web platform cannot represent, or ends an answer that broke off. */
@@ -279,16 +264,13 @@ async function write(response: Response, outgoing: ServerResponse, left: AbortSi
     outgoing.end();
     return;
   }
-  const reader = response.body.getReader();
   try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      if (!outgoing.write(value)) await once(outgoing, "drain", { signal: left });
+    // An error in the loop cancels the body.
+    for await (const piece of response.body) {
+      if (!outgoing.write(piece)) await once(outgoing, "drain", { signal: left });
     }
     outgoing.end();
   } catch (error) {
     if (!left.aborted) throw error;
-    await reader.cancel();
   }
 }

@@ -436,9 +436,6 @@ const answers: Readonly<Record<string, readonly [status: string, message: string
 /** Makes the body of the answer to a request that could not be parsed. */
 export type ClientErrorBody = (message: string) => PlainJson;
 
-/** Triton's form of an error. */
-const tritonErrorBody: ClientErrorBody = (message) => ({ error: message });
-
 /**
  * Answers a request that could not be parsed, and closes its connection.
  *
@@ -448,7 +445,7 @@ export function answerClientError(
   error: NodeJS.ErrnoException,
   socket: Socket,
   hasBegun: boolean,
-  bodyOf: ClientErrorBody = tritonErrorBody,
+  bodyOf: ClientErrorBody = (error) => ({ error }),
 ): void {
   if (!socket.writable) {
     socket.destroy();
