@@ -3,7 +3,6 @@ import type { Socket } from "node:net";
 import { createSecureContext, createServer } from "node:tls";
 import { type RequestMemory, resolveTls, type TlsOptions } from "@tritonjs/core/frontend";
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
-import type { MessageLimit } from "./frames.js";
 
 /** Milliseconds of silence after which a client is pinged. They double with each unanswered ping. */
 const SILENCE_MS = 10_000;
@@ -478,6 +477,13 @@ export const CONNECTION_DEFAULTS = {
 
 /** How much time to spend on the compression of responses. */
 export type CompressionLevel = "none" | "low" | "medium" | "high";
+
+/** The limit on messages, which all calls of a server share. */
+export interface MessageLimit {
+  readonly bytes: number;
+  /** Name of the option for the limit, for the errors of clients. */
+  readonly name: string;
+}
 
 /** Options of the transport over node:http2. */
 export interface TransportOptions extends ResolvedConnectionOptions {

@@ -1,19 +1,16 @@
+import type { ServerHttp2Stream } from "node:http2";
+import { promisify } from "node:util";
+import { deflate, gzip } from "node:zlib";
 import type { RequestMemory, RequestShare } from "@tritonjs/core/frontend";
 import { LARGE_REQUEST_BYTES, UnpackFault } from "@tritonjs/core/internal";
 import { RefusedCall, STATUS } from "../status-from-code.js";
+import type { CompressionLevel, Connection, MessageLimit } from "./connection.js";
 
 /*
  * Messages on a stream, as gRPC frames them:
  *
  *   compressed: 1 byte | length: 4 bytes, big-endian | message
  */
-
-/** The limit on messages, which all calls of a server share. */
-export interface MessageLimit {
-  readonly bytes: number;
-  /** Name of the option for the limit, for the errors of clients. */
-  readonly name: string;
-}
 
 /** Text for a message that arrives with more bytes than the limit: gRPC's own, with the name of the option. */
 function tooLarge(size: number, { bytes, name }: MessageLimit): string {
@@ -162,8 +159,111 @@ export function frame(parts: readonly Uint8Array[], compressed = false): Uint8Ar
   return pieces;
 }
 
-/** Accepted encodings of messages. */
-export const ACCEPTED_ENCODINGS = "identity,deflate,gzip";
+/** Headers of every response. */
+export const RESPONSE_HEADERS = {
+  ":status": 200,
+  "content-type": "application/grpc+proto",
+  "grpc-accept-encoding": "identity,deflate,gzip",
+};
+
+/** Leaves out the header `date`, which gRPC does not have. Node's types lack the option. */
+export const NO_DATE = { sendDate: false } as const;
+const WITH_TRAILERS = { waitForTrailers: true, ...NO_DATE };
+
+const encoders = { gzip: promisify(gzip), deflate: promisify(deflate) };
+
+/** zlib's level for each name. */
+const LEVELS: Readonly<Record<CompressionLevel, number>> = { none: 0, low: 1, medium: 6, high: 9 };
+
+/** Size from which messages are compressed, in bytes. */
+const WORTH_IT_BYTES = 1024;
+
+/**
+ * The messages of a call on their way to the client. Compression, if any, happens off the event loop and keeps the
+ * order.
+ */
+export class Outgoing {
+  /** The encoding of compressed messages, which the client accepts; undefined for a call without compression. */
+  readonly #encoding: keyof typeof encoders | undefined;
+  #onDrain: (() => void) | undefined;
+  /** Messages that are being compressed, or wait for an earlier one to be compressed. */
+  #compressing = 0;
+  #last: Promise<void> = Promise.resolve();
+
+  /** @param acceptEncoding the encodings that the client accepts */
+  constructor(
+    private readonly stream: ServerHttp2Stream,
+    private readonly level: CompressionLevel,
+    acceptEncoding: string | undefined,
+    private readonly connection: Connection,
+  ) {
+    if (level === "none" || acceptEncoding === undefined) return;
+    const accepted = acceptEncoding.split(",").map((name) => name.trim());
+    this.#encoding = (["gzip", "deflate"] as const).find((name) => accepted.includes(name));
+  }
+
+  onDrain(listener: () => void): void {
+    this.#onDrain = listener;
+    this.stream.on("drain", () => this.#drained());
+  }
+
+  /** Sends a message; false when the client or the compression is too slow. */
+  write(parts: readonly Uint8Array[]): boolean {
+    if (this.#isClosed()) return true;
+    if (this.#encoding === undefined) {
+      this.#send(frame(parts));
+      return !this.stream.writableNeedDrain;
+    }
+    this.#compressing++;
+    this.#last = this.#last.then(async () => {
+      const compressed = await this.#compressed(parts).catch(() => undefined);
+      if (!this.#isClosed()) this.#send(compressed === undefined ? frame(parts) : frame([compressed], true));
+      this.#compressing--;
+      this.#drained();
+    });
+    return false;
+  }
+
+  /** Calls `then` when all messages have been passed to the stream. */
+  flushed(then: () => void): void {
+    if (this.#compressing === 0) then();
+    else this.#last = this.#last.then(then);
+  }
+
+  /** The compressed message; undefined when it would not be smaller. */
+  async #compressed(parts: readonly Uint8Array[]): Promise<Buffer | undefined> {
+    const bytes = Buffer.concat(parts);
+    if (bytes.length < WORTH_IT_BYTES) return undefined;
+    const compressed = await encoders[this.#encoding!](bytes, { level: LEVELS[this.level] });
+    return compressed.length < bytes.length ? compressed : undefined;
+  }
+
+  #send(pieces: readonly Uint8Array[]): void {
+    const stream = this.stream;
+    if (!stream.headersSent) {
+      const encoding = this.#encoding;
+      const headers =
+        encoding === undefined ? RESPONSE_HEADERS : { ...RESPONSE_HEADERS, "grpc-encoding": encoding };
+      stream.respond(headers, WITH_TRAILERS);
+    }
+    const connection = this.connection;
+    if (pieces.length > 1) stream.cork();
+    for (const piece of pieces) {
+      connection.writing(piece.byteLength);
+      stream.write(piece, connection.written);
+    }
+    if (pieces.length > 1) stream.uncork();
+    connection.sent();
+  }
+
+  #drained(): void {
+    if (this.#compressing === 0 && !this.stream.writableNeedDrain) this.#onDrain?.();
+  }
+
+  #isClosed(): boolean {
+    return this.stream.closed || this.stream.destroyed;
+  }
+}
 
 /** Limits on the decompression of one message. */
 interface UnpackLimits {

@@ -3,14 +3,26 @@ import {
   createServer,
   type Http2Server,
   type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
-import { RefusedCall, STATUS } from "../status-from-code.js";
-import { Connection, type TransportOptions } from "./connection.js";
-import { Http2Call, sendStatus } from "./http2-call.js";
-import { type CallHeaders, type Method, serveCall } from "./method.js";
+import type { RequestMemory, RequestShare } from "@tritonjs/core/frontend";
+import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
+import { RETRY_PUSHBACK } from "@tritonjs/protocol/grpc";
+import { type CallStatus, RefusedCall, STATUS, statusOfFailure } from "../status-from-code.js";
+import { Connection, type MessageLimit, type TransportOptions } from "./connection.js";
+import {
+  type Frame,
+  FrameReader,
+  HEADER_BYTES,
+  NO_DATE,
+  Outgoing,
+  RESPONSE_HEADERS,
+  unpackMessage,
+} from "./frames.js";
+import { type CallHeaders, decodeRequest, type Method, type ServedCall, serveCall } from "./method.js";
 
 /** HTTP/2 flow-control window in bytes, for each stream and for a connection. */
 const WINDOW_SIZE = 8 * 1024 * 1024;
@@ -181,3 +193,258 @@ const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
   ...["content-type", "te", "accept-encoding"],
   ...["grpc-timeout", "grpc-encoding", "grpc-accept-encoding"],
 ]);
+
+/** Ends a stream with a status. The client's remaining bytes are read and dropped, so that the stream can close. */
+function sendStatus(
+  stream: ServerHttp2Stream,
+  { code, details, retryAfterMs }: CallStatus,
+  further?: OutgoingHttpHeaders,
+): void {
+  if (stream.closed || stream.destroyed) return;
+  const trailers: OutgoingHttpHeaders = { "grpc-status": code, ...further };
+  if (details !== "") trailers["grpc-message"] = encodeURI(details);
+  if (retryAfterMs !== undefined) trailers[RETRY_PUSHBACK] = String(retryAfterMs);
+  if (stream.headersSent) {
+    stream.on("wantTrailers", () => {
+      if (!stream.closed && !stream.destroyed) stream.sendTrailers(trailers);
+    });
+    stream.end();
+  } else stream.respond({ ...RESPONSE_HEADERS, ...trailers }, { endStream: true, ...NO_DATE });
+  if (!stream.readableEnded) stream.resume();
+}
+
+/** A message that has not been delivered yet, and its share of the memory. */
+interface Arrived {
+  readonly frame: Frame;
+  readonly share: RequestShare;
+}
+
+const ignore = (): void => {};
+
+/** One call on an HTTP/2 stream: receives and sends messages, and ends with a status. */
+class Http2Call implements ServedCall {
+  readonly ownsMessages = true;
+  readonly #limit: MessageLimit;
+  readonly #outgoing: Outgoing;
+  readonly #reader: FrameReader;
+  readonly #arrived: Arrived[] = [];
+  readonly #memory: RequestMemory;
+  /** Counts the message that is still incomplete. */
+  readonly #incoming: RequestShare;
+  #closeListeners: (() => void)[] = [];
+  #onMessage: (message: unknown, share: RequestShare) => void = ignore;
+  #onHalfClose: () => void = ignore;
+  /** Metadata of the end; undefined for most calls. */
+  #trailers: OutgoingHttpHeaders | undefined;
+  #deadline: NodeJS.Timeout | undefined;
+  #paused = false;
+  #unpacking: AbortController | undefined;
+  #inputEnded = false;
+  #halfClosed = false;
+  #over = false;
+
+  constructor(
+    private readonly stream: ServerHttp2Stream,
+    readonly headers: CallHeaders,
+    private readonly method: Method,
+    private readonly connection: Connection,
+    { messageLimit, requestMemory, inferResponseCompressionLevel }: TransportOptions,
+  ) {
+    this.#limit = messageLimit;
+    this.#reader = new FrameReader(messageLimit);
+    this.#memory = requestMemory;
+    this.#incoming = requestMemory.share();
+    const level = method.protocol === "inference" ? inferResponseCompressionLevel : "none";
+    const accepted = level === "none" ? undefined : headers.get("grpc-accept-encoding");
+    this.#outgoing = new Outgoing(stream, level, accepted, connection);
+    // This event comes once. `on` does not wrap the listener and does not remove it, which takes longer than the event.
+    stream.on("close", () => {
+      if (!this.#inputEnded) connection.arrived();
+      this.#close();
+    });
+    connection.arriving();
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.connection.remoteAddress;
+  }
+
+  /** Starts the deadline and the reading. Call it after the listeners are registered. */
+  start(): void {
+    try {
+      const timeout = timeoutOf(this.headers.get("grpc-timeout"));
+      if (timeout !== undefined) this.#deadline = setTimeout(() => this.#expire(), timeout);
+    } catch (error) {
+      this.fail(error);
+      return;
+    }
+    this.stream.on("data", (piece: Buffer) => this.#read(piece));
+    this.stream.on("end", () => {
+      this.#inputEnded = true;
+      this.connection.arrived();
+      this.#deliver();
+    });
+  }
+
+  onMessage(listener: (message: unknown, share: RequestShare) => void): void {
+    this.#onMessage = listener;
+  }
+
+  onHalfClose(listener: () => void): void {
+    this.#onHalfClose = listener;
+  }
+
+  onClose(listener: () => void): void {
+    if (this.#over) listener();
+    else this.#closeListeners.push(listener);
+  }
+
+  addTrailer(name: string, value: string | Uint8Array): void {
+    this.#trailers ??= {};
+    this.#trailers[name] = typeof value === "string" ? value : Buffer.from(value).toString("base64");
+  }
+
+  onDrain(listener: () => void): void {
+    this.#outgoing.onDrain(listener);
+  }
+
+  pause(): void {
+    this.#paused = true;
+    this.stream.pause();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#deliver();
+    if (!this.#paused) this.stream.resume();
+  }
+
+  write(message: unknown): boolean {
+    return this.#over || this.#outgoing.write(this.method.encode(message));
+  }
+
+  end(error?: Error): void {
+    if (error === undefined) this.#finish({ code: STATUS.OK, details: "" });
+    else this.fail(error);
+  }
+
+  fail(error: unknown): void {
+    this.#finish(statusOfFailure(error));
+  }
+
+  #read(piece: Buffer): void {
+    this.connection.received();
+    if (this.#over) return;
+    try {
+      this.#incoming.take(piece.length);
+      for (const frame of this.#reader.push(piece)) {
+        this.#arrived.push({ frame, share: this.#incoming.split(HEADER_BYTES + frame.bytes.length) });
+      }
+    } catch (error) {
+      this.fail(error);
+      return;
+    }
+    this.#deliver();
+  }
+
+  /** Delivers complete messages in order: a message that is being decompressed holds later ones back. */
+  #deliver(): void {
+    while (!this.#over && !this.#paused && this.#unpacking === undefined) {
+      const next = this.#arrived.shift();
+      if (next === undefined) break;
+      const { frame, share } = next;
+      if (frame.compressed) this.#unpack(frame.bytes, share);
+      else this.#decode(frame.bytes, share);
+    }
+    if (!this.#inputEnded || this.#halfClosed || this.#unpacking !== undefined) return;
+    if (this.#over || this.#arrived.length > 0) return;
+    this.#halfClosed = true;
+    this.#onHalfClose();
+  }
+
+  /** Pauses reading until the message is decompressed: a client could send small messages faster than that. */
+  #unpack(bytes: Buffer, share: RequestShare): void {
+    const over = new AbortController();
+    this.#unpacking = over;
+    this.stream.pause();
+    const encoding = this.headers.get("grpc-encoding") ?? "identity";
+    const limits = { memory: this.#memory, share, limit: this.#limit, signal: over.signal };
+    unpackMessage(bytes, encoding, limits).then(
+      (message) => {
+        this.#unpacking = undefined;
+        this.#decode(message, share);
+        this.#deliver();
+        if (!this.#paused && this.#unpacking === undefined) this.stream.resume();
+      },
+      (error) => {
+        share.release();
+        this.fail(error);
+      },
+    );
+  }
+
+  #decode(bytes: Buffer, share: RequestShare): void {
+    if (this.#over) {
+      share.release();
+      return;
+    }
+    let message: unknown;
+    try {
+      message = decodeRequest(this.method, bytes);
+    } catch (error) {
+      share.release();
+      this.fail(error);
+      return;
+    }
+    this.#onMessage(message, share);
+  }
+
+  #expire(): void {
+    // The text that clients also create themselves: either of the two may be first.
+    this.fail(new RefusedCall(STATUS.DEADLINE_EXCEEDED, "Deadline Exceeded"));
+  }
+
+  #finish(status: CallStatus): void {
+    if (this.#over) return;
+    this.#outgoing.flushed(() => {
+      sendStatus(this.stream, status, this.#trailers);
+      this.connection.sent();
+    });
+    this.#close();
+  }
+
+  #close(): void {
+    if (this.#over) return;
+    this.#over = true;
+    clearTimeout(this.#deadline);
+    this.#unpacking?.abort();
+    this.#incoming.release();
+    for (const { share } of this.#arrived.splice(0)) share.release();
+    for (const listener of this.#closeListeners) listener();
+    this.#closeListeners = [];
+    this.#onMessage = ignore;
+    this.#onHalfClose = ignore;
+  }
+}
+
+const MILLISECONDS: Readonly<Record<string, number>> = {
+  H: 3_600_000,
+  M: 60_000,
+  S: 1000,
+  m: 1,
+  u: 1e-3,
+  n: 1e-6,
+};
+
+/**
+ * Milliseconds in the header `grpc-timeout`; undefined for no limit, and for a limit beyond the longest timer.
+ *
+ * @throws RefusedCall INTERNAL for an invalid header.
+ */
+export function timeoutOf(header: string | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  const [, digits, unit] = /^(\d{1,8})([HMSmun])$/.exec(header) ?? [];
+  if (digits === undefined) throw new RefusedCall(STATUS.INTERNAL, `Invalid grpc-timeout value "${header}"`);
+  const milliseconds = Number(digits) * MILLISECONDS[unit!]!;
+  return milliseconds > LONGEST_TIMEOUT_MS ? undefined : milliseconds;
+}

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { FrameReader, frame } from "../../../src/transport/frames.js";
-import { timeoutOf } from "../../../src/transport/http2-call.js";
+import { timeoutOf } from "../../../src/transport/http2-transport.js";
 
 const framed = (...messages: string[]) =>
   Buffer.concat(messages.flatMap((message) => frame([Buffer.from(message)])));
