@@ -14,7 +14,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join, posix, relative, resolve, sep } from "node:path";
+import { basename, dirname, join, posix, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { root } from "./run.mjs";
 
@@ -28,6 +28,15 @@ const PLACE = /__PLACE_OF__\("([^"]+)"\)/g;
 const JOINED = /^protobufjs\//;
 const JOINED_FOLDER = /^.*\/node_modules\/(protobufjs|long)(?=\/)/;
 const isJoined = (importer) => importer !== undefined && JOINED_FOLDER.test(slashed(importer));
+
+/** Files of other packages that browsers get from a package of ours, by their paths in its `dist`. */
+const COPIED = {
+  http: {
+    "page/preact.js": ["htm", "preact/standalone.module.js"],
+    "page/uplot.js": ["uplot", "dist/uPlot.iife.min.js"],
+    "page/uplot.css": ["uplot", "dist/uPlot.min.css"],
+  },
+};
 
 /** Its modification time is the time of the last bundling. */
 const STAMP = ".bundled";
@@ -91,14 +100,16 @@ const keepLicences = {
   name: "keep-licences",
   renderChunk(code, { moduleIds }) {
     const joined = new Set(moduleIds.map((id) => JOINED_FOLDER.exec(slashed(id))?.[0]).filter(Boolean));
-    const licences = [...joined].map((folder) => {
-      const { name, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-      const text = readFileSync(join(folder, "LICENSE"), "utf8").trim();
-      return `/*!\nThis file contains ${name} ${version}. Its licence:\n\n${text.replaceAll("*/", "* /")}\n*/\n`;
-    });
-    return licences.join("") + code;
+    return [...joined].map(licenceOf).join("") + code;
   },
 };
+
+/** The licence of a package, as a comment of JavaScript or CSS. */
+function licenceOf(folder) {
+  const { name, version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const text = readFileSync(join(folder, "LICENSE"), "utf8").trim();
+  return `/*!\nThis file contains ${name} ${version}. Its licence:\n\n${text.replaceAll("*/", "* /")}\n*/\n`;
+}
 
 function isUpToDate({ folder, source, target }) {
   const stamp = statSync(join(target, STAMP), { throwIfNoEntry: false });
@@ -146,7 +157,12 @@ async function bundle(place) {
   });
   await build.close();
   for (const { fileName, code } of output) writeChanged(join(target, fileName), code);
-  removeOthers(place, new Set(output.map(({ fileName }) => fileName)));
+  const copied = Object.entries(COPIED[basename(folder)] ?? {});
+  for (const [fileName, [name, file]] of copied) {
+    const from = join(folder, "node_modules", name);
+    writeChanged(join(target, fileName), licenceOf(from) + readFileSync(join(from, file), "utf8"));
+  }
+  removeOthers(place, new Set([...output.map(({ fileName }) => fileName), ...copied.map(([name]) => name)]));
   // The stamp is older than a source that was saved during the bundling.
   writeFileSync(join(target, STAMP), "");
   utimesSync(join(target, STAMP), started, started);

@@ -15,8 +15,8 @@ export const SIZE_BUDGETS: Readonly<Record<PackageName, SizeBudget>> = {
   protocol: { packedKilobytes: 170, unpackedKilobytes: 1_400, dependencies: 2 },
   core: { packedKilobytes: 450, unpackedKilobytes: 1_650, dependencies: 6 },
   backends: { packedKilobytes: 180, unpackedKilobytes: 630, dependencies: 1 },
-  // A third of it is the dashboard and its page, whose libraries are two of the dependencies.
-  http: { packedKilobytes: 112, unpackedKilobytes: 390, dependencies: 3 },
+  // A third of it is the dashboard and its page, with the 80 kB of its libraries that browsers load.
+  http: { packedKilobytes: 137, unpackedKilobytes: 435, dependencies: 1 },
   grpc: { packedKilobytes: 46, unpackedKilobytes: 170, dependencies: 2 },
   client: { packedKilobytes: 52, unpackedKilobytes: 205, dependencies: 3 },
   llm: { packedKilobytes: 105, unpackedKilobytes: 385, dependencies: 3 },

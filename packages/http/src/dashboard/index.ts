@@ -1,7 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import { dirname, extname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { extname } from "node:path";
 import { AccessGate, type InferenceService, type Restrictions, SiteGuard } from "@tritonjs/core/frontend";
 import { HostRule, isForeign, type ServerInspector, type WebPages } from "@tritonjs/core/internal";
 import type { EndpointGroup } from "@tritonjs/core/types";
@@ -235,10 +233,9 @@ function faultAnswer(status: number, error: string, more: object = {}): Response
   return jsonAnswer(status, { error, ...more });
 }
 
-const require = createRequire(import.meta.url);
-
-/** The folder `page` of this package. */
-const PAGE = fileURLToPath(new URL("../../page/", import.meta.url));
+/** The folder `page` of this package, and the files of other packages that its build adds. */
+const PAGE = new URL("../../page/", import.meta.url);
+const BUILT = new URL("../../dist/page/", import.meta.url);
 
 const OWN_FILES = [
   ...["index.html", "style.css", "main.js", "app.js", "api.js", "charts.js", "format.js", "half-floats.js"],
@@ -246,13 +243,10 @@ const OWN_FILES = [
   "server-panels.js",
 ];
 
-/** Places of the files that browsers may ask for. A path that is not in this table does not exist. */
-const FILES: ReadonlyMap<string, () => string> = new Map<string, () => string>([
-  ...OWN_FILES.map((name) => [name, () => join(PAGE, name)] as const),
-  // htm has this file for browsers only: Node resolves its export to another.
-  ["preact.js", () => join(dirname(require.resolve("htm")), "../preact/standalone.module.js")],
-  ["uplot.js", () => require.resolve("uplot/dist/uPlot.iife.min.js")],
-  ["uplot.css", () => require.resolve("uplot/dist/uPlot.min.css")],
+/** Folders of the files that browsers may ask for. A path that is not in this table does not exist. */
+const FOLDERS: ReadonlyMap<string, URL> = new Map([
+  ...OWN_FILES.map((name) => [name, PAGE] as const),
+  ...["preact.js", "uplot.js", "uplot.css"].map((name) => [name, BUILT] as const),
 ]);
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -277,11 +271,11 @@ const read = new Map<string, Promise<Buffer>>();
 
 /** Answers with a file of the page; undefined if there is none of this name. Each file is read once. */
 async function pageFile(name: string): Promise<Response | undefined> {
-  const file = FILES.get(name);
-  if (file === undefined) return undefined;
+  const folder = FOLDERS.get(name);
+  if (folder === undefined) return undefined;
   let bytes = read.get(name);
   if (bytes === undefined) {
-    bytes = readFile(file());
+    bytes = readFile(new URL(name, folder));
     read.set(name, bytes);
     bytes.catch(() => read.delete(name));
   }
