@@ -215,7 +215,6 @@ const GRPC_OPTION_KEYS = [
   ...HANDLER_OPTION_KEYS,
 ];
 
-/** Options with all defaults filled in. */
 type ResolvedGrpcOptions = GrpcOptions & typeof GRPC_DEFAULTS;
 
 /**
@@ -300,7 +299,6 @@ function clashText(name: string): string {
   return `cannot add the service ${name}: the server already has it${hint}`;
 }
 
-/** A service in the form that `addService` of grpc-js expects. */
 interface GrpcJsService {
   /** `package.Service`. */
   readonly name: string;
@@ -308,7 +306,6 @@ interface GrpcJsService {
   readonly implementation: UntypedServiceImplementation;
 }
 
-/** Groups methods by the service in their paths. */
 function grpcJsServices(methods: readonly Method[], memory: RequestMemory): GrpcJsService[] {
   const names = [...new Set(methods.map(({ path }) => serviceOfPath(path)))];
   return names.map((name) => {
@@ -448,7 +445,6 @@ function joinedParts(parts: readonly Uint8Array[]): Buffer {
   return parts.length === 1 && Buffer.isBuffer(first) ? first : Buffer.concat(parts);
 }
 
-/** Converts an error to the form in which grpc-js expects a status. */
 function serviceErrorOf(error: unknown): Error & { code: status; details: string; metadata: Metadata } {
   const { code, details, retryAfterMs } = statusOfFailure(error);
   const metadata = new Metadata();

@@ -26,7 +26,6 @@ const statusOfCode: Record<ErrorCode, number> = {
   CANCELLED: STATUS.CANCELLED,
 };
 
-/** The gRPC status code of an error code. */
 function statusFromCode(code: ErrorCode): number {
   return statusOfCode[code] ?? STATUS.UNKNOWN;
 }
@@ -38,12 +37,10 @@ const NAMES = [
   ...["UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED"],
 ];
 
-/** Name of a gRPC status code; its number if there is no such code. */
 export function statusName(code: number): string {
   return NAMES[code] ?? String(code);
 }
 
-/** How a call ends. */
 export interface CallStatus {
   readonly code: number;
   readonly details: string;
@@ -96,7 +93,6 @@ export function statusOfFailure(error: unknown): CallStatus {
   return error instanceof RefusedCall ? error : statusFromError(TritonError.from(error));
 }
 
-/** Makes the error of an invalid request. */
 export function invalidArgument(message: string, reason?: ReasonOf<"INVALID_ARG">): TritonError {
   return new TritonError("INVALID_ARG", message, reason === undefined ? {} : { reason });
 }

@@ -195,7 +195,6 @@ async function answer(
   return { status: 200, headers: { "content-type": "text/plain; charset=utf-8" }, body: Buffer.alloc(0) };
 }
 
-/** Methods whose requests have no body on the web platform. */
 const WITHOUT_BODY = new Set(["GET", "HEAD"]);
 
 /** Serves pages in front of a handler: the paths below that of the pages, and `/`, which leads to them. */

@@ -50,14 +50,12 @@ export interface HandlerOptions {
   readonly reflection?: boolean;
 }
 
-/** The names of the options of the handlers. */
 export const HANDLER_OPTION_KEYS = keyList<HandlerOptions>({
   headerForwardPattern: true,
   restrictedProtocols: true,
   reflection: true,
 });
 
-/** All methods of the protocol over one service. */
 export function protocolMethods(
   service: InferenceService,
   options: HandlerOptions,
@@ -319,7 +317,6 @@ function unloadsDependents({ unload_dependents: dependents }: Parameters): boole
 
 const sharedMemoryProtocol = "shared-memory";
 
-/** Regions of system and CUDA shared memory that clients register. */
 function sharedMemoryMethods({ sharedMemory }: InferenceService): Method[] {
   return [
     rpc("SystemSharedMemoryStatus", sharedMemoryProtocol, ({ name }) => ({

@@ -87,7 +87,6 @@ export class Connection {
     if (maxConnectionAgeMs !== undefined) this.#after(jittered(maxConnectionAgeMs), () => this.#retire());
   }
 
-  /** Notes that a call has begun. */
   opened(stream: ServerHttp2Stream): void {
     this.#calls++;
     this.#hasHadCall = true;
@@ -101,7 +100,6 @@ export class Connection {
     });
   }
 
-  /** Notes that the client has sent something. */
   received(): void {
     this.#lastSign = performance.now();
   }
@@ -353,7 +351,6 @@ function jittered(ms: number): number {
   return ms * (0.9 + 0.2 * Math.random());
 }
 
-/** Limits on the pings of clients. */
 interface PingRules {
   readonly http2MinRecvPingIntervalWithoutDataMs: number;
   readonly http2MaxPingStrikes: number;
@@ -375,7 +372,6 @@ export class PingAbuse {
 
   constructor(private readonly rules: PingRules) {}
 
-  /** Counts a ping; true when it exceeds the limit. */
   isOneTooMany(now: number, calls: number): boolean {
     const { http2MaxPingStrikes, http2MinRecvPingIntervalWithoutDataMs, keepalivePermitWithoutCalls } =
       this.rules;
@@ -456,7 +452,6 @@ export interface ConnectionOptions {
   readonly maxMetadataSize?: number;
 }
 
-/** Connection options with all defaults filled in. */
 type ResolvedConnectionOptions = ConnectionOptions & typeof CONNECTION_DEFAULTS;
 
 /** The default of each option: tritonserver's, if it has one. */
@@ -485,7 +480,6 @@ export interface MessageLimit {
   readonly name: string;
 }
 
-/** Options of the transport over node:http2. */
 export interface TransportOptions extends ResolvedConnectionOptions {
   /** Largest accepted message, also after decompression. */
   readonly messageLimit: MessageLimit;

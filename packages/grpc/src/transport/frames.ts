@@ -17,7 +17,6 @@ function tooLarge(size: number, { bytes, name }: MessageLimit): string {
   return `Received message larger than max (${size} vs. ${bytes}). Use ${name} to increase the limit.`;
 }
 
-/** Text for a message that exceeds the limit after decompression. */
 function unpacksTooLarge({ bytes, name }: MessageLimit): string {
   return `Received message that decompresses to a size larger than ${bytes}. Use ${name} to increase the limit.`;
 }
@@ -28,7 +27,6 @@ export const HEADER_BYTES = 5;
 /** Bytes below which messages are copied together and written in one piece. */
 const JOIN_BELOW = 64 * 1024;
 
-/** A message as it arrived. */
 export interface Frame {
   readonly compressed: boolean;
   readonly bytes: Buffer;
@@ -159,7 +157,6 @@ export function frame(parts: readonly Uint8Array[], compressed = false): Uint8Ar
   return pieces;
 }
 
-/** Headers of every response. */
 export const RESPONSE_HEADERS = {
   ":status": 200,
   "content-type": "application/grpc+proto",
@@ -172,7 +169,6 @@ const WITH_TRAILERS = { waitForTrailers: true, ...NO_DATE };
 
 const encoders = { gzip: promisify(gzip), deflate: promisify(deflate) };
 
-/** zlib's level for each name. */
 const LEVELS: Readonly<Record<CompressionLevel, number>> = { none: 0, low: 1, medium: 6, high: 9 };
 
 /** Size from which messages are compressed, in bytes. */
@@ -265,13 +261,11 @@ export class Outgoing {
   }
 }
 
-/** Limits on the decompression of one message. */
 interface UnpackLimits {
   readonly memory: RequestMemory;
   /** Counts the message. */
   readonly share: RequestShare;
   readonly limit: MessageLimit;
-  /** Aborts when the call is over. */
   readonly signal: AbortSignal;
 }
 

@@ -76,7 +76,6 @@ export class Http2Transport {
     (this.#server as EventEmitter).on("stream", onStream);
   }
 
-  /** Accepts a connection. */
   accept(socket: Socket): void {
     this.#accepting = socket;
     this.#server.emit("connection", socket);
@@ -143,7 +142,6 @@ function spoken(session: ServerHttp2Session): Promise<void> {
   });
 }
 
-/** Resolves when all have resolved, or after this time. */
 async function allWithin(ms: number, all: readonly Promise<void>[]): Promise<void> {
   if (all.length === 0) return;
   let timer: NodeJS.Timeout | undefined;
@@ -159,7 +157,6 @@ const BYTES_PER_MEGABYTE = 1_000_000;
 /** Node stores the number in 32 bits. */
 const MOST_MEGABYTES = 0xffff_ffff;
 
-/** The memory limit of a session, in Node's unit. */
 function sessionMegabytes({ maxSessionMemory }: TransportOptions): number {
   const megabytes = Math.ceil(maxSessionMemory / BYTES_PER_MEGABYTE);
   return Math.min(Math.max(1, megabytes), MOST_MEGABYTES);

@@ -38,13 +38,11 @@ export interface UnaryMethod extends MethodBase {
   readonly handle: (request: unknown, call: Call) => unknown;
 }
 
-/** One request, many responses. */
 export interface ServerStreamMethod extends MethodBase {
   readonly kind: "server-stream";
   readonly handle: (request: unknown, call: ResponseStream<unknown>) => void;
 }
 
-/** Many requests, many responses. */
 export interface DuplexMethod extends MethodBase {
   readonly kind: "duplex";
   readonly handle: (call: DuplexStream<unknown, unknown>) => void;
@@ -52,7 +50,6 @@ export interface DuplexMethod extends MethodBase {
 
 export type Method = UnaryMethod | ServerStreamMethod | DuplexMethod;
 
-/** The parts of a method besides its handler. */
 interface MethodInit<Q, R> {
   readonly path: string;
   readonly protocol: EndpointGroup;
@@ -71,12 +68,10 @@ export interface RequestDecoder<Q> {
  */
 export const MAX_FIELDS = 65_536;
 
-/** Encodes a message in its own way. */
 interface ResponseEncoder<R> {
   readonly encodeParts: (message: R) => readonly Uint8Array[];
 }
 
-/** Makes a method with one request and one response. */
 export function unary<Q, R>(
   init: MethodInit<Q, R>,
   handle: (request: Q, call: Call) => R | Promise<R>,
@@ -98,7 +93,6 @@ type RpcName = {
 type RequestOf<N extends RpcName> = Messages[`${N}Request`] extends MessageDecoder<infer Q> ? Q : never;
 type ResponseOf<N extends RpcName> = Messages[`${N}Response`] extends MessageEncoder<infer R> ? R : never;
 
-/** Makes a method of the inference service with one request and one response. */
 export function rpc<N extends RpcName>(
   name: N,
   protocol: EndpointGroup,
@@ -109,7 +103,6 @@ export function rpc<N extends RpcName>(
   return unary({ path: inferencePath(name), protocol, request, response }, handle);
 }
 
-/** Makes a method with one request and many responses. */
 export function serverStream<Q, R>(
   init: MethodInit<Q, R>,
   handle: (request: Q, call: ResponseStream<R>) => void,
@@ -117,7 +110,6 @@ export function serverStream<Q, R>(
   return { ...base(init), kind: "server-stream", handle: handle as ServerStreamMethod["handle"] };
 }
 
-/** Makes a method with many requests and many responses. */
 export function duplex<Q, R>(init: MethodInit<Q, R>, handle: (call: DuplexStream<Q, R>) => void): Method {
   return { ...base(init), kind: "duplex", handle: handle as unknown as DuplexMethod["handle"] };
 }
@@ -181,7 +173,6 @@ export interface Call {
   addTrailer(name: string, value: string | Uint8Array): void;
 }
 
-/** A call with a stream of responses. */
 export interface ResponseStream<R> extends Call {
   /** Sends a message. Returns false when the client reads too slowly: then wait for `onDrain`. */
   write(message: R): boolean;
@@ -190,7 +181,6 @@ export interface ResponseStream<R> extends Call {
   end(error?: Error): void;
 }
 
-/** A call with a stream of requests and a stream of responses. */
 export interface DuplexStream<Q, R> extends ResponseStream<R> {
   /** Delivers each message with its share of the memory, which the listener has to release. */
   onMessage(listener: (message: Q, share: RequestShare) => void): void;
@@ -201,7 +191,6 @@ export interface DuplexStream<Q, R> extends ResponseStream<R> {
   resume(): void;
 }
 
-/** A call that a transport serves. */
 export interface ServedCall extends DuplexStream<unknown, unknown> {
   /** Ends the call with the status of a thrown error. */
   fail(error: unknown): void;

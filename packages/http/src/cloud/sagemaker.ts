@@ -143,17 +143,13 @@ async function onlyModel(service: InferenceService): Promise<string> {
   throw errorFor("INVALID_OPTION", text);
 }
 
-/** Largest body of a load request, in bytes. */
 const MAX_LOAD_REQUEST = 64 * 1024;
 
-/** Runs an inference of a loaded model. */
 type Invoke = (request: V2Request, modelName: string) => Promise<V2Response | undefined>;
 
 /** The routes of multi-model endpoints: list, load, describe, invoke and unload models. */
 class MultiModelEndpoint {
-  /** The loaded models, by the names that the platform gives them. */
   readonly #models = new Map<string, EndpointModel>();
-  /** Names whose load is in flight. */
   readonly #loading = new Set<string>();
 
   /** @param root directory of all unpacked archives */
@@ -311,7 +307,6 @@ function readLoadRequest(body: Uint8Array): { readonly model_name: string; reado
 const bad = () => emptyResponse(400, "text/plain");
 const notFound = () => emptyResponse(404, "text/plain");
 
-/** A model that the platform has loaded. */
 interface EndpointModel {
   /** Name of the model in this server. */
   readonly name: string;
@@ -319,7 +314,6 @@ interface EndpointModel {
   readonly repository: string;
 }
 
-/** Where the model of a load request is. */
 interface ArchivePlace {
   /** Directory to register as a repository. */
   readonly repository: string;
@@ -383,7 +377,6 @@ function isFile(path: string): Promise<boolean> {
   );
 }
 
-/** Bytes of an error that are searched. */
 const LOOKED_AT = 64 * 1024;
 
 /** Changes the status of an out-of-memory error to 507. The platform then unloads another model. */
@@ -415,7 +408,6 @@ const TEXTS = [
   "No space left on device",
 ];
 
-/** True for an out-of-memory message. The platform then unloads another model, and tries again. */
 function isOutOfMemory(message: string): boolean {
   return TEXTS.some((text) => message.includes(text));
 }

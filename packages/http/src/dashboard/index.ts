@@ -47,10 +47,8 @@ const INTERVAL_MS = 1000;
 /** Largest number of instances that a change may ask for: a typing error must not start thousands of threads. */
 const MOST_INSTANCES = 256;
 
-/** Largest body of a change. */
 const MOST_BODY_BYTES = 1024;
 
-/** Makes the handler of all paths of the dashboard. */
 function dashboardHandler(
   service: InferenceService,
   options: DashboardOptions & { readonly path: string },
@@ -174,7 +172,6 @@ class PageAccess {
   readonly #gate: AccessGate;
   readonly #hosts: HostRule;
   readonly #sites: SiteGuard;
-  /** Whether no group needs a header. */
   readonly #open: boolean;
 
   constructor(service: Pick<InferenceService, "allowedHosts" | "restrictions">, restrictions: Restrictions) {
@@ -220,7 +217,6 @@ class PageAccess {
   }
 }
 
-/** Answers with JSON. */
 function jsonAnswer(status: number, value: unknown): Response {
   return new Response(JSON.stringify(value), {
     status,
@@ -228,7 +224,6 @@ function jsonAnswer(status: number, value: unknown): Response {
   });
 }
 
-/** Answers with the text of an error, which the page shows. */
 function faultAnswer(status: number, error: string, more: object = {}): Response {
   return jsonAnswer(status, { error, ...more });
 }

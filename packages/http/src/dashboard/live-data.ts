@@ -12,7 +12,6 @@ import {
 } from "@tritonjs/core/internal";
 import { onAbort } from "@tritonjs/protocol";
 
-/** The model version that a viewer has chosen. */
 interface ChosenModel {
   readonly name: string;
   readonly version: string;
@@ -110,7 +109,6 @@ function detailText({ details }: SampleTexts, model: ObservedModel): string {
 
 const encoder = new TextEncoder();
 
-/** Events that may wait for a slow viewer. */
 const MOST_WAITING = 8;
 
 /** A body of server-sent events for one viewer. */
@@ -159,7 +157,6 @@ class EventStream {
   }
 }
 
-/** Rows that a summary has at most. */
 const MOST_ROWS = 1000;
 
 /** Summary for every viewer in each interval: the server, and a row for each model version. */
@@ -228,7 +225,6 @@ interface Sample {
   readonly process: ProcessUsage;
 }
 
-/** A model version with its last minutes. */
 interface SampledModel {
   readonly model: ObservedModel;
   /** Undefined for a version that was never created. */
@@ -238,7 +234,6 @@ interface SampledModel {
 /** Points of one model: five minutes at one a second. */
 const MOST_POINTS = 300;
 
-/** Points of a model on a server with many. */
 const FEWEST_POINTS = 60;
 
 /** Points of all models together, which bounds the memory: a point has about 130 bytes. */
@@ -319,7 +314,6 @@ class Sampler {
   }
 }
 
-/** Identifies a version among those of all repositories. */
 function modelKey({ namespace, name, version }: ObservedModel): string {
   return JSON.stringify([namespace, name, version]);
 }
@@ -364,7 +358,6 @@ class ModelSamples {
   readonly #latencies: Latencies[] = [];
   #previous: { readonly at: number; readonly counters: ObservedCounters } | undefined;
 
-  /** Points, oldest first. */
   get points(): readonly Point[] {
     return this.#points;
   }
@@ -434,7 +427,6 @@ class ModelSamples {
   }
 }
 
-/** Usage of this process since the last look. */
 interface ProcessUsage {
   /** Processor time as a share of one core: 1.5 is one core and a half. */
   readonly cpu: number;
@@ -444,7 +436,6 @@ interface ProcessUsage {
   readonly heapBytes: number;
 }
 
-/** Measures this process between two looks. */
 class ProcessMeter {
   #cpu = process.cpuUsage();
   #loop = performance.eventLoopUtilization();

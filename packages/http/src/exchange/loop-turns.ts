@@ -56,12 +56,10 @@ export class LoopTurns {
     return this.#requests.length > 1;
   }
 
-  /** Reads a request. At once, or in the turns to come. */
   read<T>(client: Client, begin: Begin<T>): T | Promise<T> {
     return this.#run(this.#requests, client, begin);
   }
 
-  /** Writes an answer. At once, or in the turns to come. */
   write<T>(client: Client, begin: Begin<T>): T | Promise<T> {
     return this.#run(this.#answers, client, begin);
   }
@@ -106,7 +104,6 @@ export class LoopTurns {
   }
 }
 
-/** True when the job is over. */
 function doStep(job: Job): boolean {
   try {
     if (job.client.gone) throw new ClientGone();
@@ -120,10 +117,8 @@ function doStep(job: Job): boolean {
   }
 }
 
-/** The turns of this thread. */
 export const loopTurns = new LoopTurns();
 
-/** Does all steps of some work at once. */
 export function finish<T>(steps: Generator<void, T>): T {
   let step = steps.next();
   while (!step.done) step = steps.next();

@@ -52,7 +52,6 @@ export function firstHeader({ rawHeaders }: V2Request, name: string): string | u
   return undefined;
 }
 
-/** All headers of a request in their order. */
 export function* headerEntries({ rawHeaders }: V2Request): Generator<readonly [name: string, value: string]> {
   for (let i = 0; i < rawHeaders.length; i += 2) yield [rawHeaders[i]!, rawHeaders[i + 1]!];
 }

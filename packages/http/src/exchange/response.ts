@@ -66,13 +66,11 @@ export function errorResponse(
 /** Bytes up to which copying pieces together is cheaper than sending each piece. */
 const MAX_COPIED = 1 << 20;
 
-/** The pieces as one, unless they are large. */
 export function joined(pieces: readonly Uint8Array[]): Uint8Array | undefined {
   const length = byteLength(pieces);
   return length <= MAX_COPIED ? Buffer.concat(pieces, length) : undefined;
 }
 
-/** Bytes of all pieces together. */
 export function byteLength(pieces: readonly Uint8Array[]): number {
   let length = 0;
   for (const piece of pieces) length += piece.length;

@@ -37,12 +37,10 @@ export interface Cursor {
   at: number;
 }
 
-/** A cursor at `at`. */
 export function cursorAt(bytes: Uint8Array, at: number): Cursor {
   return { bytes, buffer: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), at };
 }
 
-/** Moves past white space. */
 export function skipWhitespace(cursor: Cursor): void {
   const { bytes } = cursor;
   let at = cursor.at;
@@ -54,7 +52,6 @@ export function skipWhitespace(cursor: Cursor): void {
   cursor.at = at;
 }
 
-/** Moves past `code` if it comes next. */
 export function consume(cursor: Cursor, code: number): boolean {
   if (cursor.bytes[cursor.at] !== code) return false;
   cursor.at++;
@@ -191,7 +188,6 @@ function readHex(cursor: Cursor, escapeStart: number): number {
   return value;
 }
 
-/** Value of a hexadecimal digit; -1 for any other byte. */
 function hexDigit(code: number | undefined): number {
   if (code === undefined) return -1;
   if (code >= ZERO && code <= NINE) return code - ZERO;
@@ -202,24 +198,12 @@ function hexDigit(code: number | undefined): number {
 
 function pushUtf8(out: Unescaped, codePoint: number): void {
   const { bytes } = out;
-  if (codePoint < 0x80) {
-    bytes[out.length++] = codePoint;
-    return;
+  const further = codePoint < 0x80 ? 0 : codePoint < 0x800 ? 1 : codePoint < 0x10000 ? 2 : 3;
+  const lead = further === 0 ? 0 : (0xff00 >> (further + 1)) & 0xff;
+  bytes[out.length++] = lead | (codePoint >> (6 * further));
+  for (let shift = 6 * (further - 1); shift >= 0; shift -= 6) {
+    bytes[out.length++] = 0x80 | ((codePoint >> shift) & 0x3f);
   }
-  if (codePoint < 0x800) bytes[out.length++] = 0xc0 | (codePoint >> 6);
-  else {
-    if (codePoint < 0x10000) bytes[out.length++] = 0xe0 | (codePoint >> 12);
-    else {
-      bytes[out.length++] = 0xf0 | (codePoint >> 18);
-      bytes[out.length++] = continuation(codePoint >> 12);
-    }
-    bytes[out.length++] = continuation(codePoint >> 6);
-  }
-  bytes[out.length++] = continuation(codePoint);
-}
-
-function continuation(bits: number): number {
-  return 0x80 | (bits & 0x3f);
 }
 
 function controlCharacter(code: number | undefined, at: number) {

@@ -15,15 +15,12 @@ export class PackedNumbers {
     readonly values: Float64Array,
     /** Number of elements of the outermost array. */
     readonly length: number,
-    /** True for booleans. */
     readonly booleans: boolean,
     /** Index of the first number with a fraction or an exponent; -1 if all are integers of at most 64 bits. */
     readonly fractionAt: number,
-    /** True when a number had a minus. */
     readonly minuses: boolean,
     /** Integers beyond 2^53 in 64 bits, at their indices; undefined when there is none. It may be shorter or longer. */
     readonly exact: BigInt64Array | undefined,
-    /** True when there were arrays inside. */
     readonly nested: boolean,
     /** The source text, and the offset of the opening bracket in it. */
     readonly source: Uint8Array,
@@ -61,7 +58,6 @@ export class JsonObject {
   /** Places of the members by the keys of their names, from the first search in an object of many members on. */
   #places: Map<string, number> | undefined;
 
-  /** Number of members as written. */
   get size(): number {
     return this.#names.length;
   }
@@ -71,7 +67,6 @@ export class JsonObject {
     return at === undefined || at < 0 ? undefined : this.#values[at];
   }
 
-  /** Adds a member after the others. */
   add(name: string, value: JsonValue): void {
     if (this.#names === NO_NAMES) {
       this.#names = [name];
@@ -125,7 +120,6 @@ function keyOf(name: string): string {
   return code >= ZERO && code <= MARK_CODE ? MARK + name : name;
 }
 
-/** An array in any of its forms. */
 export type JsonArray = JsonValue[] | PackedNumbers | PackedStrings;
 
 /**
@@ -143,31 +137,26 @@ export function find(value: JsonValue | undefined, name: string): JsonValue | un
   return value instanceof JsonObject ? value.get(name) : undefined;
 }
 
-/** A required member. */
 export function member(value: JsonValue, name: string, context = ""): JsonValue {
   const found = find(value, name);
   if (found === undefined) throw fault(context, `attempt to access non-existing object member '${name}'`);
   return found;
 }
 
-/** Members of an object. */
 export function members(value: JsonValue, context = ""): JsonObject {
   if (!(value instanceof JsonObject)) throw fault(context, "attempt to get members for non-object");
   return value;
 }
 
-/** True for arrays in any form. */
 export function isArray(value: JsonValue | undefined): value is JsonArray {
   return Array.isArray(value) || value instanceof PackedNumbers || value instanceof PackedStrings;
 }
 
-/** The value as an array. */
 export function asArray(value: JsonValue, context = ""): JsonArray {
   if (!isArray(value)) throw fault(context, "attempt to access JSON non-array as array");
   return value;
 }
 
-/** The value as bytes of a string. */
 export function asBytes(value: JsonValue, context = ""): Uint8Array {
   if (!(value instanceof Uint8Array)) throw fault(context, "attempt to access JSON non-string as string");
   return value;
@@ -180,29 +169,24 @@ export function asText(value: JsonValue, context = ""): string {
   return decodeText(end < 0 ? bytes : bytes.subarray(0, end));
 }
 
-/** The value as a boolean. */
 export function asBoolean(value: JsonValue, context = ""): boolean {
   if (typeof value !== "boolean") throw fault(context, "attempt to access JSON non-boolean as boolean");
   return value;
 }
 
-/** True for integers that fit an int64. */
 export function isInteger(value: JsonValue): value is number | bigint {
   return typeof value === "number" || (typeof value === "bigint" && value <= MAX_INT64);
 }
 
-/** True for integers that fit a uint64. */
 export function isUnsigned(value: JsonValue): value is number | bigint {
   return (typeof value === "number" || typeof value === "bigint") && value >= 0;
 }
 
-/** The value as an int64. */
 export function asInteger(value: JsonValue, context = ""): number | bigint {
   if (!isInteger(value)) throw fault(context, "attempt to access JSON non-signed-integer as signed-integer");
   return value;
 }
 
-/** The value as a uint64. */
 export function asUnsigned(value: JsonValue, context = ""): number | bigint {
   if (!isUnsigned(value)) {
     throw fault(context, "attempt to access JSON non-unsigned-integer as unsigned-integer");
@@ -210,7 +194,6 @@ export function asUnsigned(value: JsonValue, context = ""): number | bigint {
   return value;
 }
 
-/** The value as a double. */
 export function asDouble(value: JsonValue, context = ""): number {
   if (value instanceof JsonDouble) return value.value;
   if (typeof value === "number" || typeof value === "bigint") return Number(value);

@@ -30,10 +30,8 @@ import { readNumber } from "./read-number.js";
 import { PackedReader, Scratch, tooMany } from "./read-packed.js";
 import { decodeText } from "./text.js";
 
-/** An array or object that is not closed yet. */
 type Open = { array: JsonValue[] } | { array?: undefined; object: JsonObject; name: string };
 
-/** Stands for an array until its first value comes. */
 const NO_VALUES: JsonValue[] = [];
 
 const NEVER = Number.POSITIVE_INFINITY;

@@ -93,7 +93,6 @@ const MIN_INT64 = -(2n ** 63n);
 const MAX_UINT64 = 2n ** 64n - 1n;
 const MAX_EXPONENT = 308;
 
-/** True for the bytes `0` to `9`. */
 function isDigit(code: number | undefined): boolean {
   return code !== undefined && code >= ZERO && code <= NINE;
 }
@@ -228,7 +227,6 @@ export interface Run {
   valueExpected: boolean;
   /** Index of the first value with a fraction; negative while there is none. */
   fractionAt: number;
-  /** True when a number had a minus. */
   minuses: boolean;
 }
 

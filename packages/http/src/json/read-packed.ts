@@ -47,7 +47,6 @@ export class Scratch {
   numbers: Float64Array = new Float64Array(FIRST_SCRATCH);
   /** Offset of the next array of this document. */
   used = 0;
-  /** Strings in the packed arrays of this document. */
   strings = 0;
   #limit = FIRST_SCRATCH;
   readonly #mostKept: number;
@@ -88,12 +87,10 @@ export class Scratch {
   }
 }
 
-/** The error of a document with too many parts. */
 export function tooMany(most: number, parts: string): TritonError {
   return errorFor("REQUEST_TOO_LARGE", `request JSON: expected at most ${most} ${parts}, got more`);
 }
 
-/** Kind of the values of a packed array, once there is one. */
 type Kind = "numbers" | "booleans" | "strings";
 
 /**

@@ -12,14 +12,12 @@ export type PlainJson =
   | readonly PlainJson[]
   | { readonly [name: string]: PlainJson | undefined };
 
-/** A value as JSON in Triton's spelling. */
 export function toJsonBytes(value: PlainJson): Buffer {
   const writer = new ByteWriter();
   writeJson(writer, value);
   return writer.bytes();
 }
 
-/** Writes a value as JSON in Triton's spelling. */
 export function writeJson(writer: ByteWriter, value: PlainJson): void {
   if (typeof value === "string") writer.string(value);
   else if (typeof value === "number" || typeof value === "bigint") writer.ascii(numberText(value));
@@ -72,7 +70,6 @@ export class ByteWriter {
     this.#buffer = Buffer.allocUnsafe(capacity);
   }
 
-  /** A view of the bytes written so far. */
   bytes(): Buffer {
     this.#flush();
     return this.#buffer.subarray(0, this.#length);
@@ -109,7 +106,6 @@ export class ByteWriter {
     return this;
   }
 
-  /** Writes a JSON string. */
   string(text: string): this {
     return plain.test(text) ? this.ascii(`"${text}"`) : this.stringBytes(encodeText(text));
   }
@@ -269,7 +265,6 @@ export function writeDouble(bytes: Uint8Array, at: number, value: number): numbe
   return to + digits + 1;
 }
 
-/** Writes nine digits and eight. */
 function writeDigits(bytes: Uint8Array, at: number, first: number, second: number): void {
   const lead = (first / HALF) | 0;
   bytes[at] = ZERO + lead;

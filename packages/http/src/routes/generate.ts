@@ -59,7 +59,6 @@ export const generateRoutes: readonly Route[] = [
   },
 ];
 
-/** A response or an error of the model, as JSON. */
 interface Part {
   readonly status: number;
   readonly json: Buffer;
@@ -78,7 +77,6 @@ async function generate(exchange: HttpExchange): Promise<V2Response> {
   return { status: part?.status ?? 200, headers, body: inChunks(json) };
 }
 
-/** Collects the responses and errors of a request. */
 class Outcomes implements ResponseSink {
   readonly all: Promise<readonly (InferenceResponse | TritonError)[]>;
   refuse!: (error: unknown) => void;
@@ -291,7 +289,6 @@ class GenerateReader {
   }
 }
 
-/** Makes a tensor of a value or an array of values. */
 function readInput(name: string, { datatype, shape }: GenerateInput, value: JsonValue): Tensor {
   const data: JsonArray = isArray(value) ? value : [value];
   const count = data.length;

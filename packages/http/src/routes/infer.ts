@@ -31,7 +31,6 @@ import type { JsonValue } from "../json/json-value.js";
 import { BODY_ALLOWANCE, InputTooLarge, maxNumbers } from "../limits.js";
 import { type HttpExchange, modelRoutePath, type Route, traceReceived } from "./route.js";
 
-/** Inference. */
 export const inferRoute: Route = {
   path: modelRoutePath("infer"),
   methods: ["POST"],

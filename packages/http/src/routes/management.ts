@@ -142,7 +142,6 @@ export const statisticsRoutes: readonly Route[] = [/^\/v2\/models\/stats$/, mode
 
 type Duration = ModelStatisticsReport["inferenceStats"]["success"];
 
-/** The answer of the statistics routes. */
 function toStatisticsJson(reports: readonly ModelStatisticsReport[]): PlainJson {
   return { model_stats: reports.map(reportJson) };
 }
@@ -299,7 +298,6 @@ async function readOptionalJson<T>(
   return body.length === 0 ? use(undefined) : readJson(request, body, use);
 }
 
-/** Regions of system and CUDA shared memory that clients register. */
 export const sharedMemoryRoutes: readonly Route[] = [
   route("system", "status", "GET", ({ service, region }) =>
     jsonResponse(
@@ -419,7 +417,6 @@ const loggingRoute: Route = {
   },
 };
 
-/** Settings of traces and of the log. */
 export const settingsRoutes: readonly Route[] = [...traceRoutes, loggingRoute];
 
 /**
@@ -472,7 +469,6 @@ function changeLog(log: Log, request: JsonValue): void {
   if (format !== undefined) log.update({ format: logFormat(asText(format)) });
 }
 
-/** The settings as clients see them. */
 function logSettingsJson(settings: LogSettings): PlainJson {
   return {
     log_file: settings.file,

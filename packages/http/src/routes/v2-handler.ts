@@ -58,7 +58,6 @@ export interface V2Options {
   readonly metrics?: boolean;
 }
 
-/** The names of the options of the routes. */
 export const V2_OPTION_KEYS = keyList<V2Options>({
   maxInputSize: true,
   maxInputSizeName: true,
@@ -169,7 +168,6 @@ export const routes: readonly Route[] = [
   ...settingsRoutes,
 ];
 
-/** A route and the names in the path. */
 interface RouteMatch extends Pick<HttpExchange, "model" | "version" | "region" | "repository"> {
   readonly route: Route;
 }

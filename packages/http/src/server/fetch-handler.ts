@@ -69,7 +69,6 @@ export function webHandler(
 /** The status of an answer to a client that has left. */
 const CLIENT_CLOSED_REQUEST = 499;
 
-/** Converts an answer to a response of the web platform. */
 function toWebResponse(response: V2Response | undefined): Response {
   if (response === undefined) return new Response(null, { status: CLIENT_CLOSED_REQUEST });
   const { status } = response;
@@ -109,7 +108,6 @@ interface NodeSide {
   readonly grantedOrigin: string | undefined;
 }
 
-/** The Node side of requests that come from a server of Node. */
 const nodeSides = new WeakMap<Request, NodeSide>();
 
 const NO_BYTES = new Uint8Array(0);

@@ -143,7 +143,6 @@ export class ListeningFrontend implements Frontend {
   }
 }
 
-/** Makes a listener that hands the connections of another descriptor to a server. */
 function handOver(server: Server): (socket: Socket) => void {
   return (socket) => void server.emit("connection", socket);
 }
@@ -218,7 +217,6 @@ export const HTTP_LIMIT_KEYS = Object.keys(DEFAULT_HTTP_LIMITS);
 /** Longest interval between checks for slow clients, in milliseconds. */
 const MAX_CHECK_INTERVAL_MS = 30_000;
 
-/** Converts the limits to options of a Node server. */
 function limitOptions(limits: Partial<HttpLimits> = {}): ServerOptions {
   const { maxHeaderSize, headersTimeoutMs, requestTimeoutMs, keepAliveTimeoutMs } = {
     ...DEFAULT_HTTP_LIMITS,

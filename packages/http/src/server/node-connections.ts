@@ -135,7 +135,6 @@ function isOurs({ length, buffer }: Buffer, message: IncomingMessage): boolean {
   return length >= WORTH_FREEING_BYTES && buffer.byteLength === length && message.listenerCount("data") === 1;
 }
 
-/** Answers the requests of a Node server directly, without fastify. */
 export function answerDirectly(handler: V2Handler): RequestListener {
   return async (incoming, outgoing) => {
     try {
@@ -189,7 +188,6 @@ const LINGER_MS = 50;
 /** Longest interval between checks for clients that do not read, in milliseconds. */
 const MAX_CHECK_INTERVAL_MS = 30_000;
 
-/** State of a connection. */
 interface Connection {
   /**
    * Responses in flight: at most one, unless the client pipelines. They are not in one `Set` for all connections, which
