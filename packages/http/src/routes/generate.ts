@@ -32,7 +32,7 @@ import {
 import { ByteWriter, toJsonBytes, writeJson } from "../json/write-json.js";
 import { checkCount, MAX_JSON_PARAMETERS, maxNumbers } from "../limits.js";
 import { reportingLoad, turnAtFullQueue } from "./infer.js";
-import { type HttpExchange, modelRoutePath, type Route, traceReceived } from "./route.js";
+import { type HttpExchange, modelRoutePath, postRoute, type Route, traceReceived } from "./route.js";
 
 const NOT_ONE =
   "generate expects model to produce exactly 1 response, use generate stream for model that generates various " +
@@ -43,20 +43,8 @@ const EVENT_END = Buffer.from("\n\n");
 
 /** Inference for text: one flat object in; one flat object, or a stream of server-sent events, out. */
 export const generateRoutes: readonly Route[] = [
-  {
-    path: modelRoutePath("generate"),
-    methods: ["POST"],
-    group: "inference",
-    errorType: "application/json",
-    handle: reportingLoad(generate),
-  },
-  {
-    path: modelRoutePath("generate_stream"),
-    methods: ["POST"],
-    group: "inference",
-    errorType: "application/json",
-    handle: reportingLoad(generateStream),
-  },
+  postRoute(modelRoutePath("generate"), "inference", reportingLoad(generate)),
+  postRoute(modelRoutePath("generate_stream"), "inference", reportingLoad(generateStream)),
 ];
 
 interface Part {

@@ -29,15 +29,14 @@ import {
 } from "../infer/infer-response.js";
 import type { JsonValue } from "../json/json-value.js";
 import { BODY_ALLOWANCE, InputTooLarge, maxNumbers } from "../limits.js";
-import { type HttpExchange, modelRoutePath, type Route, traceReceived } from "./route.js";
+import { type HttpExchange, modelRoutePath, postRoute, type Route, traceReceived } from "./route.js";
 
-export const inferRoute: Route = {
-  path: modelRoutePath("infer"),
-  methods: ["POST"],
-  group: "inference",
-  errorType: "text/plain",
-  handle: reportingLoad(infer),
-};
+export const inferRoute: Route = postRoute(
+  modelRoutePath("infer"),
+  "inference",
+  reportingLoad(infer),
+  "text/plain",
+);
 
 /** Text of the refusal of a decoupled model. */
 const DECOUPLED = { unaryOnly: "HTTP end point doesn't support models with decoupled transaction policy" };

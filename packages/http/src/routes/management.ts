@@ -26,39 +26,36 @@ import {
 import { elementsOf } from "../json/parse-json.js";
 import { decodeText } from "../json/text.js";
 import type { PlainJson } from "../json/write-json.js";
-import { type HttpExchange, modelRoutePath, type Route } from "./route.js";
+import { getRoute, type HttpExchange, modelRoutePath, postRoute, type Route } from "./route.js";
 
 /**
  * Liveness, readiness, and readiness of a model. The status is the answer. The body for a model that is not ready is
  * Triton's, with the reason if one is known. Nobody needs a token for it, so the reason has no absolute path.
  */
 export const healthRoutes: readonly Route[] = [
-  {
-    path: /^\/v2\/health\/live$/,
-    methods: ["GET"],
-    group: "health",
-    errorType: "text/plain",
-    handle: ({ service }) => emptyResponse(service.isLive() ? 200 : 400, "text/plain"),
-  },
-  {
-    path: /^\/v2\/health\/ready$/,
-    methods: ["GET"],
-    group: "health",
-    errorType: "text/plain",
-    handle: async ({ service }) => emptyResponse((await service.checkReady()) ? 200 : 400, "text/plain"),
-  },
-  {
-    path: modelRoutePath("ready"),
-    methods: ["GET"],
-    group: "health",
-    errorType: "text/plain",
-    async handle({ service, model, version }) {
+  getRoute(
+    /^\/v2\/health\/live$/,
+    "health",
+    ({ service }) => emptyResponse(service.isLive() ? 200 : 400, "text/plain"),
+    "text/plain",
+  ),
+  getRoute(
+    /^\/v2\/health\/ready$/,
+    "health",
+    async ({ service }) => emptyResponse((await service.checkReady()) ? 200 : 400, "text/plain"),
+    "text/plain",
+  ),
+  getRoute(
+    modelRoutePath("ready"),
+    "health",
+    async ({ service, model, version }) => {
       const { ready, reason } = await service.modelReadiness(model, version);
       if (ready) return emptyResponse(200, "text/plain");
       const shown = reason === "" ? undefined : publicReason(reason, model);
       return faultResponse(400, "Model version not ready", "text/plain", {}, { reason: shown });
     },
-  },
+    "text/plain",
+  ),
 ];
 
 /*
@@ -90,61 +87,34 @@ export function publicReason(reason: string, modelName: string): string {
 
 /** Metadata of the server and its models, and configurations. */
 export const metadataRoutes: readonly Route[] = [
-  {
-    path: /^\/v2$/,
-    methods: ["GET"],
-    group: "metadata",
-    errorType: "application/json",
-    handle({ service }) {
-      const { name, version, extensions } = service.serverMetadata();
-      return jsonResponse({ name, version, extensions });
-    },
-  },
-  {
-    path: modelRoutePath(""),
-    methods: ["GET"],
-    group: "metadata",
-    errorType: "application/json",
-    handle({ service, model, version }) {
-      const metadata = service.modelMetadata(model, version);
-      return jsonResponse({
-        name: metadata.name,
-        versions: metadata.versions,
-        platform: metadata.platform,
-        inputs: metadata.inputs.map(({ name, datatype, shape }) => ({ name, datatype, shape })),
-        outputs: metadata.outputs.map(({ name, datatype, shape }) => ({ name, datatype, shape })),
-      });
-    },
-  },
-  {
-    path: modelRoutePath("config"),
-    methods: ["GET"],
-    group: "model-config",
-    errorType: "application/json",
-    handle({ service, model, version }) {
-      return jsonResponse(toConfigJson(service.modelConfig(model, version)) as { [name: string]: PlainJson });
-    },
-  },
+  getRoute(/^\/v2$/, "metadata", ({ service }) => {
+    const { name, version, extensions } = service.serverMetadata();
+    return jsonResponse({ name, version, extensions });
+  }),
+  getRoute(modelRoutePath(""), "metadata", ({ service, model, version }) => {
+    const metadata = service.modelMetadata(model, version);
+    return jsonResponse({
+      name: metadata.name,
+      versions: metadata.versions,
+      platform: metadata.platform,
+      inputs: metadata.inputs.map(({ name, datatype, shape }) => ({ name, datatype, shape })),
+      outputs: metadata.outputs.map(({ name, datatype, shape }) => ({ name, datatype, shape })),
+    });
+  }),
+  getRoute(modelRoutePath("config"), "model-config", ({ service, model, version }) => {
+    return jsonResponse(toConfigJson(service.modelConfig(model, version)) as { [name: string]: PlainJson });
+  }),
 ];
 
 /** Statistics of one model or of all. A model with the name `stats` has none of its own. */
 export const statisticsRoutes: readonly Route[] = [/^\/v2\/models\/stats$/, modelRoutePath("stats")].map(
-  (path) => ({
-    path,
-    methods: ["GET"],
-    group: "statistics",
-    errorType: "application/json",
-    handle({ service, model, version }) {
-      return jsonResponse(toStatisticsJson(service.statistics(model, version)));
-    },
-  }),
+  (path) =>
+    getRoute(path, "statistics", ({ service, model, version }) =>
+      jsonResponse({ model_stats: service.statistics(model, version).map(reportJson) }),
+    ),
 );
 
 type Duration = ModelStatisticsReport["inferenceStats"]["success"];
-
-function toStatisticsJson(reports: readonly ModelStatisticsReport[]): PlainJson {
-  return { model_stats: reports.map(reportJson) };
-}
 
 function reportJson(report: ModelStatisticsReport): PlainJson {
   const { inferenceStats: stats } = report;
@@ -192,13 +162,12 @@ function duration({ count, ns }: Duration): PlainJson {
 }
 
 /** The metrics page, as the frontend on a port of its own serves it. */
-export const metricsRoute: Route = {
-  path: /^\/metrics\/?$/,
-  methods: ["GET"],
-  group: "metrics",
-  errorType: "text/plain",
-  handle: ({ service, request }) => metricsResponse(service, request),
-};
+export const metricsRoute: Route = getRoute(
+  /^\/metrics\/?$/,
+  "metrics",
+  ({ service, request }) => metricsResponse(service, request),
+  "text/plain",
+);
 
 /** Answers with the metrics page, in the OpenMetrics format for a client that wants it. */
 export async function metricsResponse(service: InferenceService, request: V2Request): Promise<V2Response> {
@@ -208,40 +177,28 @@ export async function metricsResponse(service: InferenceService, request: V2Requ
 
 /** The model repository: the index of the models with their states, loading and unloading. */
 export const repositoryRoutes: readonly Route[] = [
-  {
-    path: /^\/v2\/repository(?:\/(?<repository>[^/]+))?\/index$/,
-    methods: ["POST"],
-    group: "model-repository",
-    errorType: "application/json",
-    async handle(exchange) {
-      const ready = await readOptionalJson(exchange, (json) => find(json, "ready"));
-      if (ready !== undefined && typeof ready !== "boolean") {
-        throw errorFor("INVALID_PARAMETER", "Invalid value for 'ready': expected a boolean");
-      }
-      const index = await exchange.service.repositoryIndex(ready ?? false);
-      return jsonResponse(
-        index.map(({ name, version, state, reason }) => ({ name, version, state, reason })),
-      );
-    },
-  },
-  {
-    path: /^\/v2\/repository(?:\/(?<repository>[^/]+))?\/models\/(?<model>[^/]+)\/load$/,
-    methods: ["POST"],
-    group: "model-repository",
-    errorType: "application/json",
-    async handle(exchange) {
+  postRoute(/^\/v2\/repository(?:\/(?<repository>[^/]+))?\/index$/, "model-repository", async (exchange) => {
+    const ready = await readOptionalJson(exchange, (json) => find(json, "ready"));
+    if (ready !== undefined && typeof ready !== "boolean") {
+      throw errorFor("INVALID_PARAMETER", "Invalid value for 'ready': expected a boolean");
+    }
+    const index = await exchange.service.repositoryIndex(ready ?? false);
+    return jsonResponse(index.map(({ name, version, state, reason }) => ({ name, version, state, reason })));
+  }),
+  postRoute(
+    /^\/v2\/repository(?:\/(?<repository>[^/]+))?\/models\/(?<model>[^/]+)\/load$/,
+    "model-repository",
+    async (exchange) => {
       refuseRepository(exchange);
       const parameters = await readOptionalJson(exchange, loadParameters);
       await exchange.service.loadModel(exchange.model, parameters);
       return emptyResponse(200, "application/json");
     },
-  },
-  {
-    path: /^\/v2\/repository(?:\/(?<repository>[^/]+))?\/models\/(?<model>[^/]+)\/unload$/,
-    methods: ["POST"],
-    group: "model-repository",
-    errorType: "application/json",
-    async handle(exchange) {
+  ),
+  postRoute(
+    /^\/v2\/repository(?:\/(?<repository>[^/]+))?\/models\/(?<model>[^/]+)\/unload$/,
+    "model-repository",
+    async (exchange) => {
       refuseRepository(exchange);
       const given = await readOptionalJson(exchange, (json) =>
         find(find(json, "parameters"), "unload_dependents"),
@@ -249,7 +206,7 @@ export const repositoryRoutes: readonly Route[] = [
       await exchange.service.unloadModel(exchange.model, { unloadDependents: given === true });
       return emptyResponse(200, "application/json");
     },
-  },
+  ),
 ];
 
 function refuseRepository({ repository }: HttpExchange): void {
@@ -299,31 +256,31 @@ async function readOptionalJson<T>(
 }
 
 export const sharedMemoryRoutes: readonly Route[] = [
-  route("system", "status", "GET", ({ service, region }) =>
+  getRoute(regionPath("system", "status"), "shared-memory", ({ service, region }) =>
     jsonResponse(
       service.sharedMemory
         .systemStatus(region)
         .map(({ name, key, offset, byteSize }) => ({ name, key, offset, byte_size: byteSize })),
     ),
   ),
-  route("system", "register", "POST", registerSystem),
-  route("system", "unregister", "POST", ({ service, region }) => {
+  postRoute(regionPath("system", "register"), "shared-memory", registerSystem),
+  postRoute(regionPath("system", "unregister"), "shared-memory", ({ service, region }) => {
     service.sharedMemory.unregisterSystem(region);
     return emptyResponse(200, "application/json");
   }),
-  route("cuda", "status", "GET", ({ service, region }) =>
+  getRoute(regionPath("cuda", "status"), "shared-memory", ({ service, region }) =>
     jsonResponse(
       service.sharedMemory
         .cudaStatus(region)
         .map(({ name, deviceId, byteSize }) => ({ name, device_id: deviceId, byte_size: byteSize })),
     ),
   ),
-  route("cuda", "register", "POST", ({ service, region }) => {
+  postRoute(regionPath("cuda", "register"), "shared-memory", ({ service, region }) => {
     service.sharedMemory.checkAllowed();
     checkNamed("cuda", region);
     return service.sharedMemory.registerCuda(region);
   }),
-  route("cuda", "unregister", "POST", ({ service, region }) => {
+  postRoute(regionPath("cuda", "unregister"), "shared-memory", ({ service, region }) => {
     service.sharedMemory.unregisterCuda(region);
     return emptyResponse(200, "application/json");
   }),
@@ -351,19 +308,8 @@ async function registerSystem({
   return emptyResponse(200, "application/json");
 }
 
-function route(
-  kind: "system" | "cuda",
-  action: "status" | "register" | "unregister",
-  method: "GET" | "POST",
-  handle: Route["handle"],
-): Route {
-  return {
-    path: new RegExp(`^/v2/${kind}sharedmemory(?:/region/(?<region>[^/]+))?/${action}$`),
-    methods: [method],
-    group: "shared-memory",
-    errorType: "application/json",
-    handle,
-  };
+function regionPath(kind: "system" | "cuda", action: string): RegExp {
+  return new RegExp(`^/v2/${kind}sharedmemory(?:/region/(?<region>[^/]+))?/${action}$`);
 }
 
 function checkNamed(kind: string, region: string): void {
@@ -435,16 +381,16 @@ function readTraceChanges(request: JsonValue | undefined): TraceChanges {
     const named = readTraceLevels(elementsOf(asArray(levels)).map((level) => asText(level)));
     if (named !== undefined) changes.levels = named;
   }
-  const rate = find(request, "trace_rate");
-  if (rate !== undefined) {
-    changes.rate = rate === null ? null : readTraceNumber("trace_rate", asText(rate));
-  }
-  const count = find(request, "trace_count");
-  if (count !== undefined) changes.count = count === null ? null : readTraceCount(asText(count), "got:");
-  const frequency = find(request, "log_frequency");
-  if (frequency !== undefined) {
-    changes.logFrequency = frequency === null ? null : readTraceNumber("log_frequency", asText(frequency));
-  }
+  const one = <T>(name: string, read: (text: string) => T): T | null | undefined => {
+    const value = find(request, name);
+    return value === undefined || value === null ? value : read(asText(value));
+  };
+  const rate = one("trace_rate", (text) => readTraceNumber("trace_rate", text));
+  if (rate !== undefined) changes.rate = rate;
+  const count = one("trace_count", (text) => readTraceCount(text, "got:"));
+  if (count !== undefined) changes.count = count;
+  const frequency = one("log_frequency", (text) => readTraceNumber("log_frequency", text));
+  if (frequency !== undefined) changes.logFrequency = frequency;
   return changes;
 }
 
@@ -457,12 +403,11 @@ function changeLog(log: Log, request: JsonValue): void {
   if (setting(request, "log_file") !== undefined) {
     throw errorFor("SETTING_READ_ONLY", "log file location can not be updated through network protocol");
   }
-  const info = setting(request, "log_info");
-  if (info !== undefined) log.update({ info: asBoolean(info) });
-  const warning = setting(request, "log_warning");
-  if (warning !== undefined) log.update({ warning: asBoolean(warning) });
-  const error = setting(request, "log_error");
-  if (error !== undefined) log.update({ error: asBoolean(error) });
+  const flags = { log_info: "info", log_warning: "warning", log_error: "error" } as const;
+  for (const [name, key] of Object.entries(flags)) {
+    const value = setting(request, name);
+    if (value !== undefined) log.update({ [key]: asBoolean(value) });
+  }
   const verboseLevel = setting(request, "log_verbose_level");
   if (verboseLevel !== undefined) log.update({ verboseLevel: Number(asUnsigned(verboseLevel)) });
   const format = setting(request, "log_format");

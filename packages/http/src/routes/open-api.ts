@@ -3,16 +3,12 @@ import type { EndpointGroup } from "@tritonjs/core/types";
 import { DATA_TYPES } from "@tritonjs/protocol";
 import { jsonResponse } from "../exchange/response.js";
 import type { PlainJson } from "../json/write-json.js";
-import type { Route } from "./route.js";
+import { getRoute, type Route } from "./route.js";
 
 /** The OpenAPI document of the other routes. Triton has none, so this route is optional. */
-export const openApiRoute: Route = {
-  path: /^\/v2\/openapi\.json$/,
-  methods: ["GET"],
-  group: "metadata",
-  errorType: "application/json",
-  handle: () => jsonResponse(openApiDocument()),
-};
+export const openApiRoute: Route = getRoute(/^\/v2\/openapi\.json$/, "metadata", () =>
+  jsonResponse(openApiDocument()),
+);
 
 /** An OpenAPI 3.1 document. */
 export type OpenApiDocument = { readonly [name: string]: PlainJson | undefined };

@@ -40,6 +40,26 @@ export interface Route {
   handle(exchange: HttpExchange): V2Response | Promise<V2Response>;
 }
 
+/** Makes a route that only `GET` has. */
+export function getRoute(
+  path: RegExp,
+  group: AccessGroup,
+  handle: Route["handle"],
+  errorType: ContentType = "application/json",
+): Route {
+  return { path, methods: ["GET"], group, errorType, handle };
+}
+
+/** Makes a route that only `POST` has. */
+export function postRoute(
+  path: RegExp,
+  group: AccessGroup,
+  handle: Route["handle"],
+  errorType: ContentType = "application/json",
+): Route {
+  return { path, methods: ["POST"], group, errorType, handle };
+}
+
 /** Pattern of the path of an action on a model; the empty action is the model itself. */
 export function modelRoutePath(action: string): RegExp {
   const suffix = action === "" ? "" : `/${action}`;
