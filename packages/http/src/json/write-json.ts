@@ -193,9 +193,10 @@ const MINUS = 0x2d;
 /** Most bytes that {@link writeDouble} writes. */
 export const MAX_DOUBLE_BYTES = 26;
 
-/** `0000` to `9999`. */
-const quads = new Uint8Array(40_000);
-for (let i = 0; i < 10_000; i++) quads.set(Buffer.from(String(i).padStart(4, "0")), 4 * i);
+/** `0000` to `9999`, the first digit in the low byte. */
+const quads = Uint32Array.from({ length: 10_000 }, (_, i) =>
+  Buffer.from(String(i).padStart(4, "0")).readUInt32LE(),
+);
 
 const double = new Float64Array(1);
 const words = new Uint32Array(double.buffer);
@@ -228,12 +229,13 @@ export function writeDouble(bytes: Uint8Array, at: number, value: number): numbe
   let first = Math.floor(product / HALF);
   // The remainder after the first half: exact up to here.
   const rest = product - first * HALF + productError(size, scale, product);
-  let second = Math.round(rest);
+  // `Math.round` takes twice as long, and differs for ties alone, which are left to the caller.
+  let second = Math.floor(rest + 0.5);
   let digits = DIGITS;
   let step = 1;
   for (;;) {
     const wider = step * 10;
-    const shorter = Math.round(rest / wider) * wider;
+    const shorter = Math.floor(rest / wider + 0.5) * wider;
     const away = Math.abs(shorter - rest);
     if (away > reach + DOUBT) break;
     if (away > reach - DOUBT || wider === HALF) return -1;
@@ -279,9 +281,9 @@ function writeDigits(bytes: Uint8Array, at: number, first: number, second: numbe
 }
 
 function writeQuad(bytes: Uint8Array, at: number, quad: number): void {
-  const from = quad * 4;
-  bytes[at] = quads[from]!;
-  bytes[at + 1] = quads[from + 1]!;
-  bytes[at + 2] = quads[from + 2]!;
-  bytes[at + 3] = quads[from + 3]!;
+  const digits = quads[quad]!;
+  bytes[at] = digits;
+  bytes[at + 1] = digits >>> 8;
+  bytes[at + 2] = digits >>> 16;
+  bytes[at + 3] = digits >>> 24;
 }
