@@ -26,10 +26,6 @@ const statusOfCode: Record<ErrorCode, number> = {
   CANCELLED: STATUS.CANCELLED,
 };
 
-function statusFromCode(code: ErrorCode): number {
-  return statusOfCode[code] ?? STATUS.UNKNOWN;
-}
-
 /** Names of all status codes of gRPC, by their numbers. */
 const NAMES = [
   ...["OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS"],
@@ -55,7 +51,7 @@ const MAX_DETAILS = 6 * 1024;
 export function statusFromError(error: TritonError): CallStatus {
   const { code, reason, message, retryAfterMs } = error;
   return {
-    code: reasonStatus(reason)?.grpc ?? statusFromCode(code),
+    code: reasonStatus(reason)?.grpc ?? statusOfCode[code] ?? STATUS.UNKNOWN,
     details: sendable(message),
     retryAfterMs,
   };

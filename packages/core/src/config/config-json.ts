@@ -24,7 +24,7 @@ const MAX_PROBLEMS = 20;
  */
 export function configFromJson(json: string | Readonly<Record<string, unknown>>): ModelConfig {
   const reader = new JsonReader();
-  const value = typeof json === "string" ? parseProtoJson(json) : json;
+  const value = typeof json === "string" ? new ProtoJsonReader(json).document() : json;
   if (!isObject(value)) throw errorFor("INVALID_CONFIG", ": Root element must be a message.");
   const config = reader.message(value, modelConfigSchema, "");
   if (reader.problems.length === 0) return config;
@@ -210,10 +210,6 @@ const ESCAPES: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r
  *
  * @throws TritonError INVALID_ARG with protobuf's text: the reason, an excerpt of the text and a mark below it.
  */
-function parseProtoJson(text: string): unknown {
-  return new ProtoJsonReader(text).document();
-}
-
 class ProtoJsonReader {
   #at = 0;
   #depth = 0;
@@ -251,17 +247,12 @@ class ProtoJsonReader {
 
   #object(): Record<string, unknown> {
     const members: [string, unknown][] = [];
-    for (;;) {
-      this.#space();
-      if (this.#skip("}")) break;
+    this.#list("}", "Expected , or } after key:value pair.", () => {
       const name = this.#name();
       this.#space();
       if (!this.#skip(":")) throw this.#expected("Expected : between key:value pair.");
       members.push([name, this.#value()]);
-      this.#space();
-      if (this.#skip("}")) break;
-      if (!this.#skip(",")) throw this.#expected("Expected , or } after key:value pair.");
-    }
+    });
     return Object.fromEntries(members);
   }
 
@@ -275,15 +266,18 @@ class ProtoJsonReader {
 
   #array(): unknown[] {
     const elements: unknown[] = [];
-    for (;;) {
-      this.#space();
-      if (this.#skip("]")) break;
-      elements.push(this.#value());
-      this.#space();
-      if (this.#skip("]")) break;
-      if (!this.#skip(",")) throw this.#expected("Expected , or ] after array value.");
-    }
+    this.#list("]", "Expected , or ] after array value.", () => elements.push(this.#value()));
     return elements;
+  }
+
+  /** Reads parts with a comma between them, up to `end`. */
+  #list(end: string, expected: string, readPart: () => void): void {
+    for (this.#space(); !this.#skip(end); this.#space()) {
+      readPart();
+      this.#space();
+      if (this.#skip(end)) return;
+      if (!this.#skip(",")) throw this.#expected(expected);
+    }
   }
 
   #string(quote: string): string {

@@ -351,11 +351,10 @@ function jittered(ms: number): number {
   return ms * (0.9 + 0.2 * Math.random());
 }
 
-interface PingRules {
-  readonly http2MinRecvPingIntervalWithoutDataMs: number;
-  readonly http2MaxPingStrikes: number;
-  readonly keepalivePermitWithoutCalls: boolean;
-}
+type PingRules = Pick<
+  ResolvedConnectionOptions,
+  "http2MinRecvPingIntervalWithoutDataMs" | "http2MaxPingStrikes" | "keepalivePermitWithoutCalls"
+>;
 
 /**
  * Shortest interval between pings while there is no call and pings without calls are not permitted, in milliseconds.

@@ -17,10 +17,6 @@ function tooLarge(size: number, { bytes, name }: MessageLimit): string {
   return `Received message larger than max (${size} vs. ${bytes}). Use ${name} to increase the limit.`;
 }
 
-function unpacksTooLarge({ bytes, name }: MessageLimit): string {
-  return `Received message that decompresses to a size larger than ${bytes}. Use ${name} to increase the limit.`;
-}
-
 /** Bytes before each message. */
 export const HEADER_BYTES = 5;
 
@@ -261,14 +257,6 @@ export class Outgoing {
   }
 }
 
-interface UnpackLimits {
-  readonly memory: RequestMemory;
-  /** Counts the message. */
-  readonly share: RequestShare;
-  readonly limit: MessageLimit;
-  readonly signal: AbortSignal;
-}
-
 /**
  * Decompresses a message.
  *
@@ -276,7 +264,14 @@ interface UnpackLimits {
  * compressed size; UNIMPLEMENTED for an unknown encoding; INTERNAL for broken data. TritonError UNAVAILABLE when the
  * memory or the decompression queue is full.
  */
-export async function unpackMessage(bytes: Buffer, encoding: string, limits: UnpackLimits): Promise<Buffer> {
+export async function unpackMessage(
+  bytes: Buffer,
+  encoding: string,
+  memory: RequestMemory,
+  share: RequestShare,
+  limit: MessageLimit,
+  signal: AbortSignal,
+): Promise<Buffer> {
   if (encoding === "identity") return bytes;
   if (encoding !== "gzip" && encoding !== "deflate") {
     throw new RefusedCall(
@@ -284,7 +279,6 @@ export async function unpackMessage(bytes: Buffer, encoding: string, limits: Unp
       `Received message compressed with unsupported encoding "${encoding}"`,
     );
   }
-  const { memory, share, limit, signal } = limits;
   try {
     return await memory.unpack(bytes, encoding, { share, maxBytes: limit.bytes, signal });
   } catch (error) {
@@ -292,13 +286,8 @@ export async function unpackMessage(bytes: Buffer, encoding: string, limits: Unp
   }
 }
 
-function toRefusal(fault: UnpackFault, limit: MessageLimit): RefusedCall {
-  switch (fault.kind) {
-    case "SIZE":
-      return new RefusedCall(STATUS.RESOURCE_EXHAUSTED, unpacksTooLarge(limit));
-    case "RATIO":
-      return new RefusedCall(STATUS.RESOURCE_EXHAUSTED, fault.message);
-    case "DATA":
-      return new RefusedCall(STATUS.INTERNAL, "Failed to decompress message");
-  }
+function toRefusal({ kind, message }: UnpackFault, { bytes, name }: MessageLimit): RefusedCall {
+  if (kind === "DATA") return new RefusedCall(STATUS.INTERNAL, "Failed to decompress message");
+  const tooLarge = `Received message that decompresses to a size larger than ${bytes}. Use ${name} to increase the limit.`;
+  return new RefusedCall(STATUS.RESOURCE_EXHAUSTED, kind === "SIZE" ? tooLarge : message);
 }

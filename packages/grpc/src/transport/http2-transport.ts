@@ -210,12 +210,6 @@ function sendStatus(
   if (!stream.readableEnded) stream.resume();
 }
 
-/** A message that has not been delivered yet, and its share of the memory. */
-interface Arrived {
-  readonly frame: Frame;
-  readonly share: RequestShare;
-}
-
 const ignore = (): void => {};
 
 /** One call on an HTTP/2 stream: receives and sends messages, and ends with a status. */
@@ -224,7 +218,8 @@ class Http2Call implements ServedCall {
   readonly #limit: MessageLimit;
   readonly #outgoing: Outgoing;
   readonly #reader: FrameReader;
-  readonly #arrived: Arrived[] = [];
+  /** Messages that have not been delivered yet, and their shares of the memory. */
+  readonly #arrived: { readonly frame: Frame; readonly share: RequestShare }[] = [];
   readonly #memory: RequestMemory;
   /** Counts the message that is still incomplete. */
   readonly #incoming: RequestShare;
@@ -270,7 +265,9 @@ class Http2Call implements ServedCall {
   start(): void {
     try {
       const timeout = timeoutOf(this.headers.get("grpc-timeout"));
-      if (timeout !== undefined) this.#deadline = setTimeout(() => this.#expire(), timeout);
+      // The text that clients also create themselves: either of the two may be first.
+      const expire = () => this.fail(new RefusedCall(STATUS.DEADLINE_EXCEEDED, "Deadline Exceeded"));
+      if (timeout !== undefined) this.#deadline = setTimeout(expire, timeout);
     } catch (error) {
       this.fail(error);
       return;
@@ -365,8 +362,7 @@ class Http2Call implements ServedCall {
     this.#unpacking = over;
     this.stream.pause();
     const encoding = this.headers.get("grpc-encoding") ?? "identity";
-    const limits = { memory: this.#memory, share, limit: this.#limit, signal: over.signal };
-    unpackMessage(bytes, encoding, limits).then(
+    unpackMessage(bytes, encoding, this.#memory, share, this.#limit, over.signal).then(
       (message) => {
         this.#unpacking = undefined;
         this.#decode(message, share);
@@ -394,11 +390,6 @@ class Http2Call implements ServedCall {
       return;
     }
     this.#onMessage(message, share);
-  }
-
-  #expire(): void {
-    // The text that clients also create themselves: either of the two may be first.
-    this.fail(new RefusedCall(STATUS.DEADLINE_EXCEEDED, "Deadline Exceeded"));
   }
 
   #finish(status: CallStatus): void {

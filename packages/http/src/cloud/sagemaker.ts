@@ -145,18 +145,17 @@ async function onlyModel(service: InferenceService): Promise<string> {
 
 const MAX_LOAD_REQUEST = 64 * 1024;
 
-type Invoke = (request: V2Request, modelName: string) => Promise<V2Response | undefined>;
-
 /** The routes of multi-model endpoints: list, load, describe, invoke and unload models. */
 class MultiModelEndpoint {
-  readonly #models = new Map<string, EndpointModel>();
+  /** The loaded models by the platform's names: their names here, and the directories that are their repositories. */
+  readonly #models = new Map<string, { readonly name: string; readonly repository: string }>();
   readonly #loading = new Set<string>();
 
   /** @param root directory of all unpacked archives */
   constructor(
     private readonly service: InferenceService,
     private readonly root: string,
-    private readonly invoke: Invoke,
+    private readonly invoke: (request: V2Request, modelName: string) => ReturnType<V2Handler>,
   ) {}
 
   /** Answers a request whose path begins with `/models`; undefined if the client has left. */
@@ -307,20 +306,6 @@ function readLoadRequest(body: Uint8Array): { readonly model_name: string; reado
 const bad = () => emptyResponse(400, "text/plain");
 const notFound = () => emptyResponse(404, "text/plain");
 
-interface EndpointModel {
-  /** Name of the model in this server. */
-  readonly name: string;
-  /** Directory that is registered as its repository. */
-  readonly repository: string;
-}
-
-interface ArchivePlace {
-  /** Directory to register as a repository. */
-  readonly repository: string;
-  /** Directory of the model in it. */
-  readonly directory: string;
-}
-
 const ENSEMBLE = /platform:\s*"ensemble"/;
 /** System directories. They never hold models, even if the platform names one. */
 const SYSTEM = /^\/(dev|proc|sys)(\/|$)/;
@@ -330,10 +315,14 @@ const SYSTEM = /^\/(dev|proc|sys)(\/|$)/;
  * `config.pbtxt`, else its only subdirectory, else the ensemble among its subdirectories.
  *
  * @param root directory of all unpacked archives: `/opt/ml/models`
+ * @returns the directory to register as a repository, and the directory of the model in it
  * @throws TritonError INVALID_ARG for any other directory, and for one without a model, NOT_FOUND for one that does not
  * exist.
  */
-async function placeOf(url: string, root: string): Promise<ArchivePlace> {
+async function placeOf(
+  url: string,
+  root: string,
+): Promise<{ readonly repository: string; readonly directory: string }> {
   const path = resolve(url);
   const parts = new RegExp(`^${escaped(resolve(root))}/[0-9A-Za-z._]+/model(/[^/]+)?$`).exec(path);
   if (SYSTEM.test(path) || parts === null)
@@ -384,7 +373,7 @@ function withInsufficientStorage(response: V2Response): V2Response {
   const { status, body } = response;
   if (status < 400 || !(body instanceof Uint8Array)) return response;
   const text = Buffer.from(body.buffer, body.byteOffset, Math.min(body.length, LOOKED_AT)).toString("latin1");
-  return isOutOfMemory(text) ? { ...response, status: 507 } : response;
+  return TEXTS.some((known) => text.includes(known)) ? { ...response, status: 507 } : response;
 }
 
 /** Out-of-memory messages of frameworks: the list of Triton. */
@@ -407,7 +396,3 @@ const TEXTS = [
   "failed to allocate memory",
   "No space left on device",
 ];
-
-function isOutOfMemory(message: string): boolean {
-  return TEXTS.some((text) => message.includes(text));
-}
