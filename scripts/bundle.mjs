@@ -29,7 +29,7 @@ const JOINED = /^protobufjs\//;
 const JOINED_FOLDER = /^.*\/node_modules\/(protobufjs|long)(?=\/)/;
 const isJoined = (importer) => importer !== undefined && JOINED_FOLDER.test(slashed(importer));
 
-/** Files of other packages that browsers get from a package of ours, by their paths in its `dist`. */
+/** Files of other packages that browsers get from a package of ours, by their paths in it. Git ignores them. */
 const COPIED = {
   http: {
     "page/preact.js": ["htm", "preact/standalone.module.js"],
@@ -157,12 +157,11 @@ async function bundle(place) {
   });
   await build.close();
   for (const { fileName, code } of output) writeChanged(join(target, fileName), code);
-  const copied = Object.entries(COPIED[basename(folder)] ?? {});
-  for (const [fileName, [name, file]] of copied) {
+  for (const [fileName, [name, file]] of Object.entries(COPIED[basename(folder)] ?? {})) {
     const from = join(folder, "node_modules", name);
-    writeChanged(join(target, fileName), licenceOf(from) + readFileSync(join(from, file), "utf8"));
+    writeChanged(join(folder, fileName), licenceOf(from) + readFileSync(join(from, file), "utf8"));
   }
-  removeOthers(place, new Set([...output.map(({ fileName }) => fileName), ...copied.map(([name]) => name)]));
+  removeOthers(place, new Set(output.map(({ fileName }) => fileName)));
   // The stamp is older than a source that was saved during the bundling.
   writeFileSync(join(target, STAMP), "");
   utimesSync(join(target, STAMP), started, started);

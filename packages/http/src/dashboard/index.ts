@@ -228,20 +228,14 @@ function faultAnswer(status: number, error: string, more: object = {}): Response
   return jsonAnswer(status, { error, ...more });
 }
 
-/** The folder `page` of this package, and the files of other packages that its build adds. */
+/** The folder `page` of this package, to which its build adds files of other packages. */
 const PAGE = new URL("../../page/", import.meta.url);
-const BUILT = new URL("../../dist/page/", import.meta.url);
 
-const OWN_FILES = [
+/** The files that browsers may ask for. Others do not exist. */
+const FILES: ReadonlySet<string> = new Set([
   ...["index.html", "style.css", "main.js", "app.js", "api.js", "charts.js", "format.js", "half-floats.js"],
   ...["image-input.js", "infer-form.js", "infer-request.js", "model-detail.js", "model-list.js"],
-  "server-panels.js",
-];
-
-/** Folders of the files that browsers may ask for. A path that is not in this table does not exist. */
-const FOLDERS: ReadonlyMap<string, URL> = new Map([
-  ...OWN_FILES.map((name) => [name, PAGE] as const),
-  ...["preact.js", "uplot.js", "uplot.css"].map((name) => [name, BUILT] as const),
+  ...["server-panels.js", "preact.js", "uplot.js", "uplot.css"],
 ]);
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -266,11 +260,10 @@ const read = new Map<string, Promise<Buffer>>();
 
 /** Answers with a file of the page; undefined if there is none of this name. Each file is read once. */
 async function pageFile(name: string): Promise<Response | undefined> {
-  const folder = FOLDERS.get(name);
-  if (folder === undefined) return undefined;
+  if (!FILES.has(name)) return undefined;
   let bytes = read.get(name);
   if (bytes === undefined) {
-    bytes = readFile(new URL(name, folder));
+    bytes = readFile(new URL(name, PAGE));
     read.set(name, bytes);
     bytes.catch(() => read.delete(name));
   }
