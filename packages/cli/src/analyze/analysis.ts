@@ -48,15 +48,13 @@ export class Analysis {
   readonly estimates = new Map<string, readonly LevelRun[]>();
   /** Number of further measurements that the search expects. */
   expected = 0;
-  readonly #parts: AnalysisParts;
   readonly #earlier: Map<string, CandidateResult>;
   readonly #results = new Map<string, CandidateResult>();
   /** Runs at other levels than those of the load. */
   readonly #calibrations: Map<string, CandidateResult>;
   #failedFirst = 0;
 
-  constructor(parts: AnalysisParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: AnalysisParts) {
     this.machine = parts.machine;
     this.goal = parts.goal;
     this.load = parts.load;
@@ -170,7 +168,7 @@ export class Analysis {
     // The walk may count its calls, so its first answer is used.
     let first: AnalyzeLevel | undefined = next;
     const rest: LevelWalk = (runs) => {
-      const level = first ?? (this.#parts.isOverBudget?.() ? undefined : walk(runs));
+      const level = first ?? (this.parts.isOverBudget?.() ? undefined : walk(runs));
       first = undefined;
       return level;
     };
@@ -260,7 +258,7 @@ export class Analysis {
   }
 
   async #write(): Promise<void> {
-    const { checkpoint } = this.#parts;
+    const { checkpoint } = this.parts;
     if (checkpoint === undefined) return;
     const before = checkpoint.fault;
     await checkpoint.write([...this.#results.values(), ...this.#calibrations.values()]);
@@ -288,13 +286,13 @@ export class Analysis {
   }
 
   get #place(): RunPlace {
-    return { machine: this.machine, signal: this.signal, now: () => this.#parts.now() };
+    return { machine: this.machine, signal: this.signal, now: () => this.parts.now() };
   }
 
   /** Why the search has to end now; undefined if it continues. */
   #endsBy(): "interrupted" | "budget" | undefined {
     if (this.signal.aborted) return "interrupted";
-    return this.#parts.isOverBudget?.() ? "budget" : undefined;
+    return this.parts.isOverBudget?.() ? "budget" : undefined;
   }
 
   #checkEnd(): void {
@@ -351,11 +349,8 @@ export interface AnalysisParts {
 
 /** Ends a search: it was interrupted, or its budget is used up. What was measured stays. */
 export class SearchEnd extends Error {
-  readonly reason: "interrupted" | "budget";
-
-  constructor(reason: "interrupted" | "budget") {
+  constructor(readonly reason: "interrupted" | "budget") {
     super(`the search ended early: ${reason}`);
-    this.reason = reason;
   }
 }
 
@@ -373,14 +368,13 @@ export class Checkpoint {
   readonly path: string;
   /** Text of the fault of the last write; undefined after a write that succeeded. */
   fault: string | undefined;
-  readonly #folder: string;
-  readonly #fingerprint: string;
 
   /** @param fingerprint text that is equal for measurements that may be used together */
-  constructor(folder: string, fingerprint: string) {
-    this.#folder = folder;
+  constructor(
+    private readonly folder: string,
+    private readonly fingerprint: string,
+  ) {
     this.path = join(folder, "checkpoint.json");
-    this.#fingerprint = fingerprint;
   }
 
   /**
@@ -409,7 +403,7 @@ export class Checkpoint {
         `checkpoint ${this.path}: expected format ${FORMAT}, got ${file.format}; ${advice}`,
       );
     }
-    if (file.fingerprint !== this.#fingerprint) {
+    if (file.fingerprint !== this.fingerprint) {
       throw invalidOption(
         `checkpoint ${this.path}: expected measurements of the same models and load, got those of another ` +
           `search; ${advice}`,
@@ -423,10 +417,10 @@ export class Checkpoint {
    * end the search: see `fault`.
    */
   async write(results: readonly CandidateResult[]): Promise<void> {
-    const file: CheckpointFile = { format: FORMAT, fingerprint: this.#fingerprint, results };
+    const file: CheckpointFile = { format: FORMAT, fingerprint: this.fingerprint, results };
     const text = JSON.stringify(file, (_, value) => (Number.isNaN(value) ? NO_NUMBER : value), 1);
     try {
-      await mkdir(this.#folder, { recursive: true });
+      await mkdir(this.folder, { recursive: true });
       await writeFile(`${this.path}.new`, text);
       await rename(`${this.path}.new`, this.path);
       this.fault = undefined;

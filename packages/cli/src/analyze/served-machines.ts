@@ -14,26 +14,16 @@ import { type Candidate, isDefault, type VariantParameters, variantConfig } from
 
 /** Models of a repository, loaded in this process with one configuration after the other. */
 export class RepositoryMachine implements AnalyzeMachine {
-  readonly configs: Readonly<Record<string, ModelConfig>>;
-  readonly loaded: readonly string[];
   readonly batchSize: number;
-  readonly #repository: string;
-  readonly #measuring: RealMeasuring;
-  /** Configurations of loaded ensembles, by name. */
-  readonly #ensembles: Readonly<Record<string, ModelConfig>>;
 
   private constructor(
-    repository: string,
-    loaded: readonly string[],
-    configs: Readonly<Record<string, ModelConfig>>,
-    ensembles: Readonly<Record<string, ModelConfig>>,
-    measuring: RealMeasuring,
+    private readonly repository: string,
+    readonly loaded: readonly string[],
+    readonly configs: Readonly<Record<string, ModelConfig>>,
+    /** Configurations of loaded ensembles, by name. */
+    private readonly ensembles: Readonly<Record<string, ModelConfig>>,
+    private readonly measuring: RealMeasuring,
   ) {
-    this.#repository = repository;
-    this.loaded = loaded;
-    this.configs = configs;
-    this.#ensembles = ensembles;
-    this.#measuring = measuring;
     this.batchSize = measuring.options.batchSize;
   }
 
@@ -76,7 +66,7 @@ export class RepositoryMachine implements AnalyzeMachine {
         .filter(([, parameters]) => !isDefault(parameters))
         .map(([model, parameters]) => [model, variantConfig(this.configs[model]!, parameters)]),
     );
-    const { folder, remove } = await linkRepository(this.#repository, changed);
+    const { folder, remove } = await linkRepository(this.repository, changed);
     try {
       const triton = await loadModels(folder, this.loaded);
       return {
@@ -99,12 +89,12 @@ export class RepositoryMachine implements AnalyzeMachine {
     const write = async (model: string, config: ModelConfig) => {
       const name = variantName(model, number);
       await rm(join(folder, name), { recursive: true, force: true });
-      await linkModel(join(this.#repository, model), join(folder, name), { ...config, name });
+      await linkModel(join(this.repository, model), join(folder, name), { ...config, name });
     };
     for (const [model, parameters] of Object.entries(candidate)) {
       await write(model, variantConfig(this.configs[model]!, parameters));
     }
-    for (const [model, config] of Object.entries(this.#ensembles)) {
+    for (const [model, config] of Object.entries(this.ensembles)) {
       const step = config.ensembleScheduling!.step.map((one) => ({
         ...one,
         modelName: variantName(one.modelName, number),
@@ -119,7 +109,7 @@ export class RepositoryMachine implements AnalyzeMachine {
     signal: AbortSignal,
     share: number | undefined,
   ): Promise<LevelRun> {
-    const run = await measureModels(triton, this.loaded, level, this.#measuring, signal, share);
+    const run = await measureModels(triton, this.loaded, level, this.measuring, signal, share);
     for (const [model, { figures, failureText }] of Object.entries(run.models)) {
       if (figures.perf_throughput > 0 || signal.aborted) continue;
       throw new TritonError(
@@ -232,22 +222,16 @@ const FIXED = ["isolation", "threads"] as const;
 
 /** Bound models of a module that makes its `Triton` in a function, so that it can be made for each variant. */
 export class ModuleMachine implements AnalyzeMachine {
-  readonly configs: Readonly<Record<string, ModelConfig>>;
   readonly loaded: readonly string[];
   readonly batchSize: number;
   readonly fixed = FIXED;
-  readonly #create: CreateTriton;
-  readonly #measuring: RealMeasuring;
 
   private constructor(
-    create: CreateTriton,
-    configs: Readonly<Record<string, ModelConfig>>,
-    measuring: RealMeasuring,
+    private readonly create: CreateTriton,
+    readonly configs: Readonly<Record<string, ModelConfig>>,
+    private readonly measuring: RealMeasuring,
   ) {
-    this.#create = create;
-    this.configs = configs;
     this.loaded = Object.keys(configs);
-    this.#measuring = measuring;
     this.batchSize = measuring.options.batchSize;
   }
 
@@ -272,10 +256,10 @@ export class ModuleMachine implements AnalyzeMachine {
   }
 
   async open(candidate: Candidate): Promise<OpenedCandidate> {
-    const triton = await readyOrClosed(await this.#create(boundVariants(candidate)));
+    const triton = await readyOrClosed(await this.create(boundVariants(candidate)));
     return {
       measure: (level, signal, share) =>
-        measureModels(triton, this.loaded, level, this.#measuring, signal, share),
+        measureModels(triton, this.loaded, level, this.measuring, signal, share),
       close: () => triton.close(),
     };
   }

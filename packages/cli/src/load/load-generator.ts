@@ -49,16 +49,16 @@ export async function startLoadGenerator(
 }
 
 class ThreadedGenerator implements LoadGenerator {
-  readonly #prepared: PreparedTarget;
-  readonly #options: LoadOptions;
   readonly #loops: readonly LoopHandle[];
   readonly #isSequenceModel: boolean;
   #windowStart = epochNow();
   #closing: Promise<void> | undefined;
 
-  constructor(prepared: PreparedTarget, data: DataSet, options: LoadOptions) {
-    this.#prepared = prepared;
-    this.#options = options;
+  constructor(
+    private readonly prepared: PreparedTarget,
+    data: DataSet,
+    private readonly options: LoadOptions,
+  ) {
     this.#isSequenceModel = prepared.model?.isSequenceModel ?? false;
     const { sequences: { count: live = SEQUENCE_DEFAULTS.count } = {}, threads = defaultThreads() } = options;
     const { plan: carrier } = prepared;
@@ -102,7 +102,7 @@ class ThreadedGenerator implements LoadGenerator {
 
   close(): Promise<void> {
     this.#closing ??= Promise.all(this.#loops.map((loop) => loop.close())).then(() =>
-      this.#prepared.release(),
+      this.prepared.release(),
     );
     return this.#closing;
   }
@@ -111,7 +111,7 @@ class ThreadedGenerator implements LoadGenerator {
     this.#assertOpen();
     checkLevel(level);
     if (!this.#isSequenceModel) return;
-    const { sequences = {} } = this.#options;
+    const { sequences = {} } = this.options;
     const live =
       "value" in level && level.mode === "concurrency"
         ? level.value

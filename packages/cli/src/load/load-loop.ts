@@ -30,8 +30,6 @@ const DELAYED_MS = 1;
 
 /** Sends the share of one thread, in this thread. */
 export class LoadLoop implements LoopHandle {
-  readonly #plan: LoopPlan;
-  readonly #clock: LoadClock;
   readonly #source: RequestSource;
   readonly #carrier: LoadCarrier;
   readonly #records: RecordColumns;
@@ -57,15 +55,13 @@ export class LoadLoop implements LoopHandle {
 
   /** @param openCarrier opens the carrier of a seed, with the loop's listener */
   constructor(
-    plan: LoopPlan,
+    private readonly plan: LoopPlan,
     openCarrier: (seed: number, onEnd: EndListener) => LoadCarrier,
-    clock = realLoadClock,
+    private readonly clock = realLoadClock,
   ) {
     const { seed, share, payloads, sequences, timeoutMs, kept } = plan;
     // Seeds of threads differ, so that their data does; the schedule has one seed for all.
     const ownSeed = seed + 0x9e37_79b9 * share.index;
-    this.#plan = plan;
-    this.#clock = clock;
     this.#source =
       sequences === undefined
         ? new PlainSource(payloads)
@@ -98,7 +94,7 @@ export class LoadLoop implements LoopHandle {
 
   /** Sends this thread's share of `count` requests. Resolves when they have ended. Nothing may be in flight. */
   run(level: LoadLevel, count: number, startAt: number): Promise<void> {
-    const { share } = this.#plan;
+    const { share } = this.plan;
     if (needsOneThread(level) && share.index > 0) return Promise.resolve();
     this.#left = isClosedLoop(level)
       ? countShare(count, concurrencyAt(level, Number.POSITIVE_INFINITY), share)
@@ -151,7 +147,7 @@ export class LoadLoop implements LoopHandle {
   send(scheduled: number, index?: number, step?: SequenceStep): boolean {
     if (this.#left === 0) return false;
     const request = this.#fresh(scheduled);
-    const { share } = this.#plan;
+    const { share } = this.plan;
     if (!this.#source.next(request, index ?? this.#chosen * share.count + share.index, this.#left)) {
       this.#spare.push(request);
       return false;
@@ -174,7 +170,7 @@ export class LoadLoop implements LoopHandle {
     const request = this.#fresh(scheduled);
     if (this.#source.next(request, index, this.#left)) this.#source.ended(request);
     this.#left--;
-    request.sent = this.#clock.now();
+    request.sent = this.clock.now();
     request.end = request.sent;
     request.fail(text);
     this.#records.add(request);
@@ -193,14 +189,14 @@ export class LoadLoop implements LoopHandle {
   }
 
   #start(level: LoadLevel, startAt: number): void {
-    const { share, seed, sequences } = this.#plan;
+    const { share, seed, sequences } = this.plan;
     this.#feeder?.stop();
     this.#feeder = undefined;
     this.#isEnding = false;
     this.#period = level.mode === "periodic_concurrency" ? level.responses : 0;
     if (needsOneThread(level) && share.index > 0) return;
     if (!isClosedLoop(level)) this.#source.setSequences(sequences?.live ?? 0, sequences?.serial ?? true);
-    this.#feeder = openFeeder(this, level, { clock: this.#clock, share, seed }, startAt);
+    this.#feeder = openFeeder(this, level, { clock: this.clock, share, seed }, startAt);
     this.#feeder.start();
   }
 
@@ -212,7 +208,7 @@ export class LoadLoop implements LoopHandle {
 
   #fresh(scheduled: number): LoadRequest {
     const request = this.#spare.pop() ?? new LoadRequest();
-    request.reset(scheduled, this.#number++, this.#plan.kept);
+    request.reset(scheduled, this.#number++, this.plan.kept);
     if (this.#period > 0) {
       request.period = this.#period;
       request.onPeriod = this.#onPeriod;
@@ -222,7 +218,7 @@ export class LoadLoop implements LoopHandle {
 
   #dispatch(request: LoadRequest): void {
     request.place = this.#requests.push(request) - 1;
-    request.isDelayed = this.#clock.now() - request.scheduled > DELAYED_MS;
+    request.isDelayed = this.clock.now() - request.scheduled > DELAYED_MS;
     this.#deadlines?.sent();
     this.#carrier.send(request);
   }
@@ -249,7 +245,7 @@ export class LoadLoop implements LoopHandle {
 
   #endSequences(): void {
     for (;;) {
-      const request = this.#fresh(this.#clock.now());
+      const request = this.#fresh(this.clock.now());
       if (!this.#source.last(request)) {
         this.#spare.push(request);
         return;
@@ -361,10 +357,6 @@ const LONGEST_INTERVAL_MS = 250;
 
 /** Cancels requests past their deadline, with one timer for all of them. */
 class DeadlineWatch {
-  readonly #clock: LoadClock;
-  readonly #timeoutMs: number;
-  readonly #inFlight: readonly LoadRequest[];
-  readonly #cancel: (request: LoadRequest, text: string) => void;
   #wakeUp: WakeUp | undefined;
 
   /**
@@ -372,22 +364,17 @@ class DeadlineWatch {
    * @param inFlight the requests in flight, which change
    */
   constructor(
-    clock: LoadClock,
-    timeoutMs: number,
-    inFlight: readonly LoadRequest[],
-    cancel: (request: LoadRequest, text: string) => void,
-  ) {
-    this.#clock = clock;
-    this.#timeoutMs = timeoutMs;
-    this.#inFlight = inFlight;
-    this.#cancel = cancel;
-  }
+    private readonly clock: LoadClock,
+    private readonly timeoutMs: number,
+    private readonly inFlight: readonly LoadRequest[],
+    private readonly cancel: (request: LoadRequest, text: string) => void,
+  ) {}
 
   /** A request is in flight. */
   sent(): void {
     if (this.#wakeUp !== undefined) return;
-    const everyMs = Math.min(LONGEST_INTERVAL_MS, Math.max(2, this.#timeoutMs / 20));
-    this.#wakeUp = this.#clock.wakeAt(this.#clock.now() + everyMs, () => this.#cancelOverdue());
+    const everyMs = Math.min(LONGEST_INTERVAL_MS, Math.max(2, this.timeoutMs / 20));
+    this.#wakeUp = this.clock.wakeAt(this.clock.now() + everyMs, () => this.#cancelOverdue());
   }
 
   stop(): void {
@@ -396,10 +383,10 @@ class DeadlineWatch {
 
   #cancelOverdue(): void {
     this.#wakeUp = undefined;
-    const latest = this.#clock.now() - this.#timeoutMs;
-    for (const request of [...this.#inFlight])
-      if (request.scheduled <= latest) this.#cancel(request, `no answer within ${this.#timeoutMs} ms`);
-    if (this.#inFlight.length > 0) this.sent();
+    const latest = this.clock.now() - this.timeoutMs;
+    for (const request of [...this.inFlight])
+      if (request.scheduled <= latest) this.cancel(request, `no answer within ${this.timeoutMs} ms`);
+    if (this.inFlight.length > 0) this.sent();
   }
 }
 

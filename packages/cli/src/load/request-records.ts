@@ -81,7 +81,6 @@ export interface KeptParts {
 
 /** Collects finished requests in columns. */
 export class RecordColumns {
-  readonly #kept: KeptParts;
   #count = 0;
   #scheduled = new Float64Array(1024);
   #sent = new Float64Array(1024);
@@ -99,9 +98,7 @@ export class RecordColumns {
   #inputTokens: number[] = [];
   #outputs: string[] = [];
 
-  constructor(kept: KeptParts) {
-    this.#kept = kept;
-  }
+  constructor(private readonly kept: KeptParts) {}
 
   add(request: LoadRequest): void {
     const i = this.#count++;
@@ -116,7 +113,7 @@ export class RecordColumns {
     this.#failure[i] = request.failure === undefined ? 0 : 1 + this.#errorIndex(request.failure);
     this.#sequence[i] = request.sequenceId;
     this.#payload[i] = request.payload;
-    if (this.#kept.responses) this.#keep(request);
+    if (this.kept.responses) this.#keep(request);
   }
 
   /** Moves the records out. */
@@ -134,7 +131,7 @@ export class RecordColumns {
       errors: [...this.#errors.keys()],
       sequence: this.#sequence.slice(0, count),
       payload: this.#payload.slice(0, count),
-      kept: this.#kept.responses ? this.#takeKept() : undefined,
+      kept: this.kept.responses ? this.#takeKept() : undefined,
     };
     this.#count = 0;
     this.#errors.clear();
@@ -145,20 +142,20 @@ export class RecordColumns {
     const times = responseTimes ?? [];
     for (let i = 0; i < times.length; i++) {
       this.#times.push(times[i]!);
-      if (this.#kept.tokens) this.#tokens.push(responseTokens?.[i] ?? 0);
-      if (this.#kept.outputs) this.#outputs.push(responseOutputs?.[i] ?? "{}");
+      if (this.kept.tokens) this.#tokens.push(responseTokens?.[i] ?? 0);
+      if (this.kept.outputs) this.#outputs.push(responseOutputs?.[i] ?? "{}");
     }
     this.#offsets.push(this.#times.length);
-    if (this.#kept.tokens) this.#inputTokens.push(inputTokens);
+    if (this.kept.tokens) this.#inputTokens.push(inputTokens);
   }
 
   #takeKept(): KeptResponses {
     const kept: KeptResponses = {
       offsets: Uint32Array.from(this.#offsets),
       times: Float64Array.from(this.#times),
-      tokens: this.#kept.tokens ? Uint32Array.from(this.#tokens) : undefined,
-      inputTokens: this.#kept.tokens ? Uint32Array.from(this.#inputTokens) : undefined,
-      outputs: this.#kept.outputs ? this.#outputs : undefined,
+      tokens: this.kept.tokens ? Uint32Array.from(this.#tokens) : undefined,
+      inputTokens: this.kept.tokens ? Uint32Array.from(this.#inputTokens) : undefined,
+      outputs: this.kept.outputs ? this.#outputs : undefined,
     };
     this.#offsets = [0];
     this.#times = [];

@@ -12,7 +12,6 @@ export interface Bar {
  * at most 0.1%. Count, mean, standard deviation, minimum and maximum are exact.
  */
 export class Distribution {
-  readonly #resolution: number;
   readonly #histogram: Histogram = build({
     bitBucketSize: 32,
     autoResize: true,
@@ -28,9 +27,7 @@ export class Distribution {
   #max = Number.NEGATIVE_INFINITY;
 
   /** @param resolution smallest difference that percentiles show, in the unit of the values */
-  constructor(resolution = 1e-6) {
-    this.#resolution = resolution;
-  }
+  constructor(private readonly resolution = 1e-6) {}
 
   get count(): number {
     return this.#count;
@@ -63,7 +60,7 @@ export class Distribution {
     this.#squares += difference * (kept - this.#mean);
     if (kept < this.#min) this.#min = kept;
     if (kept > this.#max) this.#max = kept;
-    this.#histogram.recordValue(Math.round(kept / this.#resolution));
+    this.#histogram.recordValue(Math.round(kept / this.resolution));
   }
 
   /** Adds the values of another distribution with the same resolution. */
@@ -82,7 +79,7 @@ export class Distribution {
   /** Value that `percentile` percent of the values do not exceed; NaN without values. */
   percentile(percentile: number): number {
     if (this.#count === 0) return Number.NaN;
-    const value = this.#histogram.getValueAtPercentile(percentile) * this.#resolution;
+    const value = this.#histogram.getValueAtPercentile(percentile) * this.resolution;
     // The histogram answers with the upper end of a bucket.
     return Math.min(this.#max, Math.max(this.#min, value));
   }
@@ -91,7 +88,7 @@ export class Distribution {
   bars(count: number): Bar[] {
     if (this.#count === 0) return [];
     const from = this.#min;
-    const width = (this.percentile(99.9) - from) / count || this.#resolution;
+    const width = (this.percentile(99.9) - from) / count || this.resolution;
     const counts = new Array<number>(count).fill(0);
     let percentile = 0;
     for (let i = 0; i < count; i++) {

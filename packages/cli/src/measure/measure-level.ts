@@ -39,9 +39,6 @@ export async function measurePhase(
 }
 
 class LevelMeasurement {
-  readonly #session: MeasureSession;
-  readonly #level: LoadLevel;
-  readonly #phase: MeasuredPhase | undefined;
   /** All pieces in their order. */
   readonly #timeline: WindowSummary[] = [];
   readonly #sequences = new Set<number>();
@@ -57,16 +54,17 @@ class LevelMeasurement {
   /** Text of a failure in the last window. */
   #lastFailure: string | undefined;
 
-  constructor(session: MeasureSession, level: LoadLevel, phase?: MeasuredPhase) {
-    this.#session = session;
-    this.#level = level;
-    this.#phase = phase;
+  constructor(
+    private readonly session: MeasureSession,
+    private readonly level: LoadLevel,
+    private readonly phase?: MeasuredPhase,
+  ) {
     this.#open = new RequestFigures(session.options);
   }
 
   async measure(): Promise<LevelResult> {
-    const { options, observer, metrics, signal } = this.#session;
-    observer.onLevelBegin?.(this.#level, this.#phase?.name);
+    const { options, observer, metrics, signal } = this.session;
+    observer.onLevelBegin?.(this.level, this.phase?.name);
     metrics?.begin();
     await metrics?.read();
     try {
@@ -82,8 +80,8 @@ class LevelMeasurement {
     const cuts = server && measured?.cuts.get(server.name);
     const limit = options.latencyLimitMs;
     const result: LevelResult = {
-      level: this.#level,
-      ...(this.#phase !== undefined && { phase: this.#phase.name }),
+      level: this.level,
+      ...(this.phase !== undefined && { phase: this.phase.name }),
       figures,
       ...(this.#instability !== undefined && { instability: this.#instability }),
       overLimit: limit !== undefined && figures.latencyAt(options.stability.percentile) > limit,
@@ -99,18 +97,18 @@ class LevelMeasurement {
   }
 
   async #run(): Promise<void> {
-    if (this.#phase !== undefined) return this.#forTime(this.#phase.durationMs);
-    const count = requestsOfLevel(this.#level) ?? this.#session.options.requestCount;
+    if (this.phase !== undefined) return this.#forTime(this.phase.durationMs);
+    const count = requestsOfLevel(this.level) ?? this.session.options.requestCount;
     if (count !== undefined) await this.#exactly(count);
     else await this.#untilStable();
   }
 
   /** One window of exactly `count` requests. An interruption ends it once the requests in flight have ended. */
   async #exactly(count: number): Promise<void> {
-    const { generator, clock, signal } = this.#session;
+    const { generator, clock, signal } = this.session;
     await generator.pause();
     this.#counters = await this.#readCounters();
-    const run = generator.run(this.#level, count);
+    const run = generator.run(this.level, count);
     // It also fails where a piece cannot be taken, whose error is the one that is reported.
     run.catch(() => {});
     const pieces = new RunPieces();
@@ -131,16 +129,16 @@ class LevelMeasurement {
 
   /** Ends a run before all its requests are sent. */
   async #interrupt(run: Promise<LoadWindow>): Promise<void> {
-    const { generator } = this.#session;
-    if (this.#level.mode === "fixed_schedule") {
+    const { generator } = this.session;
+    if (this.level.mode === "fixed_schedule") {
       // A pause would play the schedule to its end.
       await this.#add(await generator.take());
     } else for (const part of await Promise.all([generator.pause(), run])) await this.#add(part);
   }
 
   async #untilStable(): Promise<void> {
-    const { generator, options, signal } = this.#session;
-    await generator.begin(this.#level);
+    const { generator, options, signal } = this.session;
+    await generator.begin(this.level);
     // The requests that ended before belong to the level before.
     await generator.take();
     this.#counters = await this.#readCounters();
@@ -156,8 +154,8 @@ class LevelMeasurement {
   }
 
   async #forTime(durationMs: number): Promise<void> {
-    const { generator, clock, signal } = this.#session;
-    await generator.begin(this.#level);
+    const { generator, clock, signal } = this.session;
+    await generator.begin(this.level);
     await generator.take();
     this.#counters = await this.#readCounters();
     const end = clock.now() + durationMs;
@@ -169,7 +167,7 @@ class LevelMeasurement {
   }
 
   async #timeWindow(durationMs: number, longestMs = durationMs): Promise<void> {
-    const { generator, clock, signal } = this.#session;
+    const { generator, clock, signal } = this.session;
     const begin = clock.now();
     let isEmpty = true;
     for (;;) {
@@ -185,7 +183,7 @@ class LevelMeasurement {
 
   /** Takes pieces until they have enough requests, or none came for long. */
   async #countWindow(): Promise<void> {
-    const { generator, clock, options, signal } = this.#session;
+    const { generator, clock, options, signal } = this.session;
     const silence = Math.max(SILENCE_MS, options.intervalMs);
     let count = 0;
     let last = clock.now();
@@ -205,7 +203,7 @@ class LevelMeasurement {
     this.#lastFailure = text;
     if (figures.requestCount > 0) return true;
     if (text !== undefined) this.#fault = { kind: "all failed", text: `every request failed: ${text}` };
-    else if (this.#session.signal.aborted) return false;
+    else if (this.session.signal.aborted) return false;
     // Connections are tried again after pauses, which may be longer than a window.
     else if (before !== undefined)
       this.#fault = { kind: "all failed", text: `no request ended after a failure: ${before}` };
@@ -215,7 +213,7 @@ class LevelMeasurement {
 
   /** The latency is over its limit in a recent window, so that further windows cannot help. */
   #isHopeless(): boolean {
-    const { latencyLimitMs, stability } = this.#session.options;
+    const { latencyLimitMs, stability } = this.session.options;
     if (latencyLimitMs === undefined) return false;
     return (
       this.#figures.length >= 3 &&
@@ -229,19 +227,19 @@ class LevelMeasurement {
 
   /** Adds a piece of the window that is open. */
   async #add(piece: LoadWindow): Promise<void> {
-    const { options, observer } = this.#session;
-    await observer.onRecords?.(this.#level, piece);
+    const { options, observer } = this.session;
+    await observer.onRecords?.(this.level, piece);
     const figures = new RequestFigures(options);
     figures.addWindow(piece, this.#sequences);
     this.#open.add(figures);
     const moment = summaryOf(figures, undefined);
     this.#timeline.push(moment);
-    observer.onMoment?.(this.#level, moment);
+    observer.onMoment?.(this.level, moment);
   }
 
   /** Ends the window that is open. */
   async #cut(): Promise<RequestFigures> {
-    const { options, observer } = this.#session;
+    const { options, observer } = this.session;
     const figures = this.#open;
     this.#open = new RequestFigures(options);
     const before = this.#counters;
@@ -249,13 +247,13 @@ class LevelMeasurement {
     const summary = summaryOf(figures, this.#difference(before));
     this.#count++;
     this.#keep({ figures, before });
-    observer.onWindow?.(this.#level, summary, this.#count);
+    observer.onWindow?.(this.level, summary, this.#count);
     return figures;
   }
 
   /** The figures of all windows that count. */
   #merged(): RequestFigures {
-    return mergeFigures(this.#figures, this.#session.options);
+    return mergeFigures(this.#figures, this.session.options);
   }
 
   /** Figures of the server in the windows that count. */
@@ -265,19 +263,19 @@ class LevelMeasurement {
 
   #keep(window: Kept): void {
     const [first] = this.#kept;
-    if (this.#phase !== undefined && first !== undefined) first.figures.add(window.figures);
+    if (this.phase !== undefined && first !== undefined) first.figures.add(window.figures);
     else this.#kept.push(window);
     if (this.#kept.length > STABLE_WINDOWS) this.#kept.shift();
   }
 
   #difference(before: CounterSnapshot | undefined): ServerFigures | undefined {
-    const { server } = this.#session;
+    const { server } = this.session;
     if (server === undefined || before === undefined || this.#counters === undefined) return undefined;
     return server.difference(before, this.#counters);
   }
 
   async #readCounters(): Promise<CounterSnapshot | undefined> {
-    const { server } = this.#session;
+    const { server } = this.session;
     try {
       return await server?.look();
     } catch (error) {

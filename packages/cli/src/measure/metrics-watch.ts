@@ -32,8 +32,6 @@ interface Gathered {
 
 /** Reads the metrics page at intervals. The memory it takes does not depend on the number of pages. */
 export class MetricsWatch {
-  readonly #readPage: () => Promise<string>;
-  readonly #model: string;
   #gauges = new Map<MachineGauge, Map<string, Gathered>>();
   #firstCuts = new Map<string, number>();
   #lastCuts = new Map<string, number>();
@@ -46,10 +44,10 @@ export class MetricsWatch {
    * @param readPage reads the metrics page
    * @param model model whose gauges are kept, besides those of the machine
    */
-  constructor(readPage: () => Promise<string>, model: string) {
-    this.#readPage = readPage;
-    this.#model = model;
-  }
+  constructor(
+    private readonly readPage: () => Promise<string>,
+    private readonly model: string,
+  ) {}
 
   /** Begins a level: forgets what was read. */
   begin(): void {
@@ -90,7 +88,7 @@ export class MetricsWatch {
   async #read(): Promise<void> {
     let samples: MetricSample[];
     try {
-      samples = readPrometheusText(await this.#readPage());
+      samples = readPrometheusText(await this.readPage());
     } catch (error) {
       this.failure = error instanceof Error ? error.message : String(error);
       return;
@@ -104,7 +102,7 @@ export class MetricsWatch {
         const key = `${labels.model}\0${labels.reason}`;
         cuts.set(key, (cuts.get(key) ?? 0) + value);
       } else if (isGauge(name) && Number.isFinite(value)) {
-        if (labels.model === undefined || labels.model === this.#model) {
+        if (labels.model === undefined || labels.model === this.model) {
           this.#gather(name, labels.gpu_uuid ?? "", value);
         }
       }

@@ -13,15 +13,13 @@ interface WatchedModel extends ModelName {
 
 /** Looks at the counters of a model, and of the models of its steps where it is an ensemble. */
 export class ServerWatch {
-  readonly #view: ServerView;
-  readonly #model: WatchedModel;
   /** Warnings about versions, once each. */
   readonly warnings = new Set<string>();
 
-  private constructor(view: ServerView, model: WatchedModel) {
-    this.#view = view;
-    this.#model = model;
-  }
+  private constructor(
+    private readonly view: ServerView,
+    private readonly model: WatchedModel,
+  ) {}
 
   /**
    * Undefined when the server has no statistics.
@@ -42,15 +40,15 @@ export class ServerWatch {
   /** Looks at the counters. */
   async look(): Promise<CounterSnapshot> {
     const snapshot = new Map<string, readonly ModelCounters[]>();
-    for (const model of flat(this.#model)) {
-      if (!snapshot.has(keyOf(model))) snapshot.set(keyOf(model), await this.#view.counters(model));
+    for (const model of flat(this.model)) {
+      if (!snapshot.has(keyOf(model))) snapshot.set(keyOf(model), await this.view.counters(model));
     }
     return snapshot;
   }
 
   /** Figures of the models between two looks; undefined when the measured model has no counters. */
   difference(before: CounterSnapshot, after: CounterSnapshot): ServerFigures | undefined {
-    return this.#differenceOf(this.#model, before, after);
+    return this.#differenceOf(this.model, before, after);
   }
 
   #differenceOf(
@@ -227,12 +225,8 @@ interface ReportingServer {
 
 /** Asks a server that answers with the library's own types. */
 export class ReportServerView implements ServerView {
-  readonly #server: ReportingServer;
-
   /** @param server is closed with the view */
-  constructor(server: ReportingServer) {
-    this.#server = server;
-  }
+  constructor(private readonly server: ReportingServer) {}
 
   /** Asks a service of this process, which stays open. */
   static ofService(service: InferenceService): ReportServerView {
@@ -244,16 +238,16 @@ export class ReportServerView implements ServerView {
   }
 
   async extensions(): Promise<readonly string[]> {
-    return this.#server.extensions();
+    return this.server.extensions();
   }
 
   async steps({ name, version }: ModelName): Promise<ModelName[]> {
-    const { ensembleScheduling } = await this.#server.modelConfig(name, version);
+    const { ensembleScheduling } = await this.server.modelConfig(name, version);
     return (ensembleScheduling?.step ?? []).map((step) => stepOf(step.modelName, step.modelVersion));
   }
 
   async counters({ name, version }: ModelName): Promise<ModelCounters[]> {
-    const reports = await this.#server.statistics(name, version);
+    const reports = await this.server.statistics(name, version);
     return reports.map((report) => ({
       name: report.name,
       version: String(report.version),
@@ -272,7 +266,7 @@ export class ReportServerView implements ServerView {
   }
 
   close(): void {
-    this.#server.close?.();
+    this.server.close?.();
   }
 }
 
@@ -283,25 +277,21 @@ function plain(duration: Duration | null | undefined): Duration {
 
 /** Asks a server over HTTP. */
 export class HttpServerView implements ServerView {
-  readonly #client: InferenceServerClient;
-
   /** @param client is closed with the view */
-  constructor(client: InferenceServerClient) {
-    this.#client = client;
-  }
+  constructor(private readonly client: InferenceServerClient) {}
 
   async extensions(): Promise<readonly string[]> {
-    return (await this.#client.getServerMetadata()).extensions ?? [];
+    return (await this.client.getServerMetadata()).extensions ?? [];
   }
 
   async steps({ name, version }: ModelName): Promise<ModelName[]> {
-    const config = await this.#client.getModelConfig(name, optional(version));
+    const config = await this.client.getModelConfig(name, optional(version));
     const { step = [] } = (config.ensemble_scheduling ?? {}) as { readonly step?: readonly JsonStep[] };
     return step.map((one) => stepOf(one.model_name, one.model_version));
   }
 
   async counters({ name, version }: ModelName): Promise<ModelCounters[]> {
-    const { model_stats } = await this.#client.getInferenceStatistics(name, optional(version));
+    const { model_stats } = await this.client.getInferenceStatistics(name, optional(version));
     return model_stats.map((model) => {
       const stage = (key: string): Duration => {
         const { count = 0, ns = 0 } = model.inference_stats?.[key] ?? {};
@@ -333,7 +323,7 @@ export class HttpServerView implements ServerView {
   }
 
   close(): void {
-    this.#client.close();
+    this.client.close();
   }
 }
 

@@ -7,7 +7,6 @@ import { Distribution } from "./distribution.js";
  * one token.
  */
 export class TokenFigures {
-  readonly options: TokenOptions;
   readonly distributions: Readonly<Record<TokenMetricName, Distribution>>;
   /** Tokens of all responses of successful requests. */
   outputTokens = 0;
@@ -20,8 +19,7 @@ export class TokenFigures {
   #firstSent = Number.POSITIVE_INFINITY;
   #lastResponse = Number.NEGATIVE_INFINITY;
 
-  constructor(options: TokenOptions) {
-    this.options = options;
+  constructor(readonly options: TokenOptions) {
     this.distributions = Object.fromEntries(
       TOKEN_METRIC_NAMES.map((name) => [name, new Distribution(TOKEN_METRICS[name].resolution)]),
     ) as Record<TokenMetricName, Distribution>;

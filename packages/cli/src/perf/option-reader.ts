@@ -10,23 +10,19 @@ const flagOf = (name: string) => `--${name.replace(/[A-Z]/g, (letter) => `-${let
 
 /** Reads options by their names in camelCase. Errors give the name on the command line. */
 export class OptionReader {
-  readonly #options: ParsedOptions;
-
-  constructor(options: ParsedOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ParsedOptions) {}
 
   has(name: string): boolean {
-    return this.#options[name] !== undefined && this.#options[name] !== false;
+    return this.options[name] !== undefined && this.options[name] !== false;
   }
 
   text(name: string): string | undefined {
-    const value = this.#options[name];
+    const value = this.options[name];
     return typeof value === "string" ? value : undefined;
   }
 
   texts(name: string): readonly string[] {
-    const value = this.#options[name];
+    const value = this.options[name];
     return Array.isArray(value) ? (value as readonly string[]) : [];
   }
 

@@ -11,15 +11,12 @@ type ProgressOutput = Pick<ToolTerminal, "writeError" | "isInteractive" | "colum
 
 /** Shows throughput, latency and queue while a level is measured: one line that changes, or a line for each window. */
 export class LiveProgress implements MeasureObserver {
-  readonly #output: ProgressOutput;
   #trial = 0;
   #queueMs: number | undefined;
   /** Milliseconds since the epoch; NaN before the first moment of a level. */
   #lineAt = Number.NaN;
 
-  constructor(output: ProgressOutput) {
-    this.#output = output;
-  }
+  constructor(private readonly output: ProgressOutput) {}
 
   onLevelBegin(): void {
     this.#trial = 0;
@@ -29,10 +26,10 @@ export class LiveProgress implements MeasureObserver {
 
   onMoment(level: LoadLevel, summary: WindowSummary): void {
     const text = `${name(level)}, window ${this.#trial + 1}: ${figures(summary, this.#queueMs)}`;
-    if (this.#output.isInteractive) this.#output.writeError(CLEAR_LINE + fitted(text, this.#output.columns));
+    if (this.output.isInteractive) this.output.writeError(CLEAR_LINE + fitted(text, this.output.columns));
     else if (Number.isNaN(this.#lineAt)) this.#lineAt = summary.start;
     else if (summary.end - this.#lineAt > LINE_MS) {
-      this.#output.writeError(`${text}\n`);
+      this.output.writeError(`${text}\n`);
       this.#lineAt = summary.end;
     }
   }
@@ -41,8 +38,8 @@ export class LiveProgress implements MeasureObserver {
     this.#trial = trial;
     this.#queueMs = summary.queueMs;
     this.#lineAt = summary.end;
-    if (this.#output.isInteractive) return;
-    this.#output.writeError(`${name(level)}, window ${trial}: ${figures(summary, summary.queueMs)}\n`);
+    if (this.output.isInteractive) return;
+    this.output.writeError(`${name(level)}, window ${trial}: ${figures(summary, summary.queueMs)}\n`);
   }
 
   onLevel(): void {
@@ -51,7 +48,7 @@ export class LiveProgress implements MeasureObserver {
 
   /** Removes the line, before something else is written. */
   clear(): void {
-    if (this.#output.isInteractive) this.#output.writeError(CLEAR_LINE);
+    if (this.output.isInteractive) this.output.writeError(CLEAR_LINE);
   }
 }
 

@@ -314,23 +314,20 @@ const PIECE_LENGTH = 1 << 16;
  * holds no more than one window in memory. After a fault of the file, such as a full disk, nothing more is written.
  */
 export class ProfileExport {
-  readonly path: string;
-  readonly #inputsOf: PayloadInputs;
   readonly #inputTexts = new Map<number, string>();
-  #file: FileHandle | undefined;
   /** Texts are written in the order in which they came. */
-  #written: Promise<void>;
+  #written: Promise<void> = Promise.resolve();
   #failure: unknown;
   #level: LoadLevel | undefined;
   #boundaries: string[] = [];
   #isFirstExperiment = true;
   #isFirstRequest = true;
 
-  private constructor(path: string, file: FileHandle, inputsOf: PayloadInputs) {
-    this.path = path;
-    this.#file = file;
-    this.#inputsOf = inputsOf;
-    this.#written = Promise.resolve();
+  private constructor(
+    readonly path: string,
+    private file: FileHandle | undefined,
+    private readonly inputsOf: PayloadInputs,
+  ) {
     this.#write('{"experiments":[');
   }
 
@@ -370,8 +367,8 @@ export class ProfileExport {
     const members = Object.entries({ version, service_kind, endpoint });
     this.#write(`],${members.map(([key, value]) => `"${key}":${JSON.stringify(value)}`).join(",")}}\n`);
     await this.#written;
-    const file = this.#file;
-    this.#file = undefined;
+    const file = this.file;
+    this.file = undefined;
     await file?.close();
     if (this.#failure !== undefined) throw this.#failure;
   }
@@ -422,7 +419,7 @@ export class ProfileExport {
   #inputText(payload: number): string {
     const known = this.#inputTexts.get(payload);
     if (known !== undefined) return known;
-    const text = this.#inputsOf(payload) ?? "";
+    const text = this.inputsOf(payload) ?? "";
     this.#inputTexts.set(payload, text);
     return text;
   }
@@ -432,7 +429,7 @@ export class ProfileExport {
     this.#written = this.#written.then(async () => {
       if (this.#failure !== undefined) return;
       try {
-        await this.#file?.appendFile(text);
+        await this.file?.appendFile(text);
       } catch (error) {
         this.#failure = error;
       }

@@ -25,12 +25,13 @@ export const SERVICE_NAMES: Readonly<Record<string, string>> = {
 /** The error of a frontend that could not be opened. */
 export class StartError extends Error {
   override readonly name = "StartError";
-  /** A suggested fix; empty if unknown. */
-  readonly hint: string;
 
-  constructor(message: string, hint: string) {
+  constructor(
+    message: string,
+    /** A suggested fix; empty if unknown. */
+    readonly hint: string,
+  ) {
     super(message);
-    this.hint = hint;
   }
 }
 

@@ -27,25 +27,16 @@ const SAME_MOMENT_MS = 1e-6;
 class SimulatedExecutor implements Executor {
   readonly details = {};
   readonly mustFinish = false;
-  readonly takesAhead: boolean;
-  readonly #clock: Clock;
-  readonly #times: BatchTimes;
-  readonly #onBatch: (batch: SimulatedBatch) => void;
   #lastEnd = Number.NEGATIVE_INFINITY;
   /** End of the batch that runs. */
   #busyUntil = Number.NEGATIVE_INFINITY;
 
   constructor(
-    clock: Clock,
-    times: BatchTimes,
-    takesAhead: boolean,
-    onBatch: (batch: SimulatedBatch) => void,
-  ) {
-    this.takesAhead = takesAhead;
-    this.#clock = clock;
-    this.#times = times;
-    this.#onBatch = onBatch;
-  }
+    private readonly clock: Clock,
+    private readonly times: BatchTimes,
+    readonly takesAhead: boolean,
+    private readonly onBatch: (batch: SimulatedBatch) => void,
+  ) {}
 
   async start(): Promise<void> {}
 
@@ -54,18 +45,18 @@ class SimulatedExecutor implements Executor {
   execute({ requests }: Execution): Promise<readonly ExecutionResult[]> {
     let rows = 0;
     for (const request of requests) rows += request.rows;
-    const now = this.#clock.now();
+    const now = this.clock.now();
     const waited = now - this.#lastEnd < SAME_MOMENT_MS;
-    const gapMs = waited ? this.#times.gapMs : this.#times.wakeMs;
+    const gapMs = waited ? this.times.gapMs : this.times.wakeMs;
     // A batch that the instance has got ahead starts directly after the one that runs.
     const startMs = this.#busyUntil > now + SAME_MOMENT_MS ? this.#busyUntil : now + gapMs;
-    const endMs = startMs + this.#times.duration(rows, startMs);
+    const endMs = startMs + this.times.duration(rows, startMs);
     this.#busyUntil = endMs;
     const results = requests.map(({ batchSize }) => outputsOf(batchSize));
     return new Promise((resolve) => {
-      this.#clock.setTimer(endMs - now, () => {
-        this.#lastEnd = this.#clock.now();
-        this.#onBatch({ rows, requests: requests.length, startMs, endMs });
+      this.clock.setTimer(endMs - now, () => {
+        this.#lastEnd = this.clock.now();
+        this.onBatch({ rows, requests: requests.length, startMs, endMs });
         resolve(results);
       });
     });

@@ -19,17 +19,18 @@ import { decompressBytes, type StampedRequests } from "./wire-template.js";
 
 /** Reads the outputs of responses, where they are compared or kept. */
 export class GrpcAnswers {
-  readonly #expected: ExpectedOutputs | undefined;
   readonly #keepsOutputs: boolean;
 
-  constructor(expected: ExpectedOutputs | undefined, { keepOutputs }: ResponseHandling) {
-    this.#expected = expected;
+  constructor(
+    private readonly expected: ExpectedOutputs | undefined,
+    { keepOutputs }: ResponseHandling,
+  ) {
     this.#keepsOutputs = keepOutputs;
   }
 
   /** Whether the outputs of a request are needed. */
   wants({ payload }: LoadRequest): boolean {
-    return this.#keepsOutputs || this.#expected?.[payload] !== undefined;
+    return this.#keepsOutputs || this.expected?.[payload] !== undefined;
   }
 
   /** @param responseOf decodes the response. Its errors fail the request. */
@@ -38,7 +39,7 @@ export class GrpcAnswers {
     try {
       const tensors = outputTensors(responseOf());
       if (this.#keepsOutputs) request.responseOutputs?.push(outputsJson(tensors));
-      const expected = this.#expected?.[request.payload];
+      const expected = this.expected?.[request.payload];
       const fault = expected && outputFault(expected, tensors);
       if (fault !== undefined) request.fail(fault);
     } catch (cause) {
@@ -49,29 +50,25 @@ export class GrpcAnswers {
 
 /** Sends each request as a call of `ModelInfer`. */
 export class GrpcLoadCarrier implements LoadCarrier {
-  readonly #sessions: SessionPool;
-  readonly #requests: StampedRequests;
-  readonly #answers: GrpcAnswers;
-  readonly #onEnd: EndListener;
   readonly #waiting: LoadRequest[] = [];
 
-  constructor(sessions: SessionPool, requests: StampedRequests, answers: GrpcAnswers, onEnd: EndListener) {
-    this.#sessions = sessions;
-    this.#requests = requests;
-    this.#answers = answers;
-    this.#onEnd = onEnd;
-  }
+  constructor(
+    private readonly sessions: SessionPool,
+    private readonly requests: StampedRequests,
+    private readonly answers: GrpcAnswers,
+    private readonly onEnd: EndListener,
+  ) {}
 
   get bytesSent(): number {
-    return this.#sessions.bytesSent;
+    return this.sessions.bytesSent;
   }
 
   get bytesReceived(): number {
-    return this.#sessions.bytesReceived;
+    return this.sessions.bytesReceived;
   }
 
   send(request: LoadRequest): void {
-    const session = this.#sessions.take();
+    const session = this.sessions.take();
     if (session === undefined) this.#waiting.push(request);
     else this.#sendOver(session, request);
   }
@@ -87,7 +84,7 @@ export class GrpcLoadCarrier implements LoadCarrier {
 
   close(): void {
     this.#waiting.length = 0;
-    this.#sessions.close();
+    this.sessions.close();
   }
 
   /** For calls. */
@@ -96,40 +93,37 @@ export class GrpcLoadCarrier implements LoadCarrier {
     request.end = epochNow();
     const next = this.#waiting.shift();
     if (next !== undefined) this.send(next);
-    this.#onEnd(request);
+    this.onEnd(request);
   }
 
   #sendOver(session: Http2Session, request: LoadRequest): void {
-    this.#requests.stamp(request);
-    const call = new UnaryCall(this, session, request, this.#answers);
+    this.requests.stamp(request);
+    const call = new UnaryCall(this, session, request, this.answers);
     request.carried = call;
     request.sent = epochNow();
-    call.stream = session.start(call, this.#requests.prefix, this.#requests.rest, true);
+    call.stream = session.start(call, this.requests.prefix, this.requests.rest, true);
   }
 }
 
 class UnaryCall implements ClientCall {
   stream: Http2Stream | undefined;
-  readonly #carrier: GrpcLoadCarrier;
-  readonly #session: Http2Session;
-  readonly #request: LoadRequest;
-  readonly #answers: GrpcAnswers;
   #headers: ReadonlyMap<string, string> | undefined;
   #encoding = "";
   #assembler: MessageAssembler | undefined;
   #messages: Buffer[] = [];
   #isOver = false;
 
-  constructor(carrier: GrpcLoadCarrier, session: Http2Session, request: LoadRequest, answers: GrpcAnswers) {
-    this.#carrier = carrier;
-    this.#session = session;
-    this.#request = request;
-    this.#answers = answers;
+  constructor(
+    private readonly carrier: GrpcLoadCarrier,
+    private readonly session: Http2Session,
+    private readonly request: LoadRequest,
+    private readonly answers: GrpcAnswers,
+  ) {
     if (answers.wants(request)) this.#assembler = new MessageAssembler();
   }
 
   onSent(): void {
-    if (!this.#isOver) this.#request.sendEnd = epochNow();
+    if (!this.#isOver) this.request.sendEnd = epochNow();
   }
 
   onHeaders(headers: ReadonlyMap<string, string>): void {
@@ -138,37 +132,37 @@ class UnaryCall implements ClientCall {
   }
 
   onData(bytes: Buffer): void {
-    if (this.#request.responses === 0) this.#request.responded(epochNow());
+    if (this.request.responses === 0) this.request.responded(epochNow());
     if (this.#assembler === undefined) return;
     try {
       this.#messages.push(...this.#assembler.add(bytes, this.#encoding));
     } catch (cause) {
-      this.#request.fail(`cannot read the response: ${(cause as Error).message}`);
+      this.request.fail(`cannot read the response: ${(cause as Error).message}`);
     }
   }
 
   onEnd(): void {
     const failure = grpcFailure(this.#headers ?? new Map());
-    if (failure !== undefined) this.#request.fail(failure);
-    else this.#answers.read(this.#request, () => this.#response());
+    if (failure !== undefined) this.request.fail(failure);
+    else this.answers.read(this.request, () => this.#response());
     this.#end();
   }
 
   onFault(text: string, isConnectionLost: boolean): void {
-    this.#request.fail(text);
-    this.#request.isConnectionLost = isConnectionLost;
+    this.request.fail(text);
+    this.request.isConnectionLost = isConnectionLost;
     this.#end();
   }
 
   cancel(): void {
     this.#isOver = true;
-    if (this.stream !== undefined) this.#session.reset(this.stream);
+    if (this.stream !== undefined) this.session.reset(this.stream);
   }
 
   #end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#carrier.ended(this.#request);
+    this.carrier.ended(this.request);
   }
 
   #response(): inference.ModelInferResponse.$Properties {
@@ -183,16 +177,14 @@ const CALLS_PER_CONNECTION = 8;
 
 /** The connections of a carrier. */
 export class SessionPool {
-  readonly #endpoint: Endpoint;
-  readonly #blocks: HeaderBlocks;
   readonly #sessions: Http2Session[] = [];
   #closedSent = 0;
   #closedReceived = 0;
 
-  constructor(endpoint: Endpoint, blocks: HeaderBlocks) {
-    this.#endpoint = endpoint;
-    this.#blocks = blocks;
-  }
+  constructor(
+    private readonly endpoint: Endpoint,
+    private readonly blocks: HeaderBlocks,
+  ) {}
 
   get bytesSent(): number {
     return this.#sessions.reduce((sum, { bytesSent }) => sum + bytesSent, this.#closedSent);
@@ -218,7 +210,7 @@ export class SessionPool {
   }
 
   #open(): Http2Session {
-    const session: Http2Session = new Http2Session(this.#endpoint, this.#blocks, () => this.#remove(session));
+    const session: Http2Session = new Http2Session(this.endpoint, this.blocks, () => this.#remove(session));
     this.#sessions.push(session);
     return session;
   }
@@ -326,44 +318,33 @@ const MOST_STREAMS = 512;
  * enough. All requests of a sequence go over one stream, which keeps their order.
  */
 export class StreamLoadCarrier implements LoadCarrier {
-  readonly #sessions: SessionPool;
-  readonly #requests: StampedRequests;
-  readonly #answers: GrpcAnswers;
-  readonly #onEnd: EndListener;
-  readonly #isDecoupled: boolean;
   readonly #streams: InferStream[] = [];
   readonly #ofSequence = new Map<number, InferStream>();
   #next = 0;
 
   constructor(
-    sessions: SessionPool,
-    requests: StampedRequests,
-    answers: GrpcAnswers,
-    onEnd: EndListener,
-    isDecoupled: boolean,
-  ) {
-    this.#sessions = sessions;
-    this.#requests = requests;
-    this.#answers = answers;
-    this.#onEnd = onEnd;
-    this.#isDecoupled = isDecoupled;
-  }
+    private readonly sessions: SessionPool,
+    private readonly requests: StampedRequests,
+    private readonly answers: GrpcAnswers,
+    private readonly onEnd: EndListener,
+    private readonly isDecoupled: boolean,
+  ) {}
 
   get bytesSent(): number {
-    return this.#sessions.bytesSent;
+    return this.sessions.bytesSent;
   }
 
   get bytesReceived(): number {
-    return this.#sessions.bytesReceived;
+    return this.sessions.bytesReceived;
   }
 
   send(request: LoadRequest): void {
     const stream = this.#streamFor(request);
-    this.#requests.stamp(request);
+    this.requests.stamp(request);
     request.carried = stream;
     request.sent = epochNow();
     if (stream === undefined) this.fault(request, "the server accepts no further stream", false);
-    else stream.send(request, this.#requests.prefix!, this.#requests.rest);
+    else stream.send(request, this.requests.prefix!, this.requests.rest);
   }
 
   cancel(request: LoadRequest, text: string): void {
@@ -374,7 +355,7 @@ export class StreamLoadCarrier implements LoadCarrier {
 
   close(): void {
     this.#streams.length = 0;
-    this.#sessions.close();
+    this.sessions.close();
   }
 
   /** For streams: a response came. Returns whether the request has ended with it. */
@@ -384,9 +365,9 @@ export class StreamLoadCarrier implements LoadCarrier {
     if (!isEmpty) {
       request.responded(now);
       request.end = now;
-      this.#answers.read(request, () => response);
+      this.answers.read(request, () => response);
     }
-    const isOver = this.#isDecoupled ? isFinal : true;
+    const isOver = this.isDecoupled ? isFinal : true;
     if (isOver) this.#ended(request);
     return isOver;
   }
@@ -411,7 +392,7 @@ export class StreamLoadCarrier implements LoadCarrier {
     // An empty final response says nothing of the time until the last one with outputs.
     if (Number.isNaN(request.end)) request.end = epochNow();
     if (request.sequenceEnd) this.#ofSequence.delete(request.sequenceId);
-    this.#onEnd(request);
+    this.onEnd(request);
   }
 
   #streamFor({ sequenceId }: LoadRequest): InferStream | undefined {
@@ -423,7 +404,7 @@ export class StreamLoadCarrier implements LoadCarrier {
   }
 
   #open(): InferStream | undefined {
-    const session = this.#streams.length < MOST_STREAMS ? this.#sessions.take() : undefined;
+    const session = this.#streams.length < MOST_STREAMS ? this.sessions.take() : undefined;
     if (session === undefined) return undefined;
     const stream = new InferStream(this, session);
     this.#streams.push(stream);
@@ -438,8 +419,6 @@ export class StreamLoadCarrier implements LoadCarrier {
 
 /** One call of `ModelStreamInfer`: its requests and responses belong together by their ids. */
 class InferStream implements ClientCall {
-  readonly #carrier: StreamLoadCarrier;
-  readonly #session: Http2Session;
   readonly #assembler = new MessageAssembler();
   /** Requests in flight by their numbers, which are their ids. */
   readonly #requests = new Map<number, LoadRequest>();
@@ -448,10 +427,10 @@ class InferStream implements ClientCall {
   #headers: ReadonlyMap<string, string> | undefined;
   #encoding = "";
 
-  constructor(carrier: StreamLoadCarrier, session: Http2Session) {
-    this.#carrier = carrier;
-    this.#session = session;
-  }
+  constructor(
+    private readonly carrier: StreamLoadCarrier,
+    private readonly session: Http2Session,
+  ) {}
 
   get inFlight(): number {
     return this.#requests.size;
@@ -460,8 +439,8 @@ class InferStream implements ClientCall {
   send(request: LoadRequest, prefix: Buffer, rest: Buffer): void {
     this.#requests.set(request.number, request);
     this.#unsent.push(request);
-    if (this.#stream === undefined) this.#stream = this.#session.start(this, prefix, rest, false);
-    else this.#session.write(this.#stream, [prefix, rest]);
+    if (this.#stream === undefined) this.#stream = this.session.start(this, prefix, rest, false);
+    else this.session.write(this.#stream, [prefix, rest]);
   }
 
   /** Ignores further responses to a request. */
@@ -485,7 +464,7 @@ class InferStream implements ClientCall {
     try {
       for (const message of this.#assembler.add(bytes, this.#encoding)) this.#read(message, now);
     } catch (cause) {
-      if (this.#stream !== undefined) this.#session.reset(this.#stream);
+      if (this.#stream !== undefined) this.session.reset(this.#stream);
       this.#end(`cannot read the response: ${(cause as Error).message}`, false);
     }
   }
@@ -510,15 +489,15 @@ class InferStream implements ClientCall {
     // The carrier may use the object again as soon as the request has ended.
     const { number } = request;
     this.#requests.delete(number);
-    if (errorMessage) this.#carrier.fault(request, errorMessage, false);
-    else if (inferResponse == null || !this.#carrier.responded(request, inferResponse, now))
+    if (errorMessage) this.carrier.fault(request, errorMessage, false);
+    else if (inferResponse == null || !this.carrier.responded(request, inferResponse, now))
       this.#requests.set(number, request);
   }
 
   #end(text: string, isConnectionLost: boolean): void {
-    this.#carrier.closed(this);
+    this.carrier.closed(this);
     const requests = [...this.#requests.values()];
     this.#requests.clear();
-    for (const request of requests) this.#carrier.fault(request, text, isConnectionLost);
+    for (const request of requests) this.carrier.fault(request, text, isConnectionLost);
   }
 }

@@ -7,10 +7,6 @@ import type { RequestBytes } from "./wire-template.js";
 export class HttpLoadCarrier implements LoadCarrier {
   bytesSent = 0;
   bytesReceived = 0;
-  readonly #endpoint: Endpoint;
-  readonly #requests: RequestBytes;
-  readonly #openAnswers: () => HttpAnswers;
-  readonly #onEnd: EndListener;
   /** The last one was used last, so surplus connections become idle. */
   readonly #idle: HttpConnection[] = [];
   readonly #open = new Set<HttpConnection>();
@@ -19,16 +15,11 @@ export class HttpLoadCarrier implements LoadCarrier {
 
   /** @param openAnswers makes the reader of a connection */
   constructor(
-    endpoint: Endpoint,
-    requests: RequestBytes,
-    openAnswers: () => HttpAnswers,
-    onEnd: EndListener,
-  ) {
-    this.#endpoint = endpoint;
-    this.#requests = requests;
-    this.#openAnswers = openAnswers;
-    this.#onEnd = onEnd;
-  }
+    private readonly endpoint: Endpoint,
+    private readonly requests: RequestBytes,
+    private readonly openAnswers: () => HttpAnswers,
+    private readonly onEnd: EndListener,
+  ) {}
 
   send(request: LoadRequest): void {
     const connection = this.#takeIdle() ?? this.#connect();
@@ -49,7 +40,7 @@ export class HttpLoadCarrier implements LoadCarrier {
     request.sent = Number.isNaN(request.sent) ? epochNow() : request.sent;
     request.end = epochNow();
     request.fail(text);
-    this.#onEnd(request);
+    this.onEnd(request);
   }
 
   close(): void {
@@ -74,7 +65,7 @@ export class HttpLoadCarrier implements LoadCarrier {
     } else if (isFree) {
       connection.idleIndex = this.#idle.push(connection) - 1;
     }
-    this.#onEnd(request);
+    this.onEnd(request);
   }
 
   /** For connections: an idle one has closed. */
@@ -102,14 +93,14 @@ export class HttpLoadCarrier implements LoadCarrier {
 
   #connect(): HttpConnection | undefined {
     if (this.#isClosed || this.#open.size >= MOST_CONNECTIONS) return undefined;
-    const connection = new HttpConnection(this, this.#endpoint, this.#openAnswers());
+    const connection = new HttpConnection(this, this.endpoint, this.openAnswers());
     this.#open.add(connection);
     return connection;
   }
 
   #sendOver(connection: HttpConnection, request: LoadRequest): void {
-    this.#requests.stamp(request);
-    const { prefix, rest } = this.#requests;
+    this.requests.stamp(request);
+    const { prefix, rest } = this.requests;
     this.bytesSent += rest.length + (prefix?.length ?? 0);
     request.carried = connection;
     connection.send(request, prefix, rest);
@@ -129,18 +120,16 @@ class HttpConnection {
   request: LoadRequest | undefined;
   /** Index in the list of idle connections, or -1. */
   idleIndex = -1;
-  readonly #carrier: HttpLoadCarrier;
-  readonly #endpoint: Endpoint;
   readonly #socket: Socket;
   readonly #reader: HttpResponseReader;
-  readonly #answers: HttpAnswers;
   readonly #onSent: (error?: Error | null) => void;
   #wasConnected = false;
 
-  constructor(carrier: HttpLoadCarrier, endpoint: Endpoint, answers: HttpAnswers) {
-    this.#carrier = carrier;
-    this.#endpoint = endpoint;
-    this.#answers = answers;
+  constructor(
+    private readonly carrier: HttpLoadCarrier,
+    private readonly endpoint: Endpoint,
+    private readonly answers: HttpAnswers,
+  ) {
     this.#reader = new HttpResponseReader({
       onHead: (status, head) =>
         this.request !== undefined && answers.begin(this.request, status, head, epochNow()),
@@ -179,7 +168,7 @@ class HttpConnection {
   }
 
   #read(bytes: Buffer): void {
-    this.#carrier.received(bytes.length);
+    this.carrier.received(bytes.length);
     try {
       this.#reader.read(bytes);
     } catch (cause) {
@@ -196,15 +185,15 @@ class HttpConnection {
     }
     this.request = undefined;
     request.end = epochNow();
-    this.#answers.end(request);
+    this.answers.end(request);
     if (!keepsAlive) this.#socket.destroy();
-    this.#carrier.ended(this, request, keepsAlive);
+    this.carrier.ended(this, request, keepsAlive);
   }
 
   #closed(error: Error | undefined): void {
     if (this.request !== undefined && error === undefined) this.#reader.closed();
-    this.#fail(connectionText(this.#endpoint, this.#wasConnected, error), true);
-    this.#carrier.closed(this);
+    this.#fail(connectionText(this.endpoint, this.#wasConnected, error), true);
+    this.carrier.closed(this);
   }
 
   #fail(text: string, isConnectionLost: boolean): void {
@@ -214,7 +203,7 @@ class HttpConnection {
     request.end = epochNow();
     request.fail(text);
     request.isConnectionLost = isConnectionLost;
-    this.#carrier.ended(this, request, false);
+    this.carrier.ended(this, request, false);
   }
 }
 
@@ -246,7 +235,6 @@ const LF = 10;
 
 /** Reads the HTTP/1.1 responses of a connection, one after the other. */
 class HttpResponseReader {
-  readonly #listener: ResponseListener;
   #at: At = At.Head;
   /** Bytes of an incomplete head or line. */
   #pending: Buffer | undefined;
@@ -255,9 +243,7 @@ class HttpResponseReader {
   #wanted = false;
   #keepsAlive = true;
 
-  constructor(listener: ResponseListener) {
-    this.#listener = listener;
-  }
+  constructor(private readonly listener: ResponseListener) {}
 
   /** True between two responses. */
   get isIdle(): boolean {
@@ -323,7 +309,7 @@ class HttpResponseReader {
   #body(bytes: Buffer, from: number): number {
     const length = Math.min(this.#missing, bytes.length - from);
     if (this.#wanted)
-      this.#listener.onBody(
+      this.listener.onBody(
         from === 0 && length === bytes.length ? bytes : bytes.subarray(from, from + length),
       );
     this.#missing -= length;
@@ -349,7 +335,7 @@ class HttpResponseReader {
     // Interim responses precede the final one.
     if (status < 200) return next;
     this.#keepsAlive = head[7] === "1" && !/\r\nconnection: *close *\r\n/i.test(head);
-    this.#wanted = this.#listener.onHead(status, head);
+    this.#wanted = this.listener.onHead(status, head);
     const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
     if (status === 204 || status === 304) this.#end(this.#keepsAlive);
     else if (length === undefined && /\r\ntransfer-encoding:[^\r]*chunked/i.test(head))
@@ -367,7 +353,7 @@ class HttpResponseReader {
 
   #end(keepsAlive: boolean): void {
     this.#at = At.Head;
-    this.#listener.onEnd(keepsAlive);
+    this.listener.onEnd(keepsAlive);
   }
 }
 

@@ -178,22 +178,20 @@ const OK = 200;
 
 /** Reads responses of `infer`. Bodies of successes are skipped unless outputs are compared or kept. */
 export class InferAnswers implements HttpAnswers {
-  readonly #expected: ExpectedOutputs | undefined;
-  readonly #handling: ResponseHandling;
   #chunks: Buffer[] = [];
   #status = OK;
   #head = "";
 
-  constructor(expected: ExpectedOutputs | undefined, handling: ResponseHandling) {
-    this.#expected = expected;
-    this.#handling = handling;
-  }
+  constructor(
+    private readonly expected: ExpectedOutputs | undefined,
+    private readonly handling: ResponseHandling,
+  ) {}
 
   begin(request: LoadRequest, status: number, head: string, now: number): boolean {
     this.#status = status;
     if (status === OK) request.responded(now);
     const isWanted =
-      status !== OK || this.#handling.keepOutputs || this.#expected?.[request.payload] !== undefined;
+      status !== OK || this.handling.keepOutputs || this.expected?.[request.payload] !== undefined;
     if (isWanted) {
       this.#head = head;
       this.#chunks = [];
@@ -206,8 +204,8 @@ export class InferAnswers implements HttpAnswers {
   }
 
   end(request: LoadRequest): void {
-    const expected = this.#expected?.[request.payload];
-    if (this.#status === OK && expected === undefined && !this.#handling.keepOutputs) return;
+    const expected = this.expected?.[request.payload];
+    if (this.#status === OK && expected === undefined && !this.handling.keepOutputs) return;
     const chunks = this.#chunks;
     this.#chunks = [];
     try {
@@ -219,7 +217,7 @@ export class InferAnswers implements HttpAnswers {
       const length = headerOf(this.#head, "inference-header-content-length");
       const headers = new Headers(length === "" ? {} : { "inference-header-content-length": length });
       const { tensors } = decodeInferResponse(body, headers);
-      if (this.#handling.keepOutputs) request.responseOutputs?.push(outputsJson(tensors));
+      if (this.handling.keepOutputs) request.responseOutputs?.push(outputsJson(tensors));
       const fault = expected && outputFault(expected, tensors);
       if (fault !== undefined) request.fail(fault);
     } catch (cause) {

@@ -132,7 +132,6 @@ const EMPTY = Buffer.alloc(0);
 
 /** Takes the frames out of the bytes of a connection. */
 export class Http2FrameReader {
-  readonly #listener: FrameListener;
   /** Bytes of an incomplete head, or of an incomplete frame. */
   #pending: Buffer = EMPTY;
   /** Data of the current frame that is still to come, then its padding. */
@@ -144,9 +143,7 @@ export class Http2FrameReader {
   #block: Buffer[] = [];
   #blockEndsStream = false;
 
-  constructor(listener: FrameListener) {
-    this.#listener = listener;
-  }
+  constructor(private readonly listener: FrameListener) {}
 
   /** @throws Error for bytes that are not HTTP/2. */
   read(arrived: Buffer): void {
@@ -185,12 +182,12 @@ export class Http2FrameReader {
       const padding = isPadded ? bytes[payloadAt]! : 0;
       const prefix = isPadded ? 1 : 0;
       if (prefix + padding > length) throw new Error("a frame has more padding than bytes");
-      this.#listener.onFlow(stream, length);
+      this.listener.onFlow(stream, length);
       this.#dataLeft = length - prefix - padding;
       this.#paddingLeft = padding;
       this.#dataStream = stream;
       this.#dataEndsStream = (flags & FLAG.END_STREAM) !== 0;
-      if (this.#dataLeft === 0) this.#listener.onData(stream, EMPTY, this.#dataEndsStream);
+      if (this.#dataLeft === 0) this.listener.onData(stream, EMPTY, this.#dataEndsStream);
       return payloadAt + prefix;
     }
     if (bytes.length - payloadAt < length) return -1;
@@ -198,7 +195,7 @@ export class Http2FrameReader {
     const payload = bytes.subarray(payloadAt, end);
     if (type === FRAME.HEADERS) this.#headers(flags, stream, payload);
     else if (type === FRAME.CONTINUATION) this.#continuation(flags, stream, payload);
-    else this.#listener.onFrame(type, flags, stream, payload);
+    else this.listener.onFrame(type, flags, stream, payload);
     return end;
   }
 
@@ -208,7 +205,7 @@ export class Http2FrameReader {
       const length = Math.min(this.#dataLeft, bytes.length - at);
       this.#dataLeft -= length;
       const isLast = this.#dataLeft === 0 && this.#dataEndsStream;
-      this.#listener.onData(this.#dataStream, bytes.subarray(at, at + length), isLast);
+      this.listener.onData(this.#dataStream, bytes.subarray(at, at + length), isLast);
       at += length;
     }
     const padding = Math.min(this.#paddingLeft, bytes.length - at);
@@ -227,7 +224,7 @@ export class Http2FrameReader {
     if (from > to) throw new Error("a frame has more padding than bytes");
     const block = payload.subarray(from, to);
     const isLast = (flags & FLAG.END_STREAM) !== 0;
-    if ((flags & FLAG.END_HEADERS) !== 0) this.#listener.onHeaders(stream, block, isLast);
+    if ((flags & FLAG.END_HEADERS) !== 0) this.listener.onHeaders(stream, block, isLast);
     else {
       this.#block = [Buffer.from(block)];
       this.#blockEndsStream = isLast;
@@ -239,7 +236,7 @@ export class Http2FrameReader {
     if ((flags & FLAG.END_HEADERS) === 0) return;
     const block = Buffer.concat(this.#block);
     this.#block = [];
-    this.#listener.onHeaders(stream, block, this.#blockEndsStream);
+    this.listener.onHeaders(stream, block, this.#blockEndsStream);
   }
 }
 
@@ -249,14 +246,11 @@ const LARGEST_JOINED = 64 * 1024;
 /** Collects frames and writes those of one turn at once. */
 export class FrameOutput {
   byteSize = 0;
-  readonly #socket: Socket;
   #frames: Buffer[] = [];
   #waiting: (() => void)[] = [];
   #isScheduled = false;
 
-  constructor(socket: Socket) {
-    this.#socket = socket;
-  }
+  constructor(private readonly socket: Socket) {}
 
   /** @param onSent called when the connection has accepted everything up to this frame */
   add(frame: Buffer, onSent?: () => void): void {
@@ -279,7 +273,7 @@ export class FrameOutput {
     };
     const byteSize = frames.reduce((sum, frame) => sum + frame.length, 0);
     this.byteSize += byteSize;
-    const socket = this.#socket;
+    const socket = this.socket;
     if (frames.length === 1 || byteSize <= LARGEST_JOINED) {
       socket.write(frames.length === 1 ? frames[0]! : Buffer.concat(frames, byteSize), onSent);
       return;

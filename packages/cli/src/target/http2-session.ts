@@ -35,8 +35,6 @@ export class Http2Session {
   /** Calls in flight. */
   openCalls = 0;
   bytesReceived = 0;
-  readonly #blocks: HeaderBlocks;
-  readonly #onClose: () => void;
   readonly #socket: Socket;
   readonly #output: FrameOutput;
   readonly #reader: Http2FrameReader;
@@ -50,9 +48,11 @@ export class Http2Session {
   #isClosing = false;
   #headers: "plain" | "adding" | "added" = "plain";
 
-  constructor(endpoint: Endpoint, blocks: HeaderBlocks, onClose: () => void) {
-    this.#blocks = blocks;
-    this.#onClose = onClose;
+  constructor(
+    endpoint: Endpoint,
+    private readonly blocks: HeaderBlocks,
+    private readonly onClose: () => void,
+  ) {
     this.#reader = new Http2FrameReader({
       onData: (id, bytes, isLast) => this.#data(id, bytes, isLast),
       onFlow: (id, byteSize) => this.#receive.received(byteSize, this.#streams.get(id)),
@@ -106,7 +106,7 @@ export class Http2Session {
     };
     this.#streams.set(id, stream);
     this.openCalls++;
-    const block = this.#blocks[this.#headers];
+    const block = this.blocks[this.#headers];
     if (this.#headers === "adding") this.#headers = "added";
     const byteSize = (prefix?.length ?? 0) + rest.length;
     const isWhole = byteSize > 0 && this.#windows.fits(byteSize);
@@ -223,7 +223,7 @@ export class Http2Session {
       else if (id === SETTING.INITIAL_WINDOW_SIZE)
         this.#windows.setInitialWindow(value, this.#streams.values());
     }
-    const hasTable = tableBytes >= DEFAULT_TABLE_BYTES && this.#blocks.tableBytes <= DEFAULT_TABLE_BYTES;
+    const hasTable = tableBytes >= DEFAULT_TABLE_BYTES && this.blocks.tableBytes <= DEFAULT_TABLE_BYTES;
     if (hasTable && this.#headers === "plain") this.#headers = "adding";
     this.#output.add(shortFrame(FRAME.SETTINGS, FLAG.ACK, 0, new Uint8Array()));
   }
@@ -232,7 +232,7 @@ export class Http2Session {
     const { lastStream, text } = readGoAway(payload);
     this.#isClosing = true;
     for (const id of [...this.#streams.keys()]) if (id > lastStream) this.#fault(id, text, true);
-    this.#onClose();
+    this.onClose();
   }
 
   #fault(id: number, text: string, isConnectionLost: boolean): void {
@@ -242,7 +242,7 @@ export class Http2Session {
 
   #closed(text: string): void {
     this.#isClosing = true;
-    this.#onClose();
+    this.onClose();
     for (const id of [...this.#streams.keys()]) this.#fault(id, text, true);
   }
 }
@@ -296,16 +296,13 @@ interface SendingStream {
 
 /** Sends data within the windows of the server. */
 class SendWindows {
-  readonly #output: FrameOutput;
   readonly #blocked = new Set<SendingStream>();
   #window = DEFAULT_WINDOW;
   /** Window of new streams. */
   initialWindow = DEFAULT_WINDOW;
   largestFrame = DEFAULT_FRAME;
 
-  constructor(output: FrameOutput) {
-    this.#output = output;
-  }
+  constructor(private readonly output: FrameOutput) {}
 
   /** True if data of this size could be sent as one frame at once, on a new stream. */
   fits(byteSize: number): boolean {
@@ -366,8 +363,8 @@ class SendWindows {
       const flags = isEnd && stream.endsAfterPending ? FLAG.END_STREAM : 0;
       const head = Buffer.allocUnsafe(FRAME_HEAD_BYTES);
       writeFrameHead(head, 0, { length, type: FRAME.DATA, flags, stream: stream.id });
-      this.#output.add(head);
-      this.#output.add(part.subarray(0, length), isEnd ? stream.onSent : undefined);
+      this.output.add(head);
+      this.output.add(part.subarray(0, length), isEnd ? stream.onSent : undefined);
     }
     this.#blocked.delete(stream);
   }
@@ -388,24 +385,21 @@ interface ReceivingStream {
  * them again.
  */
 class ReceiveWindows {
-  readonly #output: FrameOutput;
   #received = 0;
 
-  constructor(output: FrameOutput) {
-    this.#output = output;
-  }
+  constructor(private readonly output: FrameOutput) {}
 
   /** Bytes came, on a stream unless it has ended. */
   received(byteSize: number, stream: ReceivingStream | undefined): void {
     this.#received += byteSize;
     if (this.#received >= HALF_WINDOW) {
-      this.#output.add(windowUpdate(0, this.#received));
+      this.output.add(windowUpdate(0, this.#received));
       this.#received = 0;
     }
     if (stream === undefined) return;
     stream.received += byteSize;
     if (stream.received < HALF_WINDOW) return;
-    this.#output.add(windowUpdate(stream.id, stream.received));
+    this.output.add(windowUpdate(stream.id, stream.received));
     stream.received = 0;
   }
 }

@@ -289,11 +289,7 @@ class InProcessCarrier implements LoadCarrier {
   readonly bytesSent = 0;
   readonly bytesReceived = 0;
   readonly #service: InferenceService;
-  readonly #model: TestedModel;
-  readonly #data: TensorDataSet;
   readonly #parameters: Readonly<Record<string, ParameterValue>>;
-  readonly #handling: ResponseHandling;
-  readonly #onEnd: EndListener;
   readonly #payloads: readonly ReadonlyMap<string, Tensor>[];
   readonly #values: FreshValues;
   readonly #calls = new Set<InProcessCall>();
@@ -302,18 +298,14 @@ class InProcessCarrier implements LoadCarrier {
 
   constructor(
     { source, parameters = {} }: InProcessTargetOptions,
-    model: TestedModel,
-    data: TensorDataSet,
-    handling: ResponseHandling,
+    private readonly model: TestedModel,
+    private readonly data: TensorDataSet,
+    private readonly handling: ResponseHandling,
     seed: number,
-    onEnd: EndListener,
+    private readonly onEnd: EndListener,
   ) {
     this.#service = source.triton.service;
     this.#parameters = parameters;
-    this.#model = model;
-    this.#data = data;
-    this.#handling = handling;
-    this.#onEnd = onEnd;
     this.#payloads = data.payloads.map(tensorsOf);
     this.#values = new FreshValues(seed);
   }
@@ -325,7 +317,7 @@ class InProcessCarrier implements LoadCarrier {
     const inputs = this.#inputsOf(request);
     request.sent = epochNow();
     try {
-      call.handle = this.#service.model(this.#model.name, this.#model.version).infer(
+      call.handle = this.#service.model(this.model.name, this.model.version).infer(
         {
           inputs,
           parameters: { ...this.#parameters },
@@ -387,20 +379,20 @@ class InProcessCarrier implements LoadCarrier {
     request.carried = undefined;
     if (this.#ended.push(request) > 1) return;
     setImmediate(() => {
-      for (const ended of this.#ended.splice(0)) if (!this.#isClosed) this.#onEnd(ended);
+      for (const ended of this.#ended.splice(0)) if (!this.#isClosed) this.onEnd(ended);
     });
   }
 
   #read(request: LoadRequest, outputs: ReadonlyMap<string, Tensor>): void {
-    const { expected } = this.#data.payloads[request.payload]!;
-    if (this.#handling.keepOutputs) request.responseOutputs?.push(outputsJson(outputs));
+    const { expected } = this.data.payloads[request.payload]!;
+    if (this.handling.keepOutputs) request.responseOutputs?.push(outputsJson(outputs));
     const fault = expected && outputFault(expected, outputs);
     if (fault !== undefined) request.fail(fault);
   }
 
   /** The tensors of a payload; the one with fresh values is a copy. */
   #inputsOf(request: LoadRequest): ReadonlyMap<string, Tensor> {
-    const payload = this.#data.payloads[request.payload]!;
+    const payload = this.data.payloads[request.payload]!;
     const tensors = this.#payloads[request.payload]!;
     const input = payload.inputs.find(({ fresh }) => fresh !== undefined);
     if (input?.fresh === undefined) return tensors;

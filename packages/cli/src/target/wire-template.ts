@@ -115,14 +115,16 @@ export class StampedRequests implements RequestBytes {
   readonly #templates: readonly WireTemplate[];
   readonly #whole: readonly Buffer[];
   readonly #rests: readonly Buffer[];
-  readonly #format: StampFormat;
   readonly #values: FreshValues;
 
-  constructor({ bytes, templates }: WireTemplates, format: StampFormat, seed: number) {
+  constructor(
+    { bytes, templates }: WireTemplates,
+    private readonly format: StampFormat,
+    seed: number,
+  ) {
     this.#templates = templates;
     this.#whole = templates.map(({ start, end }) => Buffer.from(bytes, start, end - start));
     this.#rests = templates.map(({ prefixEnd }, i) => this.#whole[i]!.subarray(prefixEnd));
-    this.#format = format;
     this.#values = new FreshValues(seed);
     this.rest = this.#whole[0]!;
   }
@@ -140,14 +142,14 @@ export class StampedRequests implements RequestBytes {
     const { fresh, sequenceId, sequenceStart, sequenceEnd, requestId } = places;
     if (fresh !== undefined)
       this.#values.fill(prefix, fresh.at, fresh.byteSize, fresh.datatype, request.number);
-    if (sequenceId !== undefined) this.#format.writeSequenceId(prefix, sequenceId, request.sequenceId);
-    if (sequenceStart !== undefined) this.#format.writeFlag(prefix, sequenceStart, request.sequenceStart);
-    if (sequenceEnd !== undefined) this.#format.writeFlag(prefix, sequenceEnd, request.sequenceEnd);
+    if (sequenceId !== undefined) this.format.writeSequenceId(prefix, sequenceId, request.sequenceId);
+    if (sequenceStart !== undefined) this.format.writeFlag(prefix, sequenceStart, request.sequenceStart);
+    if (sequenceEnd !== undefined) this.format.writeFlag(prefix, sequenceEnd, request.sequenceEnd);
     if (requestId !== undefined) writeDigits(prefix, requestId, request.number, REQUEST_ID_DIGITS);
     this.prefix = prefix;
     this.rest = this.#rests[request.payload]!;
-    if (this.#format.pack === undefined) return;
-    this.prefix = this.#format.pack(prefix, this.rest);
+    if (this.format.pack === undefined) return;
+    this.prefix = this.format.pack(prefix, this.rest);
     this.rest = NOTHING;
   }
 }

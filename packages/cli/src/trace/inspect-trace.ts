@@ -144,8 +144,6 @@ export function chromeTrace(trace: readonly TraceRequest[]): ChromeTrace {
 
 /** The events of one model. */
 class ModelEvents {
-  readonly #pid: number;
-  readonly #originMs: number;
   readonly #events: ChromeEvent[] = [];
   readonly #named = new Set<number>();
   readonly #instances = new Map<string, number>();
@@ -153,9 +151,11 @@ class ModelEvents {
   readonly #unnamed = new Lanes();
   readonly #queue = new Lanes();
 
-  constructor(pid: number, name: string, originMs: number) {
-    this.#pid = pid;
-    this.#originMs = originMs;
+  constructor(
+    private readonly pid: number,
+    name: string,
+    private readonly originMs: number,
+  ) {
     this.#events.push({ name: "process_name", ph: "M", pid, tid: 0, args: { name } });
   }
 
@@ -207,7 +207,7 @@ class ModelEvents {
     const tid = FIRST_QUEUE_ROW + row;
     this.#name(tid, `queue ${row + 1}`);
     this.#span(tid, name, queueStartMs, waitedUntil, argumentsOf(request));
-    const flow = { name: "runs in", cat: "queue", id: `${this.#pid}.${index}`, pid: this.#pid };
+    const flow = { name: "runs in", cat: "queue", id: `${this.pid}.${index}`, pid: this.pid };
     if (batch !== undefined) {
       const to = rows.get(batchKey(request)!)!;
       this.#events.push(
@@ -215,7 +215,7 @@ class ModelEvents {
         { ...flow, ph: "f", bp: "e", tid: to, ts: this.#at(batch.startMs) },
       );
     }
-    const whole = { cat: "request", id: flow.id, pid: this.#pid, tid: 0 };
+    const whole = { cat: "request", id: flow.id, pid: this.pid, tid: 0 };
     const nested = (part: string, start: number, end: number) =>
       this.#events.push(
         { ...whole, name: part, ph: "b", ts: this.#at(start) },
@@ -236,17 +236,17 @@ class ModelEvents {
     const ts = this.#at(startMs);
     const dur = Math.max(SHORTEST, rounded((endMs - startMs) * 1000));
     const further = args === undefined || Object.keys(args).length === 0 ? {} : { args };
-    this.#events.push({ name, ph: "X", pid: this.#pid, tid, ts, dur, ...further });
+    this.#events.push({ name, ph: "X", pid: this.pid, tid, ts, dur, ...further });
   }
 
   #name(tid: number, name: string): void {
     if (this.#named.has(tid)) return;
     this.#named.add(tid);
-    this.#events.push({ name: "thread_name", ph: "M", pid: this.#pid, tid, args: { name } });
+    this.#events.push({ name: "thread_name", ph: "M", pid: this.pid, tid, args: { name } });
   }
 
   #at(ms: number): number {
-    return rounded((ms - this.#originMs) * 1000);
+    return rounded((ms - this.originMs) * 1000);
   }
 }
 
