@@ -1,7 +1,6 @@
 import type { BackendFactory } from "@tritonjs/core/backend";
 import type { ToolTerminal } from "./tool-command.js";
 
-/** The context that a command runs in. */
 export interface CommandContext {
   readonly terminal: Terminal;
   readonly extensions: Extensions;
@@ -27,7 +26,6 @@ export interface Terminal extends ToolTerminal {
   stopRequested(secondExitCode?: number): Promise<string>;
 }
 
-/** Signals that ask a process to stop, with their numbers. */
 const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
 
 /** The terminal of this process. */

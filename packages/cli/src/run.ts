@@ -58,7 +58,6 @@ async function runServe(
   }
 }
 
-/** Builds the program with all commands. */
 export function commandLine(context: CommandContext): Command {
   const program = new Command("tritonjs")
     .description("Serves models with Triton's scheduling over its protocol, from Node.js.")
@@ -75,7 +74,6 @@ export function commandLine(context: CommandContext): Command {
   return program.addCommand(completionCommand(context));
 }
 
-/** The command `serve`, for the help only. */
 function serveCommand(): Command {
   const command = new Command("serve").description("serve a model repository");
   for (const [group, options] of Object.entries(optionGroups)) {
@@ -89,7 +87,6 @@ function serveCommand(): Command {
   return command;
 }
 
-/** The usage text of `serve`. */
 function serveHelp(): string {
   return new Command("tritonjs").addCommand(serveCommand()).commands[0]!.helpInformation();
 }

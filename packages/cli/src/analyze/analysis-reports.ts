@@ -105,7 +105,6 @@ export function shortNumber(value: number): string {
   return Math.abs(value) >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
 }
 
-/** A share as a percentage with its sign. */
 function signedPercent(share: number | undefined): string {
   if (share === undefined || !Number.isFinite(share)) return "-";
   const percent = Math.round(share * 100);
@@ -135,7 +134,6 @@ export function candidateText({ candidate }: { readonly candidate: Candidate }):
     .join("; ");
 }
 
-/** Number of instances and largest batch of a model in a candidate. */
 function shapeOf(
   row: RankedResult,
   model: string,
@@ -161,7 +159,6 @@ function breachText({ model, tag, limit, value }: Breach, several: boolean): str
   return `${name} is ${shortNumber(value)} ${unit}, ${relation} ${shortNumber(limit)} ${unit}`;
 }
 
-/** One sentence about what was found. */
 function verdictText(outcome: AnalysisOutcome): string {
   const [best] = outcome.ranked;
   if (best === undefined) return "No configuration was measured.";
@@ -275,7 +272,6 @@ function csvCell(cell: string | number): string {
   return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Everything for programs. */
 export function analysisJson(outcome: AnalysisOutcome): string {
   const { ranked, failed, predictions, configs: _, ...rest } = outcome;
   const document = {
@@ -440,7 +436,6 @@ function skippedList({ failed }: AnalysisOutcome): string {
   return `<h2>Skipped configurations</h2>\n${lines.join("\n")}`;
 }
 
-/** A measurement on the plane of throughput and p99 latency. */
 export interface FrontierPoint {
   readonly throughput: number;
   readonly p99Ms: number;

@@ -81,7 +81,6 @@ export class Analysis {
     return measurementCount(this.results) + measurementCount([...this.#calibrations.values()]);
   }
 
-  /** The candidate that changes nothing. */
   get defaultCandidate(): Candidate {
     return Object.fromEntries(Object.keys(this.machine.configs).map((model) => [model, {}]));
   }
@@ -206,7 +205,6 @@ export class Analysis {
     if (open.length > 0) this.#checkEnd();
   }
 
-  /** The calibration of a candidate at a level. */
   calibrationOf(candidate: Candidate, level: AnalyzeLevel): CandidateResult | undefined {
     return this.#calibrations.get(calibrationKey(candidate, level));
   }
@@ -319,9 +317,7 @@ const keyOf = (candidate: Candidate) => candidateKey(candidate);
 const calibrationKey = (candidate: Candidate, { mode, value }: AnalyzeLevel) =>
   `${candidateKey(candidate)} at ${mode} ${value}`;
 
-/** Observer of a search. */
 export interface AnalysisObserver {
-  /** Called before a candidate is measured. */
   onBegin?(candidate: Candidate, levels: readonly AnalyzeLevel[]): void;
   /** Called after a turn of a candidate with its share of a measurement. */
   onTurn?(share: number): void;
@@ -331,7 +327,6 @@ export interface AnalysisObserver {
   onCheckpointFault?(text: string): void;
 }
 
-/** Parts of an analysis. */
 export interface AnalysisParts {
   readonly machine: AnalyzeMachine;
   readonly goal: SearchGoal;

@@ -25,12 +25,10 @@ import { type ModelSpace, VARIANT_ISOLATIONS } from "./variant-parameters.js";
 
 type SearchMode = "model" | "quick" | "brute";
 
-/** Models, as the user gave them. */
 type AnalyzeSource =
   | { readonly kind: "repository"; readonly path: string }
   | { readonly kind: "module"; readonly path: string };
 
-/** The options of a run. */
 export interface AnalyzeSettings {
   readonly source: AnalyzeSource;
   readonly models: readonly string[];
@@ -56,7 +54,6 @@ const MOST_LEVELS = 32;
 /** Largest number of requests in flight that is chosen without a range. */
 const MOST_IN_FLIGHT = 1024;
 
-/** @throws TritonError INVALID_ARG for options that do not fit */
 export function readAnalyzeSettings(given: ParsedOptions, command: string): AnalyzeSettings {
   const options = new OptionReader(given);
   options.onlyOne(["concurrencyRange", "requestRateRange"]);
@@ -147,7 +144,6 @@ function readMeasuring(options: OptionReader): RealMeasuring {
   };
 }
 
-/** Options that may be given more than once. */
 const REPEATED = ["constraint", "inputData", "shape"];
 
 /** Options by the groups of the help. Where Model Analyzer has an option, the name is the same. */
@@ -237,7 +233,6 @@ Exit codes:
   99   anything else: options, the models, or a file of a report
   130  interrupted`;
 
-/** The command with its options and its help. */
 export function analyzeOptions(version: string): Command {
   const command = new Command("tritonjs analyze")
     .description("Finds the configuration of a model that meets a goal, like Triton's Model Analyzer.")
@@ -247,7 +242,6 @@ export function analyzeOptions(version: string): Command {
   return addOptions(command, GROUPS, REPEATED);
 }
 
-/** Reads what the search looks for. */
 function readGoal(options: OptionReader, models: readonly string[]): SearchGoal {
   const objectives = Object.fromEntries(
     readWeights("--objective", options.text("objective")!, METRIC_TAGS, 1),

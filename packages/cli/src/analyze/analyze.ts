@@ -57,7 +57,6 @@ export async function analyze(args: readonly string[], terminal: ToolTerminal): 
   });
 }
 
-/** `analyze` with other parts. */
 export async function analyzeWith(
   args: readonly string[],
   terminal: ToolTerminal,
@@ -70,17 +69,14 @@ export async function analyzeWith(
   });
 }
 
-/** Opens what the command works with. Tests replace it. */
 interface AnalyzeParts {
   openMachine(this: void, settings: AnalyzeSettings): Promise<AnalyzeMachine>;
-  /** Milliseconds of a clock that never goes back. */
   now(this: void): number;
 }
 
 const MOST_INSTANCES = 4;
 const LARGEST_BATCH = 128;
 
-/** One run of the command, from the machine to the reports. */
 class AnalyzeRun {
   constructor(
     private readonly settings: AnalyzeSettings,
@@ -88,7 +84,6 @@ class AnalyzeRun {
     private readonly now: () => number,
   ) {}
 
-  /** @returns the exit code */
   async run(openMachine: AnalyzeParts["openMachine"]): Promise<number> {
     const { signal, stopped } = stopSignal(
       this.terminal,
@@ -144,7 +139,6 @@ class AnalyzeRun {
     return "quick";
   }
 
-  /** Returns why the search ended early, if it did. */
   async #searchUntilEnd(
     analysis: Analysis,
     mode: AnalyzeSettings["search"],

@@ -1,4 +1,3 @@
-/** Limits of one metric. */
 export interface Limit {
   readonly min?: number;
   readonly max?: number;
@@ -6,7 +5,6 @@ export interface Limit {
 
 export type Constraints = Readonly<Partial<Record<MetricTag, Limit>>>;
 
-/** Goal of a search. */
 export interface SearchGoal {
   /** Weights of the metrics; they are normalised. */
   readonly objectives: Readonly<Partial<Record<MetricTag, number>>>;
@@ -49,7 +47,6 @@ function metricScore(a: number, b: number, largerIsBetter: boolean): number {
   return ((largerIsBetter ? 1 : -1) * (a - b)) / mean;
 }
 
-/** A constraint that a measurement does not meet. */
 export interface Breach {
   readonly model: string;
   readonly tag: MetricTag;
@@ -101,7 +98,6 @@ export function bestRun(runs: readonly LevelRun[], goal: SearchGoal): LevelRun |
 
 /** Metrics of a measurement, with Model Analyzer's tags. Latencies are milliseconds, memory is megabytes. */
 export interface AnalyzeFigures {
-  /** Inferences a second. */
   readonly perf_throughput: number;
   readonly perf_latency_avg: number;
   readonly perf_latency_p90: number;
@@ -127,29 +123,23 @@ export const METRICS: Readonly<
 
 export const METRIC_TAGS = Object.keys(METRICS) as readonly MetricTag[];
 
-/** Load of one measurement. */
 export interface AnalyzeLevel {
   readonly mode: "concurrency" | "request_rate";
   readonly value: number;
   readonly distribution?: "constant" | "poisson";
 }
 
-/** Figures of one model in a measurement. */
 export interface ModelRun {
   readonly figures: AnalyzeFigures;
   /** Mean rows of a batch; absent where the server does not tell. */
   readonly meanRows?: number;
-  /** Number of batches a second. */
   readonly batchesPerSecond?: number;
-  /** Number of failed requests, and the text of one of them. */
   readonly failures: number;
   readonly failureText?: string;
 }
 
-/** A candidate at one level of load. */
 export interface LevelRun {
   readonly level: AnalyzeLevel;
-  /** By loaded model. */
   readonly models: Readonly<Record<string, ModelRun>>;
   /** Number of measurements of which the figures are the mean. @default 1 */
   readonly measurements?: number;

@@ -2,7 +2,6 @@ import type { ModelConfig } from "@tritonjs/protocol";
 import { type AnalyzeLevel, bestRun, compareRuns, type LevelRun, type SearchGoal } from "./goal.js";
 import type { Candidate, VariantParameters } from "./variant-parameters.js";
 
-/** A candidate that is loaded. */
 export interface OpenedCandidate {
   /**
    * Measures one level of load on all loaded models at the same time.
@@ -13,13 +12,11 @@ export interface OpenedCandidate {
   close(): Promise<void>;
 }
 
-/** Where candidates run. */
 export interface AnalyzeMachine {
   /** Completed default configurations of the models whose configuration is varied, by name. */
   readonly configs: Readonly<Record<string, ModelConfig>>;
   /** Names of the models that get load: the tuned models, or the ensemble of which they are steps. */
   readonly loaded: readonly string[];
-  /** Rows of each request. */
   readonly batchSize: number;
   /** Parameters that it cannot vary. @default none */
   readonly fixed?: readonly (keyof VariantParameters)[];
@@ -34,7 +31,6 @@ export interface AnalyzeMachine {
   writeVariants?(result: CandidateResult, folder: string): Promise<void>;
 }
 
-/** Result of a candidate. */
 export interface CandidateResult {
   /** Number of the variant in the order of measurement; undefined for the default configuration. */
   readonly number?: number;
@@ -50,7 +46,6 @@ export interface CandidateResult {
   readonly rounds?: readonly (readonly LevelRun[])[];
 }
 
-/** Prediction of the simulation for a candidate. */
 export interface Prediction {
   readonly candidate: Candidate;
   readonly runs: readonly LevelRun[];

@@ -10,7 +10,6 @@ import { ReportServerView, ServerWatch } from "../measure/server-watch.js";
 import { readModel } from "../target/read-model.js";
 import type { AnalyzeLevel, LevelRun, ModelRun } from "./goal.js";
 
-/** How the real machine measures. */
 export interface RealMeasuring {
   readonly options: MeasureOptions;
   readonly data: DataOptions;

@@ -30,9 +30,7 @@ import {
   variantConfig,
 } from "./variant-parameters.js";
 
-/** How much of the search is measured. */
 interface ModelSearchOptions {
-  /** Number of real runs after the simulation. */
   readonly verify: number;
 }
 
@@ -130,7 +128,6 @@ class ModelSearch {
     }
   }
 
-  /** Predictions for measured candidates that are not in the space, such as the default configuration. */
   async #predictMeasured(raw: readonly Prediction[]): Promise<Prediction[]> {
     const known = new Set(raw.map(({ candidate }) => candidateKey(candidate)));
     const predictions: Prediction[] = [];
@@ -297,7 +294,6 @@ function shapeOf(values: readonly number[]): number[] {
   return values.filter((_, i) => places.has(i));
 }
 
-/** The first, the middle and the last value. */
 function endsAndMiddle<Value>(values: readonly Value[]): Value[] {
   if (values.length < 3) return [...values];
   return [values[0]!, values[values.length >> 1]!, values.at(-1)!];
@@ -362,7 +358,6 @@ class CandidateEstimates {
     };
   }
 
-  /** Expectation for a candidate before it was verified. */
   #before(prediction: Prediction, result: CandidateResult | undefined): LevelRun[] {
     if (result === undefined) return [...prediction.runs];
     const rounds = this.isVerified(prediction.candidate) ? roundsOf(result).slice(0, -1) : roundsOf(result);

@@ -20,7 +20,6 @@ import {
   variantsOf,
 } from "./variant-parameters.js";
 
-/** Distance of the neighbours that a step looks at. */
 const RADIUS = 3;
 
 /** Neighbours that are measured before a step in fast mode. */
@@ -79,7 +78,6 @@ class HillClimb {
     }
   }
 
-  /** Counts a visit; false for the second one. */
   #visit(coordinate: Coordinate): boolean {
     const key = coordinateKey(coordinate);
     const count = (this.#visits.get(key) ?? 0) + 1;
@@ -199,14 +197,12 @@ function indexesOf(value: number): number {
   return size * Math.sign(value);
 }
 
-/** Index of each dimension. */
 type Coordinate = readonly number[];
 
 /** A dimension of the quick search: a parameter of one model with values by index. */
 interface QuickDimension {
   readonly model: string;
   readonly parameter: "maxBatchSize" | "instances";
-  /** Number of values. */
   readonly count: number;
   valueAt(index: number): number;
 }

@@ -11,17 +11,13 @@ import {
 import type { AnalyzeMachine, CandidateResult } from "./machine.js";
 import type { Candidate } from "./variant-parameters.js";
 
-/** Where a candidate runs, and what interrupts it. */
 export interface RunPlace {
   readonly machine: AnalyzeMachine;
   readonly signal: AbortSignal;
-  /** Milliseconds of a clock that never goes back. */
   now(): number;
 }
 
-/** Result of loading and measuring a candidate once. */
 interface CandidateRun {
-  /** Runs of before and the new ones. */
   readonly runs: LevelRun[];
   readonly fault?: string;
   /** An interruption came before the last level. */
@@ -29,15 +25,12 @@ interface CandidateRun {
   readonly loadMs: number;
 }
 
-/** Earlier runs of a candidate, and the share of a measurement. */
 interface Measuring {
-  /** Runs of before. */
   readonly before?: readonly LevelRun[];
   /** Share of three windows; until they agree unless given. */
   readonly share?: number;
 }
 
-/** Loads a candidate, measures the levels of a walk and unloads it. */
 export async function runCandidate(
   { machine, signal, now }: RunPlace,
   candidate: Candidate,
@@ -74,7 +67,6 @@ export async function runCandidate(
 /** Chooses the next level of a candidate from those that are measured; undefined ends its measurement. */
 export type LevelWalk = (runs: readonly LevelRun[]) => AnalyzeLevel | undefined;
 
-/** When a walk over rising levels ends. */
 interface LevelWalkOptions {
   /** Ends where the throughput no longer rises. */
   readonly endsEarly: boolean;
@@ -91,7 +83,6 @@ const BISECTIONS = 5;
 /** Least distance of two request rates that are bisected, as a share. */
 const NEAREST_RATES = 0.01;
 
-/** Measures levels in their order. */
 export function allLevels(levels: readonly AnalyzeLevel[]): LevelWalk {
   return (runs) => levels.find((level) => runAt(runs, level) === undefined);
 }
@@ -121,7 +112,6 @@ export function isPlateau(throughputs: readonly number[]): boolean {
   return (Math.max(...last) - first!) / first! <= PLATEAU.rise;
 }
 
-/** Inferences a second of all loaded models. */
 export function throughputOf({ models }: LevelRun): number {
   return Object.values(models).reduce((sum, { figures }) => sum + figures.perf_throughput, 0);
 }
@@ -172,7 +162,6 @@ export function withRound(result: CandidateResult, round: readonly LevelRun[]): 
   return { ...result, runs, rounds: [...(result.rounds ?? [result.runs]), round] };
 }
 
-/** The means of the turns of one measurement. */
 function meanOfTurns(turns: readonly (readonly LevelRun[])[]): LevelRun[] {
   const [first = [], ...others] = turns;
   return first.map((run) => {
@@ -182,7 +171,6 @@ function meanOfTurns(turns: readonly (readonly LevelRun[])[]): LevelRun[] {
   });
 }
 
-/** The first measurement of a result. */
 export function firstRound({ rounds, ...rest }: CandidateResult): CandidateResult {
   return rounds === undefined ? rest : { ...rest, runs: rounds[0]! };
 }
@@ -238,7 +226,6 @@ const MOST_TURNS = 6;
 /** Share of a measurement in the first turn, which warms the program up and shows how long the candidate loads. */
 const FIRST_SHARE = 1 / 12;
 
-/** A candidate, and the levels at which it is measured. */
 export interface Turn {
   readonly candidate: Candidate;
   readonly levels: readonly AnalyzeLevel[];
@@ -246,24 +233,19 @@ export interface Turn {
   readonly isCalibration?: boolean;
 }
 
-/** Result of all turns of a candidate. */
 export interface TurnEnd {
   readonly turn: Turn;
-  /** The means of its turns. */
   readonly runs: LevelRun[];
   readonly fault?: string;
   /** The search ended before its last turn. */
   readonly isPartial: boolean;
 }
 
-/** Where candidates run in turns. */
 interface TurnPlace extends RunPlace {
-  /** Whether the search has to end now. */
   isOver(): boolean;
   onBegin(turn: Turn): void;
   /** Called after each turn with its share of a measurement: 0 for the first one, which does not count. */
   onTurn(share: number): void;
-  /** Called once for each candidate with a run or a fault. */
   onEnd(end: TurnEnd): Promise<void>;
 }
 

@@ -20,7 +20,6 @@ export class RepositoryMachine implements AnalyzeMachine {
     private readonly repository: string,
     readonly loaded: readonly string[],
     readonly configs: Readonly<Record<string, ModelConfig>>,
-    /** Configurations of loaded ensembles, by name. */
     private readonly ensembles: Readonly<Record<string, ModelConfig>>,
     private readonly measuring: RealMeasuring,
   ) {
@@ -266,7 +265,6 @@ export class ModuleMachine implements AnalyzeMachine {
 
   async close(): Promise<void> {}
 
-  /** Writes the options of `bind` as JSON. */
   async writeVariants({ candidate, number }: CandidateResult, folder: string): Promise<void> {
     await mkdir(folder, { recursive: true });
     for (const [model, parameters] of Object.entries(candidate)) {

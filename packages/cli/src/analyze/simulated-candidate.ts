@@ -11,11 +11,9 @@ import type { AnalyzeFigures, AnalyzeLevel, LevelRun, MetricTag, ModelRun } from
 /** Requests of a simulation: enough for a p99, and for each client to come several times. */
 const REQUESTS = { least: 400, perClient: 8, most: 6000, scheduled: 1000 } as const;
 
-/** A simulation of one configuration under one load. */
 interface SimulatedLoadOptions {
   readonly config: ModelConfig;
   readonly level: AnalyzeLevel;
-  /** Rows of each request. */
   readonly rows: number;
   readonly duration: (rows: number) => number;
   readonly signal: AbortSignal;
@@ -194,7 +192,6 @@ export class PredictionCorrections {
   readonly #pairs = new Map<string, RunPair[]>();
   readonly #memory = new Map<string, number>();
 
-  /** Adds a real run and the simulation of the same configuration and load. */
   add(setting: MachineSetting, measured: ModelRun, simulated: ModelRun): void {
     const key = settingKey(setting);
     this.#pairs.set(key, [...(this.#pairs.get(key) ?? []), { measured, simulated }]);
@@ -221,7 +218,6 @@ export class PredictionCorrections {
   }
 }
 
-/** A text that is equal for equal settings. */
 export function settingKey({ instances, isolation, threads }: MachineSetting): string {
   return `${instances}/${isolation}/${threads}`;
 }

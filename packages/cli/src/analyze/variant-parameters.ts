@@ -6,7 +6,6 @@ type VariantIsolation = (typeof VARIANT_ISOLATIONS)[number];
 
 /** Changes of a variant in the configuration of a model. An absent member leaves the configuration as it is. */
 export interface VariantParameters {
-  /** Number of instances of the model. */
   readonly instances?: number;
   /** Where an instance runs; `default` for the default of its backend. */
   readonly isolation?: VariantIsolation;
@@ -33,12 +32,10 @@ export const PARAMETER_NAMES = [
   "threads",
 ] as const satisfies readonly (keyof VariantParameters)[];
 
-/** A text that is equal for equal parameters. */
 export function parametersKey(parameters: VariantParameters): string {
   return JSON.stringify(PARAMETER_NAMES.map((name) => parameters[name] ?? null));
 }
 
-/** A text that is equal for candidates with equal parameters of all models. */
 export function candidateKey(candidate: Candidate): string {
   return JSON.stringify(
     Object.keys(candidate)
@@ -47,7 +44,6 @@ export function candidateKey(candidate: Candidate): string {
   );
 }
 
-/** The parameters keep the default configuration. */
 export function isDefault(parameters: VariantParameters): boolean {
   return PARAMETER_NAMES.every((name) => parameters[name] === undefined);
 }
@@ -121,7 +117,6 @@ function batchingOf(
   };
 }
 
-/** One group of this number of instances, with the other settings of the first group. */
 function groupsOf({ instanceGroup }: ModelConfig, count: number): ModelConfig["instanceGroup"] {
   const [first] = instanceGroup;
   return [
@@ -162,7 +157,6 @@ export type ModelSpace = {
   readonly [Name in keyof VariantParameters]?: readonly NonNullable<VariantParameters[Name]>[];
 };
 
-/** Spaces by model. */
 export type SearchSpace = Readonly<Record<string, ModelSpace>>;
 
 /** Bounds of the space that is searched where no values are given. */
@@ -174,7 +168,6 @@ interface SpaceBounds {
   readonly cores: number;
   /** Whether configurations are simulated, so that most of them take no measurement. */
   readonly isSimulated: boolean;
-  /** Parameters that the machine cannot vary. */
   readonly fixed?: readonly (keyof VariantParameters)[];
 }
 
@@ -184,7 +177,6 @@ const SMALLEST_PREFERRED = [4, 16];
 /** Backends whose instances can run in a worker or in a process. */
 const ISOLATED_BACKENDS = ["onnxruntime", "javascript", "tensorflow"];
 
-/** Values for the parameters that the user did not give. */
 export function defaultSpace(config: ModelConfig, bounds: SpaceBounds): ModelSpace {
   const batches = config.maxBatchSize > 0;
   const isDynamic = batches && config.sequenceBatching === undefined;
@@ -219,7 +211,6 @@ function powersOfTwo(max: number, first = 1): number[] {
   return powers;
 }
 
-/** All variants of a model, each once. */
 export function variantsOf(space: ModelSpace): VariantParameters[] {
   let all: VariantParameters[] = [{}];
   for (const name of PARAMETER_NAMES) {
@@ -230,7 +221,6 @@ export function variantsOf(space: ModelSpace): VariantParameters[] {
   return [...new Map(all.map(canonical).map((variant) => [parametersKey(variant), variant])).values()];
 }
 
-/** All combinations of the variants of all models. */
 export function candidatesOf(space: SearchSpace): Candidate[] {
   let all: Candidate[] = [{}];
   for (const [model, values] of Object.entries(space)) {

@@ -9,7 +9,6 @@ const SCRIPTS: Readonly<Record<string, (root: CompletedCommand) => string>> = {
   fish: fishScript,
 };
 
-/** `tritonjs completion`: prints a script that completes the commands and options in a shell. */
 export function completionCommand({ terminal }: CommandContext): Command {
   const command = new Command("completion")
     .description("print a script that completes commands and options in your shell")
@@ -26,7 +25,6 @@ export function completionCommand({ terminal }: CommandContext): Command {
 /** The values that a shell proposes: files, directories, words, or none. */
 type Proposal = "file" | "directory" | readonly string[];
 
-/** An option, as a shell completes it. */
 interface CompletedOption {
   /** With its dashes. */
   readonly name: string;
@@ -37,12 +35,10 @@ interface CompletedOption {
   readonly repeats: boolean;
 }
 
-/** A command, as a shell completes it. */
 interface CompletedCommand {
   readonly name: string;
   readonly description: string;
   readonly options: readonly CompletedOption[];
-  /** Kinds of its arguments; undefined for a command without arguments. */
   readonly argument?: Proposal | undefined;
   readonly commands: readonly CompletedCommand[];
 }
@@ -164,7 +160,6 @@ complete -F _${root.name} ${root.name}
 `;
 }
 
-/** Sets what the script proposes for a value or an argument. */
 function assignment(proposal: Proposal): string {
   if (proposal === "file" || proposal === "directory") return `kind=${proposal}`;
   return proposal.length === 0 ? "kind=free" : `kind=words proposed="${proposal.join(" ")}"`;
@@ -189,7 +184,6 @@ fi
 `;
 }
 
-/** A function for each command, which calls those of its subcommands. */
 function functionsOf(command: CompletedCommand, name: string): string {
   const { commands, options, argument } = command;
   const specs = options.map(optionSpec);
@@ -236,7 +230,6 @@ function zshQuoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Makes the completion of fish. */
 function fishScript(root: CompletedCommand): string {
   return `# Completion of ${root.name} for fish.
 # For this shell: ${root.name} completion fish | source

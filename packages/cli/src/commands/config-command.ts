@@ -34,7 +34,6 @@ const BACKENDS = [
   "directory of backends that models share: <backend>/model.py, or <backend>/backend.js",
 ] as const;
 
-/** `tritonjs config`: checks and shows configurations without serving models. */
 export function configCommand(context: CommandContext): Command {
   return new Command("config")
     .description("look at model configurations")
@@ -140,13 +139,11 @@ async function loadModels(
   });
 }
 
-/** A finding with a suggested fix. */
 interface Advice extends Finding {
   readonly model: string;
   readonly fix?: string;
 }
 
-/** The findings of a repository. */
 export interface CheckReport {
   readonly models: number;
   readonly errors: number;
@@ -154,7 +151,6 @@ export interface CheckReport {
   readonly findings: readonly Advice[];
 }
 
-/** Combines the findings of models. */
 function checkReport(models: readonly ModelInspection[]): CheckReport {
   const findings = models.flatMap(({ name, findings }) => findings.map((finding) => advise(name, finding)));
   const count = (severity: Finding["severity"]) =>
@@ -304,7 +300,6 @@ interface TypesOptions {
   readonly modelConfigName?: string;
 }
 
-/** `tritonjs types`: writes types for `triton.infer` and `triton.bind` from models and model files. */
 export function typesCommand({ terminal, extensions, finish }: CommandContext): Command {
   return new Command("types")
     .description("write a .d.ts that types triton.infer() and triton.bind() for models")

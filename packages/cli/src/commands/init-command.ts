@@ -6,7 +6,6 @@ import { Command, Option } from "commander";
 import type { CommandContext } from "../command-context.js";
 import { sampleModel } from "./sample-model.js";
 
-/** `tritonjs init`: writes a sample repository, or a program to begin with. */
 export function initCommand({ terminal, finish }: CommandContext): Command {
   const template = new Option(
     "--template <name>",
@@ -33,14 +32,12 @@ function nextStep(template: TemplateName, folder: string): string {
   return `Start it: cd ${folder} && npm install && npm start`;
 }
 
-/** Templates of `tritonjs init --template`. */
 const TEMPLATES = ["repository", "app", "service"] as const;
 
 type TemplateName = (typeof TEMPLATES)[number];
 
 const FOLDER = fileURLToPath(new URL("../../templates/", import.meta.url));
 
-/** The result of {@link writeTemplate}. */
 interface WrittenTemplate {
   readonly written: readonly string[];
   /** Existing files, which were not changed. */
@@ -104,7 +101,6 @@ Each model is a folder with its configuration, \`config.pbtxt\`, and a folder fo
 Look for mistakes with \`tritonjs config check ${folder}\`; write TypeScript types with \`tritonjs types ${folder} --out models.d.ts\`.
 `;
 
-/** The files of a repository with one model that works at once. */
 function sampleRepository(folder: string): Record<string, string | Uint8Array> {
   return {
     "README.md": readme(folder),

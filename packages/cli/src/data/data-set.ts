@@ -165,7 +165,6 @@ export function checkShapes({ name: model, inputs }: TestedModel, shapes: GivenS
   }
 }
 
-/** @throws TritonError INVALID_ARG for a shape that the input cannot have. */
 export function checkShape({ name, dims }: TestedInput, shape: readonly number[], where: string): void {
   const fits =
     shape.length === dims.length &&
@@ -200,7 +199,6 @@ export interface Step {
   readonly where: string;
 }
 
-/** The rows of a data set. */
 export interface Steps {
   /** Each list is the stream of a sequence. Models without sequences take the streams one after the other. */
   readonly streams: readonly (readonly Step[])[];

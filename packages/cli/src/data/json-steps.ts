@@ -22,7 +22,6 @@ import {
   type TestedModel,
 } from "./data-set.js";
 
-/** Conditions of reading a file. */
 export interface StepRules {
   readonly model: TestedModel;
   readonly shapes: GivenShapes;
@@ -148,7 +147,6 @@ function parseDataFile(text: string, file: string): unknown {
   }
 }
 
-/** A tensor in a JSON file: its elements or its bytes, with a shape or without. */
 interface WrittenTensor {
   readonly content?: unknown;
   readonly b64?: unknown;
@@ -266,7 +264,6 @@ function contentBytes(
   return checkedBytes(datatype, new Uint8Array(bytes), shape, what);
 }
 
-/** A value as text for messages. */
 export function textOf(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;

@@ -138,7 +138,6 @@ const MOST_ROWS = 256;
 /** Bytes that each request replaces: enough that data hardly ever repeats, at the cost of a short copy. */
 const FRESH_BYTES = 64;
 
-/** Bytes of the length in front of a string. */
 const LENGTH_BYTES = 4;
 
 /**
@@ -358,7 +357,6 @@ function parsed(text: string, path: string): { readonly data?: unknown } {
   }
 }
 
-/** Collects the turns of sessions. */
 class SessionReader {
   readonly #turns = new Map<string, SessionTurn[]>();
 
@@ -388,5 +386,4 @@ class SessionReader {
   }
 }
 
-/** The value of a list of one. */
 const only = (value: unknown): unknown => (Array.isArray(value) && value.length === 1 ? value[0] : value);

@@ -15,14 +15,12 @@ import {
   type ThreadShare,
 } from "./load-level.js";
 
-/** A wake-up that can be cancelled. */
 export interface WakeUp {
   cancel(): void;
 }
 
 /** Time for a loop: a parameter, so that tests can drive it. */
 export interface LoadClock {
-  /** Milliseconds since the epoch. */
   now(): number;
   /** Calls back at a time, a little later at worst, never before. */
   wakeAt(time: number, run: () => void): WakeUp;
@@ -39,7 +37,6 @@ let waitedMs = 0;
 /** Time that this thread has spent on waiting in turns of the event loop, in which it had nothing else to do. */
 export const waitedInTurnsMs = (): number => waitedMs;
 
-/** The clock of the machine. */
 export const realLoadClock: LoadClock = {
   now: epochNow,
   wakeAt(time, run) {
@@ -72,7 +69,6 @@ export interface SequenceStep {
   readonly isLast: boolean;
 }
 
-/** The loop, as its feeder uses it. */
 interface FedLoop {
   readonly inFlight: number;
   /** Time before which the server cannot be reached. */
@@ -83,12 +79,10 @@ interface FedLoop {
   readonly blockedBy: string;
   /** Records a request that could not be sent at its time as failed. */
   refuse(scheduled: number, index: number, text: string): void;
-  /** The schedule is over. */
   finished(): void;
   setSequences(live: number): void;
 }
 
-/** Decides when a loop sends. */
 export interface Feeder {
   start(): void;
   /** A request has ended. It is valid only during the call. */
@@ -98,7 +92,6 @@ export interface Feeder {
   stop(): void;
 }
 
-/** Keeps requests in flight. */
 class ConcurrencyFeeder implements Feeder {
   #target = 0;
   #isFilling = false;
@@ -158,7 +151,6 @@ const MOST_AT_ONCE = 64;
 /** Most requests that wait for answers, or for an earlier request of their sequence. It bounds memory. */
 const MOST_WAITING = 100_000;
 
-/** Sends by a schedule. */
 export class ScheduleFeeder implements Feeder {
   /** Slots whose request has to wait until another one of its sequence has ended. */
   readonly #held: { readonly scheduled: number; readonly index: number }[] = [];
@@ -245,7 +237,6 @@ export class ScheduleFeeder implements Feeder {
   }
 }
 
-/** Makes the feeder of a level that starts at a time. */
 export function openFeeder(
   loop: FedLoop,
   level: LoadLevel,
@@ -296,7 +287,6 @@ class PeriodicFeeder implements Feeder {
     this.#isStopped = true;
   }
 
-  /** Requests may end while they are sent, so this is a loop and not a recursion. */
   #sendBatches(): void {
     if (this.#isSending) return;
     this.#isSending = true;
@@ -313,9 +303,7 @@ class PeriodicFeeder implements Feeder {
   }
 }
 
-/** A turn that may be sent. */
 interface DueTurn {
-  /** Index of its session. */
   readonly session: number;
   readonly turn: number;
   readonly scheduled: number;
@@ -385,7 +373,6 @@ class SessionFeeder implements Feeder {
     this.#delays.set(session, delay);
   }
 
-  /** Requests may end while they are sent, so this is a loop and not a recursion. */
   #sendDue(): void {
     if (this.#isSending) return;
     this.#isSending = true;

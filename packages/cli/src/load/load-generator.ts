@@ -123,7 +123,6 @@ class ThreadedGenerator implements LoadGenerator {
     if (this.#closing !== undefined) throw closedError();
   }
 
-  /** One thread starts at once; several start together. */
   #startTime(): number {
     return epochNow() + (this.#loops.length > 1 ? START_DELAY_MS : 0);
   }
@@ -215,7 +214,6 @@ export interface LoadOptions {
 export const defaultThreads = (cores = availableParallelism()): number =>
   Math.min(8, Math.max(1, Math.floor(cores / 2)));
 
-/** @throws TritonError INVALID_ARG for an option out of its range. */
 function checkLoadOptions({ threads, seed, timeoutMs }: LoadOptions): void {
   if (threads !== undefined && !(Number.isSafeInteger(threads) && threads >= 0 && threads <= 256))
     throw invalidOption(`threads: expected a whole number from 0 to 256, got ${threads}`);
@@ -225,21 +223,18 @@ function checkLoadOptions({ threads, seed, timeoutMs }: LoadOptions): void {
     throw invalidOption(`request timeout: expected milliseconds above 0, got ${timeoutMs}`);
 }
 
-/** A call to the loop of a thread. */
 export interface LoopCall {
   readonly id: number;
   readonly name: keyof LoopHandle;
   readonly args: readonly unknown[];
 }
 
-/** Its answer. */
 export interface LoopReply {
   readonly id: number;
   readonly value?: unknown;
   readonly error?: unknown;
 }
 
-/** A loop in a thread of its own. */
 class ThreadLoop implements LoopHandle {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
@@ -304,7 +299,6 @@ class ThreadLoop implements LoopHandle {
   }
 }
 
-/** The error of calls to a closed generator. */
 function closedError(): TritonError {
   return new TritonError("UNAVAILABLE", "the load generator is closed", { reason: "CLIENT_CLOSED" });
 }

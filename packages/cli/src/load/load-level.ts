@@ -82,7 +82,6 @@ export interface SessionConcurrencyLevel {
   readonly sessions: readonly Session[];
 }
 
-/** @throws TritonError INVALID_ARG for a level that cannot be sent. */
 export function checkLevel(level: LoadLevel): void {
   switch (level.mode) {
     case "concurrency":
@@ -169,10 +168,8 @@ export function needsOneThread({ mode }: LoadLevel): boolean {
   return mode === "periodic_concurrency" || mode === "session_concurrency";
 }
 
-/** A level that keeps requests in flight. */
 export type ConcurrencyGoal = ConcurrencyLevel | ConcurrencyRampLevel;
 
-/** One of the threads that share a level. */
 export interface ThreadShare {
   readonly index: number;
   readonly count: number;

@@ -28,7 +28,6 @@ import { PlainSource, type RequestSource, type SequenceRules, SequenceSource } f
 /** Requests later than this after their slot count as delayed, as in perf_analyzer. */
 const DELAYED_MS = 1;
 
-/** Sends the share of one thread, in this thread. */
 export class LoadLoop implements LoopHandle {
   readonly #source: RequestSource;
   readonly #carrier: LoadCarrier;
@@ -86,7 +85,6 @@ export class LoadLoop implements LoopHandle {
     return this.#backOff.reason;
   }
 
-  /** Sends by a level from `startAt` on. */
   begin(level: LoadLevel, startAt: number): void {
     this.#left = Number.POSITIVE_INFINITY;
     this.#start(level, startAt);
@@ -143,7 +141,6 @@ export class LoadLoop implements LoopHandle {
     await this.#carrier.close();
   }
 
-  /** For feeders. */
   send(scheduled: number, index?: number, step?: SequenceStep): boolean {
     if (this.#left === 0) return false;
     const request = this.#fresh(scheduled);
@@ -164,7 +161,6 @@ export class LoadLoop implements LoopHandle {
     return true;
   }
 
-  /** For feeders. */
   refuse(scheduled: number, index: number, text: string): void {
     if (this.#left === 0) return;
     const request = this.#fresh(scheduled);
@@ -178,12 +174,10 @@ export class LoadLoop implements LoopHandle {
     if (this.#left === 0) this.#finish();
   }
 
-  /** For feeders. */
   setSequences(live: number): void {
     this.#source.setSequences(live, true);
   }
 
-  /** For feeders. */
   finished(): void {
     this.#finish();
   }
@@ -267,7 +261,6 @@ export class LoadLoop implements LoopHandle {
   }
 }
 
-/** Whether a level keeps a number of requests in flight. */
 function isClosedLoop(level: LoadLevel): level is ConcurrencyGoal {
   return level.mode === "concurrency" || level.mode === "concurrency_ramp";
 }
@@ -313,7 +306,6 @@ export interface ThreadWindow {
   readonly eventLoopUtilization: number;
 }
 
-/** A loop in this thread or in another one. */
 export interface LoopHandle {
   begin(level: LoadLevel, startAt: number): void | Promise<void>;
   run(level: LoadLevel, count: number, startAt: number): Promise<void>;
@@ -330,7 +322,6 @@ class ThreadUsage {
   #utilization = performance.eventLoopUtilization();
   #waitedMs = waitedInTurnsMs();
 
-  /** Use since the last call. */
   take(): Pick<ThreadWindow, "cpuMs" | "cpuUtilization" | "eventLoopUtilization"> {
     const cpuMs = threadCpuMs();
     const now = performance.now();
@@ -370,7 +361,6 @@ class DeadlineWatch {
     private readonly cancel: (request: LoadRequest, text: string) => void,
   ) {}
 
-  /** A request is in flight. */
   sent(): void {
     if (this.#wakeUp !== undefined) return;
     const everyMs = Math.min(LONGEST_INTERVAL_MS, Math.max(2, this.timeoutMs / 20));
@@ -400,7 +390,6 @@ const LONGEST_PAUSE_MS = 1000;
 class BackOff {
   /** Requests are not sent before this time. */
   until = Number.NEGATIVE_INFINITY;
-  /** Text of the last failure. */
   reason = "";
   #nextMs = FIRST_PAUSE_MS;
 

@@ -72,14 +72,12 @@ export interface LoadWindow {
 const MOST_ERRORS = 100;
 const OTHER_ERRORS = "other errors (the window has too many different ones)";
 
-/** Which parts of single responses are kept. */
 export interface KeptParts {
   readonly responses: boolean;
   readonly outputs: boolean;
   readonly tokens: boolean;
 }
 
-/** Collects finished requests in columns. */
 export class RecordColumns {
   #count = 0;
   #scheduled = new Float64Array(1024);
@@ -116,7 +114,6 @@ export class RecordColumns {
     if (this.kept.responses) this.#keep(request);
   }
 
-  /** Moves the records out. */
   take(): RequestRecords {
     const count = this.#count;
     const records: RequestRecords = {

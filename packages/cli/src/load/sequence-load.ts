@@ -32,7 +32,6 @@ export const SEQUENCE_DEFAULTS = {
   idRange: 0xffff_ffff,
 } as const;
 
-/** The options of one thread, with its own range of ids. */
 export interface SequenceRules {
   readonly hasGivenSteps: boolean;
   /** Only where the user gave it. */
@@ -43,7 +42,6 @@ export interface SequenceRules {
   readonly idRange: number;
 }
 
-/** @throws TritonError INVALID_ARG for an option out of its range. */
 export function checkSequenceOptions(options: SequenceLoad): void {
   const whole = (name: string, value: number | undefined, least: number, most = Number.MAX_SAFE_INTEGER) => {
     if (value !== undefined && !(Number.isSafeInteger(value) && value >= least && value <= most))
@@ -67,7 +65,6 @@ export function checkIdRange(options: SequenceLoad, live: number): void {
     );
 }
 
-/** The rules for one thread. */
 export function sequenceRules(
   options: SequenceLoad,
   hasGivenSteps: boolean,
@@ -99,7 +96,6 @@ export interface RequestSource {
    * @returns false if none can be sent before another one has ended
    */
   next(request: LoadRequest, index: number, left: number): boolean;
-  /** A request has ended. */
   ended(request: LoadRequest): void;
   /** Fills in the last request of an open sequence that has none in flight. False if there is none. */
   last(request: LoadRequest): boolean;
@@ -125,7 +121,6 @@ export class PlainSource implements RequestSource {
   setSequences(): void {}
 }
 
-/** A sequence that has begun. */
 interface Sequence {
   readonly id: number;
   readonly stream: PayloadStream;

@@ -1,6 +1,5 @@
 import { build, type Histogram } from "hdr-histogram-js";
 
-/** One bar of a histogram: values from `from` to `to`. */
 export interface Bar {
   readonly from: number;
   readonly to: number;
@@ -33,7 +32,6 @@ export class Distribution {
     return this.#count;
   }
 
-  /** Arithmetic mean; NaN without values. */
   get mean(): number {
     return this.#count === 0 ? Number.NaN : this.#mean;
   }
@@ -63,7 +61,6 @@ export class Distribution {
     this.#histogram.recordValue(Math.round(kept / this.resolution));
   }
 
-  /** Adds the values of another distribution with the same resolution. */
   add(other: Distribution): void {
     if (other.#count === 0) return;
     const count = this.#count + other.#count;

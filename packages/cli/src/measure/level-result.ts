@@ -4,7 +4,6 @@ import type { MetricFigures } from "./metrics-watch.js";
 import type { Instability, RequestFigures } from "./request-figures.js";
 import type { ServerFigures } from "./server-watch.js";
 
-/** Why a level could not be measured to its end. */
 type LevelFaultKind = "no requests" | "all failed" | "generator";
 
 export interface LevelFault {
@@ -14,7 +13,6 @@ export interface LevelFault {
 
 /** A window of a level, or a piece of it. Times are milliseconds. */
 export interface WindowSummary {
-  /** Milliseconds since the epoch. */
   readonly start: number;
   readonly end: number;
   readonly throughput: number;
@@ -27,7 +25,6 @@ export interface WindowSummary {
   readonly queueMs?: number;
 }
 
-/** Measurement of one level of load. */
 export interface LevelResult {
   readonly level: LoadLevel;
   /** Role of the level in a spike or a ramp, for instance "peak". */
@@ -38,12 +35,10 @@ export interface LevelResult {
   readonly instability?: Instability;
   /** The latency exceeds the limit. */
   readonly overLimit: boolean;
-  /** The measurement was interrupted in this level. */
   readonly interrupted: boolean;
   readonly fault?: LevelFault;
   /** The level from its start to its end, in pieces of a second or less. */
   readonly timeline: readonly WindowSummary[];
-  /** Number of windows. */
   readonly trials: number;
   readonly server?: ServerFigures;
   readonly metrics?: MetricFigures;

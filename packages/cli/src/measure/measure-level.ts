@@ -39,12 +39,10 @@ export async function measurePhase(
 }
 
 class LevelMeasurement {
-  /** All pieces in their order. */
   readonly #timeline: WindowSummary[] = [];
   readonly #sequences = new Set<number>();
   /** The window that is open. */
   #open: RequestFigures;
-  /** Number of windows. */
   #count = 0;
   /** Windows that count, oldest first: the last three, or all of a phase in one sum. */
   readonly #kept: Kept[] = [];
@@ -127,7 +125,6 @@ class LevelMeasurement {
     this.#checkRequests(await this.#cut());
   }
 
-  /** Ends a run before all its requests are sent. */
   async #interrupt(run: Promise<LoadWindow>): Promise<void> {
     const { generator } = this.session;
     if (this.level.mode === "fixed_schedule") {
@@ -225,7 +222,6 @@ class LevelMeasurement {
     return this.#kept.map(({ figures }) => figures);
   }
 
-  /** Adds a piece of the window that is open. */
   async #add(piece: LoadWindow): Promise<void> {
     const { options, observer } = this.session;
     await observer.onRecords?.(this.level, piece);
@@ -237,7 +233,6 @@ class LevelMeasurement {
     observer.onMoment?.(this.level, moment);
   }
 
-  /** Ends the window that is open. */
   async #cut(): Promise<RequestFigures> {
     const { options, observer } = this.session;
     const figures = this.#open;
@@ -251,12 +246,10 @@ class LevelMeasurement {
     return figures;
   }
 
-  /** The figures of all windows that count. */
   #merged(): RequestFigures {
     return mergeFigures(this.#figures, this.session.options);
   }
 
-  /** Figures of the server in the windows that count. */
   #serverFigures(): ServerFigures | undefined {
     return this.#difference(this.#kept[0]?.before);
   }
@@ -306,7 +299,6 @@ export async function firstOf<T>(
   }
 }
 
-/** Observer of a measurement, for live progress and exports. */
 export interface MeasureObserver {
   onLevelBegin?(level: LoadLevel, phase: string | undefined): void;
   /**
@@ -320,7 +312,6 @@ export interface MeasureObserver {
   onLevel?(result: LevelResult): void;
 }
 
-/** Everything that a measurement works with. */
 export interface MeasureSession {
   readonly generator: LoadGenerator;
   readonly clock: MeasureClock;
@@ -336,7 +327,6 @@ export interface MeasureSession {
 export interface MeasureOptions extends FigureOptions {
   /** Windows of equal time, or of an equal number of requests. */
   readonly mode: "time_windows" | "count_windows";
-  /** Length of a time window. */
   readonly intervalMs: number;
   /** A time window in which no request has ended continues until one has, at most to this length. */
   readonly longestIntervalMs?: number;
@@ -344,9 +334,7 @@ export interface MeasureOptions extends FigureOptions {
   readonly windowRequestCount: number;
   /** Measures exactly this number of requests in one window, which counts as stable. */
   readonly requestCount?: number;
-  /** Requests that are sent before the first level is measured. */
   readonly warmupRequestCount: number;
-  /** Largest number of windows of a level. */
   readonly maxTrials: number;
   readonly stability: StabilityRules;
   /** Limit on the latency: its mean, or the percentile of `stability`. */
@@ -370,7 +358,6 @@ export interface MeasureClock {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** The time of this process. */
 export const processClock: MeasureClock = {
   now: () => performance.timeOrigin + performance.now(),
   sleep: (ms, signal) =>
@@ -388,7 +375,6 @@ export const processClock: MeasureClock = {
 
 interface Kept {
   readonly figures: RequestFigures;
-  /** Counters at the start of the window. */
   readonly before: CounterSnapshot | undefined;
 }
 

@@ -9,14 +9,12 @@ const MACHINE_GAUGES = {
   nv_inference_pending_request_count: { title: "Pending Requests", merge: "mean" },
 } as const satisfies Readonly<Record<string, { readonly title: string; readonly merge: "mean" | "max" }>>;
 
-/** Name of a gauge that is collected. */
 type MachineGauge = keyof typeof MACHINE_GAUGES;
 
 const CUTS = "tritonjs_batch_cut_total";
 
 /** Figures of the metrics pages of one level. */
 export interface MetricFigures {
-  /** Number of pages that were read. */
   readonly pages: number;
   /** Value of each gauge, by the UUID of the GPU, or by "" where the value is of the machine or of the model. */
   readonly gauges: Readonly<Partial<Record<MachineGauge, Readonly<Record<string, number>>>>>;
@@ -49,7 +47,6 @@ export class MetricsWatch {
     private readonly model: string,
   ) {}
 
-  /** Begins a level: forgets what was read. */
   begin(): void {
     this.#gauges = new Map();
     this.#firstCuts = new Map();
@@ -129,7 +126,6 @@ function isGauge(name: string): name is MachineGauge {
   return Object.hasOwn(MACHINE_GAUGES, name);
 }
 
-/** One value of a metrics page. */
 interface MetricSample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;

@@ -2,9 +2,7 @@ import type { GeneratorUsage, LoadWindow } from "../load/request-records.js";
 import { Distribution } from "./distribution.js";
 import { TokenFigures, type TokenOptions } from "./token-figures.js";
 
-/** Options of the figures of a run. */
 export interface FigureOptions {
-  /** Inferences in one request. */
   readonly batchSize: number;
   /** Figures of single responses, for streams of tokens. */
   readonly tokens?: TokenOptions;
@@ -42,7 +40,6 @@ export class RequestFigures {
     this.tokens = options.tokens === undefined ? undefined : new TokenFigures(options.tokens);
   }
 
-  /** Successful requests. */
   get requestCount(): number {
     return this.latency.count;
   }
@@ -150,7 +147,6 @@ export class RequestFigures {
     for (const sequence of sequences) begun.add(sequence);
   }
 
-  /** Adds the figures of another window. */
   add(other: RequestFigures): void {
     this.start = Math.min(this.start, other.start);
     this.end = Math.max(this.end, other.end);
@@ -207,7 +203,6 @@ export class RequestFigures {
   }
 }
 
-/** The figures of several windows together. */
 export function mergeFigures(windows: readonly RequestFigures[], options: FigureOptions): RequestFigures {
   const merged = new RequestFigures(options);
   for (const window of windows) merged.add(window);

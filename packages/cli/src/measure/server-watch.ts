@@ -37,7 +37,6 @@ export class ServerWatch {
     return new ServerWatch(view, { ...watched, steps: [...watched.steps, ...others] });
   }
 
-  /** Looks at the counters. */
   async look(): Promise<CounterSnapshot> {
     const snapshot = new Map<string, readonly ModelCounters[]>();
     for (const model of flat(this.model)) {
@@ -181,7 +180,6 @@ export const SERVER_STAGES = [
   "cacheMiss",
 ] as const;
 
-/** One stage of a request in the server. */
 type ServerStage = (typeof SERVER_STAGES)[number];
 
 /** Counters of one model version at one time. */
@@ -191,11 +189,9 @@ export interface ModelCounters {
   readonly inferenceCount: number;
   readonly executionCount: number;
   readonly stages: Readonly<Record<ServerStage, Readonly<Duration>>>;
-  /** Executions by their batch size. */
   readonly batches: ReadonlyMap<number, number>;
 }
 
-/** A model, and its version if given. */
 export interface ModelName {
   readonly name: string;
   /** Empty for the latest version. */
@@ -204,11 +200,8 @@ export interface ModelName {
 
 /** Calls of a measurement to a server. Each method throws `TritonError`. */
 export interface ServerView {
-  /** Protocol extensions of the server. */
   extensions(): Promise<readonly string[]>;
-  /** The models of the steps of an ensemble; none for other models. */
   steps(model: ModelName): Promise<ModelName[]>;
-  /** Counters of the ready versions of a model. */
   counters(model: ModelName): Promise<ModelCounters[]>;
   close?(): void;
 }
@@ -275,7 +268,6 @@ function plain(duration: Duration | null | undefined): Duration {
   return { count: Number(duration?.count ?? 0), ns: Number(duration?.ns ?? 0) };
 }
 
-/** Asks a server over HTTP. */
 export class HttpServerView implements ServerView {
   /** @param client is closed with the view */
   constructor(private readonly client: InferenceServerClient) {}

@@ -10,7 +10,6 @@ export class TokenFigures {
   readonly distributions: Readonly<Record<TokenMetricName, Distribution>>;
   /** Tokens of all responses of successful requests. */
   outputTokens = 0;
-  /** Successful requests. */
   requestCount = 0;
   errorCount = 0;
   /** Requests that met all goals. */
@@ -44,7 +43,6 @@ export class TokenFigures {
     return this.#perSecond(this.goodCount);
   }
 
-  /** Adds request `i` of the records. */
   addRequest(records: RequestRecords, i: number): void {
     if (records.failure[i] !== 0) {
       this.errorCount++;
@@ -64,7 +62,6 @@ export class TokenFigures {
     if (meetsGoals(values, this.options.goals)) this.goodCount++;
   }
 
-  /** Adds the figures of another window. */
   add(other: TokenFigures): void {
     for (const name of TOKEN_METRIC_NAMES) this.distributions[name].add(other.distributions[name]);
     this.outputTokens += other.outputTokens;
@@ -146,7 +143,6 @@ export const TOKEN_METRICS = {
   input_sequence_length: { title: "Input Sequence Length", unit: "tokens", resolution: 1 },
 } as const satisfies Readonly<Record<string, TokenMetric>>;
 
-/** JSON key of a figure with a distribution. */
 type TokenMetricName = keyof typeof TOKEN_METRICS;
 
 export const TOKEN_METRIC_NAMES = Object.keys(TOKEN_METRICS) as TokenMetricName[];
@@ -159,7 +155,6 @@ export interface TokenOptions {
   readonly goals: readonly Goal[];
 }
 
-/** A limit on one figure of a request, in the unit of the figure. */
 export interface Goal {
   readonly metric: TokenMetricName;
   readonly value: number;

@@ -26,7 +26,6 @@ const reusing = canReusePorts() ? {} : { noEffectHere: "it needs Node.js 22.12 o
 /** Groups of endpoints, with the names of Triton's OpenAI frontend. */
 const GROUPS: readonly OpenAiGroup[] = ["inference", "model-repository", "metrics", "health"];
 
-/** Groups of endpoints that need a header. */
 export interface OpenAiRestriction {
   readonly groups: readonly OpenAiGroup[];
   readonly header: string;
@@ -86,7 +85,6 @@ const openAiOptions = {
   ),
 };
 
-/** Reads the origin of web pages. */
 function readOrigin(origin: string): string {
   if (origin === "*" || (URL.canParse(origin) && new URL(origin).origin === origin)) return origin;
   throw new OptionError(`expected * or an origin such as https://app.example.com, got ${origin}`);
@@ -129,7 +127,6 @@ function readOpenAiRestriction(
   return [...previous, { groups, header, value: secret }];
 }
 
-/** Options of the HTTP, gRPC and metrics frontends. */
 export const frontendOptions = {
   HTTP: {
     "allow-http": boolean("Listen for HTTP requests.", true),
@@ -288,7 +285,6 @@ export const frontendOptions = {
   },
 };
 
-/** True if this version of Node.js can share a port with other processes. */
 export function canReusePorts(): boolean {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   return major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
@@ -313,7 +309,6 @@ function readThreadCount(count: string): number {
   throw new OptionError("invalid argument for --grpc_infer_thread_count. Must be in the range 2 to 128.");
 }
 
-/** Reads a number above 0 for the option `name`. */
 function readPositive(name: string, read = readInteger): (text: string) => number {
   return (text) => {
     const number = read(text);
@@ -325,7 +320,6 @@ function readPositive(name: string, read = readInteger): (text: string) => numbe
 /** A server whose defaults for access the command takes over. */
 type Compatibility = "" | "triton";
 
-/** Options that decide who may change the server. */
 export const accessOptions = {
   Access: {
     "access-token": text(
@@ -371,7 +365,6 @@ function readCompatibility(name: string): Compatibility {
   throw new OptionError(`expected triton, got ${name}`);
 }
 
-/** Groups of the protocol that need a header. */
 export interface RestrictionArgument {
   readonly groups: readonly EndpointGroup[];
   readonly header: string;
@@ -422,7 +415,6 @@ export interface PortRange {
   readonly to: number;
 }
 
-/** Options of the frontends for Amazon SageMaker and Vertex AI. */
 export const cloudOptions = {
   SageMaker: {
     "allow-sagemaker": boolean("Listen for SageMaker requests, on the address of HTTP.", false),

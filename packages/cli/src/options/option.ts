@@ -27,7 +27,6 @@ export function integer(description: string, initial: number, details: Details =
   return { argument: "integer", description, initial, read: readInteger, ...details };
 }
 
-/** An option whose value is a 64-bit integer of at least `least`. */
 export function integerFrom(least: number, description: string, initial: number): Option<number> {
   return { argument: "integer", description, initial, read: readIntegerFrom(least) };
 }
@@ -41,7 +40,6 @@ export function flag(description: string, details: Details = {}): Option<boolean
   return { description, initial: false, read: (text) => text === "" || readBoolean(text), ...details };
 }
 
-/** An option with a reader of its own. */
 export function value<T>(
   argument: string,
   description: string,
@@ -52,7 +50,6 @@ export function value<T>(
   return { argument, description, initial, read, ...details };
 }
 
-/** An option that may be given several times. */
 export function list<T>(
   argument: string,
   description: string,
@@ -98,7 +95,6 @@ export function readLong(text: string): number {
   return Number(readDigits(text, LONG_MAX));
 }
 
-/** Makes a reader of a 64-bit integer of at least `least`. */
 function readIntegerFrom(least: number) {
   return (text: string): number => {
     const value = readLong(text);

@@ -19,7 +19,6 @@ type UnionToIntersection<U> = (U extends unknown ? (each: U) => void : never) ex
   ? I
   : never;
 
-/** Every option by its name. */
 export const allOptions = Object.assign({}, ...Object.values(optionGroups)) as Table;
 
 /** Name of an option, without the dashes. */
@@ -42,7 +41,6 @@ export interface ReadOptions {
 /** Values of options as texts, in the given order. */
 export type GivenOptions = readonly (readonly [name: string, text: string])[];
 
-/** Looks an option up. */
 export function findOption(name: string): Option<unknown> | undefined {
   return Object.hasOwn(allOptions, name) ? (allOptions[name as OptionName] as Option<unknown>) : undefined;
 }

@@ -231,7 +231,6 @@ function sageMaker(environment: NodeJS.ProcessEnv, modelDirectory: string): [str
   return given;
 }
 
-/** The model of a single-model endpoint. */
 function defaultModel(named: string | undefined, repository: string): string {
   if (isFile(join(repository, "config.pbtxt"))) {
     throw error(

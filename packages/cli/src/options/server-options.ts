@@ -34,7 +34,6 @@ const repository = list(
   { completes: "directory" },
 );
 
-/** Options of the model repository. */
 export const repositoryOptions = {
   "Model Repository": {
     "model-store": { ...repository, description: "Alias of --model-repository." },
@@ -97,7 +96,6 @@ function readConfigName(name: string): string {
   return name;
 }
 
-/** Options of the server as a whole, and of its log. */
 export const serverOptions = {
   Server: {
     id: text("Name of the server in its metadata.", "triton"),
@@ -141,7 +139,6 @@ function readFormat(format: string): LogFormat {
 
 const noGpuMemory = { noEffect: "the providers of ONNX Runtime manage the memory of GPUs" };
 
-/** Options of backends, cache, rate limiter and memory, and old names of options. */
 export const machineOptions = {
   "Backend Settings": {
     "backend-config": list(
@@ -262,7 +259,6 @@ export const machineOptions = {
 /** Values of `--trace-level` and of the setting `level`. */
 type TraceLevelName = "OFF" | "TIMESTAMPS" | "TENSORS";
 
-/** Options of traces. */
 export const traceOptions = {
   Tracing: {
     "trace-config": list(

@@ -64,7 +64,6 @@ export class OptionReader {
   }
 }
 
-/** Reads a number within bounds. */
 export function readOptionNumber(
   option: string,
   text: string,
@@ -211,7 +210,6 @@ export function readGaps(path: string): number[] {
   return gaps;
 }
 
-/** Reads one of several words. */
 export function readWord<const Word extends string>(
   option: string,
   text: string,

@@ -51,10 +51,8 @@ export interface InProcessSettings {
   readonly source: InProcessSource;
 }
 
-/** Where requests go. */
 export type TargetSettings = HttpTargetOptions | GrpcTargetOptions | OpenAiTargetOptions | InProcessSettings;
 
-/** Files of the reports. */
 export interface ReportSettings {
   readonly csv?: string;
   readonly verboseCsv: boolean;
@@ -74,7 +72,6 @@ export interface PerfSettings {
   readonly measure: Omit<MeasureOptions, "tokens">;
   /** Undefined for a fixed schedule and for sessions, which the data has. */
   readonly plan: LoadPlan | undefined;
-  /** Live sessions of the data. */
   readonly sessionConcurrency?: number;
   readonly goals: readonly Goal[];
   readonly assertions: readonly Assertion[];
@@ -258,7 +255,6 @@ export function settingWarnings({ measure, plan, load }: PerfSettings): string[]
 
 const COMPRESSIONS = ["none", "gzip", "deflate"] as const;
 
-/** Reads the options of the target. */
 function readTarget(options: OptionReader): TargetSettings {
   const serviceKind = options.word("serviceKind", ["triton", "triton_c_api", "openai"]);
   const protocol = options.word("protocol", ["http", "grpc"], { anyCase: true });
@@ -376,16 +372,13 @@ const LOADS = [
 /** A plan, and what reports tell about it. */
 interface PlanSettings
   extends Pick<RunDescription, "load" | "highestLevel" | "distribution" | "binarySearch"> {
-  /** Undefined for a fixed schedule and for sessions, which the data has. */
   readonly plan: LoadPlan | undefined;
-  /** Live sessions of the data. */
   readonly sessionConcurrency?: number;
 }
 
 /** Time before and after a spike, in measurement intervals. */
 const REST_INTERVALS = 1;
 
-/** Reads the options of the load. */
 function readPlan(options: OptionReader, intervalMs: number): PlanSettings {
   const chosen = options.onlyOne(LOADS) as (typeof LOADS)[number] | undefined;
   const distribution = options.word("requestDistribution", ["constant", "poisson"]);

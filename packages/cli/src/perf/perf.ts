@@ -53,7 +53,6 @@ export async function perf(args: readonly string[], terminal: ToolTerminal): Pro
   return perfWith(args, terminal, realParts);
 }
 
-/** `perf` with other parts. */
 export async function perfWith(
   args: readonly string[],
   terminal: ToolTerminal,
@@ -69,7 +68,6 @@ export async function perfWith(
   });
 }
 
-/** One run of the command, from the target to the reports. */
 class PerfRun {
   readonly #stop: ReturnType<typeof stopSignal>;
   readonly #warnings: string[] = [];
@@ -85,7 +83,6 @@ class PerfRun {
     this.#stop = stopSignal(terminal, "requests in flight finish");
   }
 
-  /** @returns the exit code */
   async run(): Promise<number> {
     const { stopped } = this.#stop;
     const target = await Promise.race([this.parts.openTarget(this.settings.target), stopped]);

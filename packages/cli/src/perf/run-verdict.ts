@@ -45,7 +45,6 @@ function hasWrongOutputs({ figures }: LevelResult): boolean {
   return [...figures.failures.keys()].some((text) => text.startsWith(WRONG_OUTPUT));
 }
 
-/** The exit code of what was measured. */
 export function exitCodeOf(
   results: readonly LevelResult[],
   kind: LoadPlan["kind"],
@@ -104,11 +103,9 @@ const FIGURES: Readonly<Record<string, Figure>> = {
   goodput: { kind: "number", read: ({ figures }) => figures.tokens?.goodput ?? Number.NaN },
 };
 
-/** A condition on the figures of a level. */
 export interface Assertion {
   /** As it was written. */
   readonly text: string;
-  /** Value of the figure in its own unit; NaN where it was not measured. */
   valueIn(result: LevelResult): number;
   /** A value that was not measured holds in no condition. */
   holds(value: number): boolean;

@@ -65,7 +65,6 @@ const CONCURRENCY_TITLES: Readonly<Partial<Record<LoadLevel["mode"], string>>> =
   session_concurrency: "Session concurrency",
 };
 
-/** Heading of a level. */
 function levelTitle({ level, phase }: Pick<LevelResult, "level" | "phase">): string {
   const value = sixDigits(levelValue(level));
   const title = countsConcurrency(level)
@@ -257,7 +256,6 @@ function batchLines({ batches, cuts }: ServerFigures): string[] {
 
 const round = (value: number) => Number(value.toFixed(2));
 
-/** Lines about tokens. */
 function consoleTokens(tokens: TokenFigures): string[] {
   const lines: string[] = [];
   for (const name of TOKEN_METRIC_NAMES) {

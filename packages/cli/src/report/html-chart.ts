@@ -13,7 +13,6 @@ interface ChartFrame {
 
 const round = (position: number) => Number(position.toFixed(1));
 
-/** Draws a chart. The marks are markup. */
 export function drawChart({ label, x, y, legend = [] }: ChartFrame, marks: string): string {
   const lines = y.scale.ticks.map((tick) => {
     const position = round(y.scale.positionOf(tick));
@@ -85,7 +84,6 @@ export function drawLine(points: readonly ChartPoint[], series: number, x: AxisS
   );
 }
 
-/** A linear scale from values to positions in a drawing. */
 export interface AxisScale {
   readonly ticks: readonly number[];
   positionOf(value: number): number;

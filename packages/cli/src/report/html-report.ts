@@ -159,17 +159,14 @@ function tableOf(header: readonly string[], rows: readonly (readonly (string | n
   return `<div class="scroll"><table><thead><tr>${head}</tr></thead><tbody>\n${body}\n</tbody></table></div>`;
 }
 
-/** Series of the chart of latency against throughput. */
 const LATENCIES = [
   { name: "p50", percentile: 50, series: 1 },
   { name: "p90", percentile: 90, series: 2 },
   { name: "p99", percentile: 99, series: 3 },
 ] as const;
 
-/** Number of bars of a histogram. */
 const BARS = 40;
 
-/** Short name of a level. */
 export function levelName(result: LevelResult): string {
   const value = sixDigits(levelValue(result.level));
   const name = countsConcurrency(result.level) ? `concurrency ${value}` : `${value} requests/s`;
@@ -214,7 +211,6 @@ function latencyChart(results: readonly LevelResult[]): string {
   );
 }
 
-/** Distribution of the latencies of a level. */
 function histogramChart(result: LevelResult): string {
   const { latency } = result.figures;
   const bars = latency.bars(BARS);

@@ -11,7 +11,6 @@ import { outputsJson } from "../target/carrier.js";
 import { remarkOf, reportedPercentiles } from "./console-report.js";
 import { microseconds, type RunDescription, sixDigits } from "./write-report.js";
 
-/** One CSV file: that of the model, or of a model of its steps. */
 interface CsvFile {
   /** Name and version of a composing model; undefined for the measured model. */
   readonly model?: { readonly name: string; readonly version: string };
@@ -120,7 +119,6 @@ function csvText(rows: readonly LevelResult[], run: RunDescription, verbose: boo
   return table([header, ...lines]);
 }
 
-/** Time of the requests outside the client and the server's stages. */
 function networkMs({ figures }: LevelResult, server: ServerFigures): number {
   const inServer = sum(serverMs(server, true));
   return Math.max(0, figures.fromSend.mean - figures.meanSendMs - figures.meanReceiveMs - inServer);

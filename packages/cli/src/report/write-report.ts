@@ -15,7 +15,6 @@ export async function writeReport(path: string, text: string): Promise<string | 
   }
 }
 
-/** Text for a report file that could not be written. */
 export function reportFault(path: string, error: unknown): string {
   return `cannot write ${path}: ${error instanceof Error ? error.message : String(error)}`;
 }
@@ -41,7 +40,6 @@ export interface RunDescription {
   readonly mode: "time_windows" | "count_windows";
   readonly intervalMs: number;
   readonly windowRequestCount: number;
-  /** Exact number of requests, where it was given. */
   readonly requestCount?: number;
   readonly percentile?: number;
   readonly stabilityPercentage: number;
@@ -59,7 +57,6 @@ export interface RunDescription {
   readonly isSequenceModel: boolean;
   /** Command line, for the HTML report and the JSON files. */
   readonly command: string;
-  /** Version of this library. */
   readonly toolVersion: string;
 }
 

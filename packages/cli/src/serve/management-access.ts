@@ -17,7 +17,6 @@ interface ManagedFrontend {
   readonly place: ManagedPlace;
   readonly title: string;
   readonly address: string;
-  /** Option of the address. */
   readonly addressOption: string;
   readonly restrictOption: string;
   /** Operations that no other option restricts; none where the frontend does not listen. */
@@ -80,7 +79,6 @@ function closedFrontends(values: OptionValues): readonly ManagedFrontend[] {
   return values.compat === "triton" ? [] : exposedFrontends(values);
 }
 
-/** The frontends that other machines can reach. */
 function exposedFrontends(values: OptionValues): readonly ManagedFrontend[] {
   return managedFrontends(values).filter(({ address }) => !isLoopback(address));
 }

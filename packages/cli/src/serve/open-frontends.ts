@@ -22,7 +22,6 @@ export const SERVICE_NAMES: Readonly<Record<string, string>> = {
   "vertex-ai": "Vertex AI HTTPService",
 };
 
-/** The error of a frontend that could not be opened. */
 export class StartError extends Error {
   override readonly name = "StartError";
 
@@ -145,7 +144,6 @@ export function frontendThreads(values: OptionValues): FrontendThreads {
   return threads === "auto" && values["http-thread-count"] <= 1 ? 0 : threads;
 }
 
-/** The groups of routes that need a header. */
 function httpRestrictions(values: OptionValues, place: ManagedPlace): Restrictions {
   const closed = closedBy(values);
   return {
@@ -267,7 +265,6 @@ export async function openOpenAi(values: OptionValues): Promise<Frontend | undef
   return openai(openAiSettings(values, port));
 }
 
-/** The options of the frontend. */
 function openAiSettings(values: OptionValues, port: number): OpenAiOptions {
   const origins = values["openai-cors-origin"];
   const defaultMaxTokens = values["openai-default-max-tokens"];

@@ -28,7 +28,6 @@ const HEAP_LOOK_EVERY_MS = 10_000;
 
 const FLAG = "--heap-growing-percent";
 
-/** The heap of a process. */
 interface GrowingHeap {
   usedBytes(): number;
   /** Sets the percentage by which the heap grows between two collections; 0 leaves it to V8. */
@@ -111,7 +110,6 @@ const TRIM_LOOK_EVERY_MS = 30_000;
 /** Growth of the resident memory in bytes from which free memory is returned. Returning it takes processor time. */
 const RETURN_AFTER_BYTES = 8 * 1024 * 1024;
 
-/** A process whose free memory can be returned to the system. */
 interface TrimmedProcess {
   residentBytes(): number;
   /** Returns the free memory of all arenas of malloc, but for the ends of those after the first. */

@@ -85,10 +85,8 @@ export async function serve(
     : abandonServer(triton);
 }
 
-/** Writes a line for the user of the command. */
 type Say = (level: "error" | "warn" | "info", text: string) => void;
 
-/** Width of tables where the output is not a terminal. */
 const DEFAULT_COLUMNS = 80;
 
 /** Loads the models, shows the result, and opens the frontends. */
@@ -184,7 +182,6 @@ async function settlesWithin(promise: Promise<void>, timeoutMs: number): Promise
   }
 }
 
-/** The options of a server, as tritonserver shows them at the start. */
 function optionRows(server: ServerMetadata, values: OptionValues): [option: string, value: string][] {
   const isStrict = values["disable-auto-complete-config"] || values["strict-model-config"] === true;
   const isCached = values["cache-config"].length > 0 || values["response-cache-byte-size"] !== undefined;
@@ -212,7 +209,6 @@ function flag(value: boolean): string {
   return value ? "1" : "0";
 }
 
-/** A model version, as the tables show it. */
 interface ModelRow {
   readonly name: string;
   readonly version: string;

@@ -62,7 +62,6 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
   };
 }
 
-/** The repositories, each once. */
 export function repositoryPaths(values: OptionValues): string[] {
   return [...new Set([...values["model-store"], ...values["model-repository"]])];
 }
@@ -131,7 +130,6 @@ function cacheSize(values: OptionValues): number | undefined {
   return Number(size);
 }
 
-/** The error of a server that could not be created. */
 function creating(reason: string): OptionError {
   return new OptionError(`error: creating server: ${reason}`, "alone");
 }
@@ -211,9 +209,7 @@ const SPAN_NUMBERS = {
 interface ChosenTraceSettings {
   /** Traces are off unless the command line turns them on. Clients can always read and change their settings. */
   readonly options: TraceOptions;
-  /** Set in mode opentelemetry. */
   readonly spans: SpanSettings | undefined;
-  /** Warnings for the user. */
   readonly warnings: readonly string[];
 }
 
@@ -310,7 +306,6 @@ function readSpanSetting(
     : {};
 }
 
-/** Numbers from the environment, by OpenTelemetry's names. */
 function spanNumbersOf(environment: NodeJS.ProcessEnv): Partial<SpanSettings> {
   const given = Object.entries(SPAN_NUMBERS).flatMap(([setting, name]) => {
     const text = environment[`OTEL_${setting.toUpperCase()}`];

@@ -265,7 +265,6 @@ export class SimulationClock implements Clock {
     this.#deferred.push(run);
   }
 
-  /** Runs deferred work. */
   runDeferred(): void {
     while (this.#deferred.length > 0) {
       const all = this.#deferred;
@@ -290,7 +289,6 @@ export class SimulationClock implements Clock {
     }
   }
 
-  /** Runs timers until none is left. */
   async drain(): Promise<void> {
     for (let next = this.#next(); next < Number.POSITIVE_INFINITY; next = this.#next()) await this.#run(next);
   }

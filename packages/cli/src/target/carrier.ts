@@ -19,9 +19,7 @@ export interface LoadCarrier {
 
 /** Parts of responses that all carriers keep. */
 export interface ResponseHandling {
-  /** Records the time of each response. */
   readonly keepResponses: boolean;
-  /** Records the outputs of each response as JSON text. */
   readonly keepOutputs: boolean;
 }
 
@@ -47,7 +45,6 @@ export class LoadRequest {
   end = Number.NaN;
   /** Responses with outputs. */
   responses = 0;
-  /** Text of the error. */
   failure: string | undefined;
   /** True if it was sent more than 1 ms after its slot. */
   isDelayed = false;
@@ -71,7 +68,6 @@ export class LoadRequest {
   /** Index in the list of requests in flight. */
   place = 0;
 
-  /** Makes it a new request. */
   reset(scheduled: number, number: number, kept: { readonly responses: boolean }): void {
     this.number = number;
     this.sequenceId = 0;
@@ -140,7 +136,6 @@ export function outputsJson(tensors: ReadonlyMap<string, Tensor>): string {
   return `{${members.join(",")}}`;
 }
 
-/** Elements of a tensor as JSON text. */
 function elementsJson({ datatype, elements }: Pick<Tensor, "datatype" | "elements">): string {
   const texts = Array.isArray(elements)
     ? elements.map((bytes) => JSON.stringify(new TextDecoder().decode(bytes)))

@@ -28,7 +28,6 @@ export class GrpcAnswers {
     this.#keepsOutputs = keepOutputs;
   }
 
-  /** Whether the outputs of a request are needed. */
   wants({ payload }: LoadRequest): boolean {
     return this.#keepsOutputs || this.expected?.[payload] !== undefined;
   }
@@ -87,7 +86,6 @@ export class GrpcLoadCarrier implements LoadCarrier {
     this.sessions.close();
   }
 
-  /** For calls. */
   ended(request: LoadRequest): void {
     request.carried = undefined;
     request.end = epochNow();
@@ -175,7 +173,6 @@ class UnaryCall implements ClientCall {
 /** Calls in flight on a connection before a further one is opened. */
 const CALLS_PER_CONNECTION = 8;
 
-/** The connections of a carrier. */
 export class SessionPool {
   readonly #sessions: Http2Session[] = [];
   #closedSent = 0;
@@ -253,7 +250,6 @@ class MessageAssembler {
   }
 }
 
-/** The outputs of a response. @throws Error for a response that cannot be read. */
 function outputTensors(response: inference.ModelInferResponse.$Properties): Map<string, Tensor> {
   const raw = response.rawOutputContents ?? [];
   return new Map(
@@ -372,7 +368,6 @@ export class StreamLoadCarrier implements LoadCarrier {
     return isOver;
   }
 
-  /** For streams. */
   fault(request: LoadRequest, text: string, isConnectionLost: boolean): void {
     request.fail(text);
     request.isConnectionLost = isConnectionLost;
@@ -380,7 +375,6 @@ export class StreamLoadCarrier implements LoadCarrier {
     this.#ended(request);
   }
 
-  /** For streams. */
   closed(stream: InferStream): void {
     const index = this.#streams.indexOf(stream);
     if (index >= 0) this.#streams.splice(index, 1);

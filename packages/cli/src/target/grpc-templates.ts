@@ -14,7 +14,6 @@ import {
   type WireTemplates,
 } from "./wire-template.js";
 
-/** Common to the requests of a data set. */
 export interface GrpcInferRequests {
   readonly model: TestedModel;
   readonly parameters: Readonly<Record<string, ParameterValue>>;
@@ -86,7 +85,6 @@ export const compressedMessage =
     return Buffer.concat([head, bytes]);
   };
 
-/** Each request has an id of its own. */
 export const isStamped = ({ streaming, model }: Pick<GrpcInferRequests, "streaming" | "model">): boolean =>
   streaming || model.isSequenceModel;
 

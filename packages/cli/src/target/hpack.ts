@@ -176,7 +176,6 @@ function codeLevels(): readonly Level[] {
   return all;
 }
 
-/** Decodes a string. @throws Error for bytes that are not Huffman-coded text. */
 function decodeHuffman(bytes: Uint8Array): string {
   const out: number[] = [];
   let code = 0;

@@ -13,7 +13,6 @@ export class HttpLoadCarrier implements LoadCarrier {
   readonly #waiting: LoadRequest[] = [];
   #isClosed = false;
 
-  /** @param openAnswers makes the reader of a connection */
   constructor(
     private readonly endpoint: Endpoint,
     private readonly requests: RequestBytes,
@@ -80,7 +79,6 @@ export class HttpLoadCarrier implements LoadCarrier {
     connection.idleIndex = -1;
   }
 
-  /** For connections. */
   received(byteSize: number): void {
     this.bytesReceived += byteSize;
   }
@@ -211,13 +209,11 @@ class HttpConnection {
 interface ResponseListener {
   /** Status and headers: `headers` is the text of the header lines. Returns whether the body is wanted. */
   onHead(status: number, headers: string): boolean;
-  /** Bytes of the body, if they are wanted. */
   onBody(bytes: Buffer): void;
   /** The response is complete. `keepsAlive` is false when the connection cannot carry another request. */
   onEnd(keepsAlive: boolean): void;
 }
 
-/** Where the reader is in a response. */
 enum At {
   Head,
   Body,
@@ -245,12 +241,10 @@ class HttpResponseReader {
 
   constructor(private readonly listener: ResponseListener) {}
 
-  /** True between two responses. */
   get isIdle(): boolean {
     return this.#at === At.Head && this.#pending === undefined;
   }
 
-  /** @throws Error for bytes that are not HTTP/1.1. */
   read(arrived: Buffer): void {
     let bytes = arrived;
     if (this.#pending !== undefined) {

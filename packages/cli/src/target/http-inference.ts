@@ -26,12 +26,10 @@ import {
   type WireTemplates,
 } from "./wire-template.js";
 
-/** Common to the requests of a data set. */
 interface HttpInferRequests {
   readonly model: TestedModel;
   /** Path of the server's root: `/` or the prefix of a proxy. */
   readonly basePath: string;
-  /** Value of the header `host`. */
   readonly host: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly parameters: Readonly<Record<string, ParameterValue>>;

@@ -25,10 +25,8 @@ export const SETTING = {
 
 export const FRAME_HEAD_BYTES = 9;
 export const LARGEST_WINDOW = 2 ** 31 - 1;
-/** Cancels a stream. */
 export const CANCEL = 8;
 
-/** Names of error codes, for messages. */
 const ERROR_NAMES = [
   "NO_ERROR",
   "PROTOCOL_ERROR",
@@ -102,7 +100,6 @@ export function clientPreface(): Buffer {
   ]);
 }
 
-/** Name of an error code. */
 export const errorName = (code: number): string => ERROR_NAMES[code] ?? `error ${code}`;
 
 /** Reads a GOAWAY frame: calls on later streams than `lastStream` fail with the text. */
@@ -120,7 +117,6 @@ interface FrameListener {
   onData(stream: number, bytes: Buffer, isLast: boolean): void;
   /** Bytes that count against the windows, padding included. */
   onFlow(stream: number, byteSize: number): void;
-  /** A whole block of headers. */
   onHeaders(stream: number, block: Buffer, isLast: boolean): void;
   /** Any other frame, as a whole. */
   onFrame(type: number, flags: number, stream: number, payload: Buffer): void;
@@ -145,7 +141,6 @@ export class Http2FrameReader {
 
   constructor(private readonly listener: FrameListener) {}
 
-  /** @throws Error for bytes that are not HTTP/2. */
   read(arrived: Buffer): void {
     let bytes = arrived;
     let at = 0;

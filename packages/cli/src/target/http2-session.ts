@@ -19,7 +19,6 @@ import {
 } from "./http2-frames.js";
 import { connectionText, type Endpoint, openSocket } from "./target-options.js";
 
-/** An open stream. */
 export interface Http2Stream extends SendingStream, ReceivingStream {
   readonly call: ClientCall;
 }
@@ -32,7 +31,6 @@ const LAST_STREAM = 2 ** 31 - 3;
  * needs of RFC 9113: no push, no priorities, no dynamic table for answers.
  */
 export class Http2Session {
-  /** Calls in flight. */
   openCalls = 0;
   bytesReceived = 0;
   readonly #socket: Socket;
@@ -80,12 +78,10 @@ export class Http2Session {
     return this.#output.byteSize;
   }
 
-  /** True while it takes new calls. */
   get isOpen(): boolean {
     return !this.#isClosing && this.#nextStream <= LAST_STREAM;
   }
 
-  /** True if it can take a call now. */
   get hasRoom(): boolean {
     return this.isOpen && this.openCalls < this.#mostCalls;
   }
@@ -131,7 +127,6 @@ export class Http2Session {
     return stream;
   }
 
-  /** Sends further data of a call. */
   write(stream: Http2Stream, parts: readonly Buffer[]): void {
     this.#windows.send(stream, parts, false);
   }
@@ -247,23 +242,19 @@ export class Http2Session {
   }
 }
 
-/** A call on a session. */
 export interface ClientCall {
   /** The connection has accepted all that was sent so far. */
   onSent(): void;
   onHeaders(headers: ReadonlyMap<string, string>): void;
   /** Bytes that are valid only during the call. */
   onData(bytes: Buffer): void;
-  /** The server has ended the call. */
   onEnd(): void;
-  /** The call has failed. */
   onFault(text: string, isConnectionLost: boolean): void;
 }
 
 /** Blocks of headers whose meaning is remembered: answers repeat them, until the date changes. */
 const KNOWN_BLOCKS = 8;
 
-/** Decodes the headers of answers. */
 class AnswerHeaders {
   readonly #known: { readonly block: Buffer; readonly headers: ReadonlyMap<string, string> }[] = [];
   #next = 0;
@@ -320,7 +311,6 @@ class SendWindows {
     this.#pump(stream);
   }
 
-  /** The server accepts more on the connection. */
   grow(byteSize: number): void {
     this.#window += byteSize;
     for (const stream of this.#blocked) {
@@ -329,7 +319,6 @@ class SendWindows {
     }
   }
 
-  /** The server accepts more on a stream. */
   growStream(stream: SendingStream, byteSize: number): void {
     stream.window += byteSize;
     this.#pump(stream);

@@ -9,7 +9,6 @@ import { type ConversationPlan, Conversations, OpenAiAnswers } from "./openai-ta
 import type { Endpoint } from "./target-options.js";
 import { StampedRequests, type WireTemplates } from "./wire-template.js";
 
-/** Opens the carrier of a thread. */
 export function openCarrier(plan: RemoteCarrierPlan, seed: number, onEnd: EndListener): LoadCarrier {
   const { endpoint, templates, handling } = plan;
   if (plan.kind === "grpc") {
@@ -56,7 +55,6 @@ interface GrpcPlan extends RemotePlan {
   readonly decoupled: boolean;
   /** Compression of each message when it is sent; absent where the prepared messages are compressed. */
   readonly compression?: Compression;
-  /** Headers of every call. */
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
 

@@ -179,7 +179,6 @@ export class OpenAiAnswers implements HttpAnswers {
   }
 }
 
-/** Text of an event for the first choice. */
 function firstText({ choices = [] }: OpenAiMessage): string {
   return choices.find(({ index = 0 }) => index === 0)?.delta?.content ?? "";
 }
@@ -192,7 +191,6 @@ export interface ConversationPlan {
   readonly bodies: readonly string[];
 }
 
-/** A message of a turn of a chat. */
 type TurnMessage = Readonly<Record<string, unknown>>;
 
 /**
@@ -221,7 +219,6 @@ export class Conversations implements RequestBytes {
     this.rest = Buffer.from(`${head}content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
   }
 
-  /** Adds the answer to a turn. */
   answered({ sequenceId }: LoadRequest, message: TurnMessage): void {
     this.#histories.get(sequenceId)?.push(message);
   }

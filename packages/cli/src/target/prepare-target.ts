@@ -34,13 +34,11 @@ import { FreshValues, type RegionPart, type SharedPayload } from "./wire-templat
 export interface PreparedTarget {
   /** For carriers in other threads; undefined for a target in this thread. */
   readonly plan?: RemoteCarrierPlan;
-  /** Opens a carrier in this thread. */
   openCarrier(seed: number, onEnd: EndListener): LoadCarrier;
   /** Undefined for OpenAI endpoints. */
   readonly model?: TestedModel;
   /** Requests of a sequence arrive in the order in which they were sent, while several of them are in flight. */
   readonly keepsOrder: boolean;
-  /** Frees what was prepared, such as shared memory. */
   release(): Promise<void>;
 }
 
@@ -201,7 +199,6 @@ function expectedOf(
   );
 }
 
-/** The calls of a client that shared memory needs. */
 interface RegionClient {
   registerSystemSharedMemory(
     name: string,
@@ -210,7 +207,6 @@ interface RegionClient {
   unregisterSystemSharedMemory(name: string): Promise<void>;
 }
 
-/** Tensors in shared memory, and how to free them. */
 interface SharedData {
   readonly payloads: readonly SharedPayload[];
   release(): Promise<void>;

@@ -90,7 +90,6 @@ export interface TlsSettings {
 /** Most connections of a thread. Further requests wait for one. */
 export const MOST_CONNECTIONS = 4096;
 
-/** Where a server listens. */
 export interface Endpoint {
   readonly host: string;
   readonly port: number;
@@ -148,10 +147,8 @@ export function endpointOf(
 export const authorityOf = ({ host, port }: Endpoint): string =>
   `${host.includes(":") ? `[${host}]` : host}:${port}`;
 
-/** Events of a socket. */
 interface SocketEvents {
   onConnect(): void;
-  /** Bytes that are valid only during the call. */
   onBytes(bytes: Buffer): void;
   /** Called once, at the end. `error` is undefined if the server closed the connection in order. */
   onClose(error: Error | undefined): void;
@@ -202,7 +199,6 @@ function tlsSocket(
   return socket;
 }
 
-/** Text of a failed or lost connection. */
 export function connectionText(endpoint: Endpoint, wasConnected: boolean, error: Error | undefined): string {
   const place = authorityOf(endpoint);
   const why = error === undefined ? "the server closed it" : causeText(error);

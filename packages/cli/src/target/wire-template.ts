@@ -22,7 +22,6 @@ interface FreshPlace {
   readonly datatype: DataType;
 }
 
-/** Places of a prepared request that a request replaces, relative to its start. */
 export interface StampPlaces {
   readonly fresh?: FreshPlace;
   readonly sequenceId?: number;
@@ -52,7 +51,6 @@ export interface PreparedRequest {
   readonly places: StampPlaces;
 }
 
-/** Puts prepared requests into shared memory. */
 export function shareRequests(requests: readonly PreparedRequest[], format?: StampFormat): WireTemplates {
   const lengths = requests.map(({ parts }) => parts.reduce((sum, part) => sum + part.length, 0));
   const bytes = new SharedArrayBuffer(lengths.reduce((sum, length) => sum + length, 0));
@@ -72,7 +70,6 @@ export function shareRequests(requests: readonly PreparedRequest[], format?: Sta
   return { bytes, templates };
 }
 
-/** End of the last place. */
 function prefixEndOf(
   { fresh, sequenceId, sequenceStart, sequenceEnd, requestId }: StampPlaces,
   { idBytes, flagBytes }: StampFormat,
@@ -108,7 +105,6 @@ export interface RequestBytes {
 
 const NOTHING = Buffer.alloc(0);
 
-/** Makes the bytes of requests from their templates. */
 export class StampedRequests implements RequestBytes {
   prefix: Buffer | undefined;
   rest: Buffer;
@@ -203,7 +199,6 @@ export class FreshValues {
   }
 }
 
-/** A range of a registered region. */
 export interface RegionPart {
   readonly region: string;
   readonly offset: number;

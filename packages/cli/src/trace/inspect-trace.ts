@@ -142,7 +142,6 @@ export function chromeTrace(trace: readonly TraceRequest[]): ChromeTrace {
   return { traceEvents, displayTimeUnit: "ms" };
 }
 
-/** The events of one model. */
 class ModelEvents {
   readonly #events: ChromeEvent[] = [];
   readonly #named = new Set<number>();

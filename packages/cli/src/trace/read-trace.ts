@@ -6,7 +6,6 @@ const NS_PER_MS = 1e6;
 /** Entry of a trace file, whose fields are not known to be right. */
 type Entry = Readonly<Record<string, unknown>>;
 
-/** The entries about one request. */
 interface Collected {
   readonly times: Map<string, number>;
   header: Entry | undefined;

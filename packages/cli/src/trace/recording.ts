@@ -2,14 +2,11 @@ import { TritonError } from "@tritonjs/protocol";
 import type { SimulatedRequest } from "../simulate/simulate.js";
 import type { TraceRequest } from "./read-trace.js";
 
-/** A batch of a recording. */
 interface RecordedBatch extends MeasuredBatch {
   readonly endMs: number;
   readonly instance: string;
   readonly cut: string | undefined;
-  /** Arrival of the request that came last. */
   readonly lastArrivalMs: number;
-  /** Arrival of the request that came first. */
   readonly firstArrivalMs: number;
 }
 
@@ -182,7 +179,6 @@ function pausesOf(batches: readonly RecordedBatch[]): { wakeMs: number; gapMs: n
   return { wakeMs: typical(wakes), gapMs: typical(gaps) };
 }
 
-/** One batch that was measured. */
 interface MeasuredBatch {
   readonly rows: number;
   /** Start in milliseconds on the clock of the measurement. */
@@ -196,7 +192,6 @@ interface DurationLine {
   readonly perRowMs: number;
 }
 
-/** Batches of one size that suffice for a median of their own. */
 const ENOUGH = 5;
 
 /**

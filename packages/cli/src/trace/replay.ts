@@ -209,7 +209,6 @@ export interface ReplayFigures {
   readonly busy: number;
 }
 
-/** Figures of what was recorded. */
 function recordedFigures({ latenciesMs, batches, instances, durationMs }: Recording): ReplayFigures {
   const cuts: Record<string, number> = {};
   for (const { cut } of batches) if (cut !== undefined) cuts[cut] = (cuts[cut] ?? 0) + 1;
