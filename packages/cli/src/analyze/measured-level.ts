@@ -6,8 +6,8 @@ import { type LoadGenerator, startLoadGenerator } from "../load/load-generator.j
 import type { LoadLevel } from "../load/load-level.js";
 import type { LevelResult } from "../measure/level-result.js";
 import { type MeasureOptions, measureLevel, processClock } from "../measure/measure-level.js";
-import { ReportServerView, ServerWatch } from "../measure/server-watch.js";
-import { readModel } from "../target/read-model.js";
+import { CallsView, ServerWatch } from "../measure/server-watch.js";
+import { readModel, serverCallsOf } from "../target/read-model.js";
 import type { AnalyzeLevel, LevelRun, ModelRun } from "./goal.js";
 
 export interface RealMeasuring {
@@ -56,8 +56,10 @@ export async function measureModels(
       const data = await loadDataSet(await readModel(target), dataOptions);
       const generator = await startLoadGenerator(target, data, { seed });
       generators.push(generator);
-      const view = ReportServerView.ofService(triton.service);
-      const server = await ServerWatch.open(view, { name: modelName, version: "" });
+      const server = await ServerWatch.open(new CallsView(serverCallsOf(target)), {
+        name: modelName,
+        version: "",
+      });
       sessions.push({
         generator,
         clock: processClock,

@@ -7,7 +7,7 @@ import { type PreparedTarget, prepareTarget } from "../target/prepare-target.js"
 import type { TargetOptions } from "../target/target-options.js";
 import { invalidOption } from "../tool-errors.js";
 import { checkLevel, type LoadLevel, shareOf } from "./load-level.js";
-import { LoadLoop, type LoopHandle, type LoopPlan, type ThreadPlan, type ThreadWindow } from "./load-loop.js";
+import { LoadLoop, type LoopMethod, type LoopPlan, type ThreadPlan, type ThreadWindow } from "./load-loop.js";
 import { joinedRecords, type LoadWindow } from "./request-records.js";
 import {
   checkIdRange,
@@ -43,13 +43,12 @@ export async function startLoadGenerator(
 ): Promise<LoadGenerator> {
   checkLoadOptions(options);
   checkSequenceOptions(options.sequences ?? {});
-  const { keepOutputs = false, keepResponses = keepOutputs } = options;
-  const prepared = await prepareTarget(target, data, { keepOutputs, keepResponses });
+  const prepared = await prepareTarget(target, data, options.keepOutputs ?? false);
   return new ThreadedGenerator(prepared, data, options);
 }
 
 class ThreadedGenerator implements LoadGenerator {
-  readonly #loops: readonly LoopHandle[];
+  readonly #loops: readonly (LoadLoop | ThreadLoop)[];
   readonly #isSequenceModel: boolean;
   #windowStart = epochNow();
   #closing: Promise<void> | undefined;
@@ -73,30 +72,26 @@ class ThreadedGenerator implements LoadGenerator {
 
   async begin(level: LoadLevel): Promise<void> {
     this.#check(level);
-    const startAt = this.#startTime();
-    await Promise.all(this.#loops.map((loop) => loop.begin(level, startAt)));
+    await this.#call("begin", level, this.#startTime());
   }
 
   async run(level: LoadLevel, count: number): Promise<LoadWindow> {
     this.#check(level);
     await this.pause();
-    const startAt = this.#startTime();
-    await Promise.all(this.#loops.map((loop) => loop.run(level, count, startAt)));
+    await this.#call("run", level, count, this.#startTime());
     return this.take();
   }
 
   async take(): Promise<LoadWindow> {
-    this.#assertOpen();
-    const windows = await Promise.all(this.#loops.map((loop) => loop.take()));
+    const windows = await this.#call("take");
     const start = this.#windowStart;
     this.#windowStart = epochNow();
     return { start, end: this.#windowStart, ...joinedWindow(windows) };
   }
 
   async pause(): Promise<LoadWindow> {
-    this.#assertOpen();
-    await Promise.all(this.#loops.map((loop) => loop.playOut()));
-    await Promise.all(this.#loops.map((loop) => loop.pause()));
+    await this.#call("playOut");
+    await this.#call("pause");
     return this.take();
   }
 
@@ -107,15 +102,24 @@ class ThreadedGenerator implements LoadGenerator {
     return this.#closing;
   }
 
+  /** Calls a method of all loops. */
+  async #call<Name extends LoopMethod>(name: Name, ...args: Parameters<LoadLoop[Name]>) {
+    this.#assertOpen();
+    const results = this.#loops.map((loop) =>
+      loop instanceof ThreadLoop
+        ? loop.call(name, args)
+        : (loop[name] as (...given: unknown[]) => unknown)(...args),
+    );
+    return (await Promise.all(results)) as Awaited<ReturnType<LoadLoop[Name]>>[];
+  }
+
   #check(level: LoadLevel): void {
     this.#assertOpen();
     checkLevel(level);
     if (!this.#isSequenceModel) return;
     const { sequences = {} } = this.options;
-    const live =
-      "value" in level && level.mode === "concurrency"
-        ? level.value
-        : (sequences.count ?? SEQUENCE_DEFAULTS.count);
+    const { count = SEQUENCE_DEFAULTS.count } = sequences;
+    const live = level.mode === "concurrency" ? level.value : count;
     checkIdRange(sequences, level.mode === "concurrency_ramp" ? Math.max(level.from, level.to) : live);
   }
 
@@ -162,7 +166,7 @@ function joinedWindow(windows: readonly ThreadWindow[]): Pick<LoadWindow, "recor
     usage: {
       cpuMs: sum(({ cpuMs }) => cpuMs),
       cpuUtilization: Math.max(...windows.map(({ cpuUtilization }) => cpuUtilization)),
-      eventLoopUtilization: Math.max(...windows.map(({ eventLoopUtilization }) => eventLoopUtilization)),
+      eventLoopUtilization: Math.max(...windows.map((window) => window.eventLoopUtilization)),
       delayed: sum(({ delayed }) => delayed),
       idle: 1 - sum(({ eventLoopUtilization }) => eventLoopUtilization) / windows.length,
       bytesSent: sum(({ bytesSent }) => bytesSent),
@@ -225,7 +229,7 @@ function checkLoadOptions({ threads, seed, timeoutMs }: LoadOptions): void {
 
 export interface LoopCall {
   readonly id: number;
-  readonly name: keyof LoopHandle;
+  readonly name: LoopMethod;
   readonly args: readonly unknown[];
 }
 
@@ -235,7 +239,7 @@ export interface LoopReply {
   readonly error?: unknown;
 }
 
-class ThreadLoop implements LoopHandle {
+class ThreadLoop {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
   #next = 0;
@@ -253,38 +257,18 @@ class ThreadLoop implements LoopHandle {
     this.#worker.once("exit", (code) => this.#failed(new Error(`it exited with code ${code}`)));
   }
 
-  begin(level: LoadLevel, startAt: number): Promise<void> {
-    return this.#call("begin", level, startAt) as Promise<void>;
-  }
-
-  run(level: LoadLevel, count: number, startAt: number): Promise<void> {
-    return this.#call("run", level, count, startAt) as Promise<void>;
-  }
-
-  pause(): Promise<void> {
-    return this.#call("pause") as Promise<void>;
-  }
-
-  playOut(): Promise<void> {
-    return this.#call("playOut") as Promise<void>;
-  }
-
-  take(): Promise<ThreadWindow> {
-    return this.#call("take") as Promise<ThreadWindow>;
-  }
-
-  async close(): Promise<void> {
-    this.#rejectAll(closedError());
-    await this.#worker.terminate();
-  }
-
-  #call(name: keyof LoopHandle, ...args: unknown[]): Promise<unknown> {
+  call(name: LoopMethod, args: readonly unknown[]): Promise<unknown> {
     if (this.#fault !== undefined) return Promise.reject(this.#fault);
     const id = this.#next++;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
       this.#worker.postMessage({ id, name, args } satisfies LoopCall);
     });
+  }
+
+  async close(): Promise<void> {
+    this.#rejectAll(closedError());
+    await this.#worker.terminate();
   }
 
   #failed(cause: Error): void {

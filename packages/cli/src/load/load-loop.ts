@@ -28,7 +28,7 @@ import { PlainSource, type RequestSource, type SequenceRules, SequenceSource } f
 /** Requests later than this after their slot count as delayed, as in perf_analyzer. */
 const DELAYED_MS = 1;
 
-export class LoadLoop implements LoopHandle {
+export class LoadLoop {
   readonly #source: RequestSource;
   readonly #carrier: LoadCarrier;
   readonly #records: RecordColumns;
@@ -306,14 +306,8 @@ export interface ThreadWindow {
   readonly eventLoopUtilization: number;
 }
 
-export interface LoopHandle {
-  begin(level: LoadLevel, startAt: number): void | Promise<void>;
-  run(level: LoadLevel, count: number, startAt: number): Promise<void>;
-  pause(): Promise<void>;
-  playOut(): Promise<void>;
-  take(): ThreadWindow | Promise<ThreadWindow>;
-  close(): Promise<void>;
-}
+/** Methods of a loop that a generator calls, in this thread or in another one. */
+export type LoopMethod = "begin" | "run" | "pause" | "playOut" | "take";
 
 /** Measures the CPU that this thread uses, without the wait for the slots of a schedule. */
 class ThreadUsage {

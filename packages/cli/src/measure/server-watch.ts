@@ -1,7 +1,5 @@
-import type { InferenceServerClient } from "@tritonjs/client/http";
-import type { InferenceService } from "@tritonjs/core/frontend";
-import type { Duration, ModelConfig, ModelStatisticsReport } from "@tritonjs/protocol";
-import { isUnknownToServer } from "../target/read-model.js";
+import type { Duration } from "@tritonjs/protocol";
+import { isUnknownToServer, type ServerCalls } from "../target/read-model.js";
 
 /** Counters of all watched models at one time, by the name of the model. */
 export type CounterSnapshot = ReadonlyMap<string, readonly ModelCounters[]>;
@@ -156,9 +154,7 @@ function counterDifference(before: ModelCounters | undefined, after: ModelCounte
     version: after.version,
     inferenceCount: after.inferenceCount - (from?.inferenceCount ?? 0),
     executionCount: after.executionCount - (from?.executionCount ?? 0),
-    stages: Object.fromEntries(
-      SERVER_STAGES.map((stage) => [stage, minus(after.stages[stage], from?.stages[stage])]),
-    ) as Record<ServerStage, Duration>,
+    stages: eachStage((stage) => minus(after.stages[stage], from?.stages[stage])),
     batches,
     composing: [],
   };
@@ -206,49 +202,31 @@ export interface ServerView {
   close?(): void;
 }
 
-type Awaitable<T> = T | Promise<T>;
-
-/** The calls of a service in process, or of the gRPC client, which answer with the library's own types. */
-interface ReportingServer {
-  extensions(): Awaitable<readonly string[]>;
-  modelConfig(name: string, version: string): Awaitable<ModelConfig>;
-  statistics(name: string, version: string): Awaitable<readonly ModelStatisticsReport[]>;
-  close?(): void;
-}
-
-/** Asks a server that answers with the library's own types. */
-export class ReportServerView implements ServerView {
-  /** @param server is closed with the view */
-  constructor(private readonly server: ReportingServer) {}
-
-  /** Asks a service of this process, which stays open. */
-  static ofService(service: InferenceService): ReportServerView {
-    return new ReportServerView({
-      extensions: () => service.serverMetadata().extensions,
-      modelConfig: (name, version) => service.modelConfig(name, version),
-      statistics: (name, version) => service.statistics(name, version),
-    });
-  }
+/** Asks the server of a target, which is closed with the view. */
+export class CallsView implements ServerView {
+  constructor(private readonly calls: ServerCalls) {}
 
   async extensions(): Promise<readonly string[]> {
-    return this.server.extensions();
+    return this.calls.extensions();
   }
 
   async steps({ name, version }: ModelName): Promise<ModelName[]> {
-    const { ensembleScheduling } = await this.server.modelConfig(name, version);
-    return (ensembleScheduling?.step ?? []).map((step) => stepOf(step.modelName, step.modelVersion));
+    const { ensembleScheduling } = await this.calls.modelConfig(name, version);
+    return (ensembleScheduling?.step ?? []).map((step) => {
+      // The version -1 of a step is the latest.
+      const number = Number(step.modelVersion ?? -1);
+      return { name: step.modelName, version: number > 0 ? String(number) : "" };
+    });
   }
 
   async counters({ name, version }: ModelName): Promise<ModelCounters[]> {
-    const reports = await this.server.statistics(name, version);
+    const reports = await this.calls.statistics(name, version);
     return reports.map((report) => ({
       name: report.name,
       version: String(report.version),
       inferenceCount: Number(report.inferenceCount ?? 0),
       executionCount: Number(report.executionCount ?? 0),
-      stages: Object.fromEntries(
-        SERVER_STAGES.map((stage) => [stage, plain(report.inferenceStats?.[stage])]),
-      ) as Record<ServerStage, Duration>,
+      stages: eachStage((stage) => plain(report.inferenceStats?.[stage])),
       batches: new Map(
         (report.batchStats ?? []).map(({ batchSize, computeInfer }) => [
           Number(batchSize),
@@ -259,75 +237,17 @@ export class ReportServerView implements ServerView {
   }
 
   close(): void {
-    this.server.close?.();
+    this.calls.close();
   }
 }
+
+const eachStage = (durationOf: (stage: ServerStage) => Duration) =>
+  Object.fromEntries(SERVER_STAGES.map((stage) => [stage, durationOf(stage)])) as Record<
+    ServerStage,
+    Duration
+  >;
 
 /** Numbers of 64 bits may arrive as other types than numbers. */
 function plain(duration: Duration | null | undefined): Duration {
   return { count: Number(duration?.count ?? 0), ns: Number(duration?.ns ?? 0) };
-}
-
-export class HttpServerView implements ServerView {
-  /** @param client is closed with the view */
-  constructor(private readonly client: InferenceServerClient) {}
-
-  async extensions(): Promise<readonly string[]> {
-    return (await this.client.getServerMetadata()).extensions ?? [];
-  }
-
-  async steps({ name, version }: ModelName): Promise<ModelName[]> {
-    const config = await this.client.getModelConfig(name, optional(version));
-    const { step = [] } = (config.ensemble_scheduling ?? {}) as { readonly step?: readonly JsonStep[] };
-    return step.map((one) => stepOf(one.model_name, one.model_version));
-  }
-
-  async counters({ name, version }: ModelName): Promise<ModelCounters[]> {
-    const { model_stats } = await this.client.getInferenceStatistics(name, optional(version));
-    return model_stats.map((model) => {
-      const stage = (key: string): Duration => {
-        const { count = 0, ns = 0 } = model.inference_stats?.[key] ?? {};
-        return { count: Number(count), ns: Number(ns) };
-      };
-      return {
-        name: model.name,
-        version: String(model.version),
-        inferenceCount: Number(model.inference_count ?? 0),
-        executionCount: Number(model.execution_count ?? 0),
-        stages: {
-          success: stage("success"),
-          fail: stage("fail"),
-          queue: stage("queue"),
-          computeInput: stage("compute_input"),
-          computeInfer: stage("compute_infer"),
-          computeOutput: stage("compute_output"),
-          cacheHit: stage("cache_hit"),
-          cacheMiss: stage("cache_miss"),
-        },
-        batches: new Map(
-          (model.batch_stats ?? []).map(({ batch_size, compute_infer }) => [
-            Number(batch_size),
-            Number((compute_infer as Duration | undefined)?.count ?? 0),
-          ]),
-        ),
-      };
-    });
-  }
-
-  close(): void {
-    this.client.close();
-  }
-}
-
-interface JsonStep {
-  readonly model_name: string;
-  readonly model_version?: unknown;
-}
-
-const optional = (version: string) => (version === "" ? {} : { modelVersion: version });
-
-/** The version -1 of a step is the latest. */
-function stepOf(name: string, version: unknown): ModelName {
-  const number = Number(version ?? -1);
-  return { name, version: number > 0 ? String(number) : "" };
 }

@@ -3,9 +3,9 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type Logger, Triton } from "@tritonjs/core";
 import type { TestedModel } from "../data/data-set.js";
-import { HttpServerView, ReportServerView, type ServerView } from "../measure/server-watch.js";
-import { grpcClientOf, httpClientOf, readModel } from "../target/read-model.js";
-import type { GrpcTargetOptions, TargetOptions } from "../target/target-options.js";
+import { CallsView, type ServerView } from "../measure/server-watch.js";
+import { readModel, serverCallsOf } from "../target/read-model.js";
+import type { TargetOptions } from "../target/target-options.js";
 import { invalidOption } from "../tool-errors.js";
 import type { InProcessSettings, InProcessSource, TargetSettings } from "./perf-settings.js";
 
@@ -19,28 +19,18 @@ export async function openTarget(settings: TargetSettings): Promise<OpenedTarget
   if (settings.kind === "openai") return { options: settings, close: async () => {} };
   if (settings.kind === "in-process") return openInProcess(settings);
   const model = await readModel(settings);
-  const view = settings.kind === "http" ? new HttpServerView(httpClientOf(settings)) : grpcView(settings);
-  return { options: settings, model, view, close: async () => view.close?.() };
-}
-
-function grpcView(settings: GrpcTargetOptions): ServerView {
-  const client = grpcClientOf(settings);
-  return new ReportServerView({
-    extensions: async () => (await client.getServerMetadata()).extensions,
-    modelConfig: (name, modelVersion) => client.getModelConfig(name, { modelVersion }),
-    statistics: (name, modelVersion) => client.getInferenceStatistics(name, { modelVersion }),
-    close: () => client.close(),
-  });
+  const view = new CallsView(serverCallsOf(settings));
+  return { options: settings, model, view, close: async () => view.close() };
 }
 
 async function openInProcess({ source, ...model }: InProcessSettings): Promise<OpenedTarget> {
   const triton = await openTriton(source, model.modelName);
   const close = () => triton.close();
   try {
-    const { service } = triton;
     const options = { ...model, source: { triton } };
-    const view = ReportServerView.ofService(service);
-    return { options, model: await readModel(options), view, metricsPage: () => service.metrics(), close };
+    const view = new CallsView(serverCallsOf(options));
+    const metricsPage = () => triton.service.metrics();
+    return { options, model: await readModel(options), view, metricsPage, close };
   } catch (error) {
     await close();
     throw error;

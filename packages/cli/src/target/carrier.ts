@@ -17,12 +17,6 @@ export interface LoadCarrier {
   readonly bytesReceived: number;
 }
 
-/** Parts of responses that all carriers keep. */
-export interface ResponseHandling {
-  readonly keepResponses: boolean;
-  readonly keepOutputs: boolean;
-}
-
 /**
  * A request from its slot to its end. The loop that sends it owns it and uses it again. A carrier fills in its times
  * and its outcome.
@@ -108,21 +102,47 @@ export class LoadRequest {
 /** Outputs that responses must have, by payload. */
 export type ExpectedOutputs = readonly (readonly ExpectedOutput[] | undefined)[];
 
+/** Reads the outputs of responses, where they are compared or kept. */
+export class OutputReader {
+  /** @param keeps keeps outputs as JSON text */
+  constructor(
+    private readonly expected: ExpectedOutputs | undefined,
+    private readonly keeps: boolean,
+  ) {}
+
+  /** Whether the outputs of a request are needed. */
+  wants({ payload }: LoadRequest): boolean {
+    return this.keeps || this.expected?.[payload] !== undefined;
+  }
+
+  /** @param outputsOf decodes the response. Its errors fail the request. */
+  read(request: LoadRequest, outputsOf: () => ReadonlyMap<string, Tensor>): void {
+    if (!this.wants(request)) return;
+    try {
+      const outputs = outputsOf();
+      if (this.keeps) request.responseOutputs?.push(outputsJson(outputs));
+      const expected = this.expected?.[request.payload];
+      const fault = expected && outputFault(expected, outputs);
+      if (fault !== undefined) request.fail(fault);
+    } catch (cause) {
+      request.fail(`cannot read the response: ${(cause as Error).message}`);
+    }
+  }
+}
+
 /** Start of the text of a response with other outputs; perf_analyzer's. */
 export const WRONG_OUTPUT = "Output doesn't match expected output";
 
 /** Why outputs differ from the expected ones; undefined if they are equal byte by byte. */
-export function outputFault(
+function outputFault(
   expected: readonly ExpectedOutput[],
-  outputs: ReadonlyMap<string, Pick<Tensor, "bytes">>,
+  outputs: ReadonlyMap<string, Tensor>,
 ): string | undefined {
   for (const { name, bytes } of expected) {
-    const output = outputs.get(name);
-    if (output === undefined)
-      return `${WRONG_OUTPUT}: '${name}': expected ${bytes.length} bytes, got no such output`;
-    if (output.bytes.length !== bytes.length)
-      return `${WRONG_OUTPUT}: '${name}': expected ${bytes.length} bytes, ` + `got ${output.bytes.length}`;
-    if (Buffer.compare(output.bytes, bytes) !== 0) return `${WRONG_OUTPUT}: '${name}': its values differ`;
+    const got = outputs.get(name)?.bytes;
+    if (got?.length !== bytes.length)
+      return `${WRONG_OUTPUT}: '${name}': expected ${bytes.length} bytes, got ${got?.length ?? "no such output"}`;
+    if (Buffer.compare(got, bytes) !== 0) return `${WRONG_OUTPUT}: '${name}': its values differ`;
   }
   return undefined;
 }

@@ -3,73 +3,179 @@ import { isDataType, Tensor, TritonError } from "@tritonjs/protocol";
 import { decodeMessage, inference, typedElements } from "@tritonjs/protocol/grpc";
 import {
   type EndListener,
-  type ExpectedOutputs,
   epochNow,
   type LoadCarrier,
   type LoadRequest,
-  outputFault,
-  outputsJson,
-  type ResponseHandling,
+  type OutputReader,
 } from "./carrier.js";
 import { MESSAGE_HEAD_BYTES } from "./grpc-templates.js";
-import type { HeaderBlocks } from "./hpack.js";
+import { type HeaderBlocks, headerBlocks } from "./hpack.js";
 import { type ClientCall, Http2Session, type Http2Stream } from "./http2-session.js";
 import { type Endpoint, MOST_CONNECTIONS } from "./target-options.js";
 import { decompressBytes, type StampedRequests } from "./wire-template.js";
 
-/** Reads the outputs of responses, where they are compared or kept. */
-export class GrpcAnswers {
-  readonly #keepsOutputs: boolean;
+type Response = inference.ModelInferResponse.$Properties;
+
+/** Calls in flight on a connection before a further one is opened. */
+const CALLS_PER_CONNECTION = 8;
+
+/** Sends requests over connections that it opens when they are needed. */
+abstract class GrpcLoadCarrier implements LoadCarrier {
+  readonly #blocks: HeaderBlocks;
+  readonly #sessions: Http2Session[] = [];
+  #closedSent = 0;
+  #closedReceived = 0;
 
   constructor(
-    private readonly expected: ExpectedOutputs | undefined,
-    { keepOutputs }: ResponseHandling,
+    private readonly endpoint: Endpoint,
+    headers: Parameters<typeof headerBlocks>[0],
+    protected readonly requests: StampedRequests,
+    protected readonly outputs: OutputReader,
+    protected readonly onEnd: EndListener,
+    protected readonly isDecoupled = false,
   ) {
-    this.#keepsOutputs = keepOutputs;
+    this.#blocks = headerBlocks(headers);
   }
-
-  wants({ payload }: LoadRequest): boolean {
-    return this.#keepsOutputs || this.expected?.[payload] !== undefined;
-  }
-
-  /** @param responseOf decodes the response. Its errors fail the request. */
-  read(request: LoadRequest, responseOf: () => inference.ModelInferResponse.$Properties): void {
-    if (!this.wants(request)) return;
-    try {
-      const tensors = outputTensors(responseOf());
-      if (this.#keepsOutputs) request.responseOutputs?.push(outputsJson(tensors));
-      const expected = this.expected?.[request.payload];
-      const fault = expected && outputFault(expected, tensors);
-      if (fault !== undefined) request.fail(fault);
-    } catch (cause) {
-      request.fail(`cannot read the response: ${(cause as Error).message}`);
-    }
-  }
-}
-
-/** Sends each request as a call of `ModelInfer`. */
-export class GrpcLoadCarrier implements LoadCarrier {
-  readonly #waiting: LoadRequest[] = [];
-
-  constructor(
-    private readonly sessions: SessionPool,
-    private readonly requests: StampedRequests,
-    private readonly answers: GrpcAnswers,
-    private readonly onEnd: EndListener,
-  ) {}
 
   get bytesSent(): number {
-    return this.sessions.bytesSent;
+    return this.#sessions.reduce((sum, { bytesSent }) => sum + bytesSent, this.#closedSent);
   }
 
   get bytesReceived(): number {
-    return this.sessions.bytesReceived;
+    return this.#sessions.reduce((sum, { bytesReceived }) => sum + bytesReceived, this.#closedReceived);
   }
 
+  abstract send(request: LoadRequest): void;
+  abstract cancel(request: LoadRequest, text: string): void;
+
+  close(): void {
+    for (const session of this.#sessions.splice(0)) session.destroy();
+  }
+
+  /** A connection for a call; undefined when all have as many calls as their servers permit. */
+  protected session(): Http2Session | undefined {
+    let least: Http2Session | undefined;
+    for (const session of this.#sessions) {
+      if (!session.hasRoom) continue;
+      if (session.openCalls < CALLS_PER_CONNECTION) return session;
+      if (least === undefined || session.openCalls < least.openCalls) least = session;
+    }
+    return this.#sessions.length < MOST_CONNECTIONS ? this.#open() : least;
+  }
+
+  #open(): Http2Session {
+    const session: Http2Session = new Http2Session(this.endpoint, this.#blocks, () => {
+      const index = this.#sessions.indexOf(session);
+      if (index < 0) return;
+      this.#sessions.splice(index, 1);
+      this.#closedSent += session.bytesSent;
+      this.#closedReceived += session.bytesReceived;
+    });
+    this.#sessions.push(session);
+    return session;
+  }
+}
+
+const NO_HEADERS: ReadonlyMap<string, string> = new Map();
+
+const STATUS_NAMES = (
+  "OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED " +
+  "RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS " +
+  "UNAUTHENTICATED"
+).split(" ");
+
+/** A call: takes the status out of its headers, and the messages out of its data. */
+abstract class GrpcCall implements ClientCall {
+  stream: Http2Stream | undefined;
+  #headers = NO_HEADERS;
+  #encoding = "";
+  #chunks: Buffer[] = [];
+  #length = 0;
+
+  constructor(protected readonly session: Http2Session) {}
+
+  abstract onSent(): void;
+  abstract onData(bytes: Buffer): void;
+  abstract onEnd(): void;
+  abstract onFault(text: string, isConnectionLost: boolean): void;
+
+  onHeaders(headers: ReadonlyMap<string, string>): void {
+    this.#encoding ||= headers.get("grpc-encoding") ?? "";
+    this.#headers = headers;
+  }
+
+  /** Text of the failure, as Triton's Python client writes it; undefined for success. */
+  protected get failure(): string | undefined {
+    const status = this.#headers.get("grpc-status");
+    if (status === "0") return undefined;
+    if (status === undefined)
+      return `expected a gRPC status, got HTTP status ${this.#headers.get(":status") ?? "none"}`;
+    let message = this.#headers.get("grpc-message") ?? "";
+    try {
+      message = decodeURIComponent(message);
+    } catch {
+      // It is shown as it came.
+    }
+    return `[StatusCode.${STATUS_NAMES[Number(status)] ?? status}] ${message}`;
+  }
+
+  /** Returns the messages that are complete with the data, which own their bytes. */
+  protected messagesOf(data: Buffer): Buffer[] {
+    this.#chunks.push(Buffer.from(data));
+    this.#length += data.length;
+    const messages: Buffer[] = [];
+    while (this.#length >= MESSAGE_HEAD_BYTES) {
+      if (this.#chunks[0]!.length < MESSAGE_HEAD_BYTES) this.#join();
+      const end = MESSAGE_HEAD_BYTES + this.#chunks[0]!.readUInt32BE(1);
+      if (this.#length < end) break;
+      this.#join();
+      const bytes = this.#chunks[0]!;
+      const message = bytes.subarray(MESSAGE_HEAD_BYTES, end);
+      messages.push(bytes[0] === 1 ? decompressBytes(message, this.#encoding as Compression) : message);
+      this.#length -= end;
+      this.#chunks = this.#length === 0 ? [] : [bytes.subarray(end)];
+    }
+    return messages;
+  }
+
+  #join(): void {
+    if (this.#chunks.length > 1) this.#chunks = [Buffer.concat(this.#chunks)];
+  }
+}
+
+/** @throws Error for a response that cannot be read. */
+function outputTensors({ outputs, rawOutputContents: raw }: Response): Map<string, Tensor> {
+  return new Map(
+    (outputs ?? []).map((output, i) => {
+      const name = output.name ?? "";
+      const datatype = output.datatype ?? "";
+      if (!isDataType(datatype))
+        throw new TritonError("INTERNAL", `output '${name}': unknown datatype '${datatype}'`);
+      const shape = (output.shape ?? []).map(Number);
+      const bytes = raw?.[i];
+      if (bytes !== undefined) return [name, Tensor.fromBytes(datatype, shape, bytes)];
+      const elements = typedElements(output.contents ?? {}, datatype, `output '${name}'`);
+      if (elements === undefined) throw new TritonError("INTERNAL", `output '${name}' has no contents`);
+      return [name, Tensor.fromElements(datatype, shape, elements as never)];
+    }),
+  );
+}
+
+/** Sends each request as a call of `ModelInfer`. */
+export class UnaryLoadCarrier extends GrpcLoadCarrier {
+  readonly #waiting: LoadRequest[] = [];
+
   send(request: LoadRequest): void {
-    const session = this.sessions.take();
-    if (session === undefined) this.#waiting.push(request);
-    else this.#sendOver(session, request);
+    const session = this.session();
+    if (session === undefined) {
+      this.#waiting.push(request);
+      return;
+    }
+    this.requests.stamp(request);
+    const call = new UnaryCall(session, request, this.outputs, () => this.#ended(request));
+    request.carried = call;
+    request.sent = epochNow();
+    call.stream = session.start(call, this.requests.prefix, this.requests.rest, true);
   }
 
   cancel(request: LoadRequest, text: string): void {
@@ -78,71 +184,59 @@ export class GrpcLoadCarrier implements LoadCarrier {
     (request.carried as UnaryCall | undefined)?.cancel();
     if (Number.isNaN(request.sent)) request.sent = epochNow();
     request.fail(text);
-    this.ended(request);
+    this.#ended(request);
   }
 
-  close(): void {
+  override close(): void {
     this.#waiting.length = 0;
-    this.sessions.close();
+    super.close();
   }
 
-  ended(request: LoadRequest): void {
+  #ended(request: LoadRequest): void {
     request.carried = undefined;
     request.end = epochNow();
     const next = this.#waiting.shift();
     if (next !== undefined) this.send(next);
     this.onEnd(request);
   }
-
-  #sendOver(session: Http2Session, request: LoadRequest): void {
-    this.requests.stamp(request);
-    const call = new UnaryCall(this, session, request, this.answers);
-    request.carried = call;
-    request.sent = epochNow();
-    call.stream = session.start(call, this.requests.prefix, this.requests.rest, true);
-  }
 }
 
-class UnaryCall implements ClientCall {
-  stream: Http2Stream | undefined;
-  #headers: ReadonlyMap<string, string> | undefined;
-  #encoding = "";
-  #assembler: MessageAssembler | undefined;
-  #messages: Buffer[] = [];
+class UnaryCall extends GrpcCall {
+  readonly #messages: Buffer[] = [];
   #isOver = false;
 
   constructor(
-    private readonly carrier: GrpcLoadCarrier,
-    private readonly session: Http2Session,
+    session: Http2Session,
     private readonly request: LoadRequest,
-    private readonly answers: GrpcAnswers,
+    private readonly outputs: OutputReader,
+    private readonly ended: () => void,
   ) {
-    if (answers.wants(request)) this.#assembler = new MessageAssembler();
+    super(session);
   }
 
   onSent(): void {
     if (!this.#isOver) this.request.sendEnd = epochNow();
   }
 
-  onHeaders(headers: ReadonlyMap<string, string>): void {
-    this.#encoding ||= headers.get("grpc-encoding") ?? "";
-    this.#headers = headers;
-  }
-
   onData(bytes: Buffer): void {
     if (this.request.responses === 0) this.request.responded(epochNow());
-    if (this.#assembler === undefined) return;
+    if (!this.outputs.wants(this.request)) return;
     try {
-      this.#messages.push(...this.#assembler.add(bytes, this.#encoding));
+      this.#messages.push(...this.messagesOf(bytes));
     } catch (cause) {
       this.request.fail(`cannot read the response: ${(cause as Error).message}`);
     }
   }
 
   onEnd(): void {
-    const failure = grpcFailure(this.#headers ?? new Map());
+    const { failure } = this;
     if (failure !== undefined) this.request.fail(failure);
-    else this.answers.read(this.request, () => this.#response());
+    else
+      this.outputs.read(this.request, () => {
+        const [message] = this.#messages;
+        if (message === undefined) throw new Error("expected a message, got none");
+        return outputTensors(decodeMessage(inference.ModelInferResponse, message));
+      });
     this.#end();
   }
 
@@ -160,149 +254,7 @@ class UnaryCall implements ClientCall {
   #end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.carrier.ended(this.request);
-  }
-
-  #response(): inference.ModelInferResponse.$Properties {
-    const [message] = this.#messages;
-    if (message === undefined) throw new Error("expected a message, got none");
-    return decodeMessage(inference.ModelInferResponse, message);
-  }
-}
-
-/** Calls in flight on a connection before a further one is opened. */
-const CALLS_PER_CONNECTION = 8;
-
-export class SessionPool {
-  readonly #sessions: Http2Session[] = [];
-  #closedSent = 0;
-  #closedReceived = 0;
-
-  constructor(
-    private readonly endpoint: Endpoint,
-    private readonly blocks: HeaderBlocks,
-  ) {}
-
-  get bytesSent(): number {
-    return this.#sessions.reduce((sum, { bytesSent }) => sum + bytesSent, this.#closedSent);
-  }
-
-  get bytesReceived(): number {
-    return this.#sessions.reduce((sum, { bytesReceived }) => sum + bytesReceived, this.#closedReceived);
-  }
-
-  /** A connection for a call; undefined when all have as many calls as their servers permit. */
-  take(): Http2Session | undefined {
-    let least: Http2Session | undefined;
-    for (const session of this.#sessions) {
-      if (!session.hasRoom) continue;
-      if (session.openCalls < CALLS_PER_CONNECTION) return session;
-      if (least === undefined || session.openCalls < least.openCalls) least = session;
-    }
-    return this.#sessions.length < MOST_CONNECTIONS ? this.#open() : least;
-  }
-
-  close(): void {
-    for (const session of this.#sessions.splice(0)) session.destroy();
-  }
-
-  #open(): Http2Session {
-    const session: Http2Session = new Http2Session(this.endpoint, this.blocks, () => this.#remove(session));
-    this.#sessions.push(session);
-    return session;
-  }
-
-  #remove(session: Http2Session): void {
-    const index = this.#sessions.indexOf(session);
-    if (index < 0) return;
-    this.#sessions.splice(index, 1);
-    this.#closedSent += session.bytesSent;
-    this.#closedReceived += session.bytesReceived;
-  }
-}
-
-/** Takes messages out of the data of a gRPC call. */
-class MessageAssembler {
-  #chunks: Buffer[] = [];
-  #length = 0;
-
-  /** Returns the messages that are complete, which own their bytes. */
-  add(data: Buffer, encoding: string): Buffer[] {
-    this.#chunks.push(Buffer.from(data));
-    this.#length += data.length;
-    const messages: Buffer[] = [];
-    while (this.#length >= MESSAGE_HEAD_BYTES) {
-      if (this.#chunks[0]!.length < MESSAGE_HEAD_BYTES) this.#join();
-      const end = MESSAGE_HEAD_BYTES + this.#chunks[0]!.readUInt32BE(1);
-      if (this.#length < end) break;
-      this.#join();
-      const bytes = this.#chunks[0]!;
-      const message = bytes.subarray(MESSAGE_HEAD_BYTES, end);
-      messages.push(bytes[0] === 1 ? decompressBytes(message, encoding as Compression) : message);
-      this.#length -= end;
-      this.#chunks = this.#length === 0 ? [] : [bytes.subarray(end)];
-    }
-    return messages;
-  }
-
-  #join(): void {
-    if (this.#chunks.length > 1) this.#chunks = [Buffer.concat(this.#chunks)];
-  }
-}
-
-function outputTensors(response: inference.ModelInferResponse.$Properties): Map<string, Tensor> {
-  const raw = response.rawOutputContents ?? [];
-  return new Map(
-    (response.outputs ?? []).map((output, i) => {
-      const name = output.name ?? "";
-      const datatype = output.datatype ?? "";
-      if (!isDataType(datatype))
-        throw new TritonError("INTERNAL", `output '${name}': unknown datatype '${datatype}'`);
-      const shape = (output.shape ?? []).map(Number);
-      const bytes = raw[i];
-      if (bytes !== undefined) return [name, Tensor.fromBytes(datatype, shape, bytes)];
-      const elements = typedElements(output.contents ?? {}, datatype, `output '${name}'`);
-      if (elements === undefined) throw new TritonError("INTERNAL", `output '${name}' has no contents`);
-      return [name, Tensor.fromElements(datatype, shape, elements as never)];
-    }),
-  );
-}
-
-const NAMES = [
-  "OK",
-  "CANCELLED",
-  "UNKNOWN",
-  "INVALID_ARGUMENT",
-  "DEADLINE_EXCEEDED",
-  "NOT_FOUND",
-  "ALREADY_EXISTS",
-  "PERMISSION_DENIED",
-  "RESOURCE_EXHAUSTED",
-  "FAILED_PRECONDITION",
-  "ABORTED",
-  "OUT_OF_RANGE",
-  "UNIMPLEMENTED",
-  "INTERNAL",
-  "UNAVAILABLE",
-  "DATA_LOSS",
-  "UNAUTHENTICATED",
-];
-
-/** Text of the failure in headers or trailers, as Triton's Python client writes it. Undefined for success. */
-function grpcFailure(headers: ReadonlyMap<string, string>): string | undefined {
-  const status = headers.get("grpc-status");
-  if (status === "0") return undefined;
-  if (status === undefined)
-    return `expected a gRPC status, got HTTP status ${headers.get(":status") ?? "none"}`;
-  const name = NAMES[Number(status)] ?? status;
-  return `[StatusCode.${name}] ${decoded(headers.get("grpc-message") ?? "")}`;
-}
-
-function decoded(message: string): string {
-  try {
-    return decodeURIComponent(message);
-  } catch {
-    return message;
+    this.ended();
   }
 }
 
@@ -313,26 +265,10 @@ const MOST_STREAMS = 512;
  * Sends requests on streams of `ModelStreamInfer`. A stream has one request in flight as long as there are streams
  * enough. All requests of a sequence go over one stream, which keeps their order.
  */
-export class StreamLoadCarrier implements LoadCarrier {
+export class StreamLoadCarrier extends GrpcLoadCarrier {
   readonly #streams: InferStream[] = [];
   readonly #ofSequence = new Map<number, InferStream>();
   #next = 0;
-
-  constructor(
-    private readonly sessions: SessionPool,
-    private readonly requests: StampedRequests,
-    private readonly answers: GrpcAnswers,
-    private readonly onEnd: EndListener,
-    private readonly isDecoupled: boolean,
-  ) {}
-
-  get bytesSent(): number {
-    return this.sessions.bytesSent;
-  }
-
-  get bytesReceived(): number {
-    return this.sessions.bytesReceived;
-  }
 
   send(request: LoadRequest): void {
     const stream = this.#streamFor(request);
@@ -349,19 +285,19 @@ export class StreamLoadCarrier implements LoadCarrier {
     this.#ended(request);
   }
 
-  close(): void {
+  override close(): void {
     this.#streams.length = 0;
-    this.sessions.close();
+    super.close();
   }
 
   /** For streams: a response came. Returns whether the request has ended with it. */
-  responded(request: LoadRequest, response: inference.ModelInferResponse.$Properties, now: number): boolean {
+  responded(request: LoadRequest, response: Response, now: number): boolean {
     const isEmpty = (response.outputs?.length ?? 0) === 0;
     const isFinal = response.parameters?.triton_final_response?.boolParam === true;
     if (!isEmpty) {
       request.responded(now);
       request.end = now;
-      this.answers.read(request, () => response);
+      this.outputs.read(request, () => outputTensors(response));
     }
     const isOver = this.isDecoupled ? isFinal : true;
     if (isOver) this.#ended(request);
@@ -392,39 +328,35 @@ export class StreamLoadCarrier implements LoadCarrier {
   #streamFor({ sequenceId }: LoadRequest): InferStream | undefined {
     const known = sequenceId === 0 ? undefined : this.#ofSequence.get(sequenceId);
     if (known !== undefined) return known;
-    const stream = this.#streams.find((one) => one.inFlight === 0) ?? this.#open() ?? this.#shared();
+    const stream =
+      this.#streams.find((one) => one.inFlight === 0) ??
+      this.#open() ??
+      this.#streams[this.#next++ % this.#streams.length];
     if (sequenceId !== 0 && stream !== undefined) this.#ofSequence.set(sequenceId, stream);
     return stream;
   }
 
   #open(): InferStream | undefined {
-    const session = this.#streams.length < MOST_STREAMS ? this.sessions.take() : undefined;
+    const session = this.#streams.length < MOST_STREAMS ? this.session() : undefined;
     if (session === undefined) return undefined;
-    const stream = new InferStream(this, session);
+    const stream = new InferStream(session, this);
     this.#streams.push(stream);
     return stream;
-  }
-
-  #shared(): InferStream | undefined {
-    const { length } = this.#streams;
-    return length === 0 ? undefined : this.#streams[this.#next++ % length];
   }
 }
 
 /** One call of `ModelStreamInfer`: its requests and responses belong together by their ids. */
-class InferStream implements ClientCall {
-  readonly #assembler = new MessageAssembler();
+class InferStream extends GrpcCall {
   /** Requests in flight by their numbers, which are their ids. */
   readonly #requests = new Map<number, LoadRequest>();
   #unsent: LoadRequest[] = [];
-  #stream: Http2Stream | undefined;
-  #headers: ReadonlyMap<string, string> | undefined;
-  #encoding = "";
 
   constructor(
+    session: Http2Session,
     private readonly carrier: StreamLoadCarrier,
-    private readonly session: Http2Session,
-  ) {}
+  ) {
+    super(session);
+  }
 
   get inFlight(): number {
     return this.#requests.size;
@@ -433,8 +365,8 @@ class InferStream implements ClientCall {
   send(request: LoadRequest, prefix: Buffer, rest: Buffer): void {
     this.#requests.set(request.number, request);
     this.#unsent.push(request);
-    if (this.#stream === undefined) this.#stream = this.session.start(this, prefix, rest, false);
-    else this.session.write(this.#stream, [prefix, rest]);
+    if (this.stream === undefined) this.stream = this.session.start(this, prefix, rest, false);
+    else this.session.write(this.stream, [prefix, rest]);
   }
 
   /** Ignores further responses to a request. */
@@ -448,29 +380,26 @@ class InferStream implements ClientCall {
     this.#unsent = [];
   }
 
-  onHeaders(headers: ReadonlyMap<string, string>): void {
-    this.#encoding ||= headers.get("grpc-encoding") ?? "";
-    this.#headers = headers;
-  }
-
   onData(bytes: Buffer): void {
     const now = epochNow();
     try {
-      for (const message of this.#assembler.add(bytes, this.#encoding)) this.#read(message, now);
+      for (const message of this.messagesOf(bytes)) this.#read(message, now);
     } catch (cause) {
-      if (this.#stream !== undefined) this.session.reset(this.#stream);
-      this.#end(`cannot read the response: ${(cause as Error).message}`, false);
+      if (this.stream !== undefined) this.session.reset(this.stream);
+      this.onFault(`cannot read the response: ${(cause as Error).message}`, false);
     }
   }
 
   onEnd(): void {
-    const failure = grpcFailure(this.#headers ?? new Map());
     // Errors of single requests come as messages, so this is the server's, which should be left in peace for a while.
-    this.#end(failure ?? "the server ended the stream before its responses", true);
+    this.onFault(this.failure ?? "the server ended the stream before its responses", true);
   }
 
   onFault(text: string, isConnectionLost: boolean): void {
-    this.#end(text, isConnectionLost);
+    this.carrier.closed(this);
+    const requests = [...this.#requests.values()];
+    this.#requests.clear();
+    for (const request of requests) this.carrier.fault(request, text, isConnectionLost);
   }
 
   #read(bytes: Buffer, now: number): void {
@@ -486,12 +415,5 @@ class InferStream implements ClientCall {
     if (errorMessage) this.carrier.fault(request, errorMessage, false);
     else if (inferResponse == null || !this.carrier.responded(request, inferResponse, now))
       this.#requests.set(number, request);
-  }
-
-  #end(text: string, isConnectionLost: boolean): void {
-    this.carrier.closed(this);
-    const requests = [...this.#requests.values()];
-    this.#requests.clear();
-    for (const request of requests) this.carrier.fault(request, text, isConnectionLost);
   }
 }

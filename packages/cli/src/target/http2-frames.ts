@@ -27,22 +27,10 @@ export const FRAME_HEAD_BYTES = 9;
 export const LARGEST_WINDOW = 2 ** 31 - 1;
 export const CANCEL = 8;
 
-const ERROR_NAMES = [
-  "NO_ERROR",
-  "PROTOCOL_ERROR",
-  "INTERNAL_ERROR",
-  "FLOW_CONTROL_ERROR",
-  "SETTINGS_TIMEOUT",
-  "STREAM_CLOSED",
-  "FRAME_SIZE_ERROR",
-  "REFUSED_STREAM",
-  "CANCEL",
-  "COMPRESSION_ERROR",
-  "CONNECT_ERROR",
-  "ENHANCE_YOUR_CALM",
-  "INADEQUATE_SECURITY",
-  "HTTP_1_1_REQUIRED",
-];
+const ERROR_NAMES = (
+  "NO_ERROR PROTOCOL_ERROR INTERNAL_ERROR FLOW_CONTROL_ERROR SETTINGS_TIMEOUT STREAM_CLOSED FRAME_SIZE_ERROR " +
+  "REFUSED_STREAM CANCEL COMPRESSION_ERROR CONNECT_ERROR ENHANCE_YOUR_CALM INADEQUATE_SECURITY HTTP_1_1_REQUIRED"
+).split(" ");
 
 /** Writes the head of a frame. Returns the position after it. */
 export function writeFrameHead(
@@ -64,17 +52,18 @@ export function shortFrame(type: number, flags: number, stream: number, payload:
   return bytes;
 }
 
-export function windowUpdate(stream: number, increment: number): Buffer {
+/** A frame whose payload is a number. */
+function numberFrame(type: number, stream: number, value: number): Buffer {
   const payload = Buffer.allocUnsafe(4);
-  payload.writeUInt32BE(increment);
-  return shortFrame(FRAME.WINDOW_UPDATE, 0, stream, payload);
+  payload.writeUInt32BE(value);
+  return shortFrame(type, 0, stream, payload);
 }
 
-export function resetStream(stream: number, code: number): Buffer {
-  const payload = Buffer.allocUnsafe(4);
-  payload.writeUInt32BE(code);
-  return shortFrame(FRAME.RST_STREAM, 0, stream, payload);
-}
+export const windowUpdate = (stream: number, increment: number): Buffer =>
+  numberFrame(FRAME.WINDOW_UPDATE, stream, increment);
+
+export const resetStream = (stream: number, code: number): Buffer =>
+  numberFrame(FRAME.RST_STREAM, stream, code);
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 const DEFAULT_WINDOW = 65_535;

@@ -1,45 +1,43 @@
 import type { Compression } from "@tritonjs/client/http";
-import type { EndListener, ExpectedOutputs, LoadCarrier, ResponseHandling } from "./carrier.js";
-import { GrpcAnswers, GrpcLoadCarrier, SessionPool, StreamLoadCarrier } from "./grpc-carrier.js";
+import { type EndListener, type ExpectedOutputs, type LoadCarrier, OutputReader } from "./carrier.js";
+import { StreamLoadCarrier, UnaryLoadCarrier } from "./grpc-carrier.js";
 import { compressedMessage, PROTOBUF_STAMPS } from "./grpc-templates.js";
-import { headerBlocks } from "./hpack.js";
 import { HttpLoadCarrier } from "./http-carrier.js";
 import { InferAnswers, JSON_STAMPS } from "./http-inference.js";
 import { type ConversationPlan, Conversations, OpenAiAnswers } from "./openai-target.js";
 import type { Endpoint } from "./target-options.js";
 import { StampedRequests, type WireTemplates } from "./wire-template.js";
 
+/** Opens the carrier of a thread. */
 export function openCarrier(plan: RemoteCarrierPlan, seed: number, onEnd: EndListener): LoadCarrier {
-  const { endpoint, templates, handling } = plan;
+  const { endpoint, templates, expected, keepsOutputs } = plan;
+  const outputs = new OutputReader(expected, keepsOutputs);
   if (plan.kind === "grpc") {
     const pack = plan.compression && compressedMessage(plan.compression);
-    const format = pack === undefined ? PROTOBUF_STAMPS : { ...PROTOBUF_STAMPS, pack };
-    const requests = new StampedRequests(templates, format, seed);
-    const sessions = new SessionPool(endpoint, headerBlocks(plan.headers));
-    const answers = new GrpcAnswers(plan.expected, handling);
-    return plan.streaming
-      ? new StreamLoadCarrier(sessions, requests, answers, onEnd, plan.decoupled)
-      : new GrpcLoadCarrier(sessions, requests, answers, onEnd);
+    const requests = new StampedRequests(templates, { ...PROTOBUF_STAMPS, pack }, seed);
+    if (!plan.streaming) return new UnaryLoadCarrier(endpoint, plan.headers, requests, outputs, onEnd);
+    return new StreamLoadCarrier(endpoint, plan.headers, requests, outputs, onEnd, plan.decoupled);
   }
-  if (plan.kind === "http") {
-    const requests = new StampedRequests(templates, JSON_STAMPS, seed);
-    return new HttpLoadCarrier(endpoint, requests, () => new InferAnswers(plan.expected, handling), onEnd);
-  }
-  const conversations = plan.conversations && new Conversations(plan.conversations);
-  const requests = conversations ?? new StampedRequests(templates, JSON_STAMPS, seed);
-  return new HttpLoadCarrier(endpoint, requests, () => new OpenAiAnswers(handling, conversations), onEnd);
+  const conversations = plan.kind === "openai" && plan.conversations && new Conversations(plan.conversations);
+  const requests = conversations || new StampedRequests(templates, JSON_STAMPS, seed);
+  const openAnswers = () =>
+    plan.kind === "http"
+      ? new InferAnswers(outputs)
+      : new OpenAiAnswers(keepsOutputs, conversations || undefined);
+  return new HttpLoadCarrier(endpoint, requests, openAnswers, onEnd);
 }
 
 /** A target over a network, for every thread. It survives structured cloning. */
 interface RemotePlan {
   readonly endpoint: Endpoint;
   readonly templates: WireTemplates;
-  readonly handling: ResponseHandling;
+  readonly expected?: ExpectedOutputs;
+  /** Records the outputs of each response as JSON text. */
+  readonly keepsOutputs: boolean;
 }
 
 interface HttpPlan extends RemotePlan {
   readonly kind: "http";
-  readonly expected?: ExpectedOutputs;
 }
 
 interface OpenAiPlan extends RemotePlan {
@@ -50,7 +48,6 @@ interface OpenAiPlan extends RemotePlan {
 
 interface GrpcPlan extends RemotePlan {
   readonly kind: "grpc";
-  readonly expected?: ExpectedOutputs;
   readonly streaming: boolean;
   readonly decoupled: boolean;
   /** Compression of each message when it is sent; absent where the prepared messages are compressed. */

@@ -1,8 +1,8 @@
 import type { OpenAiDataSet } from "../data/data-set.js";
 import { invalidOption } from "../tool-errors.js";
-import { epochNow, type LoadRequest, type ResponseHandling } from "./carrier.js";
+import { epochNow, type LoadRequest } from "./carrier.js";
 import { type HttpAnswers, headerOf } from "./http-carrier.js";
-import { requestHead, statusFailure } from "./http-inference.js";
+import { postHead, statusFailure } from "./http-inference.js";
 import { authorityOf, type Endpoint, type OpenAiTargetOptions } from "./target-options.js";
 import { type RequestBytes, shareRequests, type WireTemplates } from "./wire-template.js";
 
@@ -44,7 +44,7 @@ function headOf(target: OpenAiTargetOptions, at: Endpoint, length: string | unde
     accept: target.streaming ? "text/event-stream" : "application/json",
     "content-length": length,
   };
-  return requestHead("POST", path, own, target.headers ?? {});
+  return postHead(path, own, target.headers ?? {});
 }
 
 function withOptions(
@@ -91,7 +91,7 @@ export class OpenAiAnswers implements HttpAnswers {
 
   /** @param conversations gets the answers to the turns of sessions */
   constructor(
-    private readonly handling: ResponseHandling,
+    private readonly keepsOutputs: boolean,
     private readonly conversations?: Conversations,
   ) {}
 
@@ -133,7 +133,7 @@ export class OpenAiAnswers implements HttpAnswers {
     request.responded(request.end);
     request.inputTokens = message.usage?.prompt_tokens ?? 0;
     request.responseTokens?.push(message.usage?.completion_tokens ?? 0);
-    if (this.handling.keepOutputs) request.responseOutputs?.push(body.toString());
+    if (this.keepsOutputs) request.responseOutputs?.push(body.toString());
   }
 
   #event(request: LoadRequest, data: string, now: number): void {
@@ -148,7 +148,7 @@ export class OpenAiAnswers implements HttpAnswers {
     if (this.conversations !== undefined) this.#text += firstText(message);
     request.responded(now);
     request.responseTokens?.push(1);
-    if (this.handling.keepOutputs) request.responseOutputs?.push(data);
+    if (this.keepsOutputs) request.responseOutputs?.push(data);
   }
 
   /** Corrects the number of tokens by the server's own: the surplus goes to the last event. */

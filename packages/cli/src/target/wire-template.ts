@@ -1,6 +1,7 @@
 import { deflateSync, gunzipSync, gzipSync, inflateSync } from "node:zlib";
 import type { Compression } from "@tritonjs/client/http";
 import type { DataType } from "@tritonjs/protocol";
+import type { TestedModel } from "../data/data-set.js";
 import { Random, randomElements, unitByteSize } from "../data/random.js";
 import type { LoadRequest } from "./carrier.js";
 
@@ -83,6 +84,19 @@ function prefixEndOf(
     endOf(requestId, REQUEST_ID_DIGITS),
   );
 }
+
+/** Places of the id and the flags of a sequence. @param after position after the key of a parameter */
+export const sequencePlaces = (
+  { isSequenceModel }: TestedModel,
+  after: (key: string) => number,
+): StampPlaces =>
+  isSequenceModel
+    ? {
+        sequenceId: after("sequence_id"),
+        sequenceStart: after("sequence_start"),
+        sequenceEnd: after("sequence_end"),
+      }
+    : {};
 
 /** How a protocol writes the values that differ from request to request. */
 export interface StampFormat {
