@@ -91,57 +91,31 @@ function managedFrontends(values: OptionValues): readonly ManagedFrontend[] {
     return MANAGEMENT.filter((group) => !closed.has(group));
   };
   const overHttp = restricted("http-restricted-api");
+  const overGrpc = restricted("grpc-restricted-protocol");
   const pagesOverMetrics = values["allow-metrics"];
   // OpenAI's endpoints load and unload models only if clients control which models are loaded.
   const loadsOverOpenAi =
     values["openai-port"] !== undefined && !hasKeys(values) && values["model-control-mode"] === "explicit";
   // Redirects of Vertex AI can only read.
   const redirected = overHttp.filter((group) => group === "model-repository" || group === "shared-memory");
-  const frontends: readonly ManagedFrontend[] = [
-    {
-      place: "http",
-      title: "HTTP",
-      address: values["http-address"],
-      addressOption: "http-address",
-      restrictOption: "http-restricted-api",
-      groups: values["allow-http"] ? overHttp : [],
-    },
-    {
-      place: "grpc",
-      title: "gRPC",
-      address: values["grpc-address"],
-      addressOption: "grpc-address",
-      restrictOption: "grpc-restricted-protocol",
-      groups: values["allow-grpc"] ? restricted("grpc-restricted-protocol") : [],
-    },
-    {
-      place: "openai",
-      title: "OpenAI's endpoints",
-      address: values["openai-address"],
-      addressOption: "openai-address",
-      restrictOption: "openai-restricted-api",
-      groups: loadsOverOpenAi
-        ? restricted("openai-restricted-api").filter((group) => group === "model-repository")
-        : [],
-    },
-    {
-      place: "dashboard",
-      title: "the dashboard",
-      address: pagesOverMetrics ? metricsAddress(values) : values["http-address"],
-      addressOption: pagesOverMetrics ? "metrics-address" : "http-address",
-      restrictOption: "http-restricted-api",
-      groups: values.dashboard ? overHttp : [],
-    },
-    {
-      place: "vertex-ai",
-      title: "redirects of Vertex AI",
-      address: values["http-address"],
-      addressOption: "http-address",
-      restrictOption: "http-restricted-api",
-      groups: values["allow-vertex-ai"] ? redirected : [],
-    },
-  ];
-  return frontends.filter(({ groups }) => groups.length > 0);
+  const pagesAddress = pagesOverMetrics ? "metrics-address" : "http-address";
+  const ofOpenAi = restricted("openai-restricted-api").filter((group) => group === "model-repository");
+  const rows = [
+    ["http", "HTTP", "http-address", "http-restricted-api", values["allow-http"], overHttp],
+    ["grpc", "gRPC", "grpc-address", "grpc-restricted-protocol", values["allow-grpc"], overGrpc],
+    ["openai", "OpenAI's endpoints", "openai-address", "openai-restricted-api", loadsOverOpenAi, ofOpenAi],
+    ["dashboard", "the dashboard", pagesAddress, "http-restricted-api", values.dashboard, overHttp],
+    [
+      ...(["vertex-ai", "redirects of Vertex AI", "http-address", "http-restricted-api"] as const),
+      ...([values["allow-vertex-ai"], redirected] as const),
+    ],
+  ] as const;
+  return rows
+    .filter(([, , , , isOn, groups]) => isOn && groups.length > 0)
+    .map(([place, title, addressOption, restrictOption, , groups]) => {
+      const address = addressOption === "metrics-address" ? metricsAddress(values) : values[addressOption];
+      return { place, title, address, addressOption, restrictOption, groups };
+    });
 }
 
 function hasKeys(values: OptionValues): boolean {

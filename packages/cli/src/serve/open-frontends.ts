@@ -9,18 +9,8 @@ import type { ChatTemplateSettings, OpenAiOptions } from "@tritonjs/llm/openai";
 import { statusText } from "@tritonjs/protocol";
 import { canReusePorts } from "../options/frontend-options.js";
 import { OptionError } from "../options/option.js";
-import { allOptions, metricsAddress, type OptionValues } from "../options/options.js";
+import { allOptions, listenerOf, type OptionValues, SERVICES, type ServiceName } from "../options/options.js";
 import { closedBy, closedGroups, type ManagedPlace } from "./management-access.js";
-
-/** Names of the frontends in tritonserver's log. */
-export const SERVICE_NAMES: Readonly<Record<string, string>> = {
-  http: "HTTPService",
-  grpc: "GRPCInferenceService",
-  metrics: "Metrics Service",
-  openai: "OpenAI frontend",
-  sagemaker: "Sagemaker HTTPService",
-  "vertex-ai": "Vertex AI HTTPService",
-};
 
 export class StartError extends Error {
   override readonly name = "StartError";
@@ -46,70 +36,56 @@ export async function openChosenFrontends(
   pages?: WebPages,
   openAi?: Frontend,
 ): Promise<Frontend[]> {
+  const makers: Readonly<Record<ServiceName, (at: Listener) => Frontend | undefined | Promise<Frontend>>> = {
+    grpc: (at) => grpcFrontend(at, values),
+    http: (at) => httpFrontend(at, values, pages),
+    metrics: (at) => metrics({ ...at, pages }),
+    openai: () => openAi,
+    sagemaker: (at) => sageMakerFrontend(at, values),
+    "vertex-ai": (at) => vertexAiFrontend(at, values),
+  };
   const frontends: Frontend[] = [];
-  if (values["allow-grpc"]) {
-    const socket = `${values["grpc-address"]}:${values["grpc-port"]}`;
-    frontends.push(withStartError(grpcFrontend(values), "GRPC service", socket, "--grpc-port"));
+  for (const name of Object.keys(makers) as ServiceName[]) {
+    const at = listenerOf(values, name);
+    const frontend = at && (await makers[name](at));
+    if (frontend !== undefined) frontends.push(withStartError(frontend, name, `${at!.address}:${at!.port}`));
   }
-  if (values["allow-http"]) {
-    const socket = `${values["http-address"]}:${values["http-port"]}`;
-    frontends.push(withStartError(httpFrontend(values, pages), "HTTP service", socket, "--http-port"));
-  }
-  if (values["allow-metrics"]) {
-    const address = metricsAddress(values);
-    const port = values["metrics-port"];
-    const frontend = metrics({ address, port, ...(pages && { pages }) });
-    frontends.push(withStartError(frontend, "Metrics service", `${address}:${port}`, "--metrics-port"));
-  }
-  if (openAi !== undefined) {
-    const socket = `${values["openai-address"]}:${values["openai-port"]}`;
-    frontends.push(withStartError(openAi, "OpenAI frontend", socket, "--openai-port"));
-  }
-  if (values["allow-sagemaker"] || values["allow-vertex-ai"])
-    frontends.push(...(await cloudFrontends(values)));
   return frontends;
 }
 
-async function cloudFrontends(values: OptionValues): Promise<Frontend[]> {
-  const { sageMaker, vertexAi } = await import("@tritonjs/http/cloud");
-  const address = values["http-address"];
-  const maxInputSize = values["http-max-input-size"];
-  const frontends: Frontend[] = [];
-  if (values["allow-sagemaker"]) {
-    const port = values["sagemaker-port"];
-    const frontend = sageMaker({
-      address,
-      port,
-      maxInputSize,
-      // The platform passes on no secrets, and loads models itself.
-      restrictions: givenRestrictions(values),
-      inferenceType: values["sagemaker-inference-type"],
-      pingMode: values["sagemaker-ping-mode"],
-      multiModel: values["sagemaker-multi-model"],
-      ...(values["sagemaker-default-model"] !== "" && {
-        defaultModelName: values["sagemaker-default-model"],
-      }),
-    });
-    frontends.push(withStartError(frontend, "Sagemaker service", `${address}:${port}`, "--sagemaker-port"));
-  }
-  if (values["allow-vertex-ai"]) {
-    const port = values["vertex-ai-port"];
-    const frontend = vertexAi({
-      address,
-      port,
-      maxInputSize,
-      restrictions: httpRestrictions(values, "vertex-ai"),
-      defaultModel: values["vertex-ai-default-model"],
-      predictRoute: values["vertex-ai-predict-route"],
-      healthRoute: values["vertex-ai-health-route"],
-    });
-    frontends.push(withStartError(frontend, "Vertex AI service", `${address}:${port}`, "--vertex-ai-port"));
-  }
-  return frontends;
+interface Listener {
+  readonly address: string;
+  readonly port: number;
+}
+
+async function sageMakerFrontend(at: Listener, values: OptionValues): Promise<Frontend> {
+  const { sageMaker } = await import("@tritonjs/http/cloud");
+  return sageMaker({
+    ...at,
+    maxInputSize: values["http-max-input-size"],
+    // The platform passes on no secrets, and loads models itself.
+    restrictions: givenRestrictions(values),
+    inferenceType: values["sagemaker-inference-type"],
+    pingMode: values["sagemaker-ping-mode"],
+    multiModel: values["sagemaker-multi-model"],
+    defaultModelName: values["sagemaker-default-model"] || undefined,
+  });
+}
+
+async function vertexAiFrontend(at: Listener, values: OptionValues): Promise<Frontend> {
+  const { vertexAi } = await import("@tritonjs/http/cloud");
+  return vertexAi({
+    ...at,
+    maxInputSize: values["http-max-input-size"],
+    restrictions: httpRestrictions(values, "vertex-ai"),
+    defaultModel: values["vertex-ai-default-model"],
+    predictRoute: values["vertex-ai-predict-route"],
+    healthRoute: values["vertex-ai-health-route"],
+  });
 }
 
 /** Wraps a frontend, so that its failure to open is reported in the words of the command line. */
-function withStartError(frontend: Frontend, service: string, socket: string, option: string): Frontend {
+function withStartError(frontend: Frontend, name: ServiceName, socket: string): Frontend {
   const startError = (error: unknown): StartError => {
     const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
     const isTaken = code === "EADDRINUSE";
@@ -117,8 +93,8 @@ function withStartError(frontend: Frontend, service: string, socket: string, opt
       ? `Unavailable - Socket '${socket}' already in use`
       : statusText(error).replace(": ", " - ");
     return new StartError(
-      `failed to start ${service}: ${why}`,
-      isTaken ? `Choose another port with ${option}.` : "",
+      `failed to start ${SERVICES[name].service}: ${why}`,
+      isTaken ? `Choose another port with --${name}-port.` : "",
     );
   };
   return {
@@ -178,32 +154,28 @@ function grpcRestrictions(values: OptionValues): RestrictedProtocols[] {
   ].map(({ groups, header: key, value: secret }) => ({ protocols: groups, key, value: secret }));
 }
 
-function httpFrontend(values: OptionValues, pages: WebPages | undefined): Frontend {
+function httpFrontend(at: Listener, values: OptionValues, pages: WebPages | undefined): Frontend {
   return http({
-    address: values["http-address"],
-    port: values["http-port"],
+    ...at,
     reusePort: values["reuse-http-port"] && canReusePorts(),
     maxInputSize: values["http-max-input-size"],
     maxInputSizeName: "--http-max-input-size",
     headerForwardPattern: pattern(values, "http-header-forward-pattern"),
     openApi: values["http-openapi"],
-    ...cors(values["http-cors-origin"]),
+    cors: cors(values["http-cors-origin"]),
     restrictions: httpRestrictions(values, "http"),
     ...(pages && (values["allow-metrics"] ? { landing: pages } : { pages })),
   });
 }
 
-function cors(origins: readonly string[]): Pick<HttpOptions, "cors"> {
-  if (origins.length === 0) return {};
-  return { cors: { origins: origins.includes("*") ? true : origins } };
-}
+const cors = (origins: readonly string[]): HttpOptions["cors"] =>
+  origins.length === 0 ? undefined : { origins: origins.includes("*") ? true : origins };
 
-function grpcFrontend(values: OptionValues): Frontend {
+function grpcFrontend(at: Listener, values: OptionValues): Frontend {
   const age = values["grpc-max-connection-age"];
   const grace = values["grpc-max-connection-age-grace"];
   return grpc({
-    address: values["grpc-address"],
-    port: values["grpc-port"],
+    ...at,
     reusePort: values["reuse-grpc-port"] && canReusePorts(),
     headerForwardPattern: pattern(values, "grpc-header-forward-pattern"),
     inferResponseCompressionLevel: values["grpc-infer-response-compression-level"],
@@ -215,8 +187,8 @@ function grpcFrontend(values: OptionValues): Frontend {
     http2MaxPingStrikes: values["grpc-http2-max-ping-strikes"],
     maxConcurrentStreams: values["grpc-max-concurrent-streams"],
     maxSessionMemory: values["grpc-max-session-memory"],
-    ...(age > 0 ? { maxConnectionAgeMs: age } : {}),
-    ...(grace > 0 ? { maxConnectionAgeGraceMs: grace } : {}),
+    maxConnectionAgeMs: age > 0 ? age : undefined,
+    maxConnectionAgeGraceMs: grace > 0 ? grace : undefined,
     restrictedProtocols: grpcRestrictions(values),
     maxReceiveMessageSize: values["grpc-max-receive-message-size"],
     maxReceiveMessageSizeName: "--grpc-max-receive-message-size",
@@ -266,7 +238,6 @@ export async function openOpenAi(values: OptionValues): Promise<Frontend | undef
 }
 
 function openAiSettings(values: OptionValues, port: number): OpenAiOptions {
-  const origins = values["openai-cors-origin"];
   const defaultMaxTokens = values["openai-default-max-tokens"];
   return {
     port,
@@ -279,7 +250,7 @@ function openAiSettings(values: OptionValues, port: number): OpenAiOptions {
     >,
     maxBodySize: values["openai-max-body-size"],
     ...(defaultMaxTokens > 0 && { defaultMaxTokens }),
-    ...(origins.length > 0 && { cors: { origins: origins.includes("*") ? true : origins } }),
+    cors: cors(values["openai-cors-origin"]),
   };
 }
 

@@ -5,7 +5,7 @@ import { LONGEST_TIMEOUT_MS, type ServerMetadata, statusText } from "@tritonjs/p
 import type { Extensions, Terminal } from "../command-context.js";
 import { descriptorFault } from "../descriptor-fault.js";
 import { OptionError } from "../options/option.js";
-import type { OptionValues } from "../options/options.js";
+import { type OptionValues, SERVICES, type ServiceName } from "../options/options.js";
 import { readArguments } from "../options/read-arguments.js";
 import { accessNote } from "./management-access.js";
 import {
@@ -13,7 +13,6 @@ import {
   openChosenFrontends,
   openDashboard,
   openOpenAi,
-  SERVICE_NAMES,
   StartError,
 } from "./open-frontends.js";
 import { keepHeapRoom, limitMalloc, returnFreeMemory } from "./process-memory.js";
@@ -107,7 +106,7 @@ async function start(
   const { addresses } = await triton.serve({ frontends, frontendThreads: frontendThreads(values) });
   for (const [name, { host, port }] of Object.entries(addresses)) {
     const address = host.includes(":") ? `[${host}]` : host;
-    service.log.info(`Started ${SERVICE_NAMES[name] ?? name} at ${address}:${port}`);
+    service.log.info(`Started ${SERVICES[name as ServiceName]?.logName ?? name} at ${address}:${port}`);
   }
   const note = accessNote(values);
   if (note !== undefined) service.log[note.level](note.text);
