@@ -6,7 +6,7 @@ import {
   levelValue,
 } from "../measure/level-result.js";
 import type { RequestFigures } from "../measure/request-figures.js";
-import { overheadMs, type ServerFigures, stageMs, usesCache } from "../measure/server-watch.js";
+import { computeMs, overheadMs, type ServerFigures, stageMs, usesCache } from "../measure/server-watch.js";
 import { TOKEN_METRIC_NAMES, TOKEN_METRICS, type TokenFigures } from "../measure/token-figures.js";
 import { microseconds, type RunDescription, sixDigits } from "./write-report.js";
 
@@ -199,8 +199,7 @@ function consoleServer(server: ServerFigures, indent: string): string[] {
   if (stages.fail.count > 0) lines.push(`Failed request count: ${stages.fail.count}`);
   const total = `Avg request latency: ${stage("success")}`;
   const overhead = `overhead ${us(overheadMs(server))} + queue ${stage("queue")}`;
-  const compute =
-    stageMs(server, "computeInput") + stageMs(server, "computeInfer") + stageMs(server, "computeOutput");
+  const compute = computeMs(server);
   if (composing.length > 0) {
     lines.push(`${total} (${overhead} + compute ${us(compute)})`, "", "Composing models:");
     for (const model of composing) {

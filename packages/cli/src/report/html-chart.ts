@@ -1,3 +1,41 @@
+import { createHash } from "node:crypto";
+
+/**
+ * A whole HTML page. It has no script, loads nothing, and its policy allows no more than its own style sheet.
+ *
+ * @param body markup
+ */
+export function htmlPage(title: string, body: string): string {
+  const style = createHash("sha256").update(REPORT_STYLE).digest("base64");
+  const policy = `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'`;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${escapeText(policy)}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeText(title)}</title>
+<style>${REPORT_STYLE}</style>
+</head>
+<body>
+<h1>${escapeText(title)}</h1>
+${body}
+</body>
+</html>
+`;
+}
+
+export function htmlTable(
+  header: readonly string[],
+  rows: readonly (readonly (string | number)[])[],
+): string {
+  const head = header.map((cell) => `<th scope="col">${escapeText(cell)}</th>`).join("");
+  const body = rows
+    .map((row) => `<tr>${row.map((cell) => `<td>${escapeText(cell)}</td>`).join("")}</tr>`)
+    .join("\n");
+  return `<div class="scroll"><table><thead><tr>${head}</tr></thead><tbody>\n${body}\n</tbody></table></div>`;
+}
+
 /** Size of a chart and of the area in it that has the data, in pixels of the drawing. */
 export const CHART = { width: 720, height: 300, left: 72, right: 704, top: 16, bottom: 248 } as const;
 

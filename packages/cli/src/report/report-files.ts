@@ -9,18 +9,12 @@ import { overheadMs, type ServerFigures, stageMs, usesCache } from "../measure/s
 import { TOKEN_METRIC_NAMES, TOKEN_METRICS, type TokenFigures } from "../measure/token-figures.js";
 import { outputsJson } from "../target/carrier.js";
 import { remarkOf, reportedPercentiles } from "./console-report.js";
-import { microseconds, type RunDescription, sixDigits } from "./write-report.js";
+import { csvTable, microseconds, type RunDescription, sixDigits } from "./write-report.js";
 
 interface CsvFile {
   /** Name and version of a composing model; undefined for the measured model. */
   readonly model?: { readonly name: string; readonly version: string };
   readonly text: string;
-}
-
-/** A value that a spreadsheet could take for a formula, or that has a comma, is quoted. */
-function cell(value: string | number): string {
-  const text = String(value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 const GPU_COLUMNS = [
@@ -116,7 +110,7 @@ function csvText(rows: readonly LevelResult[], run: RunDescription, verbose: boo
         : []),
     ];
   });
-  return table([header, ...lines]);
+  return csvTable([header, ...lines]);
 }
 
 function networkMs({ figures }: LevelResult, server: ServerFigures): number {
@@ -159,15 +153,11 @@ function composingText(rows: readonly LevelResult[], run: RunDescription, key: s
       ...serverCells(model, hasCache),
     ];
   });
-  return table([header, ...lines]);
+  return csvTable([header, ...lines]);
 }
 
 /** Heading of the levels, also where none has a row. */
 const levelHeader = ({ load }: RunDescription) => (load === "concurrency" ? "Concurrency" : "Request Rate");
-
-function table(rows: readonly (readonly (string | number)[])[]): string {
-  return rows.map((row) => `${row.map(cell).join(",")}\n`).join("");
-}
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 

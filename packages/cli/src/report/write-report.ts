@@ -77,3 +77,12 @@ export function duration(ms: number): string {
   if (ms < 1000) return `${Number(ms.toPrecision(3))} ms`;
   return `${Number((ms / 1000).toPrecision(3))} s`;
 }
+
+/** Rows as CSV. A value with a comma, a quote or a line break is quoted. */
+export function csvTable(rows: readonly (readonly (string | number)[])[]): string {
+  const cell = (value: string | number) => {
+    const text = String(value);
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return rows.map((row) => `${row.map(cell).join(",")}\n`).join("");
+}
