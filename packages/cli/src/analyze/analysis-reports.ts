@@ -10,8 +10,17 @@ import {
   htmlTable,
 } from "../report/html-chart.js";
 import { csvTable, duration } from "../report/write-report.js";
-import { type Breach, bestRun, failurePercent, type LevelRun, METRICS } from "./goal.js";
-import { variantName } from "./machine.js";
+import {
+  type Breach,
+  bestRun,
+  type Candidate,
+  failurePercent,
+  type LevelRun,
+  METRICS,
+  parametersText,
+  variantConfig,
+  variantName,
+} from "./candidate.js";
 import {
   type AnalysisOutcome,
   candidateName,
@@ -21,7 +30,6 @@ import {
   rankAgreement,
   totalsOf,
 } from "./outcome.js";
-import { type Candidate, parametersText, variantConfig } from "./variant-parameters.js";
 
 const WIDTH = 80;
 

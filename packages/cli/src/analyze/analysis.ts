@@ -6,19 +6,21 @@ import { invalidOption } from "../tool-errors.js";
 import {
   type AnalyzeLevel,
   type AnalyzeLoad,
+  type AnalyzeMachine,
+  type Candidate,
+  type CandidateResult,
   type Capacity,
+  candidateKey,
+  compareResults,
+  isDefault,
   type LevelRun,
   levelsOf,
-  type SearchGoal,
-} from "./goal.js";
-import {
-  type AnalyzeMachine,
-  type CandidateResult,
-  compareResults,
   measurementCount,
   type Prediction,
   type Ranked,
-} from "./machine.js";
+  type SearchGoal,
+  variantConfig,
+} from "./candidate.js";
 import {
   allLevels,
   firstRound,
@@ -30,7 +32,6 @@ import {
   type TurnEnd,
   withRound,
 } from "./run-candidate.js";
-import { type Candidate, candidateKey, isDefault, variantConfig } from "./variant-parameters.js";
 
 /** Number of first candidates that may all fail before the search gives up. */
 const HOPELESS = 3;

@@ -18,10 +18,11 @@ import {
   type Limit,
   METRIC_TAGS,
   type MetricTag,
+  type ModelSpace,
   type SearchGoal,
-} from "./goal.js";
-import type { RealMeasuring } from "./measured-level.js";
-import { type ModelSpace, VARIANT_ISOLATIONS } from "./variant-parameters.js";
+  VARIANT_ISOLATIONS,
+} from "./candidate.js";
+import type { RealMeasuring } from "./served-machines.js";
 
 type SearchMode = "model" | "quick" | "brute";
 

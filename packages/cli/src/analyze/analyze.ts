@@ -3,8 +3,7 @@ import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { VERSION } from "@tritonjs/core/internal";
-import { fitted } from "../report/live-progress.js";
-import { duration, reportFault, writeReport } from "../report/write-report.js";
+import { duration, fitted, reportFault, writeReport } from "../report/write-report.js";
 import {
   CLEAR_LINE,
   commandLineText,
@@ -24,13 +23,12 @@ import {
   shortNumber,
 } from "./analysis-reports.js";
 import { type AnalyzeSettings, analyzeOptions, readAnalyzeSettings } from "./analyze-settings.js";
-import type { AnalyzeLevel } from "./goal.js";
-import type { AnalyzeMachine, CandidateResult } from "./machine.js";
+import type { AnalyzeLevel, AnalyzeMachine, CandidateResult } from "./candidate.js";
+import { type Candidate, defaultSpace, type SearchSpace } from "./candidate.js";
 import { modelSearch } from "./model-search.js";
 import { type AnalysisOutcome, isMet, listed, outcomeOf, totalsOf } from "./outcome.js";
 import { bruteSearch, quickSearch } from "./quick-search.js";
 import { ModuleMachine, RepositoryMachine } from "./served-machines.js";
-import { type Candidate, defaultSpace, type SearchSpace } from "./variant-parameters.js";
 
 /**
  * Runs the command `tritonjs analyze`: finds the configuration of a model that meets a goal, and writes the reports.

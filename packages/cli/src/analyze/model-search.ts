@@ -4,13 +4,24 @@ import {
   type AnalyzeLevel,
   type AnalyzeLoad,
   busyConcurrency,
+  type Candidate,
+  type CandidateResult,
+  candidateKey,
+  candidatesOf,
+  canonical,
+  compareResults,
   fullConcurrency,
   type LevelRun,
   type MetricTag,
   type ModelRun,
+  type ModelSpace,
+  PARAMETER_NAMES,
+  type Prediction,
+  type Ranked,
   type SearchGoal,
-} from "./goal.js";
-import { type CandidateResult, compareResults, type Prediction, type Ranked } from "./machine.js";
+  type VariantParameters,
+  variantConfig,
+} from "./candidate.js";
 import { meanRun, runAt, type Turn } from "./run-candidate.js";
 import {
   DurationModel,
@@ -19,16 +30,6 @@ import {
   settingKey,
   simulateLoad,
 } from "./simulated-candidate.js";
-import {
-  type Candidate,
-  candidateKey,
-  candidatesOf,
-  canonical,
-  type ModelSpace,
-  PARAMETER_NAMES,
-  type VariantParameters,
-  variantConfig,
-} from "./variant-parameters.js";
 
 interface ModelSearchOptions {
   readonly verify: number;

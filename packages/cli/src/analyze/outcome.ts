@@ -4,14 +4,18 @@ import {
   type Breach,
   bestRun,
   breachesOf,
+  type CandidateResult,
+  candidateKey,
+  compareResults,
   compareRuns,
+  isDefault,
   type LevelRun,
+  type Prediction,
   type SearchGoal,
   scoreOf,
-} from "./goal.js";
-import { type CandidateResult, compareResults, type Prediction, variantName } from "./machine.js";
+  variantName,
+} from "./candidate.js";
 import { runAt } from "./run-candidate.js";
-import { candidateKey, isDefault } from "./variant-parameters.js";
 
 export interface RankedResult {
   readonly result: CandidateResult;

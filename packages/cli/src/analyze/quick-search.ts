@@ -3,22 +3,20 @@ import type { Analysis } from "./analysis.js";
 import {
   type AnalyzeLevel,
   bestRun,
-  compareRuns,
-  failurePercent,
-  type LevelRun,
-  type SearchGoal,
-  scoreOf,
-} from "./goal.js";
-import { compareResults } from "./machine.js";
-import { allLevels, isPlateau, risingLevels, runAt, throughputOf } from "./run-candidate.js";
-import {
   type Candidate,
   candidateKey,
   candidatesOf,
   canonical,
+  compareResults,
+  compareRuns,
+  failurePercent,
+  type LevelRun,
+  type SearchGoal,
   type SearchSpace,
+  scoreOf,
   variantsOf,
-} from "./variant-parameters.js";
+} from "./candidate.js";
+import { allLevels, isPlateau, risingLevels, runAt, throughputOf } from "./run-candidate.js";
 
 const RADIUS = 3;
 

@@ -1,4 +1,5 @@
 import { TritonError } from "@tritonjs/protocol";
+import type { AnalyzeMachine, Candidate, CandidateResult } from "./candidate.js";
 import {
   type AnalyzeFigures,
   type AnalyzeLevel,
@@ -7,9 +8,7 @@ import {
   type MetricTag,
   type ModelRun,
   type SearchGoal,
-} from "./goal.js";
-import type { AnalyzeMachine, CandidateResult } from "./machine.js";
-import type { Candidate } from "./variant-parameters.js";
+} from "./candidate.js";
 
 export interface RunPlace {
   readonly machine: AnalyzeMachine;

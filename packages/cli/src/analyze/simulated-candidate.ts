@@ -6,7 +6,7 @@ import {
   type SimulationResult,
   simulate,
 } from "../simulate/simulate.js";
-import type { AnalyzeFigures, AnalyzeLevel, LevelRun, MetricTag, ModelRun } from "./goal.js";
+import type { AnalyzeFigures, AnalyzeLevel, LevelRun, MetricTag, ModelRun } from "./candidate.js";
 
 /** Requests of a simulation: enough for a p99, and for each client to come several times. */
 const REQUESTS = { least: 400, perClient: 8, most: 6000, scheduled: 1000 } as const;

@@ -10,9 +10,11 @@ import {
 } from "@tritonjs/protocol";
 import { invalidOption } from "../tool-errors.js";
 import {
+  checkedBytes,
   checkShapes,
   DATA_DEFAULTS,
   type DataOptions,
+  deduced,
   type GivenShapes,
   knownShape,
   type OpenAiDataSet,
@@ -21,14 +23,17 @@ import {
   type Session,
   type SessionTurn,
   type Step,
+  type StepRules,
   type Steps,
   type StepTensor,
+  stepsOfFile,
   type TensorDataSet,
   type TensorPayload,
   type TestedInput,
   type TestedModel,
+  textOf,
+  timestampOf,
 } from "./data-set.js";
-import { checkedBytes, deduced, type StepRules, stepsOfFile, textOf, timestampOf } from "./json-steps.js";
 import { Random, randomElements, unitByteSize } from "./random.js";
 
 /**

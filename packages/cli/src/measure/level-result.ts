@@ -1,8 +1,7 @@
 import { availableParallelism } from "node:os";
 import type { LoadLevel } from "../load/load-level.js";
-import type { MetricFigures } from "./metrics-watch.js";
 import type { Instability, RequestFigures } from "./request-figures.js";
-import type { ServerFigures } from "./server-watch.js";
+import type { MetricFigures, ServerFigures } from "./server-watch.js";
 
 type LevelFaultKind = "no requests" | "all failed" | "generator";
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { ParameterValue } from "@tritonjs/protocol";
-import type { LevelRange } from "../measure/measure-plan.js";
+import type { LevelRange } from "../measure/measure-level.js";
 import type { ModelName } from "../measure/server-watch.js";
 import type { ParsedOptions } from "../tool-command.js";
 import { invalidOption } from "../tool-errors.js";

@@ -4,10 +4,9 @@ import type { DataOptions } from "../data/data-set.js";
 import type { LoadOptions } from "../load/load-generator.js";
 import type { LoadLevel, PeriodicConcurrencyLevel } from "../load/load-level.js";
 import type { SequenceLoad } from "../load/sequence-load.js";
-import type { MeasureOptions } from "../measure/measure-level.js";
-import type { LevelRange, LoadPlan } from "../measure/measure-plan.js";
+import type { LevelRange, LoadPlan, MeasureOptions } from "../measure/measure-level.js";
+import { type Goal, readGoals } from "../measure/request-figures.js";
 import type { ModelName } from "../measure/server-watch.js";
-import { type Goal, readGoals } from "../measure/token-figures.js";
 import type { RunDescription } from "../report/write-report.js";
 import {
   type GrpcTargetOptions,

@@ -7,20 +7,25 @@ import { checkLevel, type LoadLevel, requestsOfLevel } from "../load/load-level.
 import type { LoadWindow } from "../load/request-records.js";
 import type { LevelResult } from "../measure/level-result.js";
 import {
+  type LoadPlan,
   type MeasureClock,
   type MeasureObserver,
   type MeasureSession,
+  measurePlan,
   processClock,
 } from "../measure/measure-level.js";
-import { type LoadPlan, measurePlan } from "../measure/measure-plan.js";
-import { MetricsWatch } from "../measure/metrics-watch.js";
-import { ServerWatch } from "../measure/server-watch.js";
-import type { TokenOptions } from "../measure/token-figures.js";
+import type { TokenOptions } from "../measure/request-figures.js";
+import { MetricsWatch, ServerWatch } from "../measure/server-watch.js";
 import { levelText, settingsText, summaryText } from "../report/console-report.js";
 import { htmlReport } from "../report/html-report.js";
-import { LiveProgress } from "../report/live-progress.js";
 import { csvFiles, figuresJson, ProfileExport, payloadInputs } from "../report/report-files.js";
-import { composingPath, type RunDescription, reportFault, writeReport } from "../report/write-report.js";
+import {
+  composingPath,
+  LiveProgress,
+  type RunDescription,
+  reportFault,
+  writeReport,
+} from "../report/write-report.js";
 import { commandLineText, EXIT, runCommand, stopSignal, type ToolTerminal } from "../tool-command.js";
 import { invalidOption } from "../tool-errors.js";
 import { type OpenedTarget, openTarget, serverNotices } from "./open-target.js";

@@ -1,7 +1,7 @@
 import { type LevelResult, levelValue, meetsLimit } from "../measure/level-result.js";
-import type { LoadPlan } from "../measure/measure-plan.js";
+import type { LoadPlan } from "../measure/measure-level.js";
+import { TOKEN_METRIC_NAMES } from "../measure/request-figures.js";
 import { stageMs } from "../measure/server-watch.js";
-import { TOKEN_METRIC_NAMES } from "../measure/token-figures.js";
 import { levelName } from "../report/html-report.js";
 import { sixDigits } from "../report/write-report.js";
 import { WRONG_OUTPUT } from "../target/carrier.js";

@@ -6,8 +6,8 @@ import {
   levelValue,
 } from "../measure/level-result.js";
 import type { RequestFigures } from "../measure/request-figures.js";
+import { TOKEN_METRIC_NAMES, TOKEN_METRICS, type TokenFigures } from "../measure/request-figures.js";
 import { computeMs, overheadMs, type ServerFigures, stageMs, usesCache } from "../measure/server-watch.js";
-import { TOKEN_METRIC_NAMES, TOKEN_METRICS, type TokenFigures } from "../measure/token-figures.js";
 import { microseconds, type RunDescription, sixDigits } from "./write-report.js";
 
 /** Percentiles that every report shows. */

@@ -5,8 +5,8 @@ import {
   type LevelResult,
   levelValue,
 } from "../measure/level-result.js";
+import { TOKEN_METRIC_NAMES, TOKEN_METRICS } from "../measure/request-figures.js";
 import { computeMs, overheadMs, type ServerFigures, stageMs } from "../measure/server-watch.js";
-import { TOKEN_METRIC_NAMES, TOKEN_METRICS } from "../measure/token-figures.js";
 import { remarkOf, reportedPercentiles } from "./console-report.js";
 import {
   axisScale,

@@ -7,8 +7,8 @@ import { descriptorFault } from "../descriptor-fault.js";
 import { OptionError } from "../options/option.js";
 import { type OptionValues, SERVICES, type ServiceName } from "../options/options.js";
 import { readArguments } from "../options/read-arguments.js";
-import { accessNote } from "./management-access.js";
 import {
+  accessNote,
   frontendThreads,
   openChosenFrontends,
   openDashboard,

@@ -5,7 +5,7 @@ import { TritonError } from "@tritonjs/protocol";
 import { type NamedSetting, OptionError, readInteger } from "../options/option.js";
 import type { OptionName, OptionValues } from "../options/options.js";
 import { readTraceLevel, readTraceMode } from "../options/server-options.js";
-import { closedBy, closedGroups } from "./management-access.js";
+import { closedBy, closedGroups } from "./open-frontends.js";
 
 /**
  * The options of the server that the command line requests.

@@ -1,13 +1,14 @@
 import type { Socket } from "node:net";
-import { decodeHeaders, type HeaderBlocks } from "./hpack.js";
 import {
   CANCEL,
   clientPreface,
+  decodeHeaders,
   errorName,
   FLAG,
   FRAME,
   FRAME_HEAD_BYTES,
   FrameOutput,
+  type HeaderBlocks,
   Http2FrameReader,
   LARGEST_WINDOW,
   readGoAway,

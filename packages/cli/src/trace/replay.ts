@@ -3,11 +3,10 @@ import { readPrototxt } from "@tritonjs/core/config";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import { writeReport } from "../report/write-report.js";
+import type { SimulatedBatch } from "../simulate/simulate.js";
 import { type SimulationResult, simulate } from "../simulate/simulate.js";
-import type { SimulatedBatch } from "../simulate/simulated-backend.js";
 import { EXIT, runCommand, stopSignal, type ToolTerminal } from "../tool-command.js";
-import { readTrace } from "./read-trace.js";
-import { BatchDurations, type Recording, recordingOf } from "./recording.js";
+import { BatchDurations, type Recording, readTrace, recordingOf } from "./read-trace.js";
 
 /** A configuration to replay a recording with. */
 export interface ReplayConfig {
