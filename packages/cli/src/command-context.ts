@@ -4,7 +4,6 @@ import type { ToolTerminal } from "./tool-command.js";
 export interface CommandContext {
   readonly terminal: Terminal;
   readonly extensions: Extensions;
-  /** Called with the exit code when a command ends. */
   finish(this: void, code: number): void;
 }
 

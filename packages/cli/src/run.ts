@@ -157,7 +157,6 @@ const FOLDER = fileURLToPath(new URL("../templates/", import.meta.url));
 
 interface WrittenTemplate {
   readonly written: readonly string[];
-  /** Existing files, which were not changed. */
   readonly kept: readonly string[];
 }
 
@@ -250,7 +249,6 @@ function completionCommand({ terminal }: CommandContext): Command {
 type Proposal = "file" | "directory" | readonly string[];
 
 interface CompletedOption {
-  /** With its dashes. */
   readonly name: string;
   readonly description: string;
   /** Kinds of its value; undefined for an option without a value. */
@@ -393,7 +391,6 @@ function flatten(command: CompletedCommand, path: string): { path: string; comma
   return [{ path, command }, ...command.commands.flatMap((one) => flatten(one, `${path} ${one.name}`))];
 }
 
-/** Makes the completion of zsh. It can be sourced, or be a file `_tritonjs` in a directory of `fpath`. */
 function zshScript(root: CompletedCommand): string {
   const main = `_${root.name}`;
   return `#compdef ${root.name}

@@ -23,7 +23,6 @@ export const CLEAR_LINE = "\r\x1b[2K";
 /** Exit codes of `tritonjs perf` and `tritonjs analyze`. Those from 2 on are perf_analyzer's, except for the interruption. */
 export const EXIT = {
   ok: 0,
-  /** A condition or a constraint does not hold. */
   notMet: 1,
   unstable: 2,
   noRequests: 3,
@@ -85,7 +84,6 @@ export function stopSignal(
   return { signal: stop.signal, stopped };
 }
 
-/** A line of a table of options. */
 export type OptionRow = readonly [flags: string, description: string, fallback?: string];
 
 /** Options as commander reads them: texts, lists of texts, and flags. */

@@ -130,7 +130,6 @@ function estimateText({ estimate }: RankedResult): string {
   return `${shortNumber(throughput)}, ${shortNumber(p99Ms)} ms`;
 }
 
-/** How much more a candidate serves than the default configuration, as a share of it. */
 function throughputGain(row: RankedResult, outcome: AnalysisOutcome): number | undefined {
   const fallback = outcome.ranked.find(({ result }) => result.number === undefined);
   if (fallback === undefined) return undefined;
@@ -138,7 +137,6 @@ function throughputGain(row: RankedResult, outcome: AnalysisOutcome): number | u
   return before > 0 ? totalsOf(row.run).throughput / before - 1 : undefined;
 }
 
-/** The parameters of a candidate, with the name of the model where there are several. */
 export function candidateText({ candidate }: { readonly candidate: Candidate }): string {
   const models = Object.keys(candidate);
   return models
@@ -233,7 +231,6 @@ function modelTable(outcome: AnalysisOutcome, model: string, count: number): str
 
 const escapeCell = (cell: string | number) => String(cell).replaceAll("|", "\\|").replaceAll("\n", " ");
 
-/** All measurements with the columns of Model Analyzer's `metrics-model-inference.csv`. */
 export function inferenceCsv(outcome: AnalysisOutcome): string {
   const isRate = outcome.ranked.some(({ result }) =>
     result.runs.some(({ level }) => level.mode === "request_rate"),

@@ -43,11 +43,9 @@ export class Analysis {
   readonly load: AnalyzeLoad;
   readonly signal: AbortSignal;
   readonly observer: AnalysisObserver;
-  /** Predictions of the simulation, by the key of the candidate. */
   readonly predictions = new Map<string, Prediction>();
   /** Estimates of measured candidates, by their keys, from a search that has some. They decide the order of results. */
   readonly estimates = new Map<string, readonly LevelRun[]>();
-  /** Number of further measurements that the search expects. */
   expected = 0;
   readonly #earlier: Map<string, CandidateResult>;
   readonly #results = new Map<string, CandidateResult>();
@@ -72,7 +70,6 @@ export class Analysis {
     );
   }
 
-  /** Results in the order of the first measurement. */
   get results(): readonly CandidateResult[] {
     return [...this.#results.values()];
   }
@@ -324,7 +321,6 @@ export interface AnalysisObserver {
   onTurn?(share: number): void;
   onResult?(result: CandidateResult): void;
   onPhase?(text: string): void;
-  /** Called when the first of several writes of the checkpoint fails. */
   onCheckpointFault?(text: string): void;
 }
 
@@ -337,7 +333,6 @@ export interface AnalysisParts {
   readonly checkpoint?: Checkpoint;
   /** Results of an interrupted search. */
   readonly earlier?: readonly CandidateResult[];
-  /** Milliseconds of a clock that never goes back. */
   now(): number;
   /** Whether the time for the search would be over before the end of the next measurement. */
   isOverBudget?(): boolean;

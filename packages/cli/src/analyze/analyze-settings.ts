@@ -36,7 +36,6 @@ export interface AnalyzeSettings {
   readonly goal: SearchGoal;
   readonly search: SearchMode;
   readonly verify: number;
-  /** Ends lists that the user gave where the throughput no longer rises. */
   readonly endsListsEarly: boolean;
   readonly budgetMs?: number;
   readonly resume: boolean;
@@ -52,7 +51,6 @@ export interface AnalyzeSettings {
 /** Levels of a search are measured for each configuration, so there may not be many. */
 const MOST_LEVELS = 32;
 
-/** Largest number of requests in flight that is chosen without a range. */
 const MOST_IN_FLIGHT = 1024;
 
 export function readAnalyzeSettings(given: ParsedOptions, command: string): AnalyzeSettings {
@@ -319,7 +317,6 @@ function readConstraint(
   return { model, tag, limit };
 }
 
-/** Reads the values that the user gave. An empty list keeps the configured value. */
 function readSpace(options: OptionReader): ModelSpace {
   const list = (name: string, flag: string, min: number, whole = true) =>
     options

@@ -225,7 +225,6 @@ function fingerprintOf({ source, load, measuring }: AnalyzeSettings, machine: An
   return JSON.stringify({ ...source, path: resolve(source.path), loaded, configs, load, measuring });
 }
 
-/** Shows each measurement, and how long the rest of the search will take. */
 class AnalyzeProgress implements AnalysisObserver {
   readonly #startMs: number;
   #beganMs: number | undefined;

@@ -11,7 +11,6 @@ export interface OpenedCandidate {
 }
 
 export interface AnalyzeMachine {
-  /** Completed default configurations of the models whose configuration is varied, by name. */
   readonly configs: Readonly<Record<string, ModelConfig>>;
   /** Names of the models that get load: the tuned models, or the ensemble of which they are steps. */
   readonly loaded: readonly string[];
@@ -94,7 +93,6 @@ export interface VariantParameters {
 /** The variant of each tuned model, by name. A model without parameters has its default configuration. */
 export type Candidate = Readonly<Record<string, VariantParameters>>;
 
-/** Order of the members in texts and keys. */
 export const PARAMETER_NAMES = [
   "instances",
   "isolation",
@@ -232,7 +230,6 @@ export type ModelSpace = {
 
 export type SearchSpace = Readonly<Record<string, ModelSpace>>;
 
-/** Bounds of the space that is searched where no values are given. */
 interface SpaceBounds {
   readonly maxInstances: number;
   readonly maxBatchSize: number;
@@ -311,12 +308,10 @@ export interface Limit {
 export type Constraints = Readonly<Partial<Record<MetricTag, Limit>>>;
 
 export interface SearchGoal {
-  /** Weights of the metrics; they are normalised. */
   readonly objectives: Readonly<Partial<Record<MetricTag, number>>>;
   readonly constraints: Constraints;
   /** Constraints of single models, which replace those of the same metrics. */
   readonly modelConstraints?: Readonly<Record<string, Constraints>>;
-  /** Weights of the models; 1 unless given. */
   readonly modelWeights?: Readonly<Record<string, number>>;
 }
 
@@ -357,7 +352,6 @@ export interface Breach {
   readonly tag: MetricTag;
   readonly limit: number;
   readonly value: number;
-  /** Distance from the limit in percent of it. */
   readonly percent: number;
 }
 
@@ -427,6 +421,9 @@ export const METRICS: Readonly<
 };
 
 export const METRIC_TAGS = Object.keys(METRICS) as readonly MetricTag[];
+
+export const eachMetric = (figureOf: (tag: MetricTag) => number): AnalyzeFigures =>
+  Object.fromEntries(METRIC_TAGS.map((tag) => [tag, figureOf(tag)])) as unknown as AnalyzeFigures;
 
 export interface AnalyzeLevel {
   readonly mode: "concurrency" | "request_rate";

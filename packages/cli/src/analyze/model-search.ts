@@ -158,7 +158,6 @@ class ModelSearch {
     return { candidate, levels: [{ mode: "concurrency", value }], isCalibration: true };
   }
 
-  /** Learns the duration of batches from the run of a turn. Undefined if it has none. */
   #addDuration(
     parameters: VariantParameters,
     { candidate, levels, isCalibration }: Turn,
@@ -208,7 +207,6 @@ class ModelSearch {
     });
   }
 
-  /** A prediction with the corrections of the real runs of its setting. */
   #correct({ candidate, runs }: Prediction): Prediction {
     const setting = this.#settingOf(candidate[this.model]!);
     return { candidate, runs: runs.map((run) => this.#corrections.correct(setting, run)) };

@@ -40,7 +40,6 @@ export interface AnalysisOutcome {
   /** Best first. */
   readonly ranked: readonly RankedResult[];
   readonly failed: readonly CandidateResult[];
-  /** Predictions for all simulated candidates, best first. */
   readonly predictions: readonly Prediction[];
   readonly measurements: number;
   readonly elapsedMs: number;

@@ -20,7 +20,6 @@ import { allLevels, isPlateau, risingLevels, runAt, throughputOf } from "./run-c
 
 const RADIUS = 3;
 
-/** Neighbours that are measured before a step in fast mode. */
 const NEIGHBOURS = 3;
 
 /** Magnitudes of a direction from which a step has 1, 2 or 3 indexes. */
@@ -197,7 +196,6 @@ function indexesOf(value: number): number {
 
 type Coordinate = readonly number[];
 
-/** A dimension of the quick search: a parameter of one model with values by index. */
 interface QuickDimension {
   readonly model: string;
   readonly parameter: "maxBatchSize" | "instances";

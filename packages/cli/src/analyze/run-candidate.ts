@@ -1,11 +1,10 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { AnalyzeMachine, Candidate, CandidateResult } from "./candidate.js";
 import {
-  type AnalyzeFigures,
   type AnalyzeLevel,
+  eachMetric,
   failurePercent,
   type LevelRun,
-  type MetricTag,
   type ModelRun,
   type SearchGoal,
 } from "./candidate.js";
@@ -152,7 +151,6 @@ export function runAt(runs: readonly LevelRun[], { mode, value }: AnalyzeLevel):
   return runs.find(({ level }) => level.mode === mode && level.value === value);
 }
 
-/** A result with one more measurement. Its runs become the means of all of them. */
 export function withRound(result: CandidateResult, round: readonly LevelRun[]): CandidateResult {
   const runs = result.runs.map((run) => {
     const other = runAt(round, run.level);
@@ -184,39 +182,20 @@ export function meanRun(a: LevelRun, b: LevelRun): LevelRun {
   const models = Object.entries(a.models).map(([name, run]): [string, ModelRun] => {
     const other = b.models[name];
     if (other === undefined) return [name, run];
-    const metric = (tag: MetricTag) => mean(run.figures[tag], other.figures[tag]);
-    const figures: AnalyzeFigures = {
-      perf_throughput: metric("perf_throughput"),
-      perf_latency_avg: metric("perf_latency_avg"),
-      perf_latency_p90: metric("perf_latency_p90"),
-      perf_latency_p95: metric("perf_latency_p95"),
-      perf_latency_p99: metric("perf_latency_p99"),
-      cpu_used_ram: Math.max(run.figures.cpu_used_ram, other.figures.cpu_used_ram),
+    const figures = eachMetric((tag) => {
+      const [one, another] = [run.figures[tag], other.figures[tag]];
+      return tag === "cpu_used_ram" ? Math.max(one, another) : mean(one, another);
+    });
+    const meanOf = (key: "meanRows" | "batchesPerSecond") => {
+      const [one, another] = [run[key], other[key]];
+      return one === undefined || another === undefined ? {} : { [key]: mean(one, another) };
     };
+    const failures = run.failures + other.failures;
     const failureText = run.failureText ?? other.failureText;
-    return [
-      name,
-      {
-        figures,
-        ...meanOf("meanRows", run, other, mean),
-        ...meanOf("batchesPerSecond", run, other, mean),
-        failures: run.failures + other.failures,
-        ...(failureText !== undefined && { failureText }),
-      },
-    ];
+    const further = { ...meanOf("meanRows"), ...meanOf("batchesPerSecond"), failures };
+    return [name, { figures, ...further, ...(failureText !== undefined && { failureText }) }];
   });
   return { level: a.level, models: Object.fromEntries(models), measurements: countA + countB };
-}
-
-function meanOf(
-  name: "meanRows" | "batchesPerSecond",
-  a: ModelRun,
-  b: ModelRun,
-  mean: (one: number, other: number) => number,
-): Partial<ModelRun> {
-  const [one, other] = [a[name], b[name]];
-  if (one === undefined || other === undefined) return {};
-  return { [name]: mean(one, other) };
 }
 
 /** Most turns of a candidate. A change of the speed in the middle of a round then moves a figure by little. */

@@ -114,7 +114,6 @@ function isModel(path: string): Promise<boolean> {
   );
 }
 
-/** Loads the models of repositories. @returns the findings, with the reasons of models that did not load */
 async function loadModels(
   inspections: readonly ModelInspection[],
   repositories: readonly string[],
@@ -158,7 +157,6 @@ function checkReport(models: readonly ModelInspection[]): CheckReport {
   return { models: models.length, errors: count("error"), warnings: count("warning"), findings };
 }
 
-/** Formats the report as text: one line for each finding, in the style of compilers, with the fix below. */
 function reportText({ models, errors, warnings, findings }: CheckReport): string {
   const lines = findings.flatMap(({ path, line, column, severity, message, fix }) => {
     const place = [shown(path), line, column].filter((part) => part !== undefined);
@@ -356,7 +354,6 @@ async function inspectFile(given: string): Promise<ModelInspection | undefined> 
   return isNamed ? inspectModelFile(given.slice(sign + 1), given.slice(0, sign)) : inspectModelFile(given);
 }
 
-/** Reports a name that another model has, because only one can have its types. */
 function unlessTaken(model: ModelInspection, names: string[]): ModelInspection {
   const { name, directory } = model;
   if (!names.includes(name)) {

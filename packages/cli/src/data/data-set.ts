@@ -14,7 +14,6 @@ import { invalidOption } from "../tool-errors.js";
 
 /** Bytes of a tensor that each request replaces with new random values, so that no two requests carry equal data. */
 interface FreshRange {
-  /** Start in the bytes of the tensor. */
   readonly offset: number;
   readonly byteSize: number;
 }
@@ -45,7 +44,6 @@ export interface TensorPayload {
 
 /** Payloads that are the steps of one sequence. */
 export interface PayloadStream {
-  /** Index of its first payload. */
   readonly first: number;
   readonly count: number;
 }
@@ -363,7 +361,6 @@ function readInput(input: TestedInput, value: unknown, shapes: GivenShapes, wher
   return { shape: known ?? deduced(input, bytes, what), bytes };
 }
 
-/** Reads an output that responses must have. It has any shape. */
 function readOutput(datatype: DataType, value: unknown, what: string): Uint8Array {
   const { content, shape } = partsOf(value, what);
   return contentBytes(datatype, content, shape ?? [-1], what);

@@ -365,7 +365,6 @@ function parsed(text: string, path: string): { readonly data?: unknown } {
 class SessionReader {
   readonly #turns = new Map<string, SessionTurn[]>();
 
-  /** The sessions in the order of their first turns. */
   get sessions(): Session[] {
     return [...this.#turns].map(([id, turns]) => ({ id, turns }));
   }

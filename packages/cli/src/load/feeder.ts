@@ -71,13 +71,10 @@ export interface SequenceStep {
 
 interface FedLoop {
   readonly inFlight: number;
-  /** Time before which the server cannot be reached. */
   readonly blockedUntil: number;
   /** Sends a request. False if none can be sent before another has ended, or all are sent. */
   send(scheduled: number, index?: number, step?: SequenceStep): boolean;
-  /** Text of the last lost connection. */
   readonly blockedBy: string;
-  /** Records a request that could not be sent at its time as failed. */
   refuse(scheduled: number, index: number, text: string): void;
   finished(): void;
   setSequences(live: number): void;
@@ -314,7 +311,6 @@ interface DueTurn {
  * before, and the delay of that one. A session ends with its last turn, or with a turn that fails.
  */
 class SessionFeeder implements Feeder {
-  /** Turns that were sent, of each live session by its index. */
   readonly #live = new Map<number, number>();
   readonly #delays = new Map<number, WakeUp>();
   readonly #due: DueTurn[] = [];

@@ -183,7 +183,6 @@ export function concurrencyAt(level: ConcurrencyGoal, elapsedMs: number): number
   return Math.round(from + ((to - from) * Math.max(0, elapsedMs)) / durationMs);
 }
 
-/** Milliseconds from the start at which the concurrency changes next; undefined once it stays. */
 export function nextConcurrencyChange(level: ConcurrencyGoal, elapsedMs: number): number | undefined {
   if (level.mode === "concurrency" || elapsedMs >= level.durationMs) return undefined;
   const { from, to, durationMs } = level;

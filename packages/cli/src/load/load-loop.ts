@@ -38,7 +38,6 @@ export class LoadLoop {
   readonly #spare: LoadRequest[] = [];
   readonly #deadlines: DeadlineWatch | undefined;
   #feeder: Feeder | undefined;
-  /** Requests that may still be sent. */
   #left = Number.POSITIVE_INFINITY;
   /** Requests whose payload this thread has chosen itself. */
   #chosen = 0;
@@ -265,7 +264,6 @@ function isClosedLoop(level: LoadLevel): level is ConcurrencyGoal {
   return level.mode === "concurrency" || level.mode === "concurrency_ramp";
 }
 
-/** Slots of a schedule with `count` slots that go to this thread. */
 function roundRobinShare(count: number, { index, count: threads }: ThreadShare): number {
   return Math.floor((count - index - 1) / threads) + 1;
 }
@@ -293,7 +291,6 @@ export interface ThreadPlan extends LoopPlan {
   readonly epochOffset: number;
 }
 
-/** A window of one loop, with the CPU that its thread used. */
 export interface ThreadWindow {
   readonly records: RequestRecords;
   /** Requests that ended here and were sent late, without those that found no connection. */
@@ -340,7 +337,6 @@ class ThreadUsage {
 /** Looks at the requests in flight at least this often, in milliseconds. */
 const LONGEST_INTERVAL_MS = 250;
 
-/** Cancels requests past their deadline, with one timer for all of them. */
 class DeadlineWatch {
   #wakeUp: WakeUp | undefined;
 

@@ -182,7 +182,6 @@ export function transferOf({ kept, ...columns }: RequestRecords): ArrayBuffer[] 
     .map((column) => column.buffer as ArrayBuffer);
 }
 
-/** The records of several threads, one thread after the other. */
 export function joinedRecords(parts: readonly RequestRecords[]): RequestRecords {
   if (parts.length === 1) return parts[0]!;
   const errors = [...new Set(parts.flatMap((part) => part.errors))];

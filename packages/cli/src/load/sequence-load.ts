@@ -103,7 +103,6 @@ export interface RequestSource {
   setSequences(live: number, isSerial: boolean): void;
 }
 
-/** Carries the payloads of a data set in their order. */
 export class PlainSource implements RequestSource {
   constructor(private readonly payloads: number) {}
 
@@ -124,7 +123,6 @@ export class PlainSource implements RequestSource {
 interface Sequence {
   readonly id: number;
   readonly stream: PayloadStream;
-  /** Step of the stream that its first request carries. */
   readonly offset: number;
   readonly length: number;
   sent: number;
@@ -133,9 +131,7 @@ interface Sequence {
 
 /** Carries the steps of sequences: a number of them live at a time, and a new one begins when one ends. */
 export class SequenceSource implements RequestSource {
-  /** Sequences whose next request may be sent, in turn. */
   #ready: Sequence[] = [];
-  /** Sequences with a request to come. */
   #open = new Set<Sequence>();
   /** Ids of live sequences. In a serial level, a sequence lives until its last request has ended. */
   readonly #ids = new Set<number>();
@@ -229,7 +225,6 @@ export class SequenceSource implements RequestSource {
     return Math.max(1, base + Math.trunc(variation));
   }
 
-  /** Ids in turn, without those of live sequences. */
   #freeId(): number {
     const { idStart, idRange } = this.rules;
     for (;;) {

@@ -20,7 +20,6 @@ export interface WindowSummary {
   readonly meanMs: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Mean time in the server's queue, where the server tells. */
   readonly queueMs?: number;
 }
 
@@ -48,7 +47,6 @@ export function isStable({ instability, interrupted, fault }: LevelResult): bool
   return instability === undefined && !interrupted && fault === undefined;
 }
 
-/** The level is stable and its latency is within the limit. */
 export function meetsLimit(result: LevelResult): boolean {
   return isStable(result) && !result.overLimit;
 }

@@ -52,7 +52,6 @@ export async function measurePhase(
 class LevelMeasurement {
   readonly #timeline: WindowSummary[] = [];
   readonly #sequences = new Set<number>();
-  /** The window that is open. */
   #open: RequestFigures;
   #count = 0;
   /** Windows that count, oldest first: the last three, or all of a phase in one sum. */
@@ -189,7 +188,6 @@ class LevelMeasurement {
     }
   }
 
-  /** Takes pieces until they have enough requests, or none came for long. */
   async #countWindow(): Promise<void> {
     const { generator, clock, options, signal } = this.session;
     const silence = Math.max(SILENCE_MS, options.intervalMs);
@@ -204,7 +202,6 @@ class LevelMeasurement {
     }
   }
 
-  /** Whether a window has a successful request. Otherwise the level ends, unless it was interrupted. */
   #checkRequests(figures: RequestFigures): boolean {
     const [text] = figures.failures.keys();
     const before = this.#lastFailure;
@@ -317,7 +314,6 @@ export interface MeasureObserver {
    * for the promise, so that an export holds no more than one.
    */
   onRecords?(level: LoadLevel, window: LoadWindow): Promise<void> | undefined;
-  /** Called for each piece, with its figures. */
   onMoment?(level: LoadLevel, summary: WindowSummary): void;
   onWindow?(level: LoadLevel, summary: WindowSummary, trial: number): void;
   onLevel?(result: LevelResult): void;
@@ -541,14 +537,12 @@ export interface LevelRange {
   readonly step: number;
 }
 
-/** A part of a ramp or of a spike. */
 interface LoadPhase {
   readonly name: string;
   readonly level: LoadLevel;
   readonly durationMs: number;
 }
 
-/** The levels to measure, in their order. */
 export type LoadPlan =
   | { readonly kind: "single"; readonly level: LoadLevel }
   | { readonly kind: "sweep"; readonly range: LevelRange; levelAt(value: number): LoadLevel }

@@ -22,9 +22,7 @@ export class RequestFigures {
   readonly fromSend = new Distribution();
   /** Failed requests, by the text of the error. */
   readonly failures = new Map<string, number>();
-  /** Successful requests without any response that had outputs. */
   emptyCount = 0;
-  /** Responses with outputs, of successful requests. */
   responseCount = 0;
   /** Sequences of which a request ended here and none in the window before. */
   sequenceCount = 0;
@@ -117,13 +115,11 @@ export class RequestFigures {
     return all === 0 ? 0 : Math.min(1, delayed / all);
   }
 
-  /** CPU time of the generator for each request, in milliseconds. */
   get cpuMsPerRequest(): number {
     const all = this.requestCount + this.failureCount;
     return all === 0 ? 0 : this.#cpuMs / all;
   }
 
-  /** Latency at a percentile, or the mean one, in milliseconds. */
   latencyAt(percentile?: number): number {
     return percentile === undefined ? this.latency.mean : this.latency.percentile(percentile);
   }
@@ -215,7 +211,6 @@ export const STABLE_WINDOWS = 3;
 /** The figure that differs too much between the last windows. */
 export type Instability = "throughput" | "latency" | "throughput and latency" | "too few windows";
 
-/** When a level counts as stable. */
 export interface StabilityRules {
   /** Percentage by which the largest value may exceed the smallest one. */
   readonly percentage: number;
@@ -258,7 +253,6 @@ export class TokenFigures {
   outputTokens = 0;
   requestCount = 0;
   errorCount = 0;
-  /** Requests that met all goals. */
   goodCount = 0;
   /** First send and last response, in milliseconds since the epoch. */
   #firstSent = Number.POSITIVE_INFINITY;
@@ -275,7 +269,6 @@ export class TokenFigures {
     return this.requestCount === 0 ? 0 : (this.#lastResponse - this.#firstSent) / 1000;
   }
 
-  /** Output tokens a second of all users together. */
   get outputTokenThroughput(): number {
     return this.#perSecond(this.outputTokens);
   }
@@ -284,7 +277,6 @@ export class TokenFigures {
     return this.#perSecond(this.requestCount);
   }
 
-  /** Requests a second that met all goals. */
   get goodput(): number {
     return this.#perSecond(this.goodCount);
   }
@@ -357,7 +349,6 @@ export class TokenFigures {
   }
 }
 
-/** A figure of single requests or responses, with the key and the unit that AIPerf gives it. */
 interface TokenMetric {
   readonly title: string;
   readonly unit: string;
@@ -393,7 +384,6 @@ type TokenMetricName = keyof typeof TOKEN_METRICS;
 
 export const TOKEN_METRIC_NAMES = Object.keys(TOKEN_METRICS) as TokenMetricName[];
 
-/** Options of the figures of single responses. */
 export interface TokenOptions {
   /** Responses arrive one by one, so that there is a first one to wait for. */
   readonly streaming: boolean;
@@ -438,7 +428,6 @@ export function readGoals(text: string): Goal[] {
     });
 }
 
-/** Whether a request meets all goals. A value that is missing meets none. */
 function meetsGoals(values: RequestValues, goals: readonly Goal[]): boolean {
   return goals.every(({ metric, value }) => {
     const measured = values[metric];

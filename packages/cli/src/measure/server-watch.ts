@@ -105,7 +105,6 @@ function flat(model: WatchedModel): WatchedModel[] {
 
 const keyOf = ({ name, version }: ModelName) => `${name}:${version}`;
 
-/** Figures of one model between two looks at its counters. */
 export interface ServerFigures {
   readonly name: string;
   readonly version: string;
@@ -113,15 +112,12 @@ export interface ServerFigures {
   readonly inferenceCount: number;
   readonly executionCount: number;
   readonly stages: Readonly<Record<ServerStage, Duration>>;
-  /** Executions by their batch size, smallest first. */
   readonly batches: readonly { readonly batchSize: number; readonly count: number }[];
   /** Batches by the reason why they were cut, where the server tells. */
   readonly cuts?: Readonly<Record<string, number>>;
-  /** Models of the steps of an ensemble. */
   readonly composing: readonly ServerFigures[];
 }
 
-/** Mean time of a stage over the successful requests, in milliseconds. */
 export function stageMs(figures: ServerFigures, stage: ServerStage): number {
   const { count } = figures.stages.success;
   return count === 0 ? 0 : figures.stages[stage].ns / count / 1e6;
@@ -141,7 +137,6 @@ export function overheadMs(figures: ServerFigures): number {
   return Math.max(0, stageMs(figures, "success") - knownMs);
 }
 
-/** Whether requests passed a response cache. */
 export function usesCache({ stages }: ServerFigures): boolean {
   return stages.cacheHit.count + stages.cacheMiss.count > 0;
 }
@@ -183,7 +178,6 @@ export const SERVER_STAGES = [
 
 type ServerStage = (typeof SERVER_STAGES)[number];
 
-/** Counters of one model version at one time. */
 export interface ModelCounters {
   readonly name: string;
   readonly version: string;
@@ -199,7 +193,6 @@ export interface ModelName {
   readonly version: string;
 }
 
-/** Calls of a measurement to a server. Each method throws `TritonError`. */
 export interface ServerView {
   extensions(): Promise<readonly string[]>;
   steps(model: ModelName): Promise<ModelName[]>;
@@ -394,7 +387,6 @@ interface MetricSample {
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?\s*$/;
 const LABEL = /([a-zA-Z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?\s*/gy;
 
-/** Reads a metrics page in Prometheus' text format. Lines that are not samples are skipped. */
 export function readPrometheusText(text: string): MetricSample[] {
   const samples: MetricSample[] = [];
   for (const line of text.split("\n")) {

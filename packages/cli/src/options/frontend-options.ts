@@ -6,11 +6,11 @@ import type { SageMakerInferenceType } from "@tritonjs/http/cloud";
 import type { OpenAiGroup } from "@tritonjs/llm/openai";
 import {
   boolean,
+  choice,
   flag,
   integer,
   list,
   OptionError,
-  readChoice,
   readInteger,
   readLong,
   readMetricsSetting,
@@ -103,7 +103,6 @@ function readPair(text: string): readonly [model: string, value: string] {
   throw new OptionError(`expected <model>=<value>, got ${text}`);
 }
 
-/** Reads `<group>,<group>:<key>=<value>`. */
 function readOpenAiRestriction(
   text: string,
   previous: readonly OpenAiRestriction[],
@@ -204,15 +203,13 @@ export const frontendOptions = {
       "",
       pem,
     ),
-    "grpc-infer-response-compression-level": value(
-      "string",
+    "grpc-infer-response-compression-level": choice<
+      NonNullable<GrpcOptions["inferResponseCompressionLevel"]>
+    >(
+      ["none", "low", "medium", "high"],
       "Compression level of responses: none, low, medium or high.",
       "none",
-      readChoice<NonNullable<GrpcOptions["inferResponseCompressionLevel"]>>(
-        { none: true, low: true, medium: true, high: true },
-        "invalid argument for --grpc_infer_response_compression_level",
-      ),
-      { completes: ["none", "low", "medium", "high"] },
+      "invalid argument for --grpc_infer_response_compression_level",
     ),
     "grpc-keepalive-time": integer(
       "Milliseconds without traffic after which a connection gets a keepalive ping.",
@@ -405,8 +402,6 @@ function readRestriction(option: string, kind: "api" | "protocol") {
 }
 
 const threads = { noEffect: "Node.js serves all connections from its event loop" };
-const inferenceTypes = { infer: true, generate: true, generate_stream: true } as const;
-const pingModes = { ready: true, live: true } as const;
 const noRange: PortRange | undefined = undefined;
 
 /** Ports that a platform allows, both ends included. */
@@ -427,19 +422,17 @@ export const cloudOptions = {
     ),
     "sagemaker-thread-count": integer("Number of threads for SageMaker.", 8, threads),
     "sagemaker-default-model": text("Model of /invocations; by default the only one in service.", ""),
-    "sagemaker-inference-type": value<SageMakerInferenceType>(
-      "string",
+    "sagemaker-inference-type": choice<SageMakerInferenceType>(
+      ["infer", "generate", "generate_stream"],
       "Operation behind /invocations: infer, generate or generate_stream.",
       "infer",
-      readChoice(inferenceTypes, "expected infer, generate or generate_stream"),
-      { completes: Object.keys(inferenceTypes) },
+      "expected infer, generate or generate_stream",
     ),
-    "sagemaker-ping-mode": value<"live" | "ready">(
-      "string",
+    "sagemaker-ping-mode": choice<"ready" | "live">(
+      ["ready", "live"],
       'What /ping reports: "live", or "ready" once all models are.',
       "ready",
-      readChoice(pingModes, "expected ready or live"),
-      { completes: Object.keys(pingModes) },
+      "expected ready or live",
     ),
     "sagemaker-multi-model": flag(
       "Serve the routes of multi-model endpoints, which load models of /opt/ml/models.",

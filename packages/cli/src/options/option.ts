@@ -50,6 +50,17 @@ export function value<T>(
   return { argument, description, initial, read, ...details };
 }
 
+/** One of several words. */
+export function choice<W extends string>(
+  words: readonly W[],
+  description: string,
+  initial: W,
+  complaint: string,
+): Option<W> {
+  const read = readChoice(words, complaint);
+  return { argument: "string", description, initial, read, completes: words };
+}
+
 export function list<T>(
   argument: string,
   description: string,
@@ -126,11 +137,11 @@ export function readLevel(text: string): number {
 }
 
 /** Makes a reader of one of several words, in any case. */
-export function readChoice<W extends string>(words: Readonly<Record<W, true>>, complaint: string) {
+export function readChoice<W extends string>(words: readonly W[], complaint: string) {
   return (text: string): W => {
-    const word = text.toLowerCase();
-    if (!Object.hasOwn(words, word)) throw new OptionError(complaint);
-    return word as W;
+    const word = words.find((known) => known === text.toLowerCase());
+    if (word === undefined) throw new OptionError(complaint);
+    return word;
   };
 }
 

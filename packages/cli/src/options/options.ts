@@ -29,16 +29,13 @@ export type OptionValues = {
   readonly [Name in OptionName]: Table[Name] extends Option<infer T> ? T : never;
 };
 
-/** The options that were read, and warnings for the user. */
 export interface ReadOptions {
   readonly values: OptionValues;
-  /** Warnings about options without effect and about old names. */
   readonly warnings: readonly string[];
   /** Options that were given explicitly, rather than with their initial value. */
   readonly given: ReadonlySet<string>;
 }
 
-/** Values of options as texts, in the given order. */
 export type GivenOptions = readonly (readonly [name: string, text: string])[];
 
 export function findOption(name: string): Option<unknown> | undefined {
@@ -120,7 +117,6 @@ export function checkOptions({ values, given }: ReadOptions): void {
   }
 }
 
-/** The address of the metrics. By default it is that of HTTP. */
 export function metricsAddress(values: OptionValues): string {
   return values["metrics-address"] === "" ? values["http-address"] : values["metrics-address"];
 }

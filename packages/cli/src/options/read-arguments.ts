@@ -251,7 +251,6 @@ function defaultModel(named: string | undefined, repository: string): string {
   );
 }
 
-/** Further options of the command line, in one variable: `--log-verbose=1 --id=a`. */
 function additional(text: string): [string, string][] {
   return text
     .split(/\s+/)

@@ -37,10 +37,8 @@ async function openInProcess({ source, ...model }: InProcessSettings): Promise<O
   }
 }
 
-/** A target that answers, with what a measurement asks it. */
 export interface OpenedTarget {
   readonly options: TargetOptions;
-  /** Undefined for OpenAI endpoints. */
   readonly model?: TestedModel;
   /** Undefined where there are no statistics to ask for. */
   readonly view?: ServerView;

@@ -64,7 +64,6 @@ export interface ReportSettings {
 /** The command line as read and checked, before anything is opened. */
 export interface PerfSettings {
   readonly target: TargetSettings;
-  /** Models that the measured model calls. */
   readonly calledModels: readonly ModelName[];
   readonly data: DataOptions;
   readonly load: LoadOptions;
@@ -238,7 +237,6 @@ function describedTarget(target: TargetSettings) {
   return { ...model, serviceKind: "triton", url: target.url, protocol: target.kind } as const;
 }
 
-/** Warnings about settings that cannot give a good measurement. */
 export function settingWarnings({ measure, plan, load }: PerfSettings): string[] {
   const warnings: string[] = [];
   if (measure.requestCount === undefined && measure.maxTrials < 3 && plan?.kind !== "phases") {
@@ -355,7 +353,6 @@ function pemFiles(
   return found.length === 0 ? undefined : Object.fromEntries(found);
 }
 
-/** Options that choose the load; one of them may be given. */
 const LOADS = [
   "concurrencyRange",
   "requestRateRange",
@@ -368,7 +365,6 @@ const LOADS = [
   "sessionConcurrency",
 ] as const;
 
-/** A plan, and what reports tell about it. */
 interface PlanSettings
   extends Pick<RunDescription, "load" | "highestLevel" | "distribution" | "binarySearch"> {
   readonly plan: LoadPlan | undefined;

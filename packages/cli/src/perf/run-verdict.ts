@@ -8,7 +8,6 @@ import { WRONG_OUTPUT } from "../target/carrier.js";
 import { EXIT } from "../tool-command.js";
 import { invalidOption } from "../tool-errors.js";
 
-/** The highest level of a search that meets its limit. */
 export function bestOf(results: readonly LevelResult[]): LevelResult | undefined {
   return results
     .filter(meetsLimit)
@@ -83,7 +82,6 @@ interface Figure {
   read(result: LevelResult): number;
 }
 
-/** Figures that conditions may name, besides percentiles and those of tokens. Times are milliseconds. */
 const FIGURES: Readonly<Record<string, Figure>> = {
   avg: { kind: "time", read: ({ figures }) => figures.latency.mean },
   min: { kind: "time", read: ({ figures }) => figures.latency.min },
@@ -104,10 +102,8 @@ const FIGURES: Readonly<Record<string, Figure>> = {
 };
 
 export interface Assertion {
-  /** As it was written. */
   readonly text: string;
   valueIn(result: LevelResult): number;
-  /** A value that was not measured holds in no condition. */
   holds(value: number): boolean;
 }
 

@@ -20,7 +20,6 @@ export function reportedPercentiles({ percentile }: Pick<RunDescription, "percen
   );
 }
 
-/** The first block of the report: what is measured and how. */
 export function settingsText(run: RunDescription): string {
   const basis =
     run.percentile === undefined
@@ -73,7 +72,6 @@ function levelTitle({ level, phase }: Pick<LevelResult, "level" | "phase">): str
   return phase === undefined ? title : `${title} (${phase})`;
 }
 
-/** The block of one level: the client's figures, then the server's. */
 export function levelText(result: LevelResult, run: RunDescription, verbose: boolean): string {
   const { figures, server } = result;
   const lines = [levelTitle(result)];
@@ -221,7 +219,6 @@ function consoleServer(server: ServerFigures, indent: string): string[] {
   return lines.map((line) => (line === "" ? "" : indent + line));
 }
 
-/** Mean times of single hits and misses. */
 function cacheLines({ stages }: ServerFigures): string[] {
   const mean = ({ count, ns }: { readonly count: number; readonly ns: number }) =>
     count === 0 ? 0 : microseconds(ns / count / 1e6);

@@ -41,11 +41,9 @@ export const CHART = { width: 720, height: 300, left: 72, right: 704, top: 16, b
 
 /** Axes, ticks and titles of a chart around its marks. */
 interface ChartFrame {
-  /** Description of the chart for people who do not see it. */
   readonly label: string;
   readonly x: { readonly scale: AxisScale; readonly title: string };
   readonly y: { readonly scale: AxisScale; readonly title: string };
-  /** Names of the series, with the class that colours them. */
   readonly legend?: readonly { readonly name: string; readonly series: number }[];
 }
 
@@ -97,7 +95,6 @@ export interface ChartPoint {
   readonly x: number;
   readonly y: number;
   readonly text: string;
-  /** Drawn hollow: the value is not to be trusted. */
   readonly doubtful?: boolean;
 }
 
@@ -172,7 +169,6 @@ export function escapeText(text: string | number): string {
     .replace(/\p{Cc}/gu, " ");
 }
 
-/** An element with escaped attributes. The content is markup. */
 export function element(
   name: string,
   attributes: Readonly<Record<string, string | number>>,

@@ -140,7 +140,6 @@ export function levelName(result: LevelResult): string {
   return result.phase === undefined ? name : `${name} (${result.phase})`;
 }
 
-/** Latency against throughput: one point for each level. Points of levels that are not stable are hollow. */
 function latencyChart(results: readonly LevelResult[]): string {
   const measured = results
     .filter(({ figures }) => figures.requestCount > 0)
@@ -215,7 +214,6 @@ function histogramChart(result: LevelResult): string {
   );
 }
 
-/** Throughput and latency over the time of the whole measurement. */
 function timelineCharts(results: readonly LevelResult[]): string {
   const moments = results.flatMap((result) => result.timeline.map((moment) => ({ result, moment })));
   const start = moments[0]?.moment.start;

@@ -12,7 +12,6 @@ import { remarkOf, reportedPercentiles } from "./console-report.js";
 import { csvTable, microseconds, type RunDescription, sixDigits } from "./write-report.js";
 
 interface CsvFile {
-  /** Name and version of a composing model; undefined for the measured model. */
   readonly model?: { readonly name: string; readonly version: string };
   readonly text: string;
 }
@@ -42,124 +41,94 @@ export function csvFiles(results: readonly LevelResult[], run: RunDescription, v
   return files;
 }
 
+type Column = readonly [title: string, cellOf: (row: LevelResult) => string | number];
+
 function csvText(rows: readonly LevelResult[], run: RunDescription, verbose: boolean): string {
+  const us = microseconds;
   const hasServer = rows.some(({ server }) => server !== undefined);
   const hasCache = rows.some(({ server }) => server !== undefined && usesCache(server));
-  const gpus = GPU_COLUMNS.filter(([, gauge]) =>
-    rows.some(({ metrics }) => metrics?.gauges[gauge] !== undefined),
-  );
-  const percentiles = reportedPercentiles(run);
-  const header = [
-    levelHeader(run),
-    "Inferences/Second",
-    ...(run.decoupled ? ["Response Throughput"] : []),
-    "Client Send",
-    ...(hasServer
-      ? [
-          "Network+Server Send/Recv",
-          "Server Queue",
-          "Server Compute Input",
-          "Server Compute Infer",
-          "Server Compute Output",
-          ...(hasCache ? ["Server Cache Hit", "Server Cache Miss"] : []),
-        ]
-      : []),
-    "Client Recv",
-    ...percentiles.map((percentile) => `p${percentile} latency`),
-    ...(verbose
-      ? [
-          ...(run.percentile === undefined ? ["Avg latency"] : []),
-          "request/response",
-          "response wait",
-          ...gpus.map(([title]) => title),
-          "Failed Requests",
-          "Remark",
-        ]
-      : []),
+  // A level whose statistics could not be read has no values here: zeros would look like measured times.
+  const ofServer = (cellOf: (server: ServerFigures, row: LevelResult) => number) => (row: LevelResult) =>
+    row.server === undefined ? "" : cellOf(row.server, row);
+  const serverColumns: Column[] = [
+    ["Network+Server Send/Recv", ofServer((server, row) => us(networkMs(row, server)))],
+    ...stagesOf(hasCache).map(
+      ([title, stage]): Column => [title, ofServer((server) => us(stageMs(server, stage)))],
+    ),
   ];
-  const lines = rows.map((row) => {
-    const { figures, server, metrics } = row;
-    const us = microseconds;
-    // A level whose statistics could not be read has no values here: zeros would look like measured times.
-    const serverSide =
-      server === undefined
-        ? Array(hasCache ? 7 : 5).fill("")
-        : [us(networkMs(row, server)), ...serverCells(server, hasCache)];
-    const gauges = gpus.map(([, gauge]) =>
-      Object.entries(metrics?.gauges[gauge] ?? {})
-        .map(([uuid, value]) => `${uuid}:${sixDigits(value)};`)
-        .join(""),
-    );
-    return [
-      sixDigits(levelValue(row.level)),
-      sixDigits(figures.throughput),
-      ...(run.decoupled ? [sixDigits(figures.responseThroughput)] : []),
-      us(figures.meanSendMs),
-      ...(hasServer ? serverSide : []),
-      us(figures.meanReceiveMs),
-      ...percentiles.map((percentile) => us(figures.latency.percentile(percentile))),
-      ...(verbose
-        ? [
-            ...(run.percentile === undefined ? [us(figures.latency.mean)] : []),
-            us(figures.meanSendMs + figures.meanReceiveMs),
-            us(figures.meanWaitMs),
-            ...gauges,
-            figures.failureCount,
-            remarkOf(row),
-          ]
-        : []),
-    ];
-  });
-  return csvTable([header, ...lines]);
+  const gauges = GPU_COLUMNS.filter(([, gauge]) =>
+    rows.some(({ metrics }) => metrics?.gauges[gauge] !== undefined),
+  ).map(
+    ([title, gauge]): Column => [
+      title,
+      ({ metrics }) =>
+        Object.entries(metrics?.gauges[gauge] ?? {})
+          .map(([uuid, value]) => `${uuid}:${sixDigits(value)};`)
+          .join(""),
+    ],
+  );
+  const average: Column = ["Avg latency", ({ figures }) => us(figures.latency.mean)];
+  const responses: Column = ["Response Throughput", ({ figures }) => sixDigits(figures.responseThroughput)];
+  const columns: Column[] = [
+    [levelHeader(run), ({ level }) => sixDigits(levelValue(level))],
+    ["Inferences/Second", ({ figures }) => sixDigits(figures.throughput)],
+    ...(run.decoupled ? [responses] : []),
+    ["Client Send", ({ figures }) => us(figures.meanSendMs)],
+    ...(hasServer ? serverColumns : []),
+    ["Client Recv", ({ figures }) => us(figures.meanReceiveMs)],
+    ...reportedPercentiles(run).map(
+      (p): Column => [`p${p} latency`, ({ figures }) => us(figures.latency.percentile(p))],
+    ),
+  ];
+  const further: Column[] = [
+    ...(run.percentile === undefined ? [average] : []),
+    ["request/response", ({ figures }) => us(figures.meanSendMs + figures.meanReceiveMs)],
+    ["response wait", ({ figures }) => us(figures.meanWaitMs)],
+    ...gauges,
+    ["Failed Requests", ({ figures }) => figures.failureCount],
+    ["Remark", remarkOf],
+  ];
+  const all = verbose ? [...columns, ...further] : columns;
+  return csvTable([all.map(([title]) => title), ...rows.map((row) => all.map(([, cellOf]) => cellOf(row)))]);
 }
 
+const SERVER_COLUMNS = [
+  ["Server Queue", "queue"],
+  ["Server Compute Input", "computeInput"],
+  ["Server Compute Infer", "computeInfer"],
+  ["Server Compute Output", "computeOutput"],
+  ["Server Cache Hit", "cacheHit"],
+  ["Server Cache Miss", "cacheMiss"],
+] as const;
+
+const stagesOf = (hasCache: boolean) => SERVER_COLUMNS.slice(0, hasCache ? 6 : 4);
+
+/** Time of the requests outside the client and the server's stages. */
 function networkMs({ figures }: LevelResult, server: ServerFigures): number {
-  const inServer = sum(serverMs(server, true));
+  const inServer = stagesOf(true).reduce((sum, [, stage]) => sum + stageMs(server, stage), 0);
   return Math.max(0, figures.fromSend.mean - figures.meanSendMs - figures.meanReceiveMs - inServer);
 }
 
-function serverMs(server: ServerFigures, hasCache: boolean): number[] {
-  const names = ["queue", "computeInput", "computeInfer", "computeOutput"] as const;
-  const stages = names.map((name) => stageMs(server, name));
-  return hasCache ? [...stages, stageMs(server, "cacheHit"), stageMs(server, "cacheMiss")] : stages;
-}
-
-function serverCells(server: ServerFigures, hasCache: boolean): number[] {
-  return serverMs(server, hasCache).map(microseconds);
-}
-
-/** The rows of a composing model: its share of the throughput, and its stages. */
 function composingText(rows: readonly LevelResult[], run: RunDescription, key: string): string {
   const found = rows.flatMap((row) => {
     const model = row.server?.composing.find((one) => keyOf(one) === key);
     return model === undefined ? [] : [{ row, model }];
   });
-  const hasCache = found.some(({ model }) => usesCache(model));
-  const header = [
-    levelHeader(run),
-    "Inferences/Second",
-    "Server Queue",
-    "Server Compute Input",
-    "Server Compute Infer",
-    "Server Compute Output",
-    ...(hasCache ? ["Server Cache Hit", "Server Cache Miss"] : []),
-  ];
+  const stages = stagesOf(found.some(({ model }) => usesCache(model)));
   const lines = found.map(({ row, model }) => {
     const requests = row.server?.stages.success.count ?? 0;
     const ratio = requests === 0 ? 0 : model.stages.success.count / requests;
     return [
       sixDigits(levelValue(row.level)),
       sixDigits(row.figures.requestThroughput * ratio * run.batchSize),
-      ...serverCells(model, hasCache),
+      ...stages.map(([, stage]) => microseconds(stageMs(model, stage))),
     ];
   });
-  return csvTable([header, ...lines]);
+  return csvTable([[levelHeader(run), "Inferences/Second", ...stages.map(([title]) => title)], ...lines]);
 }
 
 /** Heading of the levels, also where none has a row. */
 const levelHeader = ({ load }: RunDescription) => (load === "concurrency" ? "Concurrency" : "Request Rate");
-
-const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 const keyOf = ({ name, version }: { readonly name: string; readonly version: string }) =>
   `${name}_v${version}`;
@@ -319,7 +288,6 @@ export class ProfileExport {
     this.#write('{"experiments":[');
   }
 
-  /** Creates the file. `inputsOf` fills `request_inputs`. */
   static async create(path: string, inputsOf: PayloadInputs = () => undefined): Promise<ProfileExport> {
     return new ProfileExport(path, await open(path, "w"), inputsOf);
   }
@@ -431,7 +399,6 @@ function nanoseconds(ms: number): string {
   return microseconds > 0 ? `${microseconds}000` : "0";
 }
 
-/** Inputs of the payloads of a data set as JSON text, for the profile export. */
 export function payloadInputs(data: DataSet): PayloadInputs {
   if (data.kind === "openai")
     return (payload) => `{"payload":${JSON.stringify(data.payloads[payload] ?? "")}}`;

@@ -64,7 +64,6 @@ export interface RunDescription {
   readonly toolVersion: string;
 }
 
-/** Whole microseconds of a time in milliseconds. */
 export function microseconds(ms: number): number {
   return Number.isFinite(ms) ? Math.round(ms * 1000) : 0;
 }
@@ -74,7 +73,12 @@ export function sixDigits(value: number): string {
   return Number.isFinite(value) ? String(Number(value.toPrecision(6))) : "0";
 }
 
-/** A time in the unit that suits it. */
+/** About three significant digits. */
+export function decimals(value: number): string {
+  if (Number.isNaN(value)) return "-";
+  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
+}
+
 export function duration(ms: number): string {
   if (!Number.isFinite(ms)) return "-";
   if (ms < 1) return `${Math.round(ms * 1000)} µs`;
@@ -139,7 +143,6 @@ export class LiveProgress implements MeasureObserver {
   }
 }
 
-/** A text that does not wrap: a wrapped line could not be written over. The last column stays free. */
 export function fitted(text: string, columns = Number.POSITIVE_INFINITY): string {
   return text.slice(0, Math.max(0, columns - 1));
 }

@@ -24,7 +24,6 @@ export class StartError extends Error {
 
   constructor(
     message: string,
-    /** A suggested fix; empty if unknown. */
     readonly hint: string,
   ) {
     super(message);
@@ -261,7 +260,6 @@ function openAiSettings(values: OptionValues, port: number): OpenAiOptions {
   };
 }
 
-/** The keys of a file. A file without keys would leave the endpoints open. */
 function keysOfFile(path: string): string[] {
   if (path === "") return [];
   const keys = readOption("openai-api-key-file", () => readFileSync(path, "utf8"))
@@ -285,7 +283,6 @@ const SECRET: ReadonlySet<string> = new Set([
   "cache-config",
 ]);
 
-/** Loads the dashboard and sets it up: with the restrictions of HTTP, and the options that differ from the defaults. */
 export async function openDashboard(values: OptionValues): Promise<WebPages> {
   const { dashboard } = await import("@tritonjs/http/dashboard");
   return dashboard({
@@ -294,7 +291,6 @@ export async function openDashboard(values: OptionValues): Promise<WebPages> {
   });
 }
 
-/** Texts of the options that are not at their defaults. */
 export function changedOptions(values: OptionValues): Record<string, string> {
   const initial: Readonly<Record<string, { readonly initial: unknown }>> = allOptions;
   const changed: Record<string, string> = {};
@@ -309,7 +305,6 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }
 
-/** Groups of operations that change the server. */
 const MANAGEMENT: readonly EndpointGroup[] = ["model-repository", "shared-memory", "trace", "logging"];
 
 /** Header of `--access-token`: that of the library's clients. Over gRPC it has the prefix `triton-grpc-protocol-`. */

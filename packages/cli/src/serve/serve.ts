@@ -24,7 +24,6 @@ import {
   tritonSettings,
 } from "./triton-settings.js";
 
-/** Seconds between two reports on models that are still loading. */
 const PROGRESS_SECONDS = 10;
 
 /**
@@ -88,7 +87,6 @@ type Say = (level: "error" | "warn" | "info", text: string) => void;
 
 const DEFAULT_COLUMNS = 80;
 
-/** Loads the models, shows the result, and opens the frontends. */
 async function start(
   triton: Triton,
   frontends: readonly Frontend[],
@@ -252,7 +250,6 @@ function statusOf(state: string, reason: string): string {
   return [state, reason].filter((part) => part !== "").join(": ");
 }
 
-/** Fewest columns that a cell is cut down to. */
 const NARROWEST = 8;
 
 /**
@@ -282,7 +279,6 @@ export function textTable(
   return [rule, ...linesOf(titles), rule, ...rows.flatMap(linesOf), rule].join("\n");
 }
 
-/** Takes characters from the widest column until all columns together fit. */
 function fittingWidths(longest: readonly number[], room: number): number[] {
   const widths = [...longest];
   for (;;) {
@@ -296,7 +292,6 @@ function fittingWidths(longest: readonly number[], room: number): number[] {
   }
 }
 
-/** Breaks a text at spaces, and words that are longer than a line anywhere. */
 function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = "";

@@ -35,7 +35,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     // A shorter interval would poll without a pause.
     repositoryPollSecs: Math.max(1, values["repository-poll-secs"]),
     loadModel: [...new Set(values["load-model"])],
-    ...(values["model-config-name"] === "" ? {} : { modelConfigName: values["model-config-name"] }),
+    modelConfigName: values["model-config-name"] || undefined,
     disableAutoCompleteConfig:
       values["disable-auto-complete-config"] || values["strict-model-config"] === true,
     modelLoadThreadCount: Math.max(1, values["model-load-thread-count"]),
@@ -44,16 +44,14 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     exitOnError: values["exit-on-error"],
     strictReadiness: values["strict-readiness"],
     backendConfig: backendSettings(values),
-    ...(values["backend-directory"] === "" ? {} : { backendDirectory: values["backend-directory"] }),
+    backendDirectory: values["backend-directory"] || undefined,
     rateLimit: values["rate-limit"],
-    ...(values["rate-limit-resource"].length === 0
-      ? {}
-      : { rateLimitResources: values["rate-limit-resource"] }),
+    rateLimitResources: values["rate-limit-resource"],
     hostPolicies: hostPolicies(values),
     allowClientSharedMemory: values["allow-client-shm"],
     allowModelFileOverride: values["allow-model-file-override"] || values.compat === "triton",
     security: { ...openAiSecurity(values), allowedHosts: allowedHosts(values) },
-    ...(cacheBytes === undefined ? {} : { responseCache: { byteSize: cacheBytes } }),
+    responseCache: cacheBytes === undefined ? undefined : { byteSize: cacheBytes },
     requestMemory: requestMemory(values),
     metricsConfig: metricsSettings(values["metrics-config"]),
     allowCpuMetrics: values["allow-cpu-metrics"],
@@ -150,7 +148,6 @@ function metricsSettings(settings: readonly NamedSetting[]): MetricsConfig {
   return config;
 }
 
-/** Warnings for the log, in tritonserver's words, about accepted settings with faults. */
 export function metricsComplaints(settings: readonly NamedSetting[]): string[] {
   return settings
     .filter(({ key }) => key === "summary_quantiles")
@@ -170,16 +167,6 @@ const OLD_OPTIONS = {
   "log-frequency": "trace-log-frequency",
 } as const satisfies Record<string, OptionName>;
 
-/** Texts for the conflict between such an option and its setting. */
-const PROVIDED = {
-  rate: "provided rate value",
-  level: "provided level",
-  count: "provided count",
-  file: "provided file",
-  "log-frequency": "provided log-frequency",
-} as const satisfies Record<keyof typeof OLD_OPTIONS, string>;
-
-/** Settings of the mode opentelemetry: where and in which amounts spans are sent. */
 interface SpanSettings {
   readonly url?: string;
   readonly resource: Readonly<Record<string, string>>;
@@ -205,7 +192,6 @@ const SPAN_NUMBERS = {
   bsp_max_export_batch_size: "maxExportBatchSize",
 } as const satisfies Record<string, keyof SpanSettings>;
 
-/** The trace settings of a command line. */
 interface ChosenTraceSettings {
   /** Traces are off unless the command line turns them on. Clients can always read and change their settings. */
   readonly options: TraceOptions;
@@ -237,8 +223,10 @@ export function traceSettings(values: OptionValues, environment: NodeJS.ProcessE
     const known =
       name === "" ? ["rate", "level", "count"] : name === "triton" ? ["file", "log-frequency"] : [];
     if (isOld(key) && known.includes(key) && isGiven(values[OLD_OPTIONS[key]])) {
-      const warning = `Warning: Overriding deprecated '--${OLD_OPTIONS[key]}' in favor of ${PROVIDED[key]} in --trace-config!`;
-      warnings.push(warning);
+      const provided = key === "rate" ? "rate value" : key;
+      warnings.push(
+        `Warning: Overriding deprecated '--${OLD_OPTIONS[key]}' in favor of provided ${provided} in --trace-config!`,
+      );
     }
     try {
       if (name === "" && key === "mode") mode = readTraceMode(value);
@@ -265,10 +253,10 @@ export function traceSettings(values: OptionValues, environment: NodeJS.ProcessE
   return {
     options: {
       level: levels.includes("OFF") ? "OFF" : levels,
-      ...(rate === undefined ? {} : { rate }),
-      ...(count === undefined ? {} : { count }),
-      ...(logFrequency === undefined ? {} : { logFrequency }),
-      ...(file === "" ? {} : { file }),
+      rate,
+      count,
+      logFrequency,
+      file: file || undefined,
       ...(mode === "triton" ? {} : { mode, rate: rate ?? DEFAULT_RATE, modeSettings: modeSettings(spans) }),
     },
     spans: mode === "triton" ? undefined : spans,
@@ -276,7 +264,6 @@ export function traceSettings(values: OptionValues, environment: NodeJS.ProcessE
   };
 }
 
-/** The settings as clients read them. */
 function modeSettings(spans: SpanSettings): Record<string, string> {
   const [attribute] = Object.entries(spans.resource);
   const numbers = Object.entries(SPAN_NUMBERS).map(([setting, name]) => [

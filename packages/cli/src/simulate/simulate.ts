@@ -51,12 +51,9 @@ export interface SimulationResult {
   readonly latenciesMs: Float64Array;
   /** Time at which each request ended in milliseconds; also of a request that failed. */
   readonly endsMs: Float64Array;
-  /** Number of failed requests, by error text. */
   readonly failures: ReadonlyMap<string, number>;
   readonly batches: readonly SimulatedBatch[];
-  /** Number of batches by the reason why they were cut. */
   readonly cuts: Readonly<Record<string, number>>;
-  /** Number of instances. */
   readonly instances: number;
   /** Milliseconds from the first arrival to the last response. */
   readonly durationMs: number;
@@ -357,7 +354,6 @@ export interface SimulatedBatch {
   readonly endMs: number;
 }
 
-/** Milliseconds between two events that count as one moment. */
 const SAME_MOMENT_MS = 1e-6;
 
 /** An instance that computes nothing and takes its time on the virtual clock. */
@@ -365,7 +361,6 @@ class SimulatedExecutor implements Executor {
   readonly details = {};
   readonly mustFinish = false;
   #lastEnd = Number.NEGATIVE_INFINITY;
-  /** End of the batch that runs. */
   #busyUntil = Number.NEGATIVE_INFINITY;
 
   constructor(

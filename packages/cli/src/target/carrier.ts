@@ -22,11 +22,9 @@ export interface LoadCarrier {
  * and its outcome.
  */
 export class LoadRequest {
-  /** Index of its payload in the data set. */
   payload = 0;
   /** Counts the requests of a thread. */
   number = 0;
-  /** Correlation id; 0 without a sequence. */
   sequenceId = 0;
   sequenceStart = false;
   sequenceEnd = false;
@@ -37,7 +35,6 @@ export class LoadRequest {
   sendEnd = Number.NaN;
   firstResponse = Number.NaN;
   end = Number.NaN;
-  /** Responses with outputs. */
   responses = 0;
   failure: string | undefined;
   /** True if it was sent more than 1 ms after its slot. */
@@ -55,9 +52,7 @@ export class LoadRequest {
   period = 0;
   onPeriod: (() => void) | undefined;
 
-  /** The sequence that it belongs to, for the loop. */
   slot: unknown;
-  /** State of the carrier while the request is in flight. */
   carried: unknown;
   /** Index in the list of requests in flight. */
   place = 0;

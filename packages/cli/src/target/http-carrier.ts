@@ -113,35 +113,47 @@ export interface HttpAnswers {
   end(request: LoadRequest): void;
 }
 
-/** A keep-alive connection, which carries one request at a time. */
+/** Where a connection is in a response. */
+enum At {
+  Head,
+  Body,
+  ChunkSize,
+  Chunk,
+  ChunkEnd,
+  Trailers,
+  UntilClose,
+}
+
+const LONGEST_HEAD = 256 * 1024;
+const HEAD_END = Buffer.from("\r\n\r\n");
+const CR = 13;
+const LF = 10;
+
+/** A keep-alive connection, which carries one request at a time, and reads the HTTP/1.1 responses. */
 class HttpConnection {
   request: LoadRequest | undefined;
   /** Index in the list of idle connections, or -1. */
   idleIndex = -1;
   readonly #socket: Socket;
-  readonly #reader: HttpResponseReader;
-  readonly #onSent: (error?: Error | null) => void;
   #wasConnected = false;
+  #at: At = At.Head;
+  /** Bytes of an incomplete head or line. */
+  #pending: Buffer | undefined;
+  /** Bytes of the body or the chunk that are still to come. */
+  #missing = 0;
+  #wanted = false;
+  #keepsAlive = true;
 
   constructor(
     private readonly carrier: HttpLoadCarrier,
     private readonly endpoint: Endpoint,
     private readonly answers: HttpAnswers,
   ) {
-    this.#reader = new HttpResponseReader({
-      onHead: (status, head) =>
-        this.request !== undefined && answers.begin(this.request, status, head, epochNow()),
-      onBody: (bytes) => this.request !== undefined && answers.body(this.request, bytes),
-      onEnd: (keepsAlive) => this.#answered(keepsAlive),
-    });
-    this.#onSent = (error) => {
-      if (error == null && this.request !== undefined) this.request.sendEnd = epochNow();
-    };
     this.#socket = openSocket(endpoint, {
       onConnect: () => {
         this.#wasConnected = true;
       },
-      onBytes: (bytes) => this.#read(bytes),
+      onBytes: (bytes) => this.#received(bytes),
       onClose: (error) => this.#closed(error),
     });
   }
@@ -161,35 +173,27 @@ class HttpConnection {
     }
   }
 
+  readonly #onSent = (error?: Error | null): void => {
+    if (error == null && this.request !== undefined) this.request.sendEnd = epochNow();
+  };
+
   destroy(): void {
     this.#socket.destroy();
   }
 
-  #read(bytes: Buffer): void {
+  #received(bytes: Buffer): void {
     this.carrier.received(bytes.length);
     try {
-      this.#reader.read(bytes);
+      this.#read(bytes);
     } catch (cause) {
       this.#fail(`cannot read the response: ${(cause as Error).message}`, false);
       this.#socket.destroy();
     }
   }
 
-  #answered(keepsAlive: boolean): void {
-    const { request } = this;
-    if (request === undefined) {
-      this.#socket.destroy();
-      return;
-    }
-    this.request = undefined;
-    request.end = epochNow();
-    this.answers.end(request);
-    if (!keepsAlive) this.#socket.destroy();
-    this.carrier.ended(this, request, keepsAlive);
-  }
-
   #closed(error: Error | undefined): void {
-    if (this.request !== undefined && error === undefined) this.#reader.closed();
+    // A body without a length ends with its connection.
+    if (this.request !== undefined && error === undefined && this.#at === At.UntilClose) this.#end(false);
     this.#fail(connectionText(this.endpoint, this.#wasConnected, error), true);
     this.carrier.closed(this);
   }
@@ -203,49 +207,9 @@ class HttpConnection {
     request.isConnectionLost = isConnectionLost;
     this.carrier.ended(this, request, false);
   }
-}
 
-/** Receives a response while it arrives. Byte ranges are valid only during the call. */
-interface ResponseListener {
-  /** Status and headers: `headers` is the text of the header lines. Returns whether the body is wanted. */
-  onHead(status: number, headers: string): boolean;
-  onBody(bytes: Buffer): void;
-  /** The response is complete. `keepsAlive` is false when the connection cannot carry another request. */
-  onEnd(keepsAlive: boolean): void;
-}
-
-enum At {
-  Head,
-  Body,
-  ChunkSize,
-  Chunk,
-  ChunkEnd,
-  Trailers,
-  UntilClose,
-}
-
-const LONGEST_HEAD = 256 * 1024;
-const HEAD_END = Buffer.from("\r\n\r\n");
-const CR = 13;
-const LF = 10;
-
-/** Reads the HTTP/1.1 responses of a connection, one after the other. */
-class HttpResponseReader {
-  #at: At = At.Head;
-  /** Bytes of an incomplete head or line. */
-  #pending: Buffer | undefined;
-  /** Bytes of the body or the chunk that are still to come. */
-  #missing = 0;
-  #wanted = false;
-  #keepsAlive = true;
-
-  constructor(private readonly listener: ResponseListener) {}
-
-  get isIdle(): boolean {
-    return this.#at === At.Head && this.#pending === undefined;
-  }
-
-  read(arrived: Buffer): void {
+  /** @throws Error for bytes that are not HTTP/1.1. */
+  #read(arrived: Buffer): void {
     let bytes = arrived;
     if (this.#pending !== undefined) {
       bytes = Buffer.concat([this.#pending, arrived]);
@@ -261,13 +225,6 @@ class HttpResponseReader {
       }
       from = next;
     }
-  }
-
-  /** The connection has closed. Returns false if that ends a response in its middle. */
-  closed(): boolean {
-    if (this.#at !== At.UntilClose) return this.isIdle;
-    this.#end(false);
-    return true;
   }
 
   /** Reads one part of the response. Returns the position after it, or -1 if the part is incomplete. */
@@ -302,10 +259,8 @@ class HttpResponseReader {
 
   #body(bytes: Buffer, from: number): number {
     const length = Math.min(this.#missing, bytes.length - from);
-    if (this.#wanted)
-      this.listener.onBody(
-        from === 0 && length === bytes.length ? bytes : bytes.subarray(from, from + length),
-      );
+    if (this.#wanted && this.request !== undefined)
+      this.answers.body(this.request, bytes.subarray(from, from + length));
     this.#missing -= length;
     if (this.#missing === 0) {
       if (this.#at === At.Chunk) this.#at = At.ChunkEnd;
@@ -329,7 +284,7 @@ class HttpResponseReader {
     // Interim responses precede the final one.
     if (status < 200) return next;
     this.#keepsAlive = head[7] === "1" && !/\r\nconnection: *close *\r\n/i.test(head);
-    this.#wanted = this.listener.onHead(status, head);
+    this.#wanted = this.request !== undefined && this.answers.begin(this.request, status, head, epochNow());
     const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
     if (status === 204 || status === 304) this.#end(this.#keepsAlive);
     else if (length === undefined && /\r\ntransfer-encoding:[^\r]*chunked/i.test(head))
@@ -347,11 +302,19 @@ class HttpResponseReader {
 
   #end(keepsAlive: boolean): void {
     this.#at = At.Head;
-    this.listener.onEnd(keepsAlive);
+    const { request } = this;
+    if (request === undefined) {
+      this.#socket.destroy();
+      return;
+    }
+    this.request = undefined;
+    request.end = epochNow();
+    this.answers.end(request);
+    if (!keepsAlive) this.#socket.destroy();
+    this.carrier.ended(this, request, keepsAlive);
   }
 }
 
-/** Position after the next line break, or -1. */
 function lineEnd(bytes: Buffer, from: number): number {
   const lineFeed = bytes.indexOf(LF, from);
   if (lineFeed < 0) return -1;

@@ -115,9 +115,7 @@ interface FrameListener {
 const LARGEST_PAYLOAD = 1024 * 1024;
 const EMPTY = Buffer.alloc(0);
 
-/** Takes the frames out of the bytes of a connection. */
 export class Http2FrameReader {
-  /** Bytes of an incomplete head, or of an incomplete frame. */
   #pending: Buffer = EMPTY;
   /** Data of the current frame that is still to come, then its padding. */
   #dataLeft = 0;
@@ -300,7 +298,6 @@ const STATIC_VALUES: Readonly<Record<number, string>> = {
 };
 
 const STATIC_COUNT = STATIC_NAMES.length;
-/** Size of an entry of the dynamic table beyond its texts. */
 const ENTRY_BYTES = 32;
 
 /** A request's headers in three forms. */
@@ -332,7 +329,6 @@ export function headerBlocks(headers: readonly (readonly [name: string, value: s
   };
 }
 
-/** A text without Huffman code. */
 function literal(text: string): Buffer {
   const bytes = Buffer.from(text, "latin1");
   return Buffer.concat([integer(0x00, 7, bytes.length), bytes]);
@@ -426,7 +422,6 @@ const LENGTHS = [
 const LONGEST = 30;
 const END_OF_STRING = 256;
 
-/** Of each length: its first code, the number of its codes, and their symbols. */
 const levels = codeLevels();
 
 interface Level {

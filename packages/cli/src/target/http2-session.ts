@@ -309,7 +309,6 @@ export interface ClientCall {
   /** The connection has accepted all that was sent so far. */
   onSent(): void;
   onHeaders(headers: ReadonlyMap<string, string>): void;
-  /** Bytes that are valid only during the call. */
   onData(bytes: Buffer): void;
   onEnd(): void;
   onFault(text: string, isConnectionLost: boolean): void;

@@ -52,7 +52,6 @@ interface HttpPlan extends RemotePlan {
 
 interface OpenAiPlan extends RemotePlan {
   readonly kind: "openai";
-  /** Builds the requests of sessions, in place of the templates. */
   readonly conversations?: ConversationPlan;
 }
 
@@ -67,7 +66,7 @@ interface GrpcPlan extends RemotePlan {
 
 export type RemoteCarrierPlan = HttpPlan | OpenAiPlan | GrpcPlan;
 
-type Response = inference.ModelInferResponse.$Properties;
+type InferResponse = inference.ModelInferResponse.$Properties;
 
 /** Calls in flight on a connection before a further one is opened. */
 const CALLS_PER_CONNECTION = 8;
@@ -197,7 +196,7 @@ abstract class GrpcCall implements ClientCall {
 }
 
 /** @throws Error for a response that cannot be read. */
-function outputTensors({ outputs, rawOutputContents: raw }: Response): Map<string, Tensor> {
+function outputTensors({ outputs, rawOutputContents: raw }: InferResponse): Map<string, Tensor> {
   return new Map(
     (outputs ?? []).map((output, i) => {
       const name = output.name ?? "";
@@ -344,7 +343,7 @@ class StreamLoadCarrier extends GrpcLoadCarrier {
   }
 
   /** For streams: a response came. Returns whether the request has ended with it. */
-  responded(request: LoadRequest, response: Response, now: number): boolean {
+  responded(request: LoadRequest, response: InferResponse, now: number): boolean {
     const isEmpty = (response.outputs?.length ?? 0) === 0;
     const isFinal = response.parameters?.triton_final_response?.boolParam === true;
     if (!isEmpty) {

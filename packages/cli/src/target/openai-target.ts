@@ -185,9 +185,7 @@ function firstText({ choices = [] }: OpenAiMessage): string {
 
 /** Data from which a thread builds the requests of conversations. It survives structured cloning. */
 export interface ConversationPlan {
-  /** Request line and headers without `content-length`, to the end of the last header. */
   readonly head: string;
-  /** Bodies of the turns by payload: JSON text. */
   readonly bodies: readonly string[];
 }
 

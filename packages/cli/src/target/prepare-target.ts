@@ -30,7 +30,6 @@ import { FreshValues, type RegionPart, type SharedPayload } from "./wire-templat
 
 /** A target with everything that is prepared once. */
 export interface PreparedTarget {
-  /** For carriers in other threads; undefined for a target in this thread. */
   readonly plan?: RemoteCarrierPlan;
   openCarrier(seed: number, onEnd: EndListener): LoadCarrier;
   /** Undefined for OpenAI endpoints. */

@@ -162,7 +162,6 @@ function datatypeOf(model: string, tensor: string, text: string): DataType {
   );
 }
 
-/** Asks the server of a target about its models, beside the load. Close it after use. */
 export function httpClientOf({ url, headers, tls }: HttpTargetOptions): HttpClient {
   const endpoint = httpEndpoint({ url, tls });
   const scheme = endpoint.tls === undefined ? "http" : "https";
@@ -170,7 +169,6 @@ export function httpClientOf({ url, headers, tls }: HttpTargetOptions): HttpClie
   return new HttpClient(`${scheme}://${authorityOf(endpoint)}${endpoint.basePath}`, { headers, fetch });
 }
 
-/** As {@link httpClientOf}, over gRPC. */
 export function grpcClientOf({ url, headers, tls }: GrpcTargetOptions): GrpcClient {
   const endpoint = grpcEndpoint({ url, tls });
   const { ca, cert, key } = tls ?? {};

@@ -80,7 +80,6 @@ export type TargetOptions =
 export interface TlsSettings {
   /** Certificates of the authorities. @default those of Node.js */
   readonly ca?: string;
-  /** Certificate and key of this client. */
   readonly cert?: string;
   readonly key?: string;
   /** Accepts any certificate of the server. @default false */

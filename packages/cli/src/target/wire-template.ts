@@ -31,7 +31,6 @@ export interface StampPlaces {
   readonly requestId?: number;
 }
 
-/** A prepared request: a range of the shared bytes. */
 interface WireTemplate {
   readonly start: number;
   readonly end: number;
@@ -40,13 +39,11 @@ interface WireTemplate {
   readonly places: StampPlaces;
 }
 
-/** All prepared requests of a data set. */
 export interface WireTemplates {
   readonly bytes: SharedArrayBuffer;
   readonly templates: readonly WireTemplate[];
 }
 
-/** A prepared request before it is put into shared memory. */
 export interface PreparedRequest {
   readonly parts: readonly Uint8Array[];
   readonly places: StampPlaces;

@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { TritonError } from "@tritonjs/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { decimals } from "../report/write-report.js";
 import { EXIT, runCommand, type ToolTerminal } from "../tool-command.js";
 import { readTrace, type TraceRequest } from "./read-trace.js";
 
@@ -271,7 +272,6 @@ function rounded(microseconds: number): number {
 
 /** Distributes spans of time over rows, so that the spans of a row do not overlap. */
 class Lanes {
-  /** End of the last span of each row. */
   readonly #ends: number[] = [];
 
   /**
@@ -342,7 +342,6 @@ export function summarizeTrace(trace: readonly TraceRequest[], slowest = 5): Tra
   return { models, slowest: byLatency.slice(0, slowest) };
 }
 
-/** Milliseconds from the arrival of a request at its model to its response. */
 function latencyOf({ queueStartMs, endMs }: TraceRequest): number {
   return Math.max(0, endMs - queueStartMs);
 }
@@ -459,7 +458,6 @@ function counted(count: number, one: string, several = `${one}s`): string {
   return `${count} ${count === 1 ? one : several}`;
 }
 
-/** Breaks a line at commas. */
 function wrapped(text: string): string[] {
   const lines = [""];
   for (const part of text.split(/(?<=, )/)) {
@@ -473,8 +471,4 @@ function wrapped(text: string): string[] {
 function cutOff(text: string, length: number): string {
   const line = text.replace(/\p{Cc}/gu, "?");
   return line.length <= length ? line : `${line.slice(0, length - 1)}…`;
-}
-
-function decimals(value: number): string {
-  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }

@@ -78,19 +78,18 @@ function toRequest({ times, header, batch, request }: Collected): TraceRequest |
   const queueStartMs = times.get("QUEUE_START") ?? times.get("REQUEST_START");
   const endMs = times.get("REQUEST_END");
   if (header === undefined || queueStartMs === undefined || endMs === undefined) return undefined;
-  const ran = toBatch(times, batch);
   const transport = toTransport(times, "HTTP", "HTTP_RECV") ?? toTransport(times, "gRPC", "GRPC_WAITREAD");
   return {
     id: header.id as number,
-    ...(typeof header.parent_id === "number" ? { parentId: header.parent_id } : {}),
-    ...(typeof header.request_id === "string" ? { requestId: header.request_id } : {}),
-    ...(transport === undefined ? {} : { transport }),
+    parentId: numberOf(header.parent_id),
+    requestId: textOf(header.request_id),
+    transport,
     modelName: header.model_name as string,
     modelVersion: Number(header.model_version ?? 0),
     queueStartMs,
     endMs,
-    ...(ran === undefined ? {} : { batch: ran }),
-    ...(request === undefined ? {} : contentOf(request)),
+    batch: toBatch(times, batch),
+    ...contentOf(request ?? {}),
   };
 }
 
@@ -102,48 +101,44 @@ function toTransport(
   const [start, end] = [times.get(`${receive}_START`), times.get(`${receive}_END`)];
   if (start === undefined || end === undefined) return undefined;
   const name = protocol.toUpperCase();
-  const [sendStart, sendEnd] = [times.get(`${name}_SEND_START`), times.get(`${name}_SEND_END`)];
   return {
     protocol,
     receiveStartMs: start,
     receiveEndMs: end,
-    ...(sendStart === undefined ? {} : { sendStartMs: sendStart }),
-    ...(sendEnd === undefined ? {} : { sendEndMs: sendEnd }),
+    sendStartMs: times.get(`${name}_SEND_START`),
+    sendEndMs: times.get(`${name}_SEND_END`),
   };
 }
 
 function toBatch(times: ReadonlyMap<string, number>, batch: Entry | undefined): TraceBatch | undefined {
   const [startMs, endMs] = [times.get("COMPUTE_START"), times.get("COMPUTE_END")];
   if (startMs === undefined || endMs === undefined) return undefined;
-  const [inputEndMs, outputStartMs] = [times.get("COMPUTE_INPUT_END"), times.get("COMPUTE_OUTPUT_START")];
   return {
     startMs,
     endMs,
-    ...(inputEndMs === undefined ? {} : { inputEndMs }),
-    ...(outputStartMs === undefined ? {} : { outputStartMs }),
-    ...(typeof batch?.size === "number" ? { rows: batch.size } : {}),
-    ...(typeof batch?.requests === "number" ? { requests: batch.requests } : {}),
-    ...(typeof batch?.instance === "string" ? { instance: batch.instance } : {}),
-    ...(typeof batch?.cut === "string" ? { cut: batch.cut } : {}),
+    inputEndMs: times.get("COMPUTE_INPUT_END"),
+    outputStartMs: times.get("COMPUTE_OUTPUT_START"),
+    rows: numberOf(batch?.size),
+    requests: numberOf(batch?.requests),
+    instance: textOf(batch?.instance),
+    cut: textOf(batch?.cut),
   };
 }
 
-function contentOf({ rows, priority, queue_timeout_us: timeout, sequence }: Entry): Partial<TraceRequest> {
+function contentOf({ rows, priority, queue_timeout_us, sequence }: Entry): Partial<TraceRequest> {
+  const id = isObject(sequence) ? textOf(sequence.id) : undefined;
+  const { start, end } = (id === undefined ? {} : sequence) as Entry;
   return {
-    ...(typeof rows === "number" ? { rows } : {}),
-    ...(typeof priority === "number" ? { priority } : {}),
-    ...(typeof timeout === "number" ? { queueTimeoutMicroseconds: timeout } : {}),
-    ...(isObject(sequence) && typeof sequence.id === "string"
-      ? {
-          sequence: {
-            id: /^\d+$/.test(sequence.id) ? BigInt(sequence.id) : sequence.id,
-            start: sequence.start === true,
-            end: sequence.end === true,
-          },
-        }
-      : {}),
+    rows: numberOf(rows),
+    priority: numberOf(priority),
+    queueTimeoutMicroseconds: numberOf(queue_timeout_us),
+    sequence: id === undefined ? undefined : { id: idOf(id), start: start === true, end: end === true },
   };
 }
+
+const numberOf = (value: unknown) => (typeof value === "number" ? value : undefined);
+const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
+const idOf = (text: string) => (/^\d+$/.test(text) ? BigInt(text) : text);
 
 function isObject(value: unknown): value is Entry {
   return typeof value === "object" && value !== null && !Array.isArray(value);
@@ -222,7 +217,6 @@ export interface Recording {
   readonly durationMs: number;
   /** Requests that ran in no batch: refused, cancelled, or answered by the response cache. */
   readonly leftOut: number;
-  /** Median milliseconds from the end of a batch to the end of its requests. */
   readonly respondMs: number;
   /** Median milliseconds from the arrival of a request to the start of its batch, for an idle instance. */
   readonly wakeMs: number;
@@ -275,11 +269,9 @@ export function recordingOf(trace: readonly TraceRequest[], modelName?: string):
     (one): SimulatedRequest => ({
       atMs: one.queueStartMs - origin,
       rows: rows.get(one)!,
-      ...(one.priority === undefined ? {} : { priority: one.priority }),
-      ...(one.queueTimeoutMicroseconds === undefined
-        ? {}
-        : { queueTimeoutMicroseconds: one.queueTimeoutMicroseconds }),
-      ...(one.sequence === undefined ? {} : { sequence: one.sequence }),
+      priority: one.priority,
+      queueTimeoutMicroseconds: one.queueTimeoutMicroseconds,
+      sequence: one.sequence,
     }),
   );
   const { wakeMs, gapMs } = pausesOf(batches);
@@ -289,7 +281,7 @@ export function recordingOf(trace: readonly TraceRequest[], modelName?: string):
     latenciesMs: Float64Array.from(ran, (one) => one.endMs - one.queueStartMs),
     batches,
     instances: new Set(batches.map(({ instance }) => instance)).size,
-    durationMs: Math.max(...ends(ran)) - origin,
+    durationMs: ran.reduce((latest, { endMs }) => Math.max(latest, endMs), origin) - origin,
     leftOut: all.length - ran.length,
     respondMs: median(ran.map((one) => Math.max(0, one.endMs - one.batch!.endMs))),
     wakeMs,
@@ -297,13 +289,6 @@ export function recordingOf(trace: readonly TraceRequest[], modelName?: string):
   };
 }
 
-function* ends(requests: readonly TraceRequest[]): Generator<number> {
-  let latest = Number.NEGATIVE_INFINITY;
-  for (const { endMs } of requests) latest = Math.max(latest, endMs);
-  yield latest;
-}
-
-/** Groups the requests that ran in one batch: they have the same times and the same instance. */
 function batchGroups(ran: readonly TraceRequest[]): TraceRequest[][] {
   const groups = new Map<string, TraceRequest[]>();
   for (const one of ran) {
@@ -316,7 +301,6 @@ function batchGroups(ran: readonly TraceRequest[]): TraceRequest[][] {
   return [...groups.values()];
 }
 
-/** Rows of each request: as recorded, else an equal share of the batch, else 1. */
 function rowsOf(group: readonly TraceRequest[]): [TraceRequest, number][] {
   const { rows, requests = group.length } = group[0]!.batch!;
   const share = rows === undefined ? 1 : Math.max(1, Math.round(rows / requests));
@@ -380,7 +364,6 @@ function pausesOf(batches: readonly RecordedBatch[]): { wakeMs: number; gapMs: n
 
 interface MeasuredBatch {
   readonly rows: number;
-  /** Start in milliseconds on the clock of the measurement. */
   readonly startMs: number;
   readonly durationMs: number;
 }
@@ -445,7 +428,6 @@ export class BatchDurations {
     return (this.typical(rows) * (durationMs - pauseMs)) / usual + leftMs;
   }
 
-  /** Index of the last batch that started at or before `atMs`; 0 before all. */
   #indexAt(atMs: number): number {
     let [low, high] = [0, this.#batches.length];
     while (high - low > 1) {
