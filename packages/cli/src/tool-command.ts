@@ -30,12 +30,7 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/**
- * Parses the arguments, which runs the actions of subcommands, then runs `action`.
- *
- * @param faultCode exit code for wrong arguments and for a TritonError, which is written to the terminal
- * @returns the exit code
- */
+/** Parses the arguments, which runs the actions of subcommands, then runs `action`. */
 export async function runCommand(
   command: Command,
   args: readonly string[],
@@ -63,12 +58,7 @@ function withSubcommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(withSubcommands)];
 }
 
-/**
- * Listens for the request to stop.
- *
- * @param end says how the command ends after the request
- * @returns a signal that aborts with the request, and a promise that resolves with it
- */
+/** Listens for the request to stop. */
 export function stopSignal(
   terminal: ToolTerminal,
   end: string,

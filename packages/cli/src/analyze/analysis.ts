@@ -151,11 +151,7 @@ export class Analysis {
     return result;
   }
 
-  /**
-   * Measures further levels of a measured candidate.
-   *
-   * @throws SearchEnd after an interruption, and over the budget
-   */
+  /** Measures further levels of a measured candidate. */
   async extend(candidate: Candidate, walk: LevelWalk): Promise<CandidateResult> {
     const known = this.#results.get(keyOf(candidate))!;
     const next = walk(known.runs);

@@ -23,8 +23,14 @@ import {
   shortNumber,
 } from "./analysis-reports.js";
 import { type AnalyzeSettings, analyzeOptions, readAnalyzeSettings } from "./analyze-settings.js";
-import type { AnalyzeLevel, AnalyzeMachine, CandidateResult } from "./candidate.js";
-import { type Candidate, defaultSpace, type SearchSpace } from "./candidate.js";
+import {
+  type AnalyzeLevel,
+  type AnalyzeMachine,
+  type Candidate,
+  type CandidateResult,
+  defaultSpace,
+  type SearchSpace,
+} from "./candidate.js";
 import { modelSearch } from "./model-search.js";
 import { type AnalysisOutcome, isMet, listed, outcomeOf, totalsOf } from "./outcome.js";
 import { bruteSearch, quickSearch } from "./quick-search.js";

@@ -1,7 +1,9 @@
 import { TritonError } from "@tritonjs/protocol";
-import type { AnalyzeMachine, Candidate, CandidateResult } from "./candidate.js";
 import {
   type AnalyzeLevel,
+  type AnalyzeMachine,
+  type Candidate,
+  type CandidateResult,
   eachMetric,
   failurePercent,
   type LevelRun,
@@ -15,26 +17,12 @@ export interface RunPlace {
   now(): number;
 }
 
-interface CandidateRun {
-  readonly runs: LevelRun[];
-  readonly fault?: string;
-  /** An interruption came before the last level. */
-  readonly isPartial: boolean;
-  readonly loadMs: number;
-}
-
-interface Measuring {
-  readonly before?: readonly LevelRun[];
-  /** Share of three windows; until they agree unless given. */
-  readonly share?: number;
-}
-
 export async function runCandidate(
   { machine, signal, now }: RunPlace,
   candidate: Candidate,
   walk: LevelWalk,
-  { before = [], share }: Measuring = {},
-): Promise<CandidateRun> {
+  { before = [], share }: { readonly before?: readonly LevelRun[]; readonly share?: number } = {},
+): Promise<Omit<TurnEnd, "turn"> & { readonly loadMs: number }> {
   const runs = [...before];
   const begin = now();
   let loadMs = 0;

@@ -29,18 +29,34 @@ import {
   variantName,
 } from "./candidate.js";
 
-/** Models of a repository, loaded in this process with one configuration after the other. */
-export class RepositoryMachine implements AnalyzeMachine {
+/** Models that run in this process. */
+abstract class ServedMachine implements AnalyzeMachine {
   readonly batchSize: number;
 
-  private constructor(
-    private readonly repository: string,
-    readonly loaded: readonly string[],
+  constructor(
     readonly configs: Readonly<Record<string, ModelConfig>>,
-    private readonly ensembles: Readonly<Record<string, ModelConfig>>,
-    private readonly measuring: RealMeasuring,
+    readonly loaded: readonly string[],
+    protected readonly measuring: RealMeasuring,
   ) {
     this.batchSize = measuring.options.batchSize;
+  }
+
+  abstract open(candidate: Candidate): Promise<OpenedCandidate>;
+  abstract writeVariants(result: CandidateResult, folder: string): Promise<void>;
+
+  async close(): Promise<void> {}
+}
+
+/** Models of a repository, loaded in this process with one configuration after the other. */
+export class RepositoryMachine extends ServedMachine {
+  private constructor(
+    private readonly repository: string,
+    loaded: readonly string[],
+    configs: Readonly<Record<string, ModelConfig>>,
+    private readonly ensembles: Readonly<Record<string, ModelConfig>>,
+    measuring: RealMeasuring,
+  ) {
+    super(configs, loaded, measuring);
   }
 
   /**
@@ -98,8 +114,6 @@ export class RepositoryMachine implements AnalyzeMachine {
     }
   }
 
-  async close(): Promise<void> {}
-
   /** Ensembles name the variants of their steps. */
   async writeVariants({ candidate, number }: CandidateResult, folder: string): Promise<void> {
     const write = async (model: string, config: ModelConfig) => {
@@ -147,9 +161,6 @@ const CONFIG_FILE = "config.pbtxt";
 /**
  * Makes a repository with the models of another one and other configurations. Files are hard links where the file
  * system allows it, so that large models are not copied.
- *
- * @param configs configurations of the models that differ, by name
- * @returns the folder, and a function that removes it
  */
 async function linkRepository(
   repository: string,
@@ -207,11 +218,7 @@ async function linkFolder(from: string, to: string, without?: string): Promise<v
   }
 }
 
-/**
- * Checks that a repository is a folder with these models.
- *
- * @throws TritonError INVALID_ARG for another path, NOT_FOUND for a model that it does not have
- */
+/** Checks that a repository is a folder with these models. */
 async function checkRepository(path: string, models: readonly string[]): Promise<void> {
   const names = await readdir(path).catch((error: Error) => {
     throw new TritonError(
@@ -237,24 +244,17 @@ export type CreateTriton = (configs: Readonly<Record<string, BoundVariant>>) => 
 const FIXED = ["isolation", "threads"] as const;
 
 /** Bound models of a module that makes its `Triton` in a function, so that it can be made for each variant. */
-export class ModuleMachine implements AnalyzeMachine {
-  readonly loaded: readonly string[];
-  readonly batchSize: number;
+export class ModuleMachine extends ServedMachine {
   readonly fixed = FIXED;
 
   private constructor(
     private readonly create: CreateTriton,
-    readonly configs: Readonly<Record<string, ModelConfig>>,
-    private readonly measuring: RealMeasuring,
+    configs: Readonly<Record<string, ModelConfig>>,
+    measuring: RealMeasuring,
   ) {
-    this.loaded = Object.keys(configs);
-    this.batchSize = measuring.options.batchSize;
+    super(configs, Object.keys(configs), measuring);
   }
 
-  /**
-   * @throws TritonError INVALID_ARG for a module without `createTriton` and for data that does not fit, NOT_FOUND for an
-   * unknown model
-   */
   static async open(
     path: string,
     models: readonly string[],
@@ -279,8 +279,6 @@ export class ModuleMachine implements AnalyzeMachine {
       close: () => triton.close(),
     };
   }
-
-  async close(): Promise<void> {}
 
   async writeVariants({ candidate, number }: CandidateResult, folder: string): Promise<void> {
     await mkdir(folder, { recursive: true });
@@ -328,8 +326,6 @@ export interface RealMeasuring {
 /**
  * Checks that requests can be made for the models. A batch of the load may be larger than the models take now, because
  * variants take larger ones.
- *
- * @throws TritonError INVALID_ARG for shapes and data that do not fit
  */
 async function checkData(
   triton: Triton,

@@ -320,8 +320,6 @@ export function typesCommand({ terminal, extensions, finish }: CommandContext): 
 
 /**
  * Inspects model repositories and model files. A file may come with the name of its model: `resnet=files/v2.onnx`.
- *
- * @throws TritonError for a path that does not exist or is neither of both
  */
 async function inspectTypedModels(
   paths: readonly string[],

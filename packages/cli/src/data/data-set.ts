@@ -158,11 +158,7 @@ export interface TestedModel {
 /** Shapes by input, as `--shape` gives them. */
 export type GivenShapes = Readonly<Record<string, readonly number[]>>;
 
-/**
- * Checks given shapes against the model.
- *
- * @throws TritonError INVALID_ARG for an unknown input, or a shape that does not match the input.
- */
+/** Checks given shapes against the model. */
 export function checkShapes({ name: model, inputs }: TestedModel, shapes: GivenShapes): void {
   for (const [name, shape] of Object.entries(shapes)) {
     const input = inputs.find((one) => one.name === name);
@@ -225,8 +221,6 @@ type Entry = Readonly<Record<string, unknown>>;
 
 /**
  * Reads `{"data": […], "validation_data": […]}`. Entries are rows of one stream, or lists of rows, a stream each.
- *
- * @throws TritonError INVALID_ARG that names the file, the entry and the input.
  */
 export async function stepsOfFile(path: string, rules: StepRules): Promise<(readonly Step[])[]> {
   const file = parseDataFile(await readFile(path, "utf8"), path);
@@ -329,8 +323,6 @@ const DATA_WORDS = { ...ANSWER_WORDS, "-NaN": Number.NaN };
 /**
  * Parses JSON with the numbers that files of input data may have beyond it: `NaN`, `Infinity`, `Inf`, and whole numbers
  * of any length, which become bigints.
- *
- * @throws TritonError INVALID_ARG that names the file.
  */
 function parseDataFile(text: string, file: string): unknown {
   try {
@@ -346,12 +338,7 @@ interface WrittenTensor {
   readonly shape?: unknown;
 }
 
-/**
- * Reads an input from a JSON value: a list of elements, `{"b64": …}`, or `{"content": …, "shape": […]}`.
- *
- * @param where file and entry, for messages
- * @throws TritonError INVALID_ARG for a value that does not fit the input.
- */
+/** Reads an input from a JSON value: a list of elements, `{"b64": …}`, or `{"content": …, "shape": […]}`. */
 function readInput(input: TestedInput, value: unknown, shapes: GivenShapes, where: string): StepTensor {
   const what = `${where}: input '${input.name}'`;
   const { content, shape } = partsOf(value, what);

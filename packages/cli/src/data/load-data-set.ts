@@ -58,11 +58,7 @@ function withoutFresh({ inputs, expected }: TensorPayload): TensorPayload {
   return { inputs: inputs.map(({ fresh: _, ...input }) => input), expected };
 }
 
-/**
- * Reads rows from a directory, or from JSON files.
- *
- * @throws TritonError INVALID_ARG that names the file, the entry and the input.
- */
+/** Reads rows from a directory, or from JSON files. */
 async function givenSteps(
   model: TestedModel,
   paths: readonly string[],
@@ -90,8 +86,6 @@ async function givenSteps(
 /**
  * Reads one row from files that have the names of the inputs: little-endian elements in row-major order, and for BYTES
  * a line of text for each element. Files with the names of outputs hold what responses must have.
- *
- * @throws TritonError INVALID_ARG that names the file.
  */
 async function stepOfDirectory(path: string, { model, shapes }: StepRules): Promise<Step> {
   const inputs: Step["inputs"] extends ReadonlyMap<infer K, infer V> ? Map<K, V> : never = new Map();
@@ -145,11 +139,7 @@ const FRESH_BYTES = 64;
 
 const LENGTH_BYTES = 4;
 
-/**
- * Rows of random values or zeros for all required inputs.
- *
- * @throws TritonError INVALID_ARG for an input with an open dimension, or one whose values are shapes.
- */
+/** Rows of random values or zeros for all required inputs. */
 function generatedSteps(model: TestedModel, options: DataOptions, kind: "random" | "zero"): Steps {
   const inputs = model.inputs.filter((input) => !input.optional);
   const shapes = inputs.map((input) => generatedShape(model, input, options.shapes ?? {}));
@@ -206,8 +196,6 @@ function generatedShape(model: TestedModel, input: TestedInput, shapes: GivenSha
 /**
  * Joins rows to requests: request `n` takes `batchSize` rows from row `n * batchSize` on, and begins again after the
  * last row.
- *
- * @throws TritonError INVALID_ARG for a batch that the model cannot take, or rows that do not fit together.
  */
 function payloadsOf(model: TestedModel, { streams, areGiven }: Steps, batchSize: number): TensorDataSet {
   checkBatchSize(model, batchSize);
@@ -369,12 +357,7 @@ class SessionReader {
     return [...this.#turns].map(([id, turns]) => ({ id, turns }));
   }
 
-  /**
-   * Adds an entry of the data: `{"session_id": ["a"], "delay": [100], …}`.
-   *
-   * @param where the entry, for errors
-   * @throws TritonError INVALID_ARG that names the entry
-   */
+  /** Adds an entry of the data: `{"session_id": ["a"], "delay": [100], …}`. */
   add(entry: Readonly<Record<string, unknown>>, payload: number, where: string): void {
     const id = only(entry.session_id);
     if (typeof id !== "string" || id === "")

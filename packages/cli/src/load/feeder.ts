@@ -396,8 +396,6 @@ type SendTimes = () => number | undefined;
 /**
  * The times of all requests of a level. Every thread computes all of them and sends its share, so the schedule does not
  * depend on the number of threads.
- *
- * @param seed of exponential gaps: the same seed gives the same times
  */
 function sendTimes(level: ScheduledLevel, seed: number): SendTimes {
   switch (level.mode) {

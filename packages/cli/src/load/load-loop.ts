@@ -35,7 +35,6 @@ export class LoadLoop {
   readonly #backOff = new BackOff();
   readonly #usage = new ThreadUsage();
   readonly #requests: LoadRequest[] = [];
-  readonly #spare: LoadRequest[] = [];
   readonly #deadlines: DeadlineWatch | undefined;
   #feeder: Feeder | undefined;
   #left = Number.POSITIVE_INFINITY;
@@ -144,10 +143,8 @@ export class LoadLoop {
     if (this.#left === 0) return false;
     const request = this.#fresh(scheduled);
     const { share } = this.plan;
-    if (!this.#source.next(request, index ?? this.#chosen * share.count + share.index, this.#left)) {
-      this.#spare.push(request);
+    if (!this.#source.next(request, index ?? this.#chosen * share.count + share.index, this.#left))
       return false;
-    }
     if (index === undefined) this.#chosen++;
     if (step !== undefined) {
       request.sequenceId = step.id;
@@ -169,7 +166,6 @@ export class LoadLoop {
     request.end = request.sent;
     request.fail(text);
     this.#records.add(request);
-    this.#spare.push(request);
     if (this.#left === 0) this.#finish();
   }
 
@@ -200,8 +196,7 @@ export class LoadLoop {
   }
 
   #fresh(scheduled: number): LoadRequest {
-    const request = this.#spare.pop() ?? new LoadRequest();
-    request.reset(scheduled, this.#number++, this.plan.kept);
+    const request = new LoadRequest(scheduled, this.#number++, this.plan.kept.responses);
     if (this.#period > 0) {
       request.period = this.#period;
       request.onPeriod = this.#onPeriod;
@@ -230,7 +225,6 @@ export class LoadLoop {
     this.#source.ended(request);
     const isShort = request.responses < request.period;
     this.#feeder?.ended(request);
-    this.#spare.push(request);
     if (isShort) this.#onPeriod();
     if (this.#isEnding) this.#endSequences();
     this.#checkQuiet();
@@ -240,7 +234,6 @@ export class LoadLoop {
     for (;;) {
       const request = this.#fresh(this.clock.now());
       if (!this.#source.last(request)) {
-        this.#spare.push(request);
         return;
       }
       this.#dispatch(request);
@@ -340,10 +333,6 @@ const LONGEST_INTERVAL_MS = 250;
 class DeadlineWatch {
   #wakeUp: WakeUp | undefined;
 
-  /**
-   * @param timeoutMs time limit of each request, from its scheduled time
-   * @param inFlight the requests in flight, which change
-   */
   constructor(
     private readonly clock: LoadClock,
     private readonly timeoutMs: number,

@@ -89,11 +89,7 @@ export function countsConcurrency({ mode }: LoadLevel): boolean {
 /** Shares from which the generator may have been the bottleneck. */
 const LIMITS = { cpu: 0.9, eventLoop: 0.9, cores: 0.9, overhead: 0.5, delayed: 0.01 } as const;
 
-/**
- * Warnings that a level may have measured the generator instead of the server, with what to do.
- *
- * @param cores cores of this machine
- */
+/** Warnings that a level may have measured the generator instead of the server, with what to do. */
 export function generatorWarnings({ level, figures }: LevelResult, cores = availableParallelism()): string[] {
   const warnings: string[] = [];
   if (figures.overhead > LIMITS.overhead) {

@@ -483,8 +483,6 @@ async function sweep({ start, end, step }: LevelRange, measureAt: MeasureAt): Pr
 
 /**
  * Bisects a range for the highest level that meets the latency limit. An unstable level counts as not meeting it.
- *
- * @param drained is called after a level that does not meet the limit, before a lower one is measured
  */
 async function search(
   { start, end, step }: LevelRange,

@@ -402,11 +402,7 @@ type RequestValues = Partial<Record<TokenMetricName, number>>;
 /** Figures that a request has one value of. */
 const OF_REQUESTS = TOKEN_METRIC_NAMES.filter((name) => name !== "inter_chunk_latency");
 
-/**
- * Reads goals of the form `time_to_first_token:100 inter_token_latency:20`.
- *
- * @throws TritonError INVALID_ARG for an unknown figure or a value that is not a number
- */
+/** Reads goals of the form `time_to_first_token:100 inter_token_latency:20`. */
 export function readGoals(text: string): Goal[] {
   return text
     .split(/[\s,]+/)

@@ -19,11 +19,7 @@ export class ServerWatch {
     private readonly model: WatchedModel,
   ) {}
 
-  /**
-   * Undefined when the server has no statistics.
-   *
-   * @param called models that the model calls while it runs, besides those of its steps
-   */
+  /** Undefined when the server has no statistics. */
   static async open(
     view: ServerView,
     model: ModelName,
@@ -290,10 +286,6 @@ export class MetricsWatch {
   /** The last failure to read the page. */
   failure: string | undefined;
 
-  /**
-   * @param readPage reads the metrics page
-   * @param model model whose gauges are kept, besides those of the machine
-   */
   constructor(
     private readonly readPage: () => Promise<string>,
     private readonly model: string,

@@ -20,19 +20,20 @@ import {
 
 const pools = { noEffect: "requests and responses are not pooled" };
 const pem = { completes: "file" } as const;
-const none: readonly RestrictionArgument[] = [];
+const none: readonly Restricted<EndpointGroup>[] = [];
 const reusing = canReusePorts() ? {} : { noEffectHere: "it needs Node.js 22.12 or newer" };
 
 /** Groups of endpoints, with the names of Triton's OpenAI frontend. */
 const GROUPS: readonly OpenAiGroup[] = ["inference", "model-repository", "metrics", "health"];
 
-export interface OpenAiRestriction {
-  readonly groups: readonly OpenAiGroup[];
+/** Groups of endpoints that need a header. */
+export interface Restricted<Group extends string> {
+  readonly groups: readonly Group[];
   readonly header: string;
   readonly value: string;
 }
 
-const noOpenAiOptions: readonly OpenAiRestriction[] = [];
+const noOpenAiOptions: readonly Restricted<OpenAiGroup>[] = [];
 
 /** Options of the OpenAI frontend. It listens if it has a port. */
 const openAiOptions = {
@@ -57,7 +58,7 @@ const openAiOptions = {
     "Comma-separated groups of OpenAI's endpoints that need the header <key> with this value: inference, " +
       "model-repository, metrics, health.",
     noOpenAiOptions,
-    readOpenAiRestriction,
+    readRestriction(GROUPS, ofOpenAi()),
   ),
   "openai-chat-template": list(
     "<model>=<directory>",
@@ -103,29 +104,6 @@ function readPair(text: string): readonly [model: string, value: string] {
   throw new OptionError(`expected <model>=<value>, got ${text}`);
 }
 
-function readOpenAiRestriction(
-  text: string,
-  previous: readonly OpenAiRestriction[],
-): readonly OpenAiRestriction[] {
-  const [, names, header, secret] = /^([^:]+):([^=]+)=(.+)$/.exec(text) ?? [];
-  if (names === undefined || header === undefined || secret === undefined) {
-    throw new OptionError(`--openai-restricted-api: expected '<apis>:<key>=<value>', got ${text}`);
-  }
-  const restricted = new Set(previous.flatMap(({ groups }) => groups));
-  const groups = names.split(",").map((name) => {
-    const group = GROUPS.find((known) => known === name);
-    if (group === undefined) {
-      throw new OptionError(`--openai-restricted-api: expected one of ${GROUPS.join(", ")}, got ${name}`);
-    }
-    if (restricted.has(group)) {
-      throw new OptionError(`--openai-restricted-api: expected each group once, got ${group} twice`);
-    }
-    restricted.add(group);
-    return group;
-  });
-  return [...previous, { groups, header, value: secret }];
-}
-
 export const frontendOptions = {
   HTTP: {
     "allow-http": boolean("Listen for HTTP requests.", true),
@@ -161,7 +139,7 @@ export const frontendOptions = {
       "<apis>:<key>=<value>",
       "Comma-separated groups of the HTTP API that need the header <key> with this value.",
       none,
-      readRestriction("http-restricted-api", "api"),
+      readRestriction(ENDPOINT_GROUPS, ofProtocol("http-restricted-api", "api")),
     ),
     "http-openapi": flag("Serve the OpenAPI document of the HTTP API at /v2/openapi.json."),
     "http-cors-origin": list(
@@ -250,7 +228,7 @@ export const frontendOptions = {
       "<protocols>:<key>=<value>",
       "Comma-separated groups of the gRPC protocol that need the metadata triton-grpc-protocol-<key> with this value.",
       none,
-      readRestriction("grpc-restricted-protocol", "protocol"),
+      readRestriction(ENDPOINT_GROUPS, ofProtocol("grpc-restricted-protocol", "protocol")),
     ),
     "grpc-max-receive-message-size": value(
       "integer",
@@ -362,42 +340,46 @@ function readCompatibility(name: string): Compatibility {
   throw new OptionError(`expected triton, got ${name}`);
 }
 
-export interface RestrictionArgument {
-  readonly groups: readonly EndpointGroup[];
-  readonly header: string;
-  readonly value: string;
+/** Texts about a restriction that cannot be read. */
+interface RestrictionTexts {
+  format(text: string): string;
+  unknown(group: string): string;
+  twice(group: string): string;
 }
 
-/**
- * `<group>,<group>:<key>=<value>`: the groups answer only requests with a header `key` of that value.
- *
- * @param kind `api` or `protocol`, as the option calls the groups
- */
-function readRestriction(option: string, kind: "api" | "protocol") {
-  return (text: string, previous: readonly RestrictionArgument[]): readonly RestrictionArgument[] => {
-    const colon = text.indexOf(":");
-    const equals = text.indexOf("=", colon + 1);
-    const header = text.slice(colon + 1, equals);
-    const value = text.slice(equals + 1);
-    if (colon <= 0 || equals < 0 || header === "" || value === "") {
-      throw new OptionError(`--${option} option format is '<config name>:<setting>=<value>'. Got ${text}`);
-    }
-    const restricted = new Set(previous.flatMap((other) => other.groups));
-    const groups = text
-      .slice(0, colon)
-      .split(",")
-      .map((group) => {
-        const known = ENDPOINT_GROUPS.find((each) => each === group);
-        if (known === undefined) throw new OptionError(`unknown restricted ${kind} '${group}' `);
-        if (restricted.has(known)) {
-          throw new OptionError(
-            `restricted ${kind} '${group}' can not be specified in multiple config groups`,
-          );
-        }
-        restricted.add(known);
-        return known;
-      });
+/** `<group>,<group>:<key>=<value>`: the groups answer only requests with a header `key` of that value. */
+function readRestriction<Group extends string>(all: readonly Group[], texts: RestrictionTexts) {
+  return (text: string, previous: readonly Restricted<Group>[]): readonly Restricted<Group>[] => {
+    const [, names, header, value] = /^([^:]+):([^=]+)=(.+)$/s.exec(text) ?? [];
+    if (names === undefined || header === undefined || value === undefined)
+      throw new OptionError(texts.format(text));
+    const restricted = new Set(previous.flatMap(({ groups }) => groups));
+    const groups = names.split(",").map((name) => {
+      const group = all.find((known) => known === name);
+      if (group === undefined) throw new OptionError(texts.unknown(name));
+      if (restricted.has(group)) throw new OptionError(texts.twice(group));
+      restricted.add(group);
+      return group;
+    });
     return [...previous, { groups, header, value }];
+  };
+}
+
+function ofOpenAi(): RestrictionTexts {
+  const option = "--openai-restricted-api";
+  return {
+    format: (text) => `${option}: expected '<apis>:<key>=<value>', got ${text}`,
+    unknown: (name) => `${option}: expected one of ${GROUPS.join(", ")}, got ${name}`,
+    twice: (group) => `${option}: expected each group once, got ${group} twice`,
+  };
+}
+
+/** @param kind `api` or `protocol`, as the option calls the groups */
+function ofProtocol(option: string, kind: "api" | "protocol"): RestrictionTexts {
+  return {
+    format: (text) => `--${option} option format is '<config name>:<setting>=<value>'. Got ${text}`,
+    unknown: (group) => `unknown restricted ${kind} '${group}' `,
+    twice: (group) => `restricted ${kind} '${group}' can not be specified in multiple config groups`,
   };
 }
 

@@ -42,12 +42,7 @@ export function findOption(name: string): Option<unknown> | undefined {
   return Object.hasOwn(allOptions, name) ? (allOptions[name as OptionName] as Option<unknown>) : undefined;
 }
 
-/**
- * Reads the texts of options.
- *
- * @param sources in ascending precedence: an option in a later source replaces the same option of earlier ones
- * @throws OptionError for the first value that cannot be read.
- */
+/** Reads the texts of options. */
 export function readOptions(sources: readonly GivenOptions[]): ReadOptions {
   const values = new Map<string, unknown>(
     Object.entries(allOptions).map(([name, option]) => [name, option.initial]),
@@ -81,11 +76,7 @@ function readOne(name: string, option: Option<unknown>, text: string, previous: 
   }
 }
 
-/**
- * Checks options against each other.
- *
- * @throws OptionError with tritonserver's text.
- */
+/** Checks options against each other. */
 export function checkOptions({ values, given }: ReadOptions): void {
   if (values["load-model"].length > 0 && values["model-control-mode"] !== "explicit") {
     throw new OptionError(

@@ -49,8 +49,6 @@ export interface OpenedTarget {
 
 /**
  * Warnings about a server without Triton's extensions of the v2 protocol: the report lacks figures, or requests may fail.
- *
- * @param extensions extensions in the metadata of the server
  */
 export function serverNotices(
   target: TargetSettings,
@@ -147,12 +145,7 @@ async function importTriton(path: string): Promise<Triton> {
   return importOf(path, "triton", isTriton, "a Triton as 'triton' or as default");
 }
 
-/**
- * Imports an export of a module of the user, or its default export.
- *
- * @param expected text for the error
- * @throws TritonError INVALID_ARG for a missing file, and for a module without such an export
- */
+/** Imports an export of a module of the user, or its default export. */
 export async function importOf<T>(
   path: string,
   name: string,

@@ -277,11 +277,7 @@ const realParts: PerfParts = {
   startGenerator: ({ options }, data, load) => startLoadGenerator(options, data, load),
 };
 
-/**
- * The plan of the settings, or of the data.
- *
- * @throws TritonError INVALID_ARG for a model or data that the load does not fit
- */
+/** The plan of the settings, or of the data. */
 function plannedLoad(settings: PerfSettings, data: DataSet, model: TestedModel | undefined): LoadPlan {
   const plan = settings.plan ?? { kind: "single", level: levelOf(data, settings) };
   if (plan.kind !== "single") return plan;
@@ -325,11 +321,7 @@ class ShortPeriods {
   }
 }
 
-/**
- * Writes the files of the reports. A file that cannot be written keeps no other from being written.
- *
- * @returns texts of the faults
- */
+/** Writes the files of the reports. A file that cannot be written keeps no other from being written. */
 async function writeReports(
   results: readonly LevelResult[],
   run: RunDescription,

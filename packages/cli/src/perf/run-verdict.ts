@@ -15,11 +15,7 @@ export function bestOf(results: readonly LevelResult[]): LevelResult | undefined
     .at(-1);
 }
 
-/**
- * Checks the conditions: at the best level of a search, else at every level.
- *
- * @returns a line for each condition that does not hold
- */
+/** Checks the conditions: at the best level of a search, else at every level. */
 export function failedAssertions(
   results: readonly LevelResult[],
   kind: LoadPlan["kind"],
@@ -107,11 +103,7 @@ export interface Assertion {
   holds(value: number): boolean;
 }
 
-/**
- * Reads conditions such as `p99<50ms,throughput>1000`.
- *
- * @throws TritonError INVALID_ARG for an unknown figure, operator or unit
- */
+/** Reads conditions such as `p99<50ms,throughput>1000`. */
 export function readAssertions(text: string): Assertion[] {
   return text
     .split(",")

@@ -5,8 +5,12 @@ import {
   type LevelResult,
   levelValue,
 } from "../measure/level-result.js";
-import type { RequestFigures } from "../measure/request-figures.js";
-import { TOKEN_METRIC_NAMES, TOKEN_METRICS, type TokenFigures } from "../measure/request-figures.js";
+import {
+  type RequestFigures,
+  TOKEN_METRIC_NAMES,
+  TOKEN_METRICS,
+  type TokenFigures,
+} from "../measure/request-figures.js";
 import { computeMs, overheadMs, type ServerFigures, stageMs, usesCache } from "../measure/server-watch.js";
 import { microseconds, type RunDescription, sixDigits } from "./write-report.js";
 

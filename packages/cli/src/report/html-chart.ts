@@ -129,12 +129,7 @@ export interface AxisScale {
 /** Steps of ticks that people read easily. */
 const STEPS = [1, 2, 2.5, 5, 10];
 
-/**
- * A scale whose ends are ticks. Values that are not finite are left out.
- *
- * @param from position of the lowest tick
- * @param to position of the highest tick
- */
+/** A scale whose ends are ticks. Values that are not finite are left out. */
 export function axisScale(values: readonly number[], from: number, to: number, tickCount = 5): AxisScale {
   const known = values.filter(Number.isFinite);
   const low = Math.min(0, ...known);

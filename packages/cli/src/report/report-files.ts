@@ -313,11 +313,7 @@ export class ProfileExport {
     await this.#written;
   }
 
-  /**
-   * Completes the file and closes it.
-   *
-   * @throws the fault of the file, if there was one
-   */
+  /** Completes the file and closes it. */
   async finish({ version, service_kind, endpoint }: ProfileTrailer): Promise<void> {
     this.#end();
     const members = Object.entries({ version, service_kind, endpoint });

@@ -5,11 +5,7 @@ import { countsConcurrency, levelValue, type WindowSummary } from "../measure/le
 import type { MeasureObserver } from "../measure/measure-level.js";
 import { CLEAR_LINE, type ToolTerminal } from "../tool-command.js";
 
-/**
- * Writes the file of a report.
- *
- * @returns undefined, or the text of the fault, for instance of a full disk
- */
+/** Writes the file of a report. @returns undefined, or the text of the fault, for instance of a full disk */
 export async function writeReport(path: string, text: string): Promise<string | undefined> {
   try {
     await writeFile(path, text);

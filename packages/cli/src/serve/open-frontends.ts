@@ -30,13 +30,7 @@ export class StartError extends Error {
   }
 }
 
-/**
- * Creates the frontends that the command line requests.
- *
- * @param pages the dashboard, if the command line requests it
- * @param openAi the OpenAI frontend, if the command line requests it
- * @throws OptionError for an invalid pattern, or a file that cannot be read.
- */
+/** Creates the frontends that the command line requests. */
 export async function openChosenFrontends(
   values: OptionValues,
   pages?: WebPages,
@@ -231,11 +225,7 @@ function readOption<T>(name: string, read: () => T): T {
   }
 }
 
-/**
- * Loads the OpenAI frontend and sets it up, if the command line asks for it.
- *
- * @throws OptionError for a file of keys that cannot be read or has none
- */
+/** Loads the OpenAI frontend and sets it up, if the command line asks for it. */
 export async function openOpenAi(values: OptionValues): Promise<Frontend | undefined> {
   const port = values["openai-port"];
   if (port === undefined) return undefined;

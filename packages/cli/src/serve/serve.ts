@@ -143,11 +143,7 @@ async function fail(error: unknown, triton: Triton | undefined, say: Say): Promi
 /** Time after the drain to close connections, and for a model that is still loading. */
 const LAST_WORDS_MS = 1000;
 
-/**
- * Stops a server. Requests in flight may finish within the time limit.
- *
- * @returns the exit code: 0, or 1 when requests were left at the time limit
- */
+/** Stops a server. Requests in flight may finish within the time limit. */
 async function stopServer(triton: Triton, exitTimeoutSecs: number, exitDelaySecs: number): Promise<number> {
   const { log } = triton.service;
   const delaySecs = Math.max(0, exitDelaySecs);
@@ -223,8 +219,6 @@ async function modelRows(service: InferenceService): Promise<ModelRow[]> {
 /**
  * Logs the models and the options of a server: as tables, as tritonserver shows them at the start, or in JSON as an
  * object for each model and one for the options.
- *
- * @param columns width of the tables in characters
  */
 async function logStart(service: InferenceService, values: OptionValues, columns: number): Promise<void> {
   const { log } = service;
@@ -255,8 +249,6 @@ const NARROWEST = 8;
 /**
  * A table with lines around its cells, as tritonserver draws them. Cells that are too long for the width continue on
  * further lines.
- *
- * @param columns width that the table should fit, in characters
  */
 export function textTable(
   titles: readonly string[],

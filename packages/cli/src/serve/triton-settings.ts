@@ -7,12 +7,7 @@ import type { OptionName, OptionValues } from "../options/options.js";
 import { readTraceLevel, readTraceMode } from "../options/server-options.js";
 import { closedBy, closedGroups } from "./open-frontends.js";
 
-/**
- * The options of the server that the command line requests.
- *
- * @param logger takes the log, unless it goes to a file
- * @throws OptionError for invalid settings.
- */
+/** The options of the server that the command line requests. */
 export function tritonSettings(values: OptionValues, logger: Logger): TritonOptions {
   const repositories = repositoryPaths(values);
   // The models of a multi-model endpoint are registered when the platform loads them.
@@ -199,11 +194,7 @@ interface ChosenTraceSettings {
   readonly warnings: readonly string[];
 }
 
-/**
- * The options of traces. Unknown settings are ignored, as by tritonserver.
- *
- * @throws OptionError for a value that cannot be read.
- */
+/** The options of traces. Unknown settings are ignored, as by tritonserver. */
 export function traceSettings(values: OptionValues, environment: NodeJS.ProcessEnv): ChosenTraceSettings {
   const settings = values["trace-config"];
   const old = Object.values(OLD_OPTIONS).filter((name) => isGiven(values[name]));

@@ -7,6 +7,7 @@ import { Triton } from "@tritonjs/core";
 import type { Backend, Execution, ExecutionResult, Executor } from "@tritonjs/core/backend";
 import { writePrototxt } from "@tritonjs/core/config";
 import type { InferInit } from "@tritonjs/core/frontend";
+import { Heap } from "@tritonjs/core/internal";
 import type { Clock, Timer } from "@tritonjs/core/testing";
 import { type ModelConfig, type ModelInstanceGroup, Tensor, TritonError } from "@tritonjs/protocol";
 import { cleanUpAtExit } from "../exit-cleanups.js";
@@ -174,11 +175,7 @@ async function runClosedLoop(
   }
 }
 
-/**
- * Writes the repository at once: a second Ctrl-C meanwhile would leave its folder behind.
- *
- * @returns the folder, and a function to call after its removal
- */
+/** Writes the repository at once: a second Ctrl-C meanwhile would leave its folder behind. */
 function writeRepository(config: ModelConfig, name: string): { repository: string; forget(): void } {
   const repository = mkdtempSync(join(tmpdir(), "tritonjs-simulation-"));
   const forget = cleanUpAtExit(() => rmSync(repository, { recursive: true, force: true }));
@@ -230,7 +227,7 @@ const TURNS = 24;
 export class SimulationClock implements Clock {
   #now = 0;
   #order = 0;
-  readonly #heap: Entry[] = [];
+  readonly #timers = new Heap<Entry>((a, b) => a.at - b.at || a.order - b.order);
   #deferred: (() => void)[] = [];
 
   now(): number {
@@ -243,7 +240,7 @@ export class SimulationClock implements Clock {
 
   setTimer(delayMs: number, run: () => void): Timer {
     const entry: Entry = { at: this.#now + Math.max(0, delayMs), order: this.#order++, run };
-    this.#push(entry);
+    this.#timers.add(entry);
     return {
       cancel: () => {
         entry.run = undefined;
@@ -285,7 +282,7 @@ export class SimulationClock implements Clock {
 
   async #run(end: number): Promise<void> {
     while (this.#next() <= end) {
-      const { at, run } = this.#pop();
+      const { at, run } = this.#timers.take()!;
       this.#now = Math.max(this.#now, at);
       run!();
       for (let turn = 0; turn < TURNS; turn++) await undefined;
@@ -296,44 +293,9 @@ export class SimulationClock implements Clock {
 
   /** Time of the next timer that was not cancelled. */
   #next(): number {
-    while (this.#heap.length > 0 && this.#heap[0]!.run === undefined) this.#pop();
-    return this.#heap[0]?.at ?? Number.POSITIVE_INFINITY;
+    while (this.#timers.first !== undefined && this.#timers.first.run === undefined) this.#timers.take();
+    return this.#timers.first?.at ?? Number.POSITIVE_INFINITY;
   }
-
-  #push(entry: Entry): void {
-    const heap = this.#heap;
-    let index = heap.length;
-    heap.push(entry);
-    while (index > 0) {
-      const parent = (index - 1) >> 1;
-      if (!before(entry, heap[parent]!)) break;
-      heap[index] = heap[parent]!;
-      index = parent;
-    }
-    heap[index] = entry;
-  }
-
-  #pop(): Entry {
-    const heap = this.#heap;
-    const top = heap[0]!;
-    const last = heap.pop()!;
-    if (last === top) return top;
-    let index = 0;
-    for (;;) {
-      let child = 2 * index + 1;
-      if (child >= heap.length) break;
-      if (child + 1 < heap.length && before(heap[child + 1]!, heap[child]!)) child++;
-      if (!before(heap[child]!, last)) break;
-      heap[index] = heap[child]!;
-      index = child;
-    }
-    heap[index] = last;
-    return top;
-  }
-}
-
-function before(a: Entry, b: Entry): boolean {
-  return a.at < b.at || (a.at === b.at && a.order < b.order);
 }
 
 /** Time that batches take on a virtual clock. */
@@ -395,11 +357,7 @@ class SimulatedExecutor implements Executor {
   }
 }
 
-/**
- * Makes a backend whose instances take the given times and compute nothing.
- *
- * @param takesAhead whether an instance gets its next batch while it runs one
- */
+/** Makes a backend whose instances take the given times and compute nothing. */
 function simulatedBackend(
   clock: Clock,
   times: BatchTimes,
@@ -433,9 +391,6 @@ const SIMULATED_OUTPUT = "y";
 /**
  * Replaces what a simulation does not need: the model file and its tensors. Everything that decides about scheduling
  * stays: batch sizes, delays, queues, priorities, sequences, instances and their rate limits.
- *
- * @param instances number of instances for a configuration that does not say
- * @throws TritonError UNSUPPORTED for an ensemble, and for iterative sequences: their models decide what runs next
  */
 function simulatedConfig(config: ModelConfig, name: string, instances: number): ModelConfig {
   if (config.ensembleScheduling !== undefined || config.sequenceBatching?.iterativeSequence === true) {

@@ -18,19 +18,18 @@ export interface LoadCarrier {
 }
 
 /**
- * A request from its slot to its end. The loop that sends it owns it and uses it again. A carrier fills in its times
- * and its outcome.
+ * A request from its slot to its end. A carrier fills in its times and its outcome.
  */
 export class LoadRequest {
   payload = 0;
   /** Counts the requests of a thread. */
-  number = 0;
+  readonly number: number;
   sequenceId = 0;
   sequenceStart = false;
   sequenceEnd = false;
 
   /* Times in milliseconds since the epoch; NaN until they are known. */
-  scheduled = Number.NaN;
+  readonly scheduled: number;
   sent = Number.NaN;
   sendEnd = Number.NaN;
   firstResponse = Number.NaN;
@@ -57,25 +56,10 @@ export class LoadRequest {
   /** Index in the list of requests in flight. */
   place = 0;
 
-  reset(scheduled: number, number: number, kept: { readonly responses: boolean }): void {
-    this.number = number;
-    this.sequenceId = 0;
-    this.sequenceStart = false;
-    this.sequenceEnd = false;
+  constructor(scheduled: number, number: number, keepsResponses: boolean) {
     this.scheduled = scheduled;
-    this.sent = Number.NaN;
-    this.sendEnd = Number.NaN;
-    this.firstResponse = Number.NaN;
-    this.end = Number.NaN;
-    this.responses = 0;
-    this.failure = undefined;
-    this.isDelayed = false;
-    this.isConnectionLost = false;
-    this.inputTokens = 0;
-    this.period = 0;
-    this.slot = undefined;
-    this.carried = undefined;
-    if (!kept.responses) return;
+    this.number = number;
+    if (!keepsResponses) return;
     this.responseTimes = [];
     this.responseTokens = [];
     this.responseOutputs = [];

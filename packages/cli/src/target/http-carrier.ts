@@ -21,7 +21,7 @@ export class HttpLoadCarrier implements LoadCarrier {
   ) {}
 
   send(request: LoadRequest): void {
-    const connection = this.#takeIdle() ?? this.#connect();
+    const connection = this.#idle.pop() ?? this.#connect();
     if (connection === undefined) this.#waiting.push(request);
     else this.#sendOver(connection, request);
   }
@@ -61,32 +61,19 @@ export class HttpLoadCarrier implements LoadCarrier {
       const free = isFree ? connection : this.#connect();
       if (free === undefined) this.#waiting.unshift(next);
       else this.#sendOver(free, next);
-    } else if (isFree) {
-      connection.idleIndex = this.#idle.push(connection) - 1;
-    }
+    } else if (isFree) this.#idle.push(connection);
     this.onEnd(request);
   }
 
   /** For connections: an idle one has closed. */
   closed(connection: HttpConnection): void {
     this.#open.delete(connection);
-    if (connection.idleIndex < 0) return;
-    const last = this.#idle.pop()!;
-    if (last !== connection) {
-      this.#idle[connection.idleIndex] = last;
-      last.idleIndex = connection.idleIndex;
-    }
-    connection.idleIndex = -1;
+    const index = this.#idle.indexOf(connection);
+    if (index >= 0) this.#idle.splice(index, 1);
   }
 
   received(byteSize: number): void {
     this.bytesReceived += byteSize;
-  }
-
-  #takeIdle(): HttpConnection | undefined {
-    const connection = this.#idle.pop();
-    if (connection !== undefined) connection.idleIndex = -1;
-    return connection;
   }
 
   #connect(): HttpConnection | undefined {
@@ -132,8 +119,6 @@ const LF = 10;
 /** A keep-alive connection, which carries one request at a time, and reads the HTTP/1.1 responses. */
 class HttpConnection {
   request: LoadRequest | undefined;
-  /** Index in the list of idle connections, or -1. */
-  idleIndex = -1;
   readonly #socket: Socket;
   #wasConnected = false;
   #at: At = At.Head;

@@ -32,12 +32,7 @@ export const JSON_STAMPS: StampFormat = {
   },
 };
 
-/**
- * Prepares the requests of a data set: request line, headers and body.
- *
- * @param shared ranges of shared memory in place of tensors, by payload
- * @throws TritonError INVALID_ARG for tensors or parameters that cannot be sent.
- */
+/** Prepares the requests of a data set: request line, headers and body. */
 export function httpInferTemplates(
   data: TensorDataSet,
   model: TestedModel,

@@ -347,8 +347,6 @@ function integer(pattern: number, bits: number, value: number): Buffer {
 
 /**
  * Decodes a block of headers. The client's settings forbid a dynamic table, so blocks do not depend on earlier ones.
- *
- * @throws Error for an invalid block.
  */
 export function decodeHeaders(block: Buffer): Map<string, string> {
   const headers = new Map<string, string>();

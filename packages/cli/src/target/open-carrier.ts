@@ -461,11 +461,9 @@ class InferStream extends GrpcCall {
     const [oldest] = this.#requests.values();
     const request = id === "" ? oldest : this.#requests.get(Number(id));
     if (request === undefined) return;
-    // The carrier may use the object again as soon as the request has ended.
-    const { number } = request;
-    this.#requests.delete(number);
+    this.#requests.delete(request.number);
     if (errorMessage) this.carrier.fault(request, errorMessage, false);
     else if (inferResponse == null || !this.carrier.responded(request, inferResponse, now))
-      this.#requests.set(number, request);
+      this.#requests.set(request.number, request);
   }
 }

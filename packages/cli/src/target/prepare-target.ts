@@ -42,13 +42,7 @@ export interface PreparedTarget {
 /** perf_analyzer's. */
 const OUTPUT_REGION_BYTES = 102_400;
 
-/**
- * Prepares the requests of a data set for a target.
- *
- * @param keepsOutputs records the outputs of each response as JSON text
- * @throws TritonError INVALID_ARG for options that do not fit together, and errors of the server that is asked for the
- * model.
- */
+/** Prepares the requests of a data set for a target. */
 export async function prepareTarget(
   target: TargetOptions,
   data: DataSet,
@@ -178,8 +172,6 @@ const ALIGNMENT = 64;
 /**
  * Writes the inputs of all payloads into one region for each input, creates a region for each output, and registers
  * them at the server. Responses write into the same output regions, as with perf_analyzer.
- *
- * @throws TritonError UNAVAILABLE without the package koffi, UNSUPPORTED on Windows, and the errors of the server.
  */
 async function placeInRegions(
   client: RegionClient,

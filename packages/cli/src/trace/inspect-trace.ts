@@ -274,9 +274,7 @@ function rounded(microseconds: number): number {
 class Lanes {
   readonly #ends: number[] = [];
 
-  /**
-   * Number of the row for a span, from 0. Spans must come in the order of their starts.
-   */
+  /** Number of the row for a span, from 0. Spans must come in the order of their starts. */
   place(start: number, end: number): number {
     const free = this.#ends.findIndex((one) => one <= start);
     const row = free < 0 ? this.#ends.length : free;
@@ -322,11 +320,7 @@ export interface TraceSummary {
   readonly slowest: readonly TraceRequest[];
 }
 
-/**
- * Summarizes a trace.
- *
- * @param slowest number of the slowest requests to list
- */
+/** Summarizes a trace. @param slowest number of the slowest requests to list */
 export function summarizeTrace(trace: readonly TraceRequest[], slowest = 5): TraceSummary {
   const groups = new Map<string, TraceRequest[]>();
   for (const request of trace) {

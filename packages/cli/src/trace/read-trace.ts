@@ -392,10 +392,6 @@ export class BatchDurations {
   /** By start. */
   readonly #batches: readonly MeasuredBatch[];
 
-  /**
-   * @param batches at least one
-   * @throws RangeError without a batch
-   */
   constructor(batches: readonly MeasuredBatch[]) {
     if (batches.length === 0) throw new RangeError("expected at least one measured batch, got none");
     this.#batches = [...batches].sort((a, b) => a.startMs - b.startMs);

@@ -3,8 +3,7 @@ import { readPrototxt } from "@tritonjs/core/config";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { Command, InvalidArgumentError } from "commander";
 import { decimals, writeReport } from "../report/write-report.js";
-import type { SimulatedBatch } from "../simulate/simulate.js";
-import { type SimulationResult, simulate } from "../simulate/simulate.js";
+import { type SimulatedBatch, type SimulationResult, simulate } from "../simulate/simulate.js";
 import { EXIT, runCommand, stopSignal, type ToolTerminal } from "../tool-command.js";
 import { BatchDurations, type Recording, readTrace, recordingOf } from "./read-trace.js";
 
