@@ -35,7 +35,7 @@ export class LoadLoop {
   readonly #backOff = new BackOff();
   readonly #usage = new ThreadUsage();
   readonly #requests: LoadRequest[] = [];
-  readonly #deadlines: DeadlineWatch | undefined;
+  #lookAtDeadlines: WakeUp | undefined;
   #feeder: Feeder | undefined;
   #left = Number.POSITIVE_INFINITY;
   /** Requests whose payload this thread has chosen itself. */
@@ -56,7 +56,7 @@ export class LoadLoop {
     openCarrier: (seed: number, onEnd: EndListener) => LoadCarrier,
     private readonly clock = realLoadClock,
   ) {
-    const { seed, share, payloads, sequences, timeoutMs, kept } = plan;
+    const { seed, share, payloads, sequences, kept } = plan;
     // Seeds of threads differ, so that their data does; the schedule has one seed for all.
     const ownSeed = seed + 0x9e37_79b9 * share.index;
     this.#source =
@@ -65,10 +65,6 @@ export class LoadLoop {
         : new SequenceSource(sequences.streams, sequences.rules, new Random(ownSeed));
     this.#records = new RecordColumns(kept);
     this.#carrier = openCarrier(ownSeed, (request) => this.#ended(request));
-    if (timeoutMs === undefined) return;
-    this.#deadlines = new DeadlineWatch(clock, timeoutMs, this.#requests, (request, text) =>
-      this.#carrier.cancel(request, text),
-    );
   }
 
   get inFlight(): number {
@@ -135,7 +131,7 @@ export class LoadLoop {
   async close(): Promise<void> {
     this.#feeder?.stop();
     this.#feeder = undefined;
-    this.#deadlines?.stop();
+    this.#lookAtDeadlines?.cancel();
     await this.#carrier.close();
   }
 
@@ -207,8 +203,22 @@ export class LoadLoop {
   #dispatch(request: LoadRequest): void {
     request.place = this.#requests.push(request) - 1;
     request.isDelayed = this.clock.now() - request.scheduled > DELAYED_MS;
-    this.#deadlines?.sent();
+    this.#watchDeadlines();
     this.#carrier.send(request);
+  }
+
+  /** Cancels requests past their deadline, with one timer for all of them. */
+  #watchDeadlines(): void {
+    const { timeoutMs } = this.plan;
+    if (timeoutMs === undefined || this.#lookAtDeadlines !== undefined || this.inFlight === 0) return;
+    const everyMs = Math.min(LONGEST_INTERVAL_MS, Math.max(2, timeoutMs / 20));
+    this.#lookAtDeadlines = this.clock.wakeAt(this.clock.now() + everyMs, () => {
+      this.#lookAtDeadlines = undefined;
+      const latest = this.clock.now() - timeoutMs;
+      for (const request of [...this.#requests])
+        if (request.scheduled <= latest) this.#carrier.cancel(request, `no answer within ${timeoutMs} ms`);
+      this.#watchDeadlines();
+    });
   }
 
   #ended(request: LoadRequest): void {
@@ -327,37 +337,8 @@ class ThreadUsage {
   }
 }
 
-/** Looks at the requests in flight at least this often, in milliseconds. */
+/** Looks at the deadlines of requests in flight at least this often, in milliseconds. */
 const LONGEST_INTERVAL_MS = 250;
-
-class DeadlineWatch {
-  #wakeUp: WakeUp | undefined;
-
-  constructor(
-    private readonly clock: LoadClock,
-    private readonly timeoutMs: number,
-    private readonly inFlight: readonly LoadRequest[],
-    private readonly cancel: (request: LoadRequest, text: string) => void,
-  ) {}
-
-  sent(): void {
-    if (this.#wakeUp !== undefined) return;
-    const everyMs = Math.min(LONGEST_INTERVAL_MS, Math.max(2, this.timeoutMs / 20));
-    this.#wakeUp = this.clock.wakeAt(this.clock.now() + everyMs, () => this.#cancelOverdue());
-  }
-
-  stop(): void {
-    this.#wakeUp?.cancel();
-  }
-
-  #cancelOverdue(): void {
-    this.#wakeUp = undefined;
-    const latest = this.clock.now() - this.timeoutMs;
-    for (const request of [...this.inFlight])
-      if (request.scheduled <= latest) this.cancel(request, `no answer within ${this.timeoutMs} ms`);
-    if (this.inFlight.length > 0) this.sent();
-  }
-}
 
 const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 1000;

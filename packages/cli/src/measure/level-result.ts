@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import type { LoadLevel } from "../load/load-level.js";
+import { countsConcurrency, type LoadLevel } from "../load/load-level.js";
 import type { Instability, RequestFigures } from "./request-figures.js";
 import type { MetricFigures, ServerFigures } from "./server-watch.js";
 
@@ -49,41 +49,6 @@ export function isStable({ instability, interrupted, fault }: LevelResult): bool
 
 export function meetsLimit(result: LevelResult): boolean {
   return isStable(result) && !result.overLimit;
-}
-
-/** The number that reports show for a level: requests in flight, or requests a second. */
-export function levelValue(level: LoadLevel): number {
-  switch (level.mode) {
-    case "concurrency":
-    case "request_rate":
-    case "session_concurrency":
-      return level.value;
-    case "request_intervals": {
-      const total = level.gapsMicroseconds.reduce((sum, gap) => sum + gap, 0);
-      return total === 0 ? 0 : (level.gapsMicroseconds.length * 1e6) / total;
-    }
-    case "fixed_schedule": {
-      const lastMs = level.timestampsMs.at(-1) ?? 0;
-      return lastMs === 0 ? 0 : (level.timestampsMs.length * 1000) / lastMs;
-    }
-    case "periodic_concurrency":
-      return level.end;
-    case "concurrency_ramp":
-    case "request_rate_ramp":
-      return level.to;
-  }
-}
-
-const CONCURRENCY_MODES: ReadonlySet<LoadLevel["mode"]> = new Set([
-  "concurrency",
-  "concurrency_ramp",
-  "periodic_concurrency",
-  "session_concurrency",
-]);
-
-/** Whether a level counts requests in flight. The other levels count requests a second. */
-export function countsConcurrency({ mode }: LoadLevel): boolean {
-  return CONCURRENCY_MODES.has(mode);
 }
 
 /** Shares from which the generator may have been the bottleneck. */

@@ -1,14 +1,8 @@
 import { performance } from "node:perf_hooks";
 import type { LoadGenerator } from "../load/load-generator.js";
-import { type LoadLevel, requestsOfLevel } from "../load/load-level.js";
+import { countsConcurrency, type LoadLevel, requestsOfLevel } from "../load/load-level.js";
 import type { LoadWindow } from "../load/request-records.js";
-import {
-  countsConcurrency,
-  type LevelFault,
-  type LevelResult,
-  meetsLimit,
-  type WindowSummary,
-} from "./level-result.js";
+import { type LevelFault, type LevelResult, meetsLimit, type WindowSummary } from "./level-result.js";
 import {
   type FigureOptions,
   type Instability,

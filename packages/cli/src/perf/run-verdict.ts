@@ -1,4 +1,5 @@
-import { type LevelResult, levelValue, meetsLimit } from "../measure/level-result.js";
+import { levelValue } from "../load/load-level.js";
+import { type LevelResult, meetsLimit } from "../measure/level-result.js";
 import type { LoadPlan } from "../measure/measure-level.js";
 import { TOKEN_METRIC_NAMES } from "../measure/request-figures.js";
 import { stageMs } from "../measure/server-watch.js";

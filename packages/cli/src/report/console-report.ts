@@ -1,10 +1,5 @@
-import type { LoadLevel } from "../load/load-level.js";
-import {
-  countsConcurrency,
-  generatorWarnings,
-  type LevelResult,
-  levelValue,
-} from "../measure/level-result.js";
+import { countsConcurrency, type LoadLevel, levelValue } from "../load/load-level.js";
+import { generatorWarnings, type LevelResult } from "../measure/level-result.js";
 import {
   type RequestFigures,
   TOKEN_METRIC_NAMES,

@@ -1,10 +1,5 @@
-import {
-  countsConcurrency,
-  generatorWarnings,
-  isStable,
-  type LevelResult,
-  levelValue,
-} from "../measure/level-result.js";
+import { countsConcurrency, levelValue } from "../load/load-level.js";
+import { generatorWarnings, isStable, type LevelResult } from "../measure/level-result.js";
 import { TOKEN_METRIC_NAMES, TOKEN_METRICS } from "../measure/request-figures.js";
 import { computeMs, overheadMs, type ServerFigures, stageMs } from "../measure/server-watch.js";
 import { remarkOf, reportedPercentiles } from "./console-report.js";

@@ -1,10 +1,10 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { Tensor } from "@tritonjs/protocol";
 import type { DataSet } from "../data/data-set.js";
-import type { LoadLevel } from "../load/load-level.js";
+import { countsConcurrency, type LoadLevel, levelValue } from "../load/load-level.js";
 import type { LoadWindow } from "../load/request-records.js";
 import type { Distribution } from "../measure/distribution.js";
-import { countsConcurrency, type LevelResult, levelValue } from "../measure/level-result.js";
+import type { LevelResult } from "../measure/level-result.js";
 import { TOKEN_METRIC_NAMES, TOKEN_METRICS, type TokenFigures } from "../measure/request-figures.js";
 import { overheadMs, type ServerFigures, stageMs, usesCache } from "../measure/server-watch.js";
 import { outputsJson } from "../target/carrier.js";

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import type { LoadLevel } from "../load/load-level.js";
-import { countsConcurrency, levelValue, type WindowSummary } from "../measure/level-result.js";
+import { countsConcurrency, type LoadLevel, levelValue } from "../load/load-level.js";
+import type { WindowSummary } from "../measure/level-result.js";
 import type { MeasureObserver } from "../measure/measure-level.js";
 import { CLEAR_LINE, type ToolTerminal } from "../tool-command.js";
 

@@ -15,6 +15,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     throw creating("Invalid argument - --model-repository must be specified");
   }
   const cacheBytes = cacheSize(values);
+  const resources = values["rate-limit-resource"];
   return {
     id: values.id,
     exitDelaySecs: Math.max(0, values["exit-delay-secs"]),
@@ -41,7 +42,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     backendConfig: backendSettings(values),
     backendDirectory: values["backend-directory"] || undefined,
     rateLimit: values["rate-limit"],
-    rateLimitResources: values["rate-limit-resource"],
+    rateLimitResources: resources.length > 0 ? resources : undefined,
     hostPolicies: hostPolicies(values),
     allowClientSharedMemory: values["allow-client-shm"],
     allowModelFileOverride: values["allow-model-file-override"] || values.compat === "triton",

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { type EndListener, epochNow, type LoadCarrier, type LoadRequest } from "./carrier.js";
-import { connectionText, type Endpoint, MOST_CONNECTIONS, openSocket } from "./target-options.js";
+import { type Endpoint, MOST_CONNECTIONS, openSocket } from "./target-options.js";
 import type { RequestBytes } from "./wire-template.js";
 
 /** Sends prepared HTTP requests over keep-alive connections, which it opens when all others are busy. */
@@ -120,7 +120,6 @@ const LF = 10;
 class HttpConnection {
   request: LoadRequest | undefined;
   readonly #socket: Socket;
-  #wasConnected = false;
   #at: At = At.Head;
   /** Bytes of an incomplete head or line. */
   #pending: Buffer | undefined;
@@ -131,16 +130,14 @@ class HttpConnection {
 
   constructor(
     private readonly carrier: HttpLoadCarrier,
-    private readonly endpoint: Endpoint,
+    endpoint: Endpoint,
     private readonly answers: HttpAnswers,
   ) {
-    this.#socket = openSocket(endpoint, {
-      onConnect: () => {
-        this.#wasConnected = true;
-      },
-      onBytes: (bytes) => this.#received(bytes),
-      onClose: (error) => this.#closed(error),
-    });
+    this.#socket = openSocket(
+      endpoint,
+      (bytes) => this.#received(bytes),
+      (text, error) => this.#closed(text, error),
+    );
   }
 
   /** Sends a request: a prefix of its own, if it has one, and the rest. */
@@ -176,10 +173,10 @@ class HttpConnection {
     }
   }
 
-  #closed(error: Error | undefined): void {
+  #closed(text: string, error: Error | undefined): void {
     // A body without a length ends with its connection.
     if (this.request !== undefined && error === undefined && this.#at === At.UntilClose) this.#end(false);
-    this.#fail(connectionText(this.endpoint, this.#wasConnected, error), true);
+    this.#fail(text, true);
     this.carrier.closed(this);
   }
 

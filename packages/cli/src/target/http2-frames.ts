@@ -100,22 +100,11 @@ export function readGoAway(payload: Buffer): { readonly lastStream: number; read
   return { lastStream, text: `the server closes the connection${why}${debug === "" ? "" : ` (${debug})`}` };
 }
 
-/** Receives frames. Byte ranges are valid only during the call. */
-interface FrameListener {
-  /** A part of the data of a stream. `isLast` tells that the stream ends with it. */
-  onData(stream: number, bytes: Buffer, isLast: boolean): void;
-  /** Bytes that count against the windows, padding included. */
-  onFlow(stream: number, byteSize: number): void;
-  onHeaders(stream: number, block: Buffer, isLast: boolean): void;
-  /** Any other frame, as a whole. */
-  onFrame(type: number, flags: number, stream: number, payload: Buffer): void;
-}
-
 /** Longest frame that is collected; data is passed on as it comes. */
 const LARGEST_PAYLOAD = 1024 * 1024;
 const EMPTY = Buffer.alloc(0);
 
-export class Http2FrameReader {
+export abstract class Http2FrameReader {
   #pending: Buffer = EMPTY;
   /** Data of the current frame that is still to come, then its padding. */
   #dataLeft = 0;
@@ -126,9 +115,16 @@ export class Http2FrameReader {
   #block: Buffer[] = [];
   #blockEndsStream = false;
 
-  constructor(private readonly listener: FrameListener) {}
+  /* Byte ranges are valid only during a call. */
+  /** A part of the data of a stream. `isLast` tells that the stream ends with it. */
+  protected abstract onData(stream: number, bytes: Buffer, isLast: boolean): void;
+  /** Bytes that count against the windows, padding included. */
+  protected abstract onFlow(stream: number, byteSize: number): void;
+  protected abstract onHeaders(stream: number, block: Buffer, isLast: boolean): void;
+  /** Any other frame, as a whole. */
+  protected abstract onFrame(type: number, flags: number, stream: number, payload: Buffer): void;
 
-  read(arrived: Buffer): void {
+  protected readFrames(arrived: Buffer): void {
     let bytes = arrived;
     let at = 0;
     if (this.#pending.length > 0) {
@@ -164,12 +160,12 @@ export class Http2FrameReader {
       const padding = isPadded ? bytes[payloadAt]! : 0;
       const prefix = isPadded ? 1 : 0;
       if (prefix + padding > length) throw new Error("a frame has more padding than bytes");
-      this.listener.onFlow(stream, length);
+      this.onFlow(stream, length);
       this.#dataLeft = length - prefix - padding;
       this.#paddingLeft = padding;
       this.#dataStream = stream;
       this.#dataEndsStream = (flags & FLAG.END_STREAM) !== 0;
-      if (this.#dataLeft === 0) this.listener.onData(stream, EMPTY, this.#dataEndsStream);
+      if (this.#dataLeft === 0) this.onData(stream, EMPTY, this.#dataEndsStream);
       return payloadAt + prefix;
     }
     if (bytes.length - payloadAt < length) return -1;
@@ -177,7 +173,7 @@ export class Http2FrameReader {
     const payload = bytes.subarray(payloadAt, end);
     if (type === FRAME.HEADERS) this.#headers(flags, stream, payload);
     else if (type === FRAME.CONTINUATION) this.#continuation(flags, stream, payload);
-    else this.listener.onFrame(type, flags, stream, payload);
+    else this.onFrame(type, flags, stream, payload);
     return end;
   }
 
@@ -187,7 +183,7 @@ export class Http2FrameReader {
       const length = Math.min(this.#dataLeft, bytes.length - at);
       this.#dataLeft -= length;
       const isLast = this.#dataLeft === 0 && this.#dataEndsStream;
-      this.listener.onData(this.#dataStream, bytes.subarray(at, at + length), isLast);
+      this.onData(this.#dataStream, bytes.subarray(at, at + length), isLast);
       at += length;
     }
     const padding = Math.min(this.#paddingLeft, bytes.length - at);
@@ -206,7 +202,7 @@ export class Http2FrameReader {
     if (from > to) throw new Error("a frame has more padding than bytes");
     const block = payload.subarray(from, to);
     const isLast = (flags & FLAG.END_STREAM) !== 0;
-    if ((flags & FLAG.END_HEADERS) !== 0) this.listener.onHeaders(stream, block, isLast);
+    if ((flags & FLAG.END_HEADERS) !== 0) this.onHeaders(stream, block, isLast);
     else {
       this.#block = [Buffer.from(block)];
       this.#blockEndsStream = isLast;
@@ -218,7 +214,7 @@ export class Http2FrameReader {
     if ((flags & FLAG.END_HEADERS) === 0) return;
     const block = Buffer.concat(this.#block);
     this.#block = [];
-    this.listener.onHeaders(stream, block, this.#blockEndsStream);
+    this.onHeaders(stream, block, this.#blockEndsStream);
   }
 }
 

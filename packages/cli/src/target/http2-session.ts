@@ -18,7 +18,7 @@ import {
   windowUpdate,
   writeFrameHead,
 } from "./http2-frames.js";
-import { connectionText, type Endpoint, openSocket } from "./target-options.js";
+import { type Endpoint, openSocket } from "./target-options.js";
 
 export interface Http2Stream {
   readonly id: number;
@@ -43,12 +43,11 @@ const HALF_WINDOW = LARGEST_WINDOW / 2;
  * The client's side of an HTTP/2 connection on which all calls have the same headers. It does what a load generator
  * needs of RFC 9113: no push, no priorities, no dynamic table for answers.
  */
-export class Http2Session {
+export class Http2Session extends Http2FrameReader {
   openCalls = 0;
   bytesReceived = 0;
   readonly #socket: Socket;
   readonly #output: FrameOutput;
-  readonly #reader: Http2FrameReader;
   readonly #streams = new Map<number, Http2Stream>();
   readonly #blocked = new Set<Http2Stream>();
   readonly #answerHeaders = new AnswerHeaders();
@@ -60,7 +59,6 @@ export class Http2Session {
   #largestFrame = DEFAULT_FRAME;
   /** Bytes that came since the window of the connection was opened. */
   #received = 0;
-  #wasConnected = false;
   #isClosing = false;
   #headers: "plain" | "adding" | "added" = "plain";
 
@@ -69,21 +67,11 @@ export class Http2Session {
     private readonly blocks: HeaderBlocks,
     private readonly onClose: () => void,
   ) {
-    this.#reader = new Http2FrameReader({
-      onData: (id, bytes, isLast) => this.#data(id, bytes, isLast),
-      onFlow: (id, byteSize) => this.#flow(byteSize, this.#streams.get(id)),
-      onHeaders: (id, block, isLast) => this.#headersCame(id, block, isLast),
-      onFrame: (type, flags, id, payload) => this.#frame(type, flags, id, payload),
-    });
+    super();
     this.#socket = openSocket(
       endpoint,
-      {
-        onConnect: () => {
-          this.#wasConnected = true;
-        },
-        onBytes: (bytes) => this.#read(bytes),
-        onClose: (error) => this.#closed(connectionText(endpoint, this.#wasConnected, error)),
-      },
+      (bytes) => this.#read(bytes),
+      (text) => this.#closed(text),
       ["h2"],
     );
     this.#output = new FrameOutput(this.#socket);
@@ -154,7 +142,7 @@ export class Http2Session {
   #read(bytes: Buffer): void {
     this.bytesReceived += bytes.length;
     try {
-      this.#reader.read(bytes);
+      this.readFrames(bytes);
     } catch (cause) {
       this.#closed(`cannot read the answers of the server: ${(cause as Error).message}`);
       this.#socket.destroy();
@@ -164,14 +152,14 @@ export class Http2Session {
     this.#output.flush();
   }
 
-  #data(id: number, bytes: Buffer, isLast: boolean): void {
+  protected onData(id: number, bytes: Buffer, isLast: boolean): void {
     const stream = this.#streams.get(id);
     if (stream === undefined) return;
     if (bytes.length > 0) stream.call.onData(bytes);
     if (isLast) this.#end(stream);
   }
 
-  #headersCame(id: number, block: Buffer, isLast: boolean): void {
+  protected onHeaders(id: number, block: Buffer, isLast: boolean): void {
     const stream = this.#streams.get(id);
     if (stream === undefined) return;
     stream.call.onHeaders(this.#answerHeaders.decode(block));
@@ -191,7 +179,7 @@ export class Http2Session {
     return true;
   }
 
-  #frame(type: number, flags: number, id: number, payload: Buffer): void {
+  protected onFrame(type: number, flags: number, id: number, payload: Buffer): void {
     switch (type) {
       case FRAME.SETTINGS:
         if ((flags & FLAG.ACK) === 0) this.#settings(payload);
@@ -272,8 +260,8 @@ export class Http2Session {
     this.#blocked.delete(stream);
   }
 
-  /** Bytes came, on a stream unless it has ended. */
-  #flow(byteSize: number, stream: Http2Stream | undefined): void {
+  protected onFlow(id: number, byteSize: number): void {
+    const stream = this.#streams.get(id);
     this.#received += byteSize;
     if (this.#received >= HALF_WINDOW) {
       this.#output.add(windowUpdate(0, this.#received));

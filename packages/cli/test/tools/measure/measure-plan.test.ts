@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type LevelResult, levelValue, meetsLimit } from "../../../src/measure/level-result.js";
+import { levelValue } from "../../../src/load/load-level.js";
+import { type LevelResult, meetsLimit } from "../../../src/measure/level-result.js";
 import type { LevelRange } from "../../../src/measure/measure-level.js";
 import { measurePlan } from "../../../src/measure/measure-level.js";
 import { LoopLoad, LoopTime } from "../support/loop-load.js";
