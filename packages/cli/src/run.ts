@@ -155,16 +155,11 @@ type TemplateName = (typeof TEMPLATES)[number];
 
 const FOLDER = fileURLToPath(new URL("../templates/", import.meta.url));
 
-interface WrittenTemplate {
-  readonly written: readonly string[];
-  readonly kept: readonly string[];
-}
-
 /**
  * Writes a model repository with a sample, or a program with such a repository in its folder `models`. Existing files
  * are not overwritten.
  */
-async function writeTemplate(template: TemplateName, folder: string): Promise<WrittenTemplate> {
+async function writeTemplate(template: TemplateName, folder: string) {
   const files = template === "repository" ? sampleRepository(folder) : await programFiles(template);
   const written: string[] = [];
   const kept: string[] = [];
@@ -301,7 +296,8 @@ function serveOptions(): CompletedOption[] {
       const { argument, description, initial, completes, noEffect } = option;
       return {
         name: `--${name}`,
-        description: noEffect === undefined ? firstSentence(description) : `no effect: ${noEffect}`,
+        description:
+          noEffect === undefined ? description.replace(/\.(?: .*)?$/s, "") : `no effect: ${noEffect}`,
         repeats: Array.isArray(initial),
         ...(argument !== undefined && {
           value:
@@ -310,10 +306,6 @@ function serveOptions(): CompletedOption[] {
       };
     }),
   );
-}
-
-function firstSentence(description: string): string {
-  return description.replace(/\.(?: .*)?$/s, "");
 }
 
 /**
@@ -412,7 +404,9 @@ function functionsOf(command: CompletedCommand, name: string): string {
     const further = argument === undefined ? [] : [zshQuoted(`*:argument:${action(argument)}`)];
     return `${name}() {\n  _arguments ${[...specs, ...further].join(" \\\n    ")}\n}\n`;
   }
-  const described = commands.map((one) => zshQuoted(`${colonless(one.name)}:${one.description}`)).join(" ");
+  const described = commands
+    .map((one) => zshQuoted(`${one.name.replaceAll(":", "\\:")}:${one.description}`))
+    .join(" ");
   const calls = commands.map((one) => `        ${one.name}) ${name}_${one.name} ;;`).join("\n");
   return `${name}() {
   local curcontext="$curcontext" state
@@ -441,10 +435,6 @@ function action(proposal: Proposal): string {
   if (proposal === "file") return "_files";
   if (proposal === "directory") return "_files -/";
   return proposal.length === 0 ? " " : `(${proposal.join(" ")})`;
-}
-
-function colonless(name: string): string {
-  return name.replaceAll(":", "\\:");
 }
 
 function zshQuoted(text: string): string {

@@ -61,7 +61,7 @@ export class Analysis {
     this.observer = parts.observer ?? {};
     const earlier = parts.earlier ?? [];
     this.#earlier = new Map(
-      earlier.filter((one) => !one.isCalibration).map((one) => [keyOf(one.candidate), one]),
+      earlier.filter((one) => !one.isCalibration).map((one) => [candidateKey(one.candidate), one]),
     );
     this.#calibrations = new Map(
       earlier
@@ -84,12 +84,12 @@ export class Analysis {
   }
 
   resultOf(candidate: Candidate): CandidateResult | undefined {
-    return this.#results.get(keyOf(candidate));
+    return this.#results.get(candidateKey(candidate));
   }
 
   /** Figures that decide the place of a measured candidate: its estimate, or else its measured runs. */
   estimateOf({ candidate, runs }: CandidateResult): Ranked {
-    return { runs: this.estimates.get(keyOf(candidate)) ?? runs };
+    return { runs: this.estimates.get(candidateKey(candidate)) ?? runs };
   }
 
   /** The best result so far by the goal; undefined without a measurement. */
@@ -130,7 +130,7 @@ export class Analysis {
     candidate: Candidate,
     walk: LevelWalk = allLevels(this.levelsOf(candidate)),
   ): Promise<CandidateResult> {
-    const key = keyOf(candidate);
+    const key = candidateKey(candidate);
     const known = this.#results.get(key);
     if (known !== undefined) return known;
     const earlier = this.#earlier.get(key);
@@ -153,7 +153,7 @@ export class Analysis {
 
   /** Measures further levels of a measured candidate. */
   async extend(candidate: Candidate, walk: LevelWalk): Promise<CandidateResult> {
-    const known = this.#results.get(keyOf(candidate))!;
+    const known = this.#results.get(candidateKey(candidate))!;
     const next = walk(known.runs);
     if (next === undefined) return known;
     this.#checkEnd();
@@ -166,7 +166,10 @@ export class Analysis {
       return level;
     };
     const { runs, isPartial } = await runCandidate(this.#place, candidate, rest, { before: known.runs });
-    return this.#update(known, runs, isPartial);
+    const result = this.#keep(candidateKey(candidate), { ...known, runs });
+    await this.#write();
+    if (isPartial) throw new SearchEnd("interrupted");
+    return result;
   }
 
   /**
@@ -206,7 +209,7 @@ export class Analysis {
   /** Takes the measurement of an interrupted search, if there is one. */
   #takeEarlier({ candidate, levels, isCalibration }: Turn): boolean {
     if (isCalibration) return this.calibrationOf(candidate, levels[0]!) !== undefined;
-    const key = keyOf(candidate);
+    const key = candidateKey(candidate);
     const known = this.#results.get(key);
     const earlier = this.#earlier.get(key);
     if (known === undefined) {
@@ -231,7 +234,7 @@ export class Analysis {
       this.#report(result);
       return result;
     }
-    const key = keyOf(candidate);
+    const key = candidateKey(candidate);
     const known = this.#results.get(key);
     if (known === undefined) {
       const partial = isPartial ? { isPartial } : {};
@@ -240,13 +243,6 @@ export class Analysis {
     if (isPartial) return undefined;
     const { rounds: _, ...rest } = known;
     return this.#keep(key, fault === undefined ? withRound(known, runs) : { ...rest, runs: [], fault });
-  }
-
-  async #update(known: CandidateResult, runs: LevelRun[], isPartial: boolean): Promise<CandidateResult> {
-    const result = this.#keep(keyOf(known.candidate), { ...known, runs });
-    await this.#write();
-    if (isPartial) throw new SearchEnd("interrupted");
-    return result;
   }
 
   async #write(): Promise<void> {
@@ -273,7 +269,7 @@ export class Analysis {
   #numbered(candidate: Candidate, runs: readonly LevelRun[]): CandidateResult {
     if (Object.values(candidate).every(isDefault)) return { candidate, runs };
     const used = [...this.#results.values(), ...this.#earlier.values()].map(({ number }) => number ?? -1);
-    const number = this.#earlier.get(keyOf(candidate))?.number ?? Math.max(-1, ...used) + 1;
+    const number = this.#earlier.get(candidateKey(candidate))?.number ?? Math.max(-1, ...used) + 1;
     return { number, candidate, runs };
   }
 
@@ -305,8 +301,6 @@ export class Analysis {
     );
   }
 }
-
-const keyOf = (candidate: Candidate) => candidateKey(candidate);
 
 const calibrationKey = (candidate: Candidate, { mode, value }: AnalyzeLevel) =>
   `${candidateKey(candidate)} at ${mode} ${value}`;

@@ -31,10 +31,6 @@ import {
   simulateLoad,
 } from "./simulated-candidate.js";
 
-interface ModelSearchOptions {
-  readonly verify: number;
-}
-
 /**
  * Searches with a model of the machine. It measures a few batch sizes for each number of instances and threads, and two
  * for each further isolation. It simulates all candidates with the project's own scheduler, and verifies the best ones
@@ -46,9 +42,9 @@ export async function modelSearch(
   analysis: Analysis,
   model: string,
   space: ModelSpace,
-  options: ModelSearchOptions,
+  { verify }: { readonly verify: number },
 ): Promise<void> {
-  await new ModelSearch(analysis, model, space).run(options.verify);
+  await new ModelSearch(analysis, model, space).run(verify);
 }
 
 class ModelSearch {

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { stat, writeFile } from "node:fs/promises";
 import { basename, dirname, relative, resolve } from "node:path";
 import { Triton, type TritonOptions } from "@tritonjs/core";
@@ -348,7 +349,7 @@ async function assertRepository(path: string): Promise<void> {
 async function inspectFile(given: string): Promise<ModelInspection | undefined> {
   if (isCloudPath(given)) return undefined;
   const sign = given.indexOf("=");
-  const isNamed = sign > 0 && !(await exists(given));
+  const isNamed = sign > 0 && !existsSync(given);
   return isNamed ? inspectModelFile(given.slice(sign + 1), given.slice(0, sign)) : inspectModelFile(given);
 }
 
@@ -360,11 +361,4 @@ function unlessTaken(model: ModelInspection, names: string[]): ModelInspection {
   }
   const message = `two models have the name '${name}': name one with <name>=<file>`;
   return { ...model, config: undefined, findings: [{ severity: "error", path: directory, message }] };
-}
-
-function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -6,7 +6,6 @@ import { type EndListener, type LoadCarrier, LoadRequest } from "../target/carri
 import type { RemoteCarrierPlan } from "../target/open-carrier.js";
 import {
   type Feeder,
-  type LoadClock,
   openFeeder,
   realLoadClock,
   ScheduleFeeder,

@@ -77,7 +77,7 @@ class LevelMeasurement {
     }
     await metrics?.read();
     const figures = this.#merged();
-    const server = this.#serverFigures();
+    const server = this.#difference(this.#kept[0]?.before);
     const measured = metrics?.figures();
     const cuts = server && measured?.cuts.get(server.name);
     const limit = options.latencyLimitMs;
@@ -250,10 +250,6 @@ class LevelMeasurement {
 
   #merged(): RequestFigures {
     return mergeFigures(this.#figures, this.session.options);
-  }
-
-  #serverFigures(): ServerFigures | undefined {
-    return this.#difference(this.#kept[0]?.before);
   }
 
   #keep(window: Kept): void {

@@ -28,7 +28,12 @@ export function integer(description: string, initial: number, details: Details =
 }
 
 export function integerFrom(least: number, description: string, initial: number): Option<number> {
-  return { argument: "integer", description, initial, read: readIntegerFrom(least) };
+  const read = (text: string): number => {
+    const value = readLong(text);
+    if (value < least) throw new OptionError(`expected an integer of at least ${least}, got ${text}`);
+    return value;
+  };
+  return { argument: "integer", description, initial, read };
 }
 
 export function boolean(description: string, initial: boolean, details: Details = {}): Option<boolean> {
@@ -104,14 +109,6 @@ export function readInteger(text: string): number {
 /** Reads a 64-bit integer like {@link readInteger}. Beyond 2^53 it is rounded. */
 export function readLong(text: string): number {
   return Number(readDigits(text, LONG_MAX));
-}
-
-function readIntegerFrom(least: number) {
-  return (text: string): number => {
-    const value = readLong(text);
-    if (value < least) throw new OptionError(`expected an integer of at least ${least}, got ${text}`);
-    return value;
-  };
 }
 
 /** Reads a floating point number at the start of the text. */

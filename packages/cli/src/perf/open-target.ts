@@ -68,20 +68,16 @@ export function serverNotices(
         "no times of the server.",
     );
   }
-  if (target.kind === "http" && !extensions.includes("binary_tensor_data") && hasBinary(target)) {
+  const { inputTensorFormat = "binary", outputTensorFormat = "binary" } =
+    target.kind === "http" ? target : {};
+  const hasBinary = inputTensorFormat === "binary" || outputTensorFormat === "binary";
+  if (target.kind === "http" && !extensions.includes("binary_tensor_data") && hasBinary) {
     notices.push(
       "The server does not list the extension 'binary_tensor_data' of the v2 protocol. If it refuses the requests, use " +
         "--input-tensor-format json --output-tensor-format json.",
     );
   }
   return notices;
-}
-
-function hasBinary({
-  inputTensorFormat = "binary",
-  outputTensorFormat = "binary",
-}: Extract<TargetSettings, { kind: "http" }>): boolean {
-  return inputTensorFormat === "binary" || outputTensorFormat === "binary";
 }
 
 /**
@@ -101,7 +97,7 @@ export async function openTriton(source: InProcessSource, model: string): Promis
           loadModel: [model, ...(source.calledModels ?? [])],
           logger: log,
         })
-      : await importTriton(resolve(source.module));
+      : await importOf(resolve(source.module), "triton", isTriton, "a Triton as 'triton' or as default");
   try {
     await triton.ready();
   } catch (error) {
@@ -139,10 +135,6 @@ class HeldErrors implements Logger {
     this.#held = undefined;
     for (const message of held) this.error(message);
   }
-}
-
-async function importTriton(path: string): Promise<Triton> {
-  return importOf(path, "triton", isTriton, "a Triton as 'triton' or as default");
 }
 
 /** Imports an export of a module of the user, or its default export. */

@@ -211,7 +211,8 @@ class PerfRun {
 
   #describe({ model }: OpenedTarget, plan: LoadPlan): RunDescription {
     const { description } = this.settings;
-    const requestCount = requestsOfPlan(plan) ?? description.requestCount;
+    const ownCount = plan.kind === "single" ? requestsOfLevel(plan.level) : undefined;
+    const requestCount = ownCount ?? description.requestCount;
     const decoupled = model?.decoupled ?? (description.serviceKind === "openai" && description.streaming);
     return { ...description, requestCount, decoupled, isSequenceModel: model?.isSequenceModel ?? false };
   }
@@ -288,11 +289,6 @@ function plannedLoad(settings: PerfSettings, data: DataSet, model: TestedModel |
       `--periodic-concurrency-range: expected a decoupled model without sequences, '${model.name}' is not`,
     );
   return plan;
-}
-
-/** Requests of a plan with a level that ends by itself. */
-function requestsOfPlan(plan: LoadPlan): number | undefined {
-  return plan.kind === "single" ? requestsOfLevel(plan.level) : undefined;
 }
 
 function levelOf(data: DataSet, { sessionConcurrency: value }: PerfSettings): LoadLevel {

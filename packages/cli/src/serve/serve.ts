@@ -78,9 +78,9 @@ export async function serve(
     return await fail(error, triton, say);
   }
   say("info", `Signal (${await stopRequested}) received.`);
-  return isServing
-    ? stopServer(triton, values["exit-timeout-secs"], values["exit-delay-secs"])
-    : abandonServer(triton);
+  if (isServing) return stopServer(triton, values["exit-timeout-secs"], values["exit-delay-secs"]);
+  await settlesWithin(triton.close(), LAST_WORDS_MS);
+  return 0;
 }
 
 type Say = (level: "error" | "warn" | "info", text: string) => void;
@@ -155,12 +155,6 @@ async function stopServer(triton: Triton, exitTimeoutSecs: number, exitDelaySecs
   log.error("Exit timeout expired. Exiting immediately.");
   await settlesWithin(closed, LAST_WORDS_MS);
   return 1;
-}
-
-/** Stops a server that has not begun to serve. @returns the exit code */
-async function abandonServer(triton: Triton): Promise<number> {
-  await settlesWithin(triton.close(), LAST_WORDS_MS);
-  return 0;
 }
 
 async function settlesWithin(promise: Promise<void>, timeoutMs: number): Promise<boolean> {

@@ -1,5 +1,4 @@
 import type { Logger, MetricsConfig, TraceOptions, TritonOptions } from "@tritonjs/core";
-import type { AllowedHosts } from "@tritonjs/core/frontend";
 import type { TraceLevelOption } from "@tritonjs/core/types";
 import { TritonError } from "@tritonjs/protocol";
 import { type NamedSetting, OptionError, readInteger } from "../options/option.js";
@@ -16,6 +15,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
   }
   const cacheBytes = cacheSize(values);
   const resources = values["rate-limit-resource"];
+  const hosts = values["allowed-host"];
   return {
     id: values.id,
     exitDelaySecs: Math.max(0, values["exit-delay-secs"]),
@@ -46,7 +46,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     hostPolicies: hostPolicies(values),
     allowClientSharedMemory: values["allow-client-shm"],
     allowModelFileOverride: values["allow-model-file-override"] || values.compat === "triton",
-    security: { ...openAiSecurity(values), allowedHosts: allowedHosts(values) },
+    security: { ...openAiSecurity(values), allowedHosts: hosts.includes("*") || hosts },
     responseCache: cacheBytes === undefined ? undefined : { byteSize: cacheBytes },
     requestMemory: requestMemory(values),
     metricsConfig: metricsSettings(values["metrics-config"]),
@@ -75,11 +75,6 @@ function hostPolicies(values: OptionValues): NonNullable<TritonOptions["hostPoli
     policies[name] = { ...policies[name], ...setting };
   }
   return policies;
-}
-
-function allowedHosts(values: OptionValues): AllowedHosts {
-  const names = values["allowed-host"];
-  return names.includes("*") || names;
 }
 
 /** The token of OpenAI's endpoints. The other frontends get their restrictions themselves. */
@@ -174,19 +169,12 @@ interface SpanSettings {
 /** tritonserver's rate, where a tracer in a program would get every request. */
 const DEFAULT_RATE = 1000;
 
-/** Values of the settings that are not given. */
-const DEFAULT_SPAN_NUMBERS = {
-  bsp_max_queue_size: 2048,
-  bsp_schedule_delay: 5000,
-  bsp_max_export_batch_size: 512,
-};
-
-/** Numeric settings of the mode opentelemetry. */
+/** Numeric settings of the mode opentelemetry, with the values of those that are not given. */
 const SPAN_NUMBERS = {
-  bsp_max_queue_size: "maxQueueSize",
-  bsp_schedule_delay: "scheduleDelayMs",
-  bsp_max_export_batch_size: "maxExportBatchSize",
-} as const satisfies Record<string, keyof SpanSettings>;
+  bsp_max_queue_size: ["maxQueueSize", 2048],
+  bsp_schedule_delay: ["scheduleDelayMs", 5000],
+  bsp_max_export_batch_size: ["maxExportBatchSize", 512],
+} as const satisfies Record<string, readonly [keyof SpanSettings, number]>;
 
 interface ChosenTraceSettings {
   /** Traces are off unless the command line turns them on. Clients can always read and change their settings. */
@@ -258,9 +246,9 @@ export function traceSettings(values: OptionValues, environment: NodeJS.ProcessE
 
 function modeSettings(spans: SpanSettings): Record<string, string> {
   const [attribute] = Object.entries(spans.resource);
-  const numbers = Object.entries(SPAN_NUMBERS).map(([setting, name]) => [
+  const numbers = Object.entries(SPAN_NUMBERS).map(([setting, [name, fallback]]) => [
     setting,
-    String(spans[name] ?? DEFAULT_SPAN_NUMBERS[setting as keyof typeof SPAN_NUMBERS]),
+    String(spans[name] ?? fallback),
   ]);
   return {
     ...(spans.url === undefined ? {} : { url: spans.url }),
@@ -281,12 +269,12 @@ function readSpanSetting(
     return { resource: { ...resource, [value.slice(0, end)]: value.slice(end + 1) } };
   }
   return Object.hasOwn(SPAN_NUMBERS, key)
-    ? { [SPAN_NUMBERS[key as keyof typeof SPAN_NUMBERS]]: readInteger(value) }
+    ? { [SPAN_NUMBERS[key as keyof typeof SPAN_NUMBERS][0]]: readInteger(value) }
     : {};
 }
 
 function spanNumbersOf(environment: NodeJS.ProcessEnv): Partial<SpanSettings> {
-  const given = Object.entries(SPAN_NUMBERS).flatMap(([setting, name]) => {
+  const given = Object.entries(SPAN_NUMBERS).flatMap(([setting, [name]]) => {
     const text = environment[`OTEL_${setting.toUpperCase()}`];
     return text === undefined ? [] : [[name, readSpanNumber(setting, text)]];
   });

@@ -152,7 +152,8 @@ export class StampedRequests implements RequestBytes {
     if (sequenceId !== undefined) this.format.writeSequenceId(prefix, sequenceId, request.sequenceId);
     if (sequenceStart !== undefined) this.format.writeFlag(prefix, sequenceStart, request.sequenceStart);
     if (sequenceEnd !== undefined) this.format.writeFlag(prefix, sequenceEnd, request.sequenceEnd);
-    if (requestId !== undefined) writeDigits(prefix, requestId, request.number, REQUEST_ID_DIGITS);
+    if (requestId !== undefined)
+      prefix.write(String(request.number).padStart(REQUEST_ID_DIGITS, "0"), requestId, "latin1");
     this.prefix = prefix;
     this.rest = this.#rests[request.payload]!;
     if (this.format.pack === undefined) return;
@@ -163,15 +164,6 @@ export class StampedRequests implements RequestBytes {
 
 /** Length of a stamped request id. */
 export const REQUEST_ID_DIGITS = 12;
-
-/** Writes a whole number with leading zeros. */
-function writeDigits(into: Buffer, at: number, value: number, digits: number): void {
-  let left = value;
-  for (let i = at + digits - 1; i >= at; i--) {
-    into[i] = 48 + (left % 10);
-    left = Math.floor(left / 10);
-  }
-}
 
 const TABLE_BYTES = 64 * 1024;
 
