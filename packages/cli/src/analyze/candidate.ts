@@ -1,4 +1,4 @@
-import type { ModelConfig, ModelDynamicBatching } from "@tritonjs/protocol";
+import type { ModelConfig, ModelDynamicBatching, ModelInstanceGroup } from "@tritonjs/protocol";
 
 export interface OpenedCandidate {
   /**
@@ -184,22 +184,21 @@ function batchingOf(
   };
 }
 
+/** A group of instances without settings. */
+export const PLAIN_GROUP: ModelInstanceGroup = {
+  name: "",
+  kind: "KIND_AUTO",
+  count: 1,
+  gpus: [],
+  secondaryDevices: [],
+  profile: [],
+  passive: false,
+  hostPolicy: "",
+};
+
 function groupsOf({ instanceGroup }: ModelConfig, count: number): ModelConfig["instanceGroup"] {
-  const [first] = instanceGroup;
-  return [
-    first === undefined
-      ? {
-          name: "",
-          kind: "KIND_AUTO",
-          count,
-          gpus: [],
-          secondaryDevices: [],
-          profile: [],
-          passive: false,
-          hostPolicy: "",
-        }
-      : { ...first, count },
-  ];
+  const [first = PLAIN_GROUP] = instanceGroup;
+  return [{ ...first, count }];
 }
 
 /** The parameters as short text for tables, for instance `2 instances, batch 8, delay 500 µs`. */

@@ -1,4 +1,4 @@
-import type { ModelConfig, ModelInstanceGroup } from "@tritonjs/protocol";
+import type { ModelConfig } from "@tritonjs/protocol";
 import type { Analysis } from "./analysis.js";
 import {
   type AnalyzeLevel,
@@ -16,6 +16,7 @@ import {
   type ModelRun,
   type ModelSpace,
   PARAMETER_NAMES,
+  PLAIN_GROUP,
   type Prediction,
   type Ranked,
   type SearchGoal,
@@ -195,7 +196,7 @@ class ModelSearch {
     if (Number.isNaN(this.#durations.duration(setting, 1))) return undefined;
     const config = variantConfig(this.#config, parameters);
     return simulateLoad({
-      config: { ...config, instanceGroup: [{ ...PLAIN_GROUP, count: setting.instances }] },
+      config: { ...config, instanceGroup: [{ ...PLAIN_GROUP, kind: "KIND_CPU", count: setting.instances }] },
       level,
       rows: this.analysis.machine.batchSize,
       duration: (rows) => this.#durations.duration(setting, rows),
@@ -217,18 +218,6 @@ class ModelSearch {
     };
   }
 }
-
-/** A group of instances that needs no device. */
-const PLAIN_GROUP: ModelInstanceGroup = {
-  name: "",
-  kind: "KIND_CPU",
-  count: 1,
-  gpus: [],
-  secondaryDevices: [],
-  profile: [],
-  passive: false,
-  hostPolicy: "",
-};
 
 /**
  * Variants that show how long batches take: a few sizes for each setting that changes the duration. They have no delay,

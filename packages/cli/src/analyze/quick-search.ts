@@ -213,30 +213,11 @@ function quickDimensions(
 ): QuickDimension[] {
   return Object.entries(configs).flatMap(([model, config]) => {
     const values = space[model] ?? {};
-    const dimension = (parameter: QuickDimension["parameter"], list: readonly number[]): QuickDimension => ({
-      model,
-      parameter,
-      count: list.length,
-      valueAt: (index) => list[index]!,
+    return (["maxBatchSize", "instances"] as const).flatMap((parameter): QuickDimension[] => {
+      const list = values[parameter]?.toSorted((a, b) => a - b) ?? [];
+      if (list.length === 0 || (parameter === "maxBatchSize" && config.maxBatchSize === 0)) return [];
+      return [{ model, parameter, count: list.length, valueAt: (index) => list[index]! }];
     });
-    return [
-      ...(config.maxBatchSize > 0 && values.maxBatchSize?.length
-        ? [
-            dimension(
-              "maxBatchSize",
-              values.maxBatchSize.toSorted((a, b) => a - b),
-            ),
-          ]
-        : []),
-      ...(values.instances?.length
-        ? [
-            dimension(
-              "instances",
-              values.instances.toSorted((a, b) => a - b),
-            ),
-          ]
-        : []),
-    ];
   });
 }
 

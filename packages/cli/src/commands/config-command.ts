@@ -25,15 +25,14 @@ interface ConfigOptions {
   readonly backendDirectory?: string;
 }
 
-const CONFIG_NAME = ["--model-config-name <name>", "use configs/<name>.pbtxt where there is one"] as const;
-const NO_AUTO_COMPLETE = [
-  "--disable-auto-complete-config",
-  "do not complete configurations from the model files",
-] as const;
-const BACKENDS = [
-  "--backend-directory <directory>",
-  "directory of backends that models share: <backend>/model.py, or <backend>/backend.js",
-] as const;
+const withConfigOptions = (command: Command): Command =>
+  command
+    .option("--model-config-name <name>", "use configs/<name>.pbtxt where there is one")
+    .option("--disable-auto-complete-config", "do not complete configurations from the model files")
+    .option(
+      "--backend-directory <directory>",
+      "directory of backends that models share: <backend>/model.py, or <backend>/backend.js",
+    );
 
 export function configCommand(context: CommandContext): Command {
   return new Command("config")
@@ -43,43 +42,41 @@ export function configCommand(context: CommandContext): Command {
 }
 
 function checkCommand({ terminal, extensions, finish }: CommandContext): Command {
-  return new Command("check")
-    .description("find everything that is wrong with a model repository; exits with 1 when there are errors")
-    .argument("<repositories...>", "model repositories, or a single model")
-    .option("--json", "print the findings as JSON")
-    .option("--load", "also load the models, which runs them")
-    .option(...CONFIG_NAME)
-    .option(...NO_AUTO_COMPLETE)
-    .option(...BACKENDS)
-    .action(async (paths: string[], { json, load, ...options }: ConfigOptions) => {
-      const settings = { ...options, ...extensions };
-      let found = await inspectPaths(paths, settings);
-      if (load) found = await loadModels(found, paths, settings);
-      const report = checkReport(found);
-      terminal.write(json ? `${JSON.stringify(report, null, 2)}\n` : reportText(report));
-      finish(report.errors > 0 ? 1 : 0);
-    });
+  return withConfigOptions(
+    new Command("check")
+      .description(
+        "find everything that is wrong with a model repository; exits with 1 when there are errors",
+      )
+      .argument("<repositories...>", "model repositories, or a single model")
+      .option("--json", "print the findings as JSON")
+      .option("--load", "also load the models, which runs them"),
+  ).action(async (paths: string[], { json, load, ...options }: ConfigOptions) => {
+    const settings = { ...options, ...extensions };
+    let found = await inspectPaths(paths, settings);
+    if (load) found = await loadModels(found, paths, settings);
+    const report = checkReport(found);
+    terminal.write(json ? `${JSON.stringify(report, null, 2)}\n` : reportText(report));
+    finish(report.errors > 0 ? 1 : 0);
+  });
 }
 
 function showCommand({ terminal, extensions, finish }: CommandContext): Command {
-  return new Command("show")
-    .description("print the completed configuration of a model")
-    .argument("<model>", "directory of the model")
-    .option("--json", "print Triton's JSON instead of config.pbtxt")
-    .option(...CONFIG_NAME)
-    .option(...NO_AUTO_COMPLETE)
-    .option(...BACKENDS)
-    .action(async (path: string, { json, ...options }: ConfigOptions) => {
-      const model = await inspectOne(path, { ...options, ...extensions });
-      if (model.config === undefined) {
-        terminal.writeError(reportText(checkReport([model])));
-        finish(1);
-        return;
-      }
-      terminal.write(
-        json ? `${JSON.stringify(toConfigJson(model.config), null, 2)}\n` : writePrototxt(model.config),
-      );
-    });
+  return withConfigOptions(
+    new Command("show")
+      .description("print the completed configuration of a model")
+      .argument("<model>", "directory of the model")
+      .option("--json", "print Triton's JSON instead of config.pbtxt"),
+  ).action(async (path: string, { json, ...options }: ConfigOptions) => {
+    const model = await inspectOne(path, { ...options, ...extensions });
+    if (model.config === undefined) {
+      terminal.writeError(reportText(checkReport([model])));
+      finish(1);
+      return;
+    }
+    terminal.write(
+      json ? `${JSON.stringify(toConfigJson(model.config), null, 2)}\n` : writePrototxt(model.config),
+    );
+  });
 }
 
 async function inspectPaths(

@@ -400,17 +400,20 @@ function readPlan(options: OptionReader, intervalMs: number): PlanSettings {
     case "fixedSchedule":
       options.onlyOne(["fixedSchedule", "requestCount"]);
       return { plan: undefined, load: "request_intervals", ...none };
-    case "concurrencyRamp": {
-      const { from, to, durationMs } = readRamp("--concurrency-ramp", text);
-      const level: LoadLevel = { mode: "concurrency_ramp", from, to, durationMs };
-      const phases = [{ name: "ramp", level, durationMs }];
-      return { plan: { kind: "phases", phases }, load: "concurrency", ...none };
-    }
+    case "concurrencyRamp":
     case "requestRateRamp": {
-      const { from, to, durationMs } = readRamp("--request-rate-ramp", text);
-      const level: LoadLevel = { mode: "request_rate_ramp", from, to, distribution, durationMs };
-      const phases = [{ name: "ramp", level, durationMs }];
-      return { plan: { kind: "phases", phases }, load: "request_rate", distribution, ...none };
+      const isRate = chosen === "requestRateRamp";
+      const ramp = readRamp(isRate ? "--request-rate-ramp" : "--concurrency-ramp", text);
+      const level: LoadLevel = isRate
+        ? { mode: "request_rate_ramp", ...ramp, distribution }
+        : { mode: "concurrency_ramp", ...ramp };
+      const plan: LoadPlan = {
+        kind: "phases",
+        phases: [{ name: "ramp", level, durationMs: ramp.durationMs }],
+      };
+      return isRate
+        ? { plan, load: "request_rate", distribution, ...none }
+        : { plan, load: "concurrency", ...none };
     }
     case "requestRateSpike": {
       const { from, to, durationMs } = readRamp("--request-rate-spike", text);

@@ -86,7 +86,8 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   try {
     await triton.ready();
     const model = triton.service.model(name, "");
-    const inputsOf = inputsFor(model.config.maxBatchSize);
+    const inputsOf = tensorsOf(SIMULATED_INPUT);
+    const isBatched = model.config.maxBatchSize > 0;
     const count = "concurrency" in requests ? requests.count : requests.length;
     const latenciesMs = new Float64Array(count).fill(Number.NaN);
     const endsMs = new Float64Array(count).fill(Number.NaN);
@@ -102,7 +103,10 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
         onEnd();
       };
       try {
-        model.infer(initOf(request, inputsOf(request.rows)), (outcome, final) => final && end(outcome));
+        model.infer(
+          initOf(request, inputsOf(isBatched ? request.rows : 0)),
+          (outcome, final) => final && end(outcome),
+        );
       } catch (error) {
         end(TritonError.from(error));
       }
@@ -184,18 +188,17 @@ function writeRepository(config: ModelConfig, name: string): { repository: strin
   return { repository, forget };
 }
 
-/** Returns inputs of a number of rows. Equal ones share their tensor. */
-function inputsFor(maxBatchSize: number): (rows: number) => ReadonlyMap<string, Tensor> {
+/** Makes the one tensor of requests, or of responses, with a number of rows; 0 for a model without a batch axis. */
+function tensorsOf(name: string): (rows: number) => ReadonlyMap<string, Tensor> {
   const known = new Map<number, ReadonlyMap<string, Tensor>>();
   return (rows) => {
-    let inputs = known.get(rows);
-    if (inputs === undefined) {
-      const shape = maxBatchSize > 0 ? [rows, 1] : [1];
-      const bytes = new Uint8Array(maxBatchSize > 0 ? rows : 1);
-      inputs = new Map([[SIMULATED_INPUT, Tensor.fromBytes("UINT8", shape, bytes)]]);
-      known.set(rows, inputs);
+    let tensors = known.get(rows);
+    if (tensors === undefined) {
+      const bytes = new Uint8Array(Math.max(1, rows));
+      tensors = new Map([[name, Tensor.fromBytes("UINT8", rows > 0 ? [rows, 1] : [1], bytes)]]);
+      known.set(rows, tensors);
     }
-    return inputs;
+    return tensors;
   };
 }
 
@@ -372,21 +375,10 @@ function simulatedBackend(
   };
 }
 
-const outputsBySize = new Map<number, ReadonlyMap<string, Tensor>>();
-
-function outputsOf(batchSize: number): ReadonlyMap<string, Tensor> {
-  const known = outputsBySize.get(batchSize);
-  if (known !== undefined) return known;
-  const shape = batchSize > 0 ? [batchSize, 1] : [1];
-  const tensor = Tensor.fromBytes("UINT8", shape, new Uint8Array(Math.max(1, batchSize)));
-  const outputs = new Map([[SIMULATED_OUTPUT, tensor]]);
-  outputsBySize.set(batchSize, outputs);
-  return outputs;
-}
-
 /** Name of the one input and the one output of a simulated model. */
 const SIMULATED_INPUT = "x";
 const SIMULATED_OUTPUT = "y";
+const outputsOf = tensorsOf(SIMULATED_OUTPUT);
 
 /**
  * Replaces what a simulation does not need: the model file and its tensors. Everything that decides about scheduling

@@ -3,7 +3,7 @@ import { TritonError } from "@tritonjs/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { decimals } from "../report/write-report.js";
 import { EXIT, runCommand, type ToolTerminal } from "../tool-command.js";
-import { readTrace, type TraceRequest } from "./read-trace.js";
+import { groupBy, readTrace, type TraceRequest } from "./read-trace.js";
 
 const EXAMPLES = `
 Examples:
@@ -129,13 +129,7 @@ export function chromeTrace(trace: readonly TraceRequest[]): ChromeTrace {
     (least, { queueStartMs, transport }) => Math.min(least, transport?.receiveStartMs ?? queueStartMs),
     Number.POSITIVE_INFINITY,
   );
-  const models = new Map<string, TraceRequest[]>();
-  for (const request of trace) {
-    const name = `${request.modelName} ${request.modelVersion}`;
-    const known = models.get(name);
-    if (known === undefined) models.set(name, [request]);
-    else known.push(request);
-  }
+  const models = groupBy(trace, ({ modelName, modelVersion }) => `${modelName} ${modelVersion}`);
   const traceEvents = [...models.entries()].flatMap(([name, requests], index) =>
     new ModelEvents(index + 1, name, origin).write(requests),
   );
@@ -322,13 +316,10 @@ export interface TraceSummary {
 
 /** Summarizes a trace. @param slowest number of the slowest requests to list */
 export function summarizeTrace(trace: readonly TraceRequest[], slowest = 5): TraceSummary {
-  const groups = new Map<string, TraceRequest[]>();
-  for (const request of trace) {
-    const key = `${request.modelName}\n${String(request.modelVersion).padStart(20)}`;
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [request]);
-    else group.push(request);
-  }
+  const groups = groupBy(
+    trace,
+    ({ modelName, modelVersion }) => `${modelName}\n${String(modelVersion).padStart(20)}`,
+  );
   const models = [...groups.entries()]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([, all]) => modelSummary(all));

@@ -290,14 +290,7 @@ export function recordingOf(trace: readonly TraceRequest[], modelName?: string):
 }
 
 function batchGroups(ran: readonly TraceRequest[]): TraceRequest[][] {
-  const groups = new Map<string, TraceRequest[]>();
-  for (const one of ran) {
-    const { startMs, endMs, instance = "" } = one.batch!;
-    const key = `${instance} ${startMs} ${endMs}`;
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [one]);
-    else group.push(one);
-  }
+  const groups = groupBy(ran, ({ batch }) => `${batch!.instance ?? ""} ${batch!.startMs} ${batch!.endMs}`);
   return [...groups.values()];
 }
 
@@ -395,12 +388,12 @@ export class BatchDurations {
   constructor(batches: readonly MeasuredBatch[]) {
     if (batches.length === 0) throw new RangeError("expected at least one measured batch, got none");
     this.#batches = [...batches].sort((a, b) => a.startMs - b.startMs);
-    const bySize = new Map<number, number[]>();
-    for (const { rows, durationMs } of batches) {
-      const known = bySize.get(rows);
-      if (known === undefined) bySize.set(rows, [durationMs]);
-      else known.push(durationMs);
-    }
+    const bySize = new Map(
+      [...groupBy(batches, ({ rows }) => rows)].map(([rows, all]) => [
+        rows,
+        all.map((one) => one.durationMs),
+      ]),
+    );
     this.line = fitLine(bySize);
     for (const [rows, durations] of bySize) {
       if (durations.length >= ENOUGH) this.#medians.set(rows, median(durations));
@@ -470,4 +463,14 @@ function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
+  const groups = new Map<Key, Item[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group === undefined) groups.set(keyOf(item), [item]);
+    else group.push(item);
+  }
+  return groups;
 }
