@@ -1,11 +1,9 @@
 import type { BackendFactory } from "@tritonjs/core/backend";
 import type { ToolTerminal } from "./tool-command.js";
 
-/** The context that a command runs in. */
 export interface CommandContext {
   readonly terminal: Terminal;
   readonly extensions: Extensions;
-  /** Called with the exit code when a command ends. */
   finish(this: void, code: number): void;
 }
 
@@ -27,7 +25,6 @@ export interface Terminal extends ToolTerminal {
   stopRequested(secondExitCode?: number): Promise<string>;
 }
 
-/** Signals that ask a process to stop, with their numbers. */
 const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
 
 /** The terminal of this process. */

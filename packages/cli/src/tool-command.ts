@@ -23,7 +23,6 @@ export const CLEAR_LINE = "\r\x1b[2K";
 /** Exit codes of `tritonjs perf` and `tritonjs analyze`. Those from 2 on are perf_analyzer's, except for the interruption. */
 export const EXIT = {
   ok: 0,
-  /** A condition or a constraint does not hold. */
   notMet: 1,
   unstable: 2,
   noRequests: 3,
@@ -31,12 +30,7 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/**
- * Parses the arguments, which runs the actions of subcommands, then runs `action`.
- *
- * @param faultCode exit code for wrong arguments and for a TritonError, which is written to the terminal
- * @returns the exit code
- */
+/** Parses the arguments, which runs the actions of subcommands, then runs `action`. */
 export async function runCommand(
   command: Command,
   args: readonly string[],
@@ -64,12 +58,7 @@ function withSubcommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(withSubcommands)];
 }
 
-/**
- * Listens for the request to stop.
- *
- * @param end says how the command ends after the request
- * @returns a signal that aborts with the request, and a promise that resolves with it
- */
+/** Listens for the request to stop. */
 export function stopSignal(
   terminal: ToolTerminal,
   end: string,
@@ -85,7 +74,6 @@ export function stopSignal(
   return { signal: stop.signal, stopped };
 }
 
-/** A line of a table of options. */
 export type OptionRow = readonly [flags: string, description: string, fallback?: string];
 
 /** Options as commander reads them: texts, lists of texts, and flags. */

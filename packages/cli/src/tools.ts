@@ -7,6 +7,7 @@ export { startLoadGenerator } from "./load/load-generator.js";
 export type { LoadLevel } from "./load/load-level.js";
 export type { GeneratorUsage, KeptResponses, LoadWindow, RequestRecords } from "./load/request-records.js";
 export { perf } from "./perf/perf.js";
+export type { BatchTimes, SimulatedBatch } from "./simulate/simulate.js";
 export {
   type ClosedLoop,
   type SimulatedRequest,
@@ -14,7 +15,6 @@ export {
   type SimulationResult,
   simulate,
 } from "./simulate/simulate.js";
-export type { BatchTimes, SimulatedBatch } from "./simulate/simulated-backend.js";
 export { readModel } from "./target/read-model.js";
 export type { TargetOptions } from "./target/target-options.js";
 export type {
@@ -29,10 +29,14 @@ export {
   type ChromeTrace,
   chromeTrace,
   inspectTrace,
+  type ModelTraceSummary,
+  summarizeTrace,
+  type TraceDurations,
+  type TraceSummary,
+  traceSummaryText,
 } from "./trace/inspect-trace.js";
 export type { TraceBatch, TraceRequest, TraceTransport } from "./trace/read-trace.js";
-export { readTrace } from "./trace/read-trace.js";
-export { type Recording, recordingOf } from "./trace/recording.js";
+export { type Recording, readTrace, recordingOf } from "./trace/read-trace.js";
 export type { ReplayFigures } from "./trace/replay.js";
 export {
   type ReplayConfig,
@@ -42,10 +46,3 @@ export {
   replayText,
   replayTrace,
 } from "./trace/replay.js";
-export {
-  type ModelTraceSummary,
-  summarizeTrace,
-  type TraceDurations,
-  type TraceSummary,
-  traceSummaryText,
-} from "./trace/trace-summary.js";

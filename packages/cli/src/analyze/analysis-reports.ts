@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import {
   type AxisScale,
   axisScale,
@@ -7,11 +6,21 @@ import {
   drawLine,
   element,
   escapeText,
-  REPORT_STYLE,
+  htmlPage,
+  htmlTable,
 } from "../report/html-chart.js";
-import { duration } from "../report/write-report.js";
-import { type Breach, bestRun, failurePercent, type LevelRun, METRICS } from "./goal.js";
-import { variantName } from "./machine.js";
+import { csvTable, duration } from "../report/write-report.js";
+import {
+  type Breach,
+  bestRun,
+  type Candidate,
+  failurePercent,
+  type LevelRun,
+  METRICS,
+  parametersText,
+  variantConfig,
+  variantName,
+} from "./candidate.js";
 import {
   type AnalysisOutcome,
   candidateName,
@@ -21,7 +30,6 @@ import {
   rankAgreement,
   totalsOf,
 } from "./outcome.js";
-import { type Candidate, parametersText, variantConfig } from "./variant-parameters.js";
 
 const WIDTH = 80;
 
@@ -39,18 +47,12 @@ export function consoleTable(outcome: AnalysisOutcome, count: number): string {
       .join("  ")
       .trimEnd(),
   );
-  const { pairs, share } = rankAgreement(outcome);
   const texts = [
     verdictText(outcome),
     ...rows.map(
       ({ result }) => `${shortName(result.number)}: ${candidateText(result)} (${candidateName(result)})`,
     ),
-    ...(pairs > 0
-      ? [
-          `The simulation has ${Math.round(share * 100)}% of ${pairs} pairs of measured configurations in the ` +
-            "measured order.",
-        ]
-      : []),
+    ...agreementTexts(outcome),
     ...outcome.failed.map(
       (result) =>
         `Skipped ${candidateName(result)} (${candidateText(result)}): ${result.fault ?? "no measurement"}`,
@@ -59,6 +61,16 @@ export function consoleTable(outcome: AnalysisOutcome, count: number): string {
       `${outcome.endedBy === undefined ? "." : `; the search ended early: ${ENDS[outcome.endedBy]}.`}`,
   ];
   return `${[...lines, "", ...texts.flatMap(wrapped)].join("\n")}\n`;
+}
+
+/** How well the simulation ranks, if it was used. */
+function agreementTexts(outcome: AnalysisOutcome): string[] {
+  const { pairs, share } = rankAgreement(outcome);
+  if (pairs === 0) return [];
+  const percent = Math.round(share * 100);
+  return [
+    `The simulation has ${percent}% of ${pairs} pairs of measured configurations in the measured order.`,
+  ];
 }
 
 const ENDS = { interrupted: "it was interrupted", budget: "its budget is used up" } as const;
@@ -105,7 +117,6 @@ export function shortNumber(value: number): string {
   return Math.abs(value) >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
 }
 
-/** A share as a percentage with its sign. */
 function signedPercent(share: number | undefined): string {
   if (share === undefined || !Number.isFinite(share)) return "-";
   const percent = Math.round(share * 100);
@@ -119,7 +130,6 @@ function estimateText({ estimate }: RankedResult): string {
   return `${shortNumber(throughput)}, ${shortNumber(p99Ms)} ms`;
 }
 
-/** How much more a candidate serves than the default configuration, as a share of it. */
 function throughputGain(row: RankedResult, outcome: AnalysisOutcome): number | undefined {
   const fallback = outcome.ranked.find(({ result }) => result.number === undefined);
   if (fallback === undefined) return undefined;
@@ -127,7 +137,6 @@ function throughputGain(row: RankedResult, outcome: AnalysisOutcome): number | u
   return before > 0 ? totalsOf(row.run).throughput / before - 1 : undefined;
 }
 
-/** The parameters of a candidate, with the name of the model where there are several. */
 export function candidateText({ candidate }: { readonly candidate: Candidate }): string {
   const models = Object.keys(candidate);
   return models
@@ -135,7 +144,6 @@ export function candidateText({ candidate }: { readonly candidate: Candidate }):
     .join("; ");
 }
 
-/** Number of instances and largest batch of a model in a candidate. */
 function shapeOf(
   row: RankedResult,
   model: string,
@@ -161,7 +169,6 @@ function breachText({ model, tag, limit, value }: Breach, several: boolean): str
   return `${name} is ${shortNumber(value)} ${unit}, ${relation} ${shortNumber(limit)} ${unit}`;
 }
 
-/** One sentence about what was found. */
 function verdictText(outcome: AnalysisOutcome): string {
   const [best] = outcome.ranked;
   if (best === undefined) return "No configuration was measured.";
@@ -180,13 +187,6 @@ function verdictText(outcome: AnalysisOutcome): string {
 /** A summary with Model Analyzer's columns, one table for each model that got load. */
 export function markdownSummary(outcome: AnalysisOutcome, count: number): string {
   const tables = outcome.models.map((model) => modelTable(outcome, model, count));
-  const { pairs, share } = rankAgreement(outcome);
-  const simulation =
-    pairs === 0
-      ? []
-      : [
-          `The simulation has ${Math.round(share * 100)}% of ${pairs} pairs of measured configurations in the measured order.`,
-        ];
   const skipped = outcome.failed.map(
     (result) => `- ${escapeCell(candidateText(result))}: ${escapeCell(result.fault ?? "no measurement")}`,
   );
@@ -194,7 +194,7 @@ export function markdownSummary(outcome: AnalysisOutcome, count: number): string
     `# Configurations of ${outcome.models.join(", ")}`,
     verdictText(outcome),
     ...tables,
-    ...simulation,
+    ...agreementTexts(outcome),
     ...(skipped.length === 0 ? [] : ["## Skipped configurations", skipped.join("\n")]),
     `${outcome.measurements} measurements in ${duration(outcome.elapsedMs)} with \`${outcome.command}\`, tritonjs ${outcome.toolVersion}.`,
     "",
@@ -204,15 +204,8 @@ export function markdownSummary(outcome: AnalysisOutcome, count: number): string
 function modelTable(outcome: AnalysisOutcome, model: string, count: number): string {
   const header = [
     ...["Model Config Name", "Max Batch Size", "Dynamic Batching", "Total Instance Count"],
-    ...[
-      "p99 Latency (ms)",
-      "Throughput (infer/sec)",
-      "Max CPU Memory Usage (MB)",
-      "Gain",
-      "Parameters",
-      "Simulated",
-      "Estimate",
-    ],
+    ...["p99 Latency (ms)", "Throughput (infer/sec)", "Max CPU Memory Usage (MB)", "Gain"],
+    ...["Parameters", "Simulated", "Estimate"],
   ];
   const rows = listed(outcome, count).map((row) => {
     const { figures } = row.run.models[model]!;
@@ -238,7 +231,6 @@ function modelTable(outcome: AnalysisOutcome, model: string, count: number): str
 
 const escapeCell = (cell: string | number) => String(cell).replaceAll("|", "\\|").replaceAll("\n", " ");
 
-/** All measurements with the columns of Model Analyzer's `metrics-model-inference.csv`. */
 export function inferenceCsv(outcome: AnalysisOutcome): string {
   const isRate = outcome.ranked.some(({ result }) =>
     result.runs.some(({ level }) => level.mode === "request_rate"),
@@ -267,15 +259,9 @@ export function inferenceCsv(outcome: AnalysisOutcome): string {
       }),
     ),
   );
-  return `${[header, ...rows].map((cells) => cells.map(csvCell).join(",")).join("\n")}\n`;
+  return csvTable([header, ...rows]);
 }
 
-function csvCell(cell: string | number): string {
-  const text = String(cell);
-  return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-/** Everything for programs. */
 export function analysisJson(outcome: AnalysisOutcome): string {
   const { ranked, failed, predictions, configs: _, ...rest } = outcome;
   const document = {
@@ -302,35 +288,21 @@ export function analysisJson(outcome: AnalysisOutcome): string {
   return `${JSON.stringify(document, undefined, 2)}\n`;
 }
 
-/** The analysis as one HTML page with the frontier. It has no script and loads nothing. */
+/** The analysis as one HTML page with the frontier. */
 export function analysisHtml(outcome: AnalysisOutcome): string {
-  const style = createHash("sha256").update(REPORT_STYLE).digest("base64");
-  const policy = `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'`;
-  const title = `Configurations of ${outcome.models.join(", ")}`;
-  const { pairs, share } = rankAgreement(outcome);
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${escapeText(policy)}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeText(title)}</title>
-<style>${REPORT_STYLE}</style>
-</head>
-<body>
-<h1>${escapeText(title)}</h1>
-<p>${escapeText(verdictText(outcome))}</p>
-<p>${escapeText(`${outcome.measurements} measurements in ${duration(outcome.elapsedMs)}, tritonjs ${outcome.toolVersion}`)}</p>
+  const effort = `${outcome.measurements} measurements in ${duration(outcome.elapsedMs)}, tritonjs ${outcome.toolVersion}`;
+  return htmlPage(
+    `Configurations of ${outcome.models.join(", ")}`,
+    `<p>${escapeText(verdictText(outcome))}</p>
+<p>${escapeText(effort)}</p>
 <p><code>${escapeText(outcome.command)}</code></p>
 <h2>Throughput and p99 latency</h2>
 ${frontierChart(outcome)}
 <h2>Configurations</h2>
 ${resultTable(outcome)}
-${pairs === 0 ? "" : `<p>${escapeText(`The simulation has ${Math.round(share * 100)}% of ${pairs} pairs of measured configurations in the measured order.`)}</p>`}
-${skippedList(outcome)}
-</body>
-</html>
-`;
+${agreementTexts(outcome).map((text) => `<p>${escapeText(text)}</p>`)}
+${skippedList(outcome)}`,
+  );
 }
 
 function frontierChart(outcome: AnalysisOutcome): string {
@@ -402,15 +374,8 @@ function dots(points: readonly FrontierPoint[], series: number, x: AxisScale, y:
 
 function resultTable(outcome: AnalysisOutcome): string {
   const header = [
-    "Variant",
-    "infer/s",
-    "p99 (ms)",
-    "MB",
-    "Gain",
-    "Simulated",
-    "Simulated infer/s",
-    "Estimate",
-    "Parameters",
+    ...["Variant", "infer/s", "p99 (ms)", "MB", "Gain", "Simulated", "Simulated infer/s"],
+    ...["Estimate", "Parameters"],
   ];
   const rows = outcome.ranked.map((row) => {
     const { throughput, p99Ms, memory } = totalsOf(row.run);
@@ -426,9 +391,7 @@ function resultTable(outcome: AnalysisOutcome): string {
       candidateText(row.result) + (row.breaches.length > 0 ? " (misses the constraints)" : ""),
     ];
   });
-  const head = header.map((cell) => `<th scope="col">${escapeText(cell)}</th>`).join("");
-  const body = rows.map((row) => `<tr>${row.map((cell) => `<td>${escapeText(cell)}</td>`).join("")}</tr>`);
-  return `<div class="scroll"><table><thead><tr>${head}</tr></thead><tbody>\n${body.join("\n")}\n</tbody></table></div>`;
+  return htmlTable(header, rows);
 }
 
 function skippedList({ failed }: AnalysisOutcome): string {
@@ -440,7 +403,6 @@ function skippedList({ failed }: AnalysisOutcome): string {
   return `<h2>Skipped configurations</h2>\n${lines.join("\n")}`;
 }
 
-/** A measurement on the plane of throughput and p99 latency. */
 export interface FrontierPoint {
   readonly throughput: number;
   readonly p99Ms: number;

@@ -6,19 +6,21 @@ import { invalidOption } from "../tool-errors.js";
 import {
   type AnalyzeLevel,
   type AnalyzeLoad,
+  type AnalyzeMachine,
+  type Candidate,
+  type CandidateResult,
   type Capacity,
+  candidateKey,
+  compareResults,
+  isDefault,
   type LevelRun,
   levelsOf,
-  type SearchGoal,
-} from "./goal.js";
-import {
-  type AnalyzeMachine,
-  type CandidateResult,
-  compareResults,
   measurementCount,
   type Prediction,
   type Ranked,
-} from "./machine.js";
+  type SearchGoal,
+  variantConfig,
+} from "./candidate.js";
 import {
   allLevels,
   firstRound,
@@ -30,7 +32,6 @@ import {
   type TurnEnd,
   withRound,
 } from "./run-candidate.js";
-import { type Candidate, candidateKey, isDefault, variantConfig } from "./variant-parameters.js";
 
 /** Number of first candidates that may all fail before the search gives up. */
 const HOPELESS = 3;
@@ -42,21 +43,17 @@ export class Analysis {
   readonly load: AnalyzeLoad;
   readonly signal: AbortSignal;
   readonly observer: AnalysisObserver;
-  /** Predictions of the simulation, by the key of the candidate. */
   readonly predictions = new Map<string, Prediction>();
   /** Estimates of measured candidates, by their keys, from a search that has some. They decide the order of results. */
   readonly estimates = new Map<string, readonly LevelRun[]>();
-  /** Number of further measurements that the search expects. */
   expected = 0;
-  readonly #parts: AnalysisParts;
   readonly #earlier: Map<string, CandidateResult>;
   readonly #results = new Map<string, CandidateResult>();
   /** Runs at other levels than those of the load. */
   readonly #calibrations: Map<string, CandidateResult>;
   #failedFirst = 0;
 
-  constructor(parts: AnalysisParts) {
-    this.#parts = parts;
+  constructor(private readonly parts: AnalysisParts) {
     this.machine = parts.machine;
     this.goal = parts.goal;
     this.load = parts.load;
@@ -64,7 +61,7 @@ export class Analysis {
     this.observer = parts.observer ?? {};
     const earlier = parts.earlier ?? [];
     this.#earlier = new Map(
-      earlier.filter((one) => !one.isCalibration).map((one) => [keyOf(one.candidate), one]),
+      earlier.filter((one) => !one.isCalibration).map((one) => [candidateKey(one.candidate), one]),
     );
     this.#calibrations = new Map(
       earlier
@@ -73,7 +70,6 @@ export class Analysis {
     );
   }
 
-  /** Results in the order of the first measurement. */
   get results(): readonly CandidateResult[] {
     return [...this.#results.values()];
   }
@@ -83,18 +79,17 @@ export class Analysis {
     return measurementCount(this.results) + measurementCount([...this.#calibrations.values()]);
   }
 
-  /** The candidate that changes nothing. */
   get defaultCandidate(): Candidate {
     return Object.fromEntries(Object.keys(this.machine.configs).map((model) => [model, {}]));
   }
 
   resultOf(candidate: Candidate): CandidateResult | undefined {
-    return this.#results.get(keyOf(candidate));
+    return this.#results.get(candidateKey(candidate));
   }
 
   /** Figures that decide the place of a measured candidate: its estimate, or else its measured runs. */
   estimateOf({ candidate, runs }: CandidateResult): Ranked {
-    return { runs: this.estimates.get(keyOf(candidate)) ?? runs };
+    return { runs: this.estimates.get(candidateKey(candidate)) ?? runs };
   }
 
   /** The best result so far by the goal; undefined without a measurement. */
@@ -135,7 +130,7 @@ export class Analysis {
     candidate: Candidate,
     walk: LevelWalk = allLevels(this.levelsOf(candidate)),
   ): Promise<CandidateResult> {
-    const key = keyOf(candidate);
+    const key = candidateKey(candidate);
     const known = this.#results.get(key);
     if (known !== undefined) return known;
     const earlier = this.#earlier.get(key);
@@ -156,13 +151,9 @@ export class Analysis {
     return result;
   }
 
-  /**
-   * Measures further levels of a measured candidate.
-   *
-   * @throws SearchEnd after an interruption, and over the budget
-   */
+  /** Measures further levels of a measured candidate. */
   async extend(candidate: Candidate, walk: LevelWalk): Promise<CandidateResult> {
-    const known = this.#results.get(keyOf(candidate))!;
+    const known = this.#results.get(candidateKey(candidate))!;
     const next = walk(known.runs);
     if (next === undefined) return known;
     this.#checkEnd();
@@ -170,12 +161,15 @@ export class Analysis {
     // The walk may count its calls, so its first answer is used.
     let first: AnalyzeLevel | undefined = next;
     const rest: LevelWalk = (runs) => {
-      const level = first ?? (this.#parts.isOverBudget?.() ? undefined : walk(runs));
+      const level = first ?? (this.parts.isOverBudget?.() ? undefined : walk(runs));
       first = undefined;
       return level;
     };
     const { runs, isPartial } = await runCandidate(this.#place, candidate, rest, { before: known.runs });
-    return this.#update(known, runs, isPartial);
+    const result = this.#keep(candidateKey(candidate), { ...known, runs });
+    await this.#write();
+    if (isPartial) throw new SearchEnd("interrupted");
+    return result;
   }
 
   /**
@@ -208,7 +202,6 @@ export class Analysis {
     if (open.length > 0) this.#checkEnd();
   }
 
-  /** The calibration of a candidate at a level. */
   calibrationOf(candidate: Candidate, level: AnalyzeLevel): CandidateResult | undefined {
     return this.#calibrations.get(calibrationKey(candidate, level));
   }
@@ -216,7 +209,7 @@ export class Analysis {
   /** Takes the measurement of an interrupted search, if there is one. */
   #takeEarlier({ candidate, levels, isCalibration }: Turn): boolean {
     if (isCalibration) return this.calibrationOf(candidate, levels[0]!) !== undefined;
-    const key = keyOf(candidate);
+    const key = candidateKey(candidate);
     const known = this.#results.get(key);
     const earlier = this.#earlier.get(key);
     if (known === undefined) {
@@ -241,7 +234,7 @@ export class Analysis {
       this.#report(result);
       return result;
     }
-    const key = keyOf(candidate);
+    const key = candidateKey(candidate);
     const known = this.#results.get(key);
     if (known === undefined) {
       const partial = isPartial ? { isPartial } : {};
@@ -252,15 +245,8 @@ export class Analysis {
     return this.#keep(key, fault === undefined ? withRound(known, runs) : { ...rest, runs: [], fault });
   }
 
-  async #update(known: CandidateResult, runs: LevelRun[], isPartial: boolean): Promise<CandidateResult> {
-    const result = this.#keep(keyOf(known.candidate), { ...known, runs });
-    await this.#write();
-    if (isPartial) throw new SearchEnd("interrupted");
-    return result;
-  }
-
   async #write(): Promise<void> {
-    const { checkpoint } = this.#parts;
+    const { checkpoint } = this.parts;
     if (checkpoint === undefined) return;
     const before = checkpoint.fault;
     await checkpoint.write([...this.#results.values(), ...this.#calibrations.values()]);
@@ -283,18 +269,18 @@ export class Analysis {
   #numbered(candidate: Candidate, runs: readonly LevelRun[]): CandidateResult {
     if (Object.values(candidate).every(isDefault)) return { candidate, runs };
     const used = [...this.#results.values(), ...this.#earlier.values()].map(({ number }) => number ?? -1);
-    const number = this.#earlier.get(keyOf(candidate))?.number ?? Math.max(-1, ...used) + 1;
+    const number = this.#earlier.get(candidateKey(candidate))?.number ?? Math.max(-1, ...used) + 1;
     return { number, candidate, runs };
   }
 
   get #place(): RunPlace {
-    return { machine: this.machine, signal: this.signal, now: () => this.#parts.now() };
+    return { machine: this.machine, signal: this.signal, now: () => this.parts.now() };
   }
 
   /** Why the search has to end now; undefined if it continues. */
   #endsBy(): "interrupted" | "budget" | undefined {
     if (this.signal.aborted) return "interrupted";
-    return this.#parts.isOverBudget?.() ? "budget" : undefined;
+    return this.parts.isOverBudget?.() ? "budget" : undefined;
   }
 
   #checkEnd(): void {
@@ -316,24 +302,18 @@ export class Analysis {
   }
 }
 
-const keyOf = (candidate: Candidate) => candidateKey(candidate);
-
 const calibrationKey = (candidate: Candidate, { mode, value }: AnalyzeLevel) =>
   `${candidateKey(candidate)} at ${mode} ${value}`;
 
-/** Observer of a search. */
 export interface AnalysisObserver {
-  /** Called before a candidate is measured. */
   onBegin?(candidate: Candidate, levels: readonly AnalyzeLevel[]): void;
   /** Called after a turn of a candidate with its share of a measurement. */
   onTurn?(share: number): void;
   onResult?(result: CandidateResult): void;
   onPhase?(text: string): void;
-  /** Called when the first of several writes of the checkpoint fails. */
   onCheckpointFault?(text: string): void;
 }
 
-/** Parts of an analysis. */
 export interface AnalysisParts {
   readonly machine: AnalyzeMachine;
   readonly goal: SearchGoal;
@@ -343,7 +323,6 @@ export interface AnalysisParts {
   readonly checkpoint?: Checkpoint;
   /** Results of an interrupted search. */
   readonly earlier?: readonly CandidateResult[];
-  /** Milliseconds of a clock that never goes back. */
   now(): number;
   /** Whether the time for the search would be over before the end of the next measurement. */
   isOverBudget?(): boolean;
@@ -351,11 +330,8 @@ export interface AnalysisParts {
 
 /** Ends a search: it was interrupted, or its budget is used up. What was measured stays. */
 export class SearchEnd extends Error {
-  readonly reason: "interrupted" | "budget";
-
-  constructor(reason: "interrupted" | "budget") {
+  constructor(readonly reason: "interrupted" | "budget") {
     super(`the search ended early: ${reason}`);
-    this.reason = reason;
   }
 }
 
@@ -373,14 +349,13 @@ export class Checkpoint {
   readonly path: string;
   /** Text of the fault of the last write; undefined after a write that succeeded. */
   fault: string | undefined;
-  readonly #folder: string;
-  readonly #fingerprint: string;
 
   /** @param fingerprint text that is equal for measurements that may be used together */
-  constructor(folder: string, fingerprint: string) {
-    this.#folder = folder;
+  constructor(
+    private readonly folder: string,
+    private readonly fingerprint: string,
+  ) {
     this.path = join(folder, "checkpoint.json");
-    this.#fingerprint = fingerprint;
   }
 
   /**
@@ -409,7 +384,7 @@ export class Checkpoint {
         `checkpoint ${this.path}: expected format ${FORMAT}, got ${file.format}; ${advice}`,
       );
     }
-    if (file.fingerprint !== this.#fingerprint) {
+    if (file.fingerprint !== this.fingerprint) {
       throw invalidOption(
         `checkpoint ${this.path}: expected measurements of the same models and load, got those of another ` +
           `search; ${advice}`,
@@ -423,10 +398,10 @@ export class Checkpoint {
    * end the search: see `fault`.
    */
   async write(results: readonly CandidateResult[]): Promise<void> {
-    const file: CheckpointFile = { format: FORMAT, fingerprint: this.#fingerprint, results };
+    const file: CheckpointFile = { format: FORMAT, fingerprint: this.fingerprint, results };
     const text = JSON.stringify(file, (_, value) => (Number.isNaN(value) ? NO_NUMBER : value), 1);
     try {
-      await mkdir(this.#folder, { recursive: true });
+      await mkdir(this.folder, { recursive: true });
       await writeFile(`${this.path}.new`, text);
       await rename(`${this.path}.new`, this.path);
       this.fault = undefined;

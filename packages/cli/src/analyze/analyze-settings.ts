@@ -18,26 +18,24 @@ import {
   type Limit,
   METRIC_TAGS,
   type MetricTag,
+  type ModelSpace,
   type SearchGoal,
-} from "./goal.js";
-import type { RealMeasuring } from "./measured-level.js";
-import { type ModelSpace, VARIANT_ISOLATIONS } from "./variant-parameters.js";
+  VARIANT_ISOLATIONS,
+} from "./candidate.js";
+import type { RealMeasuring } from "./served-machines.js";
 
 type SearchMode = "model" | "quick" | "brute";
 
-/** Models, as the user gave them. */
 type AnalyzeSource =
   | { readonly kind: "repository"; readonly path: string }
   | { readonly kind: "module"; readonly path: string };
 
-/** The options of a run. */
 export interface AnalyzeSettings {
   readonly source: AnalyzeSource;
   readonly models: readonly string[];
   readonly goal: SearchGoal;
   readonly search: SearchMode;
   readonly verify: number;
-  /** Ends lists that the user gave where the throughput no longer rises. */
   readonly endsListsEarly: boolean;
   readonly budgetMs?: number;
   readonly resume: boolean;
@@ -53,10 +51,8 @@ export interface AnalyzeSettings {
 /** Levels of a search are measured for each configuration, so there may not be many. */
 const MOST_LEVELS = 32;
 
-/** Largest number of requests in flight that is chosen without a range. */
 const MOST_IN_FLIGHT = 1024;
 
-/** @throws TritonError INVALID_ARG for options that do not fit */
 export function readAnalyzeSettings(given: ParsedOptions, command: string): AnalyzeSettings {
   const options = new OptionReader(given);
   options.onlyOne(["concurrencyRange", "requestRateRange"]);
@@ -147,7 +143,6 @@ function readMeasuring(options: OptionReader): RealMeasuring {
   };
 }
 
-/** Options that may be given more than once. */
 const REPEATED = ["constraint", "inputData", "shape"];
 
 /** Options by the groups of the help. Where Model Analyzer has an option, the name is the same. */
@@ -237,7 +232,6 @@ Exit codes:
   99   anything else: options, the models, or a file of a report
   130  interrupted`;
 
-/** The command with its options and its help. */
 export function analyzeOptions(version: string): Command {
   const command = new Command("tritonjs analyze")
     .description("Finds the configuration of a model that meets a goal, like Triton's Model Analyzer.")
@@ -247,7 +241,6 @@ export function analyzeOptions(version: string): Command {
   return addOptions(command, GROUPS, REPEATED);
 }
 
-/** Reads what the search looks for. */
 function readGoal(options: OptionReader, models: readonly string[]): SearchGoal {
   const objectives = Object.fromEntries(
     readWeights("--objective", options.text("objective")!, METRIC_TAGS, 1),
@@ -324,7 +317,6 @@ function readConstraint(
   return { model, tag, limit };
 }
 
-/** Reads the values that the user gave. An empty list keeps the configured value. */
 function readSpace(options: OptionReader): ModelSpace {
   const list = (name: string, flag: string, min: number, whole = true) =>
     options

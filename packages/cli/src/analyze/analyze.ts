@@ -3,8 +3,7 @@ import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { performance } from "node:perf_hooks";
 import { VERSION } from "@tritonjs/core/internal";
-import { fitted } from "../report/live-progress.js";
-import { duration, reportFault, writeReport } from "../report/write-report.js";
+import { duration, fitted, reportFault, writeReport } from "../report/write-report.js";
 import {
   CLEAR_LINE,
   commandLineText,
@@ -24,13 +23,18 @@ import {
   shortNumber,
 } from "./analysis-reports.js";
 import { type AnalyzeSettings, analyzeOptions, readAnalyzeSettings } from "./analyze-settings.js";
-import type { AnalyzeLevel } from "./goal.js";
-import type { AnalyzeMachine, CandidateResult } from "./machine.js";
+import {
+  type AnalyzeLevel,
+  type AnalyzeMachine,
+  type Candidate,
+  type CandidateResult,
+  defaultSpace,
+  type SearchSpace,
+} from "./candidate.js";
 import { modelSearch } from "./model-search.js";
 import { type AnalysisOutcome, isMet, listed, outcomeOf, totalsOf } from "./outcome.js";
 import { bruteSearch, quickSearch } from "./quick-search.js";
 import { ModuleMachine, RepositoryMachine } from "./served-machines.js";
-import { type Candidate, defaultSpace, type SearchSpace } from "./variant-parameters.js";
 
 /**
  * Runs the command `tritonjs analyze`: finds the configuration of a model that meets a goal, and writes the reports.
@@ -57,7 +61,6 @@ export async function analyze(args: readonly string[], terminal: ToolTerminal): 
   });
 }
 
-/** `analyze` with other parts. */
 export async function analyzeWith(
   args: readonly string[],
   terminal: ToolTerminal,
@@ -70,35 +73,27 @@ export async function analyzeWith(
   });
 }
 
-/** Opens what the command works with. Tests replace it. */
 interface AnalyzeParts {
   openMachine(this: void, settings: AnalyzeSettings): Promise<AnalyzeMachine>;
-  /** Milliseconds of a clock that never goes back. */
   now(this: void): number;
 }
 
 const MOST_INSTANCES = 4;
 const LARGEST_BATCH = 128;
 
-/** One run of the command, from the machine to the reports. */
 class AnalyzeRun {
-  readonly #settings: AnalyzeSettings;
-  readonly #terminal: ToolTerminal;
-  readonly #now: () => number;
+  constructor(
+    private readonly settings: AnalyzeSettings,
+    private readonly terminal: ToolTerminal,
+    private readonly now: () => number,
+  ) {}
 
-  constructor(settings: AnalyzeSettings, terminal: ToolTerminal, now: () => number) {
-    this.#settings = settings;
-    this.#terminal = terminal;
-    this.#now = now;
-  }
-
-  /** @returns the exit code */
   async run(openMachine: AnalyzeParts["openMachine"]): Promise<number> {
     const { signal, stopped } = stopSignal(
-      this.#terminal,
+      this.terminal,
       "the reports are written after the measurement that runs",
     );
-    const machine = await Promise.race([openMachine(this.#settings), stopped]);
+    const machine = await Promise.race([openMachine(this.settings), stopped]);
     if (machine === undefined) return EXIT.interrupted;
     try {
       return await this.#search(machine, signal);
@@ -108,9 +103,9 @@ class AnalyzeRun {
   }
 
   async #search(machine: AnalyzeMachine, signal: AbortSignal): Promise<number> {
-    const { goal, load, budgetMs, exportPath, resume, command } = this.#settings;
-    const progress = new AnalyzeProgress(this.#terminal, this.#now, budgetMs);
-    const checkpoint = new Checkpoint(exportPath, fingerprintOf(this.#settings, machine));
+    const { goal, load, budgetMs, exportPath, resume, command } = this.settings;
+    const progress = new AnalyzeProgress(this.terminal, this.now, budgetMs);
+    const checkpoint = new Checkpoint(exportPath, fingerprintOf(this.settings, machine));
     const analysis = new Analysis({
       machine,
       goal,
@@ -119,7 +114,7 @@ class AnalyzeRun {
       observer: progress,
       checkpoint,
       earlier: resume ? await checkpoint.read() : [],
-      now: this.#now,
+      now: this.now,
       isOverBudget: () => progress.isOverBudget(),
     });
     progress.attach(analysis);
@@ -137,24 +132,23 @@ class AnalyzeRun {
 
   /** The simulation knows one model with a batcher; other models are searched by real runs. */
   #modeFor(machine: AnalyzeMachine): AnalyzeSettings["search"] {
-    const { search, models } = this.#settings;
+    const { search, models } = this.settings;
     if (search !== "model") return search;
     const configs = Object.entries(machine.configs);
     const [only] = configs;
     const isOne = configs.length === 1 && models.length === 1 && only![0] === models[0];
     if (isOne && only![1].sequenceBatching === undefined) return search;
     const kind = models.length > 1 ? "several models" : isOne ? "sequences" : "an ensemble";
-    this.#terminal.writeError(`--search model does not simulate ${kind}: searching with --search quick.\n`);
+    this.terminal.writeError(`--search model does not simulate ${kind}: searching with --search quick.\n`);
     return "quick";
   }
 
-  /** Returns why the search ended early, if it did. */
   async #searchUntilEnd(
     analysis: Analysis,
     mode: AnalyzeSettings["search"],
     signal: AbortSignal,
   ): Promise<"interrupted" | "budget" | undefined> {
-    const { endsListsEarly, space: given, verify } = this.#settings;
+    const { endsListsEarly, space: given, verify } = this.settings;
     const space = this.#spaceOf(analysis.machine, mode === "model");
     try {
       if (mode === "brute") {
@@ -177,7 +171,7 @@ class AnalyzeRun {
   }
 
   #spaceOf({ configs, fixed = [] }: AnalyzeMachine, isSimulated: boolean): SearchSpace {
-    const { space, goal } = this.#settings;
+    const { space, goal } = this.settings;
     const cores = availableParallelism();
     const latencyBudgetMs = goal.constraints.perf_latency_p99?.max;
     const limits = {
@@ -197,12 +191,12 @@ class AnalyzeRun {
   }
 
   async #report(outcome: AnalysisOutcome, machine: AnalyzeMachine, checkpoint: Checkpoint): Promise<number> {
-    this.#terminal.write(consoleTable(outcome, this.#settings.top));
+    this.terminal.write(consoleTable(outcome, this.settings.top));
     const faults = await this.#writeFiles(outcome, machine);
-    for (const fault of faults) this.#terminal.writeError(`error: ${fault}\n`);
+    for (const fault of faults) this.terminal.writeError(`error: ${fault}\n`);
     if (outcome.endedBy === "interrupted") {
       if (checkpoint.fault === undefined)
-        this.#terminal.writeError(`Continue with --resume: ${checkpoint.path} has the measurements.\n`);
+        this.terminal.writeError(`Continue with --resume: ${checkpoint.path} has the measurements.\n`);
       return EXIT.interrupted;
     }
     if (faults.length > 0 || checkpoint.fault !== undefined) return EXIT.error;
@@ -210,7 +204,7 @@ class AnalyzeRun {
   }
 
   async #writeFiles(outcome: AnalysisOutcome, machine: AnalyzeMachine): Promise<string[]> {
-    const { exportPath, outputPath, top } = this.#settings;
+    const { exportPath, outputPath, top } = this.settings;
     if (outcome.ranked.length === 0) return [];
     const files = {
       "report.html": analysisHtml(outcome),
@@ -237,11 +231,7 @@ function fingerprintOf({ source, load, measuring }: AnalyzeSettings, machine: An
   return JSON.stringify({ ...source, path: resolve(source.path), loaded, configs, load, measuring });
 }
 
-/** Shows each measurement, and how long the rest of the search will take. */
 class AnalyzeProgress implements AnalysisObserver {
-  readonly #output: ToolTerminal;
-  readonly #now: () => number;
-  readonly #budgetMs: number | undefined;
   readonly #startMs: number;
   #beganMs: number | undefined;
   #spentMs = 0;
@@ -249,10 +239,11 @@ class AnalyzeProgress implements AnalysisObserver {
   #longestTurnMs = 0;
   #analysis: Analysis | undefined;
 
-  constructor(output: ToolTerminal, now: () => number, budgetMs: number | undefined) {
-    this.#output = output;
-    this.#now = now;
-    this.#budgetMs = budgetMs;
+  constructor(
+    private readonly output: ToolTerminal,
+    private readonly now: () => number,
+    private readonly budgetMs: number | undefined,
+  ) {
     this.#startMs = now();
   }
 
@@ -261,12 +252,12 @@ class AnalyzeProgress implements AnalysisObserver {
   }
 
   get elapsedMs(): number {
-    return this.#now() - this.#startMs;
+    return this.now() - this.#startMs;
   }
 
   /** Whether the next turn of a measurement may end after the budget. */
   isOverBudget(): boolean {
-    return this.#budgetMs !== undefined && this.elapsedMs + this.#longestTurnMs > this.#budgetMs;
+    return this.budgetMs !== undefined && this.elapsedMs + this.#longestTurnMs > this.budgetMs;
   }
 
   onPhase(text: string): void {
@@ -278,15 +269,15 @@ class AnalyzeProgress implements AnalysisObserver {
   }
 
   onBegin(candidate: Candidate, levels: readonly AnalyzeLevel[]): void {
-    this.#beganMs = this.#now();
-    if (!this.#output.isInteractive) return;
+    this.#beganMs = this.now();
+    if (!this.output.isInteractive) return;
     const load = levels.map(({ value }) => shortNumber(value)).join(", ");
     const text = `${candidateText({ candidate })} at load ${load}${this.#left()}`;
-    this.#output.writeError(CLEAR_LINE + fitted(text, this.#output.columns));
+    this.output.writeError(CLEAR_LINE + fitted(text, this.output.columns));
   }
 
   onTurn(share: number): void {
-    const turnMs = this.#beganMs === undefined ? 0 : this.#now() - this.#beganMs;
+    const turnMs = this.#beganMs === undefined ? 0 : this.now() - this.#beganMs;
     this.#longestTurnMs = Math.max(this.#longestTurnMs, turnMs);
     this.#beganMs = undefined;
     if (share === 0) return;
@@ -313,11 +304,11 @@ class AnalyzeProgress implements AnalysisObserver {
     const expected = this.#analysis?.expected ?? 0;
     if (expected === 0 || this.#count === 0) return "";
     const byCount = (expected * this.#spentMs) / this.#count;
-    const byBudget = this.#budgetMs === undefined ? byCount : Math.max(0, this.#budgetMs - this.elapsedMs);
+    const byBudget = this.budgetMs === undefined ? byCount : Math.max(0, this.budgetMs - this.elapsedMs);
     return ` (about ${duration(Math.min(byCount, byBudget))} left)`;
   }
 
   #line(text: string): void {
-    this.#output.writeError(`${this.#output.isInteractive ? CLEAR_LINE : ""}${text}\n`);
+    this.output.writeError(`${this.output.isInteractive ? CLEAR_LINE : ""}${text}\n`);
   }
 }

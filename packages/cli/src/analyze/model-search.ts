@@ -1,16 +1,28 @@
-import type { ModelConfig, ModelInstanceGroup } from "@tritonjs/protocol";
+import type { ModelConfig } from "@tritonjs/protocol";
 import type { Analysis } from "./analysis.js";
 import {
   type AnalyzeLevel,
   type AnalyzeLoad,
   busyConcurrency,
+  type Candidate,
+  type CandidateResult,
+  candidateKey,
+  candidatesOf,
+  canonical,
+  compareResults,
   fullConcurrency,
   type LevelRun,
   type MetricTag,
   type ModelRun,
+  type ModelSpace,
+  PARAMETER_NAMES,
+  PLAIN_GROUP,
+  type Prediction,
+  type Ranked,
   type SearchGoal,
-} from "./goal.js";
-import { type CandidateResult, compareResults, type Prediction, type Ranked } from "./machine.js";
+  type VariantParameters,
+  variantConfig,
+} from "./candidate.js";
 import { meanRun, runAt, type Turn } from "./run-candidate.js";
 import {
   DurationModel,
@@ -19,22 +31,6 @@ import {
   settingKey,
   simulateLoad,
 } from "./simulated-candidate.js";
-import {
-  type Candidate,
-  candidateKey,
-  candidatesOf,
-  canonical,
-  type ModelSpace,
-  PARAMETER_NAMES,
-  type VariantParameters,
-  variantConfig,
-} from "./variant-parameters.js";
-
-/** How much of the search is measured. */
-interface ModelSearchOptions {
-  /** Number of real runs after the simulation. */
-  readonly verify: number;
-}
 
 /**
  * Searches with a model of the machine. It measures a few batch sizes for each number of instances and threads, and two
@@ -47,29 +43,27 @@ export async function modelSearch(
   analysis: Analysis,
   model: string,
   space: ModelSpace,
-  options: ModelSearchOptions,
+  { verify }: { readonly verify: number },
 ): Promise<void> {
-  await new ModelSearch(analysis, model, space).run(options.verify);
+  await new ModelSearch(analysis, model, space).run(verify);
 }
 
 class ModelSearch {
   readonly #durations = new DurationModel();
-  readonly #analysis: Analysis;
-  readonly #model: string;
-  readonly #space: ModelSpace;
   readonly #config: ModelConfig;
   readonly #corrections = new PredictionCorrections();
 
-  constructor(analysis: Analysis, model: string, space: ModelSpace) {
-    this.#analysis = analysis;
-    this.#model = model;
-    this.#space = space;
+  constructor(
+    private readonly analysis: Analysis,
+    private readonly model: string,
+    private readonly space: ModelSpace,
+  ) {
     this.#config = analysis.machine.configs[model]!;
   }
 
   async run(verify: number): Promise<void> {
-    const analysis = this.#analysis;
-    const calibrations = calibrationVariants(this.#space, analysis.load, analysis.machine.batchSize).map(
+    const analysis = this.analysis;
+    const calibrations = calibrationVariants(this.space, analysis.load, analysis.machine.batchSize).map(
       (parameters) => ({ parameters, turn: this.#turnOf(parameters) }),
     );
     analysis.expected = 1 + calibrations.length + verify;
@@ -86,7 +80,7 @@ class ModelSearch {
       return run === undefined ? [] : [{ parameters, run }];
     });
     if (runs.length === 0) return;
-    const candidates = candidatesOf({ [this.#model]: this.#space });
+    const candidates = candidatesOf({ [this.model]: this.space });
     analysis.observer.onPhase?.(`simulating ${candidates.length} configurations`);
     for (const { parameters, run } of runs) await this.#addPair(parameters, run);
     const raw: Prediction[] = [];
@@ -106,7 +100,7 @@ class ModelSearch {
     outside: readonly Prediction[],
     count: number,
   ): Promise<void> {
-    const analysis = this.#analysis;
+    const analysis = this.analysis;
     analysis.observer.onPhase?.("verifying the best by real runs in turns");
     const defaultKey = candidateKey(analysis.defaultCandidate);
     const estimates = new CandidateEstimates(analysis, [...predictions, ...outside]);
@@ -118,7 +112,7 @@ class ModelSearch {
     estimates.keep();
     for (let left = Math.max(1, count); left > 0; ) {
       const leaders = leadersOf(estimates, eligible, left, (prediction) =>
-        settingKey(this.#settingOf(prediction.candidate[this.#model]!)),
+        settingKey(this.#settingOf(prediction.candidate[this.model]!)),
       );
       if (leaders.length === 0) return;
       await analysis.measureInTurns(
@@ -132,11 +126,10 @@ class ModelSearch {
     }
   }
 
-  /** Predictions for measured candidates that are not in the space, such as the default configuration. */
   async #predictMeasured(raw: readonly Prediction[]): Promise<Prediction[]> {
     const known = new Set(raw.map(({ candidate }) => candidateKey(candidate)));
     const predictions: Prediction[] = [];
-    for (const { candidate } of this.#analysis.results) {
+    for (const { candidate } of this.analysis.results) {
       if (known.has(candidateKey(candidate))) continue;
       const runs = await this.#simulate(candidate);
       if (runs !== undefined) predictions.push({ candidate, runs });
@@ -150,8 +143,8 @@ class ModelSearch {
    * fills each instance only once counts as such: clients that send again after each answer fill it again.
    */
   #turnOf(parameters: VariantParameters): Turn {
-    const analysis = this.#analysis;
-    const candidate = { [this.#model]: parameters };
+    const analysis = this.analysis;
+    const candidate = { [this.model]: parameters };
     const capacity = analysis.capacityOf(candidate);
     const { batchSize } = analysis.machine;
     const busy = busyConcurrency(capacity, batchSize);
@@ -162,18 +155,17 @@ class ModelSearch {
     return { candidate, levels: [{ mode: "concurrency", value }], isCalibration: true };
   }
 
-  /** Learns the duration of batches from the run of a turn. Undefined if it has none. */
   #addDuration(
     parameters: VariantParameters,
     { candidate, levels, isCalibration }: Turn,
   ): LevelRun | undefined {
-    const analysis = this.#analysis;
+    const analysis = this.analysis;
     const result = isCalibration
       ? analysis.calibrationOf(candidate, levels[0]!)
       : analysis.resultOf(candidate);
     // The last level is the one with the most requests in flight.
     const run = result?.runs.findLast(({ level }) => level.mode === "concurrency");
-    const measured = run?.models[this.#model];
+    const measured = run?.models[this.model];
     if (run === undefined || measured === undefined) return undefined;
     const { meanRows, batchesPerSecond } = measured;
     if (meanRows === undefined || batchesPerSecond === undefined || !(batchesPerSecond > 0)) return undefined;
@@ -185,16 +177,16 @@ class ModelSearch {
   async #addPair(parameters: VariantParameters, run: LevelRun): Promise<void> {
     const simulated = await this.#simulateAt(parameters, run.level);
     if (simulated === undefined) return;
-    this.#corrections.add(this.#settingOf(parameters), run.models[this.#model]!, simulated);
+    this.#corrections.add(this.#settingOf(parameters), run.models[this.model]!, simulated);
   }
 
   async #simulate(candidate: Candidate): Promise<LevelRun[] | undefined> {
-    const parameters = candidate[this.#model]!;
+    const parameters = candidate[this.model]!;
     const runs: LevelRun[] = [];
-    for (const level of this.#analysis.levelsOf(candidate)) {
+    for (const level of this.analysis.levelsOf(candidate)) {
       const run = await this.#simulateAt(parameters, level);
       if (run === undefined) return undefined;
-      runs.push({ level, models: { [this.#model]: run } });
+      runs.push({ level, models: { [this.model]: run } });
     }
     return runs;
   }
@@ -204,17 +196,16 @@ class ModelSearch {
     if (Number.isNaN(this.#durations.duration(setting, 1))) return undefined;
     const config = variantConfig(this.#config, parameters);
     return simulateLoad({
-      config: { ...config, instanceGroup: [{ ...PLAIN_GROUP, count: setting.instances }] },
+      config: { ...config, instanceGroup: [{ ...PLAIN_GROUP, kind: "KIND_CPU", count: setting.instances }] },
       level,
-      rows: this.#analysis.machine.batchSize,
+      rows: this.analysis.machine.batchSize,
       duration: (rows) => this.#durations.duration(setting, rows),
-      signal: this.#analysis.signal,
+      signal: this.analysis.signal,
     });
   }
 
-  /** A prediction with the corrections of the real runs of its setting. */
   #correct({ candidate, runs }: Prediction): Prediction {
-    const setting = this.#settingOf(candidate[this.#model]!);
+    const setting = this.#settingOf(candidate[this.model]!);
     return { candidate, runs: runs.map((run) => this.#corrections.correct(setting, run)) };
   }
 
@@ -227,18 +218,6 @@ class ModelSearch {
     };
   }
 }
-
-/** A group of instances that needs no device. */
-const PLAIN_GROUP: ModelInstanceGroup = {
-  name: "",
-  kind: "KIND_CPU",
-  count: 1,
-  gpus: [],
-  secondaryDevices: [],
-  profile: [],
-  passive: false,
-  hostPolicy: "",
-};
 
 /**
  * Variants that show how long batches take: a few sizes for each setting that changes the duration. They have no delay,
@@ -299,7 +278,6 @@ function shapeOf(values: readonly number[]): number[] {
   return values.filter((_, i) => places.has(i));
 }
 
-/** The first, the middle and the last value. */
 function endsAndMiddle<Value>(values: readonly Value[]): Value[] {
   if (values.length < 3) return [...values];
   return [values[0]!, values[values.length >> 1]!, values.at(-1)!];
@@ -319,14 +297,12 @@ const MACHINE = { instances: 0, isolation: "", threads: 0 };
  * what was measured of the verified candidates and what was expected of them.
  */
 class CandidateEstimates {
-  readonly analysis: Analysis;
-  readonly #predictions: readonly Prediction[];
   readonly #verified = new Set<string>();
 
-  constructor(analysis: Analysis, predictions: readonly Prediction[]) {
-    this.analysis = analysis;
-    this.#predictions = predictions;
-  }
+  constructor(
+    readonly analysis: Analysis,
+    private readonly predictions: readonly Prediction[],
+  ) {}
 
   /** Tells that the last measurement of a candidate is the one that verifies it. */
   verified(candidate: Candidate): void {
@@ -344,7 +320,7 @@ class CandidateEstimates {
   /** Gives the analysis the estimates of the measured candidates. */
   keep(): void {
     const speed = this.#speed();
-    for (const prediction of this.#predictions) {
+    for (const prediction of this.predictions) {
       const result = this.analysis.resultOf(prediction.candidate);
       if (result === undefined || result.runs.length === 0) continue;
       this.analysis.estimates.set(candidateKey(prediction.candidate), this.#of(prediction, speed).runs);
@@ -366,7 +342,6 @@ class CandidateEstimates {
     };
   }
 
-  /** Expectation for a candidate before it was verified. */
   #before(prediction: Prediction, result: CandidateResult | undefined): LevelRun[] {
     if (result === undefined) return [...prediction.runs];
     const rounds = this.isVerified(prediction.candidate) ? roundsOf(result).slice(0, -1) : roundsOf(result);
@@ -379,7 +354,7 @@ class CandidateEstimates {
   /** Factors between measured and expected figures of the verified candidates. */
   #speed(): PredictionCorrections {
     const speed = new PredictionCorrections();
-    for (const prediction of this.#predictions) {
+    for (const prediction of this.predictions) {
       const result = this.analysis.resultOf(prediction.candidate);
       if (result === undefined || result.fault !== undefined || !this.isVerified(prediction.candidate))
         continue;

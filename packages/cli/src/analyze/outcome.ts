@@ -4,16 +4,19 @@ import {
   type Breach,
   bestRun,
   breachesOf,
+  type CandidateResult,
+  candidateKey,
+  compareResults,
   compareRuns,
+  isDefault,
   type LevelRun,
+  type Prediction,
   type SearchGoal,
   scoreOf,
-} from "./goal.js";
-import { type CandidateResult, compareResults, type Prediction, variantName } from "./machine.js";
+  variantName,
+} from "./candidate.js";
 import { runAt } from "./run-candidate.js";
-import { candidateKey, isDefault } from "./variant-parameters.js";
 
-/** A measured candidate in the order of the goal. */
 export interface RankedResult {
   readonly result: CandidateResult;
   /** The measurement at the level that stands for the candidate: the mean, if there are several. */
@@ -28,9 +31,7 @@ export interface RankedResult {
   readonly simulated?: { readonly rank: number; readonly run: LevelRun };
 }
 
-/** Everything that the reports tell. */
 export interface AnalysisOutcome {
-  /** Models that got the load. */
   readonly models: readonly string[];
   readonly configs: Readonly<Record<string, ModelConfig>>;
   readonly batchSize: number;
@@ -38,13 +39,10 @@ export interface AnalysisOutcome {
   readonly search: string;
   /** Best first. */
   readonly ranked: readonly RankedResult[];
-  /** Candidates without a measurement. */
   readonly failed: readonly CandidateResult[];
-  /** Predictions for all simulated candidates, best first. */
   readonly predictions: readonly Prediction[];
   readonly measurements: number;
   readonly elapsedMs: number;
-  /** Why the search ended early. */
   readonly endedBy?: "interrupted" | "budget";
   readonly toolVersion: string;
   readonly command: string;
@@ -52,7 +50,6 @@ export interface AnalysisOutcome {
 
 type Described = Pick<AnalysisOutcome, "search" | "elapsedMs" | "endedBy" | "toolVersion" | "command">;
 
-/** Puts the results of an analysis in order. */
 export function outcomeOf(analysis: Analysis, described: Described): AnalysisOutcome {
   const { goal, machine, results } = analysis;
   const fallback = results.find(({ candidate }) => Object.values(candidate).every(isDefault));
@@ -96,14 +93,12 @@ export function listed(outcome: AnalysisOutcome, count: number): readonly Ranked
   return fallback === undefined || top.includes(fallback) ? top : [...top, fallback];
 }
 
-/** Name of a candidate: the names of its variants. */
 export function candidateName({ candidate, number }: CandidateResult): string {
   return Object.keys(candidate)
     .map((model) => variantName(model, number))
     .join(" + ");
 }
 
-/** Whether some measured candidate meets the goal. */
 export function isMet({ ranked }: AnalysisOutcome): boolean {
   return ranked[0]?.breaches.length === 0;
 }

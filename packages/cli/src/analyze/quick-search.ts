@@ -3,27 +3,23 @@ import type { Analysis } from "./analysis.js";
 import {
   type AnalyzeLevel,
   bestRun,
-  compareRuns,
-  failurePercent,
-  type LevelRun,
-  type SearchGoal,
-  scoreOf,
-} from "./goal.js";
-import { compareResults } from "./machine.js";
-import { allLevels, isPlateau, risingLevels, runAt, throughputOf } from "./run-candidate.js";
-import {
   type Candidate,
   candidateKey,
   candidatesOf,
   canonical,
+  compareResults,
+  compareRuns,
+  failurePercent,
+  type LevelRun,
+  type SearchGoal,
   type SearchSpace,
+  scoreOf,
   variantsOf,
-} from "./variant-parameters.js";
+} from "./candidate.js";
+import { allLevels, isPlateau, risingLevels, runAt, throughputOf } from "./run-candidate.js";
 
-/** Distance of the neighbours that a step looks at. */
 const RADIUS = 3;
 
-/** Neighbours that are measured before a step in fast mode. */
 const NEIGHBOURS = 3;
 
 /** Magnitudes of a direction from which a step has 1, 2 or 3 indexes. */
@@ -42,18 +38,17 @@ export async function quickSearch(analysis: Analysis, space: SearchSpace): Promi
 }
 
 class HillClimb {
-  readonly #analysis: Analysis;
   readonly #goal: SearchGoal;
-  readonly #dimensions: readonly QuickDimension[];
   readonly #measured = new Map<string, { coordinate: Coordinate; run: LevelRun | undefined }>();
   readonly #visits = new Map<string, number>();
   #home: Coordinate;
   #isSlow = false;
 
-  constructor(analysis: Analysis, dimensions: readonly QuickDimension[]) {
-    this.#analysis = analysis;
+  constructor(
+    private readonly analysis: Analysis,
+    private readonly dimensions: readonly QuickDimension[],
+  ) {
     this.#goal = analysis.goal;
-    this.#dimensions = dimensions;
     this.#home = dimensions.map(() => 0);
   }
 
@@ -80,7 +75,6 @@ class HillClimb {
     }
   }
 
-  /** Counts a visit; false for the second one. */
   #visit(coordinate: Coordinate): boolean {
     const key = coordinateKey(coordinate);
     const count = (this.#visits.get(key) ?? 0) + 1;
@@ -90,7 +84,7 @@ class HillClimb {
 
   /** Measures neighbours and returns the next home; undefined when nothing is left. */
   async #step(): Promise<Coordinate | undefined> {
-    const around = neighbourhood(this.#home, RADIUS, this.#dimensions);
+    const around = neighbourhood(this.#home, RADIUS, this.dimensions);
     while (this.#known(around).length < NEIGHBOURS && !this.#needsSlow(around)) {
       const next = this.#mostNovel(around);
       if (next === undefined) break;
@@ -110,7 +104,7 @@ class HillClimb {
   }
 
   async #slowStep(): Promise<Coordinate | undefined> {
-    const around = neighbourhood(this.#home, 1, this.#dimensions);
+    const around = neighbourhood(this.#home, 1, this.dimensions);
     for (const one of around) await this.#measure(one);
     let best = this.#home;
     for (const { coordinate, run } of this.#known(around)) {
@@ -124,7 +118,7 @@ class HillClimb {
     const home = this.#runAt(this.#home);
     const known = this.#known(around);
     if (known.length === 0) return undefined;
-    const step = this.#dimensions.map((_, i) => {
+    const step = this.dimensions.map((_, i) => {
       let [sum, weight] = [0, 0];
       for (const { coordinate, run } of known) {
         const offset = coordinate[i]! - this.#home[i]!;
@@ -134,9 +128,7 @@ class HillClimb {
       }
       return weight === 0 ? 0 : indexesOf(sum / weight);
     });
-    return this.#dimensions.map(({ count }, i) =>
-      Math.min(count - 1, Math.max(0, this.#home[i]! + step[i]!)),
-    );
+    return this.dimensions.map(({ count }, i) => Math.min(count - 1, Math.max(0, this.#home[i]! + step[i]!)));
   }
 
   /** How much better a neighbour is than the home: by the score, or by the constraints where the home fails them. */
@@ -149,7 +141,7 @@ class HillClimb {
 
   /** The coordinate that has most indexes which no known neighbour has. */
   #mostNovel(around: readonly Coordinate[]): Coordinate | undefined {
-    const covered = this.#dimensions.map(() => new Set<number>());
+    const covered = this.dimensions.map(() => new Set<number>());
     for (const coordinate of [this.#home, ...this.#known(around).map((one) => one.coordinate)]) {
       for (const [i, value] of coordinate.entries()) covered[i]!.add(value);
     }
@@ -169,7 +161,7 @@ class HillClimb {
     }
     if (best === undefined) return undefined;
     const target = best.coordinate;
-    const others = this.#known(neighbourhood(from, RADIUS, this.#dimensions)).map((one) => one.coordinate);
+    const others = this.#known(neighbourhood(from, RADIUS, this.dimensions)).map((one) => one.coordinate);
     return [target, ...others].toSorted((a, b) => distance(a, target) - distance(b, target))[0];
   }
 
@@ -188,10 +180,10 @@ class HillClimb {
 
   async #measure(coordinate: Coordinate): Promise<void> {
     if (this.#measured.has(coordinateKey(coordinate))) return;
-    const candidate = candidateAt(this.#dimensions, coordinate);
-    const { runs } = await this.#analysis.measure(candidate);
+    const candidate = candidateAt(this.dimensions, coordinate);
+    const { runs } = await this.analysis.measure(candidate);
     // An interrupted search may have swept the load of the candidate already.
-    const own = this.#analysis.levelsOf(candidate).flatMap((level) => runAt(runs, level) ?? []);
+    const own = this.analysis.levelsOf(candidate).flatMap((level) => runAt(runs, level) ?? []);
     this.#measured.set(coordinateKey(coordinate), { coordinate, run: bestRun(own, this.#goal) });
   }
 }
@@ -202,14 +194,11 @@ function indexesOf(value: number): number {
   return size * Math.sign(value);
 }
 
-/** Index of each dimension. */
 type Coordinate = readonly number[];
 
-/** A dimension of the quick search: a parameter of one model with values by index. */
 interface QuickDimension {
   readonly model: string;
   readonly parameter: "maxBatchSize" | "instances";
-  /** Number of values. */
   readonly count: number;
   valueAt(index: number): number;
 }
@@ -224,30 +213,11 @@ function quickDimensions(
 ): QuickDimension[] {
   return Object.entries(configs).flatMap(([model, config]) => {
     const values = space[model] ?? {};
-    const dimension = (parameter: QuickDimension["parameter"], list: readonly number[]): QuickDimension => ({
-      model,
-      parameter,
-      count: list.length,
-      valueAt: (index) => list[index]!,
+    return (["maxBatchSize", "instances"] as const).flatMap((parameter): QuickDimension[] => {
+      const list = values[parameter]?.toSorted((a, b) => a - b) ?? [];
+      if (list.length === 0 || (parameter === "maxBatchSize" && config.maxBatchSize === 0)) return [];
+      return [{ model, parameter, count: list.length, valueAt: (index) => list[index]! }];
     });
-    return [
-      ...(config.maxBatchSize > 0 && values.maxBatchSize?.length
-        ? [
-            dimension(
-              "maxBatchSize",
-              values.maxBatchSize.toSorted((a, b) => a - b),
-            ),
-          ]
-        : []),
-      ...(values.instances?.length
-        ? [
-            dimension(
-              "instances",
-              values.instances.toSorted((a, b) => a - b),
-            ),
-          ]
-        : []),
-    ];
   });
 }
 

@@ -1,49 +1,28 @@
 import { TritonError } from "@tritonjs/protocol";
 import {
-  type AnalyzeFigures,
   type AnalyzeLevel,
+  type AnalyzeMachine,
+  type Candidate,
+  type CandidateResult,
+  eachMetric,
   failurePercent,
   type LevelRun,
-  type MetricTag,
   type ModelRun,
   type SearchGoal,
-} from "./goal.js";
-import type { AnalyzeMachine, CandidateResult } from "./machine.js";
-import type { Candidate } from "./variant-parameters.js";
+} from "./candidate.js";
 
-/** Where a candidate runs, and what interrupts it. */
 export interface RunPlace {
   readonly machine: AnalyzeMachine;
   readonly signal: AbortSignal;
-  /** Milliseconds of a clock that never goes back. */
   now(): number;
 }
 
-/** Result of loading and measuring a candidate once. */
-interface CandidateRun {
-  /** Runs of before and the new ones. */
-  readonly runs: LevelRun[];
-  readonly fault?: string;
-  /** An interruption came before the last level. */
-  readonly isPartial: boolean;
-  readonly loadMs: number;
-}
-
-/** Earlier runs of a candidate, and the share of a measurement. */
-interface Measuring {
-  /** Runs of before. */
-  readonly before?: readonly LevelRun[];
-  /** Share of three windows; until they agree unless given. */
-  readonly share?: number;
-}
-
-/** Loads a candidate, measures the levels of a walk and unloads it. */
 export async function runCandidate(
   { machine, signal, now }: RunPlace,
   candidate: Candidate,
   walk: LevelWalk,
-  { before = [], share }: Measuring = {},
-): Promise<CandidateRun> {
+  { before = [], share }: { readonly before?: readonly LevelRun[]; readonly share?: number } = {},
+): Promise<Omit<TurnEnd, "turn"> & { readonly loadMs: number }> {
   const runs = [...before];
   const begin = now();
   let loadMs = 0;
@@ -74,7 +53,6 @@ export async function runCandidate(
 /** Chooses the next level of a candidate from those that are measured; undefined ends its measurement. */
 export type LevelWalk = (runs: readonly LevelRun[]) => AnalyzeLevel | undefined;
 
-/** When a walk over rising levels ends. */
 interface LevelWalkOptions {
   /** Ends where the throughput no longer rises. */
   readonly endsEarly: boolean;
@@ -91,7 +69,6 @@ const BISECTIONS = 5;
 /** Least distance of two request rates that are bisected, as a share. */
 const NEAREST_RATES = 0.01;
 
-/** Measures levels in their order. */
 export function allLevels(levels: readonly AnalyzeLevel[]): LevelWalk {
   return (runs) => levels.find((level) => runAt(runs, level) === undefined);
 }
@@ -121,7 +98,6 @@ export function isPlateau(throughputs: readonly number[]): boolean {
   return (Math.max(...last) - first!) / first! <= PLATEAU.rise;
 }
 
-/** Inferences a second of all loaded models. */
 export function throughputOf({ models }: LevelRun): number {
   return Object.values(models).reduce((sum, { figures }) => sum + figures.perf_throughput, 0);
 }
@@ -163,7 +139,6 @@ export function runAt(runs: readonly LevelRun[], { mode, value }: AnalyzeLevel):
   return runs.find(({ level }) => level.mode === mode && level.value === value);
 }
 
-/** A result with one more measurement. Its runs become the means of all of them. */
 export function withRound(result: CandidateResult, round: readonly LevelRun[]): CandidateResult {
   const runs = result.runs.map((run) => {
     const other = runAt(round, run.level);
@@ -172,7 +147,6 @@ export function withRound(result: CandidateResult, round: readonly LevelRun[]): 
   return { ...result, runs, rounds: [...(result.rounds ?? [result.runs]), round] };
 }
 
-/** The means of the turns of one measurement. */
 function meanOfTurns(turns: readonly (readonly LevelRun[])[]): LevelRun[] {
   const [first = [], ...others] = turns;
   return first.map((run) => {
@@ -182,7 +156,6 @@ function meanOfTurns(turns: readonly (readonly LevelRun[])[]): LevelRun[] {
   });
 }
 
-/** The first measurement of a result. */
 export function firstRound({ rounds, ...rest }: CandidateResult): CandidateResult {
   return rounds === undefined ? rest : { ...rest, runs: rounds[0]! };
 }
@@ -197,39 +170,20 @@ export function meanRun(a: LevelRun, b: LevelRun): LevelRun {
   const models = Object.entries(a.models).map(([name, run]): [string, ModelRun] => {
     const other = b.models[name];
     if (other === undefined) return [name, run];
-    const metric = (tag: MetricTag) => mean(run.figures[tag], other.figures[tag]);
-    const figures: AnalyzeFigures = {
-      perf_throughput: metric("perf_throughput"),
-      perf_latency_avg: metric("perf_latency_avg"),
-      perf_latency_p90: metric("perf_latency_p90"),
-      perf_latency_p95: metric("perf_latency_p95"),
-      perf_latency_p99: metric("perf_latency_p99"),
-      cpu_used_ram: Math.max(run.figures.cpu_used_ram, other.figures.cpu_used_ram),
+    const figures = eachMetric((tag) => {
+      const [one, another] = [run.figures[tag], other.figures[tag]];
+      return tag === "cpu_used_ram" ? Math.max(one, another) : mean(one, another);
+    });
+    const meanOf = (key: "meanRows" | "batchesPerSecond") => {
+      const [one, another] = [run[key], other[key]];
+      return one === undefined || another === undefined ? {} : { [key]: mean(one, another) };
     };
+    const failures = run.failures + other.failures;
     const failureText = run.failureText ?? other.failureText;
-    return [
-      name,
-      {
-        figures,
-        ...meanOf("meanRows", run, other, mean),
-        ...meanOf("batchesPerSecond", run, other, mean),
-        failures: run.failures + other.failures,
-        ...(failureText !== undefined && { failureText }),
-      },
-    ];
+    const further = { ...meanOf("meanRows"), ...meanOf("batchesPerSecond"), failures };
+    return [name, { figures, ...further, ...(failureText !== undefined && { failureText }) }];
   });
   return { level: a.level, models: Object.fromEntries(models), measurements: countA + countB };
-}
-
-function meanOf(
-  name: "meanRows" | "batchesPerSecond",
-  a: ModelRun,
-  b: ModelRun,
-  mean: (one: number, other: number) => number,
-): Partial<ModelRun> {
-  const [one, other] = [a[name], b[name]];
-  if (one === undefined || other === undefined) return {};
-  return { [name]: mean(one, other) };
 }
 
 /** Most turns of a candidate. A change of the speed in the middle of a round then moves a figure by little. */
@@ -238,7 +192,6 @@ const MOST_TURNS = 6;
 /** Share of a measurement in the first turn, which warms the program up and shows how long the candidate loads. */
 const FIRST_SHARE = 1 / 12;
 
-/** A candidate, and the levels at which it is measured. */
 export interface Turn {
   readonly candidate: Candidate;
   readonly levels: readonly AnalyzeLevel[];
@@ -246,24 +199,19 @@ export interface Turn {
   readonly isCalibration?: boolean;
 }
 
-/** Result of all turns of a candidate. */
 export interface TurnEnd {
   readonly turn: Turn;
-  /** The means of its turns. */
   readonly runs: LevelRun[];
   readonly fault?: string;
   /** The search ended before its last turn. */
   readonly isPartial: boolean;
 }
 
-/** Where candidates run in turns. */
 interface TurnPlace extends RunPlace {
-  /** Whether the search has to end now. */
   isOver(): boolean;
   onBegin(turn: Turn): void;
   /** Called after each turn with its share of a measurement: 0 for the first one, which does not count. */
   onTurn(share: number): void;
-  /** Called once for each candidate with a run or a fault. */
   onEnd(end: TurnEnd): Promise<void>;
 }
 

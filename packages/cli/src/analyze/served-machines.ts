@@ -1,40 +1,62 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { copyFile, link, mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type ModelOptions, Triton } from "@tritonjs/core";
 import { writePrototxt } from "@tritonjs/core/config";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import type { DataOptions } from "../data/data-set.js";
+import { loadDataSet } from "../data/load-data-set.js";
 import { cleanUpAtExit } from "../exit-cleanups.js";
+import { type LoadGenerator, startLoadGenerator } from "../load/load-generator.js";
+import type { LoadLevel } from "../load/load-level.js";
+import type { LevelResult } from "../measure/level-result.js";
+import { type MeasureOptions, measureLevel, processClock } from "../measure/measure-level.js";
+import { CallsView, ServerWatch } from "../measure/server-watch.js";
 import { importOf, readyOrClosed } from "../perf/open-target.js";
-import type { AnalyzeLevel, LevelRun } from "./goal.js";
-import { type AnalyzeMachine, type CandidateResult, type OpenedCandidate, variantName } from "./machine.js";
-import { checkData, measureModels, type RealMeasuring } from "./measured-level.js";
-import { type Candidate, isDefault, type VariantParameters, variantConfig } from "./variant-parameters.js";
+import { readModel, serverCallsOf } from "../target/read-model.js";
+import {
+  type AnalyzeLevel,
+  type AnalyzeMachine,
+  type Candidate,
+  type CandidateResult,
+  isDefault,
+  type LevelRun,
+  type ModelRun,
+  type OpenedCandidate,
+  type VariantParameters,
+  variantConfig,
+  variantName,
+} from "./candidate.js";
+
+/** Models that run in this process. */
+abstract class ServedMachine implements AnalyzeMachine {
+  readonly batchSize: number;
+
+  constructor(
+    readonly configs: Readonly<Record<string, ModelConfig>>,
+    readonly loaded: readonly string[],
+    protected readonly measuring: RealMeasuring,
+  ) {
+    this.batchSize = measuring.options.batchSize;
+  }
+
+  abstract open(candidate: Candidate): Promise<OpenedCandidate>;
+  abstract writeVariants(result: CandidateResult, folder: string): Promise<void>;
+
+  async close(): Promise<void> {}
+}
 
 /** Models of a repository, loaded in this process with one configuration after the other. */
-export class RepositoryMachine implements AnalyzeMachine {
-  readonly configs: Readonly<Record<string, ModelConfig>>;
-  readonly loaded: readonly string[];
-  readonly batchSize: number;
-  readonly #repository: string;
-  readonly #measuring: RealMeasuring;
-  /** Configurations of loaded ensembles, by name. */
-  readonly #ensembles: Readonly<Record<string, ModelConfig>>;
-
+export class RepositoryMachine extends ServedMachine {
   private constructor(
-    repository: string,
+    private readonly repository: string,
     loaded: readonly string[],
     configs: Readonly<Record<string, ModelConfig>>,
-    ensembles: Readonly<Record<string, ModelConfig>>,
+    private readonly ensembles: Readonly<Record<string, ModelConfig>>,
     measuring: RealMeasuring,
   ) {
-    this.#repository = repository;
-    this.loaded = loaded;
-    this.configs = configs;
-    this.#ensembles = ensembles;
-    this.#measuring = measuring;
-    this.batchSize = measuring.options.batchSize;
+    super(configs, loaded, measuring);
   }
 
   /**
@@ -76,7 +98,7 @@ export class RepositoryMachine implements AnalyzeMachine {
         .filter(([, parameters]) => !isDefault(parameters))
         .map(([model, parameters]) => [model, variantConfig(this.configs[model]!, parameters)]),
     );
-    const { folder, remove } = await linkRepository(this.#repository, changed);
+    const { folder, remove } = await linkRepository(this.repository, changed);
     try {
       const triton = await loadModels(folder, this.loaded);
       return {
@@ -92,19 +114,17 @@ export class RepositoryMachine implements AnalyzeMachine {
     }
   }
 
-  async close(): Promise<void> {}
-
   /** Ensembles name the variants of their steps. */
   async writeVariants({ candidate, number }: CandidateResult, folder: string): Promise<void> {
     const write = async (model: string, config: ModelConfig) => {
       const name = variantName(model, number);
       await rm(join(folder, name), { recursive: true, force: true });
-      await linkModel(join(this.#repository, model), join(folder, name), { ...config, name });
+      await linkModel(join(this.repository, model), join(folder, name), { ...config, name });
     };
     for (const [model, parameters] of Object.entries(candidate)) {
       await write(model, variantConfig(this.configs[model]!, parameters));
     }
-    for (const [model, config] of Object.entries(this.#ensembles)) {
+    for (const [model, config] of Object.entries(this.ensembles)) {
       const step = config.ensembleScheduling!.step.map((one) => ({
         ...one,
         modelName: variantName(one.modelName, number),
@@ -119,7 +139,7 @@ export class RepositoryMachine implements AnalyzeMachine {
     signal: AbortSignal,
     share: number | undefined,
   ): Promise<LevelRun> {
-    const run = await measureModels(triton, this.loaded, level, this.#measuring, signal, share);
+    const run = await measureModels(triton, this.loaded, level, this.measuring, signal, share);
     for (const [model, { figures, failureText }] of Object.entries(run.models)) {
       if (figures.perf_throughput > 0 || signal.aborted) continue;
       throw new TritonError(
@@ -141,9 +161,6 @@ const CONFIG_FILE = "config.pbtxt";
 /**
  * Makes a repository with the models of another one and other configurations. Files are hard links where the file
  * system allows it, so that large models are not copied.
- *
- * @param configs configurations of the models that differ, by name
- * @returns the folder, and a function that removes it
  */
 async function linkRepository(
   repository: string,
@@ -201,11 +218,7 @@ async function linkFolder(from: string, to: string, without?: string): Promise<v
   }
 }
 
-/**
- * Checks that a repository is a folder with these models.
- *
- * @throws TritonError INVALID_ARG for another path, NOT_FOUND for a model that it does not have
- */
+/** Checks that a repository is a folder with these models. */
 async function checkRepository(path: string, models: readonly string[]): Promise<void> {
   const names = await readdir(path).catch((error: Error) => {
     throw new TritonError(
@@ -231,30 +244,17 @@ export type CreateTriton = (configs: Readonly<Record<string, BoundVariant>>) => 
 const FIXED = ["isolation", "threads"] as const;
 
 /** Bound models of a module that makes its `Triton` in a function, so that it can be made for each variant. */
-export class ModuleMachine implements AnalyzeMachine {
-  readonly configs: Readonly<Record<string, ModelConfig>>;
-  readonly loaded: readonly string[];
-  readonly batchSize: number;
+export class ModuleMachine extends ServedMachine {
   readonly fixed = FIXED;
-  readonly #create: CreateTriton;
-  readonly #measuring: RealMeasuring;
 
   private constructor(
-    create: CreateTriton,
+    private readonly create: CreateTriton,
     configs: Readonly<Record<string, ModelConfig>>,
     measuring: RealMeasuring,
   ) {
-    this.#create = create;
-    this.configs = configs;
-    this.loaded = Object.keys(configs);
-    this.#measuring = measuring;
-    this.batchSize = measuring.options.batchSize;
+    super(configs, Object.keys(configs), measuring);
   }
 
-  /**
-   * @throws TritonError INVALID_ARG for a module without `createTriton` and for data that does not fit, NOT_FOUND for an
-   * unknown model
-   */
   static async open(
     path: string,
     models: readonly string[],
@@ -272,17 +272,14 @@ export class ModuleMachine implements AnalyzeMachine {
   }
 
   async open(candidate: Candidate): Promise<OpenedCandidate> {
-    const triton = await readyOrClosed(await this.#create(boundVariants(candidate)));
+    const triton = await readyOrClosed(await this.create(boundVariants(candidate)));
     return {
       measure: (level, signal, share) =>
-        measureModels(triton, this.loaded, level, this.#measuring, signal, share),
+        measureModels(triton, this.loaded, level, this.measuring, signal, share),
       close: () => triton.close(),
     };
   }
 
-  async close(): Promise<void> {}
-
-  /** Writes the options of `bind` as JSON. */
   async writeVariants({ candidate, number }: CandidateResult, folder: string): Promise<void> {
     await mkdir(folder, { recursive: true });
     for (const [model, parameters] of Object.entries(candidate)) {
@@ -318,4 +315,148 @@ function boundVariant(parameters: VariantParameters): BoundVariant {
 function importCreate(path: string): Promise<CreateTriton> {
   const isFunction = (value: unknown): value is CreateTriton => typeof value === "function";
   return importOf(path, "createTriton", isFunction, "a function createTriton(configs) that returns a Triton");
+}
+
+export interface RealMeasuring {
+  readonly options: MeasureOptions;
+  readonly data: DataOptions;
+  readonly seed: number;
+}
+
+/**
+ * Checks that requests can be made for the models. A batch of the load may be larger than the models take now, because
+ * variants take larger ones.
+ */
+async function checkData(
+  triton: Triton,
+  names: readonly string[],
+  { options: { batchSize }, data }: RealMeasuring,
+): Promise<void> {
+  for (const modelName of names) {
+    const model = await readModel({ kind: "in-process", modelName, source: { triton } });
+    const maxBatchSize = model.maxBatchSize === 0 ? 0 : Math.max(model.maxBatchSize, batchSize);
+    await loadDataSet({ ...model, maxBatchSize }, data);
+  }
+}
+
+/** Measures a level on all models at the same time, for a share of three windows if it is given. */
+async function measureModels(
+  triton: Triton,
+  names: readonly string[],
+  level: AnalyzeLevel,
+  { options: whole, data: dataOptions, seed }: RealMeasuring,
+  signal: AbortSignal,
+  share?: number,
+): Promise<LevelRun> {
+  const options = share === undefined ? whole : partOf(whole, share);
+  const generators: LoadGenerator[] = [];
+  let memory = residentMegabytes();
+  const onMoment = () => {
+    memory = Math.max(memory, residentMegabytes());
+  };
+  try {
+    const sessions = [];
+    for (const modelName of names) {
+      const target = { kind: "in-process", modelName, source: { triton } } as const;
+      const data = await loadDataSet(await readModel(target), dataOptions);
+      const generator = await startLoadGenerator(target, data, { seed });
+      generators.push(generator);
+      const server = await ServerWatch.open(new CallsView(serverCallsOf(target)), {
+        name: modelName,
+        version: "",
+      });
+      sessions.push({
+        generator,
+        clock: processClock,
+        options,
+        ...(server !== undefined && { server }),
+        observer: { onMoment },
+        signal,
+      });
+    }
+    const { warmupRequestCount } = options;
+    const loadLevel = toLoadLevel(level);
+    await Promise.all(
+      sessions.map(({ generator }) =>
+        warmupRequestCount > 0 ? generator.run(WARM_UP, warmupRequestCount) : undefined,
+      ),
+    );
+    const results = await Promise.all(sessions.map((session) => measureLevel(session, loadLevel)));
+    const models = Object.fromEntries(names.map((name, i) => [name, modelRunOf(results[i]!, memory)]));
+    return { level, models };
+  } finally {
+    await Promise.all(generators.map((generator) => generator.close()));
+  }
+}
+
+/**
+ * One window with this share of the time or the requests of three. A window in which a slow model answers nothing goes
+ * on for as long as all three.
+ */
+function partOf(options: MeasureOptions, share: number): MeasureOptions {
+  const { requestCount } = options;
+  return {
+    ...options,
+    maxTrials: 1,
+    intervalMs: 3 * share * options.intervalMs,
+    longestIntervalMs: 3 * options.intervalMs,
+    windowRequestCount: Math.ceil(3 * share * options.windowRequestCount),
+    ...(requestCount !== undefined && { requestCount: Math.ceil(share * requestCount) }),
+  };
+}
+
+const WARM_UP: LoadLevel = { mode: "concurrency", value: 1 };
+
+function toLoadLevel({ mode, value, distribution = "constant" }: AnalyzeLevel): LoadLevel {
+  return mode === "concurrency" ? { mode, value } : { mode, value, distribution };
+}
+
+function modelRunOf({ figures, server, fault }: LevelResult, memory: number): ModelRun {
+  const [failureText] = figures.failures.keys();
+  const seconds = figures.durationMs / 1000;
+  const text = fault?.text ?? failureText;
+  return {
+    figures: {
+      perf_throughput: figures.throughput,
+      perf_latency_avg: figures.latency.mean,
+      perf_latency_p90: figures.latency.percentile(90),
+      perf_latency_p95: figures.latency.percentile(95),
+      perf_latency_p99: figures.latency.percentile(99),
+      cpu_used_ram: memory,
+    },
+    ...(server !== undefined &&
+      server.executionCount > 0 &&
+      seconds > 0 && {
+        meanRows: server.inferenceCount / server.executionCount,
+        batchesPerSecond: server.executionCount / seconds,
+      }),
+    failures: figures.failureCount,
+    ...(text !== undefined && { failureText: text }),
+  };
+}
+
+const MEGABYTE = 1e6;
+
+/** Resident memory of this process in megabytes. On Linux, that of its child processes is included. */
+function residentMegabytes(): number {
+  return (process.memoryUsage.rss() + childBytes(process.pid)) / MEGABYTE;
+}
+
+function childBytes(pid: number): number {
+  if (process.platform !== "linux") return 0;
+  let sum = 0;
+  try {
+    for (const task of readdirSync(`/proc/${pid}/task`)) {
+      const children = readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").split(" ").filter(Boolean);
+      for (const child of children) sum += bytesOf(child) + childBytes(Number(child));
+    }
+  } catch {
+    // A process may end while it is read.
+  }
+  return sum;
+}
+
+function bytesOf(pid: string): number {
+  const [, kilobytes = "0"] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  return Number(kilobytes) * 1024;
 }

@@ -6,16 +6,21 @@ import {
   type SimulationResult,
   simulate,
 } from "../simulate/simulate.js";
-import type { AnalyzeFigures, AnalyzeLevel, LevelRun, MetricTag, ModelRun } from "./goal.js";
+import {
+  type AnalyzeFigures,
+  type AnalyzeLevel,
+  eachMetric,
+  type LevelRun,
+  type MetricTag,
+  type ModelRun,
+} from "./candidate.js";
 
 /** Requests of a simulation: enough for a p99, and for each client to come several times. */
 const REQUESTS = { least: 400, perClient: 8, most: 6000, scheduled: 1000 } as const;
 
-/** A simulation of one configuration under one load. */
 interface SimulatedLoadOptions {
   readonly config: ModelConfig;
   readonly level: AnalyzeLevel;
-  /** Rows of each request. */
   readonly rows: number;
   readonly duration: (rows: number) => number;
   readonly signal: AbortSignal;
@@ -89,7 +94,6 @@ function throughputOf(endsMs: Float64Array, tail: number, latenciesMs: Float64Ar
   return (count * 1000) / (to - from);
 }
 
-/** Influences on the duration of a batch besides its rows. */
 export interface MachineSetting {
   readonly instances: number;
   readonly isolation: string;
@@ -111,7 +115,7 @@ export class DurationModel {
   readonly #points = new Map<string, { readonly setting: MachineSetting; readonly points: Point[] }>();
 
   add(setting: MachineSetting, rows: number, ms: number): void {
-    const key = keyOf(setting);
+    const key = settingKey(setting);
     let entry = this.#points.get(key);
     if (entry === undefined) {
       entry = { setting, points: [] };
@@ -163,8 +167,6 @@ export class DurationModel {
   }
 }
 
-const keyOf = ({ instances, isolation, threads }: MachineSetting) => `${instances}/${isolation}/${threads}`;
-
 /** Linear between the points, with the slope of the outer ones beyond them; never below half of the nearest point. */
 function linear(points: readonly Point[], rows: number): number {
   const [first] = points;
@@ -194,7 +196,6 @@ export class PredictionCorrections {
   readonly #pairs = new Map<string, RunPair[]>();
   readonly #memory = new Map<string, number>();
 
-  /** Adds a real run and the simulation of the same configuration and load. */
   add(setting: MachineSetting, measured: ModelRun, simulated: ModelRun): void {
     const key = settingKey(setting);
     this.#pairs.set(key, [...(this.#pairs.get(key) ?? []), { measured, simulated }]);
@@ -206,22 +207,15 @@ export class PredictionCorrections {
     const pairs = this.#pairs.get(settingKey(setting)) ?? [...this.#pairs.values()].flat();
     const memory = this.#memory.get(settingKey(setting)) ?? Math.max(0, ...this.#memory.values());
     const corrected = Object.entries(models).map(([model, run]) => {
-      const factor = (tag: MetricTag) => run.figures[tag] * factorOf(pairs, tag);
-      const figures: AnalyzeFigures = {
-        perf_throughput: factor("perf_throughput"),
-        perf_latency_avg: factor("perf_latency_avg"),
-        perf_latency_p90: factor("perf_latency_p90"),
-        perf_latency_p95: factor("perf_latency_p95"),
-        perf_latency_p99: factor("perf_latency_p99"),
-        cpu_used_ram: memory,
-      };
+      const figures = eachMetric((tag) =>
+        tag === "cpu_used_ram" ? memory : run.figures[tag] * factorOf(pairs, tag),
+      );
       return [model, { ...run, figures }] as const;
     });
     return { level, models: Object.fromEntries(corrected) };
   }
 }
 
-/** A text that is equal for equal settings. */
 export function settingKey({ instances, isolation, threads }: MachineSetting): string {
   return `${instances}/${isolation}/${threads}`;
 }

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { stat, writeFile } from "node:fs/promises";
 import { basename, dirname, relative, resolve } from "node:path";
 import { Triton, type TritonOptions } from "@tritonjs/core";
@@ -24,17 +25,15 @@ interface ConfigOptions {
   readonly backendDirectory?: string;
 }
 
-const CONFIG_NAME = ["--model-config-name <name>", "use configs/<name>.pbtxt where there is one"] as const;
-const NO_AUTO_COMPLETE = [
-  "--disable-auto-complete-config",
-  "do not complete configurations from the model files",
-] as const;
-const BACKENDS = [
-  "--backend-directory <directory>",
-  "directory of backends that models share: <backend>/model.py, or <backend>/backend.js",
-] as const;
+const withConfigOptions = (command: Command): Command =>
+  command
+    .option("--model-config-name <name>", "use configs/<name>.pbtxt where there is one")
+    .option("--disable-auto-complete-config", "do not complete configurations from the model files")
+    .option(
+      "--backend-directory <directory>",
+      "directory of backends that models share: <backend>/model.py, or <backend>/backend.js",
+    );
 
-/** `tritonjs config`: checks and shows configurations without serving models. */
 export function configCommand(context: CommandContext): Command {
   return new Command("config")
     .description("look at model configurations")
@@ -43,43 +42,41 @@ export function configCommand(context: CommandContext): Command {
 }
 
 function checkCommand({ terminal, extensions, finish }: CommandContext): Command {
-  return new Command("check")
-    .description("find everything that is wrong with a model repository; exits with 1 when there are errors")
-    .argument("<repositories...>", "model repositories, or a single model")
-    .option("--json", "print the findings as JSON")
-    .option("--load", "also load the models, which runs them")
-    .option(...CONFIG_NAME)
-    .option(...NO_AUTO_COMPLETE)
-    .option(...BACKENDS)
-    .action(async (paths: string[], { json, load, ...options }: ConfigOptions) => {
-      const settings = { ...options, ...extensions };
-      let found = await inspectPaths(paths, settings);
-      if (load) found = await loadModels(found, paths, settings);
-      const report = checkReport(found);
-      terminal.write(json ? `${JSON.stringify(report, null, 2)}\n` : reportText(report));
-      finish(report.errors > 0 ? 1 : 0);
-    });
+  return withConfigOptions(
+    new Command("check")
+      .description(
+        "find everything that is wrong with a model repository; exits with 1 when there are errors",
+      )
+      .argument("<repositories...>", "model repositories, or a single model")
+      .option("--json", "print the findings as JSON")
+      .option("--load", "also load the models, which runs them"),
+  ).action(async (paths: string[], { json, load, ...options }: ConfigOptions) => {
+    const settings = { ...options, ...extensions };
+    let found = await inspectPaths(paths, settings);
+    if (load) found = await loadModels(found, paths, settings);
+    const report = checkReport(found);
+    terminal.write(json ? `${JSON.stringify(report, null, 2)}\n` : reportText(report));
+    finish(report.errors > 0 ? 1 : 0);
+  });
 }
 
 function showCommand({ terminal, extensions, finish }: CommandContext): Command {
-  return new Command("show")
-    .description("print the completed configuration of a model")
-    .argument("<model>", "directory of the model")
-    .option("--json", "print Triton's JSON instead of config.pbtxt")
-    .option(...CONFIG_NAME)
-    .option(...NO_AUTO_COMPLETE)
-    .option(...BACKENDS)
-    .action(async (path: string, { json, ...options }: ConfigOptions) => {
-      const model = await inspectOne(path, { ...options, ...extensions });
-      if (model.config === undefined) {
-        terminal.writeError(reportText(checkReport([model])));
-        finish(1);
-        return;
-      }
-      terminal.write(
-        json ? `${JSON.stringify(toConfigJson(model.config), null, 2)}\n` : writePrototxt(model.config),
-      );
-    });
+  return withConfigOptions(
+    new Command("show")
+      .description("print the completed configuration of a model")
+      .argument("<model>", "directory of the model")
+      .option("--json", "print Triton's JSON instead of config.pbtxt"),
+  ).action(async (path: string, { json, ...options }: ConfigOptions) => {
+    const model = await inspectOne(path, { ...options, ...extensions });
+    if (model.config === undefined) {
+      terminal.writeError(reportText(checkReport([model])));
+      finish(1);
+      return;
+    }
+    terminal.write(
+      json ? `${JSON.stringify(toConfigJson(model.config), null, 2)}\n` : writePrototxt(model.config),
+    );
+  });
 }
 
 async function inspectPaths(
@@ -115,7 +112,6 @@ function isModel(path: string): Promise<boolean> {
   );
 }
 
-/** Loads the models of repositories. @returns the findings, with the reasons of models that did not load */
 async function loadModels(
   inspections: readonly ModelInspection[],
   repositories: readonly string[],
@@ -140,13 +136,11 @@ async function loadModels(
   });
 }
 
-/** A finding with a suggested fix. */
 interface Advice extends Finding {
   readonly model: string;
   readonly fix?: string;
 }
 
-/** The findings of a repository. */
 export interface CheckReport {
   readonly models: number;
   readonly errors: number;
@@ -154,7 +148,6 @@ export interface CheckReport {
   readonly findings: readonly Advice[];
 }
 
-/** Combines the findings of models. */
 function checkReport(models: readonly ModelInspection[]): CheckReport {
   const findings = models.flatMap(({ name, findings }) => findings.map((finding) => advise(name, finding)));
   const count = (severity: Finding["severity"]) =>
@@ -162,7 +155,6 @@ function checkReport(models: readonly ModelInspection[]): CheckReport {
   return { models: models.length, errors: count("error"), warnings: count("warning"), findings };
 }
 
-/** Formats the report as text: one line for each finding, in the style of compilers, with the fix below. */
 function reportText({ models, errors, warnings, findings }: CheckReport): string {
   const lines = findings.flatMap(({ path, line, column, severity, message, fix }) => {
     const place = [shown(path), line, column].filter((part) => part !== undefined);
@@ -304,7 +296,6 @@ interface TypesOptions {
   readonly modelConfigName?: string;
 }
 
-/** `tritonjs types`: writes types for `triton.infer` and `triton.bind` from models and model files. */
 export function typesCommand({ terminal, extensions, finish }: CommandContext): Command {
   return new Command("types")
     .description("write a .d.ts that types triton.infer() and triton.bind() for models")
@@ -327,8 +318,6 @@ export function typesCommand({ terminal, extensions, finish }: CommandContext): 
 
 /**
  * Inspects model repositories and model files. A file may come with the name of its model: `resnet=files/v2.onnx`.
- *
- * @throws TritonError for a path that does not exist or is neither of both
  */
 async function inspectTypedModels(
   paths: readonly string[],
@@ -357,11 +346,10 @@ async function assertRepository(path: string): Promise<void> {
 async function inspectFile(given: string): Promise<ModelInspection | undefined> {
   if (isCloudPath(given)) return undefined;
   const sign = given.indexOf("=");
-  const isNamed = sign > 0 && !(await exists(given));
+  const isNamed = sign > 0 && !existsSync(given);
   return isNamed ? inspectModelFile(given.slice(sign + 1), given.slice(0, sign)) : inspectModelFile(given);
 }
 
-/** Reports a name that another model has, because only one can have its types. */
 function unlessTaken(model: ModelInspection, names: string[]): ModelInspection {
   const { name, directory } = model;
   if (!names.includes(name)) {
@@ -370,11 +358,4 @@ function unlessTaken(model: ModelInspection, names: string[]): ModelInspection {
   }
   const message = `two models have the name '${name}': name one with <name>=<file>`;
   return { ...model, config: undefined, findings: [{ severity: "error", path: directory, message }] };
-}
-
-function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }

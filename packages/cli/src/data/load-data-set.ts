@@ -10,9 +10,11 @@ import {
 } from "@tritonjs/protocol";
 import { invalidOption } from "../tool-errors.js";
 import {
+  checkedBytes,
   checkShapes,
   DATA_DEFAULTS,
   type DataOptions,
+  deduced,
   type GivenShapes,
   knownShape,
   type OpenAiDataSet,
@@ -21,14 +23,17 @@ import {
   type Session,
   type SessionTurn,
   type Step,
+  type StepRules,
   type Steps,
   type StepTensor,
+  stepsOfFile,
   type TensorDataSet,
   type TensorPayload,
   type TestedInput,
   type TestedModel,
+  textOf,
+  timestampOf,
 } from "./data-set.js";
-import { checkedBytes, deduced, type StepRules, stepsOfFile, textOf, timestampOf } from "./json-steps.js";
 import { Random, randomElements, unitByteSize } from "./random.js";
 
 /**
@@ -53,11 +58,7 @@ function withoutFresh({ inputs, expected }: TensorPayload): TensorPayload {
   return { inputs: inputs.map(({ fresh: _, ...input }) => input), expected };
 }
 
-/**
- * Reads rows from a directory, or from JSON files.
- *
- * @throws TritonError INVALID_ARG that names the file, the entry and the input.
- */
+/** Reads rows from a directory, or from JSON files. */
 async function givenSteps(
   model: TestedModel,
   paths: readonly string[],
@@ -85,8 +86,6 @@ async function givenSteps(
 /**
  * Reads one row from files that have the names of the inputs: little-endian elements in row-major order, and for BYTES
  * a line of text for each element. Files with the names of outputs hold what responses must have.
- *
- * @throws TritonError INVALID_ARG that names the file.
  */
 async function stepOfDirectory(path: string, { model, shapes }: StepRules): Promise<Step> {
   const inputs: Step["inputs"] extends ReadonlyMap<infer K, infer V> ? Map<K, V> : never = new Map();
@@ -138,14 +137,9 @@ const MOST_ROWS = 256;
 /** Bytes that each request replaces: enough that data hardly ever repeats, at the cost of a short copy. */
 const FRESH_BYTES = 64;
 
-/** Bytes of the length in front of a string. */
 const LENGTH_BYTES = 4;
 
-/**
- * Rows of random values or zeros for all required inputs.
- *
- * @throws TritonError INVALID_ARG for an input with an open dimension, or one whose values are shapes.
- */
+/** Rows of random values or zeros for all required inputs. */
 function generatedSteps(model: TestedModel, options: DataOptions, kind: "random" | "zero"): Steps {
   const inputs = model.inputs.filter((input) => !input.optional);
   const shapes = inputs.map((input) => generatedShape(model, input, options.shapes ?? {}));
@@ -202,8 +196,6 @@ function generatedShape(model: TestedModel, input: TestedInput, shapes: GivenSha
 /**
  * Joins rows to requests: request `n` takes `batchSize` rows from row `n * batchSize` on, and begins again after the
  * last row.
- *
- * @throws TritonError INVALID_ARG for a batch that the model cannot take, or rows that do not fit together.
  */
 function payloadsOf(model: TestedModel, { streams, areGiven }: Steps, batchSize: number): TensorDataSet {
   checkBatchSize(model, batchSize);
@@ -358,21 +350,14 @@ function parsed(text: string, path: string): { readonly data?: unknown } {
   }
 }
 
-/** Collects the turns of sessions. */
 class SessionReader {
   readonly #turns = new Map<string, SessionTurn[]>();
 
-  /** The sessions in the order of their first turns. */
   get sessions(): Session[] {
     return [...this.#turns].map(([id, turns]) => ({ id, turns }));
   }
 
-  /**
-   * Adds an entry of the data: `{"session_id": ["a"], "delay": [100], …}`.
-   *
-   * @param where the entry, for errors
-   * @throws TritonError INVALID_ARG that names the entry
-   */
+  /** Adds an entry of the data: `{"session_id": ["a"], "delay": [100], …}`. */
   add(entry: Readonly<Record<string, unknown>>, payload: number, where: string): void {
     const id = only(entry.session_id);
     if (typeof id !== "string" || id === "")
@@ -388,5 +373,4 @@ class SessionReader {
   }
 }
 
-/** The value of a list of one. */
 const only = (value: unknown): unknown => (Array.isArray(value) && value.length === 1 ? value[0] : value);

@@ -15,14 +15,12 @@ import {
   type ThreadShare,
 } from "./load-level.js";
 
-/** A wake-up that can be cancelled. */
 export interface WakeUp {
   cancel(): void;
 }
 
 /** Time for a loop: a parameter, so that tests can drive it. */
 export interface LoadClock {
-  /** Milliseconds since the epoch. */
   now(): number;
   /** Calls back at a time, a little later at worst, never before. */
   wakeAt(time: number, run: () => void): WakeUp;
@@ -39,7 +37,6 @@ let waitedMs = 0;
 /** Time that this thread has spent on waiting in turns of the event loop, in which it had nothing else to do. */
 export const waitedInTurnsMs = (): number => waitedMs;
 
-/** The clock of the machine. */
 export const realLoadClock: LoadClock = {
   now: epochNow,
   wakeAt(time, run) {
@@ -72,23 +69,17 @@ export interface SequenceStep {
   readonly isLast: boolean;
 }
 
-/** The loop, as its feeder uses it. */
 interface FedLoop {
   readonly inFlight: number;
-  /** Time before which the server cannot be reached. */
   readonly blockedUntil: number;
   /** Sends a request. False if none can be sent before another has ended, or all are sent. */
   send(scheduled: number, index?: number, step?: SequenceStep): boolean;
-  /** Text of the last lost connection. */
   readonly blockedBy: string;
-  /** Records a request that could not be sent at its time as failed. */
   refuse(scheduled: number, index: number, text: string): void;
-  /** The schedule is over. */
   finished(): void;
   setSequences(live: number): void;
 }
 
-/** Decides when a loop sends. */
 export interface Feeder {
   start(): void;
   /** A request has ended. It is valid only during the call. */
@@ -98,38 +89,26 @@ export interface Feeder {
   stop(): void;
 }
 
-/** Keeps requests in flight. */
 class ConcurrencyFeeder implements Feeder {
-  readonly #loop: FedLoop;
-  readonly #clock: LoadClock;
-  readonly #level: ConcurrencyGoal;
-  readonly #share: ThreadShare;
-  readonly #startedAt: number;
   #target = 0;
   #isFilling = false;
   #wakeUp: WakeUp | undefined;
   #change: WakeUp | undefined;
 
   constructor(
-    loop: FedLoop,
-    clock: LoadClock,
-    level: ConcurrencyGoal,
-    share: ThreadShare,
-    startedAt: number,
-  ) {
-    this.#loop = loop;
-    this.#clock = clock;
-    this.#level = level;
-    this.#share = share;
-    this.#startedAt = startedAt;
-  }
+    private readonly loop: FedLoop,
+    private readonly clock: LoadClock,
+    private readonly level: ConcurrencyGoal,
+    private readonly share: ThreadShare,
+    private readonly startedAt: number,
+  ) {}
 
   start(): void {
-    const elapsed = this.#clock.now() - this.#startedAt;
-    this.#target = shareOf(concurrencyAt(this.#level, elapsed), this.#share);
-    this.#loop.setSequences(this.#target);
-    const change = nextConcurrencyChange(this.#level, Math.max(0, elapsed));
-    if (change !== undefined) this.#change = this.#clock.wakeAt(this.#startedAt + change, () => this.start());
+    const elapsed = this.clock.now() - this.startedAt;
+    this.#target = shareOf(concurrencyAt(this.level, elapsed), this.share);
+    this.loop.setSequences(this.#target);
+    const change = nextConcurrencyChange(this.level, Math.max(0, elapsed));
+    if (change !== undefined) this.#change = this.clock.wakeAt(this.startedAt + change, () => this.start());
     this.#fill();
   }
 
@@ -147,17 +126,17 @@ class ConcurrencyFeeder implements Feeder {
   #fill(): void {
     if (this.#isFilling) return;
     this.#isFilling = true;
-    while (this.#loop.inFlight < this.#target) {
-      const now = this.#clock.now();
-      const { blockedUntil } = this.#loop;
+    while (this.loop.inFlight < this.#target) {
+      const now = this.clock.now();
+      const { blockedUntil } = this.loop;
       if (now < blockedUntil) {
-        this.#wakeUp ??= this.#clock.wakeAt(blockedUntil, () => {
+        this.#wakeUp ??= this.clock.wakeAt(blockedUntil, () => {
           this.#wakeUp = undefined;
           this.#fill();
         });
         break;
       }
-      if (!this.#loop.send(now)) break;
+      if (!this.loop.send(now)) break;
     }
     this.#isFilling = false;
   }
@@ -169,13 +148,7 @@ const MOST_AT_ONCE = 64;
 /** Most requests that wait for answers, or for an earlier request of their sequence. It bounds memory. */
 const MOST_WAITING = 100_000;
 
-/** Sends by a schedule. */
 export class ScheduleFeeder implements Feeder {
-  readonly #loop: FedLoop;
-  readonly #clock: LoadClock;
-  readonly #times: SendTimes;
-  readonly #share: ThreadShare;
-  readonly #startedAt: number;
   /** Slots whose request has to wait until another one of its sequence has ended. */
   readonly #held: { readonly scheduled: number; readonly index: number }[] = [];
   #index = -1;
@@ -186,19 +159,13 @@ export class ScheduleFeeder implements Feeder {
 
   /** @param endsItself whether the times end */
   constructor(
-    loop: FedLoop,
-    clock: LoadClock,
-    times: SendTimes,
-    share: ThreadShare,
-    startedAt: number,
+    private readonly loop: FedLoop,
+    private readonly clock: LoadClock,
+    private readonly times: SendTimes,
+    private readonly share: ThreadShare,
+    private readonly startedAt: number,
     readonly endsItself: boolean,
-  ) {
-    this.#loop = loop;
-    this.#clock = clock;
-    this.#times = times;
-    this.#share = share;
-    this.#startedAt = startedAt;
-  }
+  ) {}
 
   start(): void {
     this.#advance();
@@ -208,11 +175,11 @@ export class ScheduleFeeder implements Feeder {
   ended(): void {
     while (this.#held.length > 0) {
       const { scheduled, index } = this.#held[0]!;
-      if (this.#isBlocked()) this.#loop.refuse(scheduled, index, this.#loop.blockedBy);
-      else if (!this.#loop.send(scheduled, index)) return;
+      if (this.#isBlocked()) this.loop.refuse(scheduled, index, this.loop.blockedBy);
+      else if (!this.loop.send(scheduled, index)) return;
       this.#held.shift();
     }
-    if (this.#isOver) this.#loop.finished();
+    if (this.#isOver) this.loop.finished();
   }
 
   stop(): void {
@@ -224,28 +191,28 @@ export class ScheduleFeeder implements Feeder {
   /** Moves on to this thread's next slot. */
   #advance(): void {
     for (;;) {
-      const at = this.#times();
+      const at = this.times();
       this.#index++;
       if (at === undefined) {
         this.#isOver = true;
         return;
       }
-      this.#next = this.#startedAt + at;
-      if (this.#index % this.#share.count === this.#share.index) return;
+      this.#next = this.startedAt + at;
+      if (this.#index % this.share.count === this.share.index) return;
     }
   }
 
   #arm(): void {
     if (this.#isStopped) return;
     if (this.#isOver) {
-      if (this.#held.length === 0) this.#loop.finished();
+      if (this.#held.length === 0) this.loop.finished();
       return;
     }
-    this.#wakeUp = this.#clock.wakeAt(this.#next, () => this.#sendDue());
+    this.#wakeUp = this.clock.wakeAt(this.#next, () => this.#sendDue());
   }
 
   #sendDue(): void {
-    for (let i = 0; i < MOST_AT_ONCE && !this.#isOver && this.#next <= this.#clock.now(); i++) {
+    for (let i = 0; i < MOST_AT_ONCE && !this.#isOver && this.#next <= this.clock.now(); i++) {
       this.#sendNow(this.#next, this.#index);
       if (this.#isStopped) return;
       this.#advance();
@@ -254,7 +221,7 @@ export class ScheduleFeeder implements Feeder {
   }
 
   #sendNow(scheduled: number, index: number): void {
-    const loop = this.#loop;
+    const loop = this.loop;
     const waiting = loop.inFlight + this.#held.length;
     if (this.#isBlocked()) loop.refuse(scheduled, index, loop.blockedBy);
     else if (waiting >= MOST_WAITING) {
@@ -263,11 +230,10 @@ export class ScheduleFeeder implements Feeder {
   }
 
   #isBlocked(): boolean {
-    return this.#clock.now() < this.#loop.blockedUntil;
+    return this.clock.now() < this.loop.blockedUntil;
   }
 }
 
-/** Makes the feeder of a level that starts at a time. */
 export function openFeeder(
   loop: FedLoop,
   level: LoadLevel,
@@ -291,20 +257,17 @@ export function openFeeder(
 
 /** Sends requests in batches: the next one when all requests of the last one have had their responses, or have ended. */
 class PeriodicFeeder implements Feeder {
-  readonly #loop: FedLoop;
-  readonly #clock: LoadClock;
-  readonly #level: PeriodicConcurrencyLevel;
   #sent = 0;
   /** Requests of the last batch without responses enough. */
   #waiting = 0;
   #isSending = false;
   #isStopped = false;
 
-  constructor(loop: FedLoop, clock: LoadClock, level: PeriodicConcurrencyLevel) {
-    this.#loop = loop;
-    this.#clock = clock;
-    this.#level = level;
-  }
+  constructor(
+    private readonly loop: FedLoop,
+    private readonly clock: LoadClock,
+    private readonly level: PeriodicConcurrencyLevel,
+  ) {}
 
   start(): void {
     this.#sendBatches();
@@ -321,26 +284,23 @@ class PeriodicFeeder implements Feeder {
     this.#isStopped = true;
   }
 
-  /** Requests may end while they are sent, so this is a loop and not a recursion. */
   #sendBatches(): void {
     if (this.#isSending) return;
     this.#isSending = true;
-    const { start, end, step } = this.#level;
+    const { start, end, step } = this.level;
     while (this.#waiting === 0 && this.#sent < end && !this.#isStopped) {
       const count = Math.min(this.#sent === 0 ? start : step, end - this.#sent);
       this.#waiting = count;
       this.#sent += count;
-      const now = this.#clock.now();
-      for (let i = 0; i < count && !this.#isStopped; i++) this.#loop.send(now);
+      const now = this.clock.now();
+      for (let i = 0; i < count && !this.#isStopped; i++) this.loop.send(now);
     }
     this.#isSending = false;
-    if (this.#sent === end && !this.#isStopped) this.#loop.finished();
+    if (this.#sent === end && !this.#isStopped) this.loop.finished();
   }
 }
 
-/** A turn that may be sent. */
 interface DueTurn {
-  /** Index of its session. */
   readonly session: number;
   readonly turn: number;
   readonly scheduled: number;
@@ -351,10 +311,6 @@ interface DueTurn {
  * before, and the delay of that one. A session ends with its last turn, or with a turn that fails.
  */
 class SessionFeeder implements Feeder {
-  readonly #loop: FedLoop;
-  readonly #clock: LoadClock;
-  readonly #level: SessionConcurrencyLevel;
-  /** Turns that were sent, of each live session by its index. */
   readonly #live = new Map<number, number>();
   readonly #delays = new Map<number, WakeUp>();
   readonly #due: DueTurn[] = [];
@@ -362,14 +318,14 @@ class SessionFeeder implements Feeder {
   #isSending = false;
   #isStopped = false;
 
-  constructor(loop: FedLoop, clock: LoadClock, level: SessionConcurrencyLevel) {
-    this.#loop = loop;
-    this.#clock = clock;
-    this.#level = level;
-  }
+  constructor(
+    private readonly loop: FedLoop,
+    private readonly clock: LoadClock,
+    private readonly level: SessionConcurrencyLevel,
+  ) {}
 
   start(): void {
-    for (let i = 0; i < this.#level.value; i++) this.#begin();
+    for (let i = 0; i < this.level.value; i++) this.#begin();
     this.#sendDue();
   }
 
@@ -377,7 +333,7 @@ class SessionFeeder implements Feeder {
     const session = sequenceId - 1;
     const sent = this.#live.get(session);
     if (sent === undefined || this.#isStopped) return;
-    const { turns } = this.#level.sessions[session]!;
+    const { turns } = this.level.sessions[session]!;
     if (failure !== undefined || sent === turns.length) {
       this.#live.delete(session);
       this.#begin();
@@ -393,19 +349,19 @@ class SessionFeeder implements Feeder {
   }
 
   #begin(): void {
-    if (this.#begun === this.#level.sessions.length) return;
+    if (this.#begun === this.level.sessions.length) return;
     const session = this.#begun++;
     this.#live.set(session, 0);
-    this.#due.push({ session, turn: 0, scheduled: this.#clock.now() });
+    this.#due.push({ session, turn: 0, scheduled: this.clock.now() });
   }
 
   #wait(session: number, turn: number, delayMs: number): void {
-    const scheduled = this.#clock.now() + delayMs;
+    const scheduled = this.clock.now() + delayMs;
     if (delayMs === 0) {
       this.#due.push({ session, turn, scheduled });
       return;
     }
-    const delay = this.#clock.wakeAt(scheduled, () => {
+    const delay = this.clock.wakeAt(scheduled, () => {
       this.#delays.delete(session);
       this.#due.push({ session, turn, scheduled });
       this.#sendDue();
@@ -413,22 +369,21 @@ class SessionFeeder implements Feeder {
     this.#delays.set(session, delay);
   }
 
-  /** Requests may end while they are sent, so this is a loop and not a recursion. */
   #sendDue(): void {
     if (this.#isSending) return;
     this.#isSending = true;
     for (let next = this.#due.shift(); next !== undefined; next = this.#due.shift()) {
       const { session, turn, scheduled } = next;
-      const { turns } = this.#level.sessions[session]!;
+      const { turns } = this.level.sessions[session]!;
       this.#live.set(session, turn + 1);
-      this.#loop.send(scheduled, turns[turn]!.payload, {
+      this.loop.send(scheduled, turns[turn]!.payload, {
         id: session + 1,
         isFirst: turn === 0,
         isLast: turn === turns.length - 1,
       });
     }
     this.#isSending = false;
-    if (this.#live.size === 0 && !this.#isStopped) this.#loop.finished();
+    if (this.#live.size === 0 && !this.#isStopped) this.loop.finished();
   }
 }
 
@@ -441,8 +396,6 @@ type SendTimes = () => number | undefined;
 /**
  * The times of all requests of a level. Every thread computes all of them and sends its share, so the schedule does not
  * depend on the number of threads.
- *
- * @param seed of exponential gaps: the same seed gives the same times
  */
 function sendTimes(level: ScheduledLevel, seed: number): SendTimes {
   switch (level.mode) {

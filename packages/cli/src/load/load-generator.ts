@@ -7,7 +7,7 @@ import { type PreparedTarget, prepareTarget } from "../target/prepare-target.js"
 import type { TargetOptions } from "../target/target-options.js";
 import { invalidOption } from "../tool-errors.js";
 import { checkLevel, type LoadLevel, shareOf } from "./load-level.js";
-import { LoadLoop, type LoopHandle, type LoopPlan, type ThreadPlan, type ThreadWindow } from "./load-loop.js";
+import { LoadLoop, type LoopMethod, type LoopPlan, type ThreadPlan, type ThreadWindow } from "./load-loop.js";
 import { joinedRecords, type LoadWindow } from "./request-records.js";
 import {
   checkIdRange,
@@ -43,22 +43,21 @@ export async function startLoadGenerator(
 ): Promise<LoadGenerator> {
   checkLoadOptions(options);
   checkSequenceOptions(options.sequences ?? {});
-  const { keepOutputs = false, keepResponses = keepOutputs } = options;
-  const prepared = await prepareTarget(target, data, { keepOutputs, keepResponses });
+  const prepared = await prepareTarget(target, data, options.keepOutputs ?? false);
   return new ThreadedGenerator(prepared, data, options);
 }
 
 class ThreadedGenerator implements LoadGenerator {
-  readonly #prepared: PreparedTarget;
-  readonly #options: LoadOptions;
-  readonly #loops: readonly LoopHandle[];
+  readonly #loops: readonly (LoadLoop | ThreadLoop)[];
   readonly #isSequenceModel: boolean;
   #windowStart = epochNow();
   #closing: Promise<void> | undefined;
 
-  constructor(prepared: PreparedTarget, data: DataSet, options: LoadOptions) {
-    this.#prepared = prepared;
-    this.#options = options;
+  constructor(
+    private readonly prepared: PreparedTarget,
+    data: DataSet,
+    private readonly options: LoadOptions,
+  ) {
     this.#isSequenceModel = prepared.model?.isSequenceModel ?? false;
     const { sequences: { count: live = SEQUENCE_DEFAULTS.count } = {}, threads = defaultThreads() } = options;
     const { plan: carrier } = prepared;
@@ -73,49 +72,54 @@ class ThreadedGenerator implements LoadGenerator {
 
   async begin(level: LoadLevel): Promise<void> {
     this.#check(level);
-    const startAt = this.#startTime();
-    await Promise.all(this.#loops.map((loop) => loop.begin(level, startAt)));
+    await this.#call("begin", level, this.#startTime());
   }
 
   async run(level: LoadLevel, count: number): Promise<LoadWindow> {
     this.#check(level);
     await this.pause();
-    const startAt = this.#startTime();
-    await Promise.all(this.#loops.map((loop) => loop.run(level, count, startAt)));
+    await this.#call("run", level, count, this.#startTime());
     return this.take();
   }
 
   async take(): Promise<LoadWindow> {
-    this.#assertOpen();
-    const windows = await Promise.all(this.#loops.map((loop) => loop.take()));
+    const windows = await this.#call("take");
     const start = this.#windowStart;
     this.#windowStart = epochNow();
     return { start, end: this.#windowStart, ...joinedWindow(windows) };
   }
 
   async pause(): Promise<LoadWindow> {
-    this.#assertOpen();
-    await Promise.all(this.#loops.map((loop) => loop.playOut()));
-    await Promise.all(this.#loops.map((loop) => loop.pause()));
+    await this.#call("playOut");
+    await this.#call("pause");
     return this.take();
   }
 
   close(): Promise<void> {
     this.#closing ??= Promise.all(this.#loops.map((loop) => loop.close())).then(() =>
-      this.#prepared.release(),
+      this.prepared.release(),
     );
     return this.#closing;
+  }
+
+  /** Calls a method of all loops. */
+  async #call<Name extends LoopMethod>(name: Name, ...args: Parameters<LoadLoop[Name]>) {
+    this.#assertOpen();
+    const results = this.#loops.map((loop) =>
+      loop instanceof ThreadLoop
+        ? loop.call(name, args)
+        : (loop[name] as (...given: unknown[]) => unknown)(...args),
+    );
+    return (await Promise.all(results)) as Awaited<ReturnType<LoadLoop[Name]>>[];
   }
 
   #check(level: LoadLevel): void {
     this.#assertOpen();
     checkLevel(level);
     if (!this.#isSequenceModel) return;
-    const { sequences = {} } = this.#options;
-    const live =
-      "value" in level && level.mode === "concurrency"
-        ? level.value
-        : (sequences.count ?? SEQUENCE_DEFAULTS.count);
+    const { sequences = {} } = this.options;
+    const { count = SEQUENCE_DEFAULTS.count } = sequences;
+    const live = level.mode === "concurrency" ? level.value : count;
     checkIdRange(sequences, level.mode === "concurrency_ramp" ? Math.max(level.from, level.to) : live);
   }
 
@@ -123,7 +127,6 @@ class ThreadedGenerator implements LoadGenerator {
     if (this.#closing !== undefined) throw closedError();
   }
 
-  /** One thread starts at once; several start together. */
   #startTime(): number {
     return epochNow() + (this.#loops.length > 1 ? START_DELAY_MS : 0);
   }
@@ -163,7 +166,7 @@ function joinedWindow(windows: readonly ThreadWindow[]): Pick<LoadWindow, "recor
     usage: {
       cpuMs: sum(({ cpuMs }) => cpuMs),
       cpuUtilization: Math.max(...windows.map(({ cpuUtilization }) => cpuUtilization)),
-      eventLoopUtilization: Math.max(...windows.map(({ eventLoopUtilization }) => eventLoopUtilization)),
+      eventLoopUtilization: Math.max(...windows.map((window) => window.eventLoopUtilization)),
       delayed: sum(({ delayed }) => delayed),
       idle: 1 - sum(({ eventLoopUtilization }) => eventLoopUtilization) / windows.length,
       bytesSent: sum(({ bytesSent }) => bytesSent),
@@ -215,7 +218,6 @@ export interface LoadOptions {
 export const defaultThreads = (cores = availableParallelism()): number =>
   Math.min(8, Math.max(1, Math.floor(cores / 2)));
 
-/** @throws TritonError INVALID_ARG for an option out of its range. */
 function checkLoadOptions({ threads, seed, timeoutMs }: LoadOptions): void {
   if (threads !== undefined && !(Number.isSafeInteger(threads) && threads >= 0 && threads <= 256))
     throw invalidOption(`threads: expected a whole number from 0 to 256, got ${threads}`);
@@ -225,22 +227,19 @@ function checkLoadOptions({ threads, seed, timeoutMs }: LoadOptions): void {
     throw invalidOption(`request timeout: expected milliseconds above 0, got ${timeoutMs}`);
 }
 
-/** A call to the loop of a thread. */
 export interface LoopCall {
   readonly id: number;
-  readonly name: keyof LoopHandle;
+  readonly name: LoopMethod;
   readonly args: readonly unknown[];
 }
 
-/** Its answer. */
 export interface LoopReply {
   readonly id: number;
   readonly value?: unknown;
   readonly error?: unknown;
 }
 
-/** A loop in a thread of its own. */
-class ThreadLoop implements LoopHandle {
+class ThreadLoop {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
   #next = 0;
@@ -258,38 +257,18 @@ class ThreadLoop implements LoopHandle {
     this.#worker.once("exit", (code) => this.#failed(new Error(`it exited with code ${code}`)));
   }
 
-  begin(level: LoadLevel, startAt: number): Promise<void> {
-    return this.#call("begin", level, startAt) as Promise<void>;
-  }
-
-  run(level: LoadLevel, count: number, startAt: number): Promise<void> {
-    return this.#call("run", level, count, startAt) as Promise<void>;
-  }
-
-  pause(): Promise<void> {
-    return this.#call("pause") as Promise<void>;
-  }
-
-  playOut(): Promise<void> {
-    return this.#call("playOut") as Promise<void>;
-  }
-
-  take(): Promise<ThreadWindow> {
-    return this.#call("take") as Promise<ThreadWindow>;
-  }
-
-  async close(): Promise<void> {
-    this.#rejectAll(closedError());
-    await this.#worker.terminate();
-  }
-
-  #call(name: keyof LoopHandle, ...args: unknown[]): Promise<unknown> {
+  call(name: LoopMethod, args: readonly unknown[]): Promise<unknown> {
     if (this.#fault !== undefined) return Promise.reject(this.#fault);
     const id = this.#next++;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
       this.#worker.postMessage({ id, name, args } satisfies LoopCall);
     });
+  }
+
+  async close(): Promise<void> {
+    this.#rejectAll(closedError());
+    await this.#worker.terminate();
   }
 
   #failed(cause: Error): void {
@@ -304,7 +283,6 @@ class ThreadLoop implements LoopHandle {
   }
 }
 
-/** The error of calls to a closed generator. */
 function closedError(): TritonError {
   return new TritonError("UNAVAILABLE", "the load generator is closed", { reason: "CLIENT_CLOSED" });
 }

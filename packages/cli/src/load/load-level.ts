@@ -82,58 +82,110 @@ export interface SessionConcurrencyLevel {
   readonly sessions: readonly Session[];
 }
 
-/** @throws TritonError INVALID_ARG for a level that cannot be sent. */
-export function checkLevel(level: LoadLevel): void {
-  switch (level.mode) {
-    case "concurrency":
-      count("concurrency", level.value);
-      break;
-    case "request_rate":
-      positive("request rate", level.value);
-      break;
-    case "request_intervals":
-      if (level.gapsMicroseconds.length === 0)
-        throw invalidOption("request intervals: expected at least one gap, got none");
-      for (const gap of level.gapsMicroseconds) atLeastZero("request interval", gap);
-      if (level.gapsMicroseconds.every((gap) => gap === 0))
-        throw invalidOption("request intervals: expected a gap above 0, got only zeros");
-      break;
-    case "fixed_schedule":
-      if (level.timestampsMs.length === 0)
-        throw invalidOption("fixed schedule: expected at least one time, got none");
-      level.timestampsMs.forEach((time, i) => {
-        atLeastZero("time of the fixed schedule", time);
-        if (i > 0 && time < level.timestampsMs[i - 1]!)
-          throw invalidOption(
-            `fixed schedule: expected rising times, got ${time} after ${level.timestampsMs[i - 1]}`,
-          );
-      });
-      break;
-    case "concurrency_ramp":
-      atLeastZero("concurrency at the start of the ramp", level.from);
-      count("concurrency at the end of the ramp", level.to);
-      atLeastZero("duration of the ramp", level.durationMs);
-      break;
-    case "request_rate_ramp":
-      atLeastZero("request rate at the start of the ramp", level.from);
-      positive("request rate at the end of the ramp", level.to);
-      atLeastZero("duration of the ramp", level.durationMs);
-      break;
-    case "periodic_concurrency":
-      count("periodic concurrency at the start", level.start);
-      count("periodic concurrency at the end", level.end);
-      count("step of the periodic concurrency", level.step);
-      count("responses of a request period", level.responses);
-      break;
-    case "session_concurrency":
-      count("session concurrency", level.value);
-      if (level.sessions.length < level.value)
-        throw invalidOption(
-          `session concurrency: expected data with at least ${level.value} sessions, got ${level.sessions.length}`,
-        );
-      break;
-  }
+/** Properties of the levels of a mode. */
+interface LevelMode<Level> {
+  check(level: Level): void;
+  /** The number that reports show for a level: requests in flight, or requests a second. */
+  value(level: Level): number;
+  /** A level counts requests in flight. The other levels count requests a second. */
+  readonly countsConcurrency?: true;
+  /** Requests of a level that ends by itself. */
+  requests?(level: Level): number;
+  /** The requests depend on each other, so that one thread sends all of them. */
+  readonly needsOneThread?: true;
 }
+
+type Mode = LoadLevel["mode"];
+
+const MODES: { readonly [M in Mode]: LevelMode<Extract<LoadLevel, { readonly mode: M }>> } = {
+  concurrency: {
+    check: ({ value }) => count("concurrency", value),
+    value: ({ value }) => value,
+    countsConcurrency: true,
+  },
+  request_rate: {
+    check: ({ value }) => positive("request rate", value),
+    value: ({ value }) => value,
+  },
+  request_intervals: {
+    check: ({ gapsMicroseconds: gaps }) => {
+      if (gaps.length === 0) throw invalidOption("request intervals: expected at least one gap, got none");
+      for (const gap of gaps) atLeastZero("request interval", gap);
+      if (gaps.every((gap) => gap === 0))
+        throw invalidOption("request intervals: expected a gap above 0, got only zeros");
+    },
+    value: ({ gapsMicroseconds: gaps }) => {
+      const total = gaps.reduce((sum, gap) => sum + gap, 0);
+      return total === 0 ? 0 : (gaps.length * 1e6) / total;
+    },
+  },
+  fixed_schedule: {
+    check: ({ timestampsMs: times }) => {
+      if (times.length === 0) throw invalidOption("fixed schedule: expected at least one time, got none");
+      times.forEach((time, i) => {
+        atLeastZero("time of the fixed schedule", time);
+        if (i > 0 && time < times[i - 1]!)
+          throw invalidOption(`fixed schedule: expected rising times, got ${time} after ${times[i - 1]}`);
+      });
+    },
+    value: ({ timestampsMs: times }) => {
+      const lastMs = times.at(-1) ?? 0;
+      return lastMs === 0 ? 0 : (times.length * 1000) / lastMs;
+    },
+    requests: ({ timestampsMs }) => timestampsMs.length,
+  },
+  concurrency_ramp: {
+    check: ({ from, to, durationMs }) => {
+      atLeastZero("concurrency at the start of the ramp", from);
+      count("concurrency at the end of the ramp", to);
+      atLeastZero("duration of the ramp", durationMs);
+    },
+    value: ({ to }) => to,
+    countsConcurrency: true,
+  },
+  request_rate_ramp: {
+    check: ({ from, to, durationMs }) => {
+      atLeastZero("request rate at the start of the ramp", from);
+      positive("request rate at the end of the ramp", to);
+      atLeastZero("duration of the ramp", durationMs);
+    },
+    value: ({ to }) => to,
+  },
+  periodic_concurrency: {
+    check: ({ start, end, step, responses }) => {
+      count("periodic concurrency at the start", start);
+      count("periodic concurrency at the end", end);
+      count("step of the periodic concurrency", step);
+      count("responses of a request period", responses);
+    },
+    value: ({ end }) => end,
+    countsConcurrency: true,
+    requests: ({ end }) => end,
+    needsOneThread: true,
+  },
+  session_concurrency: {
+    check: ({ value, sessions }) => {
+      count("session concurrency", value);
+      if (sessions.length < value)
+        throw invalidOption(
+          `session concurrency: expected data with at least ${value} sessions, got ${sessions.length}`,
+        );
+    },
+    value: ({ value }) => value,
+    countsConcurrency: true,
+    requests: ({ sessions }) => sessions.reduce((sum, { turns }) => sum + turns.length, 0),
+    needsOneThread: true,
+  },
+};
+
+const modeOf = ({ mode }: LoadLevel) => MODES[mode] as LevelMode<LoadLevel>;
+
+/** @throws TritonError INVALID_ARG for a level that cannot be sent. */
+export const checkLevel = (level: LoadLevel): void => modeOf(level).check(level);
+export const levelValue = (level: LoadLevel): number => modeOf(level).value(level);
+export const countsConcurrency = (level: LoadLevel): boolean => modeOf(level).countsConcurrency ?? false;
+export const requestsOfLevel = (level: LoadLevel): number | undefined => modeOf(level).requests?.(level);
+export const needsOneThread = (level: LoadLevel): boolean => modeOf(level).needsOneThread ?? false;
 
 function count(what: string, value: number): void {
   if (!Number.isSafeInteger(value) || value < 1)
@@ -150,29 +202,8 @@ function atLeastZero(what: string, value: number): void {
     throw invalidOption(`${what}: expected a number of at least 0, got ${value}`);
 }
 
-/** Requests of a level that ends by itself; undefined for the others. */
-export function requestsOfLevel(level: LoadLevel): number | undefined {
-  switch (level.mode) {
-    case "fixed_schedule":
-      return level.timestampsMs.length;
-    case "periodic_concurrency":
-      return level.end;
-    case "session_concurrency":
-      return level.sessions.reduce((sum, { turns }) => sum + turns.length, 0);
-    default:
-      return undefined;
-  }
-}
-
-/** Whether the requests of a level depend on each other, so that one thread sends all of them. */
-export function needsOneThread({ mode }: LoadLevel): boolean {
-  return mode === "periodic_concurrency" || mode === "session_concurrency";
-}
-
-/** A level that keeps requests in flight. */
 export type ConcurrencyGoal = ConcurrencyLevel | ConcurrencyRampLevel;
 
-/** One of the threads that share a level. */
 export interface ThreadShare {
   readonly index: number;
   readonly count: number;
@@ -186,7 +217,6 @@ export function concurrencyAt(level: ConcurrencyGoal, elapsedMs: number): number
   return Math.round(from + ((to - from) * Math.max(0, elapsedMs)) / durationMs);
 }
 
-/** Milliseconds from the start at which the concurrency changes next; undefined once it stays. */
 export function nextConcurrencyChange(level: ConcurrencyGoal, elapsedMs: number): number | undefined {
   if (level.mode === "concurrency" || elapsedMs >= level.durationMs) return undefined;
   const { from, to, durationMs } = level;

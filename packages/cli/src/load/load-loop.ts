@@ -6,7 +6,6 @@ import { type EndListener, type LoadCarrier, LoadRequest } from "../target/carri
 import type { RemoteCarrierPlan } from "../target/open-carrier.js";
 import {
   type Feeder,
-  type LoadClock,
   openFeeder,
   realLoadClock,
   ScheduleFeeder,
@@ -28,20 +27,15 @@ import { PlainSource, type RequestSource, type SequenceRules, SequenceSource } f
 /** Requests later than this after their slot count as delayed, as in perf_analyzer. */
 const DELAYED_MS = 1;
 
-/** Sends the share of one thread, in this thread. */
-export class LoadLoop implements LoopHandle {
-  readonly #plan: LoopPlan;
-  readonly #clock: LoadClock;
+export class LoadLoop {
   readonly #source: RequestSource;
   readonly #carrier: LoadCarrier;
   readonly #records: RecordColumns;
   readonly #backOff = new BackOff();
   readonly #usage = new ThreadUsage();
   readonly #requests: LoadRequest[] = [];
-  readonly #spare: LoadRequest[] = [];
-  readonly #deadlines: DeadlineWatch | undefined;
+  #lookAtDeadlines: WakeUp | undefined;
   #feeder: Feeder | undefined;
-  /** Requests that may still be sent. */
   #left = Number.POSITIVE_INFINITY;
   /** Requests whose payload this thread has chosen itself. */
   #chosen = 0;
@@ -57,25 +51,19 @@ export class LoadLoop implements LoopHandle {
 
   /** @param openCarrier opens the carrier of a seed, with the loop's listener */
   constructor(
-    plan: LoopPlan,
+    private readonly plan: LoopPlan,
     openCarrier: (seed: number, onEnd: EndListener) => LoadCarrier,
-    clock = realLoadClock,
+    private readonly clock = realLoadClock,
   ) {
-    const { seed, share, payloads, sequences, timeoutMs, kept } = plan;
+    const { seed, share, payloads, sequences, kept } = plan;
     // Seeds of threads differ, so that their data does; the schedule has one seed for all.
     const ownSeed = seed + 0x9e37_79b9 * share.index;
-    this.#plan = plan;
-    this.#clock = clock;
     this.#source =
       sequences === undefined
         ? new PlainSource(payloads)
         : new SequenceSource(sequences.streams, sequences.rules, new Random(ownSeed));
     this.#records = new RecordColumns(kept);
     this.#carrier = openCarrier(ownSeed, (request) => this.#ended(request));
-    if (timeoutMs === undefined) return;
-    this.#deadlines = new DeadlineWatch(clock, timeoutMs, this.#requests, (request, text) =>
-      this.#carrier.cancel(request, text),
-    );
   }
 
   get inFlight(): number {
@@ -90,7 +78,6 @@ export class LoadLoop implements LoopHandle {
     return this.#backOff.reason;
   }
 
-  /** Sends by a level from `startAt` on. */
   begin(level: LoadLevel, startAt: number): void {
     this.#left = Number.POSITIVE_INFINITY;
     this.#start(level, startAt);
@@ -98,7 +85,7 @@ export class LoadLoop implements LoopHandle {
 
   /** Sends this thread's share of `count` requests. Resolves when they have ended. Nothing may be in flight. */
   run(level: LoadLevel, count: number, startAt: number): Promise<void> {
-    const { share } = this.#plan;
+    const { share } = this.plan;
     if (needsOneThread(level) && share.index > 0) return Promise.resolve();
     this.#left = isClosedLoop(level)
       ? countShare(count, concurrencyAt(level, Number.POSITIVE_INFINITY), share)
@@ -143,19 +130,16 @@ export class LoadLoop implements LoopHandle {
   async close(): Promise<void> {
     this.#feeder?.stop();
     this.#feeder = undefined;
-    this.#deadlines?.stop();
+    this.#lookAtDeadlines?.cancel();
     await this.#carrier.close();
   }
 
-  /** For feeders. */
   send(scheduled: number, index?: number, step?: SequenceStep): boolean {
     if (this.#left === 0) return false;
     const request = this.#fresh(scheduled);
-    const { share } = this.#plan;
-    if (!this.#source.next(request, index ?? this.#chosen * share.count + share.index, this.#left)) {
-      this.#spare.push(request);
+    const { share } = this.plan;
+    if (!this.#source.next(request, index ?? this.#chosen * share.count + share.index, this.#left))
       return false;
-    }
     if (index === undefined) this.#chosen++;
     if (step !== undefined) {
       request.sequenceId = step.id;
@@ -168,39 +152,35 @@ export class LoadLoop implements LoopHandle {
     return true;
   }
 
-  /** For feeders. */
   refuse(scheduled: number, index: number, text: string): void {
     if (this.#left === 0) return;
     const request = this.#fresh(scheduled);
     if (this.#source.next(request, index, this.#left)) this.#source.ended(request);
     this.#left--;
-    request.sent = this.#clock.now();
+    request.sent = this.clock.now();
     request.end = request.sent;
     request.fail(text);
     this.#records.add(request);
-    this.#spare.push(request);
     if (this.#left === 0) this.#finish();
   }
 
-  /** For feeders. */
   setSequences(live: number): void {
     this.#source.setSequences(live, true);
   }
 
-  /** For feeders. */
   finished(): void {
     this.#finish();
   }
 
   #start(level: LoadLevel, startAt: number): void {
-    const { share, seed, sequences } = this.#plan;
+    const { share, seed, sequences } = this.plan;
     this.#feeder?.stop();
     this.#feeder = undefined;
     this.#isEnding = false;
     this.#period = level.mode === "periodic_concurrency" ? level.responses : 0;
     if (needsOneThread(level) && share.index > 0) return;
     if (!isClosedLoop(level)) this.#source.setSequences(sequences?.live ?? 0, sequences?.serial ?? true);
-    this.#feeder = openFeeder(this, level, { clock: this.#clock, share, seed }, startAt);
+    this.#feeder = openFeeder(this, level, { clock: this.clock, share, seed }, startAt);
     this.#feeder.start();
   }
 
@@ -211,8 +191,7 @@ export class LoadLoop implements LoopHandle {
   }
 
   #fresh(scheduled: number): LoadRequest {
-    const request = this.#spare.pop() ?? new LoadRequest();
-    request.reset(scheduled, this.#number++, this.#plan.kept);
+    const request = new LoadRequest(scheduled, this.#number++, this.plan.kept.responses);
     if (this.#period > 0) {
       request.period = this.#period;
       request.onPeriod = this.#onPeriod;
@@ -222,9 +201,23 @@ export class LoadLoop implements LoopHandle {
 
   #dispatch(request: LoadRequest): void {
     request.place = this.#requests.push(request) - 1;
-    request.isDelayed = this.#clock.now() - request.scheduled > DELAYED_MS;
-    this.#deadlines?.sent();
+    request.isDelayed = this.clock.now() - request.scheduled > DELAYED_MS;
+    this.#watchDeadlines();
     this.#carrier.send(request);
+  }
+
+  /** Cancels requests past their deadline, with one timer for all of them. */
+  #watchDeadlines(): void {
+    const { timeoutMs } = this.plan;
+    if (timeoutMs === undefined || this.#lookAtDeadlines !== undefined || this.inFlight === 0) return;
+    const everyMs = Math.min(LONGEST_INTERVAL_MS, Math.max(2, timeoutMs / 20));
+    this.#lookAtDeadlines = this.clock.wakeAt(this.clock.now() + everyMs, () => {
+      this.#lookAtDeadlines = undefined;
+      const latest = this.clock.now() - timeoutMs;
+      for (const request of [...this.#requests])
+        if (request.scheduled <= latest) this.#carrier.cancel(request, `no answer within ${timeoutMs} ms`);
+      this.#watchDeadlines();
+    });
   }
 
   #ended(request: LoadRequest): void {
@@ -241,7 +234,6 @@ export class LoadLoop implements LoopHandle {
     this.#source.ended(request);
     const isShort = request.responses < request.period;
     this.#feeder?.ended(request);
-    this.#spare.push(request);
     if (isShort) this.#onPeriod();
     if (this.#isEnding) this.#endSequences();
     this.#checkQuiet();
@@ -249,9 +241,8 @@ export class LoadLoop implements LoopHandle {
 
   #endSequences(): void {
     for (;;) {
-      const request = this.#fresh(this.#clock.now());
+      const request = this.#fresh(this.clock.now());
       if (!this.#source.last(request)) {
-        this.#spare.push(request);
         return;
       }
       this.#dispatch(request);
@@ -271,12 +262,10 @@ export class LoadLoop implements LoopHandle {
   }
 }
 
-/** Whether a level keeps a number of requests in flight. */
 function isClosedLoop(level: LoadLevel): level is ConcurrencyGoal {
   return level.mode === "concurrency" || level.mode === "concurrency_ramp";
 }
 
-/** Slots of a schedule with `count` slots that go to this thread. */
 function roundRobinShare(count: number, { index, count: threads }: ThreadShare): number {
   return Math.floor((count - index - 1) / threads) + 1;
 }
@@ -304,7 +293,6 @@ export interface ThreadPlan extends LoopPlan {
   readonly epochOffset: number;
 }
 
-/** A window of one loop, with the CPU that its thread used. */
 export interface ThreadWindow {
   readonly records: RequestRecords;
   /** Requests that ended here and were sent late, without those that found no connection. */
@@ -317,15 +305,8 @@ export interface ThreadWindow {
   readonly eventLoopUtilization: number;
 }
 
-/** A loop in this thread or in another one. */
-export interface LoopHandle {
-  begin(level: LoadLevel, startAt: number): void | Promise<void>;
-  run(level: LoadLevel, count: number, startAt: number): Promise<void>;
-  pause(): Promise<void>;
-  playOut(): Promise<void>;
-  take(): ThreadWindow | Promise<ThreadWindow>;
-  close(): Promise<void>;
-}
+/** Methods of a loop that a generator calls, in this thread or in another one. */
+export type LoopMethod = "begin" | "run" | "pause" | "playOut" | "take";
 
 /** Measures the CPU that this thread uses, without the wait for the slots of a schedule. */
 class ThreadUsage {
@@ -334,7 +315,6 @@ class ThreadUsage {
   #utilization = performance.eventLoopUtilization();
   #waitedMs = waitedInTurnsMs();
 
-  /** Use since the last call. */
   take(): Pick<ThreadWindow, "cpuMs" | "cpuUtilization" | "eventLoopUtilization"> {
     const cpuMs = threadCpuMs();
     const now = performance.now();
@@ -356,52 +336,8 @@ class ThreadUsage {
   }
 }
 
-/** Looks at the requests in flight at least this often, in milliseconds. */
+/** Looks at the deadlines of requests in flight at least this often, in milliseconds. */
 const LONGEST_INTERVAL_MS = 250;
-
-/** Cancels requests past their deadline, with one timer for all of them. */
-class DeadlineWatch {
-  readonly #clock: LoadClock;
-  readonly #timeoutMs: number;
-  readonly #inFlight: readonly LoadRequest[];
-  readonly #cancel: (request: LoadRequest, text: string) => void;
-  #wakeUp: WakeUp | undefined;
-
-  /**
-   * @param timeoutMs time limit of each request, from its scheduled time
-   * @param inFlight the requests in flight, which change
-   */
-  constructor(
-    clock: LoadClock,
-    timeoutMs: number,
-    inFlight: readonly LoadRequest[],
-    cancel: (request: LoadRequest, text: string) => void,
-  ) {
-    this.#clock = clock;
-    this.#timeoutMs = timeoutMs;
-    this.#inFlight = inFlight;
-    this.#cancel = cancel;
-  }
-
-  /** A request is in flight. */
-  sent(): void {
-    if (this.#wakeUp !== undefined) return;
-    const everyMs = Math.min(LONGEST_INTERVAL_MS, Math.max(2, this.#timeoutMs / 20));
-    this.#wakeUp = this.#clock.wakeAt(this.#clock.now() + everyMs, () => this.#cancelOverdue());
-  }
-
-  stop(): void {
-    this.#wakeUp?.cancel();
-  }
-
-  #cancelOverdue(): void {
-    this.#wakeUp = undefined;
-    const latest = this.#clock.now() - this.#timeoutMs;
-    for (const request of [...this.#inFlight])
-      if (request.scheduled <= latest) this.#cancel(request, `no answer within ${this.#timeoutMs} ms`);
-    if (this.#inFlight.length > 0) this.sent();
-  }
-}
 
 const FIRST_PAUSE_MS = 10;
 const LONGEST_PAUSE_MS = 1000;
@@ -413,7 +349,6 @@ const LONGEST_PAUSE_MS = 1000;
 class BackOff {
   /** Requests are not sent before this time. */
   until = Number.NEGATIVE_INFINITY;
-  /** Text of the last failure. */
   reason = "";
   #nextMs = FIRST_PAUSE_MS;
 

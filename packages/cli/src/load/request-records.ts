@@ -72,26 +72,37 @@ export interface LoadWindow {
 const MOST_ERRORS = 100;
 const OTHER_ERRORS = "other errors (the window has too many different ones)";
 
-/** Which parts of single responses are kept. */
 export interface KeptParts {
   readonly responses: boolean;
   readonly outputs: boolean;
   readonly tokens: boolean;
 }
 
+type Column = Float64Array | Uint32Array | Uint16Array;
+
+/** The columns that every record has. */
+const COLUMNS = {
+  scheduled: Float64Array,
+  sent: Float64Array,
+  sendEnd: Float64Array,
+  firstResponse: Float64Array,
+  end: Float64Array,
+  responses: Uint32Array,
+  failure: Uint16Array,
+  sequence: Float64Array,
+  payload: Uint32Array,
+} as const;
+
+type ColumnName = keyof typeof COLUMNS;
+type Columns = { readonly [Name in ColumnName]: InstanceType<(typeof COLUMNS)[Name]> };
+
+const eachColumn = (columnOf: (name: ColumnName) => Column): Columns =>
+  Object.fromEntries((Object.keys(COLUMNS) as ColumnName[]).map((name) => [name, columnOf(name)])) as never;
+
 /** Collects finished requests in columns. */
 export class RecordColumns {
-  readonly #kept: KeptParts;
   #count = 0;
-  #scheduled = new Float64Array(1024);
-  #sent = new Float64Array(1024);
-  #sendEnd = new Float64Array(1024);
-  #firstResponse = new Float64Array(1024);
-  #end = new Float64Array(1024);
-  #responses = new Uint32Array(1024);
-  #failure = new Uint16Array(1024);
-  #sequence = new Float64Array(1024);
-  #payload = new Uint32Array(1024);
+  #columns = eachColumn((name) => new COLUMNS[name](1024));
   #errors = new Map<string, number>();
   #offsets: number[] = [0];
   #times: number[] = [];
@@ -99,72 +110,58 @@ export class RecordColumns {
   #inputTokens: number[] = [];
   #outputs: string[] = [];
 
-  constructor(kept: KeptParts) {
-    this.#kept = kept;
-  }
+  constructor(private readonly kept: KeptParts) {}
 
   add(request: LoadRequest): void {
     const i = this.#count++;
-    if (i === this.#end.length) this.#grow();
-    this.#scheduled[i] = request.scheduled;
-    this.#sent[i] = request.sent;
+    if (i === this.#columns.end.length)
+      this.#columns = eachColumn((name) => joined([this.#columns[name], new COLUMNS[name](i)]));
+    const columns = this.#columns;
+    columns.scheduled[i] = request.scheduled;
+    columns.sent[i] = request.sent;
     // A server may answer before it has read the request.
-    this.#sendEnd[i] = Number.isNaN(request.sendEnd) ? request.sent : request.sendEnd;
-    this.#firstResponse[i] = request.firstResponse;
-    this.#end[i] = request.end;
-    this.#responses[i] = request.responses;
-    this.#failure[i] = request.failure === undefined ? 0 : 1 + this.#errorIndex(request.failure);
-    this.#sequence[i] = request.sequenceId;
-    this.#payload[i] = request.payload;
-    if (this.#kept.responses) this.#keep(request);
+    columns.sendEnd[i] = Number.isNaN(request.sendEnd) ? request.sent : request.sendEnd;
+    columns.firstResponse[i] = request.firstResponse;
+    columns.end[i] = request.end;
+    columns.responses[i] = request.responses;
+    columns.failure[i] = request.failure === undefined ? 0 : 1 + this.#errorIndex(request.failure);
+    columns.sequence[i] = request.sequenceId;
+    columns.payload[i] = request.payload;
+    if (this.kept.responses) this.#keep(request);
   }
 
   /** Moves the records out. */
   take(): RequestRecords {
     const count = this.#count;
-    const records: RequestRecords = {
-      count,
-      scheduled: this.#scheduled.slice(0, count),
-      sent: this.#sent.slice(0, count),
-      sendEnd: this.#sendEnd.slice(0, count),
-      firstResponse: this.#firstResponse.slice(0, count),
-      end: this.#end.slice(0, count),
-      responses: this.#responses.slice(0, count),
-      failure: this.#failure.slice(0, count),
-      errors: [...this.#errors.keys()],
-      sequence: this.#sequence.slice(0, count),
-      payload: this.#payload.slice(0, count),
-      kept: this.#kept.responses ? this.#takeKept() : undefined,
-    };
+    const columns = eachColumn((name) => this.#columns[name].slice(0, count));
+    const errors = [...this.#errors.keys()];
     this.#count = 0;
     this.#errors.clear();
-    return records;
+    return { count, ...columns, errors, kept: this.kept.responses ? this.#takeKept() : undefined };
   }
 
-  #keep({ responseTimes, responseTokens, responseOutputs, inputTokens }: LoadRequest): void {
-    const times = responseTimes ?? [];
-    for (let i = 0; i < times.length; i++) {
-      this.#times.push(times[i]!);
-      if (this.#kept.tokens) this.#tokens.push(responseTokens?.[i] ?? 0);
-      if (this.#kept.outputs) this.#outputs.push(responseOutputs?.[i] ?? "{}");
-    }
+  #keep({ responseTimes = [], responseTokens, responseOutputs, inputTokens }: LoadRequest): void {
+    responseTimes.forEach((time, i) => {
+      this.#times.push(time);
+      if (this.kept.tokens) this.#tokens.push(responseTokens?.[i] ?? 0);
+      if (this.kept.outputs) this.#outputs.push(responseOutputs?.[i] ?? "{}");
+    });
     this.#offsets.push(this.#times.length);
-    if (this.#kept.tokens) this.#inputTokens.push(inputTokens);
+    if (this.kept.tokens) this.#inputTokens.push(inputTokens);
   }
 
   #takeKept(): KeptResponses {
+    const { tokens, outputs } = this.kept;
     const kept: KeptResponses = {
       offsets: Uint32Array.from(this.#offsets),
       times: Float64Array.from(this.#times),
-      tokens: this.#kept.tokens ? Uint32Array.from(this.#tokens) : undefined,
-      inputTokens: this.#kept.tokens ? Uint32Array.from(this.#inputTokens) : undefined,
-      outputs: this.#kept.outputs ? this.#outputs : undefined,
+      tokens: tokens ? Uint32Array.from(this.#tokens) : undefined,
+      inputTokens: tokens ? Uint32Array.from(this.#inputTokens) : undefined,
+      outputs: outputs ? this.#outputs : undefined,
     };
     this.#offsets = [0];
-    this.#times = [];
-    this.#tokens = [];
-    this.#inputTokens = [];
     this.#outputs = [];
+    for (const list of [this.#times, this.#tokens, this.#inputTokens]) list.length = 0;
     return kept;
   }
 
@@ -176,54 +173,24 @@ export class RecordColumns {
     this.#errors.set(name, index);
     return index;
   }
-
-  #grow(): void {
-    const longer = <T extends Column>(column: T): T => {
-      const grown = new (column.constructor as new (length: number) => T)(2 * column.length);
-      grown.set(column);
-      return grown;
-    };
-    this.#scheduled = longer(this.#scheduled);
-    this.#sent = longer(this.#sent);
-    this.#sendEnd = longer(this.#sendEnd);
-    this.#firstResponse = longer(this.#firstResponse);
-    this.#end = longer(this.#end);
-    this.#responses = longer(this.#responses);
-    this.#failure = longer(this.#failure);
-    this.#sequence = longer(this.#sequence);
-    this.#payload = longer(this.#payload);
-  }
 }
 
 /** Buffers of records, which move to another thread without a copy. */
-export function transferOf(records: RequestRecords): ArrayBuffer[] {
-  const { kept, ...columns } = records;
+export function transferOf({ kept, ...columns }: RequestRecords): ArrayBuffer[] {
   return [...Object.values(columns), ...Object.values(kept ?? {})]
     .filter((column) => ArrayBuffer.isView(column))
     .map((column) => column.buffer as ArrayBuffer);
 }
 
-type Column = Float64Array | Uint32Array | Uint16Array;
-
-/** The records of several threads, one thread after the other. */
 export function joinedRecords(parts: readonly RequestRecords[]): RequestRecords {
   if (parts.length === 1) return parts[0]!;
   const errors = [...new Set(parts.flatMap((part) => part.errors))];
-  const of = <T extends Column>(column: (part: RequestRecords) => T): T => joined(parts.map(column));
+  const failures = (part: RequestRecords) =>
+    part.failure.map((failure) => (failure === 0 ? 0 : 1 + errors.indexOf(part.errors[failure - 1]!)));
   return {
     count: parts.reduce((sum, part) => sum + part.count, 0),
-    scheduled: of((part) => part.scheduled),
-    sent: of((part) => part.sent),
-    sendEnd: of((part) => part.sendEnd),
-    firstResponse: of((part) => part.firstResponse),
-    end: of((part) => part.end),
-    responses: of((part) => part.responses),
-    failure: of((part) =>
-      part.failure.map((failure) => (failure === 0 ? 0 : 1 + errors.indexOf(part.errors[failure - 1]!))),
-    ),
+    ...eachColumn((name) => joined(parts.map((part) => (name === "failure" ? failures(part) : part[name])))),
     errors,
-    sequence: of((part) => part.sequence),
-    payload: of((part) => part.payload),
     kept: joinedResponses(parts.flatMap(({ kept }) => kept ?? [])),
   };
 }

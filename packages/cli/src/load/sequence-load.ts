@@ -32,7 +32,6 @@ export const SEQUENCE_DEFAULTS = {
   idRange: 0xffff_ffff,
 } as const;
 
-/** The options of one thread, with its own range of ids. */
 export interface SequenceRules {
   readonly hasGivenSteps: boolean;
   /** Only where the user gave it. */
@@ -43,7 +42,6 @@ export interface SequenceRules {
   readonly idRange: number;
 }
 
-/** @throws TritonError INVALID_ARG for an option out of its range. */
 export function checkSequenceOptions(options: SequenceLoad): void {
   const whole = (name: string, value: number | undefined, least: number, most = Number.MAX_SAFE_INTEGER) => {
     if (value !== undefined && !(Number.isSafeInteger(value) && value >= least && value <= most))
@@ -67,7 +65,6 @@ export function checkIdRange(options: SequenceLoad, live: number): void {
     );
 }
 
-/** The rules for one thread. */
 export function sequenceRules(
   options: SequenceLoad,
   hasGivenSteps: boolean,
@@ -99,7 +96,6 @@ export interface RequestSource {
    * @returns false if none can be sent before another one has ended
    */
   next(request: LoadRequest, index: number, left: number): boolean;
-  /** A request has ended. */
   ended(request: LoadRequest): void;
   /** Fills in the last request of an open sequence that has none in flight. False if there is none. */
   last(request: LoadRequest): boolean;
@@ -107,16 +103,11 @@ export interface RequestSource {
   setSequences(live: number, isSerial: boolean): void;
 }
 
-/** Carries the payloads of a data set in their order. */
 export class PlainSource implements RequestSource {
-  readonly #payloads: number;
-
-  constructor(payloads: number) {
-    this.#payloads = payloads;
-  }
+  constructor(private readonly payloads: number) {}
 
   next(request: LoadRequest, index: number): boolean {
-    request.payload = index % this.#payloads;
+    request.payload = index % this.payloads;
     return true;
   }
 
@@ -129,11 +120,9 @@ export class PlainSource implements RequestSource {
   setSequences(): void {}
 }
 
-/** A sequence that has begun. */
 interface Sequence {
   readonly id: number;
   readonly stream: PayloadStream;
-  /** Step of the stream that its first request carries. */
   readonly offset: number;
   readonly length: number;
   sent: number;
@@ -142,12 +131,7 @@ interface Sequence {
 
 /** Carries the steps of sequences: a number of them live at a time, and a new one begins when one ends. */
 export class SequenceSource implements RequestSource {
-  readonly #streams: readonly PayloadStream[];
-  readonly #rules: SequenceRules;
-  readonly #random: Random;
-  /** Sequences whose next request may be sent, in turn. */
   #ready: Sequence[] = [];
-  /** Sequences with a request to come. */
   #open = new Set<Sequence>();
   /** Ids of live sequences. In a serial level, a sequence lives until its last request has ended. */
   readonly #ids = new Set<number>();
@@ -156,11 +140,11 @@ export class SequenceSource implements RequestSource {
   #isSerial = true;
   #nextId = 0;
 
-  constructor(streams: readonly PayloadStream[], rules: SequenceRules, random: Random) {
-    this.#streams = streams;
-    this.#rules = rules;
-    this.#random = random;
-  }
+  constructor(
+    private readonly streams: readonly PayloadStream[],
+    private readonly rules: SequenceRules,
+    private readonly random: Random,
+  ) {}
 
   setSequences(live: number, isSerial: boolean): void {
     this.#limit = live;
@@ -170,7 +154,7 @@ export class SequenceSource implements RequestSource {
   next(request: LoadRequest, _index: number, left: number): boolean {
     // Each open sequence needs one more request, so that all of them have ended with the last one.
     // A last request that is still in flight keeps the id of its sequence.
-    const hasId = this.#ids.size < this.#rules.idRange;
+    const hasId = this.#ids.size < this.rules.idRange;
     const mayBegin = this.#live < this.#limit && hasId && left > this.#open.size;
     const sequence = mayBegin ? this.#begin() : this.#ready.shift();
     if (sequence === undefined) return false;
@@ -201,9 +185,9 @@ export class SequenceSource implements RequestSource {
   }
 
   #begin(): Sequence {
-    const stream = this.#streams[this.#random.below(this.#streams.length)]!;
-    const { hasGivenSteps } = this.#rules;
-    const offset = hasGivenSteps ? 0 : this.#random.below(stream.count);
+    const stream = this.streams[this.random.below(this.streams.length)]!;
+    const { hasGivenSteps } = this.rules;
+    const offset = hasGivenSteps ? 0 : this.random.below(stream.count);
     const sequence = {
       id: this.#freeId(),
       stream,
@@ -234,16 +218,15 @@ export class SequenceSource implements RequestSource {
   }
 
   #lengthOf(stream: PayloadStream): number {
-    const { hasGivenSteps, length, lengthVariationPercent } = this.#rules;
+    const { hasGivenSteps, length, lengthVariationPercent } = this.rules;
     if (hasGivenSteps && length === undefined) return stream.count;
-    const base = length ?? this.#rules.defaultLength;
-    const variation = (2 * this.#random.uniform() - 1) * (lengthVariationPercent / 100) * base;
+    const base = length ?? this.rules.defaultLength;
+    const variation = (2 * this.random.uniform() - 1) * (lengthVariationPercent / 100) * base;
     return Math.max(1, base + Math.trunc(variation));
   }
 
-  /** Ids in turn, without those of live sequences. */
   #freeId(): number {
-    const { idStart, idRange } = this.#rules;
+    const { idStart, idRange } = this.rules;
     for (;;) {
       const id = idStart + (this.#nextId++ % idRange);
       if (!this.#ids.has(id)) return id;

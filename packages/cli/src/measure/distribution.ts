@@ -1,6 +1,5 @@
 import { build, type Histogram } from "hdr-histogram-js";
 
-/** One bar of a histogram: values from `from` to `to`. */
 export interface Bar {
   readonly from: number;
   readonly to: number;
@@ -12,7 +11,6 @@ export interface Bar {
  * at most 0.1%. Count, mean, standard deviation, minimum and maximum are exact.
  */
 export class Distribution {
-  readonly #resolution: number;
   readonly #histogram: Histogram = build({
     bitBucketSize: 32,
     autoResize: true,
@@ -28,15 +26,12 @@ export class Distribution {
   #max = Number.NEGATIVE_INFINITY;
 
   /** @param resolution smallest difference that percentiles show, in the unit of the values */
-  constructor(resolution = 1e-6) {
-    this.#resolution = resolution;
-  }
+  constructor(private readonly resolution = 1e-6) {}
 
   get count(): number {
     return this.#count;
   }
 
-  /** Arithmetic mean; NaN without values. */
   get mean(): number {
     return this.#count === 0 ? Number.NaN : this.#mean;
   }
@@ -63,10 +58,9 @@ export class Distribution {
     this.#squares += difference * (kept - this.#mean);
     if (kept < this.#min) this.#min = kept;
     if (kept > this.#max) this.#max = kept;
-    this.#histogram.recordValue(Math.round(kept / this.#resolution));
+    this.#histogram.recordValue(Math.round(kept / this.resolution));
   }
 
-  /** Adds the values of another distribution with the same resolution. */
   add(other: Distribution): void {
     if (other.#count === 0) return;
     const count = this.#count + other.#count;
@@ -82,7 +76,7 @@ export class Distribution {
   /** Value that `percentile` percent of the values do not exceed; NaN without values. */
   percentile(percentile: number): number {
     if (this.#count === 0) return Number.NaN;
-    const value = this.#histogram.getValueAtPercentile(percentile) * this.#resolution;
+    const value = this.#histogram.getValueAtPercentile(percentile) * this.resolution;
     // The histogram answers with the upper end of a bucket.
     return Math.min(this.#max, Math.max(this.#min, value));
   }
@@ -91,7 +85,7 @@ export class Distribution {
   bars(count: number): Bar[] {
     if (this.#count === 0) return [];
     const from = this.#min;
-    const width = (this.percentile(99.9) - from) / count || this.#resolution;
+    const width = (this.percentile(99.9) - from) / count || this.resolution;
     const counts = new Array<number>(count).fill(0);
     let percentile = 0;
     for (let i = 0; i < count; i++) {

@@ -1,10 +1,8 @@
 import { availableParallelism } from "node:os";
-import type { LoadLevel } from "../load/load-level.js";
-import type { MetricFigures } from "./metrics-watch.js";
+import { countsConcurrency, type LoadLevel } from "../load/load-level.js";
 import type { Instability, RequestFigures } from "./request-figures.js";
-import type { ServerFigures } from "./server-watch.js";
+import type { MetricFigures, ServerFigures } from "./server-watch.js";
 
-/** Why a level could not be measured to its end. */
 type LevelFaultKind = "no requests" | "all failed" | "generator";
 
 export interface LevelFault {
@@ -14,7 +12,6 @@ export interface LevelFault {
 
 /** A window of a level, or a piece of it. Times are milliseconds. */
 export interface WindowSummary {
-  /** Milliseconds since the epoch. */
   readonly start: number;
   readonly end: number;
   readonly throughput: number;
@@ -23,11 +20,9 @@ export interface WindowSummary {
   readonly meanMs: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Mean time in the server's queue, where the server tells. */
   readonly queueMs?: number;
 }
 
-/** Measurement of one level of load. */
 export interface LevelResult {
   readonly level: LoadLevel;
   /** Role of the level in a spike or a ramp, for instance "peak". */
@@ -38,12 +33,10 @@ export interface LevelResult {
   readonly instability?: Instability;
   /** The latency exceeds the limit. */
   readonly overLimit: boolean;
-  /** The measurement was interrupted in this level. */
   readonly interrupted: boolean;
   readonly fault?: LevelFault;
   /** The level from its start to its end, in pieces of a second or less. */
   readonly timeline: readonly WindowSummary[];
-  /** Number of windows. */
   readonly trials: number;
   readonly server?: ServerFigures;
   readonly metrics?: MetricFigures;
@@ -54,54 +47,14 @@ export function isStable({ instability, interrupted, fault }: LevelResult): bool
   return instability === undefined && !interrupted && fault === undefined;
 }
 
-/** The level is stable and its latency is within the limit. */
 export function meetsLimit(result: LevelResult): boolean {
   return isStable(result) && !result.overLimit;
-}
-
-/** The number that reports show for a level: requests in flight, or requests a second. */
-export function levelValue(level: LoadLevel): number {
-  switch (level.mode) {
-    case "concurrency":
-    case "request_rate":
-    case "session_concurrency":
-      return level.value;
-    case "request_intervals": {
-      const total = level.gapsMicroseconds.reduce((sum, gap) => sum + gap, 0);
-      return total === 0 ? 0 : (level.gapsMicroseconds.length * 1e6) / total;
-    }
-    case "fixed_schedule": {
-      const lastMs = level.timestampsMs.at(-1) ?? 0;
-      return lastMs === 0 ? 0 : (level.timestampsMs.length * 1000) / lastMs;
-    }
-    case "periodic_concurrency":
-      return level.end;
-    case "concurrency_ramp":
-    case "request_rate_ramp":
-      return level.to;
-  }
-}
-
-const CONCURRENCY_MODES: ReadonlySet<LoadLevel["mode"]> = new Set([
-  "concurrency",
-  "concurrency_ramp",
-  "periodic_concurrency",
-  "session_concurrency",
-]);
-
-/** Whether a level counts requests in flight. The other levels count requests a second. */
-export function countsConcurrency({ mode }: LoadLevel): boolean {
-  return CONCURRENCY_MODES.has(mode);
 }
 
 /** Shares from which the generator may have been the bottleneck. */
 const LIMITS = { cpu: 0.9, eventLoop: 0.9, cores: 0.9, overhead: 0.5, delayed: 0.01 } as const;
 
-/**
- * Warnings that a level may have measured the generator instead of the server, with what to do.
- *
- * @param cores cores of this machine
- */
+/** Warnings that a level may have measured the generator instead of the server, with what to do. */
 export function generatorWarnings({ level, figures }: LevelResult, cores = availableParallelism()): string[] {
   const warnings: string[] = [];
   if (figures.overhead > LIMITS.overhead) {

@@ -1,9 +1,8 @@
 import { performance } from "node:perf_hooks";
 import type { LoadGenerator } from "../load/load-generator.js";
-import { type LoadLevel, requestsOfLevel } from "../load/load-level.js";
+import { countsConcurrency, type LoadLevel, requestsOfLevel } from "../load/load-level.js";
 import type { LoadWindow } from "../load/request-records.js";
-import type { LevelFault, LevelResult, WindowSummary } from "./level-result.js";
-import type { MetricsWatch } from "./metrics-watch.js";
+import { type LevelFault, type LevelResult, meetsLimit, type WindowSummary } from "./level-result.js";
 import {
   type FigureOptions,
   type Instability,
@@ -13,7 +12,13 @@ import {
   STABLE_WINDOWS,
   type StabilityRules,
 } from "./request-figures.js";
-import { type CounterSnapshot, type ServerFigures, type ServerWatch, stageMs } from "./server-watch.js";
+import {
+  type CounterSnapshot,
+  type MetricsWatch,
+  type ServerFigures,
+  type ServerWatch,
+  stageMs,
+} from "./server-watch.js";
 
 const NO_REQUESTS: LevelFault = {
   kind: "no requests",
@@ -39,15 +44,9 @@ export async function measurePhase(
 }
 
 class LevelMeasurement {
-  readonly #session: MeasureSession;
-  readonly #level: LoadLevel;
-  readonly #phase: MeasuredPhase | undefined;
-  /** All pieces in their order. */
   readonly #timeline: WindowSummary[] = [];
   readonly #sequences = new Set<number>();
-  /** The window that is open. */
   #open: RequestFigures;
-  /** Number of windows. */
   #count = 0;
   /** Windows that count, oldest first: the last three, or all of a phase in one sum. */
   readonly #kept: Kept[] = [];
@@ -57,16 +56,17 @@ class LevelMeasurement {
   /** Text of a failure in the last window. */
   #lastFailure: string | undefined;
 
-  constructor(session: MeasureSession, level: LoadLevel, phase?: MeasuredPhase) {
-    this.#session = session;
-    this.#level = level;
-    this.#phase = phase;
+  constructor(
+    private readonly session: MeasureSession,
+    private readonly level: LoadLevel,
+    private readonly phase?: MeasuredPhase,
+  ) {
     this.#open = new RequestFigures(session.options);
   }
 
   async measure(): Promise<LevelResult> {
-    const { options, observer, metrics, signal } = this.#session;
-    observer.onLevelBegin?.(this.#level, this.#phase?.name);
+    const { options, observer, metrics, signal } = this.session;
+    observer.onLevelBegin?.(this.level, this.phase?.name);
     metrics?.begin();
     await metrics?.read();
     try {
@@ -77,13 +77,13 @@ class LevelMeasurement {
     }
     await metrics?.read();
     const figures = this.#merged();
-    const server = this.#serverFigures();
+    const server = this.#difference(this.#kept[0]?.before);
     const measured = metrics?.figures();
     const cuts = server && measured?.cuts.get(server.name);
     const limit = options.latencyLimitMs;
     const result: LevelResult = {
-      level: this.#level,
-      ...(this.#phase !== undefined && { phase: this.#phase.name }),
+      level: this.level,
+      ...(this.phase !== undefined && { phase: this.phase.name }),
       figures,
       ...(this.#instability !== undefined && { instability: this.#instability }),
       overLimit: limit !== undefined && figures.latencyAt(options.stability.percentile) > limit,
@@ -99,18 +99,18 @@ class LevelMeasurement {
   }
 
   async #run(): Promise<void> {
-    if (this.#phase !== undefined) return this.#forTime(this.#phase.durationMs);
-    const count = requestsOfLevel(this.#level) ?? this.#session.options.requestCount;
+    if (this.phase !== undefined) return this.#forTime(this.phase.durationMs);
+    const count = requestsOfLevel(this.level) ?? this.session.options.requestCount;
     if (count !== undefined) await this.#exactly(count);
     else await this.#untilStable();
   }
 
   /** One window of exactly `count` requests. An interruption ends it once the requests in flight have ended. */
   async #exactly(count: number): Promise<void> {
-    const { generator, clock, signal } = this.#session;
+    const { generator, clock, signal } = this.session;
     await generator.pause();
     this.#counters = await this.#readCounters();
-    const run = generator.run(this.#level, count);
+    const run = generator.run(this.level, count);
     // It also fails where a piece cannot be taken, whose error is the one that is reported.
     run.catch(() => {});
     const pieces = new RunPieces();
@@ -129,18 +129,17 @@ class LevelMeasurement {
     this.#checkRequests(await this.#cut());
   }
 
-  /** Ends a run before all its requests are sent. */
   async #interrupt(run: Promise<LoadWindow>): Promise<void> {
-    const { generator } = this.#session;
-    if (this.#level.mode === "fixed_schedule") {
+    const { generator } = this.session;
+    if (this.level.mode === "fixed_schedule") {
       // A pause would play the schedule to its end.
       await this.#add(await generator.take());
     } else for (const part of await Promise.all([generator.pause(), run])) await this.#add(part);
   }
 
   async #untilStable(): Promise<void> {
-    const { generator, options, signal } = this.#session;
-    await generator.begin(this.#level);
+    const { generator, options, signal } = this.session;
+    await generator.begin(this.level);
     // The requests that ended before belong to the level before.
     await generator.take();
     this.#counters = await this.#readCounters();
@@ -156,8 +155,8 @@ class LevelMeasurement {
   }
 
   async #forTime(durationMs: number): Promise<void> {
-    const { generator, clock, signal } = this.#session;
-    await generator.begin(this.#level);
+    const { generator, clock, signal } = this.session;
+    await generator.begin(this.level);
     await generator.take();
     this.#counters = await this.#readCounters();
     const end = clock.now() + durationMs;
@@ -169,7 +168,7 @@ class LevelMeasurement {
   }
 
   async #timeWindow(durationMs: number, longestMs = durationMs): Promise<void> {
-    const { generator, clock, signal } = this.#session;
+    const { generator, clock, signal } = this.session;
     const begin = clock.now();
     let isEmpty = true;
     for (;;) {
@@ -183,9 +182,8 @@ class LevelMeasurement {
     }
   }
 
-  /** Takes pieces until they have enough requests, or none came for long. */
   async #countWindow(): Promise<void> {
-    const { generator, clock, options, signal } = this.#session;
+    const { generator, clock, options, signal } = this.session;
     const silence = Math.max(SILENCE_MS, options.intervalMs);
     let count = 0;
     let last = clock.now();
@@ -198,14 +196,13 @@ class LevelMeasurement {
     }
   }
 
-  /** Whether a window has a successful request. Otherwise the level ends, unless it was interrupted. */
   #checkRequests(figures: RequestFigures): boolean {
     const [text] = figures.failures.keys();
     const before = this.#lastFailure;
     this.#lastFailure = text;
     if (figures.requestCount > 0) return true;
     if (text !== undefined) this.#fault = { kind: "all failed", text: `every request failed: ${text}` };
-    else if (this.#session.signal.aborted) return false;
+    else if (this.session.signal.aborted) return false;
     // Connections are tried again after pauses, which may be longer than a window.
     else if (before !== undefined)
       this.#fault = { kind: "all failed", text: `no request ended after a failure: ${before}` };
@@ -215,7 +212,7 @@ class LevelMeasurement {
 
   /** The latency is over its limit in a recent window, so that further windows cannot help. */
   #isHopeless(): boolean {
-    const { latencyLimitMs, stability } = this.#session.options;
+    const { latencyLimitMs, stability } = this.session.options;
     if (latencyLimitMs === undefined) return false;
     return (
       this.#figures.length >= 3 &&
@@ -227,21 +224,19 @@ class LevelMeasurement {
     return this.#kept.map(({ figures }) => figures);
   }
 
-  /** Adds a piece of the window that is open. */
   async #add(piece: LoadWindow): Promise<void> {
-    const { options, observer } = this.#session;
-    await observer.onRecords?.(this.#level, piece);
+    const { options, observer } = this.session;
+    await observer.onRecords?.(this.level, piece);
     const figures = new RequestFigures(options);
     figures.addWindow(piece, this.#sequences);
     this.#open.add(figures);
     const moment = summaryOf(figures, undefined);
     this.#timeline.push(moment);
-    observer.onMoment?.(this.#level, moment);
+    observer.onMoment?.(this.level, moment);
   }
 
-  /** Ends the window that is open. */
   async #cut(): Promise<RequestFigures> {
-    const { options, observer } = this.#session;
+    const { options, observer } = this.session;
     const figures = this.#open;
     this.#open = new RequestFigures(options);
     const before = this.#counters;
@@ -249,35 +244,29 @@ class LevelMeasurement {
     const summary = summaryOf(figures, this.#difference(before));
     this.#count++;
     this.#keep({ figures, before });
-    observer.onWindow?.(this.#level, summary, this.#count);
+    observer.onWindow?.(this.level, summary, this.#count);
     return figures;
   }
 
-  /** The figures of all windows that count. */
   #merged(): RequestFigures {
-    return mergeFigures(this.#figures, this.#session.options);
-  }
-
-  /** Figures of the server in the windows that count. */
-  #serverFigures(): ServerFigures | undefined {
-    return this.#difference(this.#kept[0]?.before);
+    return mergeFigures(this.#figures, this.session.options);
   }
 
   #keep(window: Kept): void {
     const [first] = this.#kept;
-    if (this.#phase !== undefined && first !== undefined) first.figures.add(window.figures);
+    if (this.phase !== undefined && first !== undefined) first.figures.add(window.figures);
     else this.#kept.push(window);
     if (this.#kept.length > STABLE_WINDOWS) this.#kept.shift();
   }
 
   #difference(before: CounterSnapshot | undefined): ServerFigures | undefined {
-    const { server } = this.#session;
+    const { server } = this.session;
     if (server === undefined || before === undefined || this.#counters === undefined) return undefined;
     return server.difference(before, this.#counters);
   }
 
   async #readCounters(): Promise<CounterSnapshot | undefined> {
-    const { server } = this.#session;
+    const { server } = this.session;
     try {
       return await server?.look();
     } catch (error) {
@@ -296,7 +285,7 @@ interface MeasuredPhase {
 }
 
 /** Resolves to the result of a run, or to undefined if a sleep ends first. The sleep ends with the run. */
-export async function firstOf<T>(
+async function firstOf<T>(
   run: Promise<T>,
   sleep: (over: AbortSignal) => Promise<void>,
 ): Promise<T | undefined> {
@@ -308,7 +297,6 @@ export async function firstOf<T>(
   }
 }
 
-/** Observer of a measurement, for live progress and exports. */
 export interface MeasureObserver {
   onLevelBegin?(level: LoadLevel, phase: string | undefined): void;
   /**
@@ -316,13 +304,11 @@ export interface MeasureObserver {
    * for the promise, so that an export holds no more than one.
    */
   onRecords?(level: LoadLevel, window: LoadWindow): Promise<void> | undefined;
-  /** Called for each piece, with its figures. */
   onMoment?(level: LoadLevel, summary: WindowSummary): void;
   onWindow?(level: LoadLevel, summary: WindowSummary, trial: number): void;
   onLevel?(result: LevelResult): void;
 }
 
-/** Everything that a measurement works with. */
 export interface MeasureSession {
   readonly generator: LoadGenerator;
   readonly clock: MeasureClock;
@@ -338,7 +324,6 @@ export interface MeasureSession {
 export interface MeasureOptions extends FigureOptions {
   /** Windows of equal time, or of an equal number of requests. */
   readonly mode: "time_windows" | "count_windows";
-  /** Length of a time window. */
   readonly intervalMs: number;
   /** A time window in which no request has ended continues until one has, at most to this length. */
   readonly longestIntervalMs?: number;
@@ -346,9 +331,7 @@ export interface MeasureOptions extends FigureOptions {
   readonly windowRequestCount: number;
   /** Measures exactly this number of requests in one window, which counts as stable. */
   readonly requestCount?: number;
-  /** Requests that are sent before the first level is measured. */
   readonly warmupRequestCount: number;
-  /** Largest number of windows of a level. */
   readonly maxTrials: number;
   readonly stability: StabilityRules;
   /** Limit on the latency: its mean, or the percentile of `stability`. */
@@ -372,7 +355,6 @@ export interface MeasureClock {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-/** The time of this process. */
 export const processClock: MeasureClock = {
   now: () => performance.timeOrigin + performance.now(),
   sleep: (ms, signal) =>
@@ -390,7 +372,6 @@ export const processClock: MeasureClock = {
 
 interface Kept {
   readonly figures: RequestFigures;
-  /** Counters at the start of the window. */
   readonly before: CounterSnapshot | undefined;
 }
 
@@ -440,3 +421,118 @@ export class RunPieces {
     return [end > piece!.start ? { ...piece!, end } : piece!];
   }
 }
+
+/** Level of the warm-up requests: a schedule is kept for the measurement. */
+const WARM_UP_LEVEL: LoadLevel = { mode: "concurrency", value: 1 };
+
+/** Longest wait for the requests of a rate that was too high. */
+const DRAIN_MS = 60_000;
+
+/** Rounding error of repeated additions of a step. */
+const STEP_ERROR = 1e-9;
+
+type MeasureAt = (value: number) => Promise<LevelResult>;
+
+/**
+ * Measures the levels of a plan. Every level that was measured is in the result, in the order of measurement. A fault
+ * or an interruption ends the plan.
+ */
+export async function measurePlan(session: MeasureSession, plan: LoadPlan): Promise<LevelResult[]> {
+  const { generator, options } = session;
+  const results: LevelResult[] = [];
+  const measureOne = async (result: Promise<LevelResult>) => {
+    const measured = await result;
+    results.push(measured);
+    return measured;
+  };
+  if (options.warmupRequestCount > 0) {
+    await generator.run(firstLevel(plan), options.warmupRequestCount);
+  }
+  if (plan.kind === "single") await measureOne(measureLevel(session, plan.level));
+  else if (plan.kind === "phases") {
+    for (const { level, durationMs, name } of plan.phases) {
+      if (hasEnded(await measureOne(measurePhase(session, level, durationMs, name)))) break;
+    }
+  } else {
+    const measureAt: MeasureAt = (value) => measureOne(measureLevel(session, plan.levelAt(value)));
+    if (plan.kind === "sweep") await sweep(plan.range, measureAt);
+    else await search(plan.range, measureAt, (result) => drain(session, result));
+  }
+  return results;
+}
+
+/** Measures the levels of a range until one exceeds the latency limit. Unstable levels do not end it. */
+async function sweep({ start, end, step }: LevelRange, measureAt: MeasureAt): Promise<void> {
+  for (let i = 0; ; i++) {
+    const value = start + i * step;
+    if (end !== 0 && value > end + STEP_ERROR) return;
+    const result = await measureAt(value);
+    if (hasEnded(result) || result.overLimit || (step === 0 && end !== 0)) return;
+  }
+}
+
+/**
+ * Bisects a range for the highest level that meets the latency limit. An unstable level counts as not meeting it.
+ */
+async function search(
+  { start, end, step }: LevelRange,
+  measureAt: MeasureAt,
+  drained: (result: LevelResult) => Promise<void>,
+): Promise<void> {
+  const first = await measureAt(start);
+  if (hasEnded(first) || !meetsLimit(first) || end <= start) return;
+  const last = await measureAt(end);
+  if (hasEnded(last) || meetsLimit(last)) return;
+  await drained(last);
+  let low = start;
+  let high = end;
+  while (high - low > step + STEP_ERROR) {
+    const middle = Number.isInteger(step) ? Math.floor((low + high) / 2) : (low + high) / 2;
+    if (middle <= low || middle >= high) return;
+    const result = await measureAt(middle);
+    if (hasEnded(result)) return;
+    if (meetsLimit(result)) low = middle;
+    else {
+      high = middle;
+      await drained(result);
+    }
+  }
+}
+
+/**
+ * Waits until the requests of a rate that was too high have ended. Otherwise they would delay those of the next rate, and
+ * their latencies would count there.
+ */
+async function drain({ generator, clock, signal }: MeasureSession, { level }: LevelResult): Promise<void> {
+  if (countsConcurrency(level)) return;
+  await firstOf(generator.pause(), (over) => clock.sleep(DRAIN_MS, AbortSignal.any([signal, over])));
+}
+
+function hasEnded({ interrupted, fault }: LevelResult): boolean {
+  return interrupted || fault !== undefined;
+}
+
+function firstLevel(plan: LoadPlan): LoadLevel {
+  if (plan.kind === "single") return requestsOfLevel(plan.level) === undefined ? plan.level : WARM_UP_LEVEL;
+  if (plan.kind === "phases") return plan.phases[0]!.level;
+  return plan.levelAt(plan.range.start);
+}
+
+/** A range of levels: `end` 0 has no end. */
+export interface LevelRange {
+  readonly start: number;
+  readonly end: number;
+  readonly step: number;
+}
+
+interface LoadPhase {
+  readonly name: string;
+  readonly level: LoadLevel;
+  readonly durationMs: number;
+}
+
+export type LoadPlan =
+  | { readonly kind: "single"; readonly level: LoadLevel }
+  | { readonly kind: "sweep"; readonly range: LevelRange; levelAt(value: number): LoadLevel }
+  | { readonly kind: "search"; readonly range: LevelRange; levelAt(value: number): LoadLevel }
+  | { readonly kind: "phases"; readonly phases: readonly LoadPhase[] };

@@ -1,10 +1,8 @@
-import type { GeneratorUsage, LoadWindow } from "../load/request-records.js";
+import { TritonError } from "@tritonjs/protocol";
+import type { GeneratorUsage, LoadWindow, RequestRecords } from "../load/request-records.js";
 import { Distribution } from "./distribution.js";
-import { TokenFigures, type TokenOptions } from "./token-figures.js";
 
-/** Options of the figures of a run. */
 export interface FigureOptions {
-  /** Inferences in one request. */
   readonly batchSize: number;
   /** Figures of single responses, for streams of tokens. */
   readonly tokens?: TokenOptions;
@@ -24,9 +22,7 @@ export class RequestFigures {
   readonly fromSend = new Distribution();
   /** Failed requests, by the text of the error. */
   readonly failures = new Map<string, number>();
-  /** Successful requests without any response that had outputs. */
   emptyCount = 0;
-  /** Responses with outputs, of successful requests. */
   responseCount = 0;
   /** Sequences of which a request ended here and none in the window before. */
   sequenceCount = 0;
@@ -42,7 +38,6 @@ export class RequestFigures {
     this.tokens = options.tokens === undefined ? undefined : new TokenFigures(options.tokens);
   }
 
-  /** Successful requests. */
   get requestCount(): number {
     return this.latency.count;
   }
@@ -120,13 +115,11 @@ export class RequestFigures {
     return all === 0 ? 0 : Math.min(1, delayed / all);
   }
 
-  /** CPU time of the generator for each request, in milliseconds. */
   get cpuMsPerRequest(): number {
     const all = this.requestCount + this.failureCount;
     return all === 0 ? 0 : this.#cpuMs / all;
   }
 
-  /** Latency at a percentile, or the mean one, in milliseconds. */
   latencyAt(percentile?: number): number {
     return percentile === undefined ? this.latency.mean : this.latency.percentile(percentile);
   }
@@ -150,7 +143,6 @@ export class RequestFigures {
     for (const sequence of sequences) begun.add(sequence);
   }
 
-  /** Adds the figures of another window. */
   add(other: RequestFigures): void {
     this.start = Math.min(this.start, other.start);
     this.end = Math.max(this.end, other.end);
@@ -207,7 +199,6 @@ export class RequestFigures {
   }
 }
 
-/** The figures of several windows together. */
 export function mergeFigures(windows: readonly RequestFigures[], options: FigureOptions): RequestFigures {
   const merged = new RequestFigures(options);
   for (const window of windows) merged.add(window);
@@ -220,7 +211,6 @@ export const STABLE_WINDOWS = 3;
 /** The figure that differs too much between the last windows. */
 export type Instability = "throughput" | "latency" | "throughput and latency" | "too few windows";
 
-/** When a level counts as stable. */
 export interface StabilityRules {
   /** Percentage by which the largest value may exceed the smallest one. */
   readonly percentage: number;
@@ -251,4 +241,194 @@ function spread(values: readonly number[]): number {
   const high = Math.max(...values);
   if (high === 0 && low === 0) return Number.POSITIVE_INFINITY;
   return low > 0 ? high / low : Number.POSITIVE_INFINITY;
+}
+
+/**
+ * Figures of streams of tokens, as AIPerf defines them. A response of a target that does not tell its tokens counts as
+ * one token.
+ */
+export class TokenFigures {
+  readonly distributions: Readonly<Record<TokenMetricName, Distribution>>;
+  /** Tokens of all responses of successful requests. */
+  outputTokens = 0;
+  requestCount = 0;
+  errorCount = 0;
+  goodCount = 0;
+  /** First send and last response, in milliseconds since the epoch. */
+  #firstSent = Number.POSITIVE_INFINITY;
+  #lastResponse = Number.NEGATIVE_INFINITY;
+
+  constructor(readonly options: TokenOptions) {
+    this.distributions = Object.fromEntries(
+      TOKEN_METRIC_NAMES.map((name) => [name, new Distribution(TOKEN_METRICS[name].resolution)]),
+    ) as Record<TokenMetricName, Distribution>;
+  }
+
+  /** Seconds from the first send to the last response. */
+  get benchmarkDuration(): number {
+    return this.requestCount === 0 ? 0 : (this.#lastResponse - this.#firstSent) / 1000;
+  }
+
+  get outputTokenThroughput(): number {
+    return this.#perSecond(this.outputTokens);
+  }
+
+  get requestThroughput(): number {
+    return this.#perSecond(this.requestCount);
+  }
+
+  get goodput(): number {
+    return this.#perSecond(this.goodCount);
+  }
+
+  addRequest(records: RequestRecords, i: number): void {
+    if (records.failure[i] !== 0) {
+      this.errorCount++;
+      return;
+    }
+    const sent = records.sent[i]!;
+    const end = records.end[i]!;
+    this.requestCount++;
+    this.#firstSent = Math.min(this.#firstSent, sent);
+    this.#lastResponse = Math.max(this.#lastResponse, end);
+    const values = this.#valuesOf(records, i);
+    for (const name of TOKEN_METRIC_NAMES) {
+      const value = values[name];
+      if (value !== undefined) this.distributions[name].record(value);
+    }
+    this.outputTokens += values.output_sequence_length ?? 0;
+    if (meetsGoals(values, this.options.goals)) this.goodCount++;
+  }
+
+  add(other: TokenFigures): void {
+    for (const name of TOKEN_METRIC_NAMES) this.distributions[name].add(other.distributions[name]);
+    this.outputTokens += other.outputTokens;
+    this.requestCount += other.requestCount;
+    this.errorCount += other.errorCount;
+    this.goodCount += other.goodCount;
+    this.#firstSent = Math.min(this.#firstSent, other.#firstSent);
+    this.#lastResponse = Math.max(this.#lastResponse, other.#lastResponse);
+  }
+
+  #valuesOf(records: RequestRecords, i: number): RequestValues {
+    const { kept } = records;
+    const sent = records.sent[i]!;
+    const values: RequestValues = { request_latency: records.end[i]! - sent };
+    const from = kept?.offsets[i] ?? 0;
+    const to = kept?.offsets[i + 1] ?? 0;
+    let tokens = kept === undefined ? records.responses[i]! : to - from;
+    if (kept?.tokens !== undefined) {
+      tokens = 0;
+      for (let j = from; j < to; j++) tokens += kept.tokens[j]!;
+    }
+    values.output_sequence_length = tokens;
+    // A server that does not tell the tokens of its input tells 0.
+    const inputTokens = kept?.inputTokens?.[i] ?? 0;
+    if (inputTokens > 0) values.input_sequence_length = inputTokens;
+    const first = records.firstResponse[i]!;
+    if (!this.options.streaming || Number.isNaN(first)) return values;
+    const firstAt = kept !== undefined && to > from ? kept.times[from]! : first;
+    values.time_to_first_token = firstAt - sent;
+    if (tokens >= 2) {
+      const between = (records.end[i]! - sent - values.time_to_first_token) / (tokens - 1);
+      values.inter_token_latency = between;
+      if (between > 0) values.output_token_throughput_per_user = 1000 / between;
+    }
+    if (kept === undefined) return values;
+    if (to - from >= 2) values.time_to_second_token = kept.times[from + 1]! - kept.times[from]!;
+    for (let j = from + 1; j < to; j++) {
+      const gap = kept.times[j]! - kept.times[j - 1]!;
+      if (gap > 0) this.distributions.inter_chunk_latency.record(gap);
+    }
+    return values;
+  }
+
+  #perSecond(count: number): number {
+    const seconds = this.benchmarkDuration;
+    return seconds > 0 ? count / seconds : 0;
+  }
+}
+
+interface TokenMetric {
+  readonly title: string;
+  readonly unit: string;
+  /** Smallest difference that percentiles show, in the unit. */
+  readonly resolution: number;
+  /** Larger is better, so that a goal is a lower bound. */
+  readonly largerIsBetter?: true;
+}
+
+/** Figures with a distribution over requests, by their JSON keys. */
+export const TOKEN_METRICS = {
+  time_to_first_token: { title: "Time To First Token", unit: "ms", resolution: 1e-6 },
+  time_to_second_token: { title: "Time To Second Token", unit: "ms", resolution: 1e-6 },
+  request_latency: { title: "Request Latency", unit: "ms", resolution: 1e-6 },
+  inter_token_latency: { title: "Inter Token Latency", unit: "ms", resolution: 1e-6 },
+  inter_chunk_latency: { title: "Inter Chunk Latency", unit: "ms", resolution: 1e-6 },
+  output_token_throughput_per_user: {
+    title: "Output Token Throughput Per User",
+    unit: "tokens/sec/user",
+    resolution: 1e-3,
+    largerIsBetter: true,
+  },
+  output_sequence_length: {
+    title: "Output Sequence Length",
+    unit: "tokens",
+    resolution: 1,
+    largerIsBetter: true,
+  },
+  input_sequence_length: { title: "Input Sequence Length", unit: "tokens", resolution: 1 },
+} as const satisfies Readonly<Record<string, TokenMetric>>;
+
+type TokenMetricName = keyof typeof TOKEN_METRICS;
+
+export const TOKEN_METRIC_NAMES = Object.keys(TOKEN_METRICS) as TokenMetricName[];
+
+export interface TokenOptions {
+  /** Responses arrive one by one, so that there is a first one to wait for. */
+  readonly streaming: boolean;
+  /** Limits that a request must meet to count into the goodput. */
+  readonly goals: readonly Goal[];
+}
+
+export interface Goal {
+  readonly metric: TokenMetricName;
+  readonly value: number;
+}
+
+/** Values of one request. An absent one could not be measured, for instance the time to the second of one response. */
+type RequestValues = Partial<Record<TokenMetricName, number>>;
+
+/** Figures that a request has one value of. */
+const OF_REQUESTS = TOKEN_METRIC_NAMES.filter((name) => name !== "inter_chunk_latency");
+
+/** Reads goals of the form `time_to_first_token:100 inter_token_latency:20`. */
+export function readGoals(text: string): Goal[] {
+  return text
+    .split(/[\s,]+/)
+    .filter((part) => part !== "")
+    .map((part) => {
+      const [name = "", value = ""] = part.split(":");
+      const metric = OF_REQUESTS.find((known) => known === name);
+      if (metric === undefined) {
+        throw new TritonError(
+          "INVALID_ARG",
+          `goodput: expected one of ${OF_REQUESTS.join(", ")} before the colon, got '${name}'`,
+        );
+      }
+      const limit = Number(value);
+      if (value === "" || !Number.isFinite(limit)) {
+        throw new TritonError("INVALID_ARG", `goodput: expected a number for ${name}, got '${value}'`);
+      }
+      return { metric, value: limit };
+    });
+}
+
+function meetsGoals(values: RequestValues, goals: readonly Goal[]): boolean {
+  return goals.every(({ metric, value }) => {
+    const measured = values[metric];
+    if (measured === undefined) return false;
+    const { largerIsBetter }: TokenMetric = TOKEN_METRICS[metric];
+    return largerIsBetter ? measured >= value : measured <= value;
+  });
 }

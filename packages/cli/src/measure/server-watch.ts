@@ -1,7 +1,5 @@
-import type { InferenceServerClient } from "@tritonjs/client/http";
-import type { InferenceService } from "@tritonjs/core/frontend";
-import type { Duration, ModelConfig, ModelStatisticsReport } from "@tritonjs/protocol";
-import { isUnknownToServer } from "../target/read-model.js";
+import type { Duration } from "@tritonjs/protocol";
+import { isUnknownToServer, type ServerCalls } from "../target/read-model.js";
 
 /** Counters of all watched models at one time, by the name of the model. */
 export type CounterSnapshot = ReadonlyMap<string, readonly ModelCounters[]>;
@@ -13,21 +11,15 @@ interface WatchedModel extends ModelName {
 
 /** Looks at the counters of a model, and of the models of its steps where it is an ensemble. */
 export class ServerWatch {
-  readonly #view: ServerView;
-  readonly #model: WatchedModel;
   /** Warnings about versions, once each. */
   readonly warnings = new Set<string>();
 
-  private constructor(view: ServerView, model: WatchedModel) {
-    this.#view = view;
-    this.#model = model;
-  }
+  private constructor(
+    private readonly view: ServerView,
+    private readonly model: WatchedModel,
+  ) {}
 
-  /**
-   * Undefined when the server has no statistics.
-   *
-   * @param called models that the model calls while it runs, besides those of its steps
-   */
+  /** Undefined when the server has no statistics. */
   static async open(
     view: ServerView,
     model: ModelName,
@@ -39,18 +31,17 @@ export class ServerWatch {
     return new ServerWatch(view, { ...watched, steps: [...watched.steps, ...others] });
   }
 
-  /** Looks at the counters. */
   async look(): Promise<CounterSnapshot> {
     const snapshot = new Map<string, readonly ModelCounters[]>();
-    for (const model of flat(this.#model)) {
-      if (!snapshot.has(keyOf(model))) snapshot.set(keyOf(model), await this.#view.counters(model));
+    for (const model of flat(this.model)) {
+      if (!snapshot.has(keyOf(model))) snapshot.set(keyOf(model), await this.view.counters(model));
     }
     return snapshot;
   }
 
   /** Figures of the models between two looks; undefined when the measured model has no counters. */
   difference(before: CounterSnapshot, after: CounterSnapshot): ServerFigures | undefined {
-    return this.#differenceOf(this.#model, before, after);
+    return this.#differenceOf(this.model, before, after);
   }
 
   #differenceOf(
@@ -110,7 +101,6 @@ function flat(model: WatchedModel): WatchedModel[] {
 
 const keyOf = ({ name, version }: ModelName) => `${name}:${version}`;
 
-/** Figures of one model between two looks at its counters. */
 export interface ServerFigures {
   readonly name: string;
   readonly version: string;
@@ -118,30 +108,31 @@ export interface ServerFigures {
   readonly inferenceCount: number;
   readonly executionCount: number;
   readonly stages: Readonly<Record<ServerStage, Duration>>;
-  /** Executions by their batch size, smallest first. */
   readonly batches: readonly { readonly batchSize: number; readonly count: number }[];
   /** Batches by the reason why they were cut, where the server tells. */
   readonly cuts?: Readonly<Record<string, number>>;
-  /** Models of the steps of an ensemble. */
   readonly composing: readonly ServerFigures[];
 }
 
-/** Mean time of a stage over the successful requests, in milliseconds. */
 export function stageMs(figures: ServerFigures, stage: ServerStage): number {
   const { count } = figures.stages.success;
   return count === 0 ? 0 : figures.stages[stage].ns / count / 1e6;
 }
 
-/** Mean time in the server outside its queue, its cache and the model, in milliseconds. */
-export function overheadMs(figures: ServerFigures): number {
-  const known = (["queue", "computeInput", "computeInfer", "computeOutput"] as const).reduce(
-    (sum, stage) => sum + stageMs(figures, stage),
-    stageMs(figures, "cacheHit") + stageMs(figures, "cacheMiss"),
+/** Mean time in the model, with its inputs and outputs, in milliseconds. */
+export function computeMs(figures: ServerFigures): number {
+  return (
+    stageMs(figures, "computeInput") + stageMs(figures, "computeInfer") + stageMs(figures, "computeOutput")
   );
-  return Math.max(0, stageMs(figures, "success") - known);
 }
 
-/** Whether requests passed a response cache. */
+/** Mean time in the server outside its queue, its cache and the model, in milliseconds. */
+export function overheadMs(figures: ServerFigures): number {
+  const cacheMs = stageMs(figures, "cacheHit") + stageMs(figures, "cacheMiss");
+  const knownMs = stageMs(figures, "queue") + computeMs(figures) + cacheMs;
+  return Math.max(0, stageMs(figures, "success") - knownMs);
+}
+
 export function usesCache({ stages }: ServerFigures): boolean {
   return stages.cacheHit.count + stages.cacheMiss.count > 0;
 }
@@ -159,9 +150,7 @@ function counterDifference(before: ModelCounters | undefined, after: ModelCounte
     version: after.version,
     inferenceCount: after.inferenceCount - (from?.inferenceCount ?? 0),
     executionCount: after.executionCount - (from?.executionCount ?? 0),
-    stages: Object.fromEntries(
-      SERVER_STAGES.map((stage) => [stage, minus(after.stages[stage], from?.stages[stage])]),
-    ) as Record<ServerStage, Duration>,
+    stages: eachStage((stage) => minus(after.stages[stage], from?.stages[stage])),
     batches,
     composing: [],
   };
@@ -183,85 +172,55 @@ export const SERVER_STAGES = [
   "cacheMiss",
 ] as const;
 
-/** One stage of a request in the server. */
 type ServerStage = (typeof SERVER_STAGES)[number];
 
-/** Counters of one model version at one time. */
 export interface ModelCounters {
   readonly name: string;
   readonly version: string;
   readonly inferenceCount: number;
   readonly executionCount: number;
   readonly stages: Readonly<Record<ServerStage, Readonly<Duration>>>;
-  /** Executions by their batch size. */
   readonly batches: ReadonlyMap<number, number>;
 }
 
-/** A model, and its version if given. */
 export interface ModelName {
   readonly name: string;
   /** Empty for the latest version. */
   readonly version: string;
 }
 
-/** Calls of a measurement to a server. Each method throws `TritonError`. */
 export interface ServerView {
-  /** Protocol extensions of the server. */
   extensions(): Promise<readonly string[]>;
-  /** The models of the steps of an ensemble; none for other models. */
   steps(model: ModelName): Promise<ModelName[]>;
-  /** Counters of the ready versions of a model. */
   counters(model: ModelName): Promise<ModelCounters[]>;
   close?(): void;
 }
 
-type Awaitable<T> = T | Promise<T>;
-
-/** The calls of a service in process, or of the gRPC client, which answer with the library's own types. */
-interface ReportingServer {
-  extensions(): Awaitable<readonly string[]>;
-  modelConfig(name: string, version: string): Awaitable<ModelConfig>;
-  statistics(name: string, version: string): Awaitable<readonly ModelStatisticsReport[]>;
-  close?(): void;
-}
-
-/** Asks a server that answers with the library's own types. */
-export class ReportServerView implements ServerView {
-  readonly #server: ReportingServer;
-
-  /** @param server is closed with the view */
-  constructor(server: ReportingServer) {
-    this.#server = server;
-  }
-
-  /** Asks a service of this process, which stays open. */
-  static ofService(service: InferenceService): ReportServerView {
-    return new ReportServerView({
-      extensions: () => service.serverMetadata().extensions,
-      modelConfig: (name, version) => service.modelConfig(name, version),
-      statistics: (name, version) => service.statistics(name, version),
-    });
-  }
+/** Asks the server of a target, which is closed with the view. */
+export class CallsView implements ServerView {
+  constructor(private readonly calls: ServerCalls) {}
 
   async extensions(): Promise<readonly string[]> {
-    return this.#server.extensions();
+    return this.calls.extensions();
   }
 
   async steps({ name, version }: ModelName): Promise<ModelName[]> {
-    const { ensembleScheduling } = await this.#server.modelConfig(name, version);
-    return (ensembleScheduling?.step ?? []).map((step) => stepOf(step.modelName, step.modelVersion));
+    const { ensembleScheduling } = await this.calls.modelConfig(name, version);
+    return (ensembleScheduling?.step ?? []).map((step) => {
+      // The version -1 of a step is the latest.
+      const number = Number(step.modelVersion ?? -1);
+      return { name: step.modelName, version: number > 0 ? String(number) : "" };
+    });
   }
 
   async counters({ name, version }: ModelName): Promise<ModelCounters[]> {
-    const reports = await this.#server.statistics(name, version);
+    const reports = await this.calls.statistics(name, version);
     return reports.map((report) => ({
       name: report.name,
       version: String(report.version),
       inferenceCount: Number(report.inferenceCount ?? 0),
       executionCount: Number(report.executionCount ?? 0),
-      stages: Object.fromEntries(
-        SERVER_STAGES.map((stage) => [stage, plain(report.inferenceStats?.[stage])]),
-      ) as Record<ServerStage, Duration>,
+      stages: eachStage((stage) => plain(report.inferenceStats?.[stage])),
       batches: new Map(
         (report.batchStats ?? []).map(({ batchSize, computeInfer }) => [
           Number(batchSize),
@@ -272,80 +231,175 @@ export class ReportServerView implements ServerView {
   }
 
   close(): void {
-    this.#server.close?.();
+    this.calls.close();
   }
 }
+
+const eachStage = (durationOf: (stage: ServerStage) => Duration) =>
+  Object.fromEntries(SERVER_STAGES.map((stage) => [stage, durationOf(stage)])) as Record<
+    ServerStage,
+    Duration
+  >;
 
 /** Numbers of 64 bits may arrive as other types than numbers. */
 function plain(duration: Duration | null | undefined): Duration {
   return { count: Number(duration?.count ?? 0), ns: Number(duration?.ns ?? 0) };
 }
 
-/** Asks a server over HTTP. */
-export class HttpServerView implements ServerView {
-  readonly #client: InferenceServerClient;
+/** Gauges of the machine that Triton and this library show, with the unit that reports use. */
+const MACHINE_GAUGES = {
+  nv_gpu_utilization: { title: "GPU Utilization", merge: "mean" },
+  nv_gpu_power_usage: { title: "GPU Power Usage (W)", merge: "mean" },
+  nv_gpu_memory_used_bytes: { title: "Max GPU Memory Usage (bytes)", merge: "max" },
+  nv_gpu_memory_total_bytes: { title: "Total GPU Memory (bytes)", merge: "max" },
+  nv_cpu_utilization: { title: "CPU Utilization", merge: "mean" },
+  nv_cpu_memory_used_bytes: { title: "Max CPU Memory Usage (bytes)", merge: "max" },
+  nv_inference_pending_request_count: { title: "Pending Requests", merge: "mean" },
+} as const satisfies Readonly<Record<string, { readonly title: string; readonly merge: "mean" | "max" }>>;
 
-  /** @param client is closed with the view */
-  constructor(client: InferenceServerClient) {
-    this.#client = client;
+type MachineGauge = keyof typeof MACHINE_GAUGES;
+
+const CUTS = "tritonjs_batch_cut_total";
+
+/** Figures of the metrics pages of one level. */
+export interface MetricFigures {
+  readonly pages: number;
+  /** Value of each gauge, by the UUID of the GPU, or by "" where the value is of the machine or of the model. */
+  readonly gauges: Readonly<Partial<Record<MachineGauge, Readonly<Record<string, number>>>>>;
+  /** Batches by the reason why they were cut, for each model: differences of a counter of this library's servers. */
+  readonly cuts: ReadonlyMap<string, Readonly<Record<string, number>>>;
+}
+
+interface Gathered {
+  sum: number;
+  count: number;
+  max: number;
+}
+
+/** Reads the metrics page at intervals. The memory it takes does not depend on the number of pages. */
+export class MetricsWatch {
+  #gauges = new Map<MachineGauge, Map<string, Gathered>>();
+  #firstCuts = new Map<string, number>();
+  #lastCuts = new Map<string, number>();
+  #pages = 0;
+  #reading: Promise<void> | undefined;
+  /** The last failure to read the page. */
+  failure: string | undefined;
+
+  constructor(
+    private readonly readPage: () => Promise<string>,
+    private readonly model: string,
+  ) {}
+
+  begin(): void {
+    this.#gauges = new Map();
+    this.#firstCuts = new Map();
+    this.#pages = 0;
   }
 
-  async extensions(): Promise<readonly string[]> {
-    return (await this.#client.getServerMetadata()).extensions ?? [];
-  }
-
-  async steps({ name, version }: ModelName): Promise<ModelName[]> {
-    const config = await this.#client.getModelConfig(name, optional(version));
-    const { step = [] } = (config.ensemble_scheduling ?? {}) as { readonly step?: readonly JsonStep[] };
-    return step.map((one) => stepOf(one.model_name, one.model_version));
-  }
-
-  async counters({ name, version }: ModelName): Promise<ModelCounters[]> {
-    const { model_stats } = await this.#client.getInferenceStatistics(name, optional(version));
-    return model_stats.map((model) => {
-      const stage = (key: string): Duration => {
-        const { count = 0, ns = 0 } = model.inference_stats?.[key] ?? {};
-        return { count: Number(count), ns: Number(ns) };
-      };
-      return {
-        name: model.name,
-        version: String(model.version),
-        inferenceCount: Number(model.inference_count ?? 0),
-        executionCount: Number(model.execution_count ?? 0),
-        stages: {
-          success: stage("success"),
-          fail: stage("fail"),
-          queue: stage("queue"),
-          computeInput: stage("compute_input"),
-          computeInfer: stage("compute_infer"),
-          computeOutput: stage("compute_output"),
-          cacheHit: stage("cache_hit"),
-          cacheMiss: stage("cache_miss"),
-        },
-        batches: new Map(
-          (model.batch_stats ?? []).map(({ batch_size, compute_infer }) => [
-            Number(batch_size),
-            Number((compute_infer as Duration | undefined)?.count ?? 0),
-          ]),
-        ),
-      };
+  /** Reads the page once. A failure is kept in `failure` and does not throw. Calls that overlap read it once. */
+  read(): Promise<void> {
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined;
     });
+    return this.#reading;
   }
 
-  close(): void {
-    this.#client.close();
+  /** Figures of the pages since `begin`. */
+  figures(): MetricFigures {
+    const gauges: Partial<Record<MachineGauge, Record<string, number>>> = {};
+    for (const [name, series] of this.#gauges) {
+      const { merge } = MACHINE_GAUGES[name];
+      gauges[name] = Object.fromEntries(
+        [...series].map(([key, { sum, count, max }]) => [key, merge === "max" ? max : sum / count]),
+      );
+    }
+    const cuts = new Map<string, Record<string, number>>();
+    for (const [key, last] of this.#lastCuts) {
+      const [model = "", reason = ""] = key.split("\0");
+      const count = last - (this.#firstCuts.get(key) ?? 0);
+      if (count <= 0) continue;
+      const counts = cuts.get(model) ?? {};
+      counts[reason] = count;
+      cuts.set(model, counts);
+    }
+    return { pages: this.#pages, gauges, cuts };
+  }
+
+  async #read(): Promise<void> {
+    let samples: MetricSample[];
+    try {
+      samples = readPrometheusText(await this.readPage());
+    } catch (error) {
+      this.failure = error instanceof Error ? error.message : String(error);
+      return;
+    }
+    this.failure = undefined;
+    const isFirst = this.#pages++ === 0;
+    const cuts = new Map<string, number>();
+    for (const { name, labels, value } of samples) {
+      if (name === CUTS) {
+        // Versions of a model count together.
+        const key = `${labels.model}\0${labels.reason}`;
+        cuts.set(key, (cuts.get(key) ?? 0) + value);
+      } else if (isGauge(name) && Number.isFinite(value)) {
+        if (labels.model === undefined || labels.model === this.model) {
+          this.#gather(name, labels.gpu_uuid ?? "", value);
+        }
+      }
+    }
+    if (isFirst) this.#firstCuts = cuts;
+    this.#lastCuts = cuts;
+  }
+
+  #gather(name: MachineGauge, key: string, value: number): void {
+    let series = this.#gauges.get(name);
+    if (series === undefined) {
+      series = new Map();
+      this.#gauges.set(name, series);
+    }
+    const gathered = series.get(key) ?? { sum: 0, count: 0, max: Number.NEGATIVE_INFINITY };
+    gathered.sum += value;
+    gathered.count++;
+    gathered.max = Math.max(gathered.max, value);
+    series.set(key, gathered);
   }
 }
 
-interface JsonStep {
-  readonly model_name: string;
-  readonly model_version?: unknown;
+function isGauge(name: string): name is MachineGauge {
+  return Object.hasOwn(MACHINE_GAUGES, name);
 }
 
-const optional = (version: string) => (version === "" ? {} : { modelVersion: version });
+interface MetricSample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
 
-/** The version -1 of a step is the latest. */
-function stepOf(name: string, version: unknown): ModelName {
-  const number = Number(version ?? -1);
-  return { name, version: number > 0 ? String(number) : "" };
+const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?\s*$/;
+const LABEL = /([a-zA-Z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?\s*/gy;
+
+export function readPrometheusText(text: string): MetricSample[] {
+  const samples: MetricSample[] = [];
+  for (const line of text.split("\n")) {
+    if (line === "" || line.startsWith("#")) continue;
+    const match = LINE.exec(line.trimEnd());
+    if (match === null) continue;
+    const [, name = "", labels = "", value = ""] = match;
+    samples.push({ name, labels: readLabels(labels), value: readValue(value) });
+  }
+  return samples;
+}
+
+function readLabels(text: string): Record<string, string> {
+  const labels: Record<string, string> = {};
+  for (const [, name = "", value = ""] of text.matchAll(LABEL)) {
+    labels[name] = value.replace(/\\(.)/g, (_, letter: string) => (letter === "n" ? "\n" : letter));
+  }
+  return labels;
+}
+
+function readValue(text: string): number {
+  if (text === "+Inf" || text === "Inf") return Number.POSITIVE_INFINITY;
+  return text === "-Inf" ? Number.NEGATIVE_INFINITY : Number(text);
 }

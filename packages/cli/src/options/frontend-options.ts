@@ -6,11 +6,11 @@ import type { SageMakerInferenceType } from "@tritonjs/http/cloud";
 import type { OpenAiGroup } from "@tritonjs/llm/openai";
 import {
   boolean,
+  choice,
   flag,
   integer,
   list,
   OptionError,
-  readChoice,
   readInteger,
   readLong,
   readMetricsSetting,
@@ -20,20 +20,20 @@ import {
 
 const pools = { noEffect: "requests and responses are not pooled" };
 const pem = { completes: "file" } as const;
-const none: readonly RestrictionArgument[] = [];
+const none: readonly Restricted<EndpointGroup>[] = [];
 const reusing = canReusePorts() ? {} : { noEffectHere: "it needs Node.js 22.12 or newer" };
 
 /** Groups of endpoints, with the names of Triton's OpenAI frontend. */
 const GROUPS: readonly OpenAiGroup[] = ["inference", "model-repository", "metrics", "health"];
 
 /** Groups of endpoints that need a header. */
-export interface OpenAiRestriction {
-  readonly groups: readonly OpenAiGroup[];
+export interface Restricted<Group extends string> {
+  readonly groups: readonly Group[];
   readonly header: string;
   readonly value: string;
 }
 
-const noOpenAiOptions: readonly OpenAiRestriction[] = [];
+const noOpenAiOptions: readonly Restricted<OpenAiGroup>[] = [];
 
 /** Options of the OpenAI frontend. It listens if it has a port. */
 const openAiOptions = {
@@ -58,7 +58,7 @@ const openAiOptions = {
     "Comma-separated groups of OpenAI's endpoints that need the header <key> with this value: inference, " +
       "model-repository, metrics, health.",
     noOpenAiOptions,
-    readOpenAiRestriction,
+    readRestriction(GROUPS, ofOpenAi()),
   ),
   "openai-chat-template": list(
     "<model>=<directory>",
@@ -86,7 +86,6 @@ const openAiOptions = {
   ),
 };
 
-/** Reads the origin of web pages. */
 function readOrigin(origin: string): string {
   if (origin === "*" || (URL.canParse(origin) && new URL(origin).origin === origin)) return origin;
   throw new OptionError(`expected * or an origin such as https://app.example.com, got ${origin}`);
@@ -105,31 +104,6 @@ function readPair(text: string): readonly [model: string, value: string] {
   throw new OptionError(`expected <model>=<value>, got ${text}`);
 }
 
-/** Reads `<group>,<group>:<key>=<value>`. */
-function readOpenAiRestriction(
-  text: string,
-  previous: readonly OpenAiRestriction[],
-): readonly OpenAiRestriction[] {
-  const [, names, header, secret] = /^([^:]+):([^=]+)=(.+)$/.exec(text) ?? [];
-  if (names === undefined || header === undefined || secret === undefined) {
-    throw new OptionError(`--openai-restricted-api: expected '<apis>:<key>=<value>', got ${text}`);
-  }
-  const restricted = new Set(previous.flatMap(({ groups }) => groups));
-  const groups = names.split(",").map((name) => {
-    const group = GROUPS.find((known) => known === name);
-    if (group === undefined) {
-      throw new OptionError(`--openai-restricted-api: expected one of ${GROUPS.join(", ")}, got ${name}`);
-    }
-    if (restricted.has(group)) {
-      throw new OptionError(`--openai-restricted-api: expected each group once, got ${group} twice`);
-    }
-    restricted.add(group);
-    return group;
-  });
-  return [...previous, { groups, header, value: secret }];
-}
-
-/** Options of the HTTP, gRPC and metrics frontends. */
 export const frontendOptions = {
   HTTP: {
     "allow-http": boolean("Listen for HTTP requests.", true),
@@ -165,7 +139,7 @@ export const frontendOptions = {
       "<apis>:<key>=<value>",
       "Comma-separated groups of the HTTP API that need the header <key> with this value.",
       none,
-      readRestriction("http-restricted-api", "api"),
+      readRestriction(ENDPOINT_GROUPS, ofProtocol("http-restricted-api", "api")),
     ),
     "http-openapi": flag("Serve the OpenAPI document of the HTTP API at /v2/openapi.json."),
     "http-cors-origin": list(
@@ -207,15 +181,13 @@ export const frontendOptions = {
       "",
       pem,
     ),
-    "grpc-infer-response-compression-level": value(
-      "string",
+    "grpc-infer-response-compression-level": choice<
+      NonNullable<GrpcOptions["inferResponseCompressionLevel"]>
+    >(
+      ["none", "low", "medium", "high"],
       "Compression level of responses: none, low, medium or high.",
       "none",
-      readChoice<NonNullable<GrpcOptions["inferResponseCompressionLevel"]>>(
-        { none: true, low: true, medium: true, high: true },
-        "invalid argument for --grpc_infer_response_compression_level",
-      ),
-      { completes: ["none", "low", "medium", "high"] },
+      "invalid argument for --grpc_infer_response_compression_level",
     ),
     "grpc-keepalive-time": integer(
       "Milliseconds without traffic after which a connection gets a keepalive ping.",
@@ -256,7 +228,7 @@ export const frontendOptions = {
       "<protocols>:<key>=<value>",
       "Comma-separated groups of the gRPC protocol that need the metadata triton-grpc-protocol-<key> with this value.",
       none,
-      readRestriction("grpc-restricted-protocol", "protocol"),
+      readRestriction(ENDPOINT_GROUPS, ofProtocol("grpc-restricted-protocol", "protocol")),
     ),
     "grpc-max-receive-message-size": value(
       "integer",
@@ -288,7 +260,6 @@ export const frontendOptions = {
   },
 };
 
-/** True if this version of Node.js can share a port with other processes. */
 export function canReusePorts(): boolean {
   const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
   return major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
@@ -313,7 +284,6 @@ function readThreadCount(count: string): number {
   throw new OptionError("invalid argument for --grpc_infer_thread_count. Must be in the range 2 to 128.");
 }
 
-/** Reads a number above 0 for the option `name`. */
 function readPositive(name: string, read = readInteger): (text: string) => number {
   return (text) => {
     const number = read(text);
@@ -325,7 +295,6 @@ function readPositive(name: string, read = readInteger): (text: string) => numbe
 /** A server whose defaults for access the command takes over. */
 type Compatibility = "" | "triton";
 
-/** Options that decide who may change the server. */
 export const accessOptions = {
   Access: {
     "access-token": text(
@@ -371,49 +340,50 @@ function readCompatibility(name: string): Compatibility {
   throw new OptionError(`expected triton, got ${name}`);
 }
 
-/** Groups of the protocol that need a header. */
-export interface RestrictionArgument {
-  readonly groups: readonly EndpointGroup[];
-  readonly header: string;
-  readonly value: string;
+/** Texts about a restriction that cannot be read. */
+interface RestrictionTexts {
+  format(text: string): string;
+  unknown(group: string): string;
+  twice(group: string): string;
 }
 
-/**
- * `<group>,<group>:<key>=<value>`: the groups answer only requests with a header `key` of that value.
- *
- * @param kind `api` or `protocol`, as the option calls the groups
- */
-function readRestriction(option: string, kind: "api" | "protocol") {
-  return (text: string, previous: readonly RestrictionArgument[]): readonly RestrictionArgument[] => {
-    const colon = text.indexOf(":");
-    const equals = text.indexOf("=", colon + 1);
-    const header = text.slice(colon + 1, equals);
-    const value = text.slice(equals + 1);
-    if (colon <= 0 || equals < 0 || header === "" || value === "") {
-      throw new OptionError(`--${option} option format is '<config name>:<setting>=<value>'. Got ${text}`);
-    }
-    const restricted = new Set(previous.flatMap((other) => other.groups));
-    const groups = text
-      .slice(0, colon)
-      .split(",")
-      .map((group) => {
-        const known = ENDPOINT_GROUPS.find((each) => each === group);
-        if (known === undefined) throw new OptionError(`unknown restricted ${kind} '${group}' `);
-        if (restricted.has(known)) {
-          throw new OptionError(
-            `restricted ${kind} '${group}' can not be specified in multiple config groups`,
-          );
-        }
-        restricted.add(known);
-        return known;
-      });
+/** `<group>,<group>:<key>=<value>`: the groups answer only requests with a header `key` of that value. */
+function readRestriction<Group extends string>(all: readonly Group[], texts: RestrictionTexts) {
+  return (text: string, previous: readonly Restricted<Group>[]): readonly Restricted<Group>[] => {
+    const [, names, header, value] = /^([^:]+):([^=]+)=(.+)$/s.exec(text) ?? [];
+    if (names === undefined || header === undefined || value === undefined)
+      throw new OptionError(texts.format(text));
+    const restricted = new Set(previous.flatMap(({ groups }) => groups));
+    const groups = names.split(",").map((name) => {
+      const group = all.find((known) => known === name);
+      if (group === undefined) throw new OptionError(texts.unknown(name));
+      if (restricted.has(group)) throw new OptionError(texts.twice(group));
+      restricted.add(group);
+      return group;
+    });
     return [...previous, { groups, header, value }];
   };
 }
 
+function ofOpenAi(): RestrictionTexts {
+  const option = "--openai-restricted-api";
+  return {
+    format: (text) => `${option}: expected '<apis>:<key>=<value>', got ${text}`,
+    unknown: (name) => `${option}: expected one of ${GROUPS.join(", ")}, got ${name}`,
+    twice: (group) => `${option}: expected each group once, got ${group} twice`,
+  };
+}
+
+/** @param kind `api` or `protocol`, as the option calls the groups */
+function ofProtocol(option: string, kind: "api" | "protocol"): RestrictionTexts {
+  return {
+    format: (text) => `--${option} option format is '<config name>:<setting>=<value>'. Got ${text}`,
+    unknown: (group) => `unknown restricted ${kind} '${group}' `,
+    twice: (group) => `restricted ${kind} '${group}' can not be specified in multiple config groups`,
+  };
+}
+
 const threads = { noEffect: "Node.js serves all connections from its event loop" };
-const inferenceTypes = { infer: true, generate: true, generate_stream: true } as const;
-const pingModes = { ready: true, live: true } as const;
 const noRange: PortRange | undefined = undefined;
 
 /** Ports that a platform allows, both ends included. */
@@ -422,7 +392,6 @@ export interface PortRange {
   readonly to: number;
 }
 
-/** Options of the frontends for Amazon SageMaker and Vertex AI. */
 export const cloudOptions = {
   SageMaker: {
     "allow-sagemaker": boolean("Listen for SageMaker requests, on the address of HTTP.", false),
@@ -435,19 +404,17 @@ export const cloudOptions = {
     ),
     "sagemaker-thread-count": integer("Number of threads for SageMaker.", 8, threads),
     "sagemaker-default-model": text("Model of /invocations; by default the only one in service.", ""),
-    "sagemaker-inference-type": value<SageMakerInferenceType>(
-      "string",
+    "sagemaker-inference-type": choice<SageMakerInferenceType>(
+      ["infer", "generate", "generate_stream"],
       "Operation behind /invocations: infer, generate or generate_stream.",
       "infer",
-      readChoice(inferenceTypes, "expected infer, generate or generate_stream"),
-      { completes: Object.keys(inferenceTypes) },
+      "expected infer, generate or generate_stream",
     ),
-    "sagemaker-ping-mode": value<"live" | "ready">(
-      "string",
+    "sagemaker-ping-mode": choice<"ready" | "live">(
+      ["ready", "live"],
       'What /ping reports: "live", or "ready" once all models are.',
       "ready",
-      readChoice(pingModes, "expected ready or live"),
-      { completes: Object.keys(pingModes) },
+      "expected ready or live",
     ),
     "sagemaker-multi-model": flag(
       "Serve the routes of multi-model endpoints, which load models of /opt/ml/models.",

@@ -27,9 +27,13 @@ export function integer(description: string, initial: number, details: Details =
   return { argument: "integer", description, initial, read: readInteger, ...details };
 }
 
-/** An option whose value is a 64-bit integer of at least `least`. */
 export function integerFrom(least: number, description: string, initial: number): Option<number> {
-  return { argument: "integer", description, initial, read: readIntegerFrom(least) };
+  const read = (text: string): number => {
+    const value = readLong(text);
+    if (value < least) throw new OptionError(`expected an integer of at least ${least}, got ${text}`);
+    return value;
+  };
+  return { argument: "integer", description, initial, read };
 }
 
 export function boolean(description: string, initial: boolean, details: Details = {}): Option<boolean> {
@@ -41,7 +45,6 @@ export function flag(description: string, details: Details = {}): Option<boolean
   return { description, initial: false, read: (text) => text === "" || readBoolean(text), ...details };
 }
 
-/** An option with a reader of its own. */
 export function value<T>(
   argument: string,
   description: string,
@@ -52,7 +55,17 @@ export function value<T>(
   return { argument, description, initial, read, ...details };
 }
 
-/** An option that may be given several times. */
+/** One of several words. */
+export function choice<W extends string>(
+  words: readonly W[],
+  description: string,
+  initial: W,
+  complaint: string,
+): Option<W> {
+  const read = readChoice(words, complaint);
+  return { argument: "string", description, initial, read, completes: words };
+}
+
 export function list<T>(
   argument: string,
   description: string,
@@ -71,12 +84,13 @@ export function list<T>(
 /** An invalid command line. */
 export class OptionError extends Error {
   override readonly name = "OptionError";
-  /** Place of the message relative to the usage; `alone` for an error that needs no usage. */
-  readonly place: "before usage" | "after usage" | "alone";
 
-  constructor(message: string, place: OptionError["place"] = "after usage") {
+  constructor(
+    message: string,
+    /** Place of the message relative to the usage; `alone` for an error that needs no usage. */
+    readonly place: "before usage" | "after usage" | "alone" = "after usage",
+  ) {
     super(message);
-    this.place = place;
   }
 }
 
@@ -95,15 +109,6 @@ export function readInteger(text: string): number {
 /** Reads a 64-bit integer like {@link readInteger}. Beyond 2^53 it is rounded. */
 export function readLong(text: string): number {
   return Number(readDigits(text, LONG_MAX));
-}
-
-/** Makes a reader of a 64-bit integer of at least `least`. */
-function readIntegerFrom(least: number) {
-  return (text: string): number => {
-    const value = readLong(text);
-    if (value < least) throw new OptionError(`expected an integer of at least ${least}, got ${text}`);
-    return value;
-  };
 }
 
 /** Reads a floating point number at the start of the text. */
@@ -129,11 +134,11 @@ export function readLevel(text: string): number {
 }
 
 /** Makes a reader of one of several words, in any case. */
-export function readChoice<W extends string>(words: Readonly<Record<W, true>>, complaint: string) {
+export function readChoice<W extends string>(words: readonly W[], complaint: string) {
   return (text: string): W => {
-    const word = text.toLowerCase();
-    if (!Object.hasOwn(words, word)) throw new OptionError(complaint);
-    return word as W;
+    const word = words.find((known) => known === text.toLowerCase());
+    if (word === undefined) throw new OptionError(complaint);
+    return word;
   };
 }
 

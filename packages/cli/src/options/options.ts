@@ -19,7 +19,6 @@ type UnionToIntersection<U> = (U extends unknown ? (each: U) => void : never) ex
   ? I
   : never;
 
-/** Every option by its name. */
 export const allOptions = Object.assign({}, ...Object.values(optionGroups)) as Table;
 
 /** Name of an option, without the dashes. */
@@ -30,29 +29,20 @@ export type OptionValues = {
   readonly [Name in OptionName]: Table[Name] extends Option<infer T> ? T : never;
 };
 
-/** The options that were read, and warnings for the user. */
 export interface ReadOptions {
   readonly values: OptionValues;
-  /** Warnings about options without effect and about old names. */
   readonly warnings: readonly string[];
   /** Options that were given explicitly, rather than with their initial value. */
   readonly given: ReadonlySet<string>;
 }
 
-/** Values of options as texts, in the given order. */
 export type GivenOptions = readonly (readonly [name: string, text: string])[];
 
-/** Looks an option up. */
 export function findOption(name: string): Option<unknown> | undefined {
   return Object.hasOwn(allOptions, name) ? (allOptions[name as OptionName] as Option<unknown>) : undefined;
 }
 
-/**
- * Reads the texts of options.
- *
- * @param sources in ascending precedence: an option in a later source replaces the same option of earlier ones
- * @throws OptionError for the first value that cannot be read.
- */
+/** Reads the texts of options. */
 export function readOptions(sources: readonly GivenOptions[]): ReadOptions {
   const values = new Map<string, unknown>(
     Object.entries(allOptions).map(([name, option]) => [name, option.initial]),
@@ -86,11 +76,7 @@ function readOne(name: string, option: Option<unknown>, text: string, previous: 
   }
 }
 
-/**
- * Checks options against each other.
- *
- * @throws OptionError with tritonserver's text.
- */
+/** Checks options against each other. */
 export function checkOptions({ values, given }: ReadOptions): void {
   if (values["load-model"].length > 0 && values["model-control-mode"] !== "explicit") {
     throw new OptionError(
@@ -122,40 +108,39 @@ export function checkOptions({ values, given }: ReadOptions): void {
   }
 }
 
-/** The address of the metrics. By default it is that of HTTP. */
 export function metricsAddress(values: OptionValues): string {
   return values["metrics-address"] === "" ? values["http-address"] : values["metrics-address"];
 }
 
+/** Services that listen, by the start of the names of their options: their names in tritonserver's texts. */
+export const SERVICES = {
+  http: { name: "HTTP", service: "HTTP service", logName: "HTTPService" },
+  grpc: { name: "GRPC", service: "GRPC service", logName: "GRPCInferenceService" },
+  metrics: { name: "metrics", service: "Metrics service", logName: "Metrics Service" },
+  openai: { name: "OpenAI", service: "OpenAI frontend", logName: "OpenAI frontend" },
+  sagemaker: { name: "SageMaker", service: "Sagemaker service", logName: "Sagemaker HTTPService" },
+  "vertex-ai": { name: "Vertex AI", service: "Vertex AI service", logName: "Vertex AI HTTPService" },
+} as const;
+
+export type ServiceName = keyof typeof SERVICES;
+
+/** Where the service listens; undefined if the options do not ask for it. */
+export function listenerOf(
+  values: OptionValues,
+  name: ServiceName,
+): { readonly address: string; readonly port: number } | undefined {
+  const port = values[`${name}-port`];
+  if (port === undefined || (name !== "openai" && !values[`allow-${name}`])) return undefined;
+  if (name === "metrics") return { address: metricsAddress(values), port };
+  if (name === "grpc" || name === "openai") return { address: values[`${name}-address`], port };
+  return { address: values["http-address"], port };
+}
+
 function checkPorts(values: OptionValues): void {
-  const services = [
-    { name: "HTTP", on: values["allow-http"], address: values["http-address"], port: values["http-port"] },
-    { name: "GRPC", on: values["allow-grpc"], address: values["grpc-address"], port: values["grpc-port"] },
-    {
-      name: "metrics",
-      on: values["allow-metrics"],
-      address: metricsAddress(values),
-      port: values["metrics-port"],
-    },
-    {
-      name: "OpenAI",
-      on: values["openai-port"] !== undefined,
-      address: values["openai-address"],
-      port: values["openai-port"] ?? 0,
-    },
-    {
-      name: "SageMaker",
-      on: values["allow-sagemaker"],
-      address: values["http-address"],
-      port: values["sagemaker-port"],
-    },
-    {
-      name: "Vertex AI",
-      on: values["allow-vertex-ai"],
-      address: values["http-address"],
-      port: values["vertex-ai-port"],
-    },
-  ].filter(({ on }) => on);
+  const services = (Object.keys(SERVICES) as ServiceName[]).flatMap((key) => {
+    const listener = listenerOf(values, key);
+    return listener === undefined ? [] : [{ name: SERVICES[key].name, ...listener }];
+  });
   for (const { name, port } of services) {
     if (port < 0 || port > 65535) throw new OptionError(`port for ${name}: expected 0 to 65535, got ${port}`);
   }

@@ -19,7 +19,7 @@ import {
  */
 export function readArguments(args: readonly string[], environment: NodeJS.ProcessEnv): ReadOptions {
   const needsValue = (name: string) => findOption(name)?.argument !== undefined;
-  const given = expandNames(args, Object.keys(allOptions), needsValue).map(splitArgument);
+  const given = readNames(args, Object.keys(allOptions), needsValue);
   const variables = readEnvironment(environment);
   const files = given.some(isConfig) ? given.filter(isConfig) : variables.filter(isConfig);
   const sources = [...files.map(([, path]) => readConfigFile(path)), variables, given];
@@ -39,12 +39,6 @@ function known(option: GivenOptions[number]): GivenOptions[number] {
   throw new OptionError(`SAGEMAKER_TRITON_ADDITIONAL_ARGS: unrecognized option '--${name}'`, "alone");
 }
 
-function splitArgument(argument: string): GivenOptions[number] {
-  const match = /^--([^=]+)(?:=([\s\S]*))?$/.exec(argument);
-  if (match === null) throw new OptionError(`Unexpected argument: ${argument}`);
-  return [match[1]!, match[2] ?? ""];
-}
-
 function isConfig([name]: GivenOptions[number]): boolean {
   return name === "config";
 }
@@ -52,8 +46,6 @@ function isConfig([name]: GivenOptions[number]): boolean {
 /**
  * Reads the options of a JSON file: an object of values by option name, with a list for an option that may be given
  * several times.
- *
- * @throws OptionError for a file that cannot be read, and for unknown options.
  */
 function readConfigFile(path: string): GivenOptions {
   const fail = (reason: string) => new OptionError(`configuration file '${path}': ${reason}`, "alone");
@@ -94,39 +86,34 @@ function readEnvironment(environment: NodeJS.ProcessEnv): GivenOptions {
   });
 }
 
-/**
- * Expands abbreviated names of options. Like `getopt_long`, it allows a prefix that belongs to one option only.
- *
- * @param needsValue whether an option takes a value, which may be the next argument
- * @throws OptionError for an unknown or ambiguous name, a missing value, or a value that the option does not take.
- */
-function expandNames(
+/** A long option, with its value if it has one. */
+const LONG_OPTION = /^--([^=]+)(?:=([\s\S]*))?$/;
+
+/** Reads options. Like `getopt_long`, it allows a prefix of a name that belongs to one option only. */
+function readNames(
   args: readonly string[],
   names: readonly string[],
   needsValue: (name: string) => boolean,
-): string[] {
-  const expanded: string[] = [];
+): GivenOptions {
+  const given: [string, string][] = [];
+  let unexpected: string | undefined;
   for (let index = 0; index < args.length; index++) {
     const argument = args[index]!;
-    if (argument === "--") return [...expanded, ...args.slice(index)];
-    const match = /^--([^=]+)(?:=([\s\S]*))?$/.exec(argument);
-    if (match === null) {
-      if (/^-./.test(argument)) throw getopt(`unrecognized option '${argument}'`);
-      expanded.push(argument);
+    const [, short, text] = LONG_OPTION.exec(argument) ?? [];
+    if (short === undefined) {
+      if (argument !== "--" && /^-./.test(argument)) throw getopt(`unrecognized option '${argument}'`);
+      unexpected ??= argument;
+      if (argument === "--") break;
       continue;
     }
-    const name = fullName(match[1]!, argument, names);
-    const given = match[2];
-    if (!needsValue(name)) {
-      if (given !== undefined) throw getopt(`option '--${name}' doesn't allow an argument`);
-      expanded.push(`--${name}`);
-      continue;
-    }
-    const value = given ?? args[++index];
+    const name = fullName(short, argument, names);
+    if (!needsValue(name) && text !== undefined) throw getopt(`option '--${name}' doesn't allow an argument`);
+    const value = needsValue(name) ? (text ?? args[++index]) : "";
     if (value === undefined) throw getopt(`option '--${name}' requires an argument`);
-    expanded.push(`--${name}=${value}`);
+    given.push([name, value]);
   }
-  return expanded;
+  if (unexpected !== undefined) throw new OptionError(`Unexpected argument: ${unexpected}`);
+  return given;
 }
 
 function fullName(short: string, argument: string, names: readonly string[]): string {
@@ -231,7 +218,6 @@ function sageMaker(environment: NodeJS.ProcessEnv, modelDirectory: string): [str
   return given;
 }
 
-/** The model of a single-model endpoint. */
 function defaultModel(named: string | undefined, repository: string): string {
   if (isFile(join(repository, "config.pbtxt"))) {
     throw error(
@@ -252,13 +238,12 @@ function defaultModel(named: string | undefined, repository: string): string {
   );
 }
 
-/** Further options of the command line, in one variable: `--log-verbose=1 --id=a`. */
 function additional(text: string): [string, string][] {
   return text
     .split(/\s+/)
     .filter((word) => word !== "")
     .map((word): [string, string] => {
-      const [, name, value = ""] = /^--([^=]+)(?:=([\s\S]*))?$/.exec(word) ?? [];
+      const [, name, value = ""] = LONG_OPTION.exec(word) ?? [];
       if (name !== undefined) return [name, value];
       throw new OptionError(`SAGEMAKER_TRITON_ADDITIONAL_ARGS: Unexpected argument: ${word}`, "alone");
     });

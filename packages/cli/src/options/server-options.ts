@@ -3,6 +3,7 @@ import { LOG_FORMATS, type TraceMode } from "@tritonjs/core/internal";
 import type { LogFormat, ModelControlMode } from "@tritonjs/core/types";
 import {
   boolean,
+  choice,
   flag,
   integer,
   integerFrom,
@@ -34,7 +35,6 @@ const repository = list(
   { completes: "directory" },
 );
 
-/** Options of the model repository. */
 export const repositoryOptions = {
   "Model Repository": {
     "model-store": { ...repository, description: "Alias of --model-repository." },
@@ -47,16 +47,12 @@ export const repositoryOptions = {
       "If true, /v2/health/ready reports ready only while all models are available.",
       true,
     ),
-    "model-control-mode": value(
-      "string",
+    "model-control-mode": choice<ModelControlMode>(
+      ["none", "poll", "explicit"],
       '"none" loads all models at the start. "poll" also applies changes in the repository. "explicit" loads the ' +
         "models of --load-model at the start, and others on request.",
       "none",
-      readChoice<ModelControlMode>(
-        { none: true, poll: true, explicit: true },
-        "invalid argument for --model-control-mode",
-      ),
-      { completes: ["none", "poll", "explicit"] },
+      "invalid argument for --model-control-mode",
     ),
     "repository-poll-secs": integer("Interval between polls in seconds, for --model-control-mode=poll.", 15),
     "load-model": list(
@@ -97,7 +93,6 @@ function readConfigName(name: string): string {
   return name;
 }
 
-/** Options of the server as a whole, and of its log. */
 export const serverOptions = {
   Server: {
     id: text("Name of the server in its metadata.", "triton"),
@@ -141,7 +136,6 @@ function readFormat(format: string): LogFormat {
 
 const noGpuMemory = { noEffect: "the providers of ONNX Runtime manage the memory of GPUs" };
 
-/** Options of backends, cache, rate limiter and memory, and old names of options. */
 export const machineOptions = {
   "Backend Settings": {
     "backend-config": list(
@@ -161,15 +155,11 @@ export const machineOptions = {
     }),
   },
   "Rate Limiter": {
-    "rate-limit": value(
-      "string",
+    "rate-limit": choice<NonNullable<TritonOptions["rateLimit"]>>(
+      ["execution_count", "off"],
       '"execution_count" runs instances by priority when their resources are free. "off" runs them at once.',
       "off",
-      readChoice<NonNullable<TritonOptions["rateLimit"]>>(
-        { execution_count: true, off: true },
-        "invalid argument for --rate-limit",
-      ),
-      { completes: ["execution_count", "off"] },
+      "invalid argument for --rate-limit",
     ),
     "rate-limit-resource": list(
       "<resource>:<count>:<device>",
@@ -262,7 +252,6 @@ export const machineOptions = {
 /** Values of `--trace-level` and of the setting `level`. */
 type TraceLevelName = "OFF" | "TIMESTAMPS" | "TENSORS";
 
-/** Options of traces. */
 export const traceOptions = {
   Tracing: {
     "trace-config": list(
@@ -301,7 +290,7 @@ export function readTraceLevel(text: string): TraceLevelName {
 export function readTraceMode(text: string): TraceMode {
   const mode = text.toLowerCase();
   return readChoice<TraceMode>(
-    { triton: true, opentelemetry: true },
+    ["triton", "opentelemetry"],
     `invalid value for trace mode option: ${mode}. Available options are "triton" and "opentelemetry"`,
   )(mode);
 }

@@ -3,9 +3,9 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type Logger, Triton } from "@tritonjs/core";
 import type { TestedModel } from "../data/data-set.js";
-import { HttpServerView, ReportServerView, type ServerView } from "../measure/server-watch.js";
-import { grpcClientOf, httpClientOf, readModel } from "../target/read-model.js";
-import type { GrpcTargetOptions, TargetOptions } from "../target/target-options.js";
+import { CallsView, type ServerView } from "../measure/server-watch.js";
+import { readModel, serverCallsOf } from "../target/read-model.js";
+import type { TargetOptions } from "../target/target-options.js";
 import { invalidOption } from "../tool-errors.js";
 import type { InProcessSettings, InProcessSource, TargetSettings } from "./perf-settings.js";
 
@@ -19,38 +19,26 @@ export async function openTarget(settings: TargetSettings): Promise<OpenedTarget
   if (settings.kind === "openai") return { options: settings, close: async () => {} };
   if (settings.kind === "in-process") return openInProcess(settings);
   const model = await readModel(settings);
-  const view = settings.kind === "http" ? new HttpServerView(httpClientOf(settings)) : grpcView(settings);
-  return { options: settings, model, view, close: async () => view.close?.() };
-}
-
-function grpcView(settings: GrpcTargetOptions): ServerView {
-  const client = grpcClientOf(settings);
-  return new ReportServerView({
-    extensions: async () => (await client.getServerMetadata()).extensions,
-    modelConfig: (name, modelVersion) => client.getModelConfig(name, { modelVersion }),
-    statistics: (name, modelVersion) => client.getInferenceStatistics(name, { modelVersion }),
-    close: () => client.close(),
-  });
+  const view = new CallsView(serverCallsOf(settings));
+  return { options: settings, model, view, close: async () => view.close() };
 }
 
 async function openInProcess({ source, ...model }: InProcessSettings): Promise<OpenedTarget> {
   const triton = await openTriton(source, model.modelName);
   const close = () => triton.close();
   try {
-    const { service } = triton;
     const options = { ...model, source: { triton } };
-    const view = ReportServerView.ofService(service);
-    return { options, model: await readModel(options), view, metricsPage: () => service.metrics(), close };
+    const view = new CallsView(serverCallsOf(options));
+    const metricsPage = () => triton.service.metrics();
+    return { options, model: await readModel(options), view, metricsPage, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-/** A target that answers, with what a measurement asks it. */
 export interface OpenedTarget {
   readonly options: TargetOptions;
-  /** Undefined for OpenAI endpoints. */
   readonly model?: TestedModel;
   /** Undefined where there are no statistics to ask for. */
   readonly view?: ServerView;
@@ -61,8 +49,6 @@ export interface OpenedTarget {
 
 /**
  * Warnings about a server without Triton's extensions of the v2 protocol: the report lacks figures, or requests may fail.
- *
- * @param extensions extensions in the metadata of the server
  */
 export function serverNotices(
   target: TargetSettings,
@@ -82,20 +68,16 @@ export function serverNotices(
         "no times of the server.",
     );
   }
-  if (target.kind === "http" && !extensions.includes("binary_tensor_data") && hasBinary(target)) {
+  const { inputTensorFormat = "binary", outputTensorFormat = "binary" } =
+    target.kind === "http" ? target : {};
+  const hasBinary = inputTensorFormat === "binary" || outputTensorFormat === "binary";
+  if (target.kind === "http" && !extensions.includes("binary_tensor_data") && hasBinary) {
     notices.push(
       "The server does not list the extension 'binary_tensor_data' of the v2 protocol. If it refuses the requests, use " +
         "--input-tensor-format json --output-tensor-format json.",
     );
   }
   return notices;
-}
-
-function hasBinary({
-  inputTensorFormat = "binary",
-  outputTensorFormat = "binary",
-}: Extract<TargetSettings, { kind: "http" }>): boolean {
-  return inputTensorFormat === "binary" || outputTensorFormat === "binary";
 }
 
 /**
@@ -115,7 +97,7 @@ export async function openTriton(source: InProcessSource, model: string): Promis
           loadModel: [model, ...(source.calledModels ?? [])],
           logger: log,
         })
-      : await importTriton(resolve(source.module));
+      : await importOf(resolve(source.module), "triton", isTriton, "a Triton as 'triton' or as default");
   try {
     await triton.ready();
   } catch (error) {
@@ -155,16 +137,7 @@ class HeldErrors implements Logger {
   }
 }
 
-async function importTriton(path: string): Promise<Triton> {
-  return importOf(path, "triton", isTriton, "a Triton as 'triton' or as default");
-}
-
-/**
- * Imports an export of a module of the user, or its default export.
- *
- * @param expected text for the error
- * @throws TritonError INVALID_ARG for a missing file, and for a module without such an export
- */
+/** Imports an export of a module of the user, or its default export. */
 export async function importOf<T>(
   path: string,
   name: string,

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { ParameterValue } from "@tritonjs/protocol";
-import type { LevelRange } from "../measure/measure-plan.js";
+import type { LevelRange } from "../measure/measure-level.js";
 import type { ModelName } from "../measure/server-watch.js";
 import type { ParsedOptions } from "../tool-command.js";
 import { invalidOption } from "../tool-errors.js";
@@ -10,23 +10,19 @@ const flagOf = (name: string) => `--${name.replace(/[A-Z]/g, (letter) => `-${let
 
 /** Reads options by their names in camelCase. Errors give the name on the command line. */
 export class OptionReader {
-  readonly #options: ParsedOptions;
-
-  constructor(options: ParsedOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ParsedOptions) {}
 
   has(name: string): boolean {
-    return this.#options[name] !== undefined && this.#options[name] !== false;
+    return this.options[name] !== undefined && this.options[name] !== false;
   }
 
   text(name: string): string | undefined {
-    const value = this.#options[name];
+    const value = this.options[name];
     return typeof value === "string" ? value : undefined;
   }
 
   texts(name: string): readonly string[] {
-    const value = this.#options[name];
+    const value = this.options[name];
     return Array.isArray(value) ? (value as readonly string[]) : [];
   }
 
@@ -68,7 +64,6 @@ export class OptionReader {
   }
 }
 
-/** Reads a number within bounds. */
 export function readOptionNumber(
   option: string,
   text: string,
@@ -215,7 +210,6 @@ export function readGaps(path: string): number[] {
   return gaps;
 }
 
-/** Reads one of several words. */
 export function readWord<const Word extends string>(
   option: string,
   text: string,

@@ -1,7 +1,6 @@
 import { Command, Option } from "commander";
 import { addOptions, type OptionRow } from "../tool-command.js";
 
-/** Options that may be given more than once. */
 const REPEATED = ["inputData", "shape", "header", "requestParameter"];
 
 /** Options by the groups of the help, with perf_analyzer's names. Those at the end of a group are ours. */
@@ -134,7 +133,6 @@ Exit codes:
   99   anything else: options, the server, wrong outputs, or a file of a report
   130  interrupted`;
 
-/** The command with its options and its help. */
 export function perfOptions(version: string): Command {
   const command = new Command("tritonjs perf")
     .description(

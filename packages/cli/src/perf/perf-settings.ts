@@ -4,10 +4,9 @@ import type { DataOptions } from "../data/data-set.js";
 import type { LoadOptions } from "../load/load-generator.js";
 import type { LoadLevel, PeriodicConcurrencyLevel } from "../load/load-level.js";
 import type { SequenceLoad } from "../load/sequence-load.js";
-import type { MeasureOptions } from "../measure/measure-level.js";
-import type { LevelRange, LoadPlan } from "../measure/measure-plan.js";
+import type { LevelRange, LoadPlan, MeasureOptions } from "../measure/measure-level.js";
+import { type Goal, readGoals } from "../measure/request-figures.js";
 import type { ModelName } from "../measure/server-watch.js";
-import { type Goal, readGoals } from "../measure/token-figures.js";
 import type { RunDescription } from "../report/write-report.js";
 import {
   type GrpcTargetOptions,
@@ -51,10 +50,8 @@ export interface InProcessSettings {
   readonly source: InProcessSource;
 }
 
-/** Where requests go. */
 export type TargetSettings = HttpTargetOptions | GrpcTargetOptions | OpenAiTargetOptions | InProcessSettings;
 
-/** Files of the reports. */
 export interface ReportSettings {
   readonly csv?: string;
   readonly verboseCsv: boolean;
@@ -67,14 +64,12 @@ export interface ReportSettings {
 /** The command line as read and checked, before anything is opened. */
 export interface PerfSettings {
   readonly target: TargetSettings;
-  /** Models that the measured model calls. */
   readonly calledModels: readonly ModelName[];
   readonly data: DataOptions;
   readonly load: LoadOptions;
   readonly measure: Omit<MeasureOptions, "tokens">;
   /** Undefined for a fixed schedule and for sessions, which the data has. */
   readonly plan: LoadPlan | undefined;
-  /** Live sessions of the data. */
   readonly sessionConcurrency?: number;
   readonly goals: readonly Goal[];
   readonly assertions: readonly Assertion[];
@@ -242,7 +237,6 @@ function describedTarget(target: TargetSettings) {
   return { ...model, serviceKind: "triton", url: target.url, protocol: target.kind } as const;
 }
 
-/** Warnings about settings that cannot give a good measurement. */
 export function settingWarnings({ measure, plan, load }: PerfSettings): string[] {
   const warnings: string[] = [];
   if (measure.requestCount === undefined && measure.maxTrials < 3 && plan?.kind !== "phases") {
@@ -258,7 +252,6 @@ export function settingWarnings({ measure, plan, load }: PerfSettings): string[]
 
 const COMPRESSIONS = ["none", "gzip", "deflate"] as const;
 
-/** Reads the options of the target. */
 function readTarget(options: OptionReader): TargetSettings {
   const serviceKind = options.word("serviceKind", ["triton", "triton_c_api", "openai"]);
   const protocol = options.word("protocol", ["http", "grpc"], { anyCase: true });
@@ -360,7 +353,6 @@ function pemFiles(
   return found.length === 0 ? undefined : Object.fromEntries(found);
 }
 
-/** Options that choose the load; one of them may be given. */
 const LOADS = [
   "concurrencyRange",
   "requestRateRange",
@@ -373,19 +365,15 @@ const LOADS = [
   "sessionConcurrency",
 ] as const;
 
-/** A plan, and what reports tell about it. */
 interface PlanSettings
   extends Pick<RunDescription, "load" | "highestLevel" | "distribution" | "binarySearch"> {
-  /** Undefined for a fixed schedule and for sessions, which the data has. */
   readonly plan: LoadPlan | undefined;
-  /** Live sessions of the data. */
   readonly sessionConcurrency?: number;
 }
 
 /** Time before and after a spike, in measurement intervals. */
 const REST_INTERVALS = 1;
 
-/** Reads the options of the load. */
 function readPlan(options: OptionReader, intervalMs: number): PlanSettings {
   const chosen = options.onlyOne(LOADS) as (typeof LOADS)[number] | undefined;
   const distribution = options.word("requestDistribution", ["constant", "poisson"]);
@@ -412,17 +400,20 @@ function readPlan(options: OptionReader, intervalMs: number): PlanSettings {
     case "fixedSchedule":
       options.onlyOne(["fixedSchedule", "requestCount"]);
       return { plan: undefined, load: "request_intervals", ...none };
-    case "concurrencyRamp": {
-      const { from, to, durationMs } = readRamp("--concurrency-ramp", text);
-      const level: LoadLevel = { mode: "concurrency_ramp", from, to, durationMs };
-      const phases = [{ name: "ramp", level, durationMs }];
-      return { plan: { kind: "phases", phases }, load: "concurrency", ...none };
-    }
+    case "concurrencyRamp":
     case "requestRateRamp": {
-      const { from, to, durationMs } = readRamp("--request-rate-ramp", text);
-      const level: LoadLevel = { mode: "request_rate_ramp", from, to, distribution, durationMs };
-      const phases = [{ name: "ramp", level, durationMs }];
-      return { plan: { kind: "phases", phases }, load: "request_rate", distribution, ...none };
+      const isRate = chosen === "requestRateRamp";
+      const ramp = readRamp(isRate ? "--request-rate-ramp" : "--concurrency-ramp", text);
+      const level: LoadLevel = isRate
+        ? { mode: "request_rate_ramp", ...ramp, distribution }
+        : { mode: "concurrency_ramp", ...ramp };
+      const plan: LoadPlan = {
+        kind: "phases",
+        phases: [{ name: "ramp", level, durationMs: ramp.durationMs }],
+      };
+      return isRate
+        ? { plan, load: "request_rate", distribution, ...none }
+        : { plan, load: "concurrency", ...none };
     }
     case "requestRateSpike": {
       const { from, to, durationMs } = readRamp("--request-rate-spike", text);

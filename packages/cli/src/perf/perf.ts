@@ -7,20 +7,25 @@ import { checkLevel, type LoadLevel, requestsOfLevel } from "../load/load-level.
 import type { LoadWindow } from "../load/request-records.js";
 import type { LevelResult } from "../measure/level-result.js";
 import {
+  type LoadPlan,
   type MeasureClock,
   type MeasureObserver,
   type MeasureSession,
+  measurePlan,
   processClock,
 } from "../measure/measure-level.js";
-import { type LoadPlan, measurePlan } from "../measure/measure-plan.js";
-import { MetricsWatch } from "../measure/metrics-watch.js";
-import { ServerWatch } from "../measure/server-watch.js";
-import type { TokenOptions } from "../measure/token-figures.js";
+import type { TokenOptions } from "../measure/request-figures.js";
+import { MetricsWatch, ServerWatch } from "../measure/server-watch.js";
 import { levelText, settingsText, summaryText } from "../report/console-report.js";
 import { htmlReport } from "../report/html-report.js";
-import { LiveProgress } from "../report/live-progress.js";
 import { csvFiles, figuresJson, ProfileExport, payloadInputs } from "../report/report-files.js";
-import { composingPath, type RunDescription, reportFault, writeReport } from "../report/write-report.js";
+import {
+  composingPath,
+  LiveProgress,
+  type RunDescription,
+  reportFault,
+  writeReport,
+} from "../report/write-report.js";
 import { commandLineText, EXIT, runCommand, stopSignal, type ToolTerminal } from "../tool-command.js";
 import { invalidOption } from "../tool-errors.js";
 import { type OpenedTarget, openTarget, serverNotices } from "./open-target.js";
@@ -53,7 +58,6 @@ export async function perf(args: readonly string[], terminal: ToolTerminal): Pro
   return perfWith(args, terminal, realParts);
 }
 
-/** `perf` with other parts. */
 export async function perfWith(
   args: readonly string[],
   terminal: ToolTerminal,
@@ -69,28 +73,24 @@ export async function perfWith(
   });
 }
 
-/** One run of the command, from the target to the reports. */
 class PerfRun {
-  readonly #settings: PerfSettings;
-  readonly #terminal: ToolTerminal;
-  readonly #parts: PerfParts;
   readonly #stop: ReturnType<typeof stopSignal>;
   readonly #warnings: string[] = [];
   readonly #faults: string[] = [];
   readonly #shortPeriods = new ShortPeriods();
   readonly #results: LevelResult[] = [];
 
-  constructor(settings: PerfSettings, terminal: ToolTerminal, parts: PerfParts) {
-    this.#settings = settings;
-    this.#terminal = terminal;
-    this.#parts = parts;
+  constructor(
+    private readonly settings: PerfSettings,
+    private readonly terminal: ToolTerminal,
+    private readonly parts: PerfParts,
+  ) {
     this.#stop = stopSignal(terminal, "requests in flight finish");
   }
 
-  /** @returns the exit code */
   async run(): Promise<number> {
     const { stopped } = this.#stop;
-    const target = await Promise.race([this.#parts.openTarget(this.#settings.target), stopped]);
+    const target = await Promise.race([this.parts.openTarget(this.settings.target), stopped]);
     if (target === undefined) return EXIT.interrupted;
     try {
       return await this.#measure(target);
@@ -100,22 +100,22 @@ class PerfRun {
   }
 
   async #measure(target: OpenedTarget): Promise<number> {
-    const { settings, tokens } = { settings: this.#settings, tokens: this.#tokensOf(target) };
-    const data = await this.#parts.loadData(target, settings);
+    const { settings, tokens } = { settings: this.settings, tokens: this.#tokensOf(target) };
+    const data = await this.parts.loadData(target, settings);
     const plan = plannedLoad(settings, data, target.model);
     const run = this.#describe(target, plan);
     const keepResponses = tokens !== undefined || settings.reports.profile !== undefined;
     const server = await this.#watchServer(target);
     const metrics = this.#watchMetrics(target);
-    const generator = await this.#parts.startGenerator(target, data, { ...settings.load, keepResponses });
+    const generator = await this.parts.startGenerator(target, data, { ...settings.load, keepResponses });
     let profile: ProfileExport | undefined;
     try {
       profile = await this.#openProfile(data);
-      this.#terminal.write(settingsText(run));
+      this.terminal.write(settingsText(run));
       const options = { ...settings.measure, ...(tokens !== undefined && { tokens }) };
       await this.#measureWith(plan, {
         generator,
-        clock: this.#parts.clock,
+        clock: this.parts.clock,
         options,
         ...(server !== undefined && { server }),
         ...(metrics !== undefined && { metrics }),
@@ -131,7 +131,7 @@ class PerfRun {
 
   async #measureWith(plan: LoadPlan, session: MeasureSession): Promise<void> {
     const { generator, server, metrics } = session;
-    const intervalMs = this.#settings.metrics?.intervalMs;
+    const intervalMs = this.settings.metrics?.intervalMs;
     const timer = metrics && setInterval(() => void metrics.read(), intervalMs);
     try {
       await measurePlan(session, plan);
@@ -151,13 +151,13 @@ class PerfRun {
   }
 
   #watchMetrics({ metricsPage }: OpenedTarget): MetricsWatch | undefined {
-    const { target, metrics } = this.#settings;
+    const { target, metrics } = this.settings;
     if (metrics === undefined) return undefined;
     return new MetricsWatch(metricsPage ?? (() => fetchPage(metrics.url)), target.modelName ?? "");
   }
 
   async #watchServer({ view, model: tested }: OpenedTarget): Promise<ServerWatch | undefined> {
-    const { target, calledModels } = this.#settings;
+    const { target, calledModels } = this.settings;
     if (view === undefined || target.kind === "openai") return undefined;
     const model = { name: target.modelName, version: target.modelVersion ?? "" };
     try {
@@ -170,7 +170,7 @@ class PerfRun {
   }
 
   #observer(run: RunDescription, profile: ProfileExport | undefined): MeasureObserver {
-    const progress = new LiveProgress(this.#terminal);
+    const progress = new LiveProgress(this.terminal);
     return {
       onLevelBegin: () => progress.onLevelBegin(),
       onRecords: (level, window) => {
@@ -183,18 +183,18 @@ class PerfRun {
       onLevel: (result) => {
         progress.onLevel();
         this.#results.push(result);
-        this.#terminal.write(levelText(result, run, this.#settings.reports.verbose));
+        this.terminal.write(levelText(result, run, this.settings.reports.verbose));
       },
     };
   }
 
   async #report(run: RunDescription, plan: LoadPlan): Promise<number> {
-    const { reports, assertions } = this.#settings;
+    const { reports, assertions } = this.settings;
     const results = this.#results;
-    if (results.length > 0) this.#terminal.write(summaryText(results, run));
+    if (results.length > 0) this.terminal.write(summaryText(results, run));
     if (plan.kind === "search") {
       const best = bestOf(results);
-      this.#terminal.write(
+      this.terminal.write(
         best === undefined
           ? "No measured level meets the latency limit.\n"
           : `Highest level within the latency limit: ${summaryText([best], run).split("\n")[1]}\n`,
@@ -202,30 +202,31 @@ class PerfRun {
     }
     const failed = failedAssertions(results, plan.kind, assertions);
     this.#faults.push(...(await writeReports(results, run, reports, this.#warnings)));
-    for (const warning of this.#warnings) this.#terminal.writeError(`[WARNING] ${warning}\n`);
-    for (const line of failed) this.#terminal.writeError(`[FAILED] ${line}\n`);
-    for (const fault of this.#faults) this.#terminal.writeError(`error: ${fault}\n`);
+    for (const warning of this.#warnings) this.terminal.writeError(`[WARNING] ${warning}\n`);
+    for (const line of failed) this.terminal.writeError(`[FAILED] ${line}\n`);
+    for (const fault of this.#faults) this.terminal.writeError(`error: ${fault}\n`);
     const code = exitCodeOf(results, plan.kind, failed.length > 0);
     return this.#faults.length > 0 && code !== EXIT.noRequests ? EXIT.error : code;
   }
 
   #describe({ model }: OpenedTarget, plan: LoadPlan): RunDescription {
-    const { description } = this.#settings;
-    const requestCount = requestsOfPlan(plan) ?? description.requestCount;
+    const { description } = this.settings;
+    const ownCount = plan.kind === "single" ? requestsOfLevel(plan.level) : undefined;
+    const requestCount = ownCount ?? description.requestCount;
     const decoupled = model?.decoupled ?? (description.serviceKind === "openai" && description.streaming);
     return { ...description, requestCount, decoupled, isSequenceModel: model?.isSequenceModel ?? false };
   }
 
   /** Figures of tokens are counted for OpenAI endpoints, for decoupled models, and where limits ask for them. */
   #tokensOf({ model }: OpenedTarget): TokenOptions | undefined {
-    const { target, goals } = this.#settings;
+    const { target, goals } = this.settings;
     const isStream = target.kind === "openai" ? target.streaming === true : model?.decoupled === true;
     const isText = target.kind === "openai" && !target.endpoint?.includes("embeddings");
     return isText || isStream || goals.length > 0 ? { streaming: isStream, goals } : undefined;
   }
 
   async #openProfile(data: DataSet): Promise<ProfileExport | undefined> {
-    const { profile } = this.#settings.reports;
+    const { profile } = this.settings.reports;
     if (profile === undefined) return undefined;
     try {
       return await ProfileExport.create(profile, payloadInputs(data));
@@ -237,8 +238,7 @@ class PerfRun {
 
   async #finishProfile(profile: ProfileExport | undefined, run: RunDescription): Promise<void> {
     if (profile === undefined) return;
-    const endpoint =
-      this.#settings.target.kind === "openai" ? (this.#settings.target.endpoint ?? "") : run.url;
+    const endpoint = this.settings.target.kind === "openai" ? (this.settings.target.endpoint ?? "") : run.url;
     try {
       await profile.finish({ version: run.toolVersion, service_kind: run.serviceKind, endpoint });
     } catch (error) {
@@ -278,11 +278,7 @@ const realParts: PerfParts = {
   startGenerator: ({ options }, data, load) => startLoadGenerator(options, data, load),
 };
 
-/**
- * The plan of the settings, or of the data.
- *
- * @throws TritonError INVALID_ARG for a model or data that the load does not fit
- */
+/** The plan of the settings, or of the data. */
 function plannedLoad(settings: PerfSettings, data: DataSet, model: TestedModel | undefined): LoadPlan {
   const plan = settings.plan ?? { kind: "single", level: levelOf(data, settings) };
   if (plan.kind !== "single") return plan;
@@ -293,11 +289,6 @@ function plannedLoad(settings: PerfSettings, data: DataSet, model: TestedModel |
       `--periodic-concurrency-range: expected a decoupled model without sequences, '${model.name}' is not`,
     );
   return plan;
-}
-
-/** Requests of a plan with a level that ends by itself. */
-function requestsOfPlan(plan: LoadPlan): number | undefined {
-  return plan.kind === "single" ? requestsOfLevel(plan.level) : undefined;
 }
 
 function levelOf(data: DataSet, { sessionConcurrency: value }: PerfSettings): LoadLevel {
@@ -326,11 +317,7 @@ class ShortPeriods {
   }
 }
 
-/**
- * Writes the files of the reports. A file that cannot be written keeps no other from being written.
- *
- * @returns texts of the faults
- */
+/** Writes the files of the reports. A file that cannot be written keeps no other from being written. */
 async function writeReports(
   results: readonly LevelResult[],
   run: RunDescription,

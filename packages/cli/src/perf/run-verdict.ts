@@ -1,14 +1,14 @@
-import { type LevelResult, levelValue, meetsLimit } from "../measure/level-result.js";
-import type { LoadPlan } from "../measure/measure-plan.js";
+import { levelValue } from "../load/load-level.js";
+import { type LevelResult, meetsLimit } from "../measure/level-result.js";
+import type { LoadPlan } from "../measure/measure-level.js";
+import { TOKEN_METRIC_NAMES } from "../measure/request-figures.js";
 import { stageMs } from "../measure/server-watch.js";
-import { TOKEN_METRIC_NAMES } from "../measure/token-figures.js";
 import { levelName } from "../report/html-report.js";
 import { sixDigits } from "../report/write-report.js";
 import { WRONG_OUTPUT } from "../target/carrier.js";
 import { EXIT } from "../tool-command.js";
 import { invalidOption } from "../tool-errors.js";
 
-/** The highest level of a search that meets its limit. */
 export function bestOf(results: readonly LevelResult[]): LevelResult | undefined {
   return results
     .filter(meetsLimit)
@@ -16,11 +16,7 @@ export function bestOf(results: readonly LevelResult[]): LevelResult | undefined
     .at(-1);
 }
 
-/**
- * Checks the conditions: at the best level of a search, else at every level.
- *
- * @returns a line for each condition that does not hold
- */
+/** Checks the conditions: at the best level of a search, else at every level. */
 export function failedAssertions(
   results: readonly LevelResult[],
   kind: LoadPlan["kind"],
@@ -45,7 +41,6 @@ function hasWrongOutputs({ figures }: LevelResult): boolean {
   return [...figures.failures.keys()].some((text) => text.startsWith(WRONG_OUTPUT));
 }
 
-/** The exit code of what was measured. */
 export function exitCodeOf(
   results: readonly LevelResult[],
   kind: LoadPlan["kind"],
@@ -84,7 +79,6 @@ interface Figure {
   read(result: LevelResult): number;
 }
 
-/** Figures that conditions may name, besides percentiles and those of tokens. Times are milliseconds. */
 const FIGURES: Readonly<Record<string, Figure>> = {
   avg: { kind: "time", read: ({ figures }) => figures.latency.mean },
   min: { kind: "time", read: ({ figures }) => figures.latency.min },
@@ -104,21 +98,13 @@ const FIGURES: Readonly<Record<string, Figure>> = {
   goodput: { kind: "number", read: ({ figures }) => figures.tokens?.goodput ?? Number.NaN },
 };
 
-/** A condition on the figures of a level. */
 export interface Assertion {
-  /** As it was written. */
   readonly text: string;
-  /** Value of the figure in its own unit; NaN where it was not measured. */
   valueIn(result: LevelResult): number;
-  /** A value that was not measured holds in no condition. */
   holds(value: number): boolean;
 }
 
-/**
- * Reads conditions such as `p99<50ms,throughput>1000`.
- *
- * @throws TritonError INVALID_ARG for an unknown figure, operator or unit
- */
+/** Reads conditions such as `p99<50ms,throughput>1000`. */
 export function readAssertions(text: string): Assertion[] {
   return text
     .split(",")

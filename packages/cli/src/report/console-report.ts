@@ -1,13 +1,12 @@
-import type { LoadLevel } from "../load/load-level.js";
+import { countsConcurrency, type LoadLevel, levelValue } from "../load/load-level.js";
+import { generatorWarnings, type LevelResult } from "../measure/level-result.js";
 import {
-  countsConcurrency,
-  generatorWarnings,
-  type LevelResult,
-  levelValue,
-} from "../measure/level-result.js";
-import type { RequestFigures } from "../measure/request-figures.js";
-import { overheadMs, type ServerFigures, stageMs, usesCache } from "../measure/server-watch.js";
-import { TOKEN_METRIC_NAMES, TOKEN_METRICS, type TokenFigures } from "../measure/token-figures.js";
+  type RequestFigures,
+  TOKEN_METRIC_NAMES,
+  TOKEN_METRICS,
+  type TokenFigures,
+} from "../measure/request-figures.js";
+import { computeMs, overheadMs, type ServerFigures, stageMs, usesCache } from "../measure/server-watch.js";
 import { microseconds, type RunDescription, sixDigits } from "./write-report.js";
 
 /** Percentiles that every report shows. */
@@ -20,7 +19,6 @@ export function reportedPercentiles({ percentile }: Pick<RunDescription, "percen
   );
 }
 
-/** The first block of the report: what is measured and how. */
 export function settingsText(run: RunDescription): string {
   const basis =
     run.percentile === undefined
@@ -65,7 +63,6 @@ const CONCURRENCY_TITLES: Readonly<Partial<Record<LoadLevel["mode"], string>>> =
   session_concurrency: "Session concurrency",
 };
 
-/** Heading of a level. */
 function levelTitle({ level, phase }: Pick<LevelResult, "level" | "phase">): string {
   const value = sixDigits(levelValue(level));
   const title = countsConcurrency(level)
@@ -74,7 +71,6 @@ function levelTitle({ level, phase }: Pick<LevelResult, "level" | "phase">): str
   return phase === undefined ? title : `${title} (${phase})`;
 }
 
-/** The block of one level: the client's figures, then the server's. */
 export function levelText(result: LevelResult, run: RunDescription, verbose: boolean): string {
   const { figures, server } = result;
   const lines = [levelTitle(result)];
@@ -200,8 +196,7 @@ function consoleServer(server: ServerFigures, indent: string): string[] {
   if (stages.fail.count > 0) lines.push(`Failed request count: ${stages.fail.count}`);
   const total = `Avg request latency: ${stage("success")}`;
   const overhead = `overhead ${us(overheadMs(server))} + queue ${stage("queue")}`;
-  const compute =
-    stageMs(server, "computeInput") + stageMs(server, "computeInfer") + stageMs(server, "computeOutput");
+  const compute = computeMs(server);
   if (composing.length > 0) {
     lines.push(`${total} (${overhead} + compute ${us(compute)})`, "", "Composing models:");
     for (const model of composing) {
@@ -223,7 +218,6 @@ function consoleServer(server: ServerFigures, indent: string): string[] {
   return lines.map((line) => (line === "" ? "" : indent + line));
 }
 
-/** Mean times of single hits and misses. */
 function cacheLines({ stages }: ServerFigures): string[] {
   const mean = ({ count, ns }: { readonly count: number; readonly ns: number }) =>
     count === 0 ? 0 : microseconds(ns / count / 1e6);
@@ -257,7 +251,6 @@ function batchLines({ batches, cuts }: ServerFigures): string[] {
 
 const round = (value: number) => Number(value.toFixed(2));
 
-/** Lines about tokens. */
 function consoleTokens(tokens: TokenFigures): string[] {
   const lines: string[] = [];
   for (const name of TOKEN_METRIC_NAMES) {

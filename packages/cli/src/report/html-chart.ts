@@ -1,19 +1,54 @@
+import { createHash } from "node:crypto";
+
+/**
+ * A whole HTML page. It has no script, loads nothing, and its policy allows no more than its own style sheet.
+ *
+ * @param body markup
+ */
+export function htmlPage(title: string, body: string): string {
+  const style = createHash("sha256").update(REPORT_STYLE).digest("base64");
+  const policy = `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'`;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${escapeText(policy)}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeText(title)}</title>
+<style>${REPORT_STYLE}</style>
+</head>
+<body>
+<h1>${escapeText(title)}</h1>
+${body}
+</body>
+</html>
+`;
+}
+
+export function htmlTable(
+  header: readonly string[],
+  rows: readonly (readonly (string | number)[])[],
+): string {
+  const head = header.map((cell) => `<th scope="col">${escapeText(cell)}</th>`).join("");
+  const body = rows
+    .map((row) => `<tr>${row.map((cell) => `<td>${escapeText(cell)}</td>`).join("")}</tr>`)
+    .join("\n");
+  return `<div class="scroll"><table><thead><tr>${head}</tr></thead><tbody>\n${body}\n</tbody></table></div>`;
+}
+
 /** Size of a chart and of the area in it that has the data, in pixels of the drawing. */
 export const CHART = { width: 720, height: 300, left: 72, right: 704, top: 16, bottom: 248 } as const;
 
 /** Axes, ticks and titles of a chart around its marks. */
 interface ChartFrame {
-  /** Description of the chart for people who do not see it. */
   readonly label: string;
   readonly x: { readonly scale: AxisScale; readonly title: string };
   readonly y: { readonly scale: AxisScale; readonly title: string };
-  /** Names of the series, with the class that colours them. */
   readonly legend?: readonly { readonly name: string; readonly series: number }[];
 }
 
 const round = (position: number) => Number(position.toFixed(1));
 
-/** Draws a chart. The marks are markup. */
 export function drawChart({ label, x, y, legend = [] }: ChartFrame, marks: string): string {
   const lines = y.scale.ticks.map((tick) => {
     const position = round(y.scale.positionOf(tick));
@@ -60,7 +95,6 @@ export interface ChartPoint {
   readonly x: number;
   readonly y: number;
   readonly text: string;
-  /** Drawn hollow: the value is not to be trusted. */
   readonly doubtful?: boolean;
 }
 
@@ -85,7 +119,6 @@ export function drawLine(points: readonly ChartPoint[], series: number, x: AxisS
   );
 }
 
-/** A linear scale from values to positions in a drawing. */
 export interface AxisScale {
   readonly ticks: readonly number[];
   positionOf(value: number): number;
@@ -96,12 +129,7 @@ export interface AxisScale {
 /** Steps of ticks that people read easily. */
 const STEPS = [1, 2, 2.5, 5, 10];
 
-/**
- * A scale whose ends are ticks. Values that are not finite are left out.
- *
- * @param from position of the lowest tick
- * @param to position of the highest tick
- */
+/** A scale whose ends are ticks. Values that are not finite are left out. */
 export function axisScale(values: readonly number[], from: number, to: number, tickCount = 5): AxisScale {
   const known = values.filter(Number.isFinite);
   const low = Math.min(0, ...known);
@@ -136,7 +164,6 @@ export function escapeText(text: string | number): string {
     .replace(/\p{Cc}/gu, " ");
 }
 
-/** An element with escaped attributes. The content is markup. */
 export function element(
   name: string,
   attributes: Readonly<Record<string, string | number>>,

@@ -1,13 +1,7 @@
-import { createHash } from "node:crypto";
-import {
-  countsConcurrency,
-  generatorWarnings,
-  isStable,
-  type LevelResult,
-  levelValue,
-} from "../measure/level-result.js";
-import { overheadMs, stageMs } from "../measure/server-watch.js";
-import { TOKEN_METRIC_NAMES, TOKEN_METRICS } from "../measure/token-figures.js";
+import { countsConcurrency, levelValue } from "../load/load-level.js";
+import { generatorWarnings, isStable, type LevelResult } from "../measure/level-result.js";
+import { TOKEN_METRIC_NAMES, TOKEN_METRICS } from "../measure/request-figures.js";
+import { computeMs, overheadMs, type ServerFigures, stageMs } from "../measure/server-watch.js";
 import { remarkOf, reportedPercentiles } from "./console-report.js";
 import {
   axisScale,
@@ -17,22 +11,17 @@ import {
   drawLine,
   element,
   escapeText,
-  REPORT_STYLE,
+  htmlPage,
+  htmlTable,
 } from "./html-chart.js";
 import { duration, type RunDescription, sixDigits } from "./write-report.js";
 
-/**
- * The whole measurement as one HTML page. It has no script, loads nothing, and its policy allows no more than its own
- * style sheet.
- */
+/** The whole measurement as one HTML page. */
 export function htmlReport(
   results: readonly LevelResult[],
   run: RunDescription,
   warnings: readonly string[],
 ): string {
-  const style = createHash("sha256").update(REPORT_STYLE).digest("base64");
-  const policy = `default-src 'none'; style-src 'sha256-${style}'; base-uri 'none'; form-action 'none'`;
-  const title = `Performance of ${run.model}`;
   const all = [...new Set([...warnings, ...results.flatMap(warningsOf)])];
   const server = serverChart(results);
   // The parts of a ramp or a spike are no points of one curve.
@@ -43,18 +32,9 @@ export function htmlReport(
       const open = i === 0 ? " open" : "";
       return `<details${open}><summary>${escapeText(levelName(result))}</summary>${histogramChart(result)}</details>`;
     });
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${escapeText(policy)}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeText(title)}</title>
-<style>${REPORT_STYLE}</style>
-</head>
-<body>
-<h1>${escapeText(title)}</h1>
-${descriptionOf(results, run)}
+  return htmlPage(
+    `Performance of ${run.model}`,
+    `${descriptionOf(results, run)}
 ${all.map((text) => `<p class="warning">${escapeText(text)}</p>`).join("\n")}
 <h2>Levels</h2>
 ${levelTable(results, run)}
@@ -64,10 +44,8 @@ ${server === "" ? "" : `<h2>Time in the server</h2>\n${server}`}
 <h2>Distribution of the latencies</h2>
 ${histograms.join("\n")}
 <h2>Timeline</h2>
-${timelineCharts(results)}
-</body>
-</html>
-`;
+${timelineCharts(results)}`,
+  );
 }
 
 function warningsOf(result: LevelResult): string[] {
@@ -91,23 +69,15 @@ function levelTable(results: readonly LevelResult[], run: RunDescription): strin
   const percentiles = reportedPercentiles(run);
   const hasServer = results.some(({ server }) => server !== undefined);
   const header = [
-    "Load",
-    "infer/s",
-    "Requests",
-    "Errors",
-    "avg",
+    ...["Load", "infer/s", "Requests", "Errors", "avg"],
     ...percentiles.map((percentile) => `p${percentile}`),
     ...(hasServer ? ["Queue", "Compute"] : []),
     "",
   ];
   const rows = results.map((result) => {
     const { figures, server } = result;
-    const compute =
-      server === undefined
-        ? Number.NaN
-        : stageMs(server, "computeInput") +
-          stageMs(server, "computeInfer") +
-          stageMs(server, "computeOutput");
+    const times =
+      server === undefined ? [Number.NaN, Number.NaN] : [stageMs(server, "queue"), computeMs(server)];
     return [
       levelName(result),
       sixDigits(figures.throughput),
@@ -115,13 +85,11 @@ function levelTable(results: readonly LevelResult[], run: RunDescription): strin
       figures.failureCount,
       duration(figures.latency.mean),
       ...percentiles.map((percentile) => duration(figures.latency.percentile(percentile))),
-      ...(hasServer
-        ? [duration(server === undefined ? Number.NaN : stageMs(server, "queue")), duration(compute)]
-        : []),
+      ...(hasServer ? times.map(duration) : []),
       remarkOf(result),
     ];
   });
-  return tableOf(header, rows);
+  return htmlTable(header, rows);
 }
 
 function tokenTable(results: readonly LevelResult[]): string {
@@ -148,50 +116,32 @@ function tokenTable(results: readonly LevelResult[]): string {
     const goodput = tokens.options.goals.length === 0 ? "-" : number(tokens.goodput);
     return [[levelName(result), ...cells, number(tokens.outputTokenThroughput), goodput, ""]];
   });
-  return `<h2>Streams</h2>\n${tableOf(header, rows)}`;
+  return `<h2>Streams</h2>\n${htmlTable(header, rows)}`;
 }
 
-function tableOf(header: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
-  const head = header.map((cell) => `<th scope="col">${escapeText(cell)}</th>`).join("");
-  const body = rows
-    .map((row) => `<tr>${row.map((cell) => `<td>${escapeText(cell)}</td>`).join("")}</tr>`)
-    .join("\n");
-  return `<div class="scroll"><table><thead><tr>${head}</tr></thead><tbody>\n${body}\n</tbody></table></div>`;
-}
+const verticalScale = (values: readonly number[]) => axisScale(values, CHART.bottom, CHART.top);
 
-/** Series of the chart of latency against throughput. */
 const LATENCIES = [
   { name: "p50", percentile: 50, series: 1 },
   { name: "p90", percentile: 90, series: 2 },
   { name: "p99", percentile: 99, series: 3 },
 ] as const;
 
-/** Number of bars of a histogram. */
 const BARS = 40;
 
-/** Short name of a level. */
 export function levelName(result: LevelResult): string {
   const value = sixDigits(levelValue(result.level));
   const name = countsConcurrency(result.level) ? `concurrency ${value}` : `${value} requests/s`;
   return result.phase === undefined ? name : `${name} (${result.phase})`;
 }
 
-/** Latency against throughput: one point for each level. Points of levels that are not stable are hollow. */
 function latencyChart(results: readonly LevelResult[]): string {
   const measured = results
     .filter(({ figures }) => figures.requestCount > 0)
     .toSorted((a, b) => levelValue(a.level) - levelValue(b.level));
-  const x = axisScale(
-    measured.map(({ figures }) => figures.throughput),
-    CHART.left,
-    CHART.right,
-    8,
-  );
-  const y = axisScale(
-    measured.map(({ figures }) => figures.latency.percentile(99)),
-    CHART.bottom,
-    CHART.top,
-  );
+  const throughputs = measured.map(({ figures }) => figures.throughput);
+  const x = axisScale(throughputs, CHART.left, CHART.right, 8);
+  const y = verticalScale(measured.map(({ figures }) => figures.latency.percentile(99)));
   const lines = LATENCIES.map(({ name, percentile, series }) => {
     const points = measured.map((result): ChartPoint => {
       const latency = result.figures.latency.percentile(percentile);
@@ -214,18 +164,19 @@ function latencyChart(results: readonly LevelResult[]): string {
   );
 }
 
-/** Distribution of the latencies of a level. */
+function barOf(name: string, x: number, y: number, width: number, height: number, text: string): string {
+  const of = (position: number) => Number(position.toFixed(1));
+  const box = { x: of(x), y: of(y), width: of(width), height: of(Math.max(0, height)) };
+  return element("rect", { class: name, ...box }, element("title", {}, escapeText(text)));
+}
+
 function histogramChart(result: LevelResult): string {
   const { latency } = result.figures;
   const bars = latency.bars(BARS);
   const [first] = bars;
   const last = bars.at(-1);
   if (first === undefined || last === undefined) return "";
-  const count = axisScale(
-    bars.map((bar) => bar.count),
-    CHART.bottom,
-    CHART.top,
-  );
+  const count = verticalScale(bars.map((bar) => bar.count));
   const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) =>
     Number((first.from + (last.to - first.from) * part).toPrecision(3)),
   );
@@ -238,16 +189,14 @@ function histogramChart(result: LevelResult): string {
     const from = scale.positionOf(bar.from);
     const top = count.positionOf(bar.count);
     const above = i === bars.length - 1 ? " and more" : "";
-    return element(
-      "rect",
-      {
-        class: "bar",
-        x: Number(from.toFixed(1)),
-        y: Number(top.toFixed(1)),
-        width: Number(Math.max(1, scale.positionOf(bar.to) - from - 1).toFixed(1)),
-        height: Number(Math.max(0, CHART.bottom - top).toFixed(1)),
-      },
-      element("title", {}, escapeText(`${duration(bar.from)} to ${duration(bar.to)}${above}: ${bar.count}`)),
+    const text = `${duration(bar.from)} to ${duration(bar.to)}${above}: ${bar.count}`;
+    return barOf(
+      "bar",
+      from,
+      top,
+      Math.max(1, scale.positionOf(bar.to) - from - 1),
+      CHART.bottom - top,
+      text,
     );
   });
   return drawChart(
@@ -260,27 +209,18 @@ function histogramChart(result: LevelResult): string {
   );
 }
 
-/** Throughput and latency over the time of the whole measurement. */
 function timelineCharts(results: readonly LevelResult[]): string {
   const moments = results.flatMap((result) => result.timeline.map((moment) => ({ result, moment })));
   const start = moments[0]?.moment.start;
   if (start === undefined) return "";
   const seconds = (at: number) => (at - start) / 1000;
-  const x = axisScale(
-    moments.map(({ moment }) => seconds(moment.end)),
-    CHART.left,
-    CHART.right,
-    8,
-  );
+  const ends = moments.map(({ moment }) => seconds(moment.end));
+  const x = axisScale(ends, CHART.left, CHART.right, 8);
   const draw = (
     title: string,
     series: readonly { readonly name: string; readonly series: number; of(moment: Moment): number }[],
   ) => {
-    const y = axisScale(
-      moments.flatMap(({ moment }) => series.map(({ of }) => of(moment))),
-      CHART.bottom,
-      CHART.top,
-    );
+    const y = verticalScale(moments.flatMap(({ moment }) => series.map(({ of }) => of(moment))));
     const lines = series.map(({ name, series: index, of }) => {
       const points = moments.map(({ result, moment }) => {
         const at = Number(seconds(moment.end).toFixed(1));
@@ -314,39 +254,28 @@ function timelineCharts(results: readonly LevelResult[]): string {
 type Moment = LevelResult["timeline"][number];
 
 /** The parts of the server's time, in the order of a request's way. */
-const STAGES = ["queue", "computeInput", "computeInfer", "computeOutput", "cacheHit", "cacheMiss"] as const;
-const STAGE_NAMES = [
-  "queue",
-  "compute input",
-  "compute infer",
-  "compute output",
-  "cache hit",
-  "cache miss",
-  "overhead",
-];
+const PARTS = [
+  ["queue", (server: ServerFigures) => stageMs(server, "queue")],
+  ["compute input", (server: ServerFigures) => stageMs(server, "computeInput")],
+  ["compute infer", (server: ServerFigures) => stageMs(server, "computeInfer")],
+  ["compute output", (server: ServerFigures) => stageMs(server, "computeOutput")],
+  ["cache hit", (server: ServerFigures) => stageMs(server, "cacheHit")],
+  ["cache miss", (server: ServerFigures) => stageMs(server, "cacheMiss")],
+  ["overhead", overheadMs],
+] as const;
 
 /** The server's share of the latency: a bar for each level. Empty where the server does not tell. */
 function serverChart(results: readonly LevelResult[]): string {
-  const rows = results.flatMap((result) =>
-    result.server === undefined
-      ? []
-      : [
-          {
-            name: levelName(result),
-            value: sixDigits(levelValue(result.level)),
-            parts: [...STAGES.map((stage) => stageMs(result.server!, stage)), overheadMs(result.server)],
-          },
-        ],
-  );
+  const rows = results.flatMap(({ server, ...result }) => {
+    if (server === undefined) return [];
+    const value = sixDigits(levelValue(result.level));
+    return [{ name: levelName(result), value, parts: PARTS.map(([, partOf]) => partOf(server)) }];
+  });
   if (rows.length === 0) return "";
-  const used = STAGE_NAMES.map((name, i) => ({ name, i, series: i + 1 })).filter(({ i }) =>
+  const used = PARTS.map(([name], i) => ({ name, i, series: i + 1 })).filter(({ i }) =>
     rows.some(({ parts }) => parts[i]! > 0),
   );
-  const y = axisScale(
-    rows.map(({ parts }) => parts.reduce((sum, part) => sum + part, 0)),
-    CHART.bottom,
-    CHART.top,
-  );
+  const y = verticalScale(rows.map(({ parts }) => parts.reduce((sum, part) => sum + part, 0)));
   const width = (CHART.right - CHART.left) / rows.length;
   const marks = rows.map(({ name, parts }, row) => {
     let below = 0;
@@ -355,17 +284,9 @@ function serverChart(results: readonly LevelResult[]): string {
       const top = y.positionOf(below + part);
       const height = y.positionOf(below) - top;
       below += part;
-      return element(
-        "rect",
-        {
-          class: `bar series-${series}`,
-          x: Number((CHART.left + row * width + width * 0.15).toFixed(1)),
-          y: Number(top.toFixed(1)),
-          width: Number((width * 0.7).toFixed(1)),
-          height: Number(Math.max(0, height).toFixed(1)),
-        },
-        element("title", {}, escapeText(`${name}: ${stage} ${duration(part)}`)),
-      );
+      const x = CHART.left + row * width + width * 0.15;
+      const text = `${name}: ${stage} ${duration(part)}`;
+      return barOf(`bar series-${series}`, x, top, width * 0.7, height, text);
     });
     return bars.join("");
   });

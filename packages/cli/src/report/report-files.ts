@@ -1,27 +1,19 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { Tensor } from "@tritonjs/protocol";
 import type { DataSet } from "../data/data-set.js";
-import type { LoadLevel } from "../load/load-level.js";
+import { countsConcurrency, type LoadLevel, levelValue } from "../load/load-level.js";
 import type { LoadWindow } from "../load/request-records.js";
 import type { Distribution } from "../measure/distribution.js";
-import { countsConcurrency, type LevelResult, levelValue } from "../measure/level-result.js";
+import type { LevelResult } from "../measure/level-result.js";
+import { TOKEN_METRIC_NAMES, TOKEN_METRICS, type TokenFigures } from "../measure/request-figures.js";
 import { overheadMs, type ServerFigures, stageMs, usesCache } from "../measure/server-watch.js";
-import { TOKEN_METRIC_NAMES, TOKEN_METRICS, type TokenFigures } from "../measure/token-figures.js";
 import { outputsJson } from "../target/carrier.js";
 import { remarkOf, reportedPercentiles } from "./console-report.js";
-import { microseconds, type RunDescription, sixDigits } from "./write-report.js";
+import { csvTable, microseconds, type RunDescription, sixDigits } from "./write-report.js";
 
-/** One CSV file: that of the model, or of a model of its steps. */
 interface CsvFile {
-  /** Name and version of a composing model; undefined for the measured model. */
   readonly model?: { readonly name: string; readonly version: string };
   readonly text: string;
-}
-
-/** A value that a spreadsheet could take for a formula, or that has a comma, is quoted. */
-function cell(value: string | number): string {
-  const text = String(value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 const GPU_COLUMNS = [
@@ -49,129 +41,94 @@ export function csvFiles(results: readonly LevelResult[], run: RunDescription, v
   return files;
 }
 
+type Column = readonly [title: string, cellOf: (row: LevelResult) => string | number];
+
 function csvText(rows: readonly LevelResult[], run: RunDescription, verbose: boolean): string {
+  const us = microseconds;
   const hasServer = rows.some(({ server }) => server !== undefined);
   const hasCache = rows.some(({ server }) => server !== undefined && usesCache(server));
-  const gpus = GPU_COLUMNS.filter(([, gauge]) =>
-    rows.some(({ metrics }) => metrics?.gauges[gauge] !== undefined),
-  );
-  const percentiles = reportedPercentiles(run);
-  const header = [
-    levelHeader(run),
-    "Inferences/Second",
-    ...(run.decoupled ? ["Response Throughput"] : []),
-    "Client Send",
-    ...(hasServer
-      ? [
-          "Network+Server Send/Recv",
-          "Server Queue",
-          "Server Compute Input",
-          "Server Compute Infer",
-          "Server Compute Output",
-          ...(hasCache ? ["Server Cache Hit", "Server Cache Miss"] : []),
-        ]
-      : []),
-    "Client Recv",
-    ...percentiles.map((percentile) => `p${percentile} latency`),
-    ...(verbose
-      ? [
-          ...(run.percentile === undefined ? ["Avg latency"] : []),
-          "request/response",
-          "response wait",
-          ...gpus.map(([title]) => title),
-          "Failed Requests",
-          "Remark",
-        ]
-      : []),
+  // A level whose statistics could not be read has no values here: zeros would look like measured times.
+  const ofServer = (cellOf: (server: ServerFigures, row: LevelResult) => number) => (row: LevelResult) =>
+    row.server === undefined ? "" : cellOf(row.server, row);
+  const serverColumns: Column[] = [
+    ["Network+Server Send/Recv", ofServer((server, row) => us(networkMs(row, server)))],
+    ...stagesOf(hasCache).map(
+      ([title, stage]): Column => [title, ofServer((server) => us(stageMs(server, stage)))],
+    ),
   ];
-  const lines = rows.map((row) => {
-    const { figures, server, metrics } = row;
-    const us = microseconds;
-    // A level whose statistics could not be read has no values here: zeros would look like measured times.
-    const serverSide =
-      server === undefined
-        ? Array(hasCache ? 7 : 5).fill("")
-        : [us(networkMs(row, server)), ...serverCells(server, hasCache)];
-    const gauges = gpus.map(([, gauge]) =>
-      Object.entries(metrics?.gauges[gauge] ?? {})
-        .map(([uuid, value]) => `${uuid}:${sixDigits(value)};`)
-        .join(""),
-    );
-    return [
-      sixDigits(levelValue(row.level)),
-      sixDigits(figures.throughput),
-      ...(run.decoupled ? [sixDigits(figures.responseThroughput)] : []),
-      us(figures.meanSendMs),
-      ...(hasServer ? serverSide : []),
-      us(figures.meanReceiveMs),
-      ...percentiles.map((percentile) => us(figures.latency.percentile(percentile))),
-      ...(verbose
-        ? [
-            ...(run.percentile === undefined ? [us(figures.latency.mean)] : []),
-            us(figures.meanSendMs + figures.meanReceiveMs),
-            us(figures.meanWaitMs),
-            ...gauges,
-            figures.failureCount,
-            remarkOf(row),
-          ]
-        : []),
-    ];
-  });
-  return table([header, ...lines]);
+  const gauges = GPU_COLUMNS.filter(([, gauge]) =>
+    rows.some(({ metrics }) => metrics?.gauges[gauge] !== undefined),
+  ).map(
+    ([title, gauge]): Column => [
+      title,
+      ({ metrics }) =>
+        Object.entries(metrics?.gauges[gauge] ?? {})
+          .map(([uuid, value]) => `${uuid}:${sixDigits(value)};`)
+          .join(""),
+    ],
+  );
+  const average: Column = ["Avg latency", ({ figures }) => us(figures.latency.mean)];
+  const responses: Column = ["Response Throughput", ({ figures }) => sixDigits(figures.responseThroughput)];
+  const columns: Column[] = [
+    [levelHeader(run), ({ level }) => sixDigits(levelValue(level))],
+    ["Inferences/Second", ({ figures }) => sixDigits(figures.throughput)],
+    ...(run.decoupled ? [responses] : []),
+    ["Client Send", ({ figures }) => us(figures.meanSendMs)],
+    ...(hasServer ? serverColumns : []),
+    ["Client Recv", ({ figures }) => us(figures.meanReceiveMs)],
+    ...reportedPercentiles(run).map(
+      (p): Column => [`p${p} latency`, ({ figures }) => us(figures.latency.percentile(p))],
+    ),
+  ];
+  const further: Column[] = [
+    ...(run.percentile === undefined ? [average] : []),
+    ["request/response", ({ figures }) => us(figures.meanSendMs + figures.meanReceiveMs)],
+    ["response wait", ({ figures }) => us(figures.meanWaitMs)],
+    ...gauges,
+    ["Failed Requests", ({ figures }) => figures.failureCount],
+    ["Remark", remarkOf],
+  ];
+  const all = verbose ? [...columns, ...further] : columns;
+  return csvTable([all.map(([title]) => title), ...rows.map((row) => all.map(([, cellOf]) => cellOf(row)))]);
 }
+
+const SERVER_COLUMNS = [
+  ["Server Queue", "queue"],
+  ["Server Compute Input", "computeInput"],
+  ["Server Compute Infer", "computeInfer"],
+  ["Server Compute Output", "computeOutput"],
+  ["Server Cache Hit", "cacheHit"],
+  ["Server Cache Miss", "cacheMiss"],
+] as const;
+
+const stagesOf = (hasCache: boolean) => SERVER_COLUMNS.slice(0, hasCache ? 6 : 4);
 
 /** Time of the requests outside the client and the server's stages. */
 function networkMs({ figures }: LevelResult, server: ServerFigures): number {
-  const inServer = sum(serverMs(server, true));
+  const inServer = stagesOf(true).reduce((sum, [, stage]) => sum + stageMs(server, stage), 0);
   return Math.max(0, figures.fromSend.mean - figures.meanSendMs - figures.meanReceiveMs - inServer);
 }
 
-function serverMs(server: ServerFigures, hasCache: boolean): number[] {
-  const names = ["queue", "computeInput", "computeInfer", "computeOutput"] as const;
-  const stages = names.map((name) => stageMs(server, name));
-  return hasCache ? [...stages, stageMs(server, "cacheHit"), stageMs(server, "cacheMiss")] : stages;
-}
-
-function serverCells(server: ServerFigures, hasCache: boolean): number[] {
-  return serverMs(server, hasCache).map(microseconds);
-}
-
-/** The rows of a composing model: its share of the throughput, and its stages. */
 function composingText(rows: readonly LevelResult[], run: RunDescription, key: string): string {
   const found = rows.flatMap((row) => {
     const model = row.server?.composing.find((one) => keyOf(one) === key);
     return model === undefined ? [] : [{ row, model }];
   });
-  const hasCache = found.some(({ model }) => usesCache(model));
-  const header = [
-    levelHeader(run),
-    "Inferences/Second",
-    "Server Queue",
-    "Server Compute Input",
-    "Server Compute Infer",
-    "Server Compute Output",
-    ...(hasCache ? ["Server Cache Hit", "Server Cache Miss"] : []),
-  ];
+  const stages = stagesOf(found.some(({ model }) => usesCache(model)));
   const lines = found.map(({ row, model }) => {
     const requests = row.server?.stages.success.count ?? 0;
     const ratio = requests === 0 ? 0 : model.stages.success.count / requests;
     return [
       sixDigits(levelValue(row.level)),
       sixDigits(row.figures.requestThroughput * ratio * run.batchSize),
-      ...serverCells(model, hasCache),
+      ...stages.map(([, stage]) => microseconds(stageMs(model, stage))),
     ];
   });
-  return table([header, ...lines]);
+  return csvTable([[levelHeader(run), "Inferences/Second", ...stages.map(([title]) => title)], ...lines]);
 }
 
 /** Heading of the levels, also where none has a row. */
 const levelHeader = ({ load }: RunDescription) => (load === "concurrency" ? "Concurrency" : "Request Rate");
-
-function table(rows: readonly (readonly (string | number)[])[]): string {
-  return rows.map((row) => `${row.map(cell).join(",")}\n`).join("");
-}
-
-const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 const keyOf = ({ name, version }: { readonly name: string; readonly version: string }) =>
   `${name}_v${version}`;
@@ -314,27 +271,23 @@ const PIECE_LENGTH = 1 << 16;
  * holds no more than one window in memory. After a fault of the file, such as a full disk, nothing more is written.
  */
 export class ProfileExport {
-  readonly path: string;
-  readonly #inputsOf: PayloadInputs;
   readonly #inputTexts = new Map<number, string>();
-  #file: FileHandle | undefined;
   /** Texts are written in the order in which they came. */
-  #written: Promise<void>;
+  #written: Promise<void> = Promise.resolve();
   #failure: unknown;
   #level: LoadLevel | undefined;
   #boundaries: string[] = [];
   #isFirstExperiment = true;
   #isFirstRequest = true;
 
-  private constructor(path: string, file: FileHandle, inputsOf: PayloadInputs) {
-    this.path = path;
-    this.#file = file;
-    this.#inputsOf = inputsOf;
-    this.#written = Promise.resolve();
+  private constructor(
+    readonly path: string,
+    private file: FileHandle | undefined,
+    private readonly inputsOf: PayloadInputs,
+  ) {
     this.#write('{"experiments":[');
   }
 
-  /** Creates the file. `inputsOf` fills `request_inputs`. */
   static async create(path: string, inputsOf: PayloadInputs = () => undefined): Promise<ProfileExport> {
     return new ProfileExport(path, await open(path, "w"), inputsOf);
   }
@@ -360,18 +313,14 @@ export class ProfileExport {
     await this.#written;
   }
 
-  /**
-   * Completes the file and closes it.
-   *
-   * @throws the fault of the file, if there was one
-   */
+  /** Completes the file and closes it. */
   async finish({ version, service_kind, endpoint }: ProfileTrailer): Promise<void> {
     this.#end();
     const members = Object.entries({ version, service_kind, endpoint });
     this.#write(`],${members.map(([key, value]) => `"${key}":${JSON.stringify(value)}`).join(",")}}\n`);
     await this.#written;
-    const file = this.#file;
-    this.#file = undefined;
+    const file = this.file;
+    this.file = undefined;
     await file?.close();
     if (this.#failure !== undefined) throw this.#failure;
   }
@@ -422,7 +371,7 @@ export class ProfileExport {
   #inputText(payload: number): string {
     const known = this.#inputTexts.get(payload);
     if (known !== undefined) return known;
-    const text = this.#inputsOf(payload) ?? "";
+    const text = this.inputsOf(payload) ?? "";
     this.#inputTexts.set(payload, text);
     return text;
   }
@@ -432,7 +381,7 @@ export class ProfileExport {
     this.#written = this.#written.then(async () => {
       if (this.#failure !== undefined) return;
       try {
-        await this.#file?.appendFile(text);
+        await this.file?.appendFile(text);
       } catch (error) {
         this.#failure = error;
       }
@@ -446,7 +395,6 @@ function nanoseconds(ms: number): string {
   return microseconds > 0 ? `${microseconds}000` : "0";
 }
 
-/** Inputs of the payloads of a data set as JSON text, for the profile export. */
 export function payloadInputs(data: DataSet): PayloadInputs {
   if (data.kind === "openai")
     return (payload) => `{"payload":${JSON.stringify(data.payloads[payload] ?? "")}}`;

@@ -1,11 +1,11 @@
 import { writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { countsConcurrency, type LoadLevel, levelValue } from "../load/load-level.js";
+import type { WindowSummary } from "../measure/level-result.js";
+import type { MeasureObserver } from "../measure/measure-level.js";
+import { CLEAR_LINE, type ToolTerminal } from "../tool-command.js";
 
-/**
- * Writes the file of a report.
- *
- * @returns undefined, or the text of the fault, for instance of a full disk
- */
+/** Writes the file of a report. @returns undefined, or the text of the fault, for instance of a full disk */
 export async function writeReport(path: string, text: string): Promise<string | undefined> {
   try {
     await writeFile(path, text);
@@ -15,7 +15,6 @@ export async function writeReport(path: string, text: string): Promise<string | 
   }
 }
 
-/** Text for a report file that could not be written. */
 export function reportFault(path: string, error: unknown): string {
   return `cannot write ${path}: ${error instanceof Error ? error.message : String(error)}`;
 }
@@ -41,7 +40,6 @@ export interface RunDescription {
   readonly mode: "time_windows" | "count_windows";
   readonly intervalMs: number;
   readonly windowRequestCount: number;
-  /** Exact number of requests, where it was given. */
   readonly requestCount?: number;
   readonly percentile?: number;
   readonly stabilityPercentage: number;
@@ -59,11 +57,9 @@ export interface RunDescription {
   readonly isSequenceModel: boolean;
   /** Command line, for the HTML report and the JSON files. */
   readonly command: string;
-  /** Version of this library. */
   readonly toolVersion: string;
 }
 
-/** Whole microseconds of a time in milliseconds. */
 export function microseconds(ms: number): number {
   return Number.isFinite(ms) ? Math.round(ms * 1000) : 0;
 }
@@ -73,10 +69,91 @@ export function sixDigits(value: number): string {
   return Number.isFinite(value) ? String(Number(value.toPrecision(6))) : "0";
 }
 
-/** A time in the unit that suits it. */
+/** About three significant digits. */
+export function decimals(value: number): string {
+  if (Number.isNaN(value)) return "-";
+  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
+}
+
 export function duration(ms: number): string {
   if (!Number.isFinite(ms)) return "-";
   if (ms < 1) return `${Math.round(ms * 1000)} µs`;
   if (ms < 1000) return `${Number(ms.toPrecision(3))} ms`;
   return `${Number((ms / 1000).toPrecision(3))} s`;
+}
+
+/** Rows as CSV. A value with a comma, a quote or a line break is quoted. */
+export function csvTable(rows: readonly (readonly (string | number)[])[]): string {
+  const cell = (value: string | number) => {
+    const text = String(value);
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return rows.map((row) => `${row.map(cell).join(",")}\n`).join("");
+}
+
+/** Time after which a window that still runs gets a line, where lines are not written over. */
+const LINE_MS = 10_000;
+
+type ProgressOutput = Pick<ToolTerminal, "writeError" | "isInteractive" | "columns">;
+
+/** Shows throughput, latency and queue while a level is measured: one line that changes, or a line for each window. */
+export class LiveProgress implements MeasureObserver {
+  #trial = 0;
+  #queueMs: number | undefined;
+  /** Milliseconds since the epoch; NaN before the first moment of a level. */
+  #lineAt = Number.NaN;
+
+  constructor(private readonly output: ProgressOutput) {}
+
+  onLevelBegin(): void {
+    this.#trial = 0;
+    this.#queueMs = undefined;
+    this.#lineAt = Number.NaN;
+  }
+
+  onMoment(level: LoadLevel, summary: WindowSummary): void {
+    const text = `${name(level)}, window ${this.#trial + 1}: ${figures(summary, this.#queueMs)}`;
+    if (this.output.isInteractive) this.output.writeError(CLEAR_LINE + fitted(text, this.output.columns));
+    else if (Number.isNaN(this.#lineAt)) this.#lineAt = summary.start;
+    else if (summary.end - this.#lineAt > LINE_MS) {
+      this.output.writeError(`${text}\n`);
+      this.#lineAt = summary.end;
+    }
+  }
+
+  onWindow(level: LoadLevel, summary: WindowSummary, trial: number): void {
+    this.#trial = trial;
+    this.#queueMs = summary.queueMs;
+    this.#lineAt = summary.end;
+    if (this.output.isInteractive) return;
+    this.output.writeError(`${name(level)}, window ${trial}: ${figures(summary, summary.queueMs)}\n`);
+  }
+
+  onLevel(): void {
+    this.clear();
+  }
+
+  /** Removes the line, before something else is written. */
+  clear(): void {
+    if (this.output.isInteractive) this.output.writeError(CLEAR_LINE);
+  }
+}
+
+export function fitted(text: string, columns = Number.POSITIVE_INFINITY): string {
+  return text.slice(0, Math.max(0, columns - 1));
+}
+
+function name(level: LoadLevel): string {
+  const value = sixDigits(levelValue(level));
+  return countsConcurrency(level) ? `concurrency ${value}` : `${value} requests/s`;
+}
+
+function figures(summary: WindowSummary, queueMs: number | undefined): string {
+  const parts = [
+    `${sixDigits(summary.throughput)} infer/s`,
+    `latency avg ${duration(summary.meanMs)}, p99 ${duration(summary.p99Ms)}`,
+  ];
+  if (queueMs !== undefined) parts.push(`queue ${duration(queueMs)}`);
+  if (summary.failureCount > 0) parts.push(`${summary.failureCount} failed`);
+  return parts.join(", ");
 }

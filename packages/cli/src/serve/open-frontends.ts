@@ -1,115 +1,91 @@
+import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Frontend } from "@tritonjs/core";
-import type { Restrictions } from "@tritonjs/core/frontend";
-import { headerPattern, type WebPages } from "@tritonjs/core/internal";
-import type { FrontendThreads } from "@tritonjs/core/types";
+import type { Restriction, Restrictions } from "@tritonjs/core/frontend";
+import { headerPattern, isLoopback, type WebPages } from "@tritonjs/core/internal";
+import type { EndpointGroup, FrontendThreads } from "@tritonjs/core/types";
 import { grpc, type RestrictedProtocols } from "@tritonjs/grpc";
 import { type HttpOptions, http, metrics } from "@tritonjs/http";
 import type { ChatTemplateSettings, OpenAiOptions } from "@tritonjs/llm/openai";
 import { statusText } from "@tritonjs/protocol";
 import { canReusePorts } from "../options/frontend-options.js";
 import { OptionError } from "../options/option.js";
-import { allOptions, metricsAddress, type OptionValues } from "../options/options.js";
-import { closedBy, closedGroups, type ManagedPlace } from "./management-access.js";
+import {
+  allOptions,
+  listenerOf,
+  metricsAddress,
+  type OptionValues,
+  SERVICES,
+  type ServiceName,
+} from "../options/options.js";
 
-/** Names of the frontends in tritonserver's log. */
-export const SERVICE_NAMES: Readonly<Record<string, string>> = {
-  http: "HTTPService",
-  grpc: "GRPCInferenceService",
-  metrics: "Metrics Service",
-  openai: "OpenAI frontend",
-  sagemaker: "Sagemaker HTTPService",
-  "vertex-ai": "Vertex AI HTTPService",
-};
-
-/** The error of a frontend that could not be opened. */
 export class StartError extends Error {
   override readonly name = "StartError";
-  /** A suggested fix; empty if unknown. */
-  readonly hint: string;
 
-  constructor(message: string, hint: string) {
+  constructor(
+    message: string,
+    readonly hint: string,
+  ) {
     super(message);
-    this.hint = hint;
   }
 }
 
-/**
- * Creates the frontends that the command line requests.
- *
- * @param pages the dashboard, if the command line requests it
- * @param openAi the OpenAI frontend, if the command line requests it
- * @throws OptionError for an invalid pattern, or a file that cannot be read.
- */
+/** Creates the frontends that the command line requests. */
 export async function openChosenFrontends(
   values: OptionValues,
   pages?: WebPages,
   openAi?: Frontend,
 ): Promise<Frontend[]> {
+  const makers: Readonly<Record<ServiceName, (at: Listener) => Frontend | undefined | Promise<Frontend>>> = {
+    grpc: (at) => grpcFrontend(at, values),
+    http: (at) => httpFrontend(at, values, pages),
+    metrics: (at) => metrics({ ...at, pages }),
+    openai: () => openAi,
+    sagemaker: (at) => sageMakerFrontend(at, values),
+    "vertex-ai": (at) => vertexAiFrontend(at, values),
+  };
   const frontends: Frontend[] = [];
-  if (values["allow-grpc"]) {
-    const socket = `${values["grpc-address"]}:${values["grpc-port"]}`;
-    frontends.push(withStartError(grpcFrontend(values), "GRPC service", socket, "--grpc-port"));
+  for (const name of Object.keys(makers) as ServiceName[]) {
+    const at = listenerOf(values, name);
+    const frontend = at && (await makers[name](at));
+    if (frontend !== undefined) frontends.push(withStartError(frontend, name, `${at!.address}:${at!.port}`));
   }
-  if (values["allow-http"]) {
-    const socket = `${values["http-address"]}:${values["http-port"]}`;
-    frontends.push(withStartError(httpFrontend(values, pages), "HTTP service", socket, "--http-port"));
-  }
-  if (values["allow-metrics"]) {
-    const address = metricsAddress(values);
-    const port = values["metrics-port"];
-    const frontend = metrics({ address, port, ...(pages && { pages }) });
-    frontends.push(withStartError(frontend, "Metrics service", `${address}:${port}`, "--metrics-port"));
-  }
-  if (openAi !== undefined) {
-    const socket = `${values["openai-address"]}:${values["openai-port"]}`;
-    frontends.push(withStartError(openAi, "OpenAI frontend", socket, "--openai-port"));
-  }
-  if (values["allow-sagemaker"] || values["allow-vertex-ai"])
-    frontends.push(...(await cloudFrontends(values)));
   return frontends;
 }
 
-async function cloudFrontends(values: OptionValues): Promise<Frontend[]> {
-  const { sageMaker, vertexAi } = await import("@tritonjs/http/cloud");
-  const address = values["http-address"];
-  const maxInputSize = values["http-max-input-size"];
-  const frontends: Frontend[] = [];
-  if (values["allow-sagemaker"]) {
-    const port = values["sagemaker-port"];
-    const frontend = sageMaker({
-      address,
-      port,
-      maxInputSize,
-      // The platform passes on no secrets, and loads models itself.
-      restrictions: givenRestrictions(values),
-      inferenceType: values["sagemaker-inference-type"],
-      pingMode: values["sagemaker-ping-mode"],
-      multiModel: values["sagemaker-multi-model"],
-      ...(values["sagemaker-default-model"] !== "" && {
-        defaultModelName: values["sagemaker-default-model"],
-      }),
-    });
-    frontends.push(withStartError(frontend, "Sagemaker service", `${address}:${port}`, "--sagemaker-port"));
-  }
-  if (values["allow-vertex-ai"]) {
-    const port = values["vertex-ai-port"];
-    const frontend = vertexAi({
-      address,
-      port,
-      maxInputSize,
-      restrictions: httpRestrictions(values, "vertex-ai"),
-      defaultModel: values["vertex-ai-default-model"],
-      predictRoute: values["vertex-ai-predict-route"],
-      healthRoute: values["vertex-ai-health-route"],
-    });
-    frontends.push(withStartError(frontend, "Vertex AI service", `${address}:${port}`, "--vertex-ai-port"));
-  }
-  return frontends;
+interface Listener {
+  readonly address: string;
+  readonly port: number;
+}
+
+async function sageMakerFrontend(at: Listener, values: OptionValues): Promise<Frontend> {
+  const { sageMaker } = await import("@tritonjs/http/cloud");
+  return sageMaker({
+    ...at,
+    maxInputSize: values["http-max-input-size"],
+    // The platform passes on no secrets, and loads models itself.
+    restrictions: givenRestrictions(values),
+    inferenceType: values["sagemaker-inference-type"],
+    pingMode: values["sagemaker-ping-mode"],
+    multiModel: values["sagemaker-multi-model"],
+    defaultModelName: values["sagemaker-default-model"] || undefined,
+  });
+}
+
+async function vertexAiFrontend(at: Listener, values: OptionValues): Promise<Frontend> {
+  const { vertexAi } = await import("@tritonjs/http/cloud");
+  return vertexAi({
+    ...at,
+    maxInputSize: values["http-max-input-size"],
+    restrictions: httpRestrictions(values, "vertex-ai"),
+    defaultModel: values["vertex-ai-default-model"],
+    predictRoute: values["vertex-ai-predict-route"],
+    healthRoute: values["vertex-ai-health-route"],
+  });
 }
 
 /** Wraps a frontend, so that its failure to open is reported in the words of the command line. */
-function withStartError(frontend: Frontend, service: string, socket: string, option: string): Frontend {
+function withStartError(frontend: Frontend, name: ServiceName, socket: string): Frontend {
   const startError = (error: unknown): StartError => {
     const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
     const isTaken = code === "EADDRINUSE";
@@ -117,8 +93,8 @@ function withStartError(frontend: Frontend, service: string, socket: string, opt
       ? `Unavailable - Socket '${socket}' already in use`
       : statusText(error).replace(": ", " - ");
     return new StartError(
-      `failed to start ${service}: ${why}`,
-      isTaken ? `Choose another port with ${option}.` : "",
+      `failed to start ${SERVICES[name].service}: ${why}`,
+      isTaken ? `Choose another port with --${name}-port.` : "",
     );
   };
   return {
@@ -144,7 +120,6 @@ export function frontendThreads(values: OptionValues): FrontendThreads {
   return threads === "auto" && values["http-thread-count"] <= 1 ? 0 : threads;
 }
 
-/** The groups of routes that need a header. */
 function httpRestrictions(values: OptionValues, place: ManagedPlace): Restrictions {
   const closed = closedBy(values);
   return {
@@ -179,32 +154,28 @@ function grpcRestrictions(values: OptionValues): RestrictedProtocols[] {
   ].map(({ groups, header: key, value: secret }) => ({ protocols: groups, key, value: secret }));
 }
 
-function httpFrontend(values: OptionValues, pages: WebPages | undefined): Frontend {
+function httpFrontend(at: Listener, values: OptionValues, pages: WebPages | undefined): Frontend {
   return http({
-    address: values["http-address"],
-    port: values["http-port"],
+    ...at,
     reusePort: values["reuse-http-port"] && canReusePorts(),
     maxInputSize: values["http-max-input-size"],
     maxInputSizeName: "--http-max-input-size",
     headerForwardPattern: pattern(values, "http-header-forward-pattern"),
     openApi: values["http-openapi"],
-    ...cors(values["http-cors-origin"]),
+    cors: cors(values["http-cors-origin"]),
     restrictions: httpRestrictions(values, "http"),
     ...(pages && (values["allow-metrics"] ? { landing: pages } : { pages })),
   });
 }
 
-function cors(origins: readonly string[]): Pick<HttpOptions, "cors"> {
-  if (origins.length === 0) return {};
-  return { cors: { origins: origins.includes("*") ? true : origins } };
-}
+const cors = (origins: readonly string[]): HttpOptions["cors"] =>
+  origins.length === 0 ? undefined : { origins: origins.includes("*") ? true : origins };
 
-function grpcFrontend(values: OptionValues): Frontend {
+function grpcFrontend(at: Listener, values: OptionValues): Frontend {
   const age = values["grpc-max-connection-age"];
   const grace = values["grpc-max-connection-age-grace"];
   return grpc({
-    address: values["grpc-address"],
-    port: values["grpc-port"],
+    ...at,
     reusePort: values["reuse-grpc-port"] && canReusePorts(),
     headerForwardPattern: pattern(values, "grpc-header-forward-pattern"),
     inferResponseCompressionLevel: values["grpc-infer-response-compression-level"],
@@ -216,8 +187,8 @@ function grpcFrontend(values: OptionValues): Frontend {
     http2MaxPingStrikes: values["grpc-http2-max-ping-strikes"],
     maxConcurrentStreams: values["grpc-max-concurrent-streams"],
     maxSessionMemory: values["grpc-max-session-memory"],
-    ...(age > 0 ? { maxConnectionAgeMs: age } : {}),
-    ...(grace > 0 ? { maxConnectionAgeGraceMs: grace } : {}),
+    maxConnectionAgeMs: age > 0 ? age : undefined,
+    maxConnectionAgeGraceMs: grace > 0 ? grace : undefined,
     restrictedProtocols: grpcRestrictions(values),
     maxReceiveMessageSize: values["grpc-max-receive-message-size"],
     maxReceiveMessageSizeName: "--grpc-max-receive-message-size",
@@ -256,11 +227,7 @@ function readOption<T>(name: string, read: () => T): T {
   }
 }
 
-/**
- * Loads the OpenAI frontend and sets it up, if the command line asks for it.
- *
- * @throws OptionError for a file of keys that cannot be read or has none
- */
+/** Loads the OpenAI frontend and sets it up, if the command line asks for it. */
 export async function openOpenAi(values: OptionValues): Promise<Frontend | undefined> {
   const port = values["openai-port"];
   if (port === undefined) return undefined;
@@ -268,9 +235,7 @@ export async function openOpenAi(values: OptionValues): Promise<Frontend | undef
   return openai(openAiSettings(values, port));
 }
 
-/** The options of the frontend. */
 function openAiSettings(values: OptionValues, port: number): OpenAiOptions {
-  const origins = values["openai-cors-origin"];
   const defaultMaxTokens = values["openai-default-max-tokens"];
   return {
     port,
@@ -283,11 +248,10 @@ function openAiSettings(values: OptionValues, port: number): OpenAiOptions {
     >,
     maxBodySize: values["openai-max-body-size"],
     ...(defaultMaxTokens > 0 && { defaultMaxTokens }),
-    ...(origins.length > 0 && { cors: { origins: origins.includes("*") ? true : origins } }),
+    cors: cors(values["openai-cors-origin"]),
   };
 }
 
-/** The keys of a file. A file without keys would leave the endpoints open. */
 function keysOfFile(path: string): string[] {
   if (path === "") return [];
   const keys = readOption("openai-api-key-file", () => readFileSync(path, "utf8"))
@@ -311,7 +275,6 @@ const SECRET: ReadonlySet<string> = new Set([
   "cache-config",
 ]);
 
-/** Loads the dashboard and sets it up: with the restrictions of HTTP, and the options that differ from the defaults. */
 export async function openDashboard(values: OptionValues): Promise<WebPages> {
   const { dashboard } = await import("@tritonjs/http/dashboard");
   return dashboard({
@@ -320,7 +283,6 @@ export async function openDashboard(values: OptionValues): Promise<WebPages> {
   });
 }
 
-/** Texts of the options that are not at their defaults. */
 export function changedOptions(values: OptionValues): Record<string, string> {
   const initial: Readonly<Record<string, { readonly initial: unknown }>> = allOptions;
   const changed: Record<string, string> = {};
@@ -333,4 +295,121 @@ export function changedOptions(values: OptionValues): Record<string, string> {
 
 function textOf(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+}
+
+const MANAGEMENT: readonly EndpointGroup[] = ["model-repository", "shared-memory", "trace", "logging"];
+
+/** Header of `--access-token`: that of the library's clients. Over gRPC it has the prefix `triton-grpc-protocol-`. */
+const ACCESS_TOKEN_HEADER = "triton-access-token";
+
+/** A place with operations that change the server. */
+export type ManagedPlace = "http" | "grpc" | "openai" | "dashboard" | "vertex-ai";
+
+interface ManagedFrontend {
+  readonly place: ManagedPlace;
+  readonly title: string;
+  readonly address: string;
+  readonly addressOption: string;
+  readonly restrictOption: string;
+  /** Operations that no other option restricts; none where the frontend does not listen. */
+  readonly groups: readonly EndpointGroup[];
+}
+
+/**
+ * The operations that the command closes at a place: with an access token all that no other option restricts, and
+ * without one those that other machines could use, unless `--compat=triton` opens them.
+ */
+export function closedGroups(values: OptionValues, place: ManagedPlace): readonly EndpointGroup[] {
+  return closedFrontends(values).find((one) => one.place === place)?.groups ?? [];
+}
+
+/** The header of closed operations. Without an access token nobody knows the value. */
+export function closedBy(values: OptionValues): Restriction {
+  const value = values["access-token"] || randomBytes(32).toString("base64url");
+  return { header: ACCESS_TOKEN_HEADER, value };
+}
+
+/** A line for the log about operations that change the server. */
+interface AccessNote {
+  readonly level: "warning" | "info";
+  readonly text: string;
+}
+
+/**
+ * Says which operations `--compat=triton` opens to other machines, or which are closed to everyone and how to open them.
+ *
+ * @returns undefined if the options decide about all of them, or the server listens on loopback addresses
+ */
+export function accessNote(values: OptionValues): AccessNote | undefined {
+  if (values["access-token"] !== "") return undefined;
+  const frontends = exposedFrontends(values);
+  if (frontends.length === 0) return undefined;
+  const groups = MANAGEMENT.filter((group) => frontends.some((one) => one.groups.includes(group))).join(", ");
+  const places = frontends.map(({ title, address }) => `${title} on ${address}`).join(" and ");
+  const ways = frontends.map(
+    ({ addressOption, restrictOption, groups: open }) =>
+      `--${addressOption}=127.0.0.1 or --${restrictOption}=${open.join(",")}:<header>=<secret>`,
+  );
+  if (values.compat === "triton") {
+    return {
+      level: "warning",
+      text:
+        `--compat=triton: other machines can use ${groups} over ${places}; to close them: leave it out, or ` +
+        ways.join("; "),
+    };
+  }
+  return {
+    level: "info",
+    text:
+      `no client can use ${groups} over ${places}; to open them to clients with a secret: set TRITONJS_ACCESS_TOKEN, ` +
+      `or ${ways.join("; ")}; to everyone: --compat=triton`,
+  };
+}
+
+function closedFrontends(values: OptionValues): readonly ManagedFrontend[] {
+  if (values["access-token"] !== "") return managedFrontends(values);
+  return values.compat === "triton" ? [] : exposedFrontends(values);
+}
+
+function exposedFrontends(values: OptionValues): readonly ManagedFrontend[] {
+  return managedFrontends(values).filter(({ address }) => !isLoopback(address));
+}
+
+function managedFrontends(values: OptionValues): readonly ManagedFrontend[] {
+  const restricted = (
+    option: "http-restricted-api" | "grpc-restricted-protocol" | "openai-restricted-api",
+  ) => {
+    const closed = new Set<string>(values[option].flatMap(({ groups }) => groups));
+    return MANAGEMENT.filter((group) => !closed.has(group));
+  };
+  const overHttp = restricted("http-restricted-api");
+  const overGrpc = restricted("grpc-restricted-protocol");
+  const pagesOverMetrics = values["allow-metrics"];
+  // OpenAI's endpoints load and unload models only if clients control which models are loaded.
+  const loadsOverOpenAi =
+    values["openai-port"] !== undefined && !hasKeys(values) && values["model-control-mode"] === "explicit";
+  // Redirects of Vertex AI can only read.
+  const redirected = overHttp.filter((group) => group === "model-repository" || group === "shared-memory");
+  const pagesAddress = pagesOverMetrics ? "metrics-address" : "http-address";
+  const ofOpenAi = restricted("openai-restricted-api").filter((group) => group === "model-repository");
+  const rows = [
+    ["http", "HTTP", "http-address", "http-restricted-api", values["allow-http"], overHttp],
+    ["grpc", "gRPC", "grpc-address", "grpc-restricted-protocol", values["allow-grpc"], overGrpc],
+    ["openai", "OpenAI's endpoints", "openai-address", "openai-restricted-api", loadsOverOpenAi, ofOpenAi],
+    ["dashboard", "the dashboard", pagesAddress, "http-restricted-api", values.dashboard, overHttp],
+    [
+      ...(["vertex-ai", "redirects of Vertex AI", "http-address", "http-restricted-api"] as const),
+      ...([values["allow-vertex-ai"], redirected] as const),
+    ],
+  ] as const;
+  return rows
+    .filter(([, , , , isOn, groups]) => isOn && groups.length > 0)
+    .map(([place, title, addressOption, restrictOption, , groups]) => {
+      const address = addressOption === "metrics-address" ? metricsAddress(values) : values[addressOption];
+      return { place, title, address, addressOption, restrictOption, groups };
+    });
+}
+
+function hasKeys(values: OptionValues): boolean {
+  return values["openai-api-key"].length > 0 || values["openai-api-key-file"] !== "";
 }

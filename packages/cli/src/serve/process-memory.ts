@@ -28,10 +28,8 @@ const HEAP_LOOK_EVERY_MS = 10_000;
 
 const FLAG = "--heap-growing-percent";
 
-/** The heap of a process. */
 interface GrowingHeap {
   usedBytes(): number;
-  /** Sets the percentage by which the heap grows between two collections; 0 leaves it to V8. */
   grow(percent: number): void;
 }
 
@@ -51,7 +49,6 @@ export function keepHeapRoom(): boolean {
   return true;
 }
 
-/** Sets the percentage now and from time to time, by the size of the heap. */
 export function growByRoom(heap: GrowingHeap, clock: Pick<Clock, "setTimer">): void {
   let last = 0;
   const look = (): void => {
@@ -74,7 +71,6 @@ export function growByRoom(heap: GrowingHeap, clock: Pick<Clock, "setTimer">): v
  * After bursts of large requests a server whose workers restart would fill one arena after another with free memory.
  */
 
-/** Parameters of `mallopt` in glibc, with the environment variables that set them. */
 const THRESHOLDS = [
   /** Bytes from which a buffer is a mapping of its own. Mapping a smaller one takes too much of a request's time. */
   { parameter: -3, variable: "MALLOC_MMAP_THRESHOLD_", value: 4 * 1024 * 1024 },
@@ -111,7 +107,6 @@ const TRIM_LOOK_EVERY_MS = 30_000;
 /** Growth of the resident memory in bytes from which free memory is returned. Returning it takes processor time. */
 const RETURN_AFTER_BYTES = 8 * 1024 * 1024;
 
-/** A process whose free memory can be returned to the system. */
 interface TrimmedProcess {
   residentBytes(): number;
   /** Returns the free memory of all arenas of malloc, but for the ends of those after the first. */
@@ -130,7 +125,6 @@ export function returnFreeMemory(): boolean {
   return own !== undefined;
 }
 
-/** Looks at the resident memory from time to time, and trims it when it has grown since the last time. */
 export function trimWhenGrown(own: TrimmedProcess, clock: Pick<Clock, "setTimer">): void {
   let least = own.residentBytes();
   const look = async () => {

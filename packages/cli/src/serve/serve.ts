@@ -5,15 +5,14 @@ import { LONGEST_TIMEOUT_MS, type ServerMetadata, statusText } from "@tritonjs/p
 import type { Extensions, Terminal } from "../command-context.js";
 import { descriptorFault } from "../descriptor-fault.js";
 import { OptionError } from "../options/option.js";
-import type { OptionValues } from "../options/options.js";
+import { type OptionValues, SERVICES, type ServiceName } from "../options/options.js";
 import { readArguments } from "../options/read-arguments.js";
-import { accessNote } from "./management-access.js";
 import {
+  accessNote,
   frontendThreads,
   openChosenFrontends,
   openDashboard,
   openOpenAi,
-  SERVICE_NAMES,
   StartError,
 } from "./open-frontends.js";
 import { keepHeapRoom, limitMalloc, returnFreeMemory } from "./process-memory.js";
@@ -25,7 +24,6 @@ import {
   tritonSettings,
 } from "./triton-settings.js";
 
-/** Seconds between two reports on models that are still loading. */
 const PROGRESS_SECONDS = 10;
 
 /**
@@ -80,18 +78,15 @@ export async function serve(
     return await fail(error, triton, say);
   }
   say("info", `Signal (${await stopRequested}) received.`);
-  return isServing
-    ? stopServer(triton, values["exit-timeout-secs"], values["exit-delay-secs"])
-    : abandonServer(triton);
+  if (isServing) return stopServer(triton, values["exit-timeout-secs"], values["exit-delay-secs"]);
+  await settlesWithin(triton.close(), LAST_WORDS_MS);
+  return 0;
 }
 
-/** Writes a line for the user of the command. */
 type Say = (level: "error" | "warn" | "info", text: string) => void;
 
-/** Width of tables where the output is not a terminal. */
 const DEFAULT_COLUMNS = 80;
 
-/** Loads the models, shows the result, and opens the frontends. */
 async function start(
   triton: Triton,
   frontends: readonly Frontend[],
@@ -109,7 +104,7 @@ async function start(
   const { addresses } = await triton.serve({ frontends, frontendThreads: frontendThreads(values) });
   for (const [name, { host, port }] of Object.entries(addresses)) {
     const address = host.includes(":") ? `[${host}]` : host;
-    service.log.info(`Started ${SERVICE_NAMES[name] ?? name} at ${address}:${port}`);
+    service.log.info(`Started ${SERVICES[name as ServiceName]?.logName ?? name} at ${address}:${port}`);
   }
   const note = accessNote(values);
   if (note !== undefined) service.log[note.level](note.text);
@@ -148,11 +143,7 @@ async function fail(error: unknown, triton: Triton | undefined, say: Say): Promi
 /** Time after the drain to close connections, and for a model that is still loading. */
 const LAST_WORDS_MS = 1000;
 
-/**
- * Stops a server. Requests in flight may finish within the time limit.
- *
- * @returns the exit code: 0, or 1 when requests were left at the time limit
- */
+/** Stops a server. Requests in flight may finish within the time limit. */
 async function stopServer(triton: Triton, exitTimeoutSecs: number, exitDelaySecs: number): Promise<number> {
   const { log } = triton.service;
   const delaySecs = Math.max(0, exitDelaySecs);
@@ -164,12 +155,6 @@ async function stopServer(triton: Triton, exitTimeoutSecs: number, exitDelaySecs
   log.error("Exit timeout expired. Exiting immediately.");
   await settlesWithin(closed, LAST_WORDS_MS);
   return 1;
-}
-
-/** Stops a server that has not begun to serve. @returns the exit code */
-async function abandonServer(triton: Triton): Promise<number> {
-  await settlesWithin(triton.close(), LAST_WORDS_MS);
-  return 0;
 }
 
 async function settlesWithin(promise: Promise<void>, timeoutMs: number): Promise<boolean> {
@@ -184,7 +169,6 @@ async function settlesWithin(promise: Promise<void>, timeoutMs: number): Promise
   }
 }
 
-/** The options of a server, as tritonserver shows them at the start. */
 function optionRows(server: ServerMetadata, values: OptionValues): [option: string, value: string][] {
   const isStrict = values["disable-auto-complete-config"] || values["strict-model-config"] === true;
   const isCached = values["cache-config"].length > 0 || values["response-cache-byte-size"] !== undefined;
@@ -212,7 +196,6 @@ function flag(value: boolean): string {
   return value ? "1" : "0";
 }
 
-/** A model version, as the tables show it. */
 interface ModelRow {
   readonly name: string;
   readonly version: string;
@@ -230,8 +213,6 @@ async function modelRows(service: InferenceService): Promise<ModelRow[]> {
 /**
  * Logs the models and the options of a server: as tables, as tritonserver shows them at the start, or in JSON as an
  * object for each model and one for the options.
- *
- * @param columns width of the tables in characters
  */
 async function logStart(service: InferenceService, values: OptionValues, columns: number): Promise<void> {
   const { log } = service;
@@ -257,14 +238,11 @@ function statusOf(state: string, reason: string): string {
   return [state, reason].filter((part) => part !== "").join(": ");
 }
 
-/** Fewest columns that a cell is cut down to. */
 const NARROWEST = 8;
 
 /**
  * A table with lines around its cells, as tritonserver draws them. Cells that are too long for the width continue on
  * further lines.
- *
- * @param columns width that the table should fit, in characters
  */
 export function textTable(
   titles: readonly string[],
@@ -287,7 +265,6 @@ export function textTable(
   return [rule, ...linesOf(titles), rule, ...rows.flatMap(linesOf), rule].join("\n");
 }
 
-/** Takes characters from the widest column until all columns together fit. */
 function fittingWidths(longest: readonly number[], room: number): number[] {
   const widths = [...longest];
   for (;;) {
@@ -301,7 +278,6 @@ function fittingWidths(longest: readonly number[], room: number): number[] {
   }
 }
 
-/** Breaks a text at spaces, and words that are longer than a line anywhere. */
 function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = "";

@@ -1,18 +1,12 @@
 import type { Logger, MetricsConfig, TraceOptions, TritonOptions } from "@tritonjs/core";
-import type { AllowedHosts } from "@tritonjs/core/frontend";
 import type { TraceLevelOption } from "@tritonjs/core/types";
 import { TritonError } from "@tritonjs/protocol";
 import { type NamedSetting, OptionError, readInteger } from "../options/option.js";
 import type { OptionName, OptionValues } from "../options/options.js";
 import { readTraceLevel, readTraceMode } from "../options/server-options.js";
-import { closedBy, closedGroups } from "./management-access.js";
+import { closedBy, closedGroups } from "./open-frontends.js";
 
-/**
- * The options of the server that the command line requests.
- *
- * @param logger takes the log, unless it goes to a file
- * @throws OptionError for invalid settings.
- */
+/** The options of the server that the command line requests. */
 export function tritonSettings(values: OptionValues, logger: Logger): TritonOptions {
   const repositories = repositoryPaths(values);
   // The models of a multi-model endpoint are registered when the platform loads them.
@@ -20,6 +14,8 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     throw creating("Invalid argument - --model-repository must be specified");
   }
   const cacheBytes = cacheSize(values);
+  const resources = values["rate-limit-resource"];
+  const hosts = values["allowed-host"];
   return {
     id: values.id,
     exitDelaySecs: Math.max(0, values["exit-delay-secs"]),
@@ -35,7 +31,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     // A shorter interval would poll without a pause.
     repositoryPollSecs: Math.max(1, values["repository-poll-secs"]),
     loadModel: [...new Set(values["load-model"])],
-    ...(values["model-config-name"] === "" ? {} : { modelConfigName: values["model-config-name"] }),
+    modelConfigName: values["model-config-name"] || undefined,
     disableAutoCompleteConfig:
       values["disable-auto-complete-config"] || values["strict-model-config"] === true,
     modelLoadThreadCount: Math.max(1, values["model-load-thread-count"]),
@@ -44,16 +40,14 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     exitOnError: values["exit-on-error"],
     strictReadiness: values["strict-readiness"],
     backendConfig: backendSettings(values),
-    ...(values["backend-directory"] === "" ? {} : { backendDirectory: values["backend-directory"] }),
+    backendDirectory: values["backend-directory"] || undefined,
     rateLimit: values["rate-limit"],
-    ...(values["rate-limit-resource"].length === 0
-      ? {}
-      : { rateLimitResources: values["rate-limit-resource"] }),
+    rateLimitResources: resources.length > 0 ? resources : undefined,
     hostPolicies: hostPolicies(values),
     allowClientSharedMemory: values["allow-client-shm"],
     allowModelFileOverride: values["allow-model-file-override"] || values.compat === "triton",
-    security: { ...openAiSecurity(values), allowedHosts: allowedHosts(values) },
-    ...(cacheBytes === undefined ? {} : { responseCache: { byteSize: cacheBytes } }),
+    security: { ...openAiSecurity(values), allowedHosts: hosts.includes("*") || hosts },
+    responseCache: cacheBytes === undefined ? undefined : { byteSize: cacheBytes },
     requestMemory: requestMemory(values),
     metricsConfig: metricsSettings(values["metrics-config"]),
     allowCpuMetrics: values["allow-cpu-metrics"],
@@ -62,7 +56,6 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
   };
 }
 
-/** The repositories, each once. */
 export function repositoryPaths(values: OptionValues): string[] {
   return [...new Set([...values["model-store"], ...values["model-repository"]])];
 }
@@ -82,11 +75,6 @@ function hostPolicies(values: OptionValues): NonNullable<TritonOptions["hostPoli
     policies[name] = { ...policies[name], ...setting };
   }
   return policies;
-}
-
-function allowedHosts(values: OptionValues): AllowedHosts {
-  const names = values["allowed-host"];
-  return names.includes("*") || names;
 }
 
 /** The token of OpenAI's endpoints. The other frontends get their restrictions themselves. */
@@ -131,7 +119,6 @@ function cacheSize(values: OptionValues): number | undefined {
   return Number(size);
 }
 
-/** The error of a server that could not be created. */
 function creating(reason: string): OptionError {
   return new OptionError(`error: creating server: ${reason}`, "alone");
 }
@@ -152,7 +139,6 @@ function metricsSettings(settings: readonly NamedSetting[]): MetricsConfig {
   return config;
 }
 
-/** Warnings for the log, in tritonserver's words, about accepted settings with faults. */
 export function metricsComplaints(settings: readonly NamedSetting[]): string[] {
   return settings
     .filter(({ key }) => key === "summary_quantiles")
@@ -172,16 +158,6 @@ const OLD_OPTIONS = {
   "log-frequency": "trace-log-frequency",
 } as const satisfies Record<string, OptionName>;
 
-/** Texts for the conflict between such an option and its setting. */
-const PROVIDED = {
-  rate: "provided rate value",
-  level: "provided level",
-  count: "provided count",
-  file: "provided file",
-  "log-frequency": "provided log-frequency",
-} as const satisfies Record<keyof typeof OLD_OPTIONS, string>;
-
-/** Settings of the mode opentelemetry: where and in which amounts spans are sent. */
 interface SpanSettings {
   readonly url?: string;
   readonly resource: Readonly<Record<string, string>>;
@@ -193,35 +169,21 @@ interface SpanSettings {
 /** tritonserver's rate, where a tracer in a program would get every request. */
 const DEFAULT_RATE = 1000;
 
-/** Values of the settings that are not given. */
-const DEFAULT_SPAN_NUMBERS = {
-  bsp_max_queue_size: 2048,
-  bsp_schedule_delay: 5000,
-  bsp_max_export_batch_size: 512,
-};
-
-/** Numeric settings of the mode opentelemetry. */
+/** Numeric settings of the mode opentelemetry, with the values of those that are not given. */
 const SPAN_NUMBERS = {
-  bsp_max_queue_size: "maxQueueSize",
-  bsp_schedule_delay: "scheduleDelayMs",
-  bsp_max_export_batch_size: "maxExportBatchSize",
-} as const satisfies Record<string, keyof SpanSettings>;
+  bsp_max_queue_size: ["maxQueueSize", 2048],
+  bsp_schedule_delay: ["scheduleDelayMs", 5000],
+  bsp_max_export_batch_size: ["maxExportBatchSize", 512],
+} as const satisfies Record<string, readonly [keyof SpanSettings, number]>;
 
-/** The trace settings of a command line. */
 interface ChosenTraceSettings {
   /** Traces are off unless the command line turns them on. Clients can always read and change their settings. */
   readonly options: TraceOptions;
-  /** Set in mode opentelemetry. */
   readonly spans: SpanSettings | undefined;
-  /** Warnings for the user. */
   readonly warnings: readonly string[];
 }
 
-/**
- * The options of traces. Unknown settings are ignored, as by tritonserver.
- *
- * @throws OptionError for a value that cannot be read.
- */
+/** The options of traces. Unknown settings are ignored, as by tritonserver. */
 export function traceSettings(values: OptionValues, environment: NodeJS.ProcessEnv): ChosenTraceSettings {
   const settings = values["trace-config"];
   const old = Object.values(OLD_OPTIONS).filter((name) => isGiven(values[name]));
@@ -241,8 +203,10 @@ export function traceSettings(values: OptionValues, environment: NodeJS.ProcessE
     const known =
       name === "" ? ["rate", "level", "count"] : name === "triton" ? ["file", "log-frequency"] : [];
     if (isOld(key) && known.includes(key) && isGiven(values[OLD_OPTIONS[key]])) {
-      const warning = `Warning: Overriding deprecated '--${OLD_OPTIONS[key]}' in favor of ${PROVIDED[key]} in --trace-config!`;
-      warnings.push(warning);
+      const provided = key === "rate" ? "rate value" : key;
+      warnings.push(
+        `Warning: Overriding deprecated '--${OLD_OPTIONS[key]}' in favor of provided ${provided} in --trace-config!`,
+      );
     }
     try {
       if (name === "" && key === "mode") mode = readTraceMode(value);
@@ -269,10 +233,10 @@ export function traceSettings(values: OptionValues, environment: NodeJS.ProcessE
   return {
     options: {
       level: levels.includes("OFF") ? "OFF" : levels,
-      ...(rate === undefined ? {} : { rate }),
-      ...(count === undefined ? {} : { count }),
-      ...(logFrequency === undefined ? {} : { logFrequency }),
-      ...(file === "" ? {} : { file }),
+      rate,
+      count,
+      logFrequency,
+      file: file || undefined,
       ...(mode === "triton" ? {} : { mode, rate: rate ?? DEFAULT_RATE, modeSettings: modeSettings(spans) }),
     },
     spans: mode === "triton" ? undefined : spans,
@@ -280,12 +244,11 @@ export function traceSettings(values: OptionValues, environment: NodeJS.ProcessE
   };
 }
 
-/** The settings as clients read them. */
 function modeSettings(spans: SpanSettings): Record<string, string> {
   const [attribute] = Object.entries(spans.resource);
-  const numbers = Object.entries(SPAN_NUMBERS).map(([setting, name]) => [
+  const numbers = Object.entries(SPAN_NUMBERS).map(([setting, [name, fallback]]) => [
     setting,
-    String(spans[name] ?? DEFAULT_SPAN_NUMBERS[setting as keyof typeof SPAN_NUMBERS]),
+    String(spans[name] ?? fallback),
   ]);
   return {
     ...(spans.url === undefined ? {} : { url: spans.url }),
@@ -306,13 +269,12 @@ function readSpanSetting(
     return { resource: { ...resource, [value.slice(0, end)]: value.slice(end + 1) } };
   }
   return Object.hasOwn(SPAN_NUMBERS, key)
-    ? { [SPAN_NUMBERS[key as keyof typeof SPAN_NUMBERS]]: readInteger(value) }
+    ? { [SPAN_NUMBERS[key as keyof typeof SPAN_NUMBERS][0]]: readInteger(value) }
     : {};
 }
 
-/** Numbers from the environment, by OpenTelemetry's names. */
 function spanNumbersOf(environment: NodeJS.ProcessEnv): Partial<SpanSettings> {
-  const given = Object.entries(SPAN_NUMBERS).flatMap(([setting, name]) => {
+  const given = Object.entries(SPAN_NUMBERS).flatMap(([setting, [name]]) => {
     const text = environment[`OTEL_${setting.toUpperCase()}`];
     return text === undefined ? [] : [[name, readSpanNumber(setting, text)]];
   });

@@ -4,19 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { Triton } from "@tritonjs/core";
+import type { Backend, Execution, ExecutionResult, Executor } from "@tritonjs/core/backend";
 import { writePrototxt } from "@tritonjs/core/config";
 import type { InferInit } from "@tritonjs/core/frontend";
+import { Heap } from "@tritonjs/core/internal";
 import type { Clock, Timer } from "@tritonjs/core/testing";
-import { type ModelConfig, Tensor, TritonError } from "@tritonjs/protocol";
+import { type ModelConfig, type ModelInstanceGroup, Tensor, TritonError } from "@tritonjs/protocol";
 import { cleanUpAtExit } from "../exit-cleanups.js";
-import {
-  type BatchTimes,
-  SIMULATED_INPUT,
-  type SimulatedBatch,
-  simulatedBackend,
-  simulatedConfig,
-  takesAhead,
-} from "./simulated-backend.js";
 
 /** A request of a simulation. */
 export interface SimulatedRequest {
@@ -58,12 +52,9 @@ export interface SimulationResult {
   readonly latenciesMs: Float64Array;
   /** Time at which each request ended in milliseconds; also of a request that failed. */
   readonly endsMs: Float64Array;
-  /** Number of failed requests, by error text. */
   readonly failures: ReadonlyMap<string, number>;
   readonly batches: readonly SimulatedBatch[];
-  /** Number of batches by the reason why they were cut. */
   readonly cuts: Readonly<Record<string, number>>;
-  /** Number of instances. */
   readonly instances: number;
   /** Milliseconds from the first arrival to the last response. */
   readonly durationMs: number;
@@ -95,7 +86,8 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   try {
     await triton.ready();
     const model = triton.service.model(name, "");
-    const inputsOf = inputsFor(model.config.maxBatchSize);
+    const inputsOf = tensorsOf(SIMULATED_INPUT);
+    const isBatched = model.config.maxBatchSize > 0;
     const count = "concurrency" in requests ? requests.count : requests.length;
     const latenciesMs = new Float64Array(count).fill(Number.NaN);
     const endsMs = new Float64Array(count).fill(Number.NaN);
@@ -111,7 +103,10 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
         onEnd();
       };
       try {
-        model.infer(initOf(request, inputsOf(request.rows)), (outcome, final) => final && end(outcome));
+        model.infer(
+          initOf(request, inputsOf(isBatched ? request.rows : 0)),
+          (outcome, final) => final && end(outcome),
+        );
       } catch (error) {
         end(TritonError.from(error));
       }
@@ -184,11 +179,7 @@ async function runClosedLoop(
   }
 }
 
-/**
- * Writes the repository at once: a second Ctrl-C meanwhile would leave its folder behind.
- *
- * @returns the folder, and a function to call after its removal
- */
+/** Writes the repository at once: a second Ctrl-C meanwhile would leave its folder behind. */
 function writeRepository(config: ModelConfig, name: string): { repository: string; forget(): void } {
   const repository = mkdtempSync(join(tmpdir(), "tritonjs-simulation-"));
   const forget = cleanUpAtExit(() => rmSync(repository, { recursive: true, force: true }));
@@ -197,18 +188,17 @@ function writeRepository(config: ModelConfig, name: string): { repository: strin
   return { repository, forget };
 }
 
-/** Returns inputs of a number of rows. Equal ones share their tensor. */
-function inputsFor(maxBatchSize: number): (rows: number) => ReadonlyMap<string, Tensor> {
+/** Makes the one tensor of requests, or of responses, with a number of rows; 0 for a model without a batch axis. */
+function tensorsOf(name: string): (rows: number) => ReadonlyMap<string, Tensor> {
   const known = new Map<number, ReadonlyMap<string, Tensor>>();
   return (rows) => {
-    let inputs = known.get(rows);
-    if (inputs === undefined) {
-      const shape = maxBatchSize > 0 ? [rows, 1] : [1];
-      const bytes = new Uint8Array(maxBatchSize > 0 ? rows : 1);
-      inputs = new Map([[SIMULATED_INPUT, Tensor.fromBytes("UINT8", shape, bytes)]]);
-      known.set(rows, inputs);
+    let tensors = known.get(rows);
+    if (tensors === undefined) {
+      const bytes = new Uint8Array(Math.max(1, rows));
+      tensors = new Map([[name, Tensor.fromBytes("UINT8", rows > 0 ? [rows, 1] : [1], bytes)]]);
+      known.set(rows, tensors);
     }
-    return inputs;
+    return tensors;
   };
 }
 
@@ -240,7 +230,7 @@ const TURNS = 24;
 export class SimulationClock implements Clock {
   #now = 0;
   #order = 0;
-  readonly #heap: Entry[] = [];
+  readonly #timers = new Heap<Entry>((a, b) => a.at - b.at || a.order - b.order);
   #deferred: (() => void)[] = [];
 
   now(): number {
@@ -253,7 +243,7 @@ export class SimulationClock implements Clock {
 
   setTimer(delayMs: number, run: () => void): Timer {
     const entry: Entry = { at: this.#now + Math.max(0, delayMs), order: this.#order++, run };
-    this.#push(entry);
+    this.#timers.add(entry);
     return {
       cancel: () => {
         entry.run = undefined;
@@ -265,7 +255,6 @@ export class SimulationClock implements Clock {
     this.#deferred.push(run);
   }
 
-  /** Runs deferred work. */
   runDeferred(): void {
     while (this.#deferred.length > 0) {
       const all = this.#deferred;
@@ -290,14 +279,13 @@ export class SimulationClock implements Clock {
     }
   }
 
-  /** Runs timers until none is left. */
   async drain(): Promise<void> {
     for (let next = this.#next(); next < Number.POSITIVE_INFINITY; next = this.#next()) await this.#run(next);
   }
 
   async #run(end: number): Promise<void> {
     while (this.#next() <= end) {
-      const { at, run } = this.#pop();
+      const { at, run } = this.#timers.take()!;
       this.#now = Math.max(this.#now, at);
       run!();
       for (let turn = 0; turn < TURNS; turn++) await undefined;
@@ -308,42 +296,150 @@ export class SimulationClock implements Clock {
 
   /** Time of the next timer that was not cancelled. */
   #next(): number {
-    while (this.#heap.length > 0 && this.#heap[0]!.run === undefined) this.#pop();
-    return this.#heap[0]?.at ?? Number.POSITIVE_INFINITY;
-  }
-
-  #push(entry: Entry): void {
-    const heap = this.#heap;
-    let index = heap.length;
-    heap.push(entry);
-    while (index > 0) {
-      const parent = (index - 1) >> 1;
-      if (!before(entry, heap[parent]!)) break;
-      heap[index] = heap[parent]!;
-      index = parent;
-    }
-    heap[index] = entry;
-  }
-
-  #pop(): Entry {
-    const heap = this.#heap;
-    const top = heap[0]!;
-    const last = heap.pop()!;
-    if (last === top) return top;
-    let index = 0;
-    for (;;) {
-      let child = 2 * index + 1;
-      if (child >= heap.length) break;
-      if (child + 1 < heap.length && before(heap[child + 1]!, heap[child]!)) child++;
-      if (!before(heap[child]!, last)) break;
-      heap[index] = heap[child]!;
-      index = child;
-    }
-    heap[index] = last;
-    return top;
+    while (this.#timers.first !== undefined && this.#timers.first.run === undefined) this.#timers.take();
+    return this.#timers.first?.at ?? Number.POSITIVE_INFINITY;
   }
 }
 
-function before(a: Entry, b: Entry): boolean {
-  return a.at < b.at || (a.at === b.at && a.order < b.order);
+/** Time that batches take on a virtual clock. */
+export interface BatchTimes {
+  /** Milliseconds that a batch of this number of rows takes when it starts at `atMs`. */
+  duration(rows: number, atMs: number): number;
+  /** Milliseconds from the end of a batch to the start of the next one that waited for the instance. */
+  readonly gapMs: number;
+  /** Milliseconds from the moment when an idle instance gets a batch to the start of the batch. */
+  readonly wakeMs: number;
+}
+
+/** A batch that a simulated instance has run. */
+export interface SimulatedBatch {
+  readonly rows: number;
+  readonly requests: number;
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+const SAME_MOMENT_MS = 1e-6;
+
+/** An instance that computes nothing and takes its time on the virtual clock. */
+class SimulatedExecutor implements Executor {
+  readonly details = {};
+  readonly mustFinish = false;
+  #lastEnd = Number.NEGATIVE_INFINITY;
+  #busyUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly times: BatchTimes,
+    readonly takesAhead: boolean,
+    private readonly onBatch: (batch: SimulatedBatch) => void,
+  ) {}
+
+  async start(): Promise<void> {}
+
+  async stop(): Promise<void> {}
+
+  execute({ requests }: Execution): Promise<readonly ExecutionResult[]> {
+    let rows = 0;
+    for (const request of requests) rows += request.rows;
+    const now = this.clock.now();
+    const waited = now - this.#lastEnd < SAME_MOMENT_MS;
+    const gapMs = waited ? this.times.gapMs : this.times.wakeMs;
+    // A batch that the instance has got ahead starts directly after the one that runs.
+    const startMs = this.#busyUntil > now + SAME_MOMENT_MS ? this.#busyUntil : now + gapMs;
+    const endMs = startMs + this.times.duration(rows, startMs);
+    this.#busyUntil = endMs;
+    const results = requests.map(({ batchSize }) => outputsOf(batchSize));
+    return new Promise((resolve) => {
+      this.clock.setTimer(endMs - now, () => {
+        this.#lastEnd = this.clock.now();
+        this.onBatch({ rows, requests: requests.length, startMs, endMs });
+        resolve(results);
+      });
+    });
+  }
+}
+
+/** Makes a backend whose instances take the given times and compute nothing. */
+function simulatedBackend(
+  clock: Clock,
+  times: BatchTimes,
+  takesAhead: boolean,
+  onBatch: (batch: SimulatedBatch) => void,
+): Backend {
+  return {
+    backendName: "simulated",
+    platform: "",
+    describe: () => undefined,
+    createExecutor: () => new SimulatedExecutor(clock, times, takesAhead, onBatch),
+  };
+}
+
+/** Name of the one input and the one output of a simulated model. */
+const SIMULATED_INPUT = "x";
+const SIMULATED_OUTPUT = "y";
+const outputsOf = tensorsOf(SIMULATED_OUTPUT);
+
+/**
+ * Replaces what a simulation does not need: the model file and its tensors. Everything that decides about scheduling
+ * stays: batch sizes, delays, queues, priorities, sequences, instances and their rate limits.
+ */
+function simulatedConfig(config: ModelConfig, name: string, instances: number): ModelConfig {
+  if (config.ensembleScheduling !== undefined || config.sequenceBatching?.iterativeSequence === true) {
+    const kind = config.ensembleScheduling === undefined ? "iterative sequences" : "an ensemble";
+    throw new TritonError(
+      "UNSUPPORTED",
+      `cannot simulate model '${name}': expected a model with a batcher or without one, got ${kind}`,
+    );
+  }
+  const tensor = { dataType: "TYPE_UINT8", dims: [1] };
+  const { dynamicBatching, sequenceBatching, instanceGroup, parameters, maxBatchSize } = config;
+  const simulated: Partial<ModelConfig> = {
+    name,
+    backend: "simulated",
+    maxBatchSize,
+    input: [{ name: SIMULATED_INPUT, ...tensor }] as ModelConfig["input"],
+    output: [{ name: SIMULATED_OUTPUT, ...tensor }] as ModelConfig["output"],
+    instanceGroup: instanceGroup.length > 0 ? instanceGroup.map(onProcessors) : [groupOf(instances)],
+    parameters,
+    ...(dynamicBatching === undefined ? {} : { dynamicBatching }),
+    ...(sequenceBatching === undefined
+      ? {}
+      : { sequenceBatching: { ...sequenceBatching, controlInput: [], state: [] } }),
+  };
+  return { ...EMPTY, ...simulated } as ModelConfig;
+}
+
+/** Whether instances of the real model get their next batch while they run one: workers of ONNX Runtime do. */
+function takesAhead({ backend, platform }: ModelConfig): boolean {
+  return backend === "onnxruntime" || platform === "onnxruntime_onnx";
+}
+
+const EMPTY: Partial<ModelConfig> = {
+  platform: "",
+  runtime: "",
+  batchInput: [],
+  batchOutput: [],
+  defaultModelFilename: "",
+  ccModelFilenames: {},
+  metricTags: {},
+  modelWarmup: [],
+};
+
+const NO_DEVICES = { gpus: [], secondaryDevices: [], profile: [], hostPolicy: "" };
+
+/** A group of the same number of instances that needs no GPU. A group on several GPUs has its count on each. */
+function onProcessors(group: ModelInstanceGroup): ModelInstanceGroup {
+  const { name, count, gpus, rateLimiter, passive } = group;
+  const instances = Math.max(1, count) * Math.max(1, gpus.length);
+  return {
+    ...groupOf(instances),
+    name,
+    passive,
+    ...(rateLimiter === undefined ? {} : { rateLimiter }),
+  };
+}
+
+function groupOf(count: number): ModelInstanceGroup {
+  return { ...NO_DEVICES, name: "", kind: "KIND_CPU", count, passive: false };
 }

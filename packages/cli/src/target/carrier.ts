@@ -17,37 +17,24 @@ export interface LoadCarrier {
   readonly bytesReceived: number;
 }
 
-/** Parts of responses that all carriers keep. */
-export interface ResponseHandling {
-  /** Records the time of each response. */
-  readonly keepResponses: boolean;
-  /** Records the outputs of each response as JSON text. */
-  readonly keepOutputs: boolean;
-}
-
 /**
- * A request from its slot to its end. The loop that sends it owns it and uses it again. A carrier fills in its times
- * and its outcome.
+ * A request from its slot to its end. A carrier fills in its times and its outcome.
  */
 export class LoadRequest {
-  /** Index of its payload in the data set. */
   payload = 0;
   /** Counts the requests of a thread. */
-  number = 0;
-  /** Correlation id; 0 without a sequence. */
+  readonly number: number;
   sequenceId = 0;
   sequenceStart = false;
   sequenceEnd = false;
 
   /* Times in milliseconds since the epoch; NaN until they are known. */
-  scheduled = Number.NaN;
+  readonly scheduled: number;
   sent = Number.NaN;
   sendEnd = Number.NaN;
   firstResponse = Number.NaN;
   end = Number.NaN;
-  /** Responses with outputs. */
   responses = 0;
-  /** Text of the error. */
   failure: string | undefined;
   /** True if it was sent more than 1 ms after its slot. */
   isDelayed = false;
@@ -64,33 +51,15 @@ export class LoadRequest {
   period = 0;
   onPeriod: (() => void) | undefined;
 
-  /** The sequence that it belongs to, for the loop. */
   slot: unknown;
-  /** State of the carrier while the request is in flight. */
   carried: unknown;
   /** Index in the list of requests in flight. */
   place = 0;
 
-  /** Makes it a new request. */
-  reset(scheduled: number, number: number, kept: { readonly responses: boolean }): void {
-    this.number = number;
-    this.sequenceId = 0;
-    this.sequenceStart = false;
-    this.sequenceEnd = false;
+  constructor(scheduled: number, number: number, keepsResponses: boolean) {
     this.scheduled = scheduled;
-    this.sent = Number.NaN;
-    this.sendEnd = Number.NaN;
-    this.firstResponse = Number.NaN;
-    this.end = Number.NaN;
-    this.responses = 0;
-    this.failure = undefined;
-    this.isDelayed = false;
-    this.isConnectionLost = false;
-    this.inputTokens = 0;
-    this.period = 0;
-    this.slot = undefined;
-    this.carried = undefined;
-    if (!kept.responses) return;
+    this.number = number;
+    if (!keepsResponses) return;
     this.responseTimes = [];
     this.responseTokens = [];
     this.responseOutputs = [];
@@ -112,21 +81,47 @@ export class LoadRequest {
 /** Outputs that responses must have, by payload. */
 export type ExpectedOutputs = readonly (readonly ExpectedOutput[] | undefined)[];
 
+/** Reads the outputs of responses, where they are compared or kept. */
+export class OutputReader {
+  /** @param keeps keeps outputs as JSON text */
+  constructor(
+    private readonly expected: ExpectedOutputs | undefined,
+    private readonly keeps: boolean,
+  ) {}
+
+  /** Whether the outputs of a request are needed. */
+  wants({ payload }: LoadRequest): boolean {
+    return this.keeps || this.expected?.[payload] !== undefined;
+  }
+
+  /** @param outputsOf decodes the response. Its errors fail the request. */
+  read(request: LoadRequest, outputsOf: () => ReadonlyMap<string, Tensor>): void {
+    if (!this.wants(request)) return;
+    try {
+      const outputs = outputsOf();
+      if (this.keeps) request.responseOutputs?.push(outputsJson(outputs));
+      const expected = this.expected?.[request.payload];
+      const fault = expected && outputFault(expected, outputs);
+      if (fault !== undefined) request.fail(fault);
+    } catch (cause) {
+      request.fail(`cannot read the response: ${(cause as Error).message}`);
+    }
+  }
+}
+
 /** Start of the text of a response with other outputs; perf_analyzer's. */
 export const WRONG_OUTPUT = "Output doesn't match expected output";
 
 /** Why outputs differ from the expected ones; undefined if they are equal byte by byte. */
-export function outputFault(
+function outputFault(
   expected: readonly ExpectedOutput[],
-  outputs: ReadonlyMap<string, Pick<Tensor, "bytes">>,
+  outputs: ReadonlyMap<string, Tensor>,
 ): string | undefined {
   for (const { name, bytes } of expected) {
-    const output = outputs.get(name);
-    if (output === undefined)
-      return `${WRONG_OUTPUT}: '${name}': expected ${bytes.length} bytes, got no such output`;
-    if (output.bytes.length !== bytes.length)
-      return `${WRONG_OUTPUT}: '${name}': expected ${bytes.length} bytes, ` + `got ${output.bytes.length}`;
-    if (Buffer.compare(output.bytes, bytes) !== 0) return `${WRONG_OUTPUT}: '${name}': its values differ`;
+    const got = outputs.get(name)?.bytes;
+    if (got?.length !== bytes.length)
+      return `${WRONG_OUTPUT}: '${name}': expected ${bytes.length} bytes, got ${got?.length ?? "no such output"}`;
+    if (Buffer.compare(got, bytes) !== 0) return `${WRONG_OUTPUT}: '${name}': its values differ`;
   }
   return undefined;
 }
@@ -140,7 +135,6 @@ export function outputsJson(tensors: ReadonlyMap<string, Tensor>): string {
   return `{${members.join(",")}}`;
 }
 
-/** Elements of a tensor as JSON text. */
 function elementsJson({ datatype, elements }: Pick<Tensor, "datatype" | "elements">): string {
   const texts = Array.isArray(elements)
     ? elements.map((bytes) => JSON.stringify(new TextDecoder().decode(bytes)))

@@ -1,29 +1,18 @@
 import type { Compression } from "@tritonjs/client/http";
-import type { ParameterValue } from "@tritonjs/protocol";
 import { encodeMessage, encodeParameter, inference } from "@tritonjs/protocol/grpc";
 import type { TensorDataSet, TensorPayload, TestedModel } from "../data/data-set.js";
+import type { GrpcTargetOptions } from "./target-options.js";
 import {
   compressBytes,
-  type PreparedRequest,
   REQUEST_ID_DIGITS,
   type RegionPart,
   type SharedPayload,
   type StampFormat,
   type StampPlaces,
+  sequencePlaces,
   shareRequests,
   type WireTemplates,
 } from "./wire-template.js";
-
-/** Common to the requests of a data set. */
-export interface GrpcInferRequests {
-  readonly model: TestedModel;
-  readonly parameters: Readonly<Record<string, ParameterValue>>;
-  /** Requests on a stream have ids, and ask for a final response. */
-  readonly streaming: boolean;
-  readonly compression?: Compression;
-  /** Ranges of shared memory in place of tensors, by payload. */
-  readonly shared?: readonly SharedPayload[];
-}
 
 type Parameters = Record<string, inference.InferParameter.$Properties>;
 
@@ -54,45 +43,49 @@ export const PROTOBUF_STAMPS: StampFormat = {
 /**
  * Prepares the messages of a data set, with gRPC's framing. Messages that differ from request to request, on streams
  * and of sequences, are compressed when they are sent.
+ *
+ * @param shared ranges of shared memory in place of tensors, by payload
  */
-export function grpcInferTemplates(data: TensorDataSet, requests: GrpcInferRequests): WireTemplates {
-  const prepared = data.payloads.map((payload, i) => prepare(payload, requests, requests.shared?.[i]));
+export function grpcInferTemplates(
+  data: TensorDataSet,
+  model: TestedModel,
+  target: GrpcTargetOptions,
+  shared?: readonly SharedPayload[],
+): WireTemplates {
+  const compression = isStamped(target, model) ? undefined : target.compression;
+  const prepared = data.payloads.map((payload, i) => {
+    const message = encode(payload, model, target, shared?.[i]);
+    if (compression !== undefined)
+      return { parts: framed(compressBytes(message, compression), true), places: {} };
+    return { parts: framed(message, false), places: placesOf(payload, message, model, target, shared?.[i]) };
+  });
   return shareRequests(prepared, PROTOBUF_STAMPS);
 }
 
-function prepare(
-  payload: TensorPayload,
-  requests: GrpcInferRequests,
-  shared: SharedPayload | undefined,
-): PreparedRequest {
-  const message = encode(payload, requests, shared);
-  const compression = isStamped(requests) ? undefined : requests.compression;
-  const sent = compression === undefined ? message : compressBytes(message, compression);
+/** A message with its head. */
+function framed(message: Buffer, isCompressed: boolean): Buffer[] {
   const head = Buffer.alloc(MESSAGE_HEAD_BYTES);
-  head[0] = compression === undefined ? 0 : 1;
-  head.writeUInt32BE(sent.length, 1);
-  const places = compression === undefined ? placesOf(payload, message, requests, shared) : {};
-  return { parts: [head, sent], places };
+  head[0] = isCompressed ? 1 : 0;
+  head.writeUInt32BE(message.length, 1);
+  return [head, message];
 }
 
 /** Compresses a message with its head, and gives it another head. */
 export const compressedMessage =
   (compression: Compression) =>
   (prefix: Buffer, rest: Buffer): Buffer => {
-    const bytes = compressBytes(Buffer.concat([prefix, rest]).subarray(MESSAGE_HEAD_BYTES), compression);
-    const head = Buffer.alloc(MESSAGE_HEAD_BYTES);
-    head[0] = 1;
-    head.writeUInt32BE(bytes.length, 1);
-    return Buffer.concat([head, bytes]);
+    const message = Buffer.concat([prefix, rest]).subarray(MESSAGE_HEAD_BYTES);
+    return Buffer.concat(framed(compressBytes(message, compression), true));
   };
 
-/** Each request has an id of its own. */
-export const isStamped = ({ streaming, model }: Pick<GrpcInferRequests, "streaming" | "model">): boolean =>
+/** Requests on a stream have ids, and ask for a final response; those of sequences differ in their flags. */
+export const isStamped = ({ streaming = false }: GrpcTargetOptions, model: TestedModel): boolean =>
   streaming || model.isSequenceModel;
 
 function encode(
   { inputs }: TensorPayload,
-  { model, parameters: given, streaming }: GrpcInferRequests,
+  model: TestedModel,
+  { parameters: given = {}, streaming = false }: GrpcTargetOptions,
   shared: SharedPayload | undefined,
 ): Buffer {
   const parameters: Parameters = {};
@@ -131,7 +124,8 @@ function encode(
 function placesOf(
   { inputs }: TensorPayload,
   message: Buffer,
-  { model, streaming }: GrpcInferRequests,
+  model: TestedModel,
+  { streaming }: GrpcTargetOptions,
   shared: SharedPayload | undefined,
 ): StampPlaces {
   const start = MESSAGE_HEAD_BYTES;
@@ -140,15 +134,11 @@ function placesOf(
     const entry = Buffer.concat([Buffer.of(0x0a, key.length), Buffer.from(key), Buffer.of(0x12)]);
     return start + message.indexOf(entry) + entry.length + 2;
   };
-  const sequence = model.isSequenceModel
-    ? {
-        sequenceId: afterKey("sequence_id"),
-        sequenceStart: afterKey("sequence_start"),
-        sequenceEnd: afterKey("sequence_end"),
-      }
-    : {};
   const id = Buffer.concat([Buffer.of(0x1a, REQUEST_ID_DIGITS), Buffer.from(PLACE_OF_REQUEST_ID)]);
-  const places = { ...sequence, requestId: streaming ? start + message.indexOf(id) + 2 : undefined };
+  const places = {
+    ...sequencePlaces(model, afterKey),
+    requestId: streaming ? start + message.indexOf(id) + 2 : undefined,
+  };
   const firstFresh = inputs.findIndex(({ fresh }) => fresh !== undefined);
   if (shared !== undefined || firstFresh < 0) return places;
   // Contents are the last fields of the message, in the order of the inputs.

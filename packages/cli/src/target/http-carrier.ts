@@ -1,37 +1,27 @@
 import type { Socket } from "node:net";
 import { type EndListener, epochNow, type LoadCarrier, type LoadRequest } from "./carrier.js";
-import { connectionText, type Endpoint, MOST_CONNECTIONS, openSocket } from "./target-options.js";
+import { type Endpoint, MOST_CONNECTIONS, openSocket } from "./target-options.js";
 import type { RequestBytes } from "./wire-template.js";
 
 /** Sends prepared HTTP requests over keep-alive connections, which it opens when all others are busy. */
 export class HttpLoadCarrier implements LoadCarrier {
   bytesSent = 0;
   bytesReceived = 0;
-  readonly #endpoint: Endpoint;
-  readonly #requests: RequestBytes;
-  readonly #openAnswers: () => HttpAnswers;
-  readonly #onEnd: EndListener;
   /** The last one was used last, so surplus connections become idle. */
   readonly #idle: HttpConnection[] = [];
   readonly #open = new Set<HttpConnection>();
   readonly #waiting: LoadRequest[] = [];
   #isClosed = false;
 
-  /** @param openAnswers makes the reader of a connection */
   constructor(
-    endpoint: Endpoint,
-    requests: RequestBytes,
-    openAnswers: () => HttpAnswers,
-    onEnd: EndListener,
-  ) {
-    this.#endpoint = endpoint;
-    this.#requests = requests;
-    this.#openAnswers = openAnswers;
-    this.#onEnd = onEnd;
-  }
+    private readonly endpoint: Endpoint,
+    private readonly requests: RequestBytes,
+    private readonly openAnswers: () => HttpAnswers,
+    private readonly onEnd: EndListener,
+  ) {}
 
   send(request: LoadRequest): void {
-    const connection = this.#takeIdle() ?? this.#connect();
+    const connection = this.#idle.pop() ?? this.#connect();
     if (connection === undefined) this.#waiting.push(request);
     else this.#sendOver(connection, request);
   }
@@ -49,7 +39,7 @@ export class HttpLoadCarrier implements LoadCarrier {
     request.sent = Number.isNaN(request.sent) ? epochNow() : request.sent;
     request.end = epochNow();
     request.fail(text);
-    this.#onEnd(request);
+    this.onEnd(request);
   }
 
   close(): void {
@@ -71,45 +61,31 @@ export class HttpLoadCarrier implements LoadCarrier {
       const free = isFree ? connection : this.#connect();
       if (free === undefined) this.#waiting.unshift(next);
       else this.#sendOver(free, next);
-    } else if (isFree) {
-      connection.idleIndex = this.#idle.push(connection) - 1;
-    }
-    this.#onEnd(request);
+    } else if (isFree) this.#idle.push(connection);
+    this.onEnd(request);
   }
 
   /** For connections: an idle one has closed. */
   closed(connection: HttpConnection): void {
     this.#open.delete(connection);
-    if (connection.idleIndex < 0) return;
-    const last = this.#idle.pop()!;
-    if (last !== connection) {
-      this.#idle[connection.idleIndex] = last;
-      last.idleIndex = connection.idleIndex;
-    }
-    connection.idleIndex = -1;
+    const index = this.#idle.indexOf(connection);
+    if (index >= 0) this.#idle.splice(index, 1);
   }
 
-  /** For connections. */
   received(byteSize: number): void {
     this.bytesReceived += byteSize;
   }
 
-  #takeIdle(): HttpConnection | undefined {
-    const connection = this.#idle.pop();
-    if (connection !== undefined) connection.idleIndex = -1;
-    return connection;
-  }
-
   #connect(): HttpConnection | undefined {
     if (this.#isClosed || this.#open.size >= MOST_CONNECTIONS) return undefined;
-    const connection = new HttpConnection(this, this.#endpoint, this.#openAnswers());
+    const connection = new HttpConnection(this, this.endpoint, this.openAnswers());
     this.#open.add(connection);
     return connection;
   }
 
   #sendOver(connection: HttpConnection, request: LoadRequest): void {
-    this.#requests.stamp(request);
-    const { prefix, rest } = this.#requests;
+    this.requests.stamp(request);
+    const { prefix, rest } = this.requests;
     this.bytesSent += rest.length + (prefix?.length ?? 0);
     request.carried = connection;
     connection.send(request, prefix, rest);
@@ -124,39 +100,44 @@ export interface HttpAnswers {
   end(request: LoadRequest): void;
 }
 
-/** A keep-alive connection, which carries one request at a time. */
+/** Where a connection is in a response. */
+enum At {
+  Head,
+  Body,
+  ChunkSize,
+  Chunk,
+  ChunkEnd,
+  Trailers,
+  UntilClose,
+}
+
+const LONGEST_HEAD = 256 * 1024;
+const HEAD_END = Buffer.from("\r\n\r\n");
+const CR = 13;
+const LF = 10;
+
+/** A keep-alive connection, which carries one request at a time, and reads the HTTP/1.1 responses. */
 class HttpConnection {
   request: LoadRequest | undefined;
-  /** Index in the list of idle connections, or -1. */
-  idleIndex = -1;
-  readonly #carrier: HttpLoadCarrier;
-  readonly #endpoint: Endpoint;
   readonly #socket: Socket;
-  readonly #reader: HttpResponseReader;
-  readonly #answers: HttpAnswers;
-  readonly #onSent: (error?: Error | null) => void;
-  #wasConnected = false;
+  #at: At = At.Head;
+  /** Bytes of an incomplete head or line. */
+  #pending: Buffer | undefined;
+  /** Bytes of the body or the chunk that are still to come. */
+  #missing = 0;
+  #wanted = false;
+  #keepsAlive = true;
 
-  constructor(carrier: HttpLoadCarrier, endpoint: Endpoint, answers: HttpAnswers) {
-    this.#carrier = carrier;
-    this.#endpoint = endpoint;
-    this.#answers = answers;
-    this.#reader = new HttpResponseReader({
-      onHead: (status, head) =>
-        this.request !== undefined && answers.begin(this.request, status, head, epochNow()),
-      onBody: (bytes) => this.request !== undefined && answers.body(this.request, bytes),
-      onEnd: (keepsAlive) => this.#answered(keepsAlive),
-    });
-    this.#onSent = (error) => {
-      if (error == null && this.request !== undefined) this.request.sendEnd = epochNow();
-    };
-    this.#socket = openSocket(endpoint, {
-      onConnect: () => {
-        this.#wasConnected = true;
-      },
-      onBytes: (bytes) => this.#read(bytes),
-      onClose: (error) => this.#closed(error),
-    });
+  constructor(
+    private readonly carrier: HttpLoadCarrier,
+    endpoint: Endpoint,
+    private readonly answers: HttpAnswers,
+  ) {
+    this.#socket = openSocket(
+      endpoint,
+      (bytes) => this.#received(bytes),
+      (text, error) => this.#closed(text, error),
+    );
   }
 
   /** Sends a request: a prefix of its own, if it has one, and the rest. */
@@ -174,37 +155,29 @@ class HttpConnection {
     }
   }
 
+  readonly #onSent = (error?: Error | null): void => {
+    if (error == null && this.request !== undefined) this.request.sendEnd = epochNow();
+  };
+
   destroy(): void {
     this.#socket.destroy();
   }
 
-  #read(bytes: Buffer): void {
-    this.#carrier.received(bytes.length);
+  #received(bytes: Buffer): void {
+    this.carrier.received(bytes.length);
     try {
-      this.#reader.read(bytes);
+      this.#read(bytes);
     } catch (cause) {
       this.#fail(`cannot read the response: ${(cause as Error).message}`, false);
       this.#socket.destroy();
     }
   }
 
-  #answered(keepsAlive: boolean): void {
-    const { request } = this;
-    if (request === undefined) {
-      this.#socket.destroy();
-      return;
-    }
-    this.request = undefined;
-    request.end = epochNow();
-    this.#answers.end(request);
-    if (!keepsAlive) this.#socket.destroy();
-    this.#carrier.ended(this, request, keepsAlive);
-  }
-
-  #closed(error: Error | undefined): void {
-    if (this.request !== undefined && error === undefined) this.#reader.closed();
-    this.#fail(connectionText(this.#endpoint, this.#wasConnected, error), true);
-    this.#carrier.closed(this);
+  #closed(text: string, error: Error | undefined): void {
+    // A body without a length ends with its connection.
+    if (this.request !== undefined && error === undefined && this.#at === At.UntilClose) this.#end(false);
+    this.#fail(text, true);
+    this.carrier.closed(this);
   }
 
   #fail(text: string, isConnectionLost: boolean): void {
@@ -214,58 +187,11 @@ class HttpConnection {
     request.end = epochNow();
     request.fail(text);
     request.isConnectionLost = isConnectionLost;
-    this.#carrier.ended(this, request, false);
-  }
-}
-
-/** Receives a response while it arrives. Byte ranges are valid only during the call. */
-interface ResponseListener {
-  /** Status and headers: `headers` is the text of the header lines. Returns whether the body is wanted. */
-  onHead(status: number, headers: string): boolean;
-  /** Bytes of the body, if they are wanted. */
-  onBody(bytes: Buffer): void;
-  /** The response is complete. `keepsAlive` is false when the connection cannot carry another request. */
-  onEnd(keepsAlive: boolean): void;
-}
-
-/** Where the reader is in a response. */
-enum At {
-  Head,
-  Body,
-  ChunkSize,
-  Chunk,
-  ChunkEnd,
-  Trailers,
-  UntilClose,
-}
-
-const LONGEST_HEAD = 256 * 1024;
-const HEAD_END = Buffer.from("\r\n\r\n");
-const CR = 13;
-const LF = 10;
-
-/** Reads the HTTP/1.1 responses of a connection, one after the other. */
-class HttpResponseReader {
-  readonly #listener: ResponseListener;
-  #at: At = At.Head;
-  /** Bytes of an incomplete head or line. */
-  #pending: Buffer | undefined;
-  /** Bytes of the body or the chunk that are still to come. */
-  #missing = 0;
-  #wanted = false;
-  #keepsAlive = true;
-
-  constructor(listener: ResponseListener) {
-    this.#listener = listener;
-  }
-
-  /** True between two responses. */
-  get isIdle(): boolean {
-    return this.#at === At.Head && this.#pending === undefined;
+    this.carrier.ended(this, request, false);
   }
 
   /** @throws Error for bytes that are not HTTP/1.1. */
-  read(arrived: Buffer): void {
+  #read(arrived: Buffer): void {
     let bytes = arrived;
     if (this.#pending !== undefined) {
       bytes = Buffer.concat([this.#pending, arrived]);
@@ -281,13 +207,6 @@ class HttpResponseReader {
       }
       from = next;
     }
-  }
-
-  /** The connection has closed. Returns false if that ends a response in its middle. */
-  closed(): boolean {
-    if (this.#at !== At.UntilClose) return this.isIdle;
-    this.#end(false);
-    return true;
   }
 
   /** Reads one part of the response. Returns the position after it, or -1 if the part is incomplete. */
@@ -322,10 +241,8 @@ class HttpResponseReader {
 
   #body(bytes: Buffer, from: number): number {
     const length = Math.min(this.#missing, bytes.length - from);
-    if (this.#wanted)
-      this.#listener.onBody(
-        from === 0 && length === bytes.length ? bytes : bytes.subarray(from, from + length),
-      );
+    if (this.#wanted && this.request !== undefined)
+      this.answers.body(this.request, bytes.subarray(from, from + length));
     this.#missing -= length;
     if (this.#missing === 0) {
       if (this.#at === At.Chunk) this.#at = At.ChunkEnd;
@@ -349,7 +266,7 @@ class HttpResponseReader {
     // Interim responses precede the final one.
     if (status < 200) return next;
     this.#keepsAlive = head[7] === "1" && !/\r\nconnection: *close *\r\n/i.test(head);
-    this.#wanted = this.#listener.onHead(status, head);
+    this.#wanted = this.request !== undefined && this.answers.begin(this.request, status, head, epochNow());
     const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
     if (status === 204 || status === 304) this.#end(this.#keepsAlive);
     else if (length === undefined && /\r\ntransfer-encoding:[^\r]*chunked/i.test(head))
@@ -367,11 +284,19 @@ class HttpResponseReader {
 
   #end(keepsAlive: boolean): void {
     this.#at = At.Head;
-    this.#listener.onEnd(keepsAlive);
+    const { request } = this;
+    if (request === undefined) {
+      this.#socket.destroy();
+      return;
+    }
+    this.request = undefined;
+    request.end = epochNow();
+    this.answers.end(request);
+    if (!keepsAlive) this.#socket.destroy();
+    this.carrier.ended(this, request, keepsAlive);
   }
 }
 
-/** Position after the next line break, or -1. */
 function lineEnd(bytes: Buffer, from: number): number {
   const lineFeed = bytes.indexOf(LF, from);
   if (lineFeed < 0) return -1;

@@ -1,8 +1,8 @@
 import type { OpenAiDataSet } from "../data/data-set.js";
 import { invalidOption } from "../tool-errors.js";
-import { epochNow, type LoadRequest, type ResponseHandling } from "./carrier.js";
+import { epochNow, type LoadRequest } from "./carrier.js";
 import { type HttpAnswers, headerOf } from "./http-carrier.js";
-import { requestHead, statusFailure } from "./http-inference.js";
+import { postHead, statusFailure } from "./http-inference.js";
 import { authorityOf, type Endpoint, type OpenAiTargetOptions } from "./target-options.js";
 import { type RequestBytes, shareRequests, type WireTemplates } from "./wire-template.js";
 
@@ -44,7 +44,7 @@ function headOf(target: OpenAiTargetOptions, at: Endpoint, length: string | unde
     accept: target.streaming ? "text/event-stream" : "application/json",
     "content-length": length,
   };
-  return requestHead("POST", path, own, target.headers ?? {});
+  return postHead(path, own, target.headers ?? {});
 }
 
 function withOptions(
@@ -82,8 +82,6 @@ interface OpenAiMessage {
  * are those that the server tells in `usage`; an event without it counts as one token.
  */
 export class OpenAiAnswers implements HttpAnswers {
-  readonly #handling: ResponseHandling;
-  readonly #conversations: Conversations | undefined;
   #status = OK;
   #isStream = false;
   #chunks: Buffer[] = [];
@@ -92,10 +90,10 @@ export class OpenAiAnswers implements HttpAnswers {
   #text = "";
 
   /** @param conversations gets the answers to the turns of sessions */
-  constructor(handling: ResponseHandling, conversations?: Conversations) {
-    this.#handling = handling;
-    this.#conversations = conversations;
-  }
+  constructor(
+    private readonly keepsOutputs: boolean,
+    private readonly conversations?: Conversations,
+  ) {}
 
   begin(_request: LoadRequest, status: number, head: string): boolean {
     this.#status = status;
@@ -119,7 +117,7 @@ export class OpenAiAnswers implements HttpAnswers {
     if (this.#isStream) {
       if (request.responses === 0 && request.failure === undefined)
         request.fail("expected events with text, got a stream without any");
-      this.#conversations?.answered(request, { role: "assistant", content: this.#text });
+      this.conversations?.answered(request, { role: "assistant", content: this.#text });
       return;
     }
     const body = Buffer.concat(this.#chunks);
@@ -131,11 +129,11 @@ export class OpenAiAnswers implements HttpAnswers {
     const message = this.#parse(request, body.toString());
     if (message === undefined) return;
     const answer = message.choices?.[0]?.message;
-    if (answer !== undefined) this.#conversations?.answered(request, answer);
+    if (answer !== undefined) this.conversations?.answered(request, answer);
     request.responded(request.end);
     request.inputTokens = message.usage?.prompt_tokens ?? 0;
     request.responseTokens?.push(message.usage?.completion_tokens ?? 0);
-    if (this.#handling.keepOutputs) request.responseOutputs?.push(body.toString());
+    if (this.keepsOutputs) request.responseOutputs?.push(body.toString());
   }
 
   #event(request: LoadRequest, data: string, now: number): void {
@@ -147,10 +145,10 @@ export class OpenAiAnswers implements HttpAnswers {
       ({ text, delta }) => Boolean(text) || Boolean(delta?.content) || Boolean(delta?.reasoning_content),
     );
     if (!hasText) return;
-    if (this.#conversations !== undefined) this.#text += firstText(message);
+    if (this.conversations !== undefined) this.#text += firstText(message);
     request.responded(now);
     request.responseTokens?.push(1);
-    if (this.#handling.keepOutputs) request.responseOutputs?.push(data);
+    if (this.keepsOutputs) request.responseOutputs?.push(data);
   }
 
   /** Corrects the number of tokens by the server's own: the surplus goes to the last event. */
@@ -181,20 +179,16 @@ export class OpenAiAnswers implements HttpAnswers {
   }
 }
 
-/** Text of an event for the first choice. */
 function firstText({ choices = [] }: OpenAiMessage): string {
   return choices.find(({ index = 0 }) => index === 0)?.delta?.content ?? "";
 }
 
 /** Data from which a thread builds the requests of conversations. It survives structured cloning. */
 export interface ConversationPlan {
-  /** Request line and headers without `content-length`, to the end of the last header. */
   readonly head: string;
-  /** Bodies of the turns by payload: JSON text. */
   readonly bodies: readonly string[];
 }
 
-/** A message of a turn of a chat. */
 type TurnMessage = Readonly<Record<string, unknown>>;
 
 /**
@@ -204,16 +198,13 @@ type TurnMessage = Readonly<Record<string, unknown>>;
 export class Conversations implements RequestBytes {
   readonly prefix = undefined;
   rest: Buffer = Buffer.alloc(0);
-  readonly #plan: ConversationPlan;
   /** Messages so far, by the id of the session. */
   readonly #histories = new Map<number, TurnMessage[]>();
 
-  constructor(plan: ConversationPlan) {
-    this.#plan = plan;
-  }
+  constructor(private readonly plan: ConversationPlan) {}
 
   stamp({ payload, sequenceId, sequenceStart, sequenceEnd }: LoadRequest): void {
-    const { head, bodies } = this.#plan;
+    const { head, bodies } = this.plan;
     const body = JSON.parse(bodies[payload]!) as { readonly messages?: unknown };
     let text = bodies[payload]!;
     if (Array.isArray(body.messages)) {
@@ -226,7 +217,6 @@ export class Conversations implements RequestBytes {
     this.rest = Buffer.from(`${head}content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
   }
 
-  /** Adds the answer to a turn. */
   answered({ sequenceId }: LoadRequest, message: TurnMessage): void {
     this.#histories.get(sequenceId)?.push(message);
   }

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import type { InferenceResponse, InferenceService, RequestHandle } from "@tritonjs/core/frontend";
+import type { InferenceResponse, RequestHandle } from "@tritonjs/core/frontend";
 import { SharedMemoryRegion } from "@tritonjs/core/shared-memory";
-import { type ParameterValue, Tensor, TritonError } from "@tritonjs/protocol";
-import type { DataSet, TensorDataSet, TensorPayload, TestedModel } from "../data/data-set.js";
+import { Tensor, TritonError } from "@tritonjs/protocol";
+import type { DataSet, TensorDataSet, TestedModel } from "../data/data-set.js";
 import { cleanUpAtExit } from "../exit-cleanups.js";
 import { invalidOption } from "../tool-errors.js";
 import {
@@ -11,9 +11,7 @@ import {
   epochNow,
   type LoadCarrier,
   type LoadRequest,
-  outputFault,
-  outputsJson,
-  type ResponseHandling,
+  OutputReader,
 } from "./carrier.js";
 import { grpcInferTemplates, isStamped } from "./grpc-templates.js";
 import { httpInferTemplates } from "./http-inference.js";
@@ -32,33 +30,25 @@ import { FreshValues, type RegionPart, type SharedPayload } from "./wire-templat
 
 /** A target with everything that is prepared once. */
 export interface PreparedTarget {
-  /** For carriers in other threads; undefined for a target in this thread. */
   readonly plan?: RemoteCarrierPlan;
-  /** Opens a carrier in this thread. */
   openCarrier(seed: number, onEnd: EndListener): LoadCarrier;
   /** Undefined for OpenAI endpoints. */
   readonly model?: TestedModel;
   /** Requests of a sequence arrive in the order in which they were sent, while several of them are in flight. */
   readonly keepsOrder: boolean;
-  /** Frees what was prepared, such as shared memory. */
   release(): Promise<void>;
 }
 
 /** perf_analyzer's. */
 const OUTPUT_REGION_BYTES = 102_400;
 
-/**
- * Prepares the requests of a data set for a target.
- *
- * @throws TritonError INVALID_ARG for options that do not fit together, and errors of the server that is asked for the
- * model.
- */
+/** Prepares the requests of a data set for a target. */
 export async function prepareTarget(
   target: TargetOptions,
   data: DataSet,
-  handling: ResponseHandling,
+  keepsOutputs: boolean,
 ): Promise<PreparedTarget> {
-  if (target.kind === "openai") return prepareOpenAi(target, data, handling);
+  if (target.kind === "openai") return prepareOpenAi(target, data, keepsOutputs);
   if (data.kind !== "tensors")
     throw invalidOption(`target '${target.kind}': expected tensors, got OpenAI payloads`);
   const model = await readModel(target);
@@ -66,7 +56,7 @@ export async function prepareTarget(
     return {
       model,
       keepsOrder: true,
-      openCarrier: (seed, onEnd) => new InProcessCarrier(target, model, data, handling, seed, onEnd),
+      openCarrier: (seed, onEnd) => new InProcessCarrier(target, model, data, keepsOutputs, seed, onEnd),
       release: async () => {},
     };
   if (model.decoupled && !(target.kind === "grpc" && target.streaming === true))
@@ -84,77 +74,49 @@ export async function prepareTarget(
   };
   try {
     if (sharedMemory === "system") shared = await placeInRegions(client, model, data, outputSharedMemorySize);
+    const outputs = { expected: expectedOf(data, shared), keepsOutputs };
     const plan =
       target.kind === "http"
-        ? httpPlan(target, model, data, handling, shared)
-        : grpcPlan(target, model, data, handling, shared);
-    return { ...remote(plan, model), release };
+        ? { ...httpPlan(target, model, data, shared), ...outputs }
+        : { ...grpcPlan(target, model, data, shared), ...outputs };
+    return remote(plan, model, release);
   } catch (cause) {
     await release();
     throw cause;
   }
 }
 
-function remote(plan: RemoteCarrierPlan, model?: TestedModel): PreparedTarget {
+function remote(
+  plan: RemoteCarrierPlan,
+  model?: TestedModel,
+  release = async (): Promise<void> => {},
+): PreparedTarget {
   return {
     plan,
     model,
     keepsOrder: plan.kind === "grpc" && plan.streaming,
     openCarrier: (seed, onEnd) => openCarrier(plan, seed, onEnd),
-    release: async () => {},
+    release,
   };
 }
 
-function httpPlan(
-  target: HttpTargetOptions,
-  model: TestedModel,
-  data: TensorDataSet,
-  handling: ResponseHandling,
-  shared: SharedData | undefined,
-): RemoteCarrierPlan {
+function httpPlan(target: HttpTargetOptions, model: TestedModel, data: TensorDataSet, shared?: SharedData) {
   const endpoint = httpEndpoint(target);
-  const templates = httpInferTemplates(data, {
-    model,
-    basePath: endpoint.basePath,
-    host: authorityOf(endpoint),
-    headers: target.headers ?? {},
-    parameters: target.parameters ?? {},
-    inputFormat: target.inputTensorFormat ?? "binary",
-    outputFormat: target.outputTensorFormat ?? "binary",
-    requestCompression: target.requestCompression,
-    responseCompression: target.responseCompression,
-    shared: shared?.payloads,
-  });
-  const expected = expectedOf(data, shared);
-  return { kind: "http", endpoint, templates, handling, expected };
+  const templates = httpInferTemplates(data, model, target, endpoint, shared?.payloads);
+  return { kind: "http", endpoint, templates } as const;
 }
 
-function grpcPlan(
-  target: GrpcTargetOptions,
-  model: TestedModel,
-  data: TensorDataSet,
-  handling: ResponseHandling,
-  shared: SharedData | undefined,
-): RemoteCarrierPlan {
+function grpcPlan(target: GrpcTargetOptions, model: TestedModel, data: TensorDataSet, shared?: SharedData) {
   const { compression, streaming = false, headers = {} } = target;
   const endpoint = grpcEndpoint(target);
-  const templates = grpcInferTemplates(data, {
-    model,
-    parameters: target.parameters ?? {},
-    streaming,
-    compression,
-    shared: shared?.payloads,
-  });
   const method = streaming ? "ModelStreamInfer" : "ModelInfer";
   return {
     kind: "grpc",
     endpoint,
-    templates,
-    handling,
-    expected: expectedOf(data, shared),
+    templates: grpcInferTemplates(data, model, target, shared?.payloads),
     streaming,
     decoupled: model.decoupled,
-    ...(compression !== undefined && isStamped({ streaming, model }) && { compression }),
+    compression: isStamped(target, model) ? compression : undefined,
     headers: [
       [":method", "POST"],
       [":scheme", endpoint.tls === undefined ? "http" : "https"],
@@ -166,26 +128,16 @@ function grpcPlan(
       ...(compression === undefined ? [] : [["grpc-encoding", compression] as const]),
       ...Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const),
     ],
-  };
+  } as const;
 }
 
-function prepareOpenAi(
-  target: OpenAiTargetOptions,
-  data: DataSet,
-  handling: ResponseHandling,
-): PreparedTarget {
+function prepareOpenAi(target: OpenAiTargetOptions, data: DataSet, keepsOutputs: boolean): PreparedTarget {
   if (data.kind !== "openai")
     throw invalidOption("OpenAI target: expected payloads of OpenAI requests, got tensors");
   const endpoint = httpEndpoint(target);
   const templates = openAiTemplates(data, target, endpoint);
   const conversations = data.sessions && conversationPlan(data, target, endpoint);
-  return remote({
-    kind: "openai",
-    endpoint,
-    templates,
-    handling,
-    ...(conversations !== undefined && { conversations }),
-  });
+  return remote({ kind: "openai", endpoint, templates, keepsOutputs, conversations });
 }
 
 /** @throws TritonError INVALID_ARG for outputs in shared memory, which requests in flight overwrite. */
@@ -201,7 +153,6 @@ function expectedOf(
   );
 }
 
-/** The calls of a client that shared memory needs. */
 interface RegionClient {
   registerSystemSharedMemory(
     name: string,
@@ -210,7 +161,6 @@ interface RegionClient {
   unregisterSystemSharedMemory(name: string): Promise<void>;
 }
 
-/** Tensors in shared memory, and how to free them. */
 interface SharedData {
   readonly payloads: readonly SharedPayload[];
   release(): Promise<void>;
@@ -222,8 +172,6 @@ const ALIGNMENT = 64;
 /**
  * Writes the inputs of all payloads into one region for each input, creates a region for each output, and registers
  * them at the server. Responses write into the same output regions, as with perf_analyzer.
- *
- * @throws TritonError UNAVAILABLE without the package koffi, UNSUPPORTED on Windows, and the errors of the server.
  */
 async function placeInRegions(
   client: RegionClient,
@@ -288,12 +236,7 @@ async function placeInRegions(
 class InProcessCarrier implements LoadCarrier {
   readonly bytesSent = 0;
   readonly bytesReceived = 0;
-  readonly #service: InferenceService;
-  readonly #model: TestedModel;
-  readonly #data: TensorDataSet;
-  readonly #parameters: Readonly<Record<string, ParameterValue>>;
-  readonly #handling: ResponseHandling;
-  readonly #onEnd: EndListener;
+  readonly #outputs: OutputReader;
   readonly #payloads: readonly ReadonlyMap<string, Tensor>[];
   readonly #values: FreshValues;
   readonly #calls = new Set<InProcessCall>();
@@ -301,20 +244,21 @@ class InProcessCarrier implements LoadCarrier {
   #isClosed = false;
 
   constructor(
-    { source, parameters = {} }: InProcessTargetOptions,
-    model: TestedModel,
-    data: TensorDataSet,
-    handling: ResponseHandling,
+    private readonly target: InProcessTargetOptions,
+    private readonly model: TestedModel,
+    private readonly data: TensorDataSet,
+    keepsOutputs: boolean,
     seed: number,
-    onEnd: EndListener,
+    private readonly onEnd: EndListener,
   ) {
-    this.#service = source.triton.service;
-    this.#parameters = parameters;
-    this.#model = model;
-    this.#data = data;
-    this.#handling = handling;
-    this.#onEnd = onEnd;
-    this.#payloads = data.payloads.map(tensorsOf);
+    const expected = data.payloads.map((payload) => payload.expected);
+    this.#outputs = new OutputReader(expected, keepsOutputs);
+    this.#payloads = data.payloads.map(({ inputs }) => {
+      const tensors = inputs.map(({ name, datatype, shape, bytes }) => {
+        return [name, Tensor.fromBytes(datatype, shape, bytes)] as const;
+      });
+      return new Map(tensors);
+    });
     this.#values = new FreshValues(seed);
   }
 
@@ -325,10 +269,10 @@ class InProcessCarrier implements LoadCarrier {
     const inputs = this.#inputsOf(request);
     request.sent = epochNow();
     try {
-      call.handle = this.#service.model(this.#model.name, this.#model.version).infer(
+      call.handle = this.target.source.triton.service.model(this.model.name, this.model.version).infer(
         {
           inputs,
-          parameters: { ...this.#parameters },
+          parameters: { ...this.target.parameters },
           correlationId: request.sequenceId === 0 ? undefined : BigInt(request.sequenceId),
           sequenceStart: request.sequenceStart,
           sequenceEnd: request.sequenceEnd,
@@ -370,7 +314,7 @@ class InProcessCarrier implements LoadCarrier {
     else if (outcome !== undefined) {
       request.responded(now);
       request.end = now;
-      this.#read(request, outcome.outputs);
+      this.#outputs.read(request, () => outcome.outputs);
     }
     if (!final) return;
     call.isOver = true;
@@ -387,20 +331,13 @@ class InProcessCarrier implements LoadCarrier {
     request.carried = undefined;
     if (this.#ended.push(request) > 1) return;
     setImmediate(() => {
-      for (const ended of this.#ended.splice(0)) if (!this.#isClosed) this.#onEnd(ended);
+      for (const ended of this.#ended.splice(0)) if (!this.#isClosed) this.onEnd(ended);
     });
-  }
-
-  #read(request: LoadRequest, outputs: ReadonlyMap<string, Tensor>): void {
-    const { expected } = this.#data.payloads[request.payload]!;
-    if (this.#handling.keepOutputs) request.responseOutputs?.push(outputsJson(outputs));
-    const fault = expected && outputFault(expected, outputs);
-    if (fault !== undefined) request.fail(fault);
   }
 
   /** The tensors of a payload; the one with fresh values is a copy. */
   #inputsOf(request: LoadRequest): ReadonlyMap<string, Tensor> {
-    const payload = this.#data.payloads[request.payload]!;
+    const payload = this.data.payloads[request.payload]!;
     const tensors = this.#payloads[request.payload]!;
     const input = payload.inputs.find(({ fresh }) => fresh !== undefined);
     if (input?.fresh === undefined) return tensors;
@@ -416,6 +353,3 @@ class InProcessCall {
 
   constructor(readonly request: LoadRequest) {}
 }
-
-const tensorsOf = ({ inputs }: TensorPayload): ReadonlyMap<string, Tensor> =>
-  new Map(inputs.map(({ name, datatype, shape, bytes }) => [name, Tensor.fromBytes(datatype, shape, bytes)]));

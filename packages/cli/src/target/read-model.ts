@@ -1,7 +1,15 @@
 import { type RequestOptions, request } from "node:https";
 import { InferenceServerClient as GrpcClient } from "@tritonjs/client/grpc";
 import { type Fetch, InferenceServerClient as HttpClient } from "@tritonjs/client/http";
-import { type DataType, fromConfigDataType, isDataType, TritonError } from "@tritonjs/protocol";
+import {
+  type DataType,
+  fromConfigDataType,
+  isDataType,
+  type ModelConfig,
+  type ModelMetadata,
+  type ModelStatisticsReport,
+  TritonError,
+} from "@tritonjs/protocol";
 import type { TestedModel } from "../data/data-set.js";
 import { invalidOption } from "../tool-errors.js";
 import {
@@ -9,29 +17,66 @@ import {
   endpointOf,
   type GrpcTargetOptions,
   type HttpTargetOptions,
-  type InProcessTargetOptions,
   type OpenAiTargetOptions,
   type TargetOptions,
   type TlsSettings,
 } from "./target-options.js";
 
-/** The members of a configuration that are read, in the form of all servers. */
-interface ReadConfig {
-  readonly maxBatchSize: number;
-  readonly decoupled: boolean;
-  readonly isSequenceModel: boolean;
-  readonly inputs: readonly ReadInput[];
-  readonly outputs: readonly { readonly name: string; readonly dataType: string }[];
-  readonly composingModels: readonly string[];
-  readonly isFromMetadata?: boolean;
+type Awaitable<T> = T | Promise<T>;
+
+/** The calls that ask a server about its models. All answer with the library's own types. */
+export interface ServerCalls {
+  /** Protocol extensions of the server. */
+  extensions(): Awaitable<readonly string[]>;
+  modelConfig(name: string, version: string): Awaitable<ModelConfig>;
+  modelMetadata(name: string, version: string): Awaitable<ModelMetadata>;
+  statistics(name: string, version: string): Awaitable<readonly ModelStatisticsReport[]>;
+  close(): void;
 }
 
-interface ReadInput {
-  readonly name: string;
-  readonly dataType: string;
-  readonly dims: readonly number[];
-  readonly optional: boolean;
-  readonly isShapeTensor: boolean;
+/** Opens the calls of a target's server, beside the load. Close them after use; a `Triton` stays open. */
+export function serverCallsOf(target: Exclude<TargetOptions, OpenAiTargetOptions>): ServerCalls {
+  if (target.kind === "in-process") {
+    const { service } = target.source.triton;
+    return {
+      extensions: () => service.serverMetadata().extensions,
+      modelConfig: (name, version) => service.modelConfig(name, version),
+      modelMetadata: (name, version) => service.modelMetadata(name, version),
+      statistics: (name, version) => service.statistics(name, version),
+      close: () => {},
+    };
+  }
+  if (target.kind === "grpc") {
+    const client = grpcClientOf(target);
+    return {
+      extensions: async () => (await client.getServerMetadata()).extensions,
+      modelConfig: (name, modelVersion) => client.getModelConfig(name, { modelVersion }),
+      modelMetadata: (name, modelVersion) => client.getModelMetadata(name, { modelVersion }),
+      statistics: (name, modelVersion) => client.getInferenceStatistics(name, { modelVersion }),
+      close: () => client.close(),
+    };
+  }
+  const client = httpClientOf(target);
+  const of = (version: string) => (version === "" ? {} : { modelVersion: version });
+  return {
+    extensions: async () => (await client.getServerMetadata()).extensions ?? [],
+    modelConfig: async (name, version) => camelCased(await client.getModelConfig(name, of(version))),
+    modelMetadata: async (name, version) => camelCased(await client.getModelMetadata(name, of(version))),
+    statistics: async (name, version) =>
+      camelCased((await client.getInferenceStatistics(name, of(version))).model_stats),
+    close: () => client.close(),
+  };
+}
+
+/** The JSON of an answer with the names of the library's own types. */
+function camelCased<T>(value: unknown): T {
+  if (typeof value !== "object" || value === null) return value as T;
+  if (Array.isArray(value)) return value.map(camelCased) as T;
+  const entries = Object.entries(value).map(([key, member]) => [
+    key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+    camelCased(member),
+  ]);
+  return Object.fromEntries(entries) as T;
 }
 
 /**
@@ -42,101 +87,50 @@ interface ReadInput {
  */
 export async function readModel(target: Exclude<TargetOptions, OpenAiTargetOptions>): Promise<TestedModel> {
   const { modelName: name, modelVersion: version = "" } = target;
-  const config =
-    target.kind === "http"
-      ? await readOverHttp(target)
-      : target.kind === "grpc"
-        ? await readOverGrpc(target)
-        : readInProcess(target);
-  return {
-    name,
-    version,
-    maxBatchSize: config.maxBatchSize,
-    decoupled: config.decoupled,
-    isSequenceModel: config.isSequenceModel,
-    inputs: config.inputs.map(({ dataType, ...input }) => ({
-      ...input,
-      datatype: datatypeOf(name, input.name, dataType),
-    })),
-    outputs: config.outputs.map((output) => ({
-      name: output.name,
-      datatype: datatypeOf(name, output.name, output.dataType),
-    })),
-    composingModels: config.composingModels,
-    ...(config.isFromMetadata && { isFromMetadata: true }),
-  };
-}
-
-async function readOverHttp(target: HttpTargetOptions): Promise<ReadConfig> {
-  const { modelName, modelVersion } = target;
-  const client = httpClientOf(target);
+  const calls = serverCallsOf(target);
   try {
-    const config = await client.getModelConfig(modelName, { modelVersion });
-    const ensemble = config.ensemble_scheduling as { step?: { model_name: string }[] } | undefined;
-    return {
-      maxBatchSize: config.max_batch_size,
-      decoupled: config.model_transaction_policy?.decoupled ?? false,
-      isSequenceModel: config.sequence_batching !== undefined,
-      inputs: config.input.map((input) => ({
-        name: input.name,
-        dataType: input.data_type,
-        dims: input.dims.map(Number),
-        optional: input.optional ?? false,
-        isShapeTensor: input.is_shape_tensor === true,
-      })),
-      outputs: config.output.map((output) => ({ name: output.name, dataType: output.data_type })),
-      composingModels: (ensemble?.step ?? []).map((step) => step.model_name),
-    };
+    return { name, version, ...fromConfig(name, await calls.modelConfig(name, version)) };
   } catch (cause) {
-    return await withoutConfig(cause, () => client.getModelMetadata(modelName, { modelVersion }));
+    // Servers without the operation answer with all kinds of texts, also with ones that name the path and thus
+    // "models". A server that knows the model has metadata of it.
+    if (!isUnknownToServer(cause)) throw cause;
+    let metadata: ModelMetadata;
+    try {
+      metadata = await calls.modelMetadata(name, version);
+    } catch {
+      throw cause;
+    }
+    return { name, version, ...fromMetadata(name, metadata) };
   } finally {
-    client.close();
+    calls.close();
   }
 }
 
-async function readOverGrpc(target: GrpcTargetOptions): Promise<ReadConfig> {
-  const { modelName, modelVersion } = target;
-  const client = grpcClientOf(target);
-  try {
-    return fromConfig(await client.getModelConfig(modelName, { modelVersion }));
-  } catch (cause) {
-    return await withoutConfig(cause, () => client.getModelMetadata(modelName, { modelVersion }));
-  } finally {
-    client.close();
-  }
-}
+type ReadProperties = Omit<TestedModel, "name" | "version">;
 
-function readInProcess({
-  source: { triton },
-  modelName,
-  modelVersion = "",
-}: InProcessTargetOptions): ReadConfig {
-  return fromConfig(triton.service.modelConfig(modelName, modelVersion));
-}
-
-type Config = Awaited<ReturnType<ReturnType<typeof grpcClientOf>["getModelConfig"]>>;
-type Metadata = Awaited<ReturnType<ReturnType<typeof grpcClientOf>["getModelMetadata"]>>;
-
-function fromConfig(config: Config): ReadConfig {
+/** Answers in JSON may lack members. */
+function fromConfig(model: string, config: ModelConfig): ReadProperties {
   return {
     maxBatchSize: config.maxBatchSize,
     decoupled: config.modelTransactionPolicy?.decoupled ?? false,
     isSequenceModel: config.sequenceBatching != null,
-    inputs: config.input.map((input) => ({ ...pick(input), dims: input.dims.map(Number) })),
-    outputs: config.output.map(({ name, dataType }) => ({ name, dataType })),
+    inputs: config.input.map(({ name, dataType, dims, optional = false, isShapeTensor = false }) => ({
+      name,
+      dims: dims.map(Number),
+      optional,
+      isShapeTensor,
+      datatype: datatypeOf(model, name, dataType),
+    })),
+    outputs: config.output.map(({ name, dataType }) => ({
+      name,
+      datatype: datatypeOf(model, name, dataType),
+    })),
     composingModels: (config.ensembleScheduling?.step ?? []).map(({ modelName }) => modelName),
   };
 }
 
-const pick = ({ name, dataType, optional, isShapeTensor }: Omit<ReadInput, "dims">) => ({
-  name,
-  dataType,
-  optional,
-  isShapeTensor,
-});
-
 /** Without a configuration, a variable first dimension of all inputs is the batch axis. */
-function fromMetadata({ inputs, outputs }: Metadata): ReadConfig {
+function fromMetadata(model: string, { inputs, outputs }: ModelMetadata): ReadProperties {
   const isBatched = inputs.length > 0 && inputs.every(({ shape }) => Number(shape[0]) === -1);
   return {
     maxBatchSize: isBatched ? Number.MAX_SAFE_INTEGER : 0,
@@ -144,32 +138,15 @@ function fromMetadata({ inputs, outputs }: Metadata): ReadConfig {
     isSequenceModel: false,
     inputs: inputs.map(({ name, datatype, shape }) => ({
       name,
-      dataType: datatype,
       dims: shape.slice(isBatched ? 1 : 0).map(Number),
       optional: false,
       isShapeTensor: false,
+      datatype: datatypeOf(model, name, datatype),
     })),
-    outputs: outputs.map(({ name, datatype }) => ({ name, dataType: datatype })),
+    outputs: outputs.map(({ name, datatype }) => ({ name, datatype: datatypeOf(model, name, datatype) })),
     composingModels: [],
     isFromMetadata: true,
   };
-}
-
-/**
- * Servers without the operation answer with all kinds of texts, also with ones that name the path and thus "models". A
- * server that knows the model has metadata of it.
- *
- * @throws the cause where there is no metadata either
- */
-async function withoutConfig(cause: unknown, readMetadata: () => Promise<Metadata>): Promise<ReadConfig> {
-  if (!isUnknownToServer(cause)) throw cause;
-  let metadata: Metadata;
-  try {
-    metadata = await readMetadata();
-  } catch {
-    throw cause;
-  }
-  return fromMetadata(metadata);
 }
 
 /** Whether a server lacks the operation that it was asked for, or does not know the model. */
@@ -185,7 +162,6 @@ function datatypeOf(model: string, tensor: string, text: string): DataType {
   );
 }
 
-/** Asks the server of a target about its models, beside the load. Close it after use. */
 export function httpClientOf({ url, headers, tls }: HttpTargetOptions): HttpClient {
   const endpoint = httpEndpoint({ url, tls });
   const scheme = endpoint.tls === undefined ? "http" : "https";
@@ -193,7 +169,6 @@ export function httpClientOf({ url, headers, tls }: HttpTargetOptions): HttpClie
   return new HttpClient(`${scheme}://${authorityOf(endpoint)}${endpoint.basePath}`, { headers, fetch });
 }
 
-/** As {@link httpClientOf}, over gRPC. */
 export function grpcClientOf({ url, headers, tls }: GrpcTargetOptions): GrpcClient {
   const endpoint = grpcEndpoint({ url, tls });
   const { ca, cert, key } = tls ?? {};

@@ -80,7 +80,6 @@ export type TargetOptions =
 export interface TlsSettings {
   /** Certificates of the authorities. @default those of Node.js */
   readonly ca?: string;
-  /** Certificate and key of this client. */
   readonly cert?: string;
   readonly key?: string;
   /** Accepts any certificate of the server. @default false */
@@ -90,7 +89,6 @@ export interface TlsSettings {
 /** Most connections of a thread. Further requests wait for one. */
 export const MOST_CONNECTIONS = 4096;
 
-/** Where a server listens. */
 export interface Endpoint {
   readonly host: string;
   readonly port: number;
@@ -148,62 +146,59 @@ export function endpointOf(
 export const authorityOf = ({ host, port }: Endpoint): string =>
   `${host.includes(":") ? `[${host}]` : host}:${port}`;
 
-/** Events of a socket. */
-interface SocketEvents {
-  onConnect(): void;
-  /** Bytes that are valid only during the call. */
-  onBytes(bytes: Buffer): void;
-  /** Called once, at the end. `error` is undefined if the server closed the connection in order. */
-  onClose(error: Error | undefined): void;
-}
-
 const READ_BUFFER_BYTES = 32 * 1024;
 
-/** Opens a socket to an endpoint. Plain sockets read into one buffer, without an allocation for each read. */
-export function openSocket(endpoint: Endpoint, events: SocketEvents, protocols?: readonly string[]): Socket {
-  const { host, port, tls } = endpoint;
-  const socket =
-    tls === undefined ? plainSocket(endpoint, events) : tlsSocket(tls, host, port, events, protocols);
+/**
+ * Opens a socket to an endpoint. Plain sockets read into one buffer, without an allocation for each read.
+ *
+ * @param onBytes is called with bytes that are valid only during the call
+ * @param onClose is called once, at the end, with a text for the requests in flight. The error is undefined if the server
+ * closed the connection in order.
+ */
+export function openSocket(
+  endpoint: Endpoint,
+  onBytes: (bytes: Buffer) => void,
+  onClose: (text: string, error: Error | undefined) => void,
+  protocols?: readonly string[],
+): Socket {
+  const { tls } = endpoint;
+  const socket = tls === undefined ? plainSocket(endpoint, onBytes) : tlsSocket(endpoint, tls, protocols);
+  if (tls !== undefined) socket.on("data", onBytes);
   let error: Error | undefined;
+  let wasConnected = false;
   socket.setNoDelay(true);
+  socket.once(tls === undefined ? "connect" : "secureConnect", () => {
+    wasConnected = true;
+  });
   socket.once("error", (cause) => {
     error = cause;
   });
   socket.once("end", () => socket.destroy());
-  socket.once("close", () => events.onClose(error));
+  socket.once("close", () => onClose(connectionText(endpoint, wasConnected, error), error));
   return socket;
 }
 
-function plainSocket({ host, port }: Endpoint, events: SocketEvents): Socket {
+function plainSocket({ host, port }: Endpoint, onBytes: (bytes: Buffer) => void): Socket {
   const buffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
   const onread: NetConnectOpts["onread"] = {
     buffer,
     callback(length) {
-      events.onBytes(buffer.subarray(0, length));
+      onBytes(buffer.subarray(0, length));
       return true;
     },
   };
-  return connectPlain({ host, port, onread }).once("connect", () => events.onConnect());
+  return connectPlain({ host, port, onread });
 }
 
-function tlsSocket(
-  { ca, cert, key, acceptAny = false }: TlsSettings,
-  host: string,
-  port: number,
-  events: SocketEvents,
-  protocols: readonly string[] | undefined,
-): Socket {
+function tlsSocket({ host, port }: Endpoint, tls: TlsSettings, protocols: readonly string[] = []): Socket {
+  const { ca, cert, key, acceptAny = false } = tls;
   const servername = /^[\d.]+$|:/.test(host) ? undefined : host;
-  const ALPNProtocols = protocols === undefined ? undefined : [...protocols];
+  const ALPNProtocols = protocols.length === 0 ? undefined : [...protocols];
   const rejectUnauthorized = !acceptAny;
-  const socket = connectTls({ host, port, ca, cert, key, servername, ALPNProtocols, rejectUnauthorized });
-  socket.once("secureConnect", () => events.onConnect());
-  socket.on("data", (bytes: Buffer) => events.onBytes(bytes));
-  return socket;
+  return connectTls({ host, port, ca, cert, key, servername, ALPNProtocols, rejectUnauthorized });
 }
 
-/** Text of a failed or lost connection. */
-export function connectionText(endpoint: Endpoint, wasConnected: boolean, error: Error | undefined): string {
+function connectionText(endpoint: Endpoint, wasConnected: boolean, error: Error | undefined): string {
   const place = authorityOf(endpoint);
   const why = error === undefined ? "the server closed it" : causeText(error);
   return wasConnected ? `connection to ${place} lost: ${why}` : `cannot connect to ${place}: ${why}`;

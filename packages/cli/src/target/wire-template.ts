@@ -1,6 +1,7 @@
 import { deflateSync, gunzipSync, gzipSync, inflateSync } from "node:zlib";
 import type { Compression } from "@tritonjs/client/http";
 import type { DataType } from "@tritonjs/protocol";
+import type { TestedModel } from "../data/data-set.js";
 import { Random, randomElements, unitByteSize } from "../data/random.js";
 import type { LoadRequest } from "./carrier.js";
 
@@ -22,7 +23,6 @@ interface FreshPlace {
   readonly datatype: DataType;
 }
 
-/** Places of a prepared request that a request replaces, relative to its start. */
 export interface StampPlaces {
   readonly fresh?: FreshPlace;
   readonly sequenceId?: number;
@@ -31,7 +31,6 @@ export interface StampPlaces {
   readonly requestId?: number;
 }
 
-/** A prepared request: a range of the shared bytes. */
 interface WireTemplate {
   readonly start: number;
   readonly end: number;
@@ -40,19 +39,16 @@ interface WireTemplate {
   readonly places: StampPlaces;
 }
 
-/** All prepared requests of a data set. */
 export interface WireTemplates {
   readonly bytes: SharedArrayBuffer;
   readonly templates: readonly WireTemplate[];
 }
 
-/** A prepared request before it is put into shared memory. */
 export interface PreparedRequest {
   readonly parts: readonly Uint8Array[];
   readonly places: StampPlaces;
 }
 
-/** Puts prepared requests into shared memory. */
 export function shareRequests(requests: readonly PreparedRequest[], format?: StampFormat): WireTemplates {
   const lengths = requests.map(({ parts }) => parts.reduce((sum, part) => sum + part.length, 0));
   const bytes = new SharedArrayBuffer(lengths.reduce((sum, length) => sum + length, 0));
@@ -72,7 +68,6 @@ export function shareRequests(requests: readonly PreparedRequest[], format?: Sta
   return { bytes, templates };
 }
 
-/** End of the last place. */
 function prefixEndOf(
   { fresh, sequenceId, sequenceStart, sequenceEnd, requestId }: StampPlaces,
   { idBytes, flagBytes }: StampFormat,
@@ -86,6 +81,19 @@ function prefixEndOf(
     endOf(requestId, REQUEST_ID_DIGITS),
   );
 }
+
+/** Places of the id and the flags of a sequence. @param after position after the key of a parameter */
+export const sequencePlaces = (
+  { isSequenceModel }: TestedModel,
+  after: (key: string) => number,
+): StampPlaces =>
+  isSequenceModel
+    ? {
+        sequenceId: after("sequence_id"),
+        sequenceStart: after("sequence_start"),
+        sequenceEnd: after("sequence_end"),
+      }
+    : {};
 
 /** How a protocol writes the values that differ from request to request. */
 export interface StampFormat {
@@ -108,21 +116,22 @@ export interface RequestBytes {
 
 const NOTHING = Buffer.alloc(0);
 
-/** Makes the bytes of requests from their templates. */
 export class StampedRequests implements RequestBytes {
   prefix: Buffer | undefined;
   rest: Buffer;
   readonly #templates: readonly WireTemplate[];
   readonly #whole: readonly Buffer[];
   readonly #rests: readonly Buffer[];
-  readonly #format: StampFormat;
   readonly #values: FreshValues;
 
-  constructor({ bytes, templates }: WireTemplates, format: StampFormat, seed: number) {
+  constructor(
+    { bytes, templates }: WireTemplates,
+    private readonly format: StampFormat,
+    seed: number,
+  ) {
     this.#templates = templates;
     this.#whole = templates.map(({ start, end }) => Buffer.from(bytes, start, end - start));
     this.#rests = templates.map(({ prefixEnd }, i) => this.#whole[i]!.subarray(prefixEnd));
-    this.#format = format;
     this.#values = new FreshValues(seed);
     this.rest = this.#whole[0]!;
   }
@@ -140,29 +149,21 @@ export class StampedRequests implements RequestBytes {
     const { fresh, sequenceId, sequenceStart, sequenceEnd, requestId } = places;
     if (fresh !== undefined)
       this.#values.fill(prefix, fresh.at, fresh.byteSize, fresh.datatype, request.number);
-    if (sequenceId !== undefined) this.#format.writeSequenceId(prefix, sequenceId, request.sequenceId);
-    if (sequenceStart !== undefined) this.#format.writeFlag(prefix, sequenceStart, request.sequenceStart);
-    if (sequenceEnd !== undefined) this.#format.writeFlag(prefix, sequenceEnd, request.sequenceEnd);
-    if (requestId !== undefined) writeDigits(prefix, requestId, request.number, REQUEST_ID_DIGITS);
+    if (sequenceId !== undefined) this.format.writeSequenceId(prefix, sequenceId, request.sequenceId);
+    if (sequenceStart !== undefined) this.format.writeFlag(prefix, sequenceStart, request.sequenceStart);
+    if (sequenceEnd !== undefined) this.format.writeFlag(prefix, sequenceEnd, request.sequenceEnd);
+    if (requestId !== undefined)
+      prefix.write(String(request.number).padStart(REQUEST_ID_DIGITS, "0"), requestId, "latin1");
     this.prefix = prefix;
     this.rest = this.#rests[request.payload]!;
-    if (this.#format.pack === undefined) return;
-    this.prefix = this.#format.pack(prefix, this.rest);
+    if (this.format.pack === undefined) return;
+    this.prefix = this.format.pack(prefix, this.rest);
     this.rest = NOTHING;
   }
 }
 
 /** Length of a stamped request id. */
 export const REQUEST_ID_DIGITS = 12;
-
-/** Writes a whole number with leading zeros. */
-function writeDigits(into: Buffer, at: number, value: number, digits: number): void {
-  let left = value;
-  for (let i = at + digits - 1; i >= at; i--) {
-    into[i] = 48 + (left % 10);
-    left = Math.floor(left / 10);
-  }
-}
 
 const TABLE_BYTES = 64 * 1024;
 
@@ -201,7 +202,6 @@ export class FreshValues {
   }
 }
 
-/** A range of a registered region. */
 export interface RegionPart {
   readonly region: string;
   readonly offset: number;

@@ -1,9 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { TritonError } from "@tritonjs/protocol";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { decimals } from "../report/write-report.js";
 import { EXIT, runCommand, type ToolTerminal } from "../tool-command.js";
-import { readTrace, type TraceRequest } from "./read-trace.js";
-import { batchKey, summarizeTrace, traceSummaryText } from "./trace-summary.js";
+import { groupBy, readTrace, type TraceRequest } from "./read-trace.js";
 
 const EXAMPLES = `
 Examples:
@@ -129,23 +129,14 @@ export function chromeTrace(trace: readonly TraceRequest[]): ChromeTrace {
     (least, { queueStartMs, transport }) => Math.min(least, transport?.receiveStartMs ?? queueStartMs),
     Number.POSITIVE_INFINITY,
   );
-  const models = new Map<string, TraceRequest[]>();
-  for (const request of trace) {
-    const name = `${request.modelName} ${request.modelVersion}`;
-    const known = models.get(name);
-    if (known === undefined) models.set(name, [request]);
-    else known.push(request);
-  }
+  const models = groupBy(trace, ({ modelName, modelVersion }) => `${modelName} ${modelVersion}`);
   const traceEvents = [...models.entries()].flatMap(([name, requests], index) =>
     new ModelEvents(index + 1, name, origin).write(requests),
   );
   return { traceEvents, displayTimeUnit: "ms" };
 }
 
-/** The events of one model. */
 class ModelEvents {
-  readonly #pid: number;
-  readonly #originMs: number;
   readonly #events: ChromeEvent[] = [];
   readonly #named = new Set<number>();
   readonly #instances = new Map<string, number>();
@@ -153,9 +144,11 @@ class ModelEvents {
   readonly #unnamed = new Lanes();
   readonly #queue = new Lanes();
 
-  constructor(pid: number, name: string, originMs: number) {
-    this.#pid = pid;
-    this.#originMs = originMs;
+  constructor(
+    private readonly pid: number,
+    name: string,
+    private readonly originMs: number,
+  ) {
     this.#events.push({ name: "process_name", ph: "M", pid, tid: 0, args: { name } });
   }
 
@@ -207,7 +200,7 @@ class ModelEvents {
     const tid = FIRST_QUEUE_ROW + row;
     this.#name(tid, `queue ${row + 1}`);
     this.#span(tid, name, queueStartMs, waitedUntil, argumentsOf(request));
-    const flow = { name: "runs in", cat: "queue", id: `${this.#pid}.${index}`, pid: this.#pid };
+    const flow = { name: "runs in", cat: "queue", id: `${this.pid}.${index}`, pid: this.pid };
     if (batch !== undefined) {
       const to = rows.get(batchKey(request)!)!;
       this.#events.push(
@@ -215,7 +208,7 @@ class ModelEvents {
         { ...flow, ph: "f", bp: "e", tid: to, ts: this.#at(batch.startMs) },
       );
     }
-    const whole = { cat: "request", id: flow.id, pid: this.#pid, tid: 0 };
+    const whole = { cat: "request", id: flow.id, pid: this.pid, tid: 0 };
     const nested = (part: string, start: number, end: number) =>
       this.#events.push(
         { ...whole, name: part, ph: "b", ts: this.#at(start) },
@@ -236,17 +229,17 @@ class ModelEvents {
     const ts = this.#at(startMs);
     const dur = Math.max(SHORTEST, rounded((endMs - startMs) * 1000));
     const further = args === undefined || Object.keys(args).length === 0 ? {} : { args };
-    this.#events.push({ name, ph: "X", pid: this.#pid, tid, ts, dur, ...further });
+    this.#events.push({ name, ph: "X", pid: this.pid, tid, ts, dur, ...further });
   }
 
   #name(tid: number, name: string): void {
     if (this.#named.has(tid)) return;
     this.#named.add(tid);
-    this.#events.push({ name: "thread_name", ph: "M", pid: this.#pid, tid, args: { name } });
+    this.#events.push({ name: "thread_name", ph: "M", pid: this.pid, tid, args: { name } });
   }
 
   #at(ms: number): number {
-    return rounded((ms - this.#originMs) * 1000);
+    return rounded((ms - this.originMs) * 1000);
   }
 }
 
@@ -273,16 +266,194 @@ function rounded(microseconds: number): number {
 
 /** Distributes spans of time over rows, so that the spans of a row do not overlap. */
 class Lanes {
-  /** End of the last span of each row. */
   readonly #ends: number[] = [];
 
-  /**
-   * Number of the row for a span, from 0. Spans must come in the order of their starts.
-   */
+  /** Number of the row for a span, from 0. Spans must come in the order of their starts. */
   place(start: number, end: number): number {
     const free = this.#ends.findIndex((one) => one <= start);
     const row = free < 0 ? this.#ends.length : free;
     this.#ends[row] = end;
     return row;
   }
+}
+
+/** Milliseconds of many requests. */
+export interface TraceDurations {
+  readonly mean: number;
+  readonly p50: number;
+  readonly p90: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+/** Figures of one model in a trace. */
+export interface ModelTraceSummary {
+  readonly model: string;
+  readonly version: number;
+  readonly requests: number;
+  /** Requests that ran in no batch: refused, cancelled, answered by the response cache, or of an ensemble. */
+  readonly withoutBatch: number;
+  readonly batches: number;
+  /** Mean rows of a batch. Undefined for files of servers that do not record rows. */
+  readonly meanRows?: number;
+  /** Numbers of batches by the reason why they were cut. */
+  readonly cuts: Readonly<Record<string, number>>;
+  /** Milliseconds from arrival to response. */
+  readonly latencyMs: TraceDurations;
+  /** Milliseconds in the queue, of requests that ran in a batch. */
+  readonly queueMs?: TraceDurations;
+  /** Milliseconds of their batches. */
+  readonly computeMs?: TraceDurations;
+}
+
+/** Figures of a trace. */
+export interface TraceSummary {
+  /** By name and version. */
+  readonly models: readonly ModelTraceSummary[];
+  /** Requests with the highest latency, slowest first. */
+  readonly slowest: readonly TraceRequest[];
+}
+
+/** Summarizes a trace. @param slowest number of the slowest requests to list */
+export function summarizeTrace(trace: readonly TraceRequest[], slowest = 5): TraceSummary {
+  const groups = groupBy(
+    trace,
+    ({ modelName, modelVersion }) => `${modelName}\n${String(modelVersion).padStart(20)}`,
+  );
+  const models = [...groups.entries()]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, all]) => modelSummary(all));
+  const byLatency = [...trace].sort((a, b) => latencyOf(b) - latencyOf(a));
+  return { models, slowest: byLatency.slice(0, slowest) };
+}
+
+function latencyOf({ queueStartMs, endMs }: TraceRequest): number {
+  return Math.max(0, endMs - queueStartMs);
+}
+
+/** A key that the requests of one batch share: the instance and the times of its execution. */
+function batchKey({ modelName, modelVersion, batch }: TraceRequest): string | undefined {
+  if (batch === undefined) return undefined;
+  return JSON.stringify([modelName, modelVersion, batch.instance ?? "", batch.startMs, batch.endMs]);
+}
+
+function modelSummary(all: readonly TraceRequest[]): ModelTraceSummary {
+  const batches = new Map<string, NonNullable<TraceRequest["batch"]>>();
+  const queueMs: number[] = [];
+  const computeMs: number[] = [];
+  for (const request of all) {
+    const { batch, queueStartMs } = request;
+    if (batch === undefined) continue;
+    batches.set(batchKey(request)!, batch);
+    queueMs.push(Math.max(0, batch.startMs - queueStartMs));
+    computeMs.push(batch.endMs - batch.startMs);
+  }
+  const rows = [...batches.values()].flatMap((batch) => batch.rows ?? []);
+  const cuts: Record<string, number> = {};
+  for (const { cut } of batches.values()) if (cut !== undefined) cuts[cut] = (cuts[cut] ?? 0) + 1;
+  return {
+    model: all[0]!.modelName,
+    version: all[0]!.modelVersion,
+    requests: all.length,
+    withoutBatch: all.length - queueMs.length,
+    batches: batches.size,
+    ...(rows.length === 0 ? {} : { meanRows: mean(rows) }),
+    cuts,
+    latencyMs: durations(all.map(latencyOf)),
+    ...(queueMs.length === 0 ? {} : { queueMs: durations(queueMs), computeMs: durations(computeMs) }),
+  };
+}
+
+/** Exact figures, by the nearest rank. */
+function durations(values: readonly number[]): TraceDurations {
+  const sorted = Float64Array.from(values).sort();
+  const rank = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]!;
+  return { mean: mean(values), p50: rank(0.5), p90: rank(0.9), p99: rank(0.99), max: rank(1) };
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** Characters of a line. */
+const WIDTH = 80;
+
+/** Characters of the column of names, of each column of figures, and of a request's name beside its timeline. */
+const NAMES = 22;
+const COLUMN = 11;
+const REQUEST = 26;
+
+const QUANTILES = ["mean", "p50", "p90", "p99", "max"] as const;
+
+/** Writes a summary as text. Lines have at most 80 characters. */
+export function traceSummaryText({ models, slowest }: TraceSummary): string {
+  return `${[...models.flatMap(modelLines), ...slowestLines(slowest)].join("\n")}\n`;
+}
+
+function modelLines(model: ModelTraceSummary): string[] {
+  const { requests, withoutBatch, batches, meanRows, cuts } = model;
+  const rows = meanRows === undefined ? "" : `, ${decimals(meanRows)} rows on average`;
+  const reasons = Object.entries(cuts).sort(([, a], [, b]) => b - a);
+  return [
+    cutOff(`${model.model} version ${model.version}`, WIDTH),
+    `  ${counted(requests, "request")} in ${counted(batches, "batch", "batches")}${rows}`,
+    ...(withoutBatch === 0 ? [] : [`  ${counted(withoutBatch, "request")} ran in no batch of this model`]),
+    ...(reasons.length === 0
+      ? []
+      : wrapped(`  batches cut by ${reasons.map(([reason, count]) => `${reason} ${count}`).join(", ")}`)),
+    `${"  milliseconds".padEnd(NAMES)}${QUANTILES.map((name) => name.padStart(COLUMN)).join("")}`,
+    durationsLine("latency", model.latencyMs),
+    ...(model.queueMs === undefined ? [] : [durationsLine("in the queue", model.queueMs)]),
+    ...(model.computeMs === undefined ? [] : [durationsLine("compute", model.computeMs)]),
+    "",
+  ];
+}
+
+function durationsLine(name: string, durations: TraceDurations): string {
+  const figures = QUANTILES.map((quantile) => decimals(durations[quantile]).padStart(COLUMN));
+  return `  ${name}`.padEnd(NAMES) + figures.join("");
+}
+
+/** The slowest requests, with a bar each on one scale: the time in the queue, the batch, and what came after it. */
+function slowestLines(requests: readonly TraceRequest[]): string[] {
+  if (requests.length === 0) return [];
+  const longest = latencyOf(requests[0]!);
+  const room = WIDTH - REQUEST - COLUMN - 2;
+  return [
+    "Slowest requests, in milliseconds (. queue, # batch, - after it)",
+    ...requests.map((request) => {
+      const { id, requestId, modelName } = request;
+      const name = cutOff(`${modelName} ${requestId ?? `#${id}`}`, REQUEST - 1).padEnd(REQUEST);
+      return `${name}${decimals(latencyOf(request)).padStart(COLUMN)}  ${bar(request, room / (longest || 1))}`.trimEnd();
+    }),
+  ];
+}
+
+function bar(request: TraceRequest, charactersPerMs: number): string {
+  const { batch, queueStartMs } = request;
+  const at = (ms: number) => Math.round(Math.max(0, ms - queueStartMs) * charactersPerMs);
+  const end = at(request.endMs);
+  if (batch === undefined) return ".".repeat(end);
+  const start = Math.min(end, at(batch.startMs));
+  const computed = Math.min(end, Math.max(start, at(batch.endMs)));
+  return ".".repeat(start) + "#".repeat(computed - start) + "-".repeat(end - computed);
+}
+
+function counted(count: number, one: string, several = `${one}s`): string {
+  return `${count} ${count === 1 ? one : several}`;
+}
+
+function wrapped(text: string): string[] {
+  const lines = [""];
+  for (const part of text.split(/(?<=, )/)) {
+    if (`${lines.at(-1)}${part}`.trimEnd().length > WIDTH) lines.push("    ");
+    lines[lines.length - 1] += part;
+  }
+  return lines.map((line) => line.trimEnd());
+}
+
+/** Text of clients in one line without control characters. */
+function cutOff(text: string, length: number): string {
+  const line = text.replace(/\p{Cc}/gu, "?");
+  return line.length <= length ? line : `${line.slice(0, length - 1)}…`;
 }

@@ -2,12 +2,10 @@ import { readFile } from "node:fs/promises";
 import { readPrototxt } from "@tritonjs/core/config";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { Command, InvalidArgumentError } from "commander";
-import { writeReport } from "../report/write-report.js";
-import { type SimulationResult, simulate } from "../simulate/simulate.js";
-import type { SimulatedBatch } from "../simulate/simulated-backend.js";
+import { decimals, writeReport } from "../report/write-report.js";
+import { type SimulatedBatch, type SimulationResult, simulate } from "../simulate/simulate.js";
 import { EXIT, runCommand, stopSignal, type ToolTerminal } from "../tool-command.js";
-import { readTrace } from "./read-trace.js";
-import { BatchDurations, type Recording, recordingOf } from "./recording.js";
+import { BatchDurations, type Recording, readTrace, recordingOf } from "./read-trace.js";
 
 /** A configuration to replay a recording with. */
 export interface ReplayConfig {
@@ -76,8 +74,7 @@ export async function replay(
   for (const [index, { name, config }] of configs.entries()) {
     if (signal?.aborted) break;
     onConfig?.(name, index);
-    const options = { config, instances, requests, times, ...(signal === undefined ? {} : { signal }) };
-    const result = await simulate(options).catch((error: unknown) => {
+    const result = await simulate({ config, instances, requests, times, signal }).catch((error: unknown) => {
       if (signal?.aborted) return undefined;
       throw error;
     });
@@ -209,14 +206,12 @@ export interface ReplayFigures {
   readonly busy: number;
 }
 
-/** Figures of what was recorded. */
 function recordedFigures({ latenciesMs, batches, instances, durationMs }: Recording): ReplayFigures {
   const cuts: Record<string, number> = {};
   for (const { cut } of batches) if (cut !== undefined) cuts[cut] = (cuts[cut] ?? 0) + 1;
   return figuresOf({ latenciesMs, batches, instances, durationMs, cuts, failures: new Map() });
 }
 
-/** Figures of a replay. `respondMs` is the time that the server needs from the end of a batch to the response. */
 function predictedFigures(result: SimulationResult, respondMs: number): ReplayFigures {
   const latenciesMs = result.latenciesMs.map((one) => one + respondMs);
   const cuts = Object.fromEntries(Object.entries(result.cuts).filter(([, count]) => count > 0));
@@ -272,13 +267,14 @@ type Row = readonly [name: string, value: (figures: ReplayFigures) => string];
 
 const ROWS: readonly Row[] = [
   ["Requests answered", ({ answered }) => String(answered)],
-  ["Requests failed", ({ failures }) => String(sum(Object.values(failures)))],
+  [
+    "Requests failed",
+    ({ failures }) => String(Object.values(failures).reduce((sum, count) => sum + count, 0)),
+  ],
   ["Requests a second", ({ throughput }) => decimals(throughput)],
-  ["Latency mean, ms", ({ latencyMs }) => decimals(latencyMs.mean)],
-  ["Latency p50, ms", ({ latencyMs }) => decimals(latencyMs.p50)],
-  ["Latency p90, ms", ({ latencyMs }) => decimals(latencyMs.p90)],
-  ["Latency p95, ms", ({ latencyMs }) => decimals(latencyMs.p95)],
-  ["Latency p99, ms", ({ latencyMs }) => decimals(latencyMs.p99)],
+  ...(["mean", "p50", "p90", "p95", "p99"] as const).map(
+    (name): Row => [`Latency ${name}, ms`, ({ latencyMs }) => decimals(latencyMs[name])],
+  ),
   ["Batches", ({ batches }) => String(batches)],
   ["Mean rows of a batch", ({ meanBatchRows }) => decimals(meanBatchRows)],
   ["Instances", ({ instances }) => String(instances)],
@@ -302,20 +298,12 @@ export function replayText(result: ReplayResult): string {
   ];
   for (let first = 1; first === 1 || first < columns.length; first += MOST_COLUMNS - 1) {
     const shown = [columns[0]!, ...columns.slice(first, first + MOST_COLUMNS - 1)];
-    lines.push(
-      "",
-      line(
-        "",
-        shown.map(({ name }) => fit(name)),
-      ),
-    );
-    for (const [name, value] of rows)
-      lines.push(
-        line(
-          name,
-          shown.map(({ figures }) => value(figures)),
-        ),
-      );
+    const names = shown.map(({ name }) => fit(name));
+    lines.push("", line("", names));
+    for (const [name, value] of rows) {
+      const cells = shown.map(({ figures }) => value(figures));
+      lines.push(line(name, cells));
+    }
   }
   lines.push(...notesOf(result));
   return `${lines.join("\n")}\n`;
@@ -339,16 +327,6 @@ function line(name: string, values: readonly string[]): string {
   return `${name.padEnd(NAMES)}${values.map((value) => value.padStart(COLUMN)).join("")}`.trimEnd();
 }
 
-/** The end of a name, which tells paths apart better than their beginning. */
 function fit(name: string): string {
   return name.length < COLUMN ? name : `…${name.slice(2 - COLUMN)}`;
-}
-
-function decimals(value: number): string {
-  if (Number.isNaN(value)) return "-";
-  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

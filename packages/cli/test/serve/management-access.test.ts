@@ -4,8 +4,14 @@ import { sample, Triton } from "@tritonjs/core";
 import { lineLogger } from "@tritonjs/core/internal";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { readArguments } from "../../src/options/read-arguments.js";
-import { accessNote, closedGroups, type ManagedPlace } from "../../src/serve/management-access.js";
-import { openChosenFrontends, openDashboard, openOpenAi } from "../../src/serve/open-frontends.js";
+import {
+  accessNote,
+  closedGroups,
+  type ManagedPlace,
+  openChosenFrontends,
+  openDashboard,
+  openOpenAi,
+} from "../../src/serve/open-frontends.js";
 import { tritonSettings } from "../../src/serve/triton-settings.js";
 import { TemporaryFolder } from "../support/temporary-folder.js";
 

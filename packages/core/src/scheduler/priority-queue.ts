@@ -355,6 +355,10 @@ export class Heap<T> {
   /** @param compare negative if `a` is to be taken before `b` */
   constructor(private readonly compare: (a: T, b: T) => number) {}
 
+  get first(): T | undefined {
+    return this.#items[0];
+  }
+
   add(item: T): void {
     const items = this.#items;
     let at = items.push(item) - 1;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bestRun, breachesOf, compareRuns, failurePercent, scoreOf } from "../../../src/analyze/goal.js";
+import { bestRun, breachesOf, compareRuns, failurePercent, scoreOf } from "../../../src/analyze/candidate.js";
 import { runOf } from "../support/level-runs.js";
 
 const throughput = { objectives: { perf_throughput: 10 }, constraints: {} };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { type Candidate, candidateKey } from "../../../src/analyze/candidate.js";
 import { runInTurns, type TurnEnd } from "../../../src/analyze/run-candidate.js";
-import { type Candidate, candidateKey } from "../../../src/analyze/variant-parameters.js";
 import { SimulatedMachine } from "../support/simulated-machine.js";
 
 const levels = [{ mode: "concurrency", value: 8 }] as const;

@@ -6,7 +6,7 @@ import {
   parametersText,
   variantConfig,
   variantsOf,
-} from "../../../src/analyze/variant-parameters.js";
+} from "../../../src/analyze/candidate.js";
 
 const config = readPrototxt(`
   name: "m" backend: "onnxruntime" max_batch_size: 8

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { levelValue, type WindowSummary } from "../../../src/measure/level-result.js";
+import { levelValue } from "../../../src/load/load-level.js";
+import type { WindowSummary } from "../../../src/measure/level-result.js";
 import { measureLevel, measurePhase } from "../../../src/measure/measure-level.js";
 import { LoopLoad, LoopTime } from "../support/loop-load.js";
 import { latencyOfMD1, meanOfMD1 } from "../support/m-d-1.js";

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { type LevelResult, levelValue, meetsLimit } from "../../../src/measure/level-result.js";
-import type { LevelRange } from "../../../src/measure/measure-plan.js";
-import { measurePlan } from "../../../src/measure/measure-plan.js";
+import { levelValue } from "../../../src/load/load-level.js";
+import { type LevelResult, meetsLimit } from "../../../src/measure/level-result.js";
+import type { LevelRange } from "../../../src/measure/measure-level.js";
+import { measurePlan } from "../../../src/measure/measure-level.js";
 import { LoopLoad, LoopTime } from "../support/loop-load.js";
 import { sessionOf } from "../support/measure-session.js";
 import { SimulatedLoad } from "../support/simulated-load.js";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { RequestFigures } from "../../../src/measure/request-figures.js";
-import { LiveProgress } from "../../../src/report/live-progress.js";
 import { figuresJson } from "../../../src/report/report-files.js";
+import { LiveProgress } from "../../../src/report/write-report.js";
 import { concurrency, levelOf, RUN, requests, serverOf } from "../support/report-run.js";
 
 it("figures of one level have AIPerf's keys at the top", () => {

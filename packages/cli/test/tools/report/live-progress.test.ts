@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { LiveProgress } from "../../../src/report/live-progress.js";
+import { LiveProgress } from "../../../src/report/write-report.js";
 import { CLEAR_LINE } from "../../../src/tool-command.js";
 
 const level = { mode: "concurrency", value: 2 } as const;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { analyzeWith } from "../../../src/analyze/analyze.js";
-import type { AnalyzeMachine } from "../../../src/analyze/machine.js";
+import type { AnalyzeMachine } from "../../../src/analyze/candidate.js";
 
 /** What the command wrote, and how it ended. */
 export interface AnalyzeEnd {

@@ -1,4 +1,4 @@
-import type { AnalyzeFigures, LevelRun } from "../../../src/analyze/goal.js";
+import type { AnalyzeFigures, LevelRun } from "../../../src/analyze/candidate.js";
 
 /** A measurement of the model "m" with these figures. */
 export function runOf(figures: Partial<AnalyzeFigures>, model = "m"): LevelRun {

@@ -1,7 +1,6 @@
 import type { LoadGenerator } from "../../../src/load/load-generator.js";
-import type { LoadLevel } from "../../../src/load/load-level.js";
+import { type LoadLevel, levelValue } from "../../../src/load/load-level.js";
 import type { LoadWindow } from "../../../src/load/request-records.js";
-import { levelValue } from "../../../src/measure/level-result.js";
 import { type RequestRow, windowOf } from "./request-rows.js";
 import type { VirtualTime } from "./virtual-time.js";
 

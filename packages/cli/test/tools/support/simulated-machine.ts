@@ -2,14 +2,14 @@ import { readPrototxt } from "@tritonjs/core/config";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { AnalysisParts } from "../../../src/analyze/analysis.js";
 import { Analysis } from "../../../src/analyze/analysis.js";
-import type { AnalyzeLevel, LevelRun } from "../../../src/analyze/goal.js";
-import type { AnalyzeMachine, OpenedCandidate } from "../../../src/analyze/machine.js";
+import type {
+  AnalyzeLevel,
+  AnalyzeMachine,
+  LevelRun,
+  OpenedCandidate,
+} from "../../../src/analyze/candidate.js";
+import { type Candidate, type VariantParameters, variantConfig } from "../../../src/analyze/candidate.js";
 import { simulateLoad } from "../../../src/analyze/simulated-candidate.js";
-import {
-  type Candidate,
-  type VariantParameters,
-  variantConfig,
-} from "../../../src/analyze/variant-parameters.js";
 
 /** Milliseconds of a batch on the simulated machine. */
 export type DurationRule = (rows: number, parameters: VariantParameters) => number;

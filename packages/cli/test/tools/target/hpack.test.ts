@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { headerBlocks } from "../../../src/target/hpack.js";
+import { headerBlocks } from "../../../src/target/http2-frames.js";
 import { Http2Session } from "../../../src/target/http2-session.js";
 
 describe("headers of the HTTP/2 client", () => {

@@ -2,9 +2,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ChromeEvent, chromeTrace, inspectTrace } from "../../../src/trace/inspect-trace.js";
+import {
+  type ChromeEvent,
+  chromeTrace,
+  inspectTrace,
+  summarizeTrace,
+} from "../../../src/trace/inspect-trace.js";
 import { readTrace } from "../../../src/trace/read-trace.js";
-import { summarizeTrace } from "../../../src/trace/trace-summary.js";
 import { record } from "../replay/support/record.js";
 
 const COUNT = 300;

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { AnalyzeMachine } from "../../../../src/analyze/machine.js";
+import type { AnalyzeMachine } from "../../../../src/analyze/candidate.js";
 import { runAnalyze, temporaryFolder } from "../../support/analyze-command.js";
 import { SimulatedMachine } from "../../support/simulated-machine.js";
 

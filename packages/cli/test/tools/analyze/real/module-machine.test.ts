@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { analyze } from "../../../../src/analyze/analyze.js";
-import type { RealMeasuring } from "../../../../src/analyze/measured-level.js";
+import type { RealMeasuring } from "../../../../src/analyze/served-machines.js";
 import { ModuleMachine } from "../../../../src/analyze/served-machines.js";
 import { temporaryFolder } from "../../support/analyze-command.js";
 import { DEFAULT_MEASURE_OPTIONS } from "../../support/measure-session.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AnalyzeLevel } from "../../../../src/analyze/goal.js";
+import type { AnalyzeLevel } from "../../../../src/analyze/candidate.js";
 import { bruteSearch } from "../../../../src/analyze/quick-search.js";
 import { isPlateau } from "../../../../src/analyze/run-candidate.js";
 import { analysisOf, SimulatedMachine, sharedCores } from "../../support/simulated-machine.js";

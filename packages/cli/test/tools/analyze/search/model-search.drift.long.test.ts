@@ -1,9 +1,8 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import type { CandidateResult } from "../../../../src/analyze/machine.js";
-import { measurementCount } from "../../../../src/analyze/machine.js";
+import type { CandidateResult } from "../../../../src/analyze/candidate.js";
+import { type Candidate, candidateKey, measurementCount } from "../../../../src/analyze/candidate.js";
 import { modelSearch } from "../../../../src/analyze/model-search.js";
 import { bruteSearch } from "../../../../src/analyze/quick-search.js";
-import { type Candidate, candidateKey } from "../../../../src/analyze/variant-parameters.js";
 import { Random } from "../../../../src/data/random.js";
 import { noisySpeed, steppingSpeed, wanderingSpeed } from "../../support/drifting-speed.js";
 import { analysisOf, SimulatedMachine } from "../../support/simulated-machine.js";

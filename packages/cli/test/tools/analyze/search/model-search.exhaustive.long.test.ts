@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bestRun, type SearchGoal } from "../../../../src/analyze/goal.js";
+import { bestRun, type SearchGoal } from "../../../../src/analyze/candidate.js";
 import { modelSearch } from "../../../../src/analyze/model-search.js";
 import { bruteSearch } from "../../../../src/analyze/quick-search.js";
 import {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { SearchGoal } from "../../../../src/analyze/goal.js";
+import type { ModelSpace, SearchGoal } from "../../../../src/analyze/candidate.js";
+import { parametersKey, type VariantParameters } from "../../../../src/analyze/candidate.js";
 import { modelSearch } from "../../../../src/analyze/model-search.js";
-import type { ModelSpace } from "../../../../src/analyze/variant-parameters.js";
-import { parametersKey, type VariantParameters } from "../../../../src/analyze/variant-parameters.js";
 import { analysisOf, type DurationRule, SimulatedMachine } from "../../support/simulated-machine.js";
 
 describe("the search with a model of the machine", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { LevelRun } from "../../../../src/analyze/goal.js";
-import { failurePercent } from "../../../../src/analyze/goal.js";
+import type { LevelRun } from "../../../../src/analyze/candidate.js";
+import { failurePercent } from "../../../../src/analyze/candidate.js";
 import { neighbourhood, quickSearch } from "../../../../src/analyze/quick-search.js";
 import { analysisOf, SimulatedMachine } from "../../support/simulated-machine.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { MetricsWatch, readPrometheusText } from "../../../../src/measure/metrics-watch.js";
+import { MetricsWatch, readPrometheusText } from "../../../../src/measure/server-watch.js";
 
 describe("a metrics page", () => {
   it("is read with labels, escapes, timestamps and special values", () => {

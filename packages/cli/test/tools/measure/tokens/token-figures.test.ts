@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readGoals, TokenFigures } from "../../../../src/measure/token-figures.js";
+import { readGoals, TokenFigures } from "../../../../src/measure/request-figures.js";
 import { type RequestRow, recordsOf } from "../../support/request-rows.js";
 
 function figuresOf(rows: readonly RequestRow[], goals = "", streaming = true): TokenFigures {
