@@ -267,11 +267,7 @@ interface ModelConfigParts {
   }[];
 }
 
-/**
- * Reads the signature of a model from its configuration.
- *
- * @throws TritonError INTERNAL for a configuration without inputs, and for unknown data types.
- */
+/** Reads the signature of a model from its configuration. */
 function modelSignature(modelName: string, config: ModelConfigParts): ModelSignature {
   if (!Array.isArray(config?.input)) {
     const text = `cannot read the server's configuration of model '${modelName}': it has no inputs`;

@@ -46,11 +46,7 @@ export class SeveralServers<Q extends OutgoingCall & MaybeStreamed, A, C extends
     }
   }
 
-  /**
-   * Chooses a server for a stream and marks the start of it. The caller reports its end.
-   *
-   * @throws TritonError UNAVAILABLE when no server is known.
-   */
+  /** Chooses a server for a stream and marks its start. The caller reports its end. */
   async beginStream(): Promise<{ carrier: C; ended(reached: boolean): void }> {
     const unknown = await this.#lookUp();
     if (unknown !== undefined) throw unknown;
@@ -244,10 +240,7 @@ class ListedServer<C> {
 /** Largest number of remembered sequences. Beyond it the oldest is evicted, and the hash of its id alone decides. */
 const MOST_PINS = 65_536;
 
-/**
- * The servers of sequences. A sequence begins on the server that its id prefers among those that are not left out, so
- * clients with the same servers agree. All its requests go there.
- */
+/** The servers of sequences. A new one goes where its id prefers, so clients with the same servers agree. */
 class SequencePins<C> {
   readonly #pins = new Map<RequestSequence["id"], ListedServer<C>>();
 
@@ -274,9 +267,7 @@ class SequencePins<C> {
   }
 }
 
-/**
- * Returns the server with the highest hash of address and id (rendezvous hashing): a changed list moves few sequences.
- */
+/** The server with the highest hash of address and id (rendezvous hashing): a changed list moves few sequences. */
 function preferred<C>(
   id: RequestSequence["id"],
   servers: readonly ListedServer<C>[],

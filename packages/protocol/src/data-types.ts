@@ -302,10 +302,7 @@ export function floatWriter(datatype: DataType): ((value: number) => number) | u
   return datatype === "BYTES" ? undefined : table[datatype].fromNumber;
 }
 
-/**
- * Numbers of the data types in the enumerations of `model_config.proto` and of ONNX's `TensorProto`. They are not in the
- * table, so that bundles for browsers leave them out.
- */
+/** Numbers in `model_config.proto` and ONNX's `TensorProto`. Not in the table, so that browsers' bundles omit them. */
 const numbers: Readonly<Record<DataType, { readonly config: number; readonly onnx: number }>> = {
   BOOL: { config: 1, onnx: 9 },
   UINT8: { config: 2, onnx: 2 },

@@ -67,10 +67,7 @@ export class GrpcCalls {
     }
   }
 
-  /**
-   * Opens a stream of requests and responses, without a time limit unless the call has one. The caller must read it to
-   * its end, or cancel it.
-   */
+  /** Opens a stream, without a time limit unless the call has one. The caller must read it to its end, or cancel it. */
   async duplex<Q, R>(method: RemoteMethod<Q, R>, call: CallOptions): Promise<OpenStream<Q, R>> {
     const deadline = this.#caller.deadline(call, Number.POSITIVE_INFINITY);
     try {

@@ -204,10 +204,7 @@ interface NodeProcess {
   getBuiltinModule?(name: "diagnostics_channel"): { hasSubscribers(channel: string): boolean };
 }
 
-/**
- * True while an instrumentation of undici observes the `fetch` of Node.js. It appends the headers of its own span, and
- * a request with two `traceparent` has no valid one.
- */
+/** An instrumentation of undici appends its own headers, and a request with two `traceparent` has no valid one. */
 function fetchIsInstrumented(): boolean {
   const { process } = globalThis as { readonly process?: NodeProcess };
   return process?.getBuiltinModule?.("diagnostics_channel").hasSubscribers("undici:request:create") === true;
@@ -216,10 +213,7 @@ function fetchIsInstrumented(): boolean {
 /** Header with the time after which a server wants a retry. */
 const RETRY_AFTER = "retry-after";
 
-/**
- * Milliseconds after which the server wants a retry; undefined without a hint. The header is a number of seconds or a
- * date.
- */
+/** Milliseconds after which the server wants a retry, from a number of seconds or a date. */
 export function retryAfterOf(headers: Headers, nowMs: number): number | undefined {
   const text = headers.get(RETRY_AFTER)?.trim() ?? "";
   if (/^\d+$/.test(text)) return Number(text) * 1000;
@@ -231,11 +225,7 @@ export function retryAfterOf(headers: Headers, nowMs: number): number | undefine
 /** Port of an address that names none. */
 const DEFAULT_HTTP_PORT = 8000;
 
-/**
- * Completes the address of a server: `http://localhost:8000/`. Without a scheme it is HTTP, with the default port 8000.
- *
- * @throws TritonError INVALID_ARG for an invalid HTTP address.
- */
+/** Completes an address: `http://localhost:8000/`. Without a scheme it is HTTP, with the default port 8000. */
 function serverUrl(url: string): string {
   const bare = !/^[a-z][a-z0-9+.-]*:\/\//i.test(url);
   let parsed: URL;

@@ -148,10 +148,7 @@ export function completeConfig(
   return config;
 }
 
-/**
- * Lists the problems that Triton finds in a configuration before it looks at the model, with its texts and in its
- * order: backend, batching, sequences, ensemble, cache, metrics. Empty for a valid configuration.
- */
+/** Lists the problems that Triton finds before it looks at the model, with its texts and in its order. */
 function validateModelConfig(config: ModelConfig): string[] {
   const { name, maxBatchSize, dynamicBatching, sequenceBatching } = config;
   const problems = name === "" ? ["model configuration must specify 'name'"] : [];
@@ -180,9 +177,7 @@ function metricProblems({ metricIdentifier, histogramOptions }: ModelMetricContr
   return problems;
 }
 
-/**
- * A kind of model file: its backend, its platform, its name, and whether that name belongs to a file or a directory.
- */
+/** A kind of model file: its backend, platform and name. */
 interface FileKind {
   readonly backend: string;
   readonly platform: string;
@@ -373,17 +368,12 @@ function configDims({ name, dtype, shape }: TensorSpec, maxBatchSize: number) {
     : { name, dataType, dims: [1] };
 }
 
-/**
- * Removes dimensions of 0, which a configuration cannot express. The file has them for tensors that are always empty.
- */
+/** Dimensions of 0, of tensors that are always empty, become -1: a configuration cannot express them. */
 function configurable(shape: Shape): number[] {
   return shape.map((dim) => (dim === 0 ? -1 : dim));
 }
 
-/**
- * Lists contradictions between a completed configuration and the model file, with the texts of Triton's onnxruntime
- * backend.
- */
+/** Lists contradictions between a configuration and the model file, with the texts of Triton's onnxruntime backend. */
 function checkOnnxTensors(config: ModelConfig, file: FileDescription): string[] {
   const model = config.name;
   const own = sequenceTensors(config.sequenceBatching);
@@ -460,9 +450,7 @@ function tensorProblems(
   return shapeProblems(`model '${model}', tensor '${name}'`, shape, dims, maxBatchSize, kind === "output");
 }
 
-/**
- * Checks that the dims of a scalar are ones. A configuration has no tensor without dims, so ones represent a scalar.
- */
+/** A configuration has no tensor without dims, so ones represent a scalar. */
 function scalarProblems(model: string, name: string, dims: readonly number[]): string[] {
   if (dims.every((dim) => dim === 1)) return [];
   return [
@@ -471,10 +459,7 @@ function scalarProblems(model: string, name: string, dims: readonly number[]): s
   ];
 }
 
-/**
- * Checks dims against the file. An input may be narrower than the file allows. An output must have the shape of the
- * file.
- */
+/** An input may be narrower than the file allows. An output must have the shape of the file. */
 function shapeProblems(
   label: string,
   shape: Shape,

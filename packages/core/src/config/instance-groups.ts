@@ -158,10 +158,7 @@ export interface PlannedInstance extends InstancePlacement {
   readonly group: ModelInstanceGroup;
 }
 
-/**
- * Lists all instances that a configuration asks for, group by group. The count of `KIND_GPU` applies to each listed
- * GPU. As in Triton, instances of one number on several GPUs share one name.
- */
+/** Lists the instances of a configuration. As in Triton, instances of one number on several GPUs share one name. */
 export function planInstances(config: Pick<ModelConfig, "instanceGroup">): PlannedInstance[] {
   const planned: PlannedInstance[] = [];
   for (const group of config.instanceGroup) {

@@ -137,11 +137,7 @@ const SIMPLE: Readonly<Record<string, string>> = {
 const ESCAPE =
   /\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([\s\S]?))/g;
 
-/**
- * Decodes a string literal to its bytes, one character each.
- *
- * @param literal the literal with its quotes, its bytes one character each
- */
+/** Decodes a string literal with its quotes to its bytes, one character each. */
 function unescapeLiteral(literal: string): string {
   const isClosed = literal.length > 1 && literal.endsWith(literal.charAt(0));
   const body = literal.slice(1, isClosed ? -1 : undefined);
@@ -336,10 +332,7 @@ class Tokenizer {
     return true;
   }
 
-  /**
-   * Consumes everything that the pattern matches here. The match must not contain line ends, and tabs only where the
-   * column does not matter.
-   */
+  /** Consumes the match, which has no line ends, and tabs only where the column does not matter. */
   #run(pattern: RegExp): void {
     pattern.lastIndex = this.#position;
     const length = pattern.exec(this.text)?.[0].length ?? 0;

@@ -128,10 +128,7 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
   };
 }
 
-/**
- * Batch inputs and batch outputs of the specifications, as Triton's configuration has them. Kinds of this library are
- * left out.
- */
+/** Batch inputs and outputs as Triton's configuration has them. Kinds of this library are left out. */
 function batchTensorsOf(
   inputs: readonly TensorSpec[],
   outputs: readonly TensorSpec[],
@@ -202,10 +199,7 @@ export function normalizeConfig(config: ModelConfig): ModelConfig {
   return config;
 }
 
-/**
- * Lists all problems with a configuration, one per line. Empty for a valid one. Where Triton has a text for the
- * problem, it is used.
- */
+/** Lists all problems with a configuration, in Triton's words where it has some. */
 export function validateConfig(config: ModelConfig, gpus: Gpus = new MachineGpus()): string[] {
   const problems: string[] = [];
   if (!Number.isInteger(config.maxBatchSize) || config.maxBatchSize < 0) {
@@ -390,10 +384,7 @@ function delays(policy: ModelQueuePolicy | undefined): boolean {
   return policy?.timeoutAction === "DELAY" && policy.defaultTimeoutMicroseconds !== 0;
 }
 
-/**
- * Lists reasons why a model's responses cannot be cached, with Triton's text. Those about sequences are checked with
- * the sequences.
- */
+/** Lists reasons why a model's responses cannot be cached, apart from those about sequences. */
 export function responseCacheProblems(config: ModelConfig): string[] {
   if (!config.responseCache?.enable || !isDecoupled(config)) return [];
   return [

@@ -179,10 +179,7 @@ const WINDOW = { maxAgeSeconds: 60, ageBuckets: 5 };
 /** Upper bounds of the histogram of first responses, in milliseconds. */
 const FIRST_RESPONSE_BOUNDS = [100, 500, 2000, 5000];
 
-/**
- * Distributions of the latencies of one model, for servers that enable them. Each observation costs far more than a
- * counter, so they are off by default.
- */
+/** Distributions of a model's latencies. Off by default, because an observation costs far more than a counter. */
 class LatencyMetrics {
   readonly firstResponse: LatencyHistogram | undefined;
   readonly summaries = new Map<SummaryName, Summary>();

@@ -184,11 +184,7 @@ export class ModelLoader {
       .filter(({ directory }) => directory !== undefined);
   }
 
-  /**
-   * The existing versions of a model that its policy selects, ascending.
-   *
-   * @throws TritonError INVALID_ARG when there are none
-   */
+  /** The versions that the policy of a model selects, ascending. Rejects when there are none. */
   async #findVersions(polled: PolledModel): Promise<readonly number[]> {
     const { versions, missing, ignored, problem } = await selectVersions(polled);
     for (const line of ignored) this.server.log.warning(line);
@@ -285,10 +281,7 @@ function memberLabels(config: ModelConfig, registry: ModelRegistry): Map<string,
   return labels;
 }
 
-/**
- * Whether a changed configuration requires a reload of the model. Instance groups can be changed while it serves, and
- * the version policy only selects the versions that serve.
- */
+/** Instance groups change while a model serves, and the version policy only selects the versions that serve. */
 export function needsReload(before: ModelConfig, after: ModelConfig): boolean {
   return !isDeepStrictEqual(withoutPlacement(before), withoutPlacement(after));
 }

@@ -118,11 +118,7 @@ export const INSTALLED_SDKS: CloudSdks = {
   azureIdentity: () => importUnbundled("@azure/identity"),
 };
 
-/**
- * Imports a package of a vendor.
- *
- * @throws TritonError UNAVAILABLE with the command that installs the package, when it cannot be imported
- */
+/** Imports a package of a vendor, or says how to install it. */
 async function importSdk<T>(packageName: string, path: string, load: () => Promise<T>): Promise<T> {
   try {
     return await load();

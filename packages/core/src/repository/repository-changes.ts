@@ -103,10 +103,7 @@ export class RepositoryChanges {
   }
 }
 
-/**
- * One change of the models in service. Models load in the order of their dependencies, and independent models at the
- * same time. A model that cannot be in service is unloaded.
- */
+/** One change of the models in service. Models load after those that they depend on, others at the same time. */
 class AppliedChange {
   readonly failed = new Map<ModelKey, string>();
   readonly #removed: Promise<void>[] = [];

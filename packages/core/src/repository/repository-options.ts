@@ -54,11 +54,7 @@ export interface RepositoryOptions {
   readonly repositoryAgents?: Readonly<Record<string, RepositoryAgent>>;
 }
 
-/**
- * Names of the models to load at the start; undefined for all of them.
- *
- * @throws TritonError INVALID_ARG for `*` beside names
- */
+/** Names of the models to load at the start; undefined for all of them. */
 export function startupModels({
   modelControlMode,
   loadModel = [],

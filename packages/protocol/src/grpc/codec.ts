@@ -137,11 +137,7 @@ class MessageReader extends BaseReader {
     return Number.isSafeInteger(value) ? value : wide(low, high);
   }
 
-  /**
-   * Reads a packed field of tensor contents. The values of a field that comes in several parts are listed.
-   *
-   * @param earlier values of the field that have been read
-   */
+  /** Reads a packed field of tensor contents. The values of a field that comes in several parts are listed. */
   packed(type: PackedType, earlier: ContentsValues): ContentsValues {
     const length = this.size();
     const end = this.pos + length;
@@ -262,12 +258,7 @@ type PackedValues =
   | Float32Array
   | Float64Array;
 
-/**
- * Decodes the bytes of a packed field. A list of JavaScript values would take 8 to 24 bytes for a value that takes one
- * byte in the message.
- *
- * @throws Error for bytes that are not values of this type.
- */
+/** Decodes a packed field to a typed array. A list would take 8 to 24 bytes for a value of one byte. */
 function unpackValues(type: PackedType, bytes: Uint8Array): PackedValues {
   switch (type) {
     case "float":
@@ -511,9 +502,7 @@ export class ContentsError extends Error {
   override readonly name = "ContentsError";
 }
 
-/**
- * A field of `InferTensorContents`: the data types that use it, and the conversion of its values to elements of each.
- */
+/** A field of `InferTensorContents`: the data types that use it, and the conversion of its values. */
 interface ContentsField {
   readonly name: Exclude<keyof Contents, "$unknowns">;
   /** Data type that the error names when the field is used for another data type. */
