@@ -3,7 +3,6 @@ import {
   errorFor,
   type ModelConfig,
   type ModelInput,
-  type ModelMetricControl,
   type ModelOutput,
   type Shape,
   shapeToString,
@@ -18,13 +17,13 @@ import {
   emptyModelInput,
   emptyModelOutput,
 } from "./defaults.js";
-import { ENSEMBLE_PLATFORM, ensembleProblems } from "./ensemble.js";
+import { ENSEMBLE_PLATFORM } from "./ensemble.js";
 import { fieldProblems } from "./field-support.js";
 import { type Gpus, MachineGpus } from "./gpus.js";
 import { completeInstanceGroups, instanceGroupProblems } from "./instance-groups.js";
 import { throwProblems } from "./option-names.js";
-import { dynamicBatchingProblems, normalizeConfig, responseCacheProblems } from "./resolve-config.js";
-import { sequenceSchedulingProblems, sequenceTensors, validateSequenceStates } from "./sequence-batching.js";
+import { normalizeConfig, schedulingProblems } from "./resolve-config.js";
+import { sequenceTensors, validateSequenceStates } from "./sequence-batching.js";
 import { batchInputTypeProblems, validateModelIo } from "./validate-model-io.js";
 
 /** Facts about a model's directory that its configuration depends on. */
@@ -150,31 +149,8 @@ export function completeConfig(
 
 /** Lists the problems that Triton finds before it looks at the model, with its texts and in its order. */
 function validateModelConfig(config: ModelConfig): string[] {
-  const { name, maxBatchSize, dynamicBatching, sequenceBatching } = config;
-  const problems = name === "" ? ["model configuration must specify 'name'"] : [];
-  problems.push(...backendProblems(config));
-  if (!Number.isInteger(maxBatchSize) || maxBatchSize < 0) {
-    problems.push(`'max_batch_size' must be non-negative value for ${name}`);
-  }
-  if (dynamicBatching !== undefined) problems.push(...dynamicBatchingProblems(config, dynamicBatching));
-  if (sequenceBatching !== undefined) problems.push(...sequenceSchedulingProblems(config, sequenceBatching));
-  problems.push(...ensembleProblems(config));
-  problems.push(...responseCacheProblems(config));
-  problems.push(...(config.modelMetrics?.metricControl ?? []).flatMap(metricProblems));
-  return problems;
-}
-
-function metricProblems({ metricIdentifier, histogramOptions }: ModelMetricControl): string[] {
-  const problems: string[] = [];
-  if (metricIdentifier === undefined) problems.push("metric control must specify 'metric_identifier'");
-  else if (metricIdentifier.family === "") {
-    problems.push("metric identifier must specify non-empty 'family'");
-  }
-  if (histogramOptions === undefined) problems.push("metric control must specify 'histogram_options'");
-  else if (histogramOptions.buckets.length === 0) {
-    problems.push("histogram options must specify non-empty 'buckets'");
-  }
-  return problems;
+  const problems = config.name === "" ? ["model configuration must specify 'name'"] : [];
+  return [...problems, ...backendProblems(config), ...schedulingProblems(config)];
 }
 
 /** A kind of model file: its backend, platform and name. */
