@@ -1,21 +1,19 @@
+import { join } from "node:path";
 import {
   errorFor,
   type ModelConfig,
-  type ModelIndexEntry,
   type ModelMetadata,
-  type ModelStatisticsReport,
   type ServerMetadata,
   TritonError,
 } from "@tritonjs/protocol";
 import { modelMetadata } from "../config/model-metadata.js";
-import type { QueueSnapshot } from "../model/version-status.js";
-import type { MetricsText } from "../observe/metrics-page.js";
-import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
+import { parseVersion, pickNamespace, pickVersion } from "../model/pick-version.js";
+import type { InferInit, RequestHandle, ResponseHandler } from "../request/inference-request.js";
 import { RequestMemory } from "../request/request-memory.js";
 import { type AllowedHosts, Authentication, type Restrictions } from "../service/access-control.js";
 import type { InferenceService, PinnedModel } from "../service/inference-service.js";
-import type { LoadReport, ModelReadiness } from "../service/model-reports.js";
-import type { ServiceChange, WatchedServer } from "../service/service-watch.js";
+import type { ModelReadiness } from "../service/model-reports.js";
+import type { ServiceChange, WatchedModel, WatchedServer, WatchedVersion } from "../service/service-watch.js";
 import {
   type RegisteredCudaRegion,
   RegisteredRegion,
@@ -25,9 +23,9 @@ import {
   type WatchedRegion,
 } from "../shared-memory/shared-memory.js";
 import { DescriptorObject } from "../shared-memory/shared-object.js";
-import type { Control, ServiceData } from "./control.js";
-import type { ClonedAuthenticationRequest, ForwardedMethod } from "./frontend-thread.js";
-import { MirroredLog, MirroredModels, MirroredTracing, type SentRequests } from "./mirrored-models.js";
+import type { ClonedAuthenticationRequest, Control, ForwardedMethod, ServiceData } from "./control.js";
+import type { ReadyVersion } from "./engine-requests.js";
+import { MirroredLog, MirroredTracing, type SentRequests } from "./mirrored-requests.js";
 
 /** Milliseconds between two times that the engine hears of readiness probes which this thread answers. */
 const TELL_PROBES_EVERY_MS = 1000;
@@ -46,7 +44,10 @@ export class MirroredService implements InferenceService {
   readonly authentication: Authentication | undefined;
   readonly #control: Control;
   readonly #metadata: ServerMetadata;
-  readonly #models: MirroredModels;
+  readonly #namespacing: boolean;
+  /** The versions of all models, by name, namespace and number. */
+  readonly #models = new Map<string, Map<string, Map<number, WatchedVersion>>>();
+  readonly #requests: SentRequests;
   readonly #listeners = new Set<() => void>();
   #server: WatchedServer;
   #toldProbes = Number.NEGATIVE_INFINITY;
@@ -63,16 +64,13 @@ export class MirroredService implements InferenceService {
     this.requestMemory = new RequestMemory(data.requestMemory);
     this.requestMemory.join(data.memoryRows, data.memoryRow);
     this.authentication = data.authentication && this.#authentication(data.authentication);
-    this.#models = new MirroredModels(data.namespacing, {
-      catchUp: () => control.catchUp(),
-      assertOpen: () => this.#assertOpen(),
-      send: (model, init, onResponse) => requests.send(model, init, onResponse),
-    });
+    this.#namespacing = data.namespacing;
+    this.#requests = requests;
     this.take(data.state);
   }
 
   take({ server, models, regions }: ServiceChange): void {
-    for (const model of models) this.#models.set(model);
+    for (const model of models) this.#set(model);
     if (regions !== undefined) this.sharedMemory.take(regions);
     if (server !== undefined) {
       this.#server = server;
@@ -101,7 +99,7 @@ export class MirroredService implements InferenceService {
 
   isModelReady(name: string, version: string): boolean {
     try {
-      this.#models.find(name, version);
+      this.#find(name, version);
       return true;
     } catch (error) {
       const { reason } = TritonError.from(error);
@@ -112,7 +110,7 @@ export class MirroredService implements InferenceService {
 
   async checkReady(): Promise<boolean> {
     if (!this.isReady()) return false;
-    if (this.#models.someReportReadiness) return this.#call("checkReady");
+    if (this.#someReportReadiness) return this.#control.call("checkReady");
     const now = performance.now();
     if (now - this.#toldProbes > TELL_PROBES_EVERY_MS) {
       this.#toldProbes = now;
@@ -127,64 +125,83 @@ export class MirroredService implements InferenceService {
 
   async modelReadiness(name: string, version: string): Promise<ModelReadiness> {
     try {
-      if (!this.#models.find(name, version).reportsReadiness) return { ready: true, reason: "" };
+      if (!this.#find(name, version).reportsReadiness) return { ready: true, reason: "" };
     } catch {
       // The engine knows why the model is not served.
     }
-    return this.#call("modelReadiness", name, version);
+    return this.#control.call("modelReadiness", name, version);
   }
 
   model(name: string, version: string): PinnedModel {
-    return this.#models.pin(name, version);
+    return new MirroredModel(this, this.#find(name, version), version);
   }
 
   modelMetadata(name: string, version: string): ModelMetadata {
-    const found = this.#models.find(name, version);
-    return modelMetadata(found.config, version === "" ? this.#models.readyVersions(name) : [found.version]);
+    const found = this.#find(name, version);
+    return modelMetadata(found.config, version === "" ? this.#readyVersions(name) : [found.version]);
   }
 
-  modelConfig(name: string, version: string): ModelConfig {
-    return this.#callSync("modelConfig", name, version);
+  readonly modelConfig = this.#forwardSync("modelConfig");
+  readonly statistics = this.#forwardSync("statistics");
+  readonly queue = this.#forwardSync("queue");
+  readonly loadReport = this.#forward("loadReport");
+  readonly repositoryIndex = this.#forward("repositoryIndex");
+  readonly loadModel = this.#forward("loadModel");
+  readonly unloadModel = this.#forward("unloadModel");
+  readonly registerModelRepository = this.#forward("registerModelRepository");
+  readonly unregisterModelRepository = this.#forwardSync("unregisterModelRepository");
+  readonly metrics = this.#forward("metrics");
+  readonly metricsFor = this.#forward("metricsFor");
+
+  /** True while a version is in service. */
+  serves({ name, namespace, version, key }: WatchedVersion): boolean {
+    this.#control.catchUp();
+    const now = this.#models.get(name)?.get(namespace)?.get(version);
+    return now?.key === key && now.state === "READY";
   }
 
-  statistics(name: string, version: string): ModelStatisticsReport[] {
-    return this.#callSync("statistics", name, version);
+  send(model: MirroredModel, init: InferInit, onResponse: ResponseHandler): RequestHandle {
+    this.#assertOpen();
+    return this.#requests.send(model, init, onResponse);
   }
 
-  queue(name: string, version: string): QueueSnapshot {
-    return this.#callSync("queue", name, version);
+  #set({ name, namespace, versions }: WatchedModel): void {
+    const spaces = this.#models.get(name) ?? new Map<string, Map<number, WatchedVersion>>();
+    this.#models.set(name, spaces);
+    if (versions !== undefined) {
+      spaces.set(namespace, new Map(versions.map((version) => [version.version, version])));
+      return;
+    }
+    spaces.delete(namespace);
+    if (spaces.size === 0) this.#models.delete(name);
   }
 
-  loadReport(name: string, version: string): Promise<LoadReport> {
-    return this.#call("loadReport", name, version);
+  /** @throws TritonError as the service of the engine does. */
+  #find(name: string, requested: string): ReadyVersion {
+    this.#control.catchUp();
+    this.#assertOpen();
+    const version = parseVersion(requested);
+    const versions = pickNamespace(name, this.#models.get(name), this.#namespacing);
+    return pickVersion(name, versions, version) as ReadyVersion;
   }
 
-  repositoryIndex(onlyReady: boolean): Promise<ModelIndexEntry[]> {
-    return this.#call("repositoryIndex", onlyReady);
+  #ready(spaces: Iterable<ReadonlyMap<number, WatchedVersion>> = []): WatchedVersion[] {
+    return [...spaces].flatMap((versions) => [...versions.values()].filter(({ state }) => state === "READY"));
   }
 
-  loadModel(name: string, parameters: LoadParameters): Promise<void> {
-    return this.#call("loadModel", name, parameters);
+  /** True if a model in service reports its own readiness. */
+  get #someReportReadiness(): boolean {
+    for (const spaces of this.#models.values()) {
+      if (this.#ready(spaces.values()).some(({ reportsReadiness }) => reportsReadiness)) return true;
+    }
+    return false;
   }
 
-  unloadModel(name: string, parameters: UnloadParameters): Promise<void> {
-    return this.#call("unloadModel", name, parameters);
-  }
-
-  registerModelRepository(path: string, modelNames?: Readonly<Record<string, string>>): Promise<void> {
-    return this.#call("registerModelRepository", path, modelNames);
-  }
-
-  unregisterModelRepository(path: string): void {
-    this.#callSync("unregisterModelRepository", path);
-  }
-
-  metrics(): Promise<string> {
-    return this.#call("metrics");
-  }
-
-  metricsFor(accept: string | undefined): Promise<MetricsText> {
-    return this.#call("metricsFor", accept);
+  /** Numbers of the ready versions of a model, in ascending order. */
+  #readyVersions(name: string): number[] {
+    return this.#ready(this.#models.get(name)?.values())
+      .map(({ version }) => version)
+      .sort((a, b) => a - b);
   }
 
   get #current(): WatchedServer {
@@ -208,12 +225,64 @@ export class MirroredService implements InferenceService {
     throw errorFor("SERVER_NOT_READY", "Server not ready");
   }
 
-  #call<T>(method: ForwardedMethod, ...args: readonly unknown[]): Promise<T> {
-    return this.#control.call(method, ...args);
+  #forward<N extends ForwardedMethod>(method: N): InferenceService[N] {
+    return ((...args: unknown[]) => this.#control.call(method, ...args)) as InferenceService[N];
   }
 
-  #callSync<T>(method: ForwardedMethod, ...args: readonly unknown[]): T {
-    return this.#control.callSync(method, ...args);
+  #forwardSync<N extends ForwardedMethod>(method: N): InferenceService[N] {
+    return ((...args: unknown[]) => this.#control.callSync(method, ...args)) as InferenceService[N];
+  }
+}
+
+/** The copy of a model version that one look-up has found. */
+class MirroredModel implements PinnedModel {
+  readonly config: ModelConfig;
+
+  constructor(
+    private readonly service: MirroredService,
+    private readonly found: ReadyVersion,
+    private readonly requested: string,
+  ) {
+    this.config = found.config;
+  }
+
+  get key(): number {
+    return this.found.key;
+  }
+
+  /** True if the client named no version. */
+  get latest(): boolean {
+    return this.requested === "";
+  }
+
+  get name(): string {
+    return this.found.name;
+  }
+
+  get version(): number {
+    return this.found.version;
+  }
+
+  get labels(): ReadonlyMap<string, readonly string[]> {
+    return this.found.labels;
+  }
+
+  get directory(): string | undefined {
+    const { directory, version } = this.found;
+    return directory && join(directory, String(version));
+  }
+
+  inService(): PinnedModel {
+    return this.service.serves(this.found) ? this : this.service.model(this.name, this.requested);
+  }
+
+  /** The engine looks whether there is room, when the request arrives there. */
+  awaitRoom(): undefined {
+    return undefined;
+  }
+
+  infer(init: InferInit, onResponse: ResponseHandler): RequestHandle {
+    return this.service.send(this, init, onResponse);
   }
 }
 

@@ -1,7 +1,8 @@
 import { workerData } from "node:worker_threads";
 import type { Frontend, FrontendAddress, ThreadedFrontend } from "../frontend/serve-frontends.js";
-import { Control, type FrontendThreadData } from "./control.js";
-import { SentRequests } from "./mirrored-models.js";
+import type { ServiceChange } from "../service/service-watch.js";
+import { Control, type FrontendThreadData, type Methods } from "./control.js";
+import { SentRequests } from "./mirrored-requests.js";
 import { MirroredService } from "./mirrored-service.js";
 import { ThreadLink } from "./thread-link.js";
 
@@ -13,7 +14,9 @@ const data = workerData as FrontendThreadData;
 const frontends = new Map<string, Frontend>();
 const requests = new SentRequests(() => link);
 
-const methods: Readonly<Record<string, (...args: never[]) => unknown>> = {
+const methods: Methods = {
+  wake: () => link.wake(),
+  change: (change: ServiceChange) => service.take(change),
   async open(name: string, { module, name: maker, options }: ThreadedFrontend): Promise<FrontendAddress> {
     const makers = (await import(module)) as Record<string, (options: unknown) => Frontend>;
     const frontend = makers[maker]!(options);
@@ -32,19 +35,6 @@ const methods: Readonly<Record<string, (...args: never[]) => unknown>> = {
   },
 };
 
-const control = new Control(
-  data.control,
-  data.signals,
-  {
-    wake: () => link.wake(),
-    change: (change) => service.take(change),
-    answer: (method, args) => methods[method]!(...(args as never[])),
-  },
-  false,
-);
-const link: ThreadLink = new ThreadLink(data.link, {
-  wakeOther: () => control.wakeOther(),
-  frame: (frame) => requests.frame(frame),
-  drained: () => {},
-});
+const control = new Control(data.control, data.signals, methods, false);
+const link: ThreadLink = new ThreadLink(data.link, control, requests);
 const service = new MirroredService(data.service, control, requests);
