@@ -5,9 +5,8 @@ import type { Log } from "../observe/log.js";
 import { everyMs, type Timer } from "../system/clock.js";
 import { checkModelName, compareIds, keyOf, type ModelId, type ModelKey } from "./dependencies.js";
 import { OverrideDirectory } from "./model-directory.js";
-import { type LoadedModel, ModelLoader } from "./model-loader.js";
 import { RepositoryAgents } from "./repository-agents.js";
-import { RepositoryChanges } from "./repository-changes.js";
+import { type LoadedModel, ModelLoader, RepositoryChanges } from "./repository-changes.js";
 import {
   type LoadParameters,
   type RepositoryOptions,

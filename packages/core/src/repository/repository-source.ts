@@ -10,6 +10,7 @@ import {
   isCloudPath,
   type Listing,
   listObjects,
+  openStorage,
   parseCloudPath,
   shownKey,
   statusOf,
@@ -24,7 +25,6 @@ import {
   makeCopyDirectory,
 } from "./model-copy.js";
 import { modelNames } from "./model-directory.js";
-import { openStorage } from "./open-storage.js";
 
 export interface ModelPlace {
   /** Directory that links may not lead out of. */
