@@ -1,10 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { CommonClientOptions, Lookup } from "./options.js";
 
-/**
- * Default of `lookupIntervalMs`: headless services of Kubernetes change at this pace, and a lookup costs less than a
- * call.
- */
+/** Default of `lookupIntervalMs`: headless services change at this pace, and a lookup costs less than a call. */
 export const DEFAULT_LOOKUP_INTERVAL_MS = 5_000;
 
 const NAME = /^dns:\/\/(\[[^\]/]+\]|[^:/[\]]+)(?::(\d+))?\/?$/;

@@ -56,9 +56,7 @@ export type { StreamInferOptions, StreamInferResponse, StreamRequests } from "./
 export interface LoadModelOptions extends CallOptions {
   /** Replaces the configuration in the repository: Triton's fields, as an object or as JSON. */
   readonly config?: string | object;
-  /**
-   * Replaces the files of the model's directory: contents by relative path, such as `1/model.onnx`. Requires `config`.
-   */
+  /** Replaces the files of the model's directory, by relative path such as `1/model.onnx`. Requires `config`. */
   readonly files?: Readonly<Record<string, Uint8Array>>;
 }
 

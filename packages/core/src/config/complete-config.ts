@@ -30,10 +30,7 @@ import { batchInputTypeProblems, validateModelIo } from "./validate-model-io.js"
 export interface ConfigSource {
   /** Name of the directory, which is the name of the model. */
   readonly modelName: string;
-  /**
-   * Names of the entries in the first version directory. Names of directories may end in `/`. Empty without such a
-   * directory.
-   */
+  /** Entries of the first version directory, in which directories may end in `/`. Empty without such a directory. */
   readonly versionFiles: readonly string[];
   /** Whether the model may complete its configuration. If not, its tensors must be complete as written. */
   readonly autoComplete: boolean;

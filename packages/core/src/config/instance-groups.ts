@@ -142,10 +142,7 @@ export function completeInstanceGroups(config: ModelConfig, gpus: Gpus): ModelCo
 
 /** One instance that a configuration asks for. */
 export interface InstancePlacement {
-  /**
-   * Triton's instance name: the name of the group with a number, such as `m_0`, or `m_0_0` for a group that the
-   * configuration lists.
-   */
+  /** Triton's instance name: the group's with a number, such as `m_0`, or `m_0_0` for a listed group. */
   readonly name: string;
   /** Index among all instances of the model. */
   readonly index: number;

@@ -212,10 +212,7 @@ function readEnum(reader: TokenReader, values: Readonly<Record<string, number>>,
   return reader.fail(`Unknown enumeration value of "${value}" for field "${name}".`);
 }
 
-/**
- * Writes a configuration as a `config.pbtxt`. Reading it gives the same configuration. Fields with their default are
- * left out.
- */
+/** Writes a configuration as a `config.pbtxt`, from which the same one is read. Defaults are left out. */
 export function writePrototxt(config: ModelConfig): string {
   return lines(fieldsOf(config), modelConfigSchema, "").join("");
 }

@@ -1,10 +1,7 @@
 import { keyList } from "../config/option-names.js";
 import { type Clock, everyMs, realClock } from "../system/clock.js";
 
-/**
- * Format of the lines of the log: Triton's own `I0520 12:00:00.000001`, `2026-05-20T12:00:00Z I`, or an object in JSON for
- * each line.
- */
+/** Format of log lines: Triton's `I0520 12:00:00.000001`, `2026-05-20T12:00:00Z I`, or an object in JSON each. */
 export type LogFormat = "default" | "ISO8601" | "json";
 
 export const LOG_FORMATS = keyList<Record<LogFormat, true>>({ default: true, ISO8601: true, json: true });

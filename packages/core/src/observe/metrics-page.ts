@@ -30,10 +30,7 @@ export interface MetricsReportOptions {
    * @default a registry of the `Triton`
    */
   readonly registry?: Registry;
-  /**
-   * Labels that each series of the server gets. Two servers that report to one registry need different ones.
-   * @default none
-   */
+  /** Labels of each series. Servers that report to one registry need different ones. @default none */
   readonly labels?: Readonly<Record<string, string>>;
 }
 

@@ -300,10 +300,7 @@ interface BatchStatistics {
   readonly computeOutput: Duration;
 }
 
-/**
- * Counters of one served model version, by Triton's counting rules. They are plain numbers on the hot path, and become
- * protocol messages and metrics on demand.
- */
+/** Counters of one model version by Triton's rules: plain numbers, which become messages and metrics on demand. */
 export class ModelStatistics {
   /** Wall time of the last inference, in milliseconds since 1970; 0 for none. */
   lastInference = 0;
@@ -370,10 +367,7 @@ export class ModelStatistics {
     );
   }
 
-  /**
-   * Counts one answered request of an ensemble, and an execution of the ensemble. The compute times are the sums over
-   * the steps.
-   */
+  /** Counts an answered request of an ensemble and an execution of it, with the summed compute times of the steps. */
   recordEnsemble(
     rows: number,
     queueMs: number,

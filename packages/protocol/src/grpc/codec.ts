@@ -25,10 +25,7 @@ export function decodeMessage<T>(type: MessageDecoder<T>, bytes: Uint8Array, max
   return type.decode(reader as never);
 }
 
-/**
- * Decodes a request as {@link decodeMessage} does, except for tensors of thousands of strings in `bytesContents`: those
- * are {@link WireStrings}.
- */
+/** Decodes as {@link decodeMessage} does, but thousands of strings in `bytesContents` become {@link WireStrings}. */
 export function decodePacked<T>(type: MessageDecoder<T>, bytes: Uint8Array): T {
   return type.decode(new PackingReader(asBuffer(bytes)) as never);
 }
