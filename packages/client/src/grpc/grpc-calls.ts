@@ -15,7 +15,7 @@ import type { CallDeadline } from "../deadline.js";
 import type { Compression } from "../options.js";
 import { callError } from "./call-error.js";
 import type { CallOptions, ClientOptions } from "./client-options.js";
-import { type GrpcRequest, openGrpcCarrier, type StreamCarrier } from "./grpc-carrier.js";
+import { type GrpcRequest, type GrpcServers, openGrpcCarrier, openStream } from "./grpc-carrier.js";
 
 export interface RemoteMethod<Q, R> {
   readonly path: string;
@@ -45,7 +45,7 @@ export interface OpenStream<Q, R> {
 }
 
 export class GrpcCalls {
-  readonly #carrier: StreamCarrier;
+  readonly #carrier: GrpcServers;
   readonly #caller: Caller<GrpcRequest, Buffer>;
 
   constructor(urls: string | readonly string[], options: ClientOptions) {
@@ -75,7 +75,8 @@ export class GrpcCalls {
       const { path, compression } = method;
       const encode = (message: Q) => encodeMessage(method.request, message);
       const decode = (bytes: Buffer) => decodeMessage(method.response, bytes);
-      const stream = await this.#carrier.duplex(
+      const stream = await openStream(
+        this.#carrier,
         { path, compression, encode, decode },
         call.headers,
         deadline,

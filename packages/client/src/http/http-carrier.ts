@@ -2,8 +2,8 @@ import { TritonError } from "@tritonjs/protocol";
 import type { Attempt, Carrier, OutgoingCall } from "../caller.js";
 import type { CallDeadline } from "../deadline.js";
 import { type Compression, clientHeaders, invalidHeader } from "../options.js";
-import { areSeveral, listOf, ServerAddresses } from "../server-addresses.js";
-import { SeveralServers } from "../several-servers.js";
+
+import { openCarrier } from "../several-servers.js";
 import { ACCESS_TOKEN_HEADER, type CallOptions, type ClientOptions, type Fetch } from "./client-options.js";
 
 export interface HttpRequest extends OutgoingCall {
@@ -101,9 +101,8 @@ export function openHttpCarrier(
   urls: string | readonly string[],
   options: ClientOptions,
 ): Carrier<HttpRequest, HttpAnswer> {
-  if (!areSeveral(urls)) return new HttpCarrier(listOf(urls)[0]!, options);
-  const addresses = new ServerAddresses(urls, options, DEFAULT_HTTP_PORT);
-  return new SeveralServers(addresses, (url) => new HttpCarrier(url, options), options);
+  const open = (url: string) => new HttpCarrier(url, options);
+  return openCarrier<HttpRequest, HttpAnswer, HttpCarrier>(urls, options, DEFAULT_HTTP_PORT, open);
 }
 
 /** Errors of name resolution and of connecting, after which nothing was sent. */
@@ -232,21 +231,18 @@ function serverUrl(url: string): string {
   try {
     parsed = new URL(bare ? `http://${url}` : url);
   } catch (cause) {
-    throw new TritonError("INVALID_ARG", `invalid url '${url}'`, { reason: "INVALID_OPTION", cause });
+    throw invalidUrl(` '${url}'`, cause);
   }
-  if (parsed.protocol !== "http:" && parsed.protocol !== "https:") {
-    throw new TritonError("INVALID_ARG", `invalid url '${url}': expected http or https`, {
-      reason: "INVALID_OPTION",
-    });
-  }
-  if (parsed.username !== "" || parsed.password !== "") {
-    throw new TritonError("INVALID_ARG", "invalid url: it holds credentials; give them as headers", {
-      reason: "INVALID_OPTION",
-    });
-  }
+  const { protocol, username, password } = parsed;
+  if (protocol !== "http:" && protocol !== "https:") throw invalidUrl(` '${url}': expected http or https`);
+  if (username + password !== "") throw invalidUrl(": it holds credentials; give them as headers");
   if (bare && parsed.port === "" && !/:\d+$/.test(url.split("/")[0]!))
     parsed.port = String(DEFAULT_HTTP_PORT);
   return `${parsed.origin}${parsed.pathname.replace(/\/+$/, "")}/`;
+}
+
+function invalidUrl(text: string, cause?: unknown): TritonError {
+  return new TritonError("INVALID_ARG", `invalid url${text}`, { reason: "INVALID_OPTION", cause });
 }
 
 /** The path of an action on a model; the empty action is the model itself. */

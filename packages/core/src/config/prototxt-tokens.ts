@@ -145,15 +145,12 @@ function unescapeLiteral(literal: string): string {
   return body.replace(ESCAPE, (_, octal, hex, high, low, unicode, wide, other: string) => {
     if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8) & 0xff);
     if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16));
-    if (high !== undefined) return utf8(surrogates(Number.parseInt(high, 16), Number.parseInt(low, 16)));
+    if (high !== undefined)
+      return utf8(String.fromCharCode(Number.parseInt(high, 16), Number.parseInt(low, 16)).codePointAt(0)!);
     if (unicode !== undefined) return utf8(Number.parseInt(unicode, 16));
     if (wide !== undefined) return utf8(Math.min(Number.parseInt(wide, 16), 0x10ffff));
     return SIMPLE[other] ?? other;
   });
-}
-
-function surrogates(high: number, low: number): number {
-  return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
 }
 
 function utf8(codePoint: number): string {

@@ -145,7 +145,9 @@ export class Control {
         void this.#answer(message.id, message.method, message.args);
         break;
       case "tell":
-        void Promise.resolve(this.#invoke(message.method, ...message.args)).catch(warn);
+        void Promise.resolve(this.#invoke(message.method, ...message.args)).catch((error: Error) =>
+          process.emitWarning(error),
+        );
         break;
     }
   }
@@ -173,10 +175,6 @@ export class Control {
     Atomics.add(this.#signals, SIGNAL, 1);
     Atomics.notify(this.#signals, SIGNAL);
   }
-}
-
-function warn(error: Error): void {
-  process.emitWarning(error);
 }
 
 /** An error as it goes to another thread. Structured clone would lose its class. */

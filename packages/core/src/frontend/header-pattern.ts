@@ -15,7 +15,7 @@ export function headerPattern(pattern: string | RegExp | undefined): RegExp | un
   if (typeof pattern !== "string")
     return new RegExp(pattern.source, `${pattern.flags.replace(/[giy]/g, "")}i`);
   try {
-    return new RegExp(translatePattern(PREFIX + pattern));
+    return new RegExp(new Translator(PREFIX + pattern).translate());
   } catch (cause) {
     const { message } = cause as Error;
     throw errorFor("INVALID_OPTION", `Error parsing '${PREFIX}${pattern}': ${message}`, { cause });
@@ -66,10 +66,6 @@ const ASSERTIONS: readonly (readonly [token: string, text: string])[] = [
  *
  * @throws PatternFault for a pattern that RE2 refuses.
  */
-function translatePattern(pattern: string): string {
-  return new Translator(pattern).translate();
-}
-
 class Translator {
   readonly #reader: PatternReader;
   /** For each open group, whether matching was case-insensitive before it. */
