@@ -115,7 +115,7 @@ export class SeveralServers<Q extends OutgoingCall & MaybeStreamed, A, C extends
 }
 
 /** Opens the carrier of one server, or of several. */
-export function openCarrier<Q extends OutgoingCall & MaybeStreamed, A, C extends Carrier<Q, A>>(
+export function openServers<Q extends OutgoingCall & MaybeStreamed, A, C extends Carrier<Q, A>>(
   urls: string | readonly string[],
   options: CommonClientOptions,
   defaultPort: number,

@@ -15,7 +15,7 @@ import type { Attempt, Carrier, OutgoingCall } from "../caller.js";
 import type { CallDeadline } from "../deadline.js";
 import { type Compression, clientHeaders, invalidHeader } from "../options.js";
 import { areSeveral, hostNameOf, listOf } from "../server-addresses.js";
-import { openCarrier, type SeveralServers } from "../several-servers.js";
+import { openServers, type SeveralServers } from "../several-servers.js";
 import { callError, callStatus, failureOf } from "./call-error.js";
 import { ACCESS_TOKEN_HEADER, type CallOptions, type ClientOptions } from "./client-options.js";
 
@@ -140,7 +140,7 @@ export function openGrpcCarrier(urls: string | readonly string[], options: Clien
   const channelOptions = areSeveral(urls) ? forSeveral : options.channelOptions;
   const open = (url: string) =>
     new GrpcCarrier(url, { ...options, ...(channelOptions && { channelOptions }) });
-  return openCarrier<GrpcRequest, Buffer, GrpcCarrier>(urls, options, DEFAULT_GRPC_PORT, open);
+  return openServers<GrpcRequest, Buffer, GrpcCarrier>(urls, options, DEFAULT_GRPC_PORT, open);
 }
 
 /** Opens a stream to the server, or to one of several, which learn how it ended. */

@@ -3,7 +3,7 @@ import type { Attempt, Carrier, OutgoingCall } from "../caller.js";
 import type { CallDeadline } from "../deadline.js";
 import { type Compression, clientHeaders, invalidHeader } from "../options.js";
 
-import { openCarrier } from "../several-servers.js";
+import { openServers } from "../several-servers.js";
 import { ACCESS_TOKEN_HEADER, type CallOptions, type ClientOptions, type Fetch } from "./client-options.js";
 
 export interface HttpRequest extends OutgoingCall {
@@ -102,7 +102,7 @@ export function openHttpCarrier(
   options: ClientOptions,
 ): Carrier<HttpRequest, HttpAnswer> {
   const open = (url: string) => new HttpCarrier(url, options);
-  return openCarrier<HttpRequest, HttpAnswer, HttpCarrier>(urls, options, DEFAULT_HTTP_PORT, open);
+  return openServers<HttpRequest, HttpAnswer, HttpCarrier>(urls, options, DEFAULT_HTTP_PORT, open);
 }
 
 /** Errors of name resolution and of connecting, after which nothing was sent. */
