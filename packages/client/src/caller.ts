@@ -80,10 +80,7 @@ export interface OutgoingCall {
   readonly sequence?: RequestSequence | undefined;
 }
 
-/**
- * Whether a call only reads, infers, or may change something at the server. A call that only reads is idempotent. Any of
- * several servers may get an inference.
- */
+/** A call that only reads is idempotent. Any of several servers may get an inference. */
 export type Effect = "reads" | "infers" | "changes";
 
 /** Outcome of one attempt: the answer or the error. The call settles with it unless it is retried. */
@@ -96,19 +93,12 @@ export type Attempt<Answer> = {
 
 /** Sends requests over one protocol. `Caller` handles retries, time limits and aborts. */
 export interface Carrier<Request extends OutgoingCall, Answer> {
-  /**
-   * Makes one attempt, which ends early when the signal of `deadline` aborts.
-   *
-   * @throws TritonError for a request that cannot be sent.
-   */
+  /** Makes one attempt, which ends early when the signal of `deadline` aborts. */
   attempt(request: Request, deadline: CallDeadline): Promise<Attempt<Answer>>;
   close(): void;
 }
 
-/**
- * How an attempt failed: before anything was sent, without an answer, or with the answer that the server is not
- * available.
- */
+/** How an attempt failed: before anything was sent, without an answer, or with UNAVAILABLE from the server. */
 export type Failure = "not-sent" | "lost" | "unavailable";
 
 export interface RetryPolicy {

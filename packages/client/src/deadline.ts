@@ -1,9 +1,6 @@
 import { cancelled, LONGEST_TIMEOUT_MS, noAnswerError, onAbort, TritonError } from "@tritonjs/protocol";
 
-/**
- * The time limit and the signals that may end a call before its answer. The first of them aborts `signal` and is the
- * `fault`. The owner must call `end()`.
- */
+/** Time limit and signals of a call. The first aborts `signal` and is the `fault`. The owner must call `end()`. */
 export class CallDeadline {
   readonly #controller = new AbortController();
   readonly #timeoutMs: number;
@@ -105,11 +102,7 @@ interface WaitOptions {
   readonly signals: readonly (AbortSignal | undefined)[];
 }
 
-/**
- * Polls until the answer is yes, with growing pauses. A server that cannot be reached counts as a no.
- *
- * @throws TritonError UNAVAILABLE when the time is over, CANCELLED when a signal aborts.
- */
+/** Polls until the answer is yes, with growing pauses. A server that cannot be reached counts as a no. */
 export async function waitUntil(
   isReady: (signal: AbortSignal) => Promise<boolean>,
   { what, timeoutMs, signals }: WaitOptions,

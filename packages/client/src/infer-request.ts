@@ -51,11 +51,7 @@ export interface CommonOutputRequest {
 /** Options of a request that go to the server and the model, besides the tensors. */
 export type RequestOptions = Omit<InferOptions, "signal" | "timeoutMs">;
 
-/**
- * The `parameters` of an infer request.
- *
- * @throws TritonError INVALID_ARG for a custom parameter with a name that the protocol reserves.
- */
+/** The `parameters` of an infer request. A custom one must not have a name that the protocol reserves. */
 export function requestParameters({
   parameters = {},
   sequence,

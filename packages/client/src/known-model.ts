@@ -115,9 +115,7 @@ export class KnownModel<S extends ServerOfModel> {
     return (await unlessAborted(this.#knownModel(), signal)).signature.maxBatchSize > 0;
   }
 
-  /**
-   * Rejects further and waiting calls, and resolves when the inferences in flight have ended. Streams are cancelled.
-   */
+  /** Rejects further and waiting calls, cancels streams, and resolves when the inferences in flight have ended. */
   async close(): Promise<void> {
     this.#closed.abort(new TritonError("UNAVAILABLE", "the client is closed", { reason: "CLIENT_CLOSED" }));
     await this.finished();
@@ -267,11 +265,7 @@ interface ModelConfigParts {
   }[];
 }
 
-/**
- * Reads the signature of a model from its configuration.
- *
- * @throws TritonError INTERNAL for a configuration without inputs, and for unknown data types.
- */
+/** Reads the signature of a model from its configuration. */
 function modelSignature(modelName: string, config: ModelConfigParts): ModelSignature {
   if (!Array.isArray(config?.input)) {
     const text = `cannot read the server's configuration of model '${modelName}': it has no inputs`;

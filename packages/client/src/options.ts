@@ -70,11 +70,7 @@ export interface VersionOption {
 /** tritonclient's limit for a call. */
 export const DEFAULT_TIMEOUT_MS = 60_000;
 
-/**
- * Makes the function that returns the headers that a client sends with a call.
- *
- * @param carriesTrace true while the transport itself adds the active trace
- */
+/** Makes the headers of calls. `carriesTrace` is true while the transport itself adds the active trace. */
 export function clientHeaders(
   { headers, accessToken, traceContext = true }: CommonClientOptions,
   tokenHeader: string,

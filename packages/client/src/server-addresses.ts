@@ -1,10 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { CommonClientOptions, Lookup } from "./options.js";
 
-/**
- * Default of `lookupIntervalMs`: headless services of Kubernetes change at this pace, and a lookup costs less than a
- * call.
- */
+/** Default of `lookupIntervalMs`: headless services change at this pace, and a lookup costs less than a call. */
 export const DEFAULT_LOOKUP_INTERVAL_MS = 5_000;
 
 const NAME = /^dns:\/\/(\[[^\]/]+\]|[^:/[\]]+)(?::(\d+))?\/?$/;
@@ -28,11 +25,7 @@ export function areSeveral(urls: string | readonly string[]): boolean {
   return list.length > 1 || NAME.test(list[0]!);
 }
 
-/**
- * The addresses as a list without repetitions.
- *
- * @throws TritonError INVALID_ARG for an empty list.
- */
+/** The addresses as a list without repetitions, which must not be empty. */
 export function listOf(urls: string | readonly string[]): readonly string[] {
   const list = typeof urls === "string" ? [urls] : [...new Set(urls)];
   if (list.length > 0) return list;
@@ -132,11 +125,7 @@ interface NodeProcess {
   };
 }
 
-/**
- * Finds all addresses of a host with the resolver of Node.js.
- *
- * @throws TritonError UNSUPPORTED without Node.js 20.16 or newer.
- */
+/** Finds all addresses of a host with the resolver of Node.js, 20.16 or newer. */
 async function defaultLookup(hostname: string): Promise<readonly string[]> {
   const dns = (globalThis as { process?: NodeProcess }).process?.getBuiltinModule?.("dns/promises");
   if (dns === undefined) {

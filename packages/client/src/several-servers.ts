@@ -2,7 +2,7 @@ import { type RequestSequence, TritonError } from "@tritonjs/protocol";
 import { type Attempt, type Carrier, type OutgoingCall, type RetryPolicy, retryPolicy } from "./caller.js";
 import type { CallDeadline } from "./deadline.js";
 import type { CommonClientOptions } from "./options.js";
-import type { ServerAddresses } from "./server-addresses.js";
+import { areSeveral, listOf, ServerAddresses } from "./server-addresses.js";
 
 /** A request whose response body may be read after the attempt. */
 interface MaybeStreamed {
@@ -21,19 +21,17 @@ export class SeveralServers<Q extends OutgoingCall & MaybeStreamed, A, C extends
   readonly #list: ServerList<C>;
   readonly #pins = new SequencePins<C>();
   readonly #retry: RetryPolicy;
-  readonly #noAnswer: (error: TritonError) => Attempt<A>;
 
   constructor(addresses: ServerAddresses, open: (url: string) => C, options: CommonClientOptions) {
     this.#addresses = addresses;
     this.#list = new ServerList(open);
     this.#retry = retryPolicy(options);
-    this.#noAnswer = (error) => ({ error, failure: "not-sent" });
     this.#list.update(addresses.current);
   }
 
   async attempt(request: Q, deadline: CallDeadline): Promise<Attempt<A>> {
     const unknown = await this.#lookUp();
-    if (unknown !== undefined) return this.#noAnswer(unknown);
+    if (unknown !== undefined) return { error: unknown, failure: "not-sent" };
     let tried: Set<ListedServer<C>> | undefined;
     for (;;) {
       const server = this.#choose(request, tried)!;
@@ -46,11 +44,7 @@ export class SeveralServers<Q extends OutgoingCall & MaybeStreamed, A, C extends
     }
   }
 
-  /**
-   * Chooses a server for a stream and marks the start of it. The caller reports its end.
-   *
-   * @throws TritonError UNAVAILABLE when no server is known.
-   */
+  /** Chooses a server for a stream and marks its start. The caller reports its end. */
   async beginStream(): Promise<{ carrier: C; ended(reached: boolean): void }> {
     const unknown = await this.#lookUp();
     if (unknown !== undefined) throw unknown;
@@ -120,25 +114,32 @@ export class SeveralServers<Q extends OutgoingCall & MaybeStreamed, A, C extends
   }
 }
 
+/** Opens the carrier of one server, or of several. */
+export function openServers<Q extends OutgoingCall & MaybeStreamed, A, C extends Carrier<Q, A>>(
+  urls: string | readonly string[],
+  options: CommonClientOptions,
+  defaultPort: number,
+  open: (url: string) => C,
+): C | SeveralServers<Q, A, C> {
+  if (!areSeveral(urls)) return open(listOf(urls)[0]!);
+  return new SeveralServers(new ServerAddresses(urls, options, defaultPort), open, options);
+}
+
 /** Servers by address, and the choice among them: fewest calls in flight, then in turn. */
 class ServerList<C extends { close(): void }> {
-  #servers: ListedServer<C>[] = [];
+  servers: readonly ListedServer<C>[] = [];
   #turn = 0;
 
   /** @param open opens the carrier of a server; connections are opened by calls */
   constructor(private readonly open: (url: string) => C) {}
 
-  get servers(): readonly ListedServer<C>[] {
-    return this.#servers;
-  }
-
   /** Adds and removes servers. A removed server is closed after its calls. */
   update(urls: readonly string[]): void {
-    if (urls.length === this.#servers.length && this.#servers.every(({ url }, i) => url === urls[i])) return;
-    const known = new Map(this.#servers.map((server) => [server.url, server]));
-    this.#servers = urls.map((url) => known.get(url) ?? new ListedServer(url, this.open(url)));
+    if (urls.length === this.servers.length && this.servers.every(({ url }, i) => url === urls[i])) return;
+    const known = new Map(this.servers.map((server) => [server.url, server]));
+    this.servers = urls.map((url) => known.get(url) ?? new ListedServer(url, this.open(url)));
     for (const server of known.values()) {
-      if (this.#servers.includes(server)) continue;
+      if (this.servers.includes(server)) continue;
       server.removed = true;
       if (server.outstanding === 0) server.carrier.close();
     }
@@ -152,11 +153,11 @@ class ServerList<C extends { close(): void }> {
    * @returns undefined if all have been tried
    */
   leastLoaded(now: number, tried?: ReadonlySet<ListedServer<C>>): ListedServer<C> | undefined {
-    const { length } = this.#servers;
+    const { length } = this.servers;
     this.#turn = (this.#turn + 1) % Math.max(1, length);
     let best: ListedServer<C> | undefined;
     for (let i = 0; i < length; i++) {
-      const server = this.#servers[(this.#turn + i) % length]!;
+      const server = this.servers[(this.#turn + i) % length]!;
       if (tried?.has(server) || !server.accepts(now)) continue;
       if (best === undefined || server.outstanding < best.outstanding) best = server;
     }
@@ -165,7 +166,7 @@ class ServerList<C extends { close(): void }> {
 
   /** Chooses the first server of the list that is not left out. */
   first(now: number, tried?: ReadonlySet<ListedServer<C>>): ListedServer<C> | undefined {
-    const open = this.#servers.find((server) => !tried?.has(server) && server.accepts(now));
+    const open = this.servers.find((server) => !tried?.has(server) && server.accepts(now));
     return open ?? this.#soonest(tried);
   }
 
@@ -179,11 +180,11 @@ class ServerList<C extends { close(): void }> {
   }
 
   close(): void {
-    for (const { carrier } of this.#servers) carrier.close();
+    for (const { carrier } of this.servers) carrier.close();
   }
 
   #soonest(tried: ReadonlySet<ListedServer<C>> | undefined): ListedServer<C> | undefined {
-    const left = this.#servers.filter((server) => !tried?.has(server));
+    const left = this.servers.filter((server) => !tried?.has(server));
     return left.reduce<ListedServer<C> | undefined>(
       (one, other) => (one === undefined || other.outUntil < one.outUntil ? other : one),
       undefined,
@@ -211,43 +212,36 @@ class ListedServer<C> {
   /** True for a server that is not in the list any more. */
   removed = false;
   #pauseMs = 0;
-  #outUntil = Number.NEGATIVE_INFINITY;
+  /** Time until which it is left out. */
+  outUntil = Number.NEGATIVE_INFINITY;
 
   constructor(
     readonly url: string,
     readonly carrier: C,
   ) {}
 
-  /** Time until which it is left out. */
-  get outUntil(): number {
-    return this.#outUntil;
-  }
-
   /** True if it may get a call. */
   accepts(now: number): boolean {
-    return this.#pauseMs === 0 || (now >= this.#outUntil && this.outstanding === 0);
+    return this.#pauseMs === 0 || (now >= this.outUntil && this.outstanding === 0);
   }
 
   /** Leaves it out. Failures of calls that were in flight together count once. */
   failed(now: number, atLeastMs = 0): void {
-    if (now < this.#outUntil) return;
+    if (now < this.outUntil) return;
     this.#pauseMs = nextPause(this.#pauseMs);
-    this.#outUntil = now + Math.max(this.#pauseMs, Number.isFinite(atLeastMs) ? atLeastMs : 0);
+    this.outUntil = now + Math.max(this.#pauseMs, Number.isFinite(atLeastMs) ? atLeastMs : 0);
   }
 
   worked(): void {
     this.#pauseMs = 0;
-    this.#outUntil = Number.NEGATIVE_INFINITY;
+    this.outUntil = Number.NEGATIVE_INFINITY;
   }
 }
 
 /** Largest number of remembered sequences. Beyond it the oldest is evicted, and the hash of its id alone decides. */
 const MOST_PINS = 65_536;
 
-/**
- * The servers of sequences. A sequence begins on the server that its id prefers among those that are not left out, so
- * clients with the same servers agree. All its requests go there.
- */
+/** The servers of sequences. A new one goes where its id prefers, so clients with the same servers agree. */
 class SequencePins<C> {
   readonly #pins = new Map<RequestSequence["id"], ListedServer<C>>();
 
@@ -274,9 +268,7 @@ class SequencePins<C> {
   }
 }
 
-/**
- * Returns the server with the highest hash of address and id (rendezvous hashing): a changed list moves few sequences.
- */
+/** The server with the highest hash of address and id (rendezvous hashing): a changed list moves few sequences. */
 function preferred<C>(
   id: RequestSequence["id"],
   servers: readonly ListedServer<C>[],

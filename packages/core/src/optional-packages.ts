@@ -91,10 +91,7 @@ export interface Koffi {
   address(array: ArrayBufferView): bigint;
 }
 
-/**
- * Stack of asynchronous calls in bytes: what a thread normally has. koffi gives them 128 kB. Only pages that a call
- * touches take memory.
- */
+/** Stack of asynchronous calls in bytes, as of a thread. koffi gives 128 kB. Only pages in use take memory. */
 export const ASYNC_STACK_BYTES = 8 * 1024 * 1024;
 
 let loaded: Koffi | undefined;

@@ -53,10 +53,7 @@ function copyBytes(tensors: readonly Tensor[], out: Uint8Array): Uint8Array {
   return out;
 }
 
-/**
- * Copies elements rather than bytes. Reading the bytes of a small typed array costs more than copying it, because its
- * buffer must be made first.
- */
+/** Copies elements: reading the bytes of a small typed array costs more, because its buffer must be made first. */
 function concatElements(
   tensors: readonly Tensor[],
   shape: readonly number[],
@@ -138,9 +135,7 @@ export function copyTensor(tensor: Tensor, shape: Shape = tensor.shape): Tensor 
     : Tensor.fromElements(datatype, shape, tensor.copyElements());
 }
 
-/**
- * Makes a tensor of `rows` copies of the same row, in memory of its own. Without `rows` it copies the tensor itself.
- */
+/** Makes a tensor of `rows` copies of the same row. Without `rows` it copies the tensor itself. */
 export function repeatRows(row: Tensor, rows: number | undefined): Tensor {
   if (rows === undefined) return copyTensor(row);
   const { datatype, elements } = row;
@@ -163,10 +158,7 @@ export function filled(datatype: DataType, shape: Shape, element: number | bigin
   return Tensor.fromElements(datatype, shape, elementsOf(datatype, elementCount(shape), element));
 }
 
-/**
- * Joins tensors along their first axis. First it fills each up, at the end of every other axis, to the size of the
- * largest.
- */
+/** Joins tensors along their first axis, after each is filled up to the largest size of every other axis. */
 export function padRows(tensors: readonly Tensor[], element: number | bigint | Uint8Array): Tensor {
   const { datatype } = tensors[0]!;
   const rows = tensors.reduce((sum, { shape }) => sum + shape[0]!, 0);
@@ -217,9 +209,7 @@ interface ElementGrid {
   readonly offset: number;
 }
 
-/**
- * Copies the box `[0, box[0]) x [0, box[1]) x ...` from one grid into another of the same rank and kind of elements.
- */
+/** Copies the box `[0, box[0]) x [0, box[1]) x ...` from one grid into another of the same rank and kind. */
 function copyBox(from: ElementGrid, to: ElementGrid, box: Shape): void {
   if (box.includes(0)) return;
   copyAxis(from, to, box, 0, from.offset, to.offset, strides(from.shape), strides(to.shape));

@@ -120,9 +120,7 @@ function closedError(): TritonError {
  */
 const waiting = new WeakMap<AbortSignal, Set<() => void>>();
 
-/**
- * Calls `callback` when `signal` aborts, or at once if it has already aborted. The returned function removes it.
- */
+/** Calls `callback` when `signal` aborts, or at once if it has. The returned function removes it. */
 export function onAbort(signal: AbortSignal | undefined, callback: () => void): () => void {
   if (signal === undefined) return nothing;
   if (signal.aborted) {
@@ -165,9 +163,7 @@ export function cancelled(reason: unknown): TritonError {
     : new TritonError("CANCELLED", "the request was cancelled", { name: "AbortError", cause: reason });
 }
 
-/**
- * Waits for the promise unless `signal` aborts first. The shared operation behind it continues for its other callers.
- */
+/** Waits unless `signal` aborts first. The shared operation continues for its other callers. */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {

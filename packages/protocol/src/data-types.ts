@@ -201,36 +201,16 @@ const table: Readonly<Record<FixedDataType, DataTypeRow>> = {
       typeof scalar === "boolean" ? Number(scalar) : scalar === 0 || scalar === 1 ? scalar : undefined,
     expected: "a boolean, 0 or 1",
   },
-  UINT8: {
-    array: Uint8Array,
-    convert: integer(0, 0xff),
-    expected: "an integer in [0, 255]",
-  },
-  UINT16: {
-    array: Uint16Array,
-    convert: integer(0, 0xffff),
-    expected: "an integer in [0, 65535]",
-  },
-  UINT32: {
-    array: Uint32Array,
-    convert: integer(0, 0xffff_ffff),
-    expected: "an integer in [0, 2^32)",
-  },
+  UINT8: { array: Uint8Array, convert: integer(0, 0xff), expected: "an integer in [0, 255]" },
+  UINT16: { array: Uint16Array, convert: integer(0, 0xffff), expected: "an integer in [0, 65535]" },
+  UINT32: { array: Uint32Array, convert: integer(0, 0xffff_ffff), expected: "an integer in [0, 2^32)" },
   UINT64: {
     array: BigUint64Array,
     convert: bigInteger(0n, 0xffff_ffff_ffff_ffffn),
     expected: "a bigint or safe integer in [0, 2^64)",
   },
-  INT8: {
-    array: Int8Array,
-    convert: integer(-0x80, 0x7f),
-    expected: "an integer in [-128, 127]",
-  },
-  INT16: {
-    array: Int16Array,
-    convert: integer(-0x8000, 0x7fff),
-    expected: "an integer in [-32768, 32767]",
-  },
+  INT8: { array: Int8Array, convert: integer(-0x80, 0x7f), expected: "an integer in [-128, 127]" },
+  INT16: { array: Int16Array, convert: integer(-0x8000, 0x7fff), expected: "an integer in [-32768, 32767]" },
   INT32: {
     array: Int32Array,
     convert: integer(-0x8000_0000, 0x7fff_ffff),
@@ -302,10 +282,7 @@ export function floatWriter(datatype: DataType): ((value: number) => number) | u
   return datatype === "BYTES" ? undefined : table[datatype].fromNumber;
 }
 
-/**
- * Numbers of the data types in the enumerations of `model_config.proto` and of ONNX's `TensorProto`. They are not in the
- * table, so that bundles for browsers leave them out.
- */
+/** Numbers in `model_config.proto` and ONNX's `TensorProto`. Not in the table, so that browsers' bundles omit them. */
 const numbers: Readonly<Record<DataType, { readonly config: number; readonly onnx: number }>> = {
   BOOL: { config: 1, onnx: 9 },
   UINT8: { config: 2, onnx: 2 },

@@ -337,10 +337,7 @@ export interface ModelStatisticsReport {
     readonly cacheHit: Duration;
     readonly cacheMiss: Duration;
   };
-  /**
-   * Statistics of responses of decoupled models, by the index of a response within its request; only for the first
-   * 1024.
-   */
+  /** Statistics of the first 1024 responses of decoupled models, by their index within the request. */
   readonly responseStats: Readonly<Record<string, Readonly<ResponseStatistics>>>;
   readonly batchStats: readonly {
     readonly batchSize: number;

@@ -133,10 +133,7 @@ function tensorOfRows(rows: readonly unknown[], target: NumericTarget): Tensor {
   return Tensor.fromElements(target.datatype, shape, elements);
 }
 
-/**
- * Returns the shape of the target, with its variable dimension deduced from the length. Without one, it returns the
- * target's own array.
- */
+/** The shape of the target, with its variable dimension deduced from the length. */
 function deduceShape(target: ValueTarget, length: number): Shape {
   let unknown = 0;
   let product = 1;

@@ -76,10 +76,7 @@ export interface TensorSpec {
   readonly allowRaggedBatch?: boolean;
   /** Whether the tensor has no batch axis and must be equal, to the last element, in all requests of a batch. */
   readonly isShapeTensor?: boolean;
-  /**
-   * Marks an input that clients do not send. It is computed together with the batch, for code that takes the batch as a
-   * whole.
-   */
+  /** Marks an input that is computed together with the batch, for code that takes the batch as a whole. */
   readonly batchInput?: BatchInputSpec;
   /** How the output of a whole batch is split, if not by rows. Outputs only. */
   readonly batchOutput?: BatchOutputSpec;
@@ -149,10 +146,7 @@ export interface RequestSequence {
   readonly end?: boolean;
 }
 
-/**
- * Options of one inference. They have the same meaning in process, in a callback that calls another model, and in both
- * clients.
- */
+/** Options of one inference, the same in process, in callbacks that call models, and in both clients. */
 export interface InferOptions {
   /** Cancels the call when it aborts: the call rejects with CANCELLED, and the model is told to stop. */
   readonly signal?: AbortSignal;

@@ -40,10 +40,7 @@ export class Tensor {
     return new Tensor(datatype, shape, undefined, elements);
   }
 
-  /**
-   * A tensor over `count` elements from `from` on. A view of them is made when `elements` is read. Reading `bytes` and
-   * copying need no such view.
-   */
+  /** A tensor over `count` elements from `from` on. Only reading `elements` makes a view of them. */
   static fromPart(
     datatype: Exclude<DataType, "BYTES">,
     shape: Shape,

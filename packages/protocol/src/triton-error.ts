@@ -94,10 +94,7 @@ export class TritonError<Code extends ErrorCode = ErrorCode> extends Error {
     }
   }
 
-  /**
-   * Converts any thrown value to a `TritonError`. A `TritonError` stays as it is; other values become an error with
-   * `code` and their message.
-   */
+  /** Converts any thrown value to a `TritonError`, with `code` unless it is one. */
   static from(thrown: unknown, code: ErrorCode = "INTERNAL"): TritonError {
     if (TritonError.is(thrown)) return thrown;
     return new TritonError(code, textOf(thrown), { cause: thrown });

@@ -66,10 +66,7 @@ interface ReceivedStatus {
   readonly retryAfterMs?: number | undefined;
 }
 
-/**
- * Reads how a call ended, with the server's hint about a retry. By gRPC's rule, a hint that is not a number of
- * milliseconds means never.
- */
+/** Reads how a call ended. By gRPC's rule, a hint that is not a number of milliseconds means never. */
 export function callStatus({ code, details, metadata }: ServiceError): ReceivedStatus {
   const pushback: string | Buffer | undefined = metadata?.get(RETRY_PUSHBACK)[0];
   if (pushback === undefined) return { code, details };

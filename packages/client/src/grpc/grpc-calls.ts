@@ -15,7 +15,7 @@ import type { CallDeadline } from "../deadline.js";
 import type { Compression } from "../options.js";
 import { callError } from "./call-error.js";
 import type { CallOptions, ClientOptions } from "./client-options.js";
-import { type GrpcRequest, openGrpcCarrier, type StreamCarrier } from "./grpc-carrier.js";
+import { type GrpcRequest, type GrpcServers, openGrpcCarrier, openStream } from "./grpc-carrier.js";
 
 export interface RemoteMethod<Q, R> {
   readonly path: string;
@@ -45,7 +45,7 @@ export interface OpenStream<Q, R> {
 }
 
 export class GrpcCalls {
-  readonly #carrier: StreamCarrier;
+  readonly #carrier: GrpcServers;
   readonly #caller: Caller<GrpcRequest, Buffer>;
 
   constructor(urls: string | readonly string[], options: ClientOptions) {
@@ -67,10 +67,7 @@ export class GrpcCalls {
     }
   }
 
-  /**
-   * Opens a stream of requests and responses, without a time limit unless the call has one. The caller must read it to
-   * its end, or cancel it.
-   */
+  /** Opens a stream, without a time limit unless the call has one. The caller must read it to its end, or cancel it. */
   async duplex<Q, R>(method: RemoteMethod<Q, R>, call: CallOptions): Promise<OpenStream<Q, R>> {
     const deadline = this.#caller.deadline(call, Number.POSITIVE_INFINITY);
     try {
@@ -78,7 +75,8 @@ export class GrpcCalls {
       const { path, compression } = method;
       const encode = (message: Q) => encodeMessage(method.request, message);
       const decode = (bytes: Buffer) => decodeMessage(method.response, bytes);
-      const stream = await this.#carrier.duplex(
+      const stream = await openStream(
+        this.#carrier,
         { path, compression, encode, decode },
         call.headers,
         deadline,

@@ -14,8 +14,8 @@ import { onAbort, TritonError } from "@tritonjs/protocol";
 import type { Attempt, Carrier, OutgoingCall } from "../caller.js";
 import type { CallDeadline } from "../deadline.js";
 import { type Compression, clientHeaders, invalidHeader } from "../options.js";
-import { areSeveral, hostNameOf, listOf, ServerAddresses } from "../server-addresses.js";
-import { SeveralServers } from "../several-servers.js";
+import { areSeveral, hostNameOf, listOf } from "../server-addresses.js";
+import { openServers, type SeveralServers } from "../several-servers.js";
 import { callError, callStatus, failureOf } from "./call-error.js";
 import { ACCESS_TOKEN_HEADER, type CallOptions, type ClientOptions } from "./client-options.js";
 
@@ -34,16 +34,6 @@ interface StreamMethod<Q, R> {
   readonly compression: Compression | undefined;
 }
 
-/** A carrier that also opens streams: to one server, or to one of several. */
-export interface StreamCarrier extends Carrier<GrpcRequest, Buffer> {
-  /** Opens a stream of requests and responses. The caller must read it to its end, or cancel it. */
-  duplex<Q, R>(
-    method: StreamMethod<Q, R>,
-    headers: CallOptions["headers"],
-    deadline: CallDeadline,
-  ): ClientDuplexStream<Q, R> | Promise<ClientDuplexStream<Q, R>>;
-}
-
 /** Messages of any size, and windows that are large enough for tensors. */
 const CHANNEL_OPTIONS: ChannelOptions = {
   "grpc.max_receive_message_length": -1,
@@ -53,7 +43,7 @@ const CHANNEL_OPTIONS: ChannelOptions = {
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 
-class GrpcCarrier implements StreamCarrier {
+class GrpcCarrier implements Carrier<GrpcRequest, Buffer> {
   readonly #address: ServerAddress;
   readonly #options: ClientOptions;
   readonly #headers: () => Readonly<Record<string, string>>;
@@ -89,6 +79,7 @@ class GrpcCarrier implements StreamCarrier {
     });
   }
 
+  /** Opens a stream of requests and responses. The caller must read it to its end, or cancel it. */
   duplex<Q, R>(
     method: StreamMethod<Q, R>,
     headers: CallOptions["headers"],
@@ -138,39 +129,40 @@ function failed(error: ServiceError, deadline: CallDeadline): Attempt<never> {
   return { error: callError(ended), failure: failureOf(ended), retryAfterMs: ended.retryAfterMs };
 }
 
-export function openGrpcCarrier(urls: string | readonly string[], options: ClientOptions): StreamCarrier {
-  return areSeveral(urls) ? new GrpcServers(urls, options) : new GrpcCarrier(listOf(urls)[0]!, options);
-}
-
 /** The client leaves servers out by itself: grpc-js must not pause much longer, which is two minutes by default. */
 const RECONNECT = { "grpc.initial_reconnect_backoff_ms": 100, "grpc.max_reconnect_backoff_ms": 2_000 };
 
-/** A carrier over several servers. A stream goes to one of them. */
-class GrpcServers extends SeveralServers<GrpcRequest, Buffer, GrpcCarrier> implements StreamCarrier {
-  constructor(urls: string | readonly string[], options: ClientOptions) {
-    const addresses = new ServerAddresses(urls, options, DEFAULT_GRPC_PORT);
-    const channelOptions = { ...RECONNECT, ...nameOptions(urls, options), ...options.channelOptions };
-    super(addresses, (url) => new GrpcCarrier(url, { ...options, channelOptions }), options);
-  }
+/** The carrier of one server, or of several. */
+export type GrpcServers = GrpcCarrier | SeveralServers<GrpcRequest, Buffer, GrpcCarrier>;
 
-  async duplex<Q, R>(
-    method: StreamMethod<Q, R>,
-    headers: CallOptions["headers"],
-    deadline: CallDeadline,
-  ): Promise<ClientDuplexStream<Q, R>> {
-    const { carrier, ended } = await this.beginStream();
-    let stream: ClientDuplexStream<Q, R>;
-    try {
-      stream = carrier.duplex(method, headers, deadline);
-    } catch (error) {
-      ended(true);
-      throw error;
-    }
-    stream.once("status", ({ code, details }: StatusObject) => {
-      ended(code === status.OK || failureOf({ code, details }) === undefined);
-    });
-    return stream;
+export function openGrpcCarrier(urls: string | readonly string[], options: ClientOptions): GrpcServers {
+  const forSeveral = { ...RECONNECT, ...nameOptions(urls, options), ...options.channelOptions };
+  const channelOptions = areSeveral(urls) ? forSeveral : options.channelOptions;
+  const open = (url: string) =>
+    new GrpcCarrier(url, { ...options, ...(channelOptions && { channelOptions }) });
+  return openServers<GrpcRequest, Buffer, GrpcCarrier>(urls, options, DEFAULT_GRPC_PORT, open);
+}
+
+/** Opens a stream to the server, or to one of several, which learn how it ended. */
+export async function openStream<Q, R>(
+  servers: GrpcServers,
+  method: StreamMethod<Q, R>,
+  headers: CallOptions["headers"],
+  deadline: CallDeadline,
+): Promise<ClientDuplexStream<Q, R>> {
+  if (servers instanceof GrpcCarrier) return servers.duplex(method, headers, deadline);
+  const { carrier, ended } = await servers.beginStream();
+  let stream: ClientDuplexStream<Q, R>;
+  try {
+    stream = carrier.duplex(method, headers, deadline);
+  } catch (error) {
+    ended(true);
+    throw error;
   }
+  stream.once("status", ({ code, details }: StatusObject) => {
+    ended(code === status.OK || failureOf({ code, details }) === undefined);
+  });
+  return stream;
 }
 
 /** With TLS, the certificate names the host, not the addresses that were found for it. */

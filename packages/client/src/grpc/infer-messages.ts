@@ -57,11 +57,7 @@ export function encodeStreamRequest({
   return message;
 }
 
-/**
- * Encodes the `parameters` of an infer request as messages.
- *
- * @throws TritonError INVALID_ARG for a custom parameter with a name that the protocol reserves.
- */
+/** Encodes the `parameters` of an infer request as messages. */
 function parameterMessages(options: RequestOptions): Parameters {
   const all: Parameters = Object.create(null);
   for (const [name, value] of Object.entries(requestParameters(options))) all[name] = encodeParameter(value);

@@ -9,10 +9,7 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 export interface ClientOptions extends CommonClientOptions {
   /** The access token of the server, sent as the header `triton-access-token`. */
   readonly accessToken?: string;
-  /**
-   * Function that sends the requests; the global `fetch` unless given. It manages the connections, keeps them open and
-   * reuses them.
-   */
+  /** Sends the requests, and manages the connections. @default the global `fetch` */
   readonly fetch?: Fetch;
   /** Compresses the bodies of infer requests. @default no compression */
   readonly requestCompression?: Compression;

@@ -2,8 +2,8 @@ import { TritonError } from "@tritonjs/protocol";
 import type { Attempt, Carrier, OutgoingCall } from "../caller.js";
 import type { CallDeadline } from "../deadline.js";
 import { type Compression, clientHeaders, invalidHeader } from "../options.js";
-import { areSeveral, listOf, ServerAddresses } from "../server-addresses.js";
-import { SeveralServers } from "../several-servers.js";
+
+import { openServers } from "../several-servers.js";
 import { ACCESS_TOKEN_HEADER, type CallOptions, type ClientOptions, type Fetch } from "./client-options.js";
 
 export interface HttpRequest extends OutgoingCall {
@@ -101,9 +101,8 @@ export function openHttpCarrier(
   urls: string | readonly string[],
   options: ClientOptions,
 ): Carrier<HttpRequest, HttpAnswer> {
-  if (!areSeveral(urls)) return new HttpCarrier(listOf(urls)[0]!, options);
-  const addresses = new ServerAddresses(urls, options, DEFAULT_HTTP_PORT);
-  return new SeveralServers(addresses, (url) => new HttpCarrier(url, options), options);
+  const open = (url: string) => new HttpCarrier(url, options);
+  return openServers<HttpRequest, HttpAnswer, HttpCarrier>(urls, options, DEFAULT_HTTP_PORT, open);
 }
 
 /** Errors of name resolution and of connecting, after which nothing was sent. */
@@ -204,10 +203,7 @@ interface NodeProcess {
   getBuiltinModule?(name: "diagnostics_channel"): { hasSubscribers(channel: string): boolean };
 }
 
-/**
- * True while an instrumentation of undici observes the `fetch` of Node.js. It appends the headers of its own span, and
- * a request with two `traceparent` has no valid one.
- */
+/** An instrumentation of undici appends its own headers, and a request with two `traceparent` has no valid one. */
 function fetchIsInstrumented(): boolean {
   const { process } = globalThis as { readonly process?: NodeProcess };
   return process?.getBuiltinModule?.("diagnostics_channel").hasSubscribers("undici:request:create") === true;
@@ -216,10 +212,7 @@ function fetchIsInstrumented(): boolean {
 /** Header with the time after which a server wants a retry. */
 const RETRY_AFTER = "retry-after";
 
-/**
- * Milliseconds after which the server wants a retry; undefined without a hint. The header is a number of seconds or a
- * date.
- */
+/** Milliseconds after which the server wants a retry, from a number of seconds or a date. */
 export function retryAfterOf(headers: Headers, nowMs: number): number | undefined {
   const text = headers.get(RETRY_AFTER)?.trim() ?? "";
   if (/^\d+$/.test(text)) return Number(text) * 1000;
@@ -231,32 +224,25 @@ export function retryAfterOf(headers: Headers, nowMs: number): number | undefine
 /** Port of an address that names none. */
 const DEFAULT_HTTP_PORT = 8000;
 
-/**
- * Completes the address of a server: `http://localhost:8000/`. Without a scheme it is HTTP, with the default port 8000.
- *
- * @throws TritonError INVALID_ARG for an invalid HTTP address.
- */
+/** Completes an address: `http://localhost:8000/`. Without a scheme it is HTTP, with the default port 8000. */
 function serverUrl(url: string): string {
   const bare = !/^[a-z][a-z0-9+.-]*:\/\//i.test(url);
   let parsed: URL;
   try {
     parsed = new URL(bare ? `http://${url}` : url);
   } catch (cause) {
-    throw new TritonError("INVALID_ARG", `invalid url '${url}'`, { reason: "INVALID_OPTION", cause });
+    throw invalidUrl(` '${url}'`, cause);
   }
-  if (parsed.protocol !== "http:" && parsed.protocol !== "https:") {
-    throw new TritonError("INVALID_ARG", `invalid url '${url}': expected http or https`, {
-      reason: "INVALID_OPTION",
-    });
-  }
-  if (parsed.username !== "" || parsed.password !== "") {
-    throw new TritonError("INVALID_ARG", "invalid url: it holds credentials; give them as headers", {
-      reason: "INVALID_OPTION",
-    });
-  }
+  const { protocol, username, password } = parsed;
+  if (protocol !== "http:" && protocol !== "https:") throw invalidUrl(` '${url}': expected http or https`);
+  if (username + password !== "") throw invalidUrl(": it holds credentials; give them as headers");
   if (bare && parsed.port === "" && !/:\d+$/.test(url.split("/")[0]!))
     parsed.port = String(DEFAULT_HTTP_PORT);
   return `${parsed.origin}${parsed.pathname.replace(/\/+$/, "")}/`;
+}
+
+function invalidUrl(text: string, cause?: unknown): TritonError {
+  return new TritonError("INVALID_ARG", `invalid url${text}`, { reason: "INVALID_OPTION", cause });
 }
 
 /** The path of an action on a model; the empty action is the model itself. */

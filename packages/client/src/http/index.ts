@@ -1,3 +1,37 @@
+import {
+  type AnswerJson,
+  type JsonSource,
+  type ModelMetadata,
+  parseAnswerJson,
+  type TensorSpec,
+  toJson,
+} from "@tritonjs/protocol";
+import { type Effect, invalidAnswer } from "../caller.js";
+import { isRepeatable, withSequenceHeader } from "../infer-request.js";
+import type { InferResult } from "../infer-result.js";
+import { AnsweringModel } from "../known-model.js";
+import type { CommonModelOptions, CudaRegion, SystemRegion } from "../options.js";
+import type {
+  CallOptions,
+  ClientOptions,
+  InferCall,
+  InferRequestOptions,
+  ModelCallOptions,
+} from "./client-options.js";
+import { type GenerateInputs, type GenerateResponse, generate, generateStream } from "./generate.js";
+import { answerError, excerpt, HttpCalls } from "./http-calls.js";
+import { compressBody, type HttpAnswer, modelPath, segment, sharedMemoryPath } from "./http-carrier.js";
+import { decodeInferResponse, encodeInferRequest, type InferResponse } from "./infer-messages.js";
+import type {
+  CudaRegionAnswer,
+  ModelConfigAnswer,
+  ModelIndexAnswer,
+  ServerMetadataAnswer,
+  Settings,
+  StatisticsAnswer,
+  SystemRegionAnswer,
+} from "./server-answers.js";
+
 export type {
   AnswerJson,
   AnswerJsonObject,
@@ -30,13 +64,7 @@ export {
   encodeInferRequest,
   type InferResponse,
 } from "./infer-messages.js";
-export type { LoadModelOptions, NewSettings, TraceCallOptions } from "./inference-server-client.js";
-export {
-  InferenceServerClient,
-  ModelClient,
-  type ModelClientOptions,
-  type ModelInferOptions,
-} from "./inference-server-client.js";
+
 export type {
   CudaRegionAnswer,
   ModelConfigAnswer,
@@ -49,3 +77,407 @@ export type {
   StatisticsAnswer,
   SystemRegionAnswer,
 } from "./server-answers.js";
+
+/** Options for loading a model. */
+export interface LoadModelOptions extends CallOptions {
+  /** Replaces the configuration in the repository: Triton's fields, as an object or as JSON. */
+  readonly config?: JsonSource;
+  /** Replaces the files of the model's directory, by relative path such as `1/model.onnx`. Requires `config`. */
+  readonly files?: Readonly<Record<string, Uint8Array>>;
+}
+
+/** Options of calls about trace settings: of the server, or of one model. */
+export interface TraceCallOptions extends CallOptions {
+  /** @default the settings of the server */
+  readonly modelName?: string;
+}
+
+/** New values by name; null undoes an earlier change. */
+export type NewSettings = Readonly<Record<string, JsonSource>>;
+
+/**
+ * A client of any server that speaks the v2 (KServe / Triton) protocol over HTTP, with the calls of Triton's Python
+ * client. It runs wherever there is `fetch`.
+ *
+ * Failed calls reject with a `TritonError`:
+ *
+ * - with the server's text and the code of its status;
+ * - with UNAVAILABLE when the server could not be reached or did not answer in time;
+ * - with CANCELLED when `signal` aborted.
+ *
+ * @example
+ * ```ts
+ * const client = new InferenceServerClient("localhost:8000");
+ * const result = await client.infer("linear", {
+ *   inputs: { x: { datatype: "FP32", data: [[1, 2], [3, 4]] } },
+ * });
+ * result.array("y", "FP32").get(0, 0);
+ * ```
+ */
+export class InferenceServerClient {
+  readonly #calls: HttpCalls;
+  readonly #options: ClientOptions;
+
+  /**
+   * @param url address of the server: `localhost:8000`, `https://example.org/triton`; or several servers: a list of
+   * addresses, or `dns://name:8000` for all addresses of a name
+   * @throws TritonError INVALID_ARG for an invalid HTTP address.
+   */
+  constructor(url: string | readonly string[], options: ClientOptions = {}) {
+    this.#calls = new HttpCalls(url, options);
+    this.#options = options;
+  }
+
+  /**
+   * True when the server answers.
+   *
+   * @throws TritonError UNAVAILABLE when there is no connection.
+   */
+  isServerLive(call: CallOptions = {}): Promise<boolean> {
+    return this.#probe("v2/health/live", call);
+  }
+
+  /** True when all models are ready. */
+  isServerReady(call: CallOptions = {}): Promise<boolean> {
+    return this.#probe("v2/health/ready", call);
+  }
+
+  /** True when the model can infer; false also for an unknown model. */
+  isModelReady(modelName: string, { modelVersion, ...call }: ModelCallOptions = {}): Promise<boolean> {
+    return this.#probe(modelPath(modelName, modelVersion, "ready"), call);
+  }
+
+  /** Returns name, version and protocol extensions of the server. */
+  getServerMetadata(call: CallOptions = {}): Promise<ServerMetadataAnswer> {
+    return this.#get("v2", call);
+  }
+
+  /**
+   * Returns versions, inputs and outputs of a model. If the model has a batch axis, shapes have it as a leading -1.
+   *
+   * @throws TritonError NOT_FOUND for an unknown model or version.
+   * @example
+   * ```ts
+   * const { inputs } = await client.getModelMetadata("linear"); // [{ name: "x", datatype: "FP32", shape: [-1, 2] }]
+   * ```
+   */
+  getModelMetadata(
+    modelName: string,
+    { modelVersion, ...call }: ModelCallOptions = {},
+  ): Promise<ModelMetadata> {
+    return this.#get(modelPath(modelName, modelVersion, ""), call);
+  }
+
+  /** Returns the configuration of a model, with Triton's field names. */
+  getModelConfig(
+    modelName: string,
+    { modelVersion, ...call }: ModelCallOptions = {},
+  ): Promise<ModelConfigAnswer> {
+    return this.#get(modelPath(modelName, modelVersion, "config"), call);
+  }
+
+  /** Returns the statistics of a model, or of all models that are ready. */
+  getInferenceStatistics(
+    modelName = "",
+    { modelVersion, ...call }: ModelCallOptions = {},
+  ): Promise<StatisticsAnswer> {
+    return this.#get(
+      modelName === "" ? "v2/models/stats" : modelPath(modelName, modelVersion, "stats"),
+      call,
+    );
+  }
+
+  /**
+   * Infers with whole tensors: with the batch axis if the model has one. Inputs are read when the call is made: later
+   * changes of their arrays have no effect.
+   *
+   * An inference is retried only if it never left this machine, so that no request runs twice;
+   * `retryLostInferences` retries it after a lost connection too.
+   *
+   * @throws TritonError INVALID_ARG for inputs that cannot be sent, INTERNAL for an invalid answer, and errors that the
+   * server answers.
+   * @example
+   * ```ts
+   * const result = await client.infer("classifier", {
+   *   inputs: { image: ndarray(pixels, [1, 3, 224, 224]), threshold: Float32Array.of(0.5) },
+   *   outputs: [{ name: "scores", classes: 3 }],
+   *   signal: AbortSignal.timeout(1000),
+   * });
+   * result.strings("scores"); // ["0.900000:7:cat", ...]
+   * ```
+   */
+  async infer(modelName: string, call: InferCall): Promise<InferResult<InferResponse>> {
+    const path = modelPath(modelName, call.modelVersion, "infer");
+    const { body, jsonLength } = encodeInferRequest(call, this.#options.binary);
+    const headers: Record<string, string> = {
+      "content-type": jsonLength === undefined ? "application/json" : "application/octet-stream",
+    };
+    if (jsonLength !== undefined) headers["inference-header-content-length"] = String(jsonLength);
+    const compression = call.requestCompression ?? this.#options.requestCompression;
+    if (compression !== undefined) headers["content-encoding"] = compression;
+    const accepted = call.responseCompression ?? this.#options.responseCompression;
+    if (accepted !== undefined) headers["accept-encoding"] = accepted;
+    const sent = compression === undefined ? body : await compressBody(body, compression);
+    const { sequence } = call;
+    const answer = await this.#calls.request(
+      {
+        method: "POST",
+        path,
+        headers,
+        body: sent,
+        idempotent: isRepeatable(this.#options, call),
+        balanced: true,
+        sequence,
+      },
+      { ...call, headers: withSequenceHeader(this.#options, call) },
+    );
+    return decodeInferResponse(answer.body, answer.headers);
+  }
+
+  /**
+   * Inference for text: one flat object in, one out.
+   *
+   * @throws TritonError as {@link infer}, and UNKNOWN unless the model has exactly one response.
+   * @example
+   * ```ts
+   * const { text } = await client.generate("llm", { prompt: "hello", max_tokens: 16 });
+   * ```
+   */
+  generate(
+    modelName: string,
+    inputs: GenerateInputs,
+    options: ModelCallOptions = {},
+  ): Promise<GenerateResponse> {
+    return generate(this.#calls, modelName, inputs, options);
+  }
+
+  /**
+   * Inference for text, response by response, for decoupled and other models. Leaving the loop closes the connection,
+   * which tells the server to stop. `timeoutMs` limits the time for each response.
+   *
+   * @throws TritonError as {@link infer}; UNKNOWN for an error of the model after its first response, because the
+   * protocol does not send its code.
+   * @example
+   * ```ts
+   * for await (const { token } of client.generateStream("llm", { prompt: "hello" })) show(token);
+   * ```
+   */
+  generateStream(
+    modelName: string,
+    inputs: GenerateInputs,
+    options: ModelCallOptions = {},
+  ): AsyncGenerator<GenerateResponse, void, void> {
+    return generateStream(this.#calls, modelName, inputs, options);
+  }
+
+  /** Returns the models of the repository; with `ready` only models that can infer. */
+  async getModelRepositoryIndex({
+    ready,
+    ...call
+  }: CallOptions & { ready?: boolean } = {}): Promise<ModelIndexAnswer[]> {
+    const answer = await this.#post("v2/repository/index", { ready }, "reads", call);
+    return jsonOf(answer) as unknown as ModelIndexAnswer[];
+  }
+
+  /**
+   * Loads or reloads a model, and resolves when it can infer. This may take longer than other calls: see `timeoutMs`.
+   *
+   * @example
+   * ```ts
+   * await client.loadModel("resnet", { config: { max_batch_size: 8 }, timeoutMs: 300_000 });
+   * ```
+   */
+  async loadModel(modelName: string, { config, files = {}, ...call }: LoadModelOptions = {}): Promise<void> {
+    const parameters: Record<string, JsonSource> = {};
+    if (config !== undefined) parameters.config = typeof config === "string" ? config : toJson(config);
+    for (const [path, content] of Object.entries(files)) {
+      parameters[path.startsWith("file:") ? path : `file:${path}`] = toBase64(content);
+    }
+    await this.#post(repositoryPath(modelName, "load"), { parameters }, "changes", call);
+  }
+
+  /** Unloads a model; with `unloadDependents` also the models that were loaded because of it. */
+  async unloadModel(
+    modelName: string,
+    { unloadDependents = false, ...call }: CallOptions & { unloadDependents?: boolean } = {},
+  ): Promise<void> {
+    const parameters = { unload_dependents: unloadDependents };
+    await this.#post(repositoryPath(modelName, "unload"), { parameters }, "changes", call);
+  }
+
+  /** Returns the trace settings of the server or of a model. */
+  getTraceSettings({ modelName, ...call }: TraceCallOptions = {}): Promise<Settings> {
+    return this.#get(tracePath(modelName), call);
+  }
+
+  /**
+   * Changes trace settings and returns all of them.
+   *
+   * @example
+   * ```ts
+   * await client.updateTraceSettings({ trace_level: ["TIMESTAMPS"], trace_rate: "100" }, { modelName: "linear" });
+   * ```
+   */
+  async updateTraceSettings(
+    settings: NewSettings,
+    { modelName, ...call }: TraceCallOptions = {},
+  ): Promise<Settings> {
+    return jsonOf(await this.#post(tracePath(modelName), settings, "changes", call)) as Settings;
+  }
+
+  /** Returns the log settings. */
+  getLogSettings(call: CallOptions = {}): Promise<Settings> {
+    return this.#get("v2/logging", call);
+  }
+
+  /** Changes log settings and returns all of them. */
+  async updateLogSettings(settings: NewSettings, call: CallOptions = {}): Promise<Settings> {
+    return jsonOf(await this.#post("v2/logging", settings, "changes", call)) as Settings;
+  }
+
+  /** Returns the registered regions, or one of them. */
+  getSystemSharedMemoryStatus(regionName = "", call: CallOptions = {}): Promise<SystemRegionAnswer[]> {
+    return this.#get(sharedMemoryPath("system", regionName, "status"), call);
+  }
+
+  /**
+   * Registers a region at the server under a name.
+   *
+   * @example
+   * ```ts
+   * await client.registerSystemSharedMemory("inputs", { key: "/my_inputs", byteSize: 64 });
+   * ```
+   */
+  async registerSystemSharedMemory(
+    regionName: string,
+    { key, byteSize, offset = 0 }: SystemRegion,
+    call: CallOptions = {},
+  ): Promise<void> {
+    const region = { key, offset, byte_size: byteSize };
+    await this.#post(sharedMemoryPath("system", regionName, "register"), region, "changes", call);
+  }
+
+  /** Unregisters a region, or all of them. */
+  async unregisterSystemSharedMemory(regionName = "", call: CallOptions = {}): Promise<void> {
+    await this.#post(sharedMemoryPath("system", regionName, "unregister"), {}, "changes", call);
+  }
+
+  /** Returns the registered regions, or one of them. */
+  getCudaSharedMemoryStatus(regionName = "", call: CallOptions = {}): Promise<CudaRegionAnswer[]> {
+    return this.#get(sharedMemoryPath("cuda", regionName, "status"), call);
+  }
+
+  /** Registers a region at the server under a name. */
+  async registerCudaSharedMemory(
+    regionName: string,
+    { rawHandle, deviceId, byteSize }: CudaRegion,
+    call: CallOptions = {},
+  ): Promise<void> {
+    const b64 = typeof rawHandle === "string" ? rawHandle : toBase64(rawHandle);
+    const region = { raw_handle: { b64 }, device_id: deviceId, byte_size: byteSize };
+    await this.#post(sharedMemoryPath("cuda", regionName, "register"), region, "changes", call);
+  }
+
+  /** Unregisters a region, or all of them. */
+  async unregisterCudaSharedMemory(regionName = "", call: CallOptions = {}): Promise<void> {
+    await this.#post(sharedMemoryPath("cuda", regionName, "unregister"), {}, "changes", call);
+  }
+
+  /** Ends the calls in flight with CANCELLED. Later calls fail with UNAVAILABLE. */
+  close(): void {
+    this.#calls.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close();
+  }
+
+  /** True for 200; false for the statuses of a server or a model that is not ready. */
+  async #probe(path: string, call: CallOptions): Promise<boolean> {
+    const outgoing = { method: "GET", path, idempotent: true } as const;
+    const { status, headers, body } = await this.#calls.send(outgoing, call);
+    if (status === 200) return true;
+    if (status === 400 || status === 404 || status === 503) return false;
+    throw answerError(status, headers, body);
+  }
+
+  async #get<T>(path: string, call: CallOptions): Promise<T> {
+    return jsonOf(await this.#calls.request({ method: "GET", path, idempotent: true }, call)) as T;
+  }
+
+  async #post(path: string, json: JsonSource, effect: Effect, call: CallOptions): Promise<HttpAnswer> {
+    const headers = { "content-type": "application/json" };
+    const idempotent = effect === "reads";
+    return this.#calls.request({ method: "POST", path, headers, body: toJson(json), idempotent }, call);
+  }
+}
+
+function jsonOf({ body }: HttpAnswer): AnswerJson {
+  const text = new TextDecoder().decode(body);
+  try {
+    return parseAnswerJson(text);
+  } catch (cause) {
+    throw invalidAnswer(`cannot read the server's answer: expected JSON${excerpt(text)}`, cause);
+  }
+}
+
+function repositoryPath(modelName: string, action: string): string {
+  return `v2/repository/models/${segment("model name", modelName)}/${action}`;
+}
+
+function tracePath(modelName: string | undefined): string {
+  return modelName === undefined ? "v2/trace/setting" : modelPath(modelName, undefined, "trace/setting");
+}
+
+/** Most characters for one call of `String.fromCharCode`. */
+const SLICE = 0x8000;
+
+function toBase64(bytes: Uint8Array): string {
+  let binary = "";
+  for (let at = 0; at < bytes.length; at += SLICE) {
+    binary += String.fromCharCode(...bytes.subarray(at, at + SLICE));
+  }
+  return btoa(binary);
+}
+
+/** Options of a client of one model. */
+export interface ModelClientOptions extends Omit<ClientOptions, "timeoutMs">, CommonModelOptions {}
+
+/** Options of an inference with one model. */
+export type ModelInferOptions = Omit<InferRequestOptions, "modelVersion">;
+
+/**
+ * A client of one model, after PyTriton's. It waits for the model, reads the configuration once, checks inputs before
+ * they are sent, and adds the batch axis.
+ *
+ * The type parameters are those of `bind`: with them inputs and results are typed.
+ *
+ * @example
+ * ```ts
+ * await using linear = new ModelClient("localhost:8000", "linear");
+ * const { y } = await linear.inferSample({ x: [1, 2] });             // y: ndarray of shape [3]
+ * const batch = await linear.inferBatch({ x: [[1, 2], [3, 4]] });    // batch.y: ndarray of shape [2, 3]
+ * ```
+ */
+export class ModelClient<
+  const I extends readonly TensorSpec[] = readonly TensorSpec[],
+  const O extends readonly TensorSpec[] = readonly TensorSpec[],
+> extends AnsweringModel<I, O, InferenceServerClient, ModelInferOptions> {
+  /**
+   * @param server address of the server, a list of addresses, or a client, which `close` leaves open
+   * @throws TritonError INVALID_ARG for an invalid HTTP address.
+   */
+  constructor(
+    server: string | readonly string[] | InferenceServerClient,
+    modelName: string,
+    options: ModelClientOptions = {},
+  ) {
+    super(
+      server,
+      (url) => new InferenceServerClient(url, options),
+      modelName,
+      options,
+      "generateStream() of InferenceServerClient, or the gRPC client",
+    );
+  }
+}

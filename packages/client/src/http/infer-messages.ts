@@ -84,11 +84,7 @@ function head(name: string, datatype: string, shape: Shape): string {
   return `"name":${toJson(name)},"datatype":"${datatype}","shape":[${shape.join(",")}]`;
 }
 
-/**
- * Makes a flat JSON array of the elements of a tensor.
- *
- * @throws TritonError INVALID_ARG for elements without a JSON form: 16-bit floats, and bytes that are not UTF-8.
- */
+/** Makes a flat JSON array of a tensor's elements. Throws for those without a JSON form. */
 function tensorJson(name: string, { datatype, elements }: Tensor): string {
   if (isOnlyBinary(datatype)) {
     throw new TritonError(

@@ -12,12 +12,7 @@ export interface AskedModel {
   readonly warn: (message: string) => void;
 }
 
-/**
- * Starts a worker to read one of its details, then ends the worker.
- *
- * @param detail name of the detail, which is JSON
- * @throws TritonError that describes the fault of the model
- */
+/** Starts a worker to read one of its details, which is JSON, then ends the worker. */
 export async function askWorker<Answer>(
   program: WorkerProgram,
   { name, version, config, hosting, warn }: AskedModel,

@@ -277,10 +277,7 @@ function isFile(path: string): Promise<boolean> {
   );
 }
 
-/**
- * The backend whose program all its models share. The directory of a model holds only data: `pb_utils.get_model_dir()`
- * in Python and `modelDirectory` in JavaScript are the directory of its version.
- */
+/** The backend whose program its models share. Directories of models hold only data. */
 function sharedProgram(backendName: string, { language, path }: BackendProgram): BackendFactory {
   return async (source) => {
     if (language !== "python") {
@@ -294,10 +291,7 @@ function sharedProgram(backendName: string, { language, path }: BackendProgram):
   };
 }
 
-/**
- * The configuration of a model with such a backend. As in Triton, `runtime` names the program, and an archive
- * `pb_exec_env_model.py.tar.gz` beside a `model.py` is its environment.
- */
+/** As in Triton, `runtime` names the program, and an archive `pb_exec_env_model.py.tar.gz` is its environment. */
 async function configWithProgram(
   config: ModelConfig,
   { language, directory, runtime }: BackendProgram,

@@ -14,10 +14,7 @@ interface InlineOptions extends Partial<Pick<Executor, "start" | "capacity" | "m
   readonly needsTurn?: (request: ExecutableRequest, isFirst: boolean) => boolean;
 }
 
-/**
- * Creates an executor that answers each request on this thread, without joining the batch. An error fails its own
- * request. Requests that are over are not answered.
- */
+/** An executor that answers each request on this thread by itself. An error fails its own request. */
 export function inlineRequests(
   answer: (request: ExecutableRequest, isOpen: () => boolean) => ExecutionResult | Promise<ExecutionResult>,
   { atOnce = false, needsTurn = (_, isFirst) => !isFirst, ...properties }: InlineOptions = {},

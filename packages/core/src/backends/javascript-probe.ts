@@ -24,10 +24,7 @@ export interface ProbeData {
   readonly autoComplete: boolean;
 }
 
-/**
- * Entry of a worker that imports a user's module and lets it complete the configuration. The result is in `details`.
- * The worker executes no requests.
- */
+/** Entry of a worker that imports a module and lets it complete the configuration. The result is in `details`. */
 export async function load(data: unknown, { modelName, modelConfig }: InstanceInfo): Promise<WorkerModel> {
   const { module, autoComplete } = data as ProbeData;
   resolveLibrary(module);

@@ -123,11 +123,7 @@ function refuse(text: string): never {
   throw errorFor("INVALID_CONFIG", text);
 }
 
-/**
- * Reads a whole number from a model's parameters. Returns 0 when the parameter is absent.
- *
- * @throws TritonError INVALID_ARG for any other value.
- */
+/** Reads a whole number from a model's parameters; 0 when the parameter is absent. */
 function wholeNumber({ name, parameters }: ModelConfig, key: string): number {
   const text = parameters[key]?.stringValue ?? "0";
   const value = Number(text);
@@ -267,10 +263,7 @@ async function square(clock: Clock, play: Play, execution: Execution, index: num
   }
 }
 
-/**
- * Runs a decoupled model whose instance is free before its responses are sent. Each request has a loop of its own that
- * answers it.
- */
+/** Runs a decoupled model whose instance is free before its responses are sent: each request has its own loop. */
 class RespondingExecutor implements Executor {
   readonly details = {};
   readonly mustFinish = false;
@@ -323,11 +316,7 @@ interface FixedTensor {
   readonly size: "one" | "any";
 }
 
-/**
- * Checks that a model has exactly the tensors that its backend works with, in their order.
- *
- * @throws TritonError INVALID_ARG with the words of Triton's example backends.
- */
+/** Checks that a model has exactly the tensors of its backend, with the words of Triton's example backends. */
 function checkTensors(
   { input, output }: ModelConfig,
   inputs: readonly FixedTensor[],

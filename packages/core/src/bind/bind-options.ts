@@ -26,10 +26,7 @@ type BoundFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]>
   | StyledInferFunc<I, O>
   | BoundPlainFunc<I, O>;
 
-/**
- * The code that computes a model: one function, one function for each instance, a module to run in workers, or a
- * backend.
- */
+/** The code of a model: a function, one function for each instance, a module to run in workers, or a backend. */
 export type InferFuncOption<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> =
   | BoundFunc<I, O>
   | readonly BoundFunc<I, O>[]
@@ -122,14 +119,10 @@ export interface BindEnsembleOptions<I extends readonly TensorSpec[], O extends 
   readonly inputs?: I;
   /** Outputs of the ensemble, without the batch axis. */
   readonly outputs?: O;
-  /**
-   * The models that requests pass through. A step runs as soon as its inputs exist, whatever its position in this list.
-   */
+  /** The models that requests pass through. A step runs as soon as its inputs exist, in whatever order. */
   readonly steps?: readonly EnsembleStep[];
   readonly config?: EnsembleOptions;
-  /**
-   * Fields of Triton's own model configuration, in camelCase. They override values that follow from the other options.
-   */
+  /** Fields of Triton's own model configuration, in camelCase. They override the other options. */
   readonly modelConfig?: Partial<ModelConfig>;
 }
 

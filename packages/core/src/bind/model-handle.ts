@@ -42,9 +42,7 @@ export interface InstanceStatus extends InstancePlacement {
   /** True if the instance is loaded and can take a batch. */
   readonly healthy: boolean;
   readonly busy: boolean;
-  /**
-   * Details of the loaded model: `executionProvider` of an ONNX model, `pid` of an instance with isolation `process`.
-   */
+  /** Details of the loaded model, such as `executionProvider` of an ONNX model and `pid` of a process. */
   readonly details: Readonly<Record<string, string>>;
 }
 

@@ -47,11 +47,7 @@ const BIND_KEYS = keyList<AnyBindOptions>({
   stateFiles: true,
 });
 
-/**
- * Checks the options of `bind` and turns them into a configuration and a way to make instances.
- *
- * @throws TritonError INVALID_ARG that lists every problem, one per line.
- */
+/** Turns the options of `bind` into a configuration and a way to make instances, or throws all their problems. */
 export function planBinding(
   options: AnyBindOptions,
   isTaken: (name: string, version: number) => boolean,
@@ -161,11 +157,7 @@ const BIND_ENSEMBLE_KEYS = keyList<BindEnsembleOptions<[], []>>({
   modelConfig: true,
 });
 
-/**
- * Checks the options of `bindEnsemble`, also against members that are already bound.
- *
- * @throws TritonError INVALID_ARG that lists every problem, one per line.
- */
+/** Checks the options of `bindEnsemble`, also against members that are bound, and throws all their problems. */
 export function planEnsemble(
   options: BindEnsembleOptions<readonly TensorSpec[], readonly TensorSpec[]>,
   models: BoundModels,
@@ -257,9 +249,7 @@ function bindError(modelName: string, problems: readonly string[]): TritonError 
   return errorFor("INVALID_CONFIG", `cannot bind model '${modelName}':\n${lines}`);
 }
 
-/**
- * Lists faults that make specifications unreadable. They may come from JavaScript, where no compiler has checked them.
- */
+/** Lists faults of specifications from JavaScript, where no compiler has checked them. */
 function specProblems(where: string, specs: unknown): string[] {
   if (specs === undefined) return [];
   if (!Array.isArray(specs)) return [`${where}: expected a list of { name, dtype, shape }`];
@@ -374,10 +364,7 @@ function describeBackend(
   };
 }
 
-/**
- * Returns the given tensors, or the described ones if none are given. As in a configuration, the description fills in
- * tensors that were not given.
- */
+/** The given tensors, or the described ones if none are given. */
 function together(
   given: readonly TensorSpec[] | undefined,
   described: readonly TensorSpec[],
@@ -462,10 +449,7 @@ function shapeTensorsOf(specs: readonly TensorSpec[], { input = [], output = [] 
   return new Set(all.filter(({ isShapeTensor }) => isShapeTensor).map(({ name }) => name));
 }
 
-/**
- * Lists problems with ragged inputs. A model file takes such an input as the elements of all requests, in one
- * dimension.
- */
+/** A model file takes a ragged input as the elements of all requests, in one dimension. */
 function raggedProblems(
   ragged: readonly { readonly name: string; readonly optional?: boolean | undefined }[],
   description: ModelDescription,

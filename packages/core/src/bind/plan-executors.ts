@@ -217,11 +217,7 @@ export function instanceProblems(
 /** Argument of `updateInstances`: the new groups, or a number, which becomes the count of the first present group. */
 export type InstanceChange = number | InstanceGroupOptions | readonly InstanceGroupOptions[];
 
-/**
- * Turns the argument of `updateInstances` into instance groups.
- *
- * @throws TritonError INVALID_ARG that lists every problem.
- */
+/** Turns the argument of `updateInstances` into instance groups, or throws all their problems. */
 export function changedGroups(
   change: InstanceChange,
   config: ModelConfig,

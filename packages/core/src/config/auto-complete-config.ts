@@ -178,11 +178,7 @@ export const COMPLETION_METHODS = keyList<Pick<AutoCompleteConfig, CompletionMet
   setModelTransactionPolicy: true,
 });
 
-/**
- * Calls a method with an argument from a model. The argument may be any value.
- *
- * @throws TritonError INTERNAL, as the method itself
- */
+/** Calls a method with an argument from a model, which may be any value. */
 export function completeBy(config: AutoCompleteConfig, method: CompletionMethod, argument: unknown): void {
   const complete: (this: AutoCompleteConfig, argument: never) => void = config[method];
   Reflect.apply(complete, config, [argument]);

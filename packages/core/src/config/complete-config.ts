@@ -3,7 +3,6 @@ import {
   errorFor,
   type ModelConfig,
   type ModelInput,
-  type ModelMetricControl,
   type ModelOutput,
   type Shape,
   shapeToString,
@@ -18,23 +17,20 @@ import {
   emptyModelInput,
   emptyModelOutput,
 } from "./defaults.js";
-import { ENSEMBLE_PLATFORM, ensembleProblems } from "./ensemble.js";
+import { ENSEMBLE_PLATFORM } from "./ensemble.js";
 import { fieldProblems } from "./field-support.js";
 import { type Gpus, MachineGpus } from "./gpus.js";
 import { completeInstanceGroups, instanceGroupProblems } from "./instance-groups.js";
 import { throwProblems } from "./option-names.js";
-import { dynamicBatchingProblems, normalizeConfig, responseCacheProblems } from "./resolve-config.js";
-import { sequenceSchedulingProblems, sequenceTensors, validateSequenceStates } from "./sequence-batching.js";
+import { normalizeConfig, schedulingProblems } from "./resolve-config.js";
+import { sequenceTensors, validateSequenceStates } from "./sequence-batching.js";
 import { batchInputTypeProblems, validateModelIo } from "./validate-model-io.js";
 
 /** Facts about a model's directory that its configuration depends on. */
 export interface ConfigSource {
   /** Name of the directory, which is the name of the model. */
   readonly modelName: string;
-  /**
-   * Names of the entries in the first version directory. Names of directories may end in `/`. Empty without such a
-   * directory.
-   */
+  /** Entries of the first version directory, in which directories may end in `/`. Empty without such a directory. */
   readonly versionFiles: readonly string[];
   /** Whether the model may complete its configuration. If not, its tensors must be complete as written. */
   readonly autoComplete: boolean;
@@ -148,41 +144,13 @@ export function completeConfig(
   return config;
 }
 
-/**
- * Lists the problems that Triton finds in a configuration before it looks at the model, with its texts and in its
- * order: backend, batching, sequences, ensemble, cache, metrics. Empty for a valid configuration.
- */
+/** Lists the problems that Triton finds before it looks at the model, with its texts and in its order. */
 function validateModelConfig(config: ModelConfig): string[] {
-  const { name, maxBatchSize, dynamicBatching, sequenceBatching } = config;
-  const problems = name === "" ? ["model configuration must specify 'name'"] : [];
-  problems.push(...backendProblems(config));
-  if (!Number.isInteger(maxBatchSize) || maxBatchSize < 0) {
-    problems.push(`'max_batch_size' must be non-negative value for ${name}`);
-  }
-  if (dynamicBatching !== undefined) problems.push(...dynamicBatchingProblems(config, dynamicBatching));
-  if (sequenceBatching !== undefined) problems.push(...sequenceSchedulingProblems(config, sequenceBatching));
-  problems.push(...ensembleProblems(config));
-  problems.push(...responseCacheProblems(config));
-  problems.push(...(config.modelMetrics?.metricControl ?? []).flatMap(metricProblems));
-  return problems;
+  const problems = config.name === "" ? ["model configuration must specify 'name'"] : [];
+  return [...problems, ...backendProblems(config), ...schedulingProblems(config)];
 }
 
-function metricProblems({ metricIdentifier, histogramOptions }: ModelMetricControl): string[] {
-  const problems: string[] = [];
-  if (metricIdentifier === undefined) problems.push("metric control must specify 'metric_identifier'");
-  else if (metricIdentifier.family === "") {
-    problems.push("metric identifier must specify non-empty 'family'");
-  }
-  if (histogramOptions === undefined) problems.push("metric control must specify 'histogram_options'");
-  else if (histogramOptions.buckets.length === 0) {
-    problems.push("histogram options must specify non-empty 'buckets'");
-  }
-  return problems;
-}
-
-/**
- * A kind of model file: its backend, its platform, its name, and whether that name belongs to a file or a directory.
- */
+/** A kind of model file: its backend, platform and name. */
 interface FileKind {
   readonly backend: string;
   readonly platform: string;
@@ -373,17 +341,12 @@ function configDims({ name, dtype, shape }: TensorSpec, maxBatchSize: number) {
     : { name, dataType, dims: [1] };
 }
 
-/**
- * Removes dimensions of 0, which a configuration cannot express. The file has them for tensors that are always empty.
- */
+/** Dimensions of 0, of tensors that are always empty, become -1: a configuration cannot express them. */
 function configurable(shape: Shape): number[] {
   return shape.map((dim) => (dim === 0 ? -1 : dim));
 }
 
-/**
- * Lists contradictions between a completed configuration and the model file, with the texts of Triton's onnxruntime
- * backend.
- */
+/** Lists contradictions between a configuration and the model file, with the texts of Triton's onnxruntime backend. */
 function checkOnnxTensors(config: ModelConfig, file: FileDescription): string[] {
   const model = config.name;
   const own = sequenceTensors(config.sequenceBatching);
@@ -460,9 +423,7 @@ function tensorProblems(
   return shapeProblems(`model '${model}', tensor '${name}'`, shape, dims, maxBatchSize, kind === "output");
 }
 
-/**
- * Checks that the dims of a scalar are ones. A configuration has no tensor without dims, so ones represent a scalar.
- */
+/** A configuration has no tensor without dims, so ones represent a scalar. */
 function scalarProblems(model: string, name: string, dims: readonly number[]): string[] {
   if (dims.every((dim) => dim === 1)) return [];
   return [
@@ -471,10 +432,7 @@ function scalarProblems(model: string, name: string, dims: readonly number[]): s
   ];
 }
 
-/**
- * Checks dims against the file. An input may be narrower than the file allows. An output must have the shape of the
- * file.
- */
+/** An input may be narrower than the file allows. An output must have the shape of the file. */
 function shapeProblems(
   label: string,
   shape: Shape,

@@ -170,16 +170,16 @@ function toJson(message: PlainMessage, { fields }: MessageSchema): PlainMessage 
 
 function toJsonValue(type: FieldType, value: unknown): unknown {
   if (isMessage(type)) return toJson(value as PlainMessage, type);
-  if (isEnum(type)) return Object.hasOwn(type.values, String(value)) ? value : enumNumber(value);
+  if (isEnum(type))
+    return Object.hasOwn(type.values, String(value))
+      ? value
+      : /^-?[0-9]+$/.test(String(value))
+        ? Number(value)
+        : value;
   if (typeof value !== "number") return value;
   if (!Number.isFinite(value)) return String(value);
   if (value === 0) return 0;
   return type === "float" ? shortFloat(value) : value;
-}
-
-/** Numbers without a name in the enumeration stay numbers. */
-function enumNumber(value: unknown): unknown {
-  return /^-?[0-9]+$/.test(String(value)) ? Number(value) : value;
 }
 
 /** Formats a float with as many digits as are needed to read the same float again: six, or else nine. */
@@ -206,9 +206,7 @@ const ESCAPES: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r
 
 /**
  * Reads JSON as protobuf does for messages. Names need no quotes, quotes may be single, a comma may follow the last
- * element or member, and strings may contain line breaks.
- *
- * @throws TritonError INVALID_ARG with protobuf's text: the reason, an excerpt of the text and a mark below it.
+ * element or member, and strings may contain line breaks. Faults have protobuf's text.
  */
 class ProtoJsonReader {
   #at = 0;

@@ -9,7 +9,15 @@ import {
   type TensorSpec,
   toConfigDataType,
 } from "@tritonjs/protocol";
-import { emptyMessage, modelConfigSchema } from "./model-config-schema.js";
+import {
+  dynamicBatching,
+  emptyMessage,
+  instanceGroup,
+  modelConfigSchema,
+  modelInput,
+  modelOutput,
+  optimization,
+} from "./model-config-schema.js";
 
 /*
  * Default values of the configuration message, each as Triton's normalisation leaves it. Each default is a function, so
@@ -24,63 +32,24 @@ export const emptyConfig = (): ModelConfig => emptyMessage(modelConfigSchema);
 
 /** A configuration that has only the fields filled by Triton's normalisation. */
 export const emptyModelConfig = (): ModelConfig => ({
-  name: "",
-  platform: "",
-  backend: "",
-  runtime: "",
+  ...emptyConfig(),
   versionPolicy: { latest: { numVersions: 1 } },
-  maxBatchSize: 0,
-  input: [],
-  output: [],
-  batchInput: [],
-  batchOutput: [],
   optimization: defaultOptimization(),
-  instanceGroup: [],
-  defaultModelFilename: "",
-  ccModelFilenames: {},
-  metricTags: {},
-  parameters: {},
-  modelWarmup: [],
 });
 
 /** Pinned memory is on, as Triton prints it. It has no effect on a machine without a GPU. */
 export const defaultOptimization = (): ModelOptimizationPolicy => ({
-  priority: "PRIORITY_DEFAULT",
+  ...emptyMessage(optimization),
   inputPinnedMemory: { enable: true },
   outputPinnedMemory: { enable: true },
-  gatherKernelBufferThreshold: 0,
-  eagerBatching: false,
 });
 
-export const emptyModelInput = (): ModelInput => ({
-  name: "",
-  dataType: "TYPE_INVALID",
-  format: "FORMAT_NONE",
-  dims: [],
-  isShapeTensor: false,
-  allowRaggedBatch: false,
-  optional: false,
-  isNonLinearFormatIo: false,
-});
+export const emptyModelInput = (): ModelInput => emptyMessage(modelInput);
 
-export const emptyModelOutput = (): ModelOutput => ({
-  name: "",
-  dataType: "TYPE_INVALID",
-  dims: [],
-  labelFilename: "",
-  isShapeTensor: false,
-  isNonLinearFormatIo: false,
-});
+export const emptyModelOutput = (): ModelOutput => emptyMessage(modelOutput);
 
 /** Delay 0: batches form while the instances are busy, which gives nearly all the throughput without added latency. */
-export const defaultDynamicBatching = (): ModelDynamicBatching => ({
-  preferredBatchSize: [],
-  maxQueueDelayMicroseconds: 0,
-  preserveOrdering: false,
-  priorityLevels: 0,
-  defaultPriorityLevel: 0,
-  priorityQueuePolicy: {},
-});
+export const defaultDynamicBatching = (): ModelDynamicBatching => emptyMessage(dynamicBatching);
 
 export const defaultQueuePolicy = (): ModelQueuePolicy => ({
   timeoutAction: "REJECT",
@@ -90,14 +59,10 @@ export const defaultQueuePolicy = (): ModelQueuePolicy => ({
 });
 
 export const defaultInstanceGroup = (name: string): ModelInstanceGroup => ({
+  ...emptyMessage(instanceGroup),
   name,
   kind: "KIND_CPU",
   count: 1,
-  gpus: [],
-  secondaryDevices: [],
-  profile: [],
-  passive: false,
-  hostPolicy: "",
 });
 
 export const specFields = ({ name, dtype, shape }: TensorSpec) => ({

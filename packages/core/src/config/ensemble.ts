@@ -122,10 +122,7 @@ interface TensorNode {
   reachable: boolean;
 }
 
-/**
- * Lists all problems of an ensemble that its own configuration shows, with Triton's texts. Empty for a valid ensemble,
- * and for a model that is not an ensemble. `checkMembers` checks its members.
- */
+/** Lists the problems that an ensemble's own configuration shows. `checkMembers` checks its members. */
 export function ensembleProblems(config: ModelConfig): string[] {
   const { name, platform, ensembleScheduling: ensembling } = config;
   if (ensembling === undefined) {
@@ -236,9 +233,7 @@ function nodeOf(name: string, nodes: Map<string, TensorNode>): TensorNode {
   return node;
 }
 
-/**
- * Marks tensors as reachable. A tensor is reachable when a step writes it and all inputs of that step are reachable.
- */
+/** A tensor is reachable when a step writes it and all inputs of that step are reachable. */
 function markReachable(nodes: ReadonlyMap<string, TensorNode>): void {
   for (let changed = true; changed; ) {
     changed = false;
@@ -359,10 +354,7 @@ function mappingProblems(
   return problems;
 }
 
-/**
- * Compares shapes with or without their batch axes: a tensor may pass from a model with a batch axis to a model without
- * one.
- */
+/** A tensor may pass from a model with a batch axis to a model without one, so shapes agree with or without it. */
 function inconsistencies(where: string, a: MemberTensor, b: MemberTensor): string[] {
   if (a.dataType !== b.dataType) {
     return [

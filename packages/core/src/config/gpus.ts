@@ -48,10 +48,7 @@ interface FoundGpus {
 
 const TIMEOUT_MS = 15_000;
 
-/**
- * Lists the GPUs of this machine with NVIDIA's `nvidia-smi`, and obeys `CUDA_VISIBLE_DEVICES`, as CUDA does. In small
- * Linux containers without that program, the driver's device files are counted instead.
- */
+/** Lists this machine's GPUs with `nvidia-smi`. In containers without it, device files are counted instead. */
 export function findGpus(): FoundGpus {
   const { gpus, reason } = askDriver();
   if (gpus === undefined) return { numbers: undefined, reason };

@@ -142,10 +142,7 @@ export function completeInstanceGroups(config: ModelConfig, gpus: Gpus): ModelCo
 
 /** One instance that a configuration asks for. */
 export interface InstancePlacement {
-  /**
-   * Triton's instance name: the name of the group with a number, such as `m_0`, or `m_0_0` for a group that the
-   * configuration lists.
-   */
+  /** Triton's instance name: the group's with a number, such as `m_0`, or `m_0_0` for a listed group. */
   readonly name: string;
   /** Index among all instances of the model. */
   readonly index: number;
@@ -158,10 +155,7 @@ export interface PlannedInstance extends InstancePlacement {
   readonly group: ModelInstanceGroup;
 }
 
-/**
- * Lists all instances that a configuration asks for, group by group. The count of `KIND_GPU` applies to each listed
- * GPU. As in Triton, instances of one number on several GPUs share one name.
- */
+/** Lists the instances of a configuration. As in Triton, instances of one number on several GPUs share one name. */
 export function planInstances(config: Pick<ModelConfig, "instanceGroup">): PlannedInstance[] {
   const planned: PlannedInstance[] = [];
   for (const group of config.instanceGroup) {

@@ -220,7 +220,7 @@ const accelerator = message("ModelOptimizationPolicy.ExecutionAccelerators.Accel
   ["parameters", "string", "map<string>"],
 ]);
 const pinnedMemory = message("ModelOptimizationPolicy.PinnedMemoryBuffer", [["enable", "bool"]]);
-const optimization = messageOf<ModelOptimizationPolicy>()("ModelOptimizationPolicy", [
+export const optimization = messageOf<ModelOptimizationPolicy>()("ModelOptimizationPolicy", [
   ["graph", message("ModelOptimizationPolicy.Graph", [["level", "int32"]])],
   ["priority", modelPriority],
   [
@@ -315,7 +315,7 @@ const sequenceBatchingSchema = messageOf<ModelSequenceBatching>()("ModelSequence
 
 const reshape = message("ModelTensorReshape", [["shape", "int64", "repeated"]]);
 
-const modelInput = messageOf<ModelInput>()("ModelInput", [
+export const modelInput = messageOf<ModelInput>()("ModelInput", [
   ["name", "string"],
   ["data_type", dataType],
   ["format", inputFormat],
@@ -327,7 +327,7 @@ const modelInput = messageOf<ModelInput>()("ModelInput", [
   ["is_non_linear_format_io", "bool"],
 ]);
 
-const modelOutput = messageOf<ModelOutput>()("ModelOutput", [
+export const modelOutput = messageOf<ModelOutput>()("ModelOutput", [
   ["name", "string"],
   ["data_type", dataType],
   ["dims", "int64", "repeated"],
@@ -364,7 +364,7 @@ const queuePolicy = messageOf<ModelQueuePolicy>()("ModelQueuePolicy", [
   ["max_queue_size", "uint32"],
 ]);
 
-const dynamicBatching = messageOf<ModelDynamicBatching>()("ModelDynamicBatching", [
+export const dynamicBatching = messageOf<ModelDynamicBatching>()("ModelDynamicBatching", [
   ["preferred_batch_size", "int32", "repeated"],
   ["max_queue_delay_microseconds", "uint64"],
   ["preserve_ordering", "bool"],
@@ -394,7 +394,7 @@ const resource = message("ModelRateLimiter.Resource", [
   ["global", "bool"],
   ["count", "uint32"],
 ]);
-const instanceGroup = messageOf<Omit<ModelInstanceGroup, "hosting">>()("ModelInstanceGroup", [
+export const instanceGroup = messageOf<Omit<ModelInstanceGroup, "hosting">>()("ModelInstanceGroup", [
   ["name", "string"],
   ["kind", instanceKind],
   ["count", "int32"],

@@ -352,10 +352,7 @@ export function targetLatencyProblems(config: ModelConfig): string[] {
   return problems;
 }
 
-/**
- * Data of a warm-up sample for an input, in its wire form. A text with the problem if it does not fit. Undefined
- * without data.
- */
+/** Data of a warm-up sample in its wire form, or a text with the problem. Undefined without data. */
 export function warmupData(
   sample: string,
   name: string,

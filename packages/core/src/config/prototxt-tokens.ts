@@ -137,11 +137,7 @@ const SIMPLE: Readonly<Record<string, string>> = {
 const ESCAPE =
   /\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([\s\S]?))/g;
 
-/**
- * Decodes a string literal to its bytes, one character each.
- *
- * @param literal the literal with its quotes, its bytes one character each
- */
+/** Decodes a string literal with its quotes to its bytes, one character each. */
 function unescapeLiteral(literal: string): string {
   const isClosed = literal.length > 1 && literal.endsWith(literal.charAt(0));
   const body = literal.slice(1, isClosed ? -1 : undefined);
@@ -149,15 +145,12 @@ function unescapeLiteral(literal: string): string {
   return body.replace(ESCAPE, (_, octal, hex, high, low, unicode, wide, other: string) => {
     if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8) & 0xff);
     if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16));
-    if (high !== undefined) return utf8(surrogates(Number.parseInt(high, 16), Number.parseInt(low, 16)));
+    if (high !== undefined)
+      return utf8(String.fromCharCode(Number.parseInt(high, 16), Number.parseInt(low, 16)).codePointAt(0)!);
     if (unicode !== undefined) return utf8(Number.parseInt(unicode, 16));
     if (wide !== undefined) return utf8(Math.min(Number.parseInt(wide, 16), 0x10ffff));
     return SIMPLE[other] ?? other;
   });
-}
-
-function surrogates(high: number, low: number): number {
-  return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
 }
 
 function utf8(codePoint: number): string {
@@ -336,10 +329,7 @@ class Tokenizer {
     return true;
   }
 
-  /**
-   * Consumes everything that the pattern matches here. The match must not contain line ends, and tabs only where the
-   * column does not matter.
-   */
+  /** Consumes the match, which has no line ends, and tabs only where the column does not matter. */
   #run(pattern: RegExp): void {
     pattern.lastIndex = this.#position;
     const length = pattern.exec(this.text)?.[0].length ?? 0;

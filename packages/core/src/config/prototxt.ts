@@ -15,10 +15,7 @@ import {
 } from "./model-config-schema.js";
 import { type TextError, TokenReader, Unreadable } from "./prototxt-tokens.js";
 
-/**
- * Largest text that is read, in bytes. No real configuration comes near it, and the parsed form is a few times as
- * large.
- */
+/** Largest text that is read, in bytes. No real configuration comes near it. */
 export const MAX_PROTOTXT_BYTES = 2 * 1024 * 1024;
 
 /**
@@ -109,10 +106,7 @@ function readFieldName(reader: TokenReader, schema: MessageSchema): FieldSchema 
   return field;
 }
 
-/**
- * Rejects a second value of a field that is not a list, and a second member of a oneof. A scalar that was set to its
- * default may be set again.
- */
+/** Rejects a second value or a second member of a oneof. A scalar that was set to its default may be set again. */
 function checkNotSet(
   reader: TokenReader,
   schema: MessageSchema,
@@ -218,10 +212,7 @@ function readEnum(reader: TokenReader, values: Readonly<Record<string, number>>,
   return reader.fail(`Unknown enumeration value of "${value}" for field "${name}".`);
 }
 
-/**
- * Writes a configuration as a `config.pbtxt`. Reading it gives the same configuration. Fields with their default are
- * left out.
- */
+/** Writes a configuration as a `config.pbtxt`, from which the same one is read. Defaults are left out. */
 export function writePrototxt(config: ModelConfig): string {
   return lines(fieldsOf(config), modelConfigSchema, "").join("");
 }

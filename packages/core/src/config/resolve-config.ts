@@ -4,6 +4,7 @@ import {
   type ModelConfig,
   type ModelDynamicBatching,
   type ModelInput,
+  type ModelMetricControl,
   type ModelOutput,
   type ModelQueuePolicy,
   type ModelWarmup,
@@ -128,10 +129,7 @@ export function resolveConfig(source: ResolveInput): ModelConfig {
   };
 }
 
-/**
- * Batch inputs and batch outputs of the specifications, as Triton's configuration has them. Kinds of this library are
- * left out.
- */
+/** Batch inputs and outputs as Triton's configuration has them. Kinds of this library are left out. */
 function batchTensorsOf(
   inputs: readonly TensorSpec[],
   outputs: readonly TensorSpec[],
@@ -202,40 +200,51 @@ export function normalizeConfig(config: ModelConfig): ModelConfig {
   return config;
 }
 
-/**
- * Lists all problems with a configuration, one per line. Empty for a valid one. Where Triton has a text for the
- * problem, it is used.
- */
+/** Lists all problems with a configuration, in Triton's words where it has some. */
 export function validateConfig(config: ModelConfig, gpus: Gpus = new MachineGpus()): string[] {
+  const { name, input, output, batchInput, sequenceBatching } = config;
+  const inputs = new Set(input.map((one) => one.name));
+  const clashes = batchInput.flatMap(({ targetName }) => targetName).filter((target) => inputs.has(target));
+  return [
+    ...schedulingProblems(config),
+    ...(output.length === 0 ? [`model '${name}' must have at least one output`] : []),
+    ...namedTensorProblems("input", input),
+    ...namedTensorProblems("output", output),
+    ...instanceGroupProblems(config, gpus),
+    ...(sequenceBatching === undefined ? [] : validateSequenceStates(config, sequenceBatching)),
+    ...targetLatencyProblems(config),
+    ...clashes.map(
+      (target) =>
+        `batch input '${target}' has the name of an input that clients send: rename one of them for ${name}`,
+    ),
+    ...batchIoProblems(config).map((problem) => `${problem} for ${name}`),
+  ];
+}
+
+/** Lists problems with batching, sequences, the ensemble, the cache and metrics, in Triton's order. */
+export function schedulingProblems(config: ModelConfig): string[] {
+  const { name, maxBatchSize, dynamicBatching, sequenceBatching } = config;
+  const hasSize = Number.isInteger(maxBatchSize) && maxBatchSize >= 0;
+  return [
+    ...(hasSize ? [] : [`'max_batch_size' must be non-negative value for ${name}`]),
+    ...(dynamicBatching === undefined ? [] : dynamicBatchingProblems(config, dynamicBatching)),
+    ...(sequenceBatching === undefined ? [] : sequenceSchedulingProblems(config, sequenceBatching)),
+    ...ensembleProblems(config),
+    ...responseCacheProblems(config),
+    ...(config.modelMetrics?.metricControl ?? []).flatMap(metricProblems),
+  ];
+}
+
+function metricProblems({ metricIdentifier, histogramOptions }: ModelMetricControl): string[] {
   const problems: string[] = [];
-  if (!Number.isInteger(config.maxBatchSize) || config.maxBatchSize < 0) {
-    problems.push(`'max_batch_size' must be non-negative value for ${config.name}`);
+  if (metricIdentifier === undefined) problems.push("metric control must specify 'metric_identifier'");
+  else if (metricIdentifier.family === "") {
+    problems.push("metric identifier must specify non-empty 'family'");
   }
-  if (config.output.length === 0) problems.push(`model '${config.name}' must have at least one output`);
-  problems.push(...namedTensorProblems("input", config.input));
-  problems.push(...namedTensorProblems("output", config.output));
-  problems.push(...instanceGroupProblems(config, gpus));
-  problems.push(...responseCacheProblems(config));
-  if (config.dynamicBatching !== undefined) {
-    problems.push(...dynamicBatchingProblems(config, config.dynamicBatching));
+  if (histogramOptions === undefined) problems.push("metric control must specify 'histogram_options'");
+  else if (histogramOptions.buckets.length === 0) {
+    problems.push("histogram options must specify non-empty 'buckets'");
   }
-  if (config.sequenceBatching !== undefined) {
-    problems.push(
-      ...sequenceSchedulingProblems(config, config.sequenceBatching),
-      ...validateSequenceStates(config, config.sequenceBatching),
-    );
-  }
-  problems.push(...targetLatencyProblems(config));
-  const inputs = new Set(config.input.map(({ name }) => name));
-  for (const name of config.batchInput.flatMap(({ targetName }) => targetName)) {
-    if (inputs.has(name)) {
-      problems.push(
-        `batch input '${name}' has the name of an input that clients send: rename one of them for ${config.name}`,
-      );
-    }
-  }
-  problems.push(...batchIoProblems(config).map((problem) => `${problem} for ${config.name}`));
-  problems.push(...ensembleProblems(config));
   return problems;
 }
 
@@ -343,7 +352,7 @@ function sequenceProblems(sequence: SequenceOptions, batcher: ModelOptions["batc
   return problems;
 }
 
-export function dynamicBatchingProblems(
+function dynamicBatchingProblems(
   { name, maxBatchSize }: ModelConfig,
   batching: ModelDynamicBatching,
 ): string[] {
@@ -390,11 +399,8 @@ function delays(policy: ModelQueuePolicy | undefined): boolean {
   return policy?.timeoutAction === "DELAY" && policy.defaultTimeoutMicroseconds !== 0;
 }
 
-/**
- * Lists reasons why a model's responses cannot be cached, with Triton's text. Those about sequences are checked with
- * the sequences.
- */
-export function responseCacheProblems(config: ModelConfig): string[] {
+/** Lists reasons why a model's responses cannot be cached, apart from those about sequences. */
+function responseCacheProblems(config: ModelConfig): string[] {
   if (!config.responseCache?.enable || !isDecoupled(config)) return [];
   return [
     `Response Cache does not currently support model ${config.name} with 'decoupled' transaction policy. ` +

@@ -60,10 +60,7 @@ const FLAG_KINDS = keyList<Record<Exclude<SequenceControlKind, "CONTROL_SEQUENCE
 });
 const ID_DATA_TYPES = ["TYPE_UINT64", "TYPE_INT64", "TYPE_UINT32", "TYPE_INT32", "TYPE_STRING"];
 
-/**
- * Lists problems with the sequence batching of a configuration, with Triton's texts. It leaves out those of states, which
- * Triton checks only when it makes the model.
- */
+/** Lists problems with sequence batching, apart from those of states, which Triton checks when it makes the model. */
 export function sequenceSchedulingProblems(config: ModelConfig, sequences: ModelSequenceBatching): string[] {
   const model = config.name;
   const problems: string[] = [];

@@ -98,10 +98,7 @@ function fileOf({ input, initialFile }: SequenceStateOption): string {
   return initialFile.path instanceof URL ? fileURLToPath(initialFile.path) : initialFile.path;
 }
 
-/**
- * The value as a tensor, or the reason why it cannot become one. An error value has the shape of the specification, for
- * further checks.
- */
+/** The value as a tensor, or its fault with the shape of the specification, for further checks. */
 function givenState({ input, dtype, shape, initial }: SequenceStateOption): Tensor | StateError {
   try {
     return tensorFromValue(initial, { what: `initial state '${input}'`, datatype: dtype, shape });

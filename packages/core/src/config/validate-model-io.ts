@@ -7,10 +7,7 @@ import {
 } from "@tritonjs/protocol";
 import { batchInputKind, batchOutputKind } from "./model-config-schema.js";
 
-/**
- * Lists problems with the tensors of a configuration, with Triton's texts: names, data types, dims, reshapes, formats,
- * batch inputs and batch outputs. Empty for a valid configuration.
- */
+/** Lists problems with the tensors of a configuration, with Triton's texts. */
 export function validateModelIo(config: ModelConfig): string[] {
   const problems = [
     ...config.input.flatMap((input) => [
@@ -89,10 +86,7 @@ function reshapeProblems(
     : [`${label} has different size for dims and reshape`];
 }
 
-/**
- * Element counts between variable dimensions. They must agree one by one, because elements cannot move across a
- * variable dimension.
- */
+/** Element counts between variable dimensions. They agree one by one, because elements cannot move across one. */
 function stretches(dims: readonly number[]): bigint[] {
   const counts = [1n];
   for (const dim of dims) {

@@ -1,7 +1,13 @@
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { type ErrorCode, type ServerMetadata, TritonError } from "@tritonjs/protocol";
 import type { RequestMemoryOptions } from "../request/request-memory.js";
-import type { AccessGroup, AllowedHosts, Restrictions } from "../service/access-control.js";
+import type {
+  AccessGroup,
+  AllowedHosts,
+  AuthenticationRequest,
+  Restrictions,
+} from "../service/access-control.js";
+import type { InferenceService } from "../service/inference-service.js";
 import type { ServiceChange } from "../service/service-watch.js";
 import type { LinkEnd } from "./thread-link.js";
 
@@ -13,11 +19,8 @@ type Message =
   | { readonly type: "tell"; readonly method: string; readonly args: readonly unknown[] }
   | { readonly type: "reply"; readonly id: number; readonly value?: unknown; readonly error?: ClonedError };
 
-interface ControlOwner {
-  wake(): void;
-  change(change: ServiceChange): void;
-  answer(method: string, args: readonly unknown[]): unknown;
-}
+/** What the other end may call: `wake` if it has frames or space for some, `change` if the service has changed. */
+export type Methods = Readonly<Record<string, (...args: never[]) => unknown>>;
 
 /**
  * Calls between the engine and a thread, and the changes of the service. The engine counts the changes and replies that
@@ -25,28 +28,27 @@ interface ControlOwner {
  * service is current. If not, it takes the messages from the port at once.
  */
 export class Control {
-  readonly #port: MessagePort;
   readonly #signals: Int32Array;
-  readonly #owner: ControlOwner;
   readonly #calls = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
   #lastId = 0;
   /** Counted messages that this end has taken. */
   #seen = 0;
-  readonly #isEngine: boolean;
   /** Why no message is sent any more. */
   #closed: Error | undefined;
 
   /** @param isEngine true for the end whose messages are counted */
-  constructor(port: MessagePort, signals: SharedArrayBuffer, owner: ControlOwner, isEngine: boolean) {
-    this.#port = port;
+  constructor(
+    private readonly port: MessagePort,
+    signals: SharedArrayBuffer,
+    private readonly methods: Methods,
+    private readonly isEngine: boolean,
+  ) {
     this.#signals = new Int32Array(signals);
-    this.#owner = owner;
-    this.#isEngine = isEngine;
     port.on("message", (message: Message) => this.#take(message));
   }
 
   wakeOther(): void {
-    this.#port.postMessage(null);
+    this.port.postMessage(null);
   }
 
   /** Sends a change, which the thread sees before its next look-up. */
@@ -102,9 +104,9 @@ export class Control {
   /** Takes all messages of the port. Changes and replies count at once, others after the present turn. */
   takeWaiting(): void {
     for (
-      let next = receiveMessageOnPort(this.#port);
+      let next = receiveMessageOnPort(this.port);
       next !== undefined;
-      next = receiveMessageOnPort(this.#port)
+      next = receiveMessageOnPort(this.port)
     ) {
       const message = next.message as Message;
       if (message?.type === "change" || message?.type === "reply") this.#take(message);
@@ -115,7 +117,7 @@ export class Control {
   /** Fails all calls that are not answered. */
   close(error: Error): void {
     this.#closed = error;
-    this.#port.close();
+    this.port.close();
     for (const { reject } of this.#calls.values()) reject(error);
     this.#calls.clear();
   }
@@ -123,13 +125,13 @@ export class Control {
   #take(message: Message): void {
     if (this.#closed !== undefined) return;
     if (message === null) {
-      this.#owner.wake();
+      this.#invoke("wake");
       return;
     }
     switch (message.type) {
       case "change":
         this.#seen = (this.#seen + 1) | 0;
-        this.#owner.change(message.change);
+        this.#invoke("change", message.change);
         break;
       case "reply": {
         this.#seen = (this.#seen + 1) | 0;
@@ -143,34 +145,36 @@ export class Control {
         void this.#answer(message.id, message.method, message.args);
         break;
       case "tell":
-        void Promise.resolve(this.#owner.answer(message.method, message.args)).catch(warn);
+        void Promise.resolve(this.#invoke(message.method, ...message.args)).catch((error: Error) =>
+          process.emitWarning(error),
+        );
         break;
     }
   }
 
   async #answer(id: number, method: string, args: readonly unknown[]): Promise<void> {
     try {
-      this.#post({ type: "reply", id, value: await this.#owner.answer(method, args) });
+      this.#post({ type: "reply", id, value: await this.#invoke(method, ...args) });
     } catch (thrown) {
       this.#post({ type: "reply", id, error: cloneError(thrown) });
     }
     this.#signal();
   }
 
+  #invoke(method: string, ...args: readonly unknown[]): unknown {
+    return this.methods[method]!(...(args as never[]));
+  }
+
   #post(message: Message): void {
-    if (this.#closed === undefined) this.#port.postMessage(message);
+    if (this.#closed === undefined) this.port.postMessage(message);
   }
 
   /** Counts a message that the thread must see, and wakes a thread that waits for it. */
   #signal(): void {
-    if (!this.#isEngine) return;
+    if (!this.isEngine) return;
     Atomics.add(this.#signals, SIGNAL, 1);
     Atomics.notify(this.#signals, SIGNAL);
   }
-}
-
-function warn(error: Error): void {
-  process.emitWarning(error);
 }
 
 /** An error as it goes to another thread. Structured clone would lose its class. */
@@ -240,3 +244,28 @@ export interface ServiceData {
   readonly timeOrigin: number;
   readonly state: ServiceChange;
 }
+
+/** A request to authenticate. Headers cannot be cloned, so they are a list. */
+export type ClonedAuthenticationRequest = Omit<AuthenticationRequest, "headers"> & {
+  readonly headers: readonly (readonly [string, string])[];
+};
+
+/** Methods of the service that threads call as they are. */
+export const FORWARDED = [
+  "checkReady",
+  "checkModelReady",
+  "modelReadiness",
+  "modelConfig",
+  "statistics",
+  "queue",
+  "loadReport",
+  "repositoryIndex",
+  "loadModel",
+  "unloadModel",
+  "registerModelRepository",
+  "unregisterModelRepository",
+  "metrics",
+  "metricsFor",
+] as const satisfies readonly (keyof InferenceService)[];
+
+export type ForwardedMethod = (typeof FORWARDED)[number];

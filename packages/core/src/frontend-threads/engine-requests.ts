@@ -4,6 +4,7 @@ import type { InferenceResponse } from "../request/inference-response.js";
 import { Exchange, type ResponseSink } from "../service/exchange.js";
 import type { InferenceService, PinnedModel } from "../service/inference-service.js";
 import type { ServiceChange, WatchedModel, WatchedVersion } from "../service/service-watch.js";
+import type { ServiceData } from "./control.js";
 import { type IncomingFrame, KIND } from "./frames.js";
 import {
   type AnsweredRequest,
@@ -272,7 +273,11 @@ export class ServiceState {
    * @param onChange called with each change, at once
    * @throws TritonError INVALID_ARG for a service that cannot be copied
    */
-  constructor(service: InferenceService, onChange: (change: ServiceChange) => void) {
+  constructor(
+    readonly service: InferenceService,
+    readonly data: Omit<ServiceData, "memoryRow" | "state">,
+    onChange: (change: ServiceChange) => void,
+  ) {
     if (service.watch === undefined) {
       throw errorFor("INVALID_OPTION", "frontend threads need the service of a Triton, got another one");
     }

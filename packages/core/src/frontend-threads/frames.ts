@@ -127,9 +127,6 @@ class WordWriter {
   }
 }
 
-const doubleRead = new Float64Array(1);
-const halvesRead = new Int32Array(doubleRead.buffer);
-
 class WordReader {
   /** Memory of the frames, of which tensors are views. */
   readonly memory: ArrayBuffer;
@@ -158,9 +155,9 @@ class WordReader {
   }
 
   double(): number {
-    halvesRead[0] = this.word();
-    halvesRead[1] = this.word();
-    return doubleRead[0]!;
+    halves[0] = this.word();
+    halves[1] = this.word();
+    return double[0]!;
   }
 
   text(): string {

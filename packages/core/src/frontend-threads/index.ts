@@ -1,12 +1,25 @@
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
 import { createServer, type Server } from "node:net";
+import { MessageChannel, Worker } from "node:worker_threads";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import { listenOnAll } from "../frontend/listen.js";
 import type { Frontend, FrontendAddress, ThreadedFrontend } from "../frontend/serve-frontends.js";
+import type { LogChanges, LogSubject } from "../observe/log.js";
+import type { TraceChanges } from "../observe/trace-settings.js";
 import { MemoryUsage } from "../request/request-memory.js";
 import type { InferenceService } from "../service/inference-service.js";
-import { ServiceState } from "./engine-requests.js";
-import { FrontendThread } from "./frontend-thread.js";
+import type { ServiceChange } from "../service/service-watch.js";
+import {
+  type ClonedAuthenticationRequest,
+  Control,
+  FORWARDED,
+  type FrontendThreadData,
+  type Methods,
+} from "./control.js";
+import { EngineRequests, type SentArrival, ServiceState } from "./engine-requests.js";
+import { createRing } from "./ring.js";
+import { ThreadLink } from "./thread-link.js";
 
 /*
  * `@tritonjs/core/frontend-threads`: HTTP and gRPC frontends in worker threads that share their ports.
@@ -81,10 +94,6 @@ class ThreadPool {
 
   #start(service: InferenceService): void {
     const { log: _, authentication, sharedMemory, requestMemory, restrictions, allowedHosts } = service;
-    const state = new ServiceState(service, (change) => {
-      for (const thread of this.#threads) thread.change(change);
-    });
-    this.#state = state;
     const memoryRows = MemoryUsage.rowsFor(this.count + 1);
     requestMemory.join(memoryRows, 0);
     const { maxDecompressions, ...memory } = requestMemory.options;
@@ -104,8 +113,11 @@ class ThreadPool {
       memoryRows,
       timeOrigin: performance.timeOrigin,
     };
-    const owner = { service, state, data };
-    this.#threads = Array.from({ length: this.count }, (_, i) => new FrontendThread(owner, i + 1));
+    const state = new ServiceState(service, data, (change) => {
+      for (const thread of this.#threads) thread.change(change);
+    });
+    this.#state = state;
+    this.#threads = Array.from({ length: this.count }, (_, i) => new FrontendThread(state, i + 1));
   }
 }
 
@@ -160,4 +172,192 @@ class PooledFrontend implements Frontend {
     this.#stopping ??= this.pool.stop(this.name, drainTimeoutMs);
     return this.#stopping;
   }
+}
+
+/** Milliseconds before a thread is started again. Each failure in a row doubles them. */
+const FIRST_DELAY_MS = 100;
+const LONGEST_DELAY_MS = 30_000;
+
+/** Milliseconds after which a thread that still runs has not failed in a row. */
+const STEADY_AFTER_MS = 60_000;
+
+/** Milliseconds that a thread has to end by itself. */
+const END_WITHIN_MS = 1000;
+
+/**
+ * Most megabytes of the young generation of a thread's heap, twice the default. With less, streams of gRPC outlive two
+ * collections and are copied to the old generation, which took about a tenth of the CPU time of a call.
+ */
+const YOUNG_GENERATION_MB = 96;
+
+/** A thread that runs frontends. If it ends by itself, its requests are cancelled and it is started again. */
+class FrontendThread {
+  readonly #frontends = new Map<string, ThreadedFrontend>();
+  #run: Run;
+  #startedAt = performance.now();
+  #delayMs = FIRST_DELAY_MS;
+  #restart: NodeJS.Timeout | undefined;
+  #ending = false;
+
+  constructor(
+    private readonly state: ServiceState,
+    /** Number in messages, and row of the memory of its requests; the engine has row 0. */
+    private readonly number: number,
+  ) {
+    this.#run = this.#start();
+  }
+
+  /** Id of the present worker. */
+  get threadId(): number {
+    return this.#run.worker.threadId;
+  }
+
+  /** Opens a frontend, also after a restart. Rejects if the port cannot be used. */
+  open(frontend: ThreadedFrontend, name: string): Promise<FrontendAddress> {
+    this.#frontends.set(name, frontend);
+    return this.#run.control.call<FrontendAddress>("open", name, frontend);
+  }
+
+  leave(name: string): void {
+    this.#run.control.tell("leave", name);
+  }
+
+  /** Settles a frontend. Resolves also if the thread ends meanwhile. */
+  async settle(name: string): Promise<void> {
+    await this.#run.control.call("settle", name).catch(() => {});
+  }
+
+  /** Drains a frontend. Resolves also if the thread ends meanwhile. */
+  async stop(name: string, drainTimeoutMs: number | undefined): Promise<void> {
+    this.#frontends.delete(name);
+    await this.#run.control.call("stop", name, drainTimeoutMs).catch(() => {});
+  }
+
+  change(change: ServiceChange): void {
+    this.#run.control.sendChange(change);
+  }
+
+  async end(): Promise<void> {
+    this.#ending = true;
+    clearTimeout(this.#restart);
+    const { worker, control, ended } = this.#run;
+    control.tell("end");
+    const late = setTimeout(() => void worker.terminate(), END_WITHIN_MS);
+    await ended;
+    clearTimeout(late);
+  }
+
+  #start(): Run {
+    const run = new Run(this.state, this.number);
+    this.#startedAt = performance.now();
+    void run.ended.then((cause) => this.#ended(cause));
+    return run;
+  }
+
+  #ended(cause: string): void {
+    MemoryUsage.end(this.state.data.memoryRows, this.number);
+    this.state.service.sharedMemory.settleAll();
+    if (this.#ending) return;
+    if (performance.now() - this.#startedAt > STEADY_AFTER_MS) this.#delayMs = FIRST_DELAY_MS;
+    const delayMs = this.#delayMs;
+    this.#delayMs = Math.min(2 * delayMs, LONGEST_DELAY_MS);
+    this.state.service.log.error(
+      `frontend thread ${this.number} has ended: ${cause}. Its connections are closed, its requests are cancelled. ` +
+        `It is started again in ${delayMs} ms`,
+    );
+    this.#restart = setTimeout(() => void this.#startAgain(), delayMs);
+  }
+
+  async #startAgain(): Promise<void> {
+    const run = this.#start();
+    this.#run = run;
+    for (const [name, frontend] of this.#frontends) {
+      try {
+        await run.control.call("open", name, frontend);
+      } catch (error) {
+        const { message } = TritonError.from(error);
+        this.state.service.log.error(`frontend thread ${this.number} cannot open ${name} again: ${message}`);
+        await run.worker.terminate();
+        return;
+      }
+    }
+  }
+}
+
+/** One life of a thread. */
+class Run {
+  readonly worker: Worker;
+  readonly control: Control;
+  /** Resolves with the cause when the thread has ended. */
+  readonly ended: Promise<string>;
+
+  constructor(state: ServiceState, row: number) {
+    const { service, data } = state;
+    const rings = [createRing(), createRing()] as const;
+    const memory = new MessageChannel();
+    const messages = new MessageChannel();
+    const signals = new SharedArrayBuffer(4);
+    const requests = new EngineRequests(service, state, () => link);
+    const methods = { wake: () => link.wake(), ...serviceCalls(service, requests) };
+    const control = new Control(messages.port1, signals, methods, true);
+    const link: ThreadLink = new ThreadLink(
+      { incoming: rings[0], outgoing: rings[1], memory: memory.port1 },
+      control,
+      requests,
+    );
+    const workerData: FrontendThreadData = {
+      link: { incoming: rings[1], outgoing: rings[0], memory: memory.port2 },
+      control: messages.port2,
+      signals,
+      service: { ...data, memoryRow: row, state: state.snapshot() },
+    };
+    this.control = control;
+    this.worker = new Worker(new URL("./thread-main.js", import.meta.url), {
+      name: `tritonjs frontend ${row}`,
+      workerData,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
+      transferList: [memory.port2, messages.port2],
+    });
+    this.ended = new Promise((resolve) => {
+      let cause = "";
+      this.worker.on("error", (error: unknown) => {
+        cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      });
+      this.worker.once("exit", (code) => {
+        link.close();
+        control.close(errorFor("SERVER_STOPPING", "the frontend thread has ended"));
+        requests.close();
+        resolve(cause === "" ? `exit code ${code}` : cause);
+      });
+    });
+  }
+}
+
+function serviceCalls(service: InferenceService, requests: EngineRequests): Methods {
+  const { log, sharedMemory, tracing, authentication } = service;
+  const forwarded = Object.fromEntries(
+    FORWARDED.map((name) => [
+      name,
+      (...args: unknown[]) => (service[name] as (...args: unknown[]) => unknown).apply(service, args),
+    ]),
+  );
+  return {
+    ...forwarded,
+    authenticate: (request: ClonedAuthenticationRequest) =>
+      authentication?.check({ ...request, headers: new Headers(request.headers.map(([...pair]) => pair)) }),
+    updateLog: (changes: LogChanges) => log.update(changes),
+    log: (level: "error" | "warning" | "info", message: string, about?: LogSubject) =>
+      log[level](message, about),
+    logVerbose: (message: string, about?: LogSubject) => log.verbose(1, message, about),
+    traceSettings: (model: string) => tracing?.settings(model),
+    updateTraces: (model: string, changes: TraceChanges) => tracing?.update(model, changes),
+    tracedHere: (model: string, arrival: SentArrival, status: number | string | undefined) =>
+      requests.tracedThere(model, arrival, status),
+    systemStatus: (name: string) => sharedMemory.systemStatus(name),
+    registerSystem: (name: string, region: Parameters<typeof sharedMemory.registerSystem>[1]) =>
+      sharedMemory.registerSystem(name, region),
+    unregisterSystem: (name: string) => sharedMemory.unregisterSystem(name),
+    cudaStatus: (name: string) => sharedMemory.cudaStatus(name),
+    settleRegions: () => sharedMemory.settleAll(),
+  } as Methods;
 }

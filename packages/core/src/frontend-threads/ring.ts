@@ -105,10 +105,7 @@ export class RingWriter {
   }
 }
 
-/**
- * Bytes after which the reader begins another copy. Tensors are views of a copy, so a request that stays for long keeps
- * this much memory.
- */
+/** Bytes after which another copy begins. Tensors are views, so a request that stays keeps this much memory. */
 const COPY_BYTES = 16 * 1024;
 
 export class RingReader {

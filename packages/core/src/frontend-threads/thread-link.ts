@@ -24,14 +24,12 @@ const PUBLISH_AFTER_MS = 2;
  */
 const MOVED_BYTES_A_MS = 1024 * 1024;
 
-/** The thread that a link is in. */
-interface LinkOwner {
-  /** Wakes up the other end: there, `wake` is to be called. */
-  wakeOther(): void;
-  /** Called for each frame that arrives. It must not throw. The frame is valid until it returns. */
+/** Gets the frames that arrive. */
+interface FrameReceiver {
+  /** Called for each frame. It must not throw. The frame is valid until it returns. */
   frame(frame: IncomingFrame): void;
   /** Called when the other end has taken all frames that waited for space. */
-  drained(): void;
+  drained?(): void;
 }
 
 /**
@@ -51,7 +49,6 @@ export class ThreadLink {
   readonly #incoming: IncomingFrames;
   readonly #writer: RingWriter;
   readonly #memory: MessagePort;
-  readonly #owner: LinkOwner;
   /** Frames that found the ring full, oldest first. Their number is bounded by that of the requests in flight. */
   #waiting: Uint8Array[] = [];
   #publishing = false;
@@ -65,7 +62,9 @@ export class ThreadLink {
   /** @param now milliseconds of a monotonic clock */
   constructor(
     { incoming, outgoing, memory }: LinkEnd,
-    owner: LinkOwner,
+    /** Wakes up the other end: there, `wake` is to be called. */
+    private readonly control: { wakeOther(): void },
+    private readonly receiver: FrameReceiver,
     now: () => number = () => performance.now(),
   ) {
     this.#now = now;
@@ -74,7 +73,6 @@ export class ThreadLink {
     this.#writer = new RingWriter(outgoing);
     this.#incoming = new IncomingFrames(this.#reader, memory);
     this.#memory = memory;
-    this.#owner = owner;
     setImmediate(() => this.#turn());
   }
 
@@ -132,10 +130,10 @@ export class ThreadLink {
       const frame = incoming.next();
       if (frame === undefined) break;
       isBusy = true;
-      this.#owner.frame(frame);
+      this.receiver.frame(frame);
       if (this.#closed) return;
     }
-    if (isBusy && this.#reader.wasAwaited()) this.#owner.wakeOther();
+    if (isBusy && this.#reader.wasAwaited()) this.control.wakeOther();
     // While frames keep coming, looking again after a turn is cheaper than a wake-up.
     if (isBusy || !this.#reader.sleep()) setImmediate(() => this.#turn());
     else this.#awake = false;
@@ -157,7 +155,7 @@ export class ThreadLink {
   };
 
   #publish(): void {
-    if (!this.#closed && this.#writer.publish()) this.#owner.wakeOther();
+    if (!this.#closed && this.#writer.publish()) this.control.wakeOther();
     if (this.#waiting.length > 0) this.#awaitSpace();
   }
 
@@ -170,9 +168,9 @@ export class ThreadLink {
       sent++;
     }
     this.#waiting = this.#waiting.slice(sent);
-    if (sent > 0 && this.#writer.publish()) this.#owner.wakeOther();
+    if (sent > 0 && this.#writer.publish()) this.control.wakeOther();
     if (this.#waiting.length > 0) this.#awaitSpace();
-    else this.#owner.drained();
+    else this.receiver.drained?.();
   }
 
   /** Asks for a wake-up, and looks once more: the other end may have read in between. */

@@ -299,10 +299,7 @@ export interface TlsOptions {
   readonly key: Pem;
   /** Passphrase for an encrypted `key`. */
   readonly passphrase?: string;
-  /**
-   * Root certificates for client certificates. With them, clients without a certificate signed by one are refused:
-   * mutual TLS.
-   */
+  /** Root certificates for client certificates. Clients without one that they sign are refused: mutual TLS. */
   readonly ca?: Pem | Pem[];
   /** Whether clients are asked for a certificate. @default true with `ca` */
   readonly requestCert?: boolean;

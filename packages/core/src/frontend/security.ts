@@ -59,11 +59,7 @@ interface Security {
   readonly allowedHosts: AllowedHosts;
 }
 
-/**
- * Fills in the defaults.
- *
- * @throws TritonError INVALID_ARG for an unknown option or group, an empty token, and a host that is not a name.
- */
+/** Fills in the defaults. Throws for an unknown option or group, an empty token, and a host that is not a name. */
 export function resolveSecurity(options: SecurityOptions = {}): Security {
   checkOptionNames("security", options, SECURITY_OPTION_KEYS);
   const groups = checkGroups(options.restrictedEndpoints ?? DEFAULT_RESTRICTED);
@@ -273,10 +269,7 @@ export function isForeign(
   return origin !== undefined && (!URL.canParse(origin) || new URL(origin).host !== host?.toLowerCase());
 }
 
-/**
- * True for a GET as browsers send it: always with Accept-Language. `fetch` of Node sends it too, but with
- * Sec-Fetch-Mode, which browsers only send together with Sec-Fetch-Site.
- */
+/** Browsers always send Accept-Language. `fetch` of Node does too, but with Sec-Fetch-Mode alone. */
 function readsAsBrowser(header: (name: string) => string | undefined): boolean {
   return header("accept-language") !== undefined && header("sec-fetch-mode") === undefined;
 }

@@ -43,10 +43,7 @@ export interface Frontend {
   readonly threaded?: ThreadedFrontend | undefined;
   /** Starts to listen. If the port is taken, rejects with a `TritonError` that names the port and its option. */
   start(service: InferenceService): Promise<FrontendAddress>;
-  /**
-   * Tells clients to leave, before {@link stop}: each connection ends after its next answer. The frontend still accepts
-   * connections and requests.
-   */
+  /** Tells clients to leave, before {@link stop}: connections end after their next answer, new ones are accepted. */
   leave?(): void;
   /**
    * Accepts no more connections. Resolves when requests that are on their way over connections that were just opened have

@@ -36,11 +36,7 @@ export interface OpenLog {
   close(): void;
 }
 
-/**
- * Makes the log that the options ask for.
- *
- * @throws TritonError INVALID_ARG for a file that cannot be opened, or for a logger together with a file.
- */
+/** Makes the log that the options ask for. Throws for a file that cannot be opened. */
 export function createLog(options: LogOptions): OpenLog {
   const settings = {
     file: options.logFile ?? "",

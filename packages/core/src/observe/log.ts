@@ -1,10 +1,7 @@
 import { keyList } from "../config/option-names.js";
 import { type Clock, everyMs, realClock } from "../system/clock.js";
 
-/**
- * Format of the lines of the log: Triton's own `I0520 12:00:00.000001`, `2026-05-20T12:00:00Z I`, or an object in JSON for
- * each line.
- */
+/** Format of log lines: Triton's `I0520 12:00:00.000001`, `2026-05-20T12:00:00Z I`, or an object in JSON each. */
 export type LogFormat = "default" | "ISO8601" | "json";
 
 export const LOG_FORMATS = keyList<Record<LogFormat, true>>({ default: true, ISO8601: true, json: true });
@@ -187,10 +184,7 @@ type FieldsFirstLogger = Record<Level, (fieldsOrMessage: object | string, messag
 /** A logger of winston: `info(message, fields)`. */
 type FieldsLastLogger = Record<Level, (message: string, fields?: object) => void>;
 
-/**
- * Makes a logger that takes the subject of each message. It recognises the loggers of pino and winston by their methods.
- * Any other logger gets the message alone, because `console` would print the fields behind it.
- */
+/** `console` would print the fields behind the message, so only loggers of pino and winston get the subject. */
 function subjectLogger(logger: Logger | SubjectLogger): SubjectLogger {
   if (takesSubjects(logger)) return logger;
   if (isPino(logger)) {
@@ -276,12 +270,7 @@ export function requestFields(
 
 const WARN_EVERY_MS = 60_000;
 
-/**
- * Makes a listener for errors of a listening server, such as a connection that cannot be accepted because no file
- * descriptor is free. Without a listener, such an error ends the process. It logs a warning at most once a minute.
- *
- * @param name name of the frontend in messages
- */
+/** Logs errors of a listening server, at most once a minute. Without a listener, such an error ends the process. */
 export function acceptFaults(log: Log, name: string, clock: Clock = realClock): (error: Error) => void {
   const mayWarn = everyMs(clock, WARN_EVERY_MS);
   return ({ message }) => {

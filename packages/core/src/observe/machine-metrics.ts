@@ -7,10 +7,7 @@ import { residentBytes, startProcess } from "../system/start-process.js";
 import type { Log } from "./log.js";
 import { type CollectedFamily, counter, gauge, type Series } from "./metric-families.js";
 
-/**
- * Metrics of the machine: its memory, and the utilization of its processors since the last look. Node.js has no pinned
- * memory. The families of pinned memory report none, as on a Triton without GPU.
- */
+/** Metrics of the machine. Node.js has no pinned memory, so its families report none, as on a Triton without GPU. */
 export class MachineMetrics {
   #before: ProcessorTimes | undefined;
 

@@ -166,12 +166,7 @@ export interface MetricChange {
   readonly value: number;
 }
 
-/**
- * Changes a metric of a registry. The first change makes its family.
- *
- * @throws TritonError INVALID_ARG when a family of the same name has another kind, and prom-client's errors for invalid
- * names
- */
+/** Changes a metric of a registry. The first change makes its family, and later ones must be of its kind. */
 export function applyMetricChange(registry: Registry, change: MetricChange): void {
   const { Counter, Gauge, Histogram } = promClient();
   const { family, labels, action, value } = change;

@@ -30,10 +30,7 @@ export interface MetricsReportOptions {
    * @default a registry of the `Triton`
    */
   readonly registry?: Registry;
-  /**
-   * Labels that each series of the server gets. Two servers that report to one registry need different ones.
-   * @default none
-   */
+  /** Labels of each series. Servers that report to one registry need different ones. @default none */
   readonly labels?: Readonly<Record<string, string>>;
 }
 
@@ -95,11 +92,7 @@ export class MetricsPage {
     this.#process.close();
   }
 
-  /**
-   * The whole registry as text.
-   *
-   * @param accept header of the client
-   */
+  /** The whole registry as text, in the format that the client accepts. */
   async writeFor(accept: string | undefined): Promise<MetricsText> {
     const { registry } = this;
     if (registry.contentType.startsWith("application/openmetrics-text")) {
@@ -202,10 +195,7 @@ function assertLabel(name: string): void {
 
 type MetricsFormat = "prometheus" | "openmetrics";
 
-/**
- * The format for a client, from its header `Accept`: OpenMetrics for a client that names it and does not prefer
- * `text/plain`, as Prometheus does.
- */
+/** OpenMetrics for a client that names it and does not prefer `text/plain`, as Prometheus does. */
 export function metricsFormat(accept: string | undefined): MetricsFormat {
   if (accept === undefined) return "prometheus";
   let [openMetrics, text] = [0, 0];

@@ -162,10 +162,7 @@ export interface TraceCollector {
 /** Largest size of one trace, in bytes, because a stream may have any number of responses. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
-/**
- * The traces of a request and of the requests that it causes: the steps of an ensemble, and calls from models. It is
- * over when all of them have ended and the sampler has released it.
- */
+/** The traces of a request and of those that it causes. It is over when all have ended and the sampler released it. */
 export class Trace {
   readonly timestamps: boolean;
   readonly tensors: boolean;
@@ -255,9 +252,7 @@ export class TensorActivity {
   }
 }
 
-/**
- * Returns no elements if the bytes are not a valid tensor, so that the trace of a faulty model can still be written.
- */
+/** No elements if the bytes are not a valid tensor, so that the trace of a faulty model can still be written. */
 function elementsOf(tensor: Tensor): Tensor["elements"] {
   try {
     return tensor.elements;
@@ -268,9 +263,7 @@ function elementsOf(tensor: Tensor): Tensor["elements"] {
 
 type Element = Tensor["elements"][number];
 
-/**
- * Makes the text of an element of a data type. Strings are quoted as in CSV, because Triton's tools read them that way.
- */
+/** Makes the text of an element. Strings are quoted as in CSV, because Triton's tools read them that way. */
 function textOf(datatype: Tensor["datatype"]): (element: Element) => string {
   switch (datatype) {
     case "BYTES":

@@ -1,6 +1,5 @@
 import type { Duration, ErrorCode, ModelConfig, ResponseStatistics, TritonError } from "@tritonjs/protocol";
 import type { Summary } from "prom-client";
-import { keyList } from "../config/option-names.js";
 import { type Exemplar, promClient, type ResolvedMetricsConfig } from "./metric-families.js";
 
 function zeroDuration(): Duration {
@@ -179,10 +178,7 @@ const WINDOW = { maxAgeSeconds: 60, ageBuckets: 5 };
 /** Upper bounds of the histogram of first responses, in milliseconds. */
 const FIRST_RESPONSE_BOUNDS = [100, 500, 2000, 5000];
 
-/**
- * Distributions of the latencies of one model, for servers that enable them. Each observation costs far more than a
- * counter, so they are off by default.
- */
+/** Distributions of a model's latencies. Off by default, because an observation costs far more than a counter. */
 class LatencyMetrics {
   readonly firstResponse: LatencyHistogram | undefined;
   readonly summaries = new Map<SummaryName, Summary>();
@@ -289,12 +285,14 @@ export class LatencyWatch {
 /** Why a request failed: a label of the metrics. */
 export type FailureReason = "REJECTED" | "CANCELED" | "BACKEND" | "OTHER";
 
-export const FAILURE_REASONS = keyList<Record<FailureReason, unknown>>({
-  REJECTED: true,
-  CANCELED: true,
-  BACKEND: true,
-  OTHER: true,
-});
+const NO_FAILURES: Readonly<Record<FailureReason, number>> = {
+  REJECTED: 0,
+  CANCELED: 0,
+  BACKEND: 0,
+  OTHER: 0,
+};
+
+export const FAILURE_REASONS = Object.keys(NO_FAILURES) as FailureReason[];
 
 interface BatchStatistics {
   readonly computeInput: Duration;
@@ -302,10 +300,7 @@ interface BatchStatistics {
   readonly computeOutput: Duration;
 }
 
-/**
- * Counters of one served model version, by Triton's counting rules. They are plain numbers on the hot path, and become
- * protocol messages and metrics on demand.
- */
+/** Counters of one model version by Triton's rules: plain numbers, which become messages and metrics on demand. */
 export class ModelStatistics {
   /** Wall time of the last inference, in milliseconds since 1970; 0 for none. */
   lastInference = 0;
@@ -327,7 +322,7 @@ export class ModelStatistics {
   readonly cacheMiss = zeroDuration();
   /** Number of look-ups and insertions in which the response cache itself failed. */
   cacheFailures = 0;
-  readonly failures: Record<FailureReason, number> = { REJECTED: 0, CANCELED: 0, BACKEND: 0, OTHER: 0 };
+  readonly failures = { ...NO_FAILURES };
   /** Number of requests refused on arrival with UNAVAILABLE, for lack of room or time. Triton does not count them. */
   refusedCount = 0;
   /** Why the batches of a batcher were cut. */
@@ -372,10 +367,7 @@ export class ModelStatistics {
     );
   }
 
-  /**
-   * Counts one answered request of an ensemble, and an execution of the ensemble. The compute times are the sums over
-   * the steps.
-   */
+  /** Counts an answered request of an ensemble and an execution of it, with the summed compute times of the steps. */
   recordEnsemble(
     rows: number,
     queueMs: number,
@@ -450,16 +442,18 @@ export class ModelStatistics {
  */
 export type CutReason = "SIZE" | "PREFERRED" | "DELAY" | "SHAPE" | "COST" | "POLICY" | "INSTANCE" | "FLUSH";
 
-export const CUT_REASONS = keyList<Record<CutReason, unknown>>({
-  SIZE: true,
-  PREFERRED: true,
-  DELAY: true,
-  SHAPE: true,
-  COST: true,
-  POLICY: true,
-  INSTANCE: true,
-  FLUSH: true,
-});
+const NO_CUTS: Readonly<Record<CutReason, number>> = {
+  SIZE: 0,
+  PREFERRED: 0,
+  DELAY: 0,
+  SHAPE: 0,
+  COST: 0,
+  POLICY: 0,
+  INSTANCE: 0,
+  FLUSH: 0,
+};
+
+export const CUT_REASONS = Object.keys(NO_CUTS) as CutReason[];
 
 /** One batch that an instance has taken. */
 export interface Cut {
@@ -473,16 +467,7 @@ const REMEMBERED_CUTS = 16;
 
 /** Why batches were cut: a count for each reason, and the last batches. Counting a batch allocates nothing. */
 class CutLog {
-  readonly counts: Record<CutReason, number> = {
-    SIZE: 0,
-    PREFERRED: 0,
-    DELAY: 0,
-    SHAPE: 0,
-    COST: 0,
-    POLICY: 0,
-    INSTANCE: 0,
-    FLUSH: 0,
-  };
+  readonly counts = { ...NO_CUTS };
   readonly #reasons: CutReason[] = new Array<CutReason>(REMEMBERED_CUTS).fill("SIZE");
   readonly #batchSizes = new Uint32Array(REMEMBERED_CUTS);
   #total = 0;

@@ -169,11 +169,7 @@ export function readTraceNumber(name: "trace_rate" | "log_frequency", text: stri
   return readInteger(name, text, 0, UINT_MAX) >>> 0;
 }
 
-/**
- * Reads the number of traces as clients write it.
- *
- * @param got text before the rejected value; Triton's two protocols differ
- */
+/** Reads the number of traces. Triton's two protocols differ in the text before a rejected value. */
 export function readTraceCount(text: string, got = "got: "): number {
   const count = readInteger("trace_count", text, -1, INT_MAX);
   if (count >= -1) return count;

@@ -286,10 +286,7 @@ class TraceSetting implements TraceCollector {
 }
 
 const CHUNK = 64 * 1024;
-/**
- * Largest number of bytes that wait to be written. If the disk is too slow, traces are lost, and the server's memory
- * stays bounded.
- */
+/** Bytes that may wait to be written. If the disk is slower, traces are lost, and memory stays bounded. */
 export const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 
 /** The file, or the numbered files, of a server's traces. Only `close` waits for the disk. */

@@ -399,10 +399,7 @@ class RequestSpans implements RequestTrace {
   }
 }
 
-/**
- * Sets what a server's span says of the answer. By the semantic conventions, mistakes of the client are not errors of the
- * server.
- */
+/** By the semantic conventions, mistakes of the client are not errors of the server. */
 function answered(span: Span, status: number | string, error: TritonError | undefined): void {
   if (typeof status === "number") span.setAttribute("http.response.status_code", status);
   else span.setAttribute("rpc.response.status_code", status);
@@ -463,10 +460,7 @@ function generatorAttributes(modelName: string, generator: TextGenerator): Attri
   };
 }
 
-/**
- * Attributes of one request to a generator: of the JSON object in its input `sampling_parameters` or, without it, of its
- * parameters.
- */
+/** Attributes of a request to a generator, from its `sampling_parameters` in JSON, or else from its parameters. */
 function generationAttributes({ inputs, parameters = {} }: TracedRequest): Attributes {
   const values = samplingParameters(inputs.get("sampling_parameters")) ?? parameters;
   const attributes: Attributes = {};

@@ -27,11 +27,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/**
- * Rejects names that cannot be a directory inside a repository.
- *
- * @throws TritonError INVALID_ARG with Triton's texts.
- */
+/** Rejects names that cannot be a directory inside a repository, with Triton's texts. */
 export function checkModelName(name: string): void {
   const trimmed = name.trim();
   if (trimmed === "") {
@@ -109,10 +105,7 @@ export class Dependencies {
     return found;
   }
 
-  /**
-   * The models that no other model needs after the given ones are unloaded: their members, the members of those and so
-   * on. Models that were loaded by their own names are left out.
-   */
+  /** Models that no other one needs after these are unloaded, without those that were loaded by their own names. */
   withOrphans(keys: Iterable<ModelKey>): Set<ModelKey> {
     const gone = new Set(keys);
     for (let before = -1; before !== gone.size; ) {

@@ -110,11 +110,7 @@ export function isSame(before: readonly ModelObject[], now: readonly ModelObject
   );
 }
 
-/**
- * The state of a model, in the form that `readModelTimes` returns for a directory.
- *
- * @param configEntry first part of the path of its configuration
- */
+/** The state of a model, in the form that `readModelTimes` returns for a directory. */
 function timesOf(objects: readonly ModelObject[], configEntry: string): ModelTimes {
   const entries = new Map<string, string[]>();
   for (const object of objects) {

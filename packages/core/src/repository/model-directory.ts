@@ -93,11 +93,7 @@ export interface ModelTimes {
 /** Largest depth. Links are followed only at the top of a model's directory, because they may form cycles. */
 const MAX_DEPTH = 32;
 
-/**
- * Reads the state of a model's directory. Files are compared by time, size and place, not by contents.
- *
- * @throws Error if the directory vanishes while it is read, or no descriptor is free
- */
+/** Reads the state of a directory by times, sizes and places. Rejects if it vanishes, or no descriptor is free. */
 export async function readModelTimes(directory: string, configPath: string): Promise<ModelTimes> {
   const versions = new Map<string, string>();
   const others: string[] = [];
@@ -122,9 +118,7 @@ export function isModified(before: ModelTimes, now: ModelTimes): boolean {
   );
 }
 
-/**
- * Whether a loaded version must be created again because its directory, or a file that all versions share, has changed.
- */
+/** Whether a version must be created again: its directory, or a file that all versions share, has changed. */
 export function isVersionModified(
   before: ModelTimes | undefined,
   now: ModelTimes | undefined,
@@ -157,10 +151,7 @@ async function readEntry(path: string, depth: number) {
   }
 }
 
-/**
- * Whether an entry is there, but cannot be read: it has no permission, or is a link without a target. Other faults do
- * not describe the model: the directory vanished during the read, or no descriptor is free.
- */
+/** Whether an entry has no permission, or is a link without a target. Other faults do not describe the model. */
 async function isUnreadable(path: string, { code = "" }: NodeJS.ErrnoException): Promise<boolean> {
   if (code !== "ENOENT") return ["EACCES", "EPERM", "ELOOP"].includes(code);
   const entry = await lstat(path).catch(() => undefined);

@@ -5,9 +5,8 @@ import type { Log } from "../observe/log.js";
 import { everyMs, type Timer } from "../system/clock.js";
 import { checkModelName, compareIds, keyOf, type ModelId, type ModelKey } from "./dependencies.js";
 import { OverrideDirectory } from "./model-directory.js";
-import { type LoadedModel, ModelLoader } from "./model-loader.js";
 import { RepositoryAgents } from "./repository-agents.js";
-import { RepositoryChanges } from "./repository-changes.js";
+import { type LoadedModel, ModelLoader, RepositoryChanges } from "./repository-changes.js";
 import {
   type LoadParameters,
   type RepositoryOptions,
@@ -17,19 +16,13 @@ import {
 import { pollResult, RepositoryPoller, type RepositoryServer, RepositoryState } from "./repository-poller.js";
 import { MappedSource, type RepositorySource } from "./repository-source.js";
 
-/**
- * Largest share by which a poll of remote storage comes early. A fifth spreads replicas over the whole interval within
- * a few polls.
- */
+/** Largest share by which a poll of remote storage comes early, so that replicas spread out within a few polls. */
 const POLL_JITTER = 0.2;
 
 /** Time between two checks of the directories, so that readiness probes cost nothing. */
 const CHECK_EVERY_MS = 10_000;
 
-/**
- * The models of one or several repositories. It knows the existing models and those in service, and loads and unloads
- * them.
- */
+/** The models of one or several repositories: those that exist, and those in service. */
 export class ModelRepository {
   readonly startUp: StartUp;
   readonly #state: RepositoryState;

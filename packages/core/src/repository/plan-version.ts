@@ -146,11 +146,7 @@ export const noExecutor: ExecutorFactory = ({ info }) => {
   );
 };
 
-/**
- * Reads the class names of each output that has a label file, one name on each line.
- *
- * @throws TritonError INVALID_ARG for a file outside the model's directory, INTERNAL for a file that cannot be read.
- */
+/** Reads the class names of each output that has a label file inside the directory, one name on each line. */
 async function readLabels(directory: string, config: ModelConfig): Promise<Map<string, readonly string[]>> {
   const labels = new Map<string, readonly string[]>();
   for (const { name, labelFilename } of config.output) {

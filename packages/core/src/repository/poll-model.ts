@@ -32,10 +32,7 @@ export interface PolledModel {
   readonly config: ModelConfig;
   /** False for a model without a `config.pbtxt`. */
   readonly isWritten: boolean;
-  /**
-   * State of the directory that is in service; undefined when there is none, or when every version must be created
-   * again.
-   */
+  /** State of the directory that is in service; undefined to create every version again. */
   readonly times: ModelTimes | undefined;
   /** Whether the model was loaded by its own name, and not only as a part of an ensemble. */
   readonly explicit: boolean;
@@ -118,11 +115,7 @@ export async function pollModel(
   }
 }
 
-/**
- * Names of the models that an ensemble is made of, if its configuration can be read; none for other models.
- *
- * @param config in JSON, instead of the one in the directory
- */
+/** Names of the models that an ensemble is made of, if its configuration can be read. */
 export async function memberNames(
   { root, directory }: ModelPlace,
   config: string | undefined,
@@ -140,10 +133,7 @@ export async function memberNames(
   }
 }
 
-/**
- * Selects the existing versions that the policy of a model chooses, ascending. The texts say which directories are not
- * versions, which versions are missing, and whether none is left.
- */
+/** Selects the versions that a model's policy chooses, ascending, with texts about what is missing or ignored. */
 export async function selectVersions({ id, directory, config }: PolledModel) {
   const found = readVersionDirectories(await subdirectories(directory));
   const { versions, missing } = versionsToLoad(found.versions, config.versionPolicy ?? {});

@@ -54,11 +54,7 @@ export interface RepositoryOptions {
   readonly repositoryAgents?: Readonly<Record<string, RepositoryAgent>>;
 }
 
-/**
- * Names of the models to load at the start; undefined for all of them.
- *
- * @throws TritonError INVALID_ARG for `*` beside names
- */
+/** Names of the models to load at the start; undefined for all of them. */
 export function startupModels({
   modelControlMode,
   loadModel = [],
@@ -76,19 +72,13 @@ export function startupModels({
 export interface LoadParameters {
   /** The configuration in JSON, instead of `config.pbtxt`. */
   readonly config?: string | undefined;
-  /**
-   * The files of the model by their paths in its directory (`1/model.onnx`), instead of all files on disk. Requires
-   * `config`.
-   */
+  /** Files of the model by path (`1/model.onnx`), instead of all files on disk. Requires `config`. */
   readonly files?: ReadonlyMap<string, Uint8Array> | undefined;
 }
 
 /** Parameters of an unload. */
 export interface UnloadParameters {
-  /**
-   * Also unload the models that the model is made of, unless another model needs them or they were loaded by their own
-   * names.
-   */
+  /** Also unload the members that no other model needs and that were not loaded by their own names. */
   readonly unloadDependents?: boolean | undefined;
 }
 
@@ -104,10 +94,7 @@ export interface RepositoryAgentModel {
   readonly config: ModelConfig;
   /** Parameters of the agent from the configuration. */
   readonly parameters: Readonly<Record<string, string>>;
-  /**
-   * Makes an empty directory, from which the model is loaded instead. The directory is removed when the model has
-   * unloaded. Only for the action LOAD.
-   */
+  /** Makes an empty directory to load from instead, until the model has unloaded. For the action LOAD only. */
   replaceLocation(): Promise<string>;
 }
 

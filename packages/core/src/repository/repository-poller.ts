@@ -118,11 +118,7 @@ export class RepositoryPoller {
     private readonly agents: RepositoryAgents,
   ) {}
 
-  /**
-   * Checks that all repositories exist.
-   *
-   * @throws TritonError INTERNAL for a repository that does not exist, INVALID_ARG for a path that is not a directory
-   */
+  /** Rejects when a repository does not exist, or is not a directory. */
   async checkRepositories(): Promise<void> {
     for (const repository of this.state.sources) await repository.check();
   }

@@ -10,6 +10,7 @@ import {
   isCloudPath,
   type Listing,
   listObjects,
+  openStorage,
   parseCloudPath,
   shownKey,
   statusOf,
@@ -24,7 +25,6 @@ import {
   makeCopyDirectory,
 } from "./model-copy.js";
 import { modelNames } from "./model-directory.js";
-import { openStorage } from "./open-storage.js";
 
 export interface ModelPlace {
   /** Directory that links may not lead out of. */
@@ -42,11 +42,7 @@ export interface RepositorySource {
   /** Whether its models have to be copied to this machine before a poll. */
   readonly isRemote: boolean;
 
-  /**
-   * Checks that the repository exists.
-   *
-   * @throws TritonError INTERNAL when it does not exist or cannot be reached, INVALID_ARG when it is not a directory
-   */
+  /** Rejects when the repository cannot be reached, or is not a directory. */
   check(): Promise<void>;
 
   /** Copies models to this machine: the named ones, or all. The methods below report failures. */
@@ -61,10 +57,7 @@ export interface RepositorySource {
   /** Why the state of a model is unknown, including whether it exists. */
   problemOf(name: string): TritonError | undefined;
 
-  /**
-   * The files of a model of the repository, as of the last refresh. @throws TritonError with the reason if there are
-   * none
-   */
+  /** The files of a model, as of the last refresh. Rejects with the reason if there are none. */
   open(name: string): Promise<ModelPlace>;
 
   /** Current names of the models for the index, if they can be read. */
@@ -277,11 +270,7 @@ export class CloudSource implements RepositorySource {
     if (directory !== undefined) await rm(directory, { recursive: true, force: true }).catch(() => {});
   }
 
-  /**
-   * Copies a model unless the last copy is current.
-   *
-   * @param listing the current objects of the model; listed when left out
-   */
+  /** Copies a model unless the last copy is current. Without a listing, it is listed first. */
   #update(name: string, listing?: ModelListing): Promise<void> {
     const before = this.#updates.get(name) ?? Promise.resolve();
     const update = before.then(async () => {

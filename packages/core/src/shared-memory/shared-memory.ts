@@ -127,10 +127,7 @@ export interface WatchedRegion {
 export const MAX_REGIONS = 4096;
 const MAX_UINT64 = 2n ** 64n - 1n;
 
-/**
- * Shared memory of clients. Clients register regions, and their requests place inputs and outputs there. Requests for
- * regions of a GPU get the answers of a server without a GPU.
- */
+/** Shared memory of clients. Requests for regions of a GPU get the answers of a server without a GPU. */
 export class SharedMemory {
   readonly allowed: boolean;
   readonly users: Int32Array;
@@ -162,11 +159,7 @@ export class SharedMemory {
     );
   }
 
-  /**
-   * The region of a name, or all regions for an empty name, sorted by name.
-   *
-   * @throws TritonError NOT_FOUND for an unknown region.
-   */
+  /** The region of a name, or all regions for an empty name, sorted by name. */
   systemStatus(name: string): RegisteredSystemRegion[] {
     if (name !== "") return [this.#named(name, "system").status];
     return [...this.#regions.values()].map(({ status }) => status).sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -244,10 +237,7 @@ export class SharedMemory {
     );
   }
 
-  /**
-   * Does nothing, because no region can be registered. @throws TritonError UNSUPPORTED when clients may not unregister
-   * regions
-   */
+  /** Does nothing where clients may unregister regions, because none can be registered. */
   unregisterCuda(_name: string): void {
     this.checkAllowed();
   }
@@ -342,11 +332,7 @@ function invalid(message: string): TritonError {
 /** Prefix of the keys that Triton's Python backend uses for its own objects. */
 const RESERVED_PREFIX = "triton_python_backend_shm_region_";
 
-/**
- * Checks the key of an object that a client wants to register.
- *
- * @throws TritonError INVALID_ARG for a key that is reserved for the server.
- */
+/** Refuses a key that is reserved for the server. */
 function checkSharedMemoryKey(region: string, key: string): void {
   const name = key.replace(/^\/+/, "");
   if (name.startsWith(RESERVED_PREFIX)) {
@@ -366,21 +352,12 @@ export class RegionRange {
     private readonly byteSize: number,
   ) {}
 
-  /**
-   * Copies the range, so that later changes by the client have no effect.
-   *
-   * @throws TritonError INVALID_ARG when the client has shrunk the memory object in the meantime.
-   */
+  /** Copies the range. Throws when the client has shrunk the memory object. */
   read(): Uint8Array {
     return this.region.read(this.offset, this.byteSize);
   }
 
-  /**
-   * Writes an output. The rest of the range stays unchanged.
-   *
-   * @throws TritonError INTERNAL for an output that is larger than the range, INVALID_ARG when the client has shrunk
-   * the memory object in the meantime.
-   */
+  /** Writes an output. Throws when it is larger than the range, or the client has shrunk the memory object. */
   put(output: string, bytes: Uint8Array): void {
     if (bytes.byteLength > this.byteSize) {
       throw new TritonError(
@@ -399,11 +376,7 @@ export class RequestRegions {
 
   constructor(private readonly memory: SharedMemory) {}
 
-  /**
-   * Holds the region of a tensor until {@link release}.
-   *
-   * @throws TritonError NOT_FOUND for an unknown region, INVALID_ARG for a range outside the region.
-   */
+  /** Holds the region of a tensor until {@link release}. Throws for an unknown region and a range outside it. */
   hold(range: RequestedRange): RegionRange {
     let found = this.memory.find(range);
     // In a thread that does not own the region, it may be closed in between.

@@ -138,11 +138,7 @@ const FAILED = -1;
 
 let loaded: Promise<Posix> | undefined;
 
-/**
- * Loads the functions for shared memory of this system.
- *
- * @throws TritonError UNSUPPORTED on Windows, UNAVAILABLE when the package koffi is not installed.
- */
+/** Loads the functions for shared memory of this system, which need the package koffi. */
 export function loadPosix(): Promise<Posix> {
   loaded ??= bindPosix(async () => requireKoffi(), process.platform);
   return loaded;

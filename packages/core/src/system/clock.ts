@@ -207,10 +207,7 @@ class Entry implements Timer {
   }
 }
 
-/**
- * Waits until a promise settles or the time limit passes. The limit may be infinite. Resolves to true if the promise
- * has settled.
- */
+/** Waits until a promise settles or the time limit passes. Resolves to true if the promise has settled. */
 export function settledWithin(clock: Clock, timeoutMs: number, promise: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = Number.isFinite(timeoutMs) ? clock.setTimer(timeoutMs, () => resolve(false)) : undefined;

@@ -15,21 +15,13 @@ const WORDS: Readonly<Record<string, string>> = {
   ENXIO: "No such device or address",
 };
 
-/**
- * Flags for opening files. With O_NONBLOCK, a pipe without a writer opens at once and is then refused, instead of
- * blocking forever.
- */
+/** With O_NONBLOCK, a pipe without a writer opens at once and is then refused, instead of blocking forever. */
 const READ = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /** Largest file that is read, in bytes. No configuration or list of labels is that long. */
 export const MAX_BYTES = 64 * 1024 * 1024;
 
-/**
- * Reads a file of a model's directory as bytes.
- *
- * @throws TritonError INTERNAL with Triton's text for a file that cannot be read, INVALID_ARG for a file above 64 MiB
- * and for a path that is not a regular file.
- */
+/** Reads a file of a model's directory, of at most 64 MiB. Rejects with Triton's text. */
 export async function readSmallFile(path: string): Promise<Uint8Array> {
   try {
     const file = await open(path, READ);
@@ -49,12 +41,7 @@ export async function readSmallFile(path: string): Promise<Uint8Array> {
   }
 }
 
-/**
- * Reads a file synchronously.
- *
- * @throws TritonError INTERNAL with Triton's text for a file that cannot be read, INVALID_ARG for a path that is not a
- * regular file.
- */
+/** Reads a file synchronously. Throws with Triton's text. */
 export function readFileNow(path: string): Uint8Array {
   try {
     const file = openSync(path, READ);
@@ -100,11 +87,7 @@ export function isInside(directory: string, path: string): boolean {
   return target === base || target.startsWith(base.endsWith(sep) ? base : base + sep);
 }
 
-/**
- * Refuses a path if symbolic links lead out of a directory. A missing file is accepted: opening it will fail.
- *
- * @throws TritonError INVALID_ARG
- */
+/** Refuses a path if symbolic links lead out of a directory. A missing file is accepted: opening it will fail. */
 export async function assertInside(directory: string, path: string): Promise<void> {
   const [base, target] = await Promise.all([realpath(directory), realpath(path).catch(() => undefined)]);
   if (target === undefined || isInside(base, target)) return;
@@ -117,22 +100,12 @@ export async function assertInside(directory: string, path: string): Promise<voi
 /** Reads a data file of a model, by the name in its configuration. */
 export type ReadDataFile = (file: string) => Uint8Array;
 
-/**
- * Reads data files of a model, only from one folder of the model's directory.
- *
- * @param folder `warmup` or `initial_state`
- * @returns a function that throws TritonError INVALID_ARG for a file outside the folder, INTERNAL for a file that
- * cannot be read.
- */
+/** Reads data files of a model, only from one folder of its directory: `warmup` or `initial_state`. */
 export function dataFilesOf(directory: string, folder: string): ReadDataFile {
   return (file) => readFileNow(dataFilePath(directory, folder, file));
 }
 
-/**
- * Path of a data file of a model. The file need not exist.
- *
- * @throws TritonError INVALID_ARG for a file outside the folder
- */
+/** Path of a data file inside the folder. The file need not exist. */
 function dataFilePath(directory: string, folder: string, file: string): string {
   const path = join(directory, folder, file);
   if (!isInside(join(directory, folder), path) || !isInside(realPath(directory), realPath(path, directory))) {

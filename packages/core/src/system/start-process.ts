@@ -41,10 +41,7 @@ export function takeLastDescriptors(): () => void {
 
 let last = 0;
 
-/**
- * Resident memory of this process in bytes. When no descriptor is free to read it, the value of the last call, which is 0
- * before the first one.
- */
+/** Resident memory in bytes. When no descriptor is free to read it, the value of the last call, or 0. */
 export function residentBytes(): number {
   try {
     last = process.memoryUsage.rss();

@@ -77,18 +77,13 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    * requests are handed to it, unless the option `trace` says otherwise. It is closed with the Triton. @default none
    */
   readonly tracer?: RequestTracer;
-  /**
-   * Whether the metrics show the processor and memory usage of the machine, and the metrics page those of this process
-   * and its event loop. @default true
-   */
+  /** Whether metrics show processors and memory of the machine, and this process' event loop. @default true */
   readonly allowCpuMetrics?: boolean;
   /** Whether the metrics show the GPUs, as `nvidia-smi` reports them on a scrape. @default true */
   readonly allowGpuMetrics?: boolean;
   /** Age in milliseconds up to which a measurement of the GPUs is used again. @default 2000 */
   readonly metricsIntervalMs?: number;
-  /**
-   * Settings for instances whose group names the policy, and for the instances of a device: `cpu`, `gpu_0`, `model`.
-   */
+  /** Settings for instances whose group names the policy, or by device: `cpu`, `gpu_0`, `model`. */
   readonly hostPolicies?: HostPolicies;
   /**
    * Numbers of the GPUs that instance groups may name. An empty list makes the server use no GPU.

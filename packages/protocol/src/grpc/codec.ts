@@ -1,5 +1,6 @@
 import { inference } from "#messages";
 import protobuf from "#protobuf";
+import { type DataType, type Elements, typedArrayFor } from "../data-types.js";
 
 /** The decoding part of a generated message class. */
 export interface MessageDecoder<T> {
@@ -24,10 +25,7 @@ export function decodeMessage<T>(type: MessageDecoder<T>, bytes: Uint8Array, max
   return type.decode(reader as never);
 }
 
-/**
- * Decodes a request as {@link decodeMessage} does, except for tensors of thousands of strings in `bytesContents`: those
- * are {@link WireStrings}.
- */
+/** Decodes as {@link decodeMessage} does, but thousands of strings in `bytesContents` become {@link WireStrings}. */
 export function decodePacked<T>(type: MessageDecoder<T>, bytes: Uint8Array): T {
   return type.decode(new PackingReader(asBuffer(bytes)) as never);
 }
@@ -137,11 +135,7 @@ class MessageReader extends BaseReader {
     return Number.isSafeInteger(value) ? value : wide(low, high);
   }
 
-  /**
-   * Reads a packed field of tensor contents. The values of a field that comes in several parts are listed.
-   *
-   * @param earlier values of the field that have been read
-   */
+  /** Reads a packed field of tensor contents. The values of a field that comes in several parts are listed. */
   packed(type: PackedType, earlier: ContentsValues): ContentsValues {
     const length = this.size();
     const end = this.pos + length;
@@ -262,12 +256,7 @@ type PackedValues =
   | Float32Array
   | Float64Array;
 
-/**
- * Decodes the bytes of a packed field. A list of JavaScript values would take 8 to 24 bytes for a value that takes one
- * byte in the message.
- *
- * @throws Error for bytes that are not values of this type.
- */
+/** Decodes a packed field to a typed array. A list would take 8 to 24 bytes for a value of one byte. */
 function unpackValues(type: PackedType, bytes: Uint8Array): PackedValues {
   switch (type) {
     case "float":
@@ -492,104 +481,36 @@ export const RETRY_PUSHBACK = "grpc-retry-pushback-ms";
 
 type Contents = inference.InferTensorContents.$Properties;
 
-/** Elements of a tensor in typed contents. */
-export type ContentsElements =
-  | Uint8Array
-  | Int8Array
-  | Uint16Array
-  | Int16Array
-  | Uint32Array
-  | Int32Array
-  | BigInt64Array<ArrayBuffer>
-  | BigUint64Array<ArrayBuffer>
-  | Float32Array
-  | Float64Array
-  | Uint8Array[];
-
 /** The error of typed contents that do not fit the tensor. Its message names the tensor. */
 export class ContentsError extends Error {
   override readonly name = "ContentsError";
 }
 
 /**
- * A field of `InferTensorContents`: the data types that use it, and the conversion of its values to elements of each.
+ * Fields of typed contents, in the order in which Triton checks them, with the data types of each. The error of a wrong
+ * field names the first one.
  */
-interface ContentsField {
-  readonly name: Exclude<keyof Contents, "$unknowns">;
-  /** Data type that the error names when the field is used for another data type. */
-  readonly datatype: string;
-  readonly elements: Readonly<Record<string, (values: never) => ContentsElements>>;
-}
-
-/*
- * The reader decodes a packed field as a typed array. If it has the type of the elements, its values are not copied.
- * Values in several fields are lists.
- */
-
-const numbersAs =
-  <T extends ContentsElements>(type: new (values: ArrayLike<number>) => T) =>
-  (values: ArrayLike<number>): T =>
-    values instanceof type ? values : new type(values);
-
-const bigintsAs =
-  <T extends ContentsElements>(type: {
-    new (length: number): T;
-    from(values: ArrayLike<number | bigint>, toElement: (value: number | bigint) => bigint): T;
-  }) =>
-  (values: ArrayLike<number | bigint>): T =>
-    values instanceof type ? values : type.from(values, BigInt);
-
-/** In the order in which Triton checks them. Values that are too large for an element are truncated. */
-const FIELDS: readonly ContentsField[] = [
-  {
-    name: "boolContents",
-    datatype: "BOOL",
-    elements: { BOOL: numbersAs(Uint8Array) },
-  },
-  {
-    name: "intContents",
-    datatype: "INT32",
-    elements: {
-      INT8: numbersAs(Int8Array),
-      INT16: numbersAs(Int16Array),
-      INT32: numbersAs(Int32Array),
-    },
-  },
-  {
-    name: "int64Contents",
-    datatype: "INT64",
-    elements: { INT64: bigintsAs(BigInt64Array) },
-  },
-  {
-    name: "uintContents",
-    datatype: "UINT32",
-    elements: {
-      UINT8: numbersAs(Uint8Array),
-      UINT16: numbersAs(Uint16Array),
-      UINT32: numbersAs(Uint32Array),
-    },
-  },
-  {
-    name: "uint64Contents",
-    datatype: "UINT64",
-    elements: { UINT64: bigintsAs(BigUint64Array) },
-  },
-  {
-    name: "fp32Contents",
-    datatype: "FP32",
-    elements: { FP32: numbersAs(Float32Array) },
-  },
-  {
-    name: "fp64Contents",
-    datatype: "FP64",
-    elements: { FP64: numbersAs(Float64Array) },
-  },
-  {
-    name: "bytesContents",
-    datatype: "BYTES",
-    elements: { BYTES: (values: Uint8Array[]) => values },
-  },
+const FIELDS: readonly (readonly [Exclude<keyof Contents, "$unknowns">, ...DataType[]])[] = [
+  ["boolContents", "BOOL"],
+  ["intContents", "INT32", "INT8", "INT16"],
+  ["int64Contents", "INT64"],
+  ["uintContents", "UINT32", "UINT8", "UINT16"],
+  ["uint64Contents", "UINT64"],
+  ["fp32Contents", "FP32"],
+  ["fp64Contents", "FP64"],
+  ["bytesContents", "BYTES"],
 ];
+
+/**
+ * The values of a field as elements. Those that are too large are truncated. The reader decodes a packed field as a
+ * typed array, which is not copied if it has the type of the elements. Values in several fields are lists.
+ */
+function elementsFrom(values: ContentsValues, datatype: DataType): Elements {
+  if (datatype === "BYTES") return values as Uint8Array[];
+  const array = typedArrayFor(datatype) as unknown as new (values: ContentsValues) => Elements;
+  if (values instanceof array) return values as Elements;
+  return new array(datatype.endsWith("INT64") ? Array.from(values as (number | bigint)[], BigInt) : values);
+}
 
 /**
  * Decodes the elements in typed contents; undefined when no field has a value.
@@ -597,27 +518,23 @@ const FIELDS: readonly ContentsField[] = [
  * @param where `input tensor 'X' for model 'M'`, for messages
  * @throws ContentsError when the values are in a field of another data type, or in two fields.
  */
-export function typedElements(
-  contents: Contents,
-  datatype: string,
-  where: string,
-): ContentsElements | undefined {
-  let elements: ContentsElements | undefined;
-  for (const field of FIELDS) {
-    const values = contents[field.name];
+export function typedElements(contents: Contents, datatype: string, where: string): Elements | undefined {
+  let elements: Elements | undefined;
+  for (const [field, named, ...others] of FIELDS) {
+    const values = contents[field];
     if (values == null || values.length === 0) continue;
     if (elements !== undefined) {
       throw new ContentsError(
         `unexpected explicit tensor data for ${where}, binary data was already supplied.`,
       );
     }
-    const toElements = field.elements[datatype];
-    if (toElements === undefined) {
+    const known = [named, ...others].find((one) => one === datatype);
+    if (known === undefined) {
       throw new ContentsError(
-        `unexpected explicit tensor data for ${where} of type '${field.datatype}', expected datatype '${datatype}'`,
+        `unexpected explicit tensor data for ${where} of type '${named}', expected datatype '${datatype}'`,
       );
     }
-    elements = toElements(values as never);
+    elements = elementsFrom(values, known);
   }
   return elements;
 }

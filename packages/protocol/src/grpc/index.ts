@@ -1,6 +1,5 @@
 export { grpc, inference } from "#messages";
 export {
-  type ContentsElements,
   ContentsError,
   decodeMessage,
   decodePacked,

@@ -1,6 +1,6 @@
 import ndarray from "ndarray";
 import { describe, expect, it } from "vitest";
-import { interpretedView } from "../../src/nd-array-views.js";
+import { interpretedView } from "../../src/nd-array.js";
 
 const data = Float32Array.from({ length: 24 }, (_, i) => i);
 

@@ -1,7 +1,7 @@
 import ndarray from "ndarray";
 import { describe, expect, it } from "vitest";
 import { DATA_TYPES, type Elements, typedArrayFor } from "../../src/data-types.js";
-import { viewOf } from "../../src/nd-array-views.js";
+import { viewOf } from "../../src/nd-array.js";
 
 class Own extends Float32Array {}
 

@@ -4,7 +4,7 @@ import { AutoCompleteConfig } from "../../../src/config/auto-complete-config.js"
 import type { FileDescription } from "../../../src/config/complete-config.js";
 import { completeConfig, prepareConfig } from "../../../src/config/complete-config.js";
 import { readPrototxt } from "../../../src/config/prototxt.js";
-import { needsReload } from "../../../src/repository/model-loader.js";
+import { needsReload } from "../../../src/repository/repository-changes.js";
 
 const IO =
   "input { name: 'x' data_type: TYPE_FP32 dims: 4 } output { name: 'y' data_type: TYPE_FP32 dims: 4 }";

@@ -20,20 +20,18 @@ function openLink(now?: () => number) {
         wakeUps++;
         setImmediate(() => receiver.wake());
       },
-      frame: () => {},
-      drained: () => {},
     },
+    { frame: () => {} },
   );
   const receiver: ThreadLink = new ThreadLink(
     { incoming: rings[1], outgoing: rings[0], memory: port2 },
+    { wakeOther: () => void setImmediate(() => sender.wake()) },
     {
-      wakeOther: () => void setImmediate(() => sender.wake()),
       frame: (frame) => {
         if (frame.kind === 2) tensors.push(...readTensorMap(frame, []).values());
         else got.push([frame.number, frame.word()]);
         onFrame();
       },
-      drained: () => {},
     },
     now,
   );

@@ -2,8 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { parseCloudPath } from "../../../src/repository/cloud-storage.js";
-import { findCredentials } from "../../../src/repository/open-storage.js";
+import { findCredentials, parseCloudPath } from "../../../src/repository/cloud-storage.js";
 
 let folder = "";
 

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { expect, it, vi } from "vitest";
 import { Log } from "../../../src/observe/log.js";
 import { parseCloudPath } from "../../../src/repository/cloud-storage.js";
-import type { ModelLoader } from "../../../src/repository/model-loader.js";
+import type { ModelLoader } from "../../../src/repository/repository-changes.js";
 import { RepositoryChanges } from "../../../src/repository/repository-changes.js";
 import type { RepositoryState } from "../../../src/repository/repository-poller.js";
 import { CloudSource } from "../../../src/repository/repository-source.js";

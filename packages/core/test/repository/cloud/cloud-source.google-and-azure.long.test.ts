@@ -4,8 +4,7 @@ import { expect, it } from "vitest";
 import { AzureServer } from "../../../../../examples/cloud-repository/servers/azure-server.js";
 import { GoogleServer } from "../../../../../examples/cloud-repository/servers/google-server.js";
 import { Log } from "../../../src/observe/log.js";
-import { parseCloudPath } from "../../../src/repository/cloud-storage.js";
-import { openStorage } from "../../../src/repository/open-storage.js";
+import { openStorage, parseCloudPath } from "../../../src/repository/cloud-storage.js";
 import { CloudSource } from "../../../src/repository/repository-source.js";
 import { realClock } from "../../../src/system/clock.js";
 

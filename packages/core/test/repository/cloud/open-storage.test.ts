@@ -1,6 +1,10 @@
 import { expect, it } from "vitest";
-import { parseCloudPath } from "../../../src/repository/cloud-storage.js";
-import { type CloudSdks, INSTALLED_SDKS, openStorage } from "../../../src/repository/open-storage.js";
+import {
+  type CloudSdks,
+  INSTALLED_SDKS,
+  openStorage,
+  parseCloudPath,
+} from "../../../src/repository/cloud-storage.js";
 
 const absent = async () => {
   throw new Error("Cannot find package\nImported from somewhere");

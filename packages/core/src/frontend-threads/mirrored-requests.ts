@@ -1,152 +1,26 @@
-import { join } from "node:path";
 import { errorWithoutStack, type ModelConfig, type TritonError } from "@tritonjs/protocol";
-import { parseVersion, pickNamespace, pickVersion } from "../model/pick-version.js";
 import { Log, type LogChanges, type LogSettings, type LogSubject } from "../observe/log.js";
 import type { RequestArrival, RequestTrace } from "../observe/request-trace.js";
 import type { TraceChanges, TraceSettings } from "../observe/trace-settings.js";
 import { Tracing } from "../observe/tracing.js";
 import type { InferInit, RequestHandle, ResponseHandler } from "../request/inference-request.js";
-import type { PinnedModel } from "../service/inference-service.js";
-import type { WatchedModel, WatchedVersion } from "../service/service-watch.js";
 import { realClock } from "../system/clock.js";
 import type { Control } from "./control.js";
-import type { ReadyVersion, SentArrival, TraceEnd, TraceMark } from "./engine-requests.js";
+import type { SentArrival, TraceEnd, TraceMark } from "./engine-requests.js";
 import { type IncomingFrame, KIND } from "./frames.js";
 import {
   type AnsweredRequest,
   RESPONSE,
   RequestSlots,
+  type RequestTarget,
   readOutcome,
   writeFramedError,
   writeRequest,
 } from "./request-frames.js";
 import type { ThreadLink } from "./thread-link.js";
 
-interface ModelsOwner {
-  catchUp(): void;
-  assertOpen(): void;
-  send(model: MirroredModel, init: InferInit, onResponse: ResponseHandler): RequestHandle;
-}
-
-/** The copies of all model versions, and the look-ups of the protocol with Triton's texts. */
-export class MirroredModels {
-  readonly #models = new Map<string, Map<string, Map<number, WatchedVersion>>>();
-
-  constructor(
-    private readonly namespacing: boolean,
-    private readonly owner: ModelsOwner,
-  ) {}
-
-  set({ name, namespace, versions }: WatchedModel): void {
-    let spaces = this.#models.get(name);
-    if (versions === undefined) {
-      spaces?.delete(namespace);
-      if (spaces?.size === 0) this.#models.delete(name);
-      return;
-    }
-    if (spaces === undefined) {
-      spaces = new Map();
-      this.#models.set(name, spaces);
-    }
-    spaces.set(namespace, new Map(versions.map((version) => [version.version, version])));
-  }
-
-  /** True if a model in service reports its own readiness. */
-  get someReportReadiness(): boolean {
-    for (const spaces of this.#models.values()) {
-      for (const versions of spaces.values()) {
-        for (const { state, reportsReadiness } of versions.values()) {
-          if (state === "READY" && reportsReadiness) return true;
-        }
-      }
-    }
-    return false;
-  }
-
-  /** @throws TritonError as the service of the engine does. */
-  find(name: string, requested: string): ReadyVersion {
-    this.owner.catchUp();
-    this.owner.assertOpen();
-    const version = parseVersion(requested);
-    const versions = pickNamespace(name, this.#models.get(name), this.namespacing);
-    return pickVersion(name, versions, version) as ReadyVersion;
-  }
-
-  pin(name: string, requested: string): MirroredModel {
-    return new MirroredModel(this, this.owner, this.find(name, requested), requested);
-  }
-
-  /** Numbers of the ready versions of a model, in ascending order. */
-  readyVersions(name: string): number[] {
-    const spaces = [...(this.#models.get(name)?.values() ?? [])];
-    const ready = spaces.flatMap((versions) =>
-      [...versions.values()].filter(({ state }) => state === "READY"),
-    );
-    return ready.map(({ version }) => version).sort((a, b) => a - b);
-  }
-
-  /** True while a version is in service. */
-  has({ name, namespace, version, key }: WatchedVersion): boolean {
-    this.owner.catchUp();
-    const now = this.#models.get(name)?.get(namespace)?.get(version);
-    return now?.key === key && now.state === "READY";
-  }
-}
-
-class MirroredModel implements PinnedModel {
-  readonly config: ModelConfig;
-  readonly #version: ReadyVersion;
-
-  constructor(
-    private readonly models: MirroredModels,
-    private readonly owner: ModelsOwner,
-    version: ReadyVersion,
-    private readonly requested: string,
-  ) {
-    this.config = version.config;
-    this.#version = version;
-  }
-
-  get key(): number {
-    return this.#version.key;
-  }
-
-  /** True if the client named no version. */
-  get latest(): boolean {
-    return this.requested === "";
-  }
-
-  get name(): string {
-    return this.#version.name;
-  }
-
-  get version(): number {
-    return this.#version.version;
-  }
-
-  get labels(): ReadonlyMap<string, readonly string[]> {
-    return this.#version.labels;
-  }
-
-  get directory(): string | undefined {
-    const { directory, version } = this.#version;
-    return directory && join(directory, String(version));
-  }
-
-  inService(): MirroredModel {
-    return this.models.has(this.#version) ? this : this.models.pin(this.name, this.requested);
-  }
-
-  /** The engine looks whether there is room, when the request arrives there. */
-  awaitRoom(): undefined {
-    return undefined;
-  }
-
-  infer(init: InferInit, onResponse: ResponseHandler): RequestHandle {
-    this.owner.assertOpen();
-    return this.owner.send(this, init, onResponse);
-  }
-}
+/** The version that a request is for, as one look-up found it. */
+type SentModel = RequestTarget & { readonly name: string; readonly version: number };
 
 /** The requests of a thread that the engine has not answered yet. */
 export class SentRequests {
@@ -155,7 +29,7 @@ export class SentRequests {
   constructor(private readonly link: () => ThreadLink) {}
 
   /** Sends a request to the engine. Memory of its large tensors is handed over. */
-  send(model: MirroredModel, init: InferInit, onResponse: ResponseHandler): RequestHandle {
+  send(model: SentModel, init: InferInit, onResponse: ResponseHandler): RequestHandle {
     const request = new SentRequest(this, init.id ?? "", model, onResponse);
     const number = this.#requests.add(request);
     request.number = number;
@@ -215,7 +89,7 @@ class SentRequest implements RequestHandle, AnsweredRequest {
   constructor(
     requests: SentRequests,
     id: string,
-    { name, version, config }: MirroredModel,
+    { name, version, config }: SentModel,
     onResponse: ResponseHandler,
   ) {
     this.#requests = requests;
