@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { WorkerResponseStream } from "@tritonjs/core/backend";
-import { Tensor, TritonError } from "@tritonjs/protocol";
+import { errorOf, Tensor, TritonError } from "@tritonjs/protocol";
 import type { ToolCallDelta, ToolCallPiece } from "./chat/tool-call-family.js";
 import { createToolCallReader, type ToolCallReader } from "./chat/tool-call-reader.js";
 import type { ScoredToken } from "./sampling/token-sampler.js";
@@ -336,11 +336,10 @@ class ToolCallDeltas {
       return;
     }
     if (name === undefined) {
-      throw new TritonError(
-        "INTERNAL",
+      throw errorOf(
+        "INVALID_OUTPUT",
         `model '${this.#modelName}': cannot use a piece of textGenerator: toolCall: expected a name in the first ` +
           "piece of a call, got none",
-        { reason: "INVALID_OUTPUT" },
       );
     }
     this.#begun.add(index);

@@ -1,5 +1,5 @@
 import type { InferContext, RequestInfo } from "@tritonjs/core";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf } from "@tritonjs/protocol";
 import type { GeneratorRequest } from "./text-request.js";
 
 /** Pieces of an answer, over time or at once. */
@@ -97,9 +97,7 @@ export function readPiece(value: unknown, modelName: string): YieldedParts {
   if (typeof value === "string") return { text: value };
   const fault = faultOf(value);
   if (fault === undefined) return value as YieldedParts;
-  throw new TritonError("INTERNAL", `model '${modelName}': cannot use a piece of textGenerator: ${fault}`, {
-    reason: "INVALID_OUTPUT",
-  });
+  throw errorOf("INVALID_OUTPUT", `model '${modelName}': cannot use a piece of textGenerator: ${fault}`);
 }
 
 function faultOf(value: unknown): string | undefined {

@@ -9,7 +9,7 @@ import {
   type ExecutorContext,
   type TypedBackend,
 } from "@tritonjs/core/backend";
-import { onAbort, TritonError } from "@tritonjs/protocol";
+import { errorOf, onAbort, TritonError } from "@tritonjs/protocol";
 import type { ChatMessage, ChatTool } from "./chat/chat-template.js";
 import type { ToolCallFamily } from "./chat/tool-call-family.js";
 import { TextAnswer } from "./text-answer.js";
@@ -125,7 +125,7 @@ function checkOptions(callback: unknown, options: TextGeneratorOptions): void {
 }
 
 function invalidOption(message: string): TritonError {
-  return new TritonError("INVALID_ARG", `textGenerator(): ${message}`, { reason: "INVALID_OPTION" });
+  return errorOf("INVALID_OPTION", `textGenerator(): ${message}`);
 }
 
 function readWithTemplate(template: PromptTemplate) {
@@ -346,7 +346,7 @@ export function textEmbedder(
 ): TypedBackend<typeof EMBEDDING_INPUTS, typeof EMBEDDING_OUTPUTS> {
   if (typeof callback !== "function") {
     const text = `textEmbedder(): callback: expected a function, got ${typeof callback}`;
-    throw new TritonError("INVALID_ARG", text, { reason: "INVALID_OPTION" });
+    throw errorOf("INVALID_OPTION", text);
   }
   const inferFunc = batch<typeof EMBEDDING_INPUTS, typeof EMBEDDING_OUTPUTS>(
     async ({ text_input }, context) => {
@@ -383,9 +383,6 @@ function wrongVectors(vectors: unknown, count: number, modelName: string): Trito
   const got = Array.isArray(vectors)
     ? `${vectors.length} with the lengths [${[...new Set(vectors.map((one) => one?.length))].join(", ")}]`
     : `a ${typeof vectors}`;
-  return new TritonError(
-    "INTERNAL",
-    `model '${modelName}': textEmbedder: expected ${count} vectors of one length above 0, got ${got}`,
-    { reason: "INVALID_OUTPUT" },
-  );
+  const text = `model '${modelName}': textEmbedder: expected ${count} vectors of one length above 0, got ${got}`;
+  return errorOf("INVALID_OUTPUT", text);
 }

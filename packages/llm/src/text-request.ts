@@ -1,5 +1,5 @@
 import type { TensorSpec } from "@tritonjs/core";
-import { type Parameters, type Tensor, TritonError } from "@tritonjs/protocol";
+import { errorOf, type Parameters, type Tensor, type TritonError } from "@tritonjs/protocol";
 import type { ChatMessage, ChatTool } from "./chat/chat-template.js";
 import type { ToolCallFamily } from "./chat/tool-call-family.js";
 import {
@@ -136,7 +136,7 @@ class TextInputs {
 }
 
 function invalidRequest(message: string, cause?: unknown): TritonError {
-  return new TritonError("INVALID_ARG", message, { reason: "INVALID_INPUT", cause });
+  return errorOf("INVALID_INPUT", message, cause);
 }
 
 /** First argument of the callback of {@link textGenerator}: a prompt, or the messages of a chat. */
@@ -221,10 +221,7 @@ function readArray(input: string, json: string): readonly unknown[] {
 }
 
 function invalidInput(what: string, expected: string, got: string, cause?: unknown): TritonError {
-  return new TritonError("INVALID_ARG", `input '${what}': expected ${expected}, got ${got}`, {
-    reason: "INVALID_INPUT",
-    cause,
-  });
+  return errorOf("INVALID_INPUT", `input '${what}': expected ${expected}, got ${got}`, cause);
 }
 
 function describe(value: unknown): string {

@@ -1,5 +1,5 @@
 import { Tokenizer } from "@huggingface/tokenizers";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, TritonError } from "@tritonjs/protocol";
 import { bytesOfSpelling, type TokenSpelling, tokenSpelling } from "./token-spelling.js";
 
 /** Contents of a model's tokenizer files. */
@@ -134,11 +134,8 @@ function open({ tokenizer: json, config }: TokenizerFiles): OpenedTokenizer {
     tokenizer.encode("a", { add_special_tokens: true });
     return { tokenizer, added, tokens, decoder };
   } catch (error) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `cannot read tokenizer.json: expected a tokenizer of Hugging Face, got ${(error as Error).message}`,
-      { reason: "INVALID_MODEL", cause: error },
-    );
+    const text = `cannot read tokenizer.json: expected a tokenizer of Hugging Face, got ${(error as Error).message}`;
+    throw errorOf("INVALID_MODEL", text, error);
   }
 }
 

@@ -156,6 +156,7 @@ export {
 } from "./tensor-spec.js";
 export { activeTraceHeaders, withTraceparent } from "./trace-context.js";
 export {
+  errorOf,
   errorWithoutStack,
   httpStatusOf,
   isTimeout,

@@ -1,4 +1,10 @@
-import { type ErrorCode, type ErrorReason, type ReasonOf, reasonStatus } from "./error-reasons.js";
+import {
+  type ErrorCode,
+  type ErrorReason,
+  errorReasons,
+  type ReasonOf,
+  reasonStatus,
+} from "./error-reasons.js";
 
 const brand = Symbol.for("tritonjs.error");
 
@@ -146,6 +152,14 @@ const WORDS: Readonly<Record<ErrorCode, string>> = {
 export function statusText(thrown: unknown): string {
   const { code, message } = TritonError.from(thrown);
   return `${WORDS[code]}: ${message}`;
+}
+
+/** Makes the error of a reason, which has one code. */
+export function errorOf(reason: ErrorReason, message: string, cause?: unknown): TritonError {
+  return new TritonError(errorReasons[reason].code, message, {
+    reason,
+    ...(cause !== undefined && { cause }),
+  });
 }
 
 /**

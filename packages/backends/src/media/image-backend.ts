@@ -9,6 +9,7 @@ import { importInstalled, inlineRequests } from "@tritonjs/core/internal";
 import {
   ConcurrencyGate,
   definedMembers,
+  errorOf,
   float32ToFloat16,
   fromConfigDataType,
   type ModelConfig,
@@ -204,10 +205,8 @@ async function importSharp(): Promise<SharpModule> {
     cause = error;
   }
   const why = cause === undefined ? "it is not installed" : firstLine(cause);
-  throw new TritonError("UNAVAILABLE", `cannot load sharp (${why}): install it next to @tritonjs/backends`, {
-    reason: "PACKAGE_NOT_INSTALLED",
-    cause,
-  });
+  const text = `cannot load sharp (${why}): install it next to @tritonjs/backends`;
+  throw errorOf("PACKAGE_NOT_INSTALLED", text, cause);
 }
 
 /** A decoded image of the tensor's size: channels from 0 to 255, pixel by pixel, row by row. */

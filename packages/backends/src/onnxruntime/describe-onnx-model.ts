@@ -3,6 +3,7 @@ import type { ModelDescription } from "@tritonjs/core/backend";
 import {
   type DataType,
   type DescribedTensor,
+  errorOf,
   fromOnnxType,
   TritonError,
   toOnnxType,
@@ -63,7 +64,7 @@ function unsupported(what: string, elementType: number | undefined): TritonError
     elementType === toOnnxType("BF16")
       ? "of type bfloat16, which onnxruntime-node cannot pass; cast it to float32 or float16 inside the model, or use the engine 'native'"
       : `of ${typeName(elementType)}, which the protocol cannot carry`;
-  return new TritonError("UNSUPPORTED", `${what} ${why}`, { reason: "MODEL_NOT_SUPPORTED" });
+  return errorOf("MODEL_NOT_SUPPORTED", `${what} ${why}`);
 }
 
 /** ONNX types that the protocol does not have. */
@@ -100,15 +101,10 @@ export function readOnnxFile(model: string | Uint8Array): OnnxDescription {
   } catch (error) {
     if (error instanceof RangeError) {
       const what = describeNotOnnx(model, error.message);
-      throw new TritonError("INVALID_ARG", `cannot read the ONNX model ${label}: ${what}`, {
-        reason: "INVALID_MODEL",
-        cause: error,
-      });
+      throw errorOf("INVALID_MODEL", `cannot read the ONNX model ${label}: ${what}`, error);
     }
-    throw new TritonError("NOT_FOUND", `cannot open the ONNX model ${label}: ${whyNotOpened(model, error)}`, {
-      reason: "MODEL_FILES_NOT_FOUND",
-      cause: error,
-    });
+    const text = `cannot open the ONNX model ${label}: ${whyNotOpened(model, error)}`;
+    throw errorOf("MODEL_FILES_NOT_FOUND", text, error);
   }
 }
 

@@ -6,8 +6,8 @@ import {
   type ArrayOf,
   type DataType,
   type DescribedTensor,
+  errorOf,
   type Tensor,
-  TritonError,
   tensorFromValue,
   toNdArray,
 } from "@tritonjs/protocol";
@@ -173,9 +173,7 @@ export class OnnxSession {
     if (unknown !== undefined || missing !== undefined) {
       const got = Object.keys(given).join(", ");
       const expected = this.inputs.map(({ name }) => name).join(", ");
-      throw new TritonError("INVALID_ARG", `inputs of the ONNX model: expected [${expected}], got [${got}]`, {
-        reason: "INVALID_CONFIG",
-      });
+      throw errorOf("INVALID_CONFIG", `inputs of the ONNX model: expected [${expected}], got [${got}]`);
     }
     return new Map(
       this.inputs.map(({ name, dtype, shape }) => [

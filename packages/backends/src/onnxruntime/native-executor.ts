@@ -12,6 +12,7 @@ import {
   type DataType,
   type Elements,
   elementCount,
+  errorOf,
   fromOnnxType,
   type InstanceHosting,
   type ModelConfig,
@@ -154,15 +155,12 @@ class NativeExecutor implements Executor, RunningInstance {
   }
 
   #stopped(): TritonError {
-    return new TritonError("UNAVAILABLE", `${this.#name} was stopped`, { reason: "MODEL_STOPPED" });
+    return errorOf("MODEL_STOPPED", `${this.#name} was stopped`);
   }
 
   #tooLong(limitMs: number): TritonError {
-    return new TritonError(
-      "UNAVAILABLE",
-      `${this.#name} ended its batch: it ran for more than ${limitMs} ms`,
-      { reason: "TIME_LIMIT_EXCEEDED" },
-    );
+    const text = `${this.#name} ended its batch: it ran for more than ${limitMs} ms`;
+    return errorOf("TIME_LIMIT_EXCEEDED", text);
   }
 
   get #config(): ModelConfig {
@@ -232,7 +230,7 @@ class ExitGuard {
   }
 
   readonly #endAll = (): void => {
-    const reason = new TritonError("UNAVAILABLE", "the process exits", { reason: "MODEL_STOPPED" });
+    const reason = errorOf("MODEL_STOPPED", "the process exits");
     for (const instance of this.#instances) instance.end(reason);
   };
 }
@@ -490,11 +488,8 @@ function copyOutput(api: OrtApi, name: string, value: number): Tensor {
 function outputDataType(name: string, elementType: number): DataType {
   const datatype = fromOnnxType(elementType);
   if (datatype !== undefined) return datatype;
-  throw new TritonError(
-    "UNSUPPORTED",
-    `output '${name}' has ONNX type ${elementType}, which the protocol cannot carry`,
-    { reason: "MODEL_NOT_SUPPORTED" },
-  );
+  const text = `output '${name}' has ONNX type ${elementType}, which the protocol cannot carry`;
+  throw errorOf("MODEL_NOT_SUPPORTED", text);
 }
 
 function strings(api: OrtApi, value: number, count: number): Uint8Array[] {

@@ -1,5 +1,5 @@
 import type { NativeFunction } from "@tritonjs/core/internal";
-import { ConcurrencyGate, fromOnnxType, TritonError } from "@tritonjs/protocol";
+import { ConcurrencyGate, errorOf, fromOnnxType, TritonError } from "@tritonjs/protocol";
 import { modelLabel } from "./onnx-file.js";
 import type { SessionData } from "./onnx-options.js";
 import type { OrtApi } from "./ort-c-api.js";
@@ -40,10 +40,7 @@ async function open(api: OrtApi, data: SessionData): Promise<NativeSession> {
     };
   } catch (cause) {
     const [why] = TritonError.from(cause).message.split("\n");
-    throw new TritonError("INVALID_ARG", `cannot load the ONNX model ${modelLabel(model)}: ${why}`, {
-      reason: "INVALID_MODEL",
-      cause,
-    });
+    throw errorOf("INVALID_MODEL", `cannot load the ONNX model ${modelLabel(model)}: ${why}`, cause);
   } finally {
     if (settings !== undefined) api.releaseSessionOptions(settings);
   }

@@ -15,7 +15,13 @@ import {
   WorkerExecutor,
 } from "@tritonjs/core/internal";
 import { disableTelemetry } from "@tritonjs/core/internal/worker";
-import { type InstanceHosting, type Isolation, type ModelConfig, TritonError } from "@tritonjs/protocol";
+import {
+  errorOf,
+  type InstanceHosting,
+  type Isolation,
+  type ModelConfig,
+  TritonError,
+} from "@tritonjs/protocol";
 import { describeOnnxModel, lacksShapes, readOnnxFile } from "./describe-onnx-model.js";
 import { NativeModel } from "./native-executor.js";
 import { describeSession, PARALLEL_RUNS } from "./native-session.js";
@@ -187,9 +193,7 @@ export class OnnxBackend implements Backend {
     const obstacle = obstacleOf(providers, { ...this.hosting, ...hosting });
     if (this.#engine === "native") {
       if (obstacle === undefined) return { api: loadOrtApi() };
-      throw new TritonError("INVALID_ARG", `engine 'native': ${obstacle}; use the engine 'worker'`, {
-        reason: "INVALID_CONFIG",
-      });
+      throw errorOf("INVALID_CONFIG", `engine 'native': ${obstacle}; use the engine 'worker'`);
     }
     if (obstacle !== undefined) return { reason: obstacle };
     if (instanceCount > PARALLEL_RUNS) {
@@ -210,11 +214,8 @@ export class OnnxBackend implements Backend {
 
 function assertEngine(engine: unknown): void {
   if ((ONNX_ENGINES as readonly unknown[]).includes(engine)) return;
-  throw new TritonError(
-    "INVALID_ARG",
-    `engine of the ONNX model: expected one of ${ONNX_ENGINES.join(", ")}, got '${String(engine)}'`,
-    { reason: "INVALID_CONFIG" },
-  );
+  const text = `engine of the ONNX model: expected one of ${ONNX_ENGINES.join(", ")}, got '${String(engine)}'`;
+  throw errorOf("INVALID_CONFIG", text);
 }
 
 const ON_CPU: InstanceDevice = { kind: "KIND_CPU", id: 0 };

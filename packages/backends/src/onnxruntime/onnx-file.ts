@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { assertInside, isInside } from "@tritonjs/core/internal/worker";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf } from "@tritonjs/protocol";
 
 /** The model in error messages. */
 export function modelLabel(model: string | Uint8Array): string {
@@ -141,11 +141,8 @@ export async function checkExternalData(directory: string, path: string): Promis
   for (const location of externalLocations(path)) {
     const file = join(dirname(path), location);
     if (isAbsolute(location) || !isInside(directory, file)) {
-      throw new TritonError(
-        "INVALID_ARG",
-        `external data of the ONNX model '${path}': expected a path inside the model's directory, got '${location}'`,
-        { reason: "PATH_NOT_ALLOWED" },
-      );
+      const text = `external data of the ONNX model '${path}': expected a path inside the model's directory, got '${location}'`;
+      throw errorOf("PATH_NOT_ALLOWED", text);
     }
     await assertInside(directory, file);
   }
@@ -160,10 +157,7 @@ export function externalLocations(path: string): ReadonlySet<string> {
     return walk.locations;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw new TritonError("INVALID_ARG", `cannot read the ONNX model '${path}': ${error.message}`, {
-      reason: "INVALID_MODEL",
-      cause: error,
-    });
+    throw errorOf("INVALID_MODEL", `cannot read the ONNX model '${path}': ${error.message}`, error);
   } finally {
     source.close();
   }

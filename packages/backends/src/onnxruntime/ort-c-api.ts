@@ -8,7 +8,7 @@ import {
   requireKoffi,
 } from "@tritonjs/core/internal";
 import { disableTelemetry, unbundledRequire } from "@tritonjs/core/internal/worker";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, TritonError } from "@tritonjs/protocol";
 
 /** ONNX Runtime's C interface in this process. Addresses are numbers: those of a process fit into 53 bits. */
 export interface OrtApi extends CFunctions {
@@ -57,19 +57,15 @@ function loadKoffi(): Koffi {
   try {
     koffi = requireKoffi();
   } catch (cause) {
-    throw new TritonError(
-      "UNAVAILABLE",
-      "cannot load the package 'koffi', which the engine 'native' needs: npm install koffi",
-      { reason: "PACKAGE_NOT_INSTALLED", cause },
-    );
+    const text = "cannot load the package 'koffi', which the engine 'native' needs: npm install koffi";
+    throw errorOf("PACKAGE_NOT_INSTALLED", text, cause);
   }
   const { async_stack_size } = koffi.config();
   if (async_stack_size >= ASYNC_STACK_BYTES) return koffi;
-  throw new TritonError(
-    "UNSUPPORTED",
+  throw errorOf(
+    "PLATFORM_NOT_SUPPORTED",
     `koffi's setting async_stack_size: expected at least ${ASYNC_STACK_BYTES}, got ${async_stack_size}; set it before ` +
       "the program loads its first library",
-    { reason: "PLATFORM_NOT_SUPPORTED" },
   );
 }
 
@@ -141,11 +137,11 @@ function openLibrary(koffi: Koffi, file: string): OpenLibrary {
     cause = thrown;
   }
   const why = cause === undefined ? "" : ` (${TritonError.from(cause).message})`;
-  throw new TritonError(
-    "UNAVAILABLE",
+  throw errorOf(
+    "PACKAGE_NOT_INSTALLED",
     `cannot use '${file}' as ONNX Runtime: expected a library with version ${API_VERSION} of its C interface, got ` +
       `version ${version} of ONNX Runtime${why}`,
-    { reason: "PACKAGE_NOT_INSTALLED", cause },
+    cause,
   );
 }
 
@@ -268,17 +264,13 @@ export function ortLibraryFile(
       if (file !== undefined) return join(folder, file);
     }
   } catch (cause) {
-    throw new TritonError(
-      "UNAVAILABLE",
-      `cannot find onnxruntime-node (${TritonError.from(cause).message}): install it next to @tritonjs/backends`,
-      { reason: "PACKAGE_NOT_INSTALLED", cause },
-    );
+    const text = `cannot find onnxruntime-node (${TritonError.from(cause).message}): install it next to @tritonjs/backends`;
+    throw errorOf("PACKAGE_NOT_INSTALLED", text, cause);
   }
-  throw new TritonError(
-    "UNAVAILABLE",
+  throw errorOf(
+    "PACKAGE_NOT_INSTALLED",
     `cannot find ONNX Runtime's library: expected ${NAMES[platform] ?? "a file"} in the folder bin of onnxruntime-node ` +
       `for ${platform} ${arch}, got none`,
-    { reason: "PACKAGE_NOT_INSTALLED" },
   );
 }
 

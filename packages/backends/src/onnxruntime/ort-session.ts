@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { isMainThread } from "node:worker_threads";
 import type { InstanceDevice } from "@tritonjs/core/internal";
 import { disableTelemetry, importPeer } from "@tritonjs/core/internal/worker";
-import { definedMembers, TritonError } from "@tritonjs/protocol";
+import { definedMembers, errorOf, TritonError } from "@tritonjs/protocol";
 import type { InferenceSession } from "onnxruntime-node";
 import { modelLabel } from "./onnx-file.js";
 import type { ExecutionProvider, OnnxRuntimeOptions, SessionData } from "./onnx-options.js";
@@ -34,19 +34,13 @@ export async function createSession(
     }
   }
   const label = modelLabel(data.model);
-  throw new TritonError("INVALID_ARG", `cannot load the ONNX model ${label}: ${messageOf(failure)}`, {
-    reason: "INVALID_MODEL",
-    cause: failure,
-  });
+  throw errorOf("INVALID_MODEL", `cannot load the ONNX model ${label}: ${messageOf(failure)}`, failure);
 }
 
 async function open(ort: Ort, data: SessionData, provider: ExecutionProvider): Promise<InferenceSession> {
   if (providerName(provider) === "webgpu" && !isMainThread) {
-    throw new TritonError(
-      "UNSUPPORTED",
-      "it crashes when two threads of a process use it: set isolation 'process' for the instance",
-      { reason: "PLATFORM_NOT_SUPPORTED" },
-    );
+    const text = "it crashes when two threads of a process use it: set isolation 'process' for the instance";
+    throw errorOf("PLATFORM_NOT_SUPPORTED", text);
   }
   const options = {
     ...data.sessionOptions,
@@ -138,10 +132,7 @@ export async function importOnnxRuntime(): Promise<Ort> {
   try {
     return await importPeer<Ort>("onnxruntime-node", import.meta.url);
   } catch (error) {
-    throw new TritonError(
-      "UNAVAILABLE",
-      `cannot load onnxruntime-node (${TritonError.from(error).message}): install it next to @tritonjs/backends`,
-      { reason: "PACKAGE_NOT_INSTALLED", cause: error },
-    );
+    const text = `cannot load onnxruntime-node (${TritonError.from(error).message}): install it next to @tritonjs/backends`;
+    throw errorOf("PACKAGE_NOT_INSTALLED", text, error);
   }
 }

@@ -4,10 +4,11 @@ import {
   DATA_TYPES,
   type DataType,
   type Elements,
+  errorOf,
   type ModelConfig,
   type ModelInput,
   Tensor,
-  TritonError,
+  type TritonError,
   toOrtType,
 } from "@tritonjs/protocol";
 import type { InferenceSession, Tensor as OrtTensor } from "onnxruntime-node";
@@ -61,11 +62,8 @@ function toStrings(name: string, elements: readonly Uint8Array[]): string[] {
 }
 
 function unfit(name: string, index: number, why: string): TritonError {
-  return new TritonError(
-    "INVALID_ARG",
-    `cannot pass element ${index} of input '${name}' as an ONNX string: ${why}`,
-    { reason: "INVALID_INPUT" },
-  );
+  const text = `cannot pass element ${index} of input '${name}' as an ONNX string: ${why}`;
+  return errorOf("INVALID_INPUT", text);
 }
 
 /** Converts the session's results to tensors over the same memory. */
@@ -74,11 +72,8 @@ export function fromResults(results: Readonly<Record<string, OrtTensor>>): Map<s
     Object.entries(results).map(([name, { type, dims, data }]) => {
       const datatype = FROM_ORT.get(type);
       if (datatype === undefined) {
-        throw new TritonError(
-          "UNSUPPORTED",
-          `output '${name}' has type ${type}, which the protocol cannot carry`,
-          { reason: "MODEL_NOT_SUPPORTED" },
-        );
+        const text = `output '${name}' has type ${type}, which the protocol cannot carry`;
+        throw errorOf("MODEL_NOT_SUPPORTED", text);
       }
       return [name, Tensor.fromElements(datatype, [...dims], toElements(datatype, data))];
     }),

@@ -4,7 +4,7 @@ import type { BackendFactory, ModelSource } from "@tritonjs/core/backend";
 import { findModelFile, hostingOf, type ModelLocation } from "@tritonjs/core/backend";
 import { notFound } from "@tritonjs/core/internal";
 import { assertInside } from "@tritonjs/core/internal/worker";
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorOf, type ModelConfig, type TritonError } from "@tritonjs/protocol";
 import { OnnxBackend } from "./onnx-backend.js";
 import { checkExternalData } from "./onnx-file.js";
 import type { ExecutionProvider, OnnxEngine, OnnxRuntimeOptions } from "./onnx-options.js";
@@ -34,7 +34,7 @@ async function modelFile(source: ModelLocation): Promise<string> {
 
 /** Triton's onnxruntime backend first checks whether the file is a directory. */
 function notStatted(path: string): TritonError {
-  return new TritonError("INTERNAL", `failed to stat file ${path}`, { reason: "FILE_NOT_READABLE" });
+  return errorOf("FILE_NOT_READABLE", `failed to stat file ${path}`);
 }
 
 /**
@@ -96,9 +96,7 @@ function severityLevel(config: ModelConfig): OnnxRuntimeOptions["logSeverityLeve
   if (config.parameters.log_severity_level === undefined) return undefined;
   const level = LEVELS_OF_SEVERITY.find((one) => one === count(config, "log_severity_level"));
   if (level !== undefined) return level;
-  throw new TritonError("INVALID_ARG", "parameter 'log_severity_level': expected a number from 0 to 4", {
-    reason: "INVALID_CONFIG",
-  });
+  throw errorOf("INVALID_CONFIG", "parameter 'log_severity_level': expected a number from 0 to 4");
 }
 
 const LEVELS_OF_SEVERITY = [0, 1, 2, 3, 4] as const;
@@ -107,11 +105,8 @@ function executionMode(config: ModelConfig): "sequential" | "parallel" {
   const mode = count(config, "execution_mode");
   if (mode === 0) return "sequential";
   if (mode === 1) return "parallel";
-  throw new TritonError(
-    "INVALID_ARG",
-    `Invalid configuration value provided. Expected values for  execution_mode are 0 or 1 but got ${mode} .`,
-    { reason: "INVALID_CONFIG" },
-  );
+  const text = `Invalid configuration value provided. Expected values for  execution_mode are 0 or 1 but got ${mode} .`;
+  throw errorOf("INVALID_CONFIG", text);
 }
 
 /** A number as C++ reads it. Triton ignores values below 0. */
@@ -123,9 +118,7 @@ function count(
   const text = parameters[key]?.stringValue ?? settings[key] ?? "0";
   const value = Number(text);
   if (/^\s*[+-]?\d+$/.test(text) && Number.isSafeInteger(value)) return value;
-  throw new TritonError("INVALID_ARG", `failed to convert '${text}' to integral number`, {
-    reason: "INVALID_CONFIG",
-  });
+  throw errorOf("INVALID_CONFIG", `failed to convert '${text}' to integral number`);
 }
 
 function flag({ parameters }: ModelConfig, key: string): boolean | undefined {
@@ -133,9 +126,7 @@ function flag({ parameters }: ModelConfig, key: string): boolean | undefined {
   if (text === undefined) return undefined;
   if (/^(true|on|1)$/i.test(text)) return true;
   if (/^(false|off|0)$/i.test(text)) return false;
-  throw new TritonError("INVALID_ARG", `failed to convert '${text}' to boolean`, {
-    reason: "INVALID_CONFIG",
-  });
+  throw errorOf("INVALID_CONFIG", `failed to convert '${text}' to boolean`);
 }
 
 /** The only options that onnxruntime-node passes on to WebGPU. */
@@ -181,9 +172,7 @@ function accelerators(
   const providers = asked.map(({ name, parameters = {} }): ExecutionProvider => {
     const options = Object.hasOwn(PROVIDERS, name) ? PROVIDERS[name] : undefined;
     if (options === undefined) {
-      throw new TritonError("INVALID_ARG", `unknown Execution Accelerator '${name}' is requested`, {
-        reason: "INVALID_CONFIG",
-      });
+      throw errorOf("INVALID_CONFIG", `unknown Execution Accelerator '${name}' is requested`);
     }
     if (name === "tensorrt") checkTensorrtParameters(parameters);
     const unused = Object.keys(parameters).filter((key) => !options.includes(key));
@@ -241,16 +230,11 @@ const PRECISIONS: readonly string[] = ["FP32", "FP16", "BF16", "INT8"];
 function checkTensorrtParameters(parameters: Readonly<Record<string, string>>): void {
   for (const [key, value] of Object.entries(parameters)) {
     if (!PARAMETERS.has(key)) {
-      throw new TritonError(
-        "INVALID_ARG",
-        `unknown parameter '${key}' is provided for TensorRT Execution Accelerator`,
-        { reason: "INVALID_CONFIG" },
-      );
+      const text = `unknown parameter '${key}' is provided for TensorRT Execution Accelerator`;
+      throw errorOf("INVALID_CONFIG", text);
     }
     if (key === "precision_mode" && !PRECISIONS.includes(value)) {
-      throw new TritonError("INVALID_ARG", `unsupported precision mode '${value}' is requested`, {
-        reason: "INVALID_CONFIG",
-      });
+      throw errorOf("INVALID_CONFIG", `unsupported precision mode '${value}' is requested`);
     }
   }
 }
@@ -283,9 +267,7 @@ function warnOfUnused(
     for (const [key, count] of Object.entries(CHOICES)) {
       const value = parameters[key]?.stringValue;
       if (value === undefined || (/^\s*\d+$/.test(value) && Number(value) < count)) continue;
-      throw new TritonError("INVALID_ARG", `unsupported ${key} value '${value}' is requested`, {
-        reason: "INVALID_CONFIG",
-      });
+      throw errorOf("INVALID_CONFIG", `unsupported ${key} value '${value}' is requested`);
     }
   }
   const unused = NO_EFFECT.filter((key) => Object.hasOwn(parameters, key));
@@ -341,9 +323,7 @@ export const openvinoBackend: BackendFactory = async (source) => {
 /** Triton's rule, with its text. */
 function assertPlaced({ instanceGroup }: ModelConfig): void {
   if (instanceGroup.every(({ kind }) => kind === "KIND_CPU" || kind === "KIND_AUTO")) return;
-  throw new TritonError("INVALID_ARG", "Triton OpenVINO backend supports only Kind CPU and AUTO", {
-    reason: "INVALID_CONFIG",
-  });
+  throw errorOf("INVALID_CONFIG", "Triton OpenVINO backend supports only Kind CPU and AUTO");
 }
 
 /** The parameters as ONNX Runtime has them, and the names of the parameters without effect there. */
@@ -368,10 +348,9 @@ function refused({ name }: ModelSource, path: string): TritonError {
       ? `convert it: ${SAVED_MODEL}`
       : "no program converts OpenVINO's own format back, so export the model that it was made from: torch.onnx.export, " +
         `${SAVED_MODEL}, ${PADDLE}`;
-  return new TritonError(
-    "UNSUPPORTED",
+  return errorOf(
+    "MODEL_NOT_SUPPORTED",
     `model '${name}': '${path}' runs only in OpenVINO, which has no package for Node that installs without a download; ` +
       `${how}; then put model.onnx into the version directory and set default_model_filename: "model.onnx"`,
-    { reason: "MODEL_NOT_SUPPORTED" },
   );
 }

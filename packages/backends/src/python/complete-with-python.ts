@@ -10,7 +10,7 @@ import {
   completeBy,
   toConfigJson,
 } from "@tritonjs/core/internal/worker";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, TritonError } from "@tritonjs/protocol";
 import { type FromPython, writeError } from "./messages.js";
 import { PythonSession, type PythonSettings } from "./python-session.js";
 
@@ -122,9 +122,7 @@ export const STUB_TIMEOUT_SECONDS = 30;
 /** @throws TritonError UNSUPPORTED on Windows, where processes do not inherit descriptors as the stub needs */
 export function assertPythonCanRun(): void {
   if (process.platform === "win32") {
-    throw new TritonError("UNSUPPORTED", "Python models cannot run on Windows", {
-      reason: "PLATFORM_NOT_SUPPORTED",
-    });
+    throw errorOf("PLATFORM_NOT_SUPPORTED", "Python models cannot run on Windows");
   }
 }
 

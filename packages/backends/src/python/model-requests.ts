@@ -1,6 +1,6 @@
 import type { ExecutorContext } from "@tritonjs/core/backend";
 import type { LogSubject, ModelCaller, TensorAnswer, TensorCaller } from "@tritonjs/core/internal";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { FrameBody, readTensors } from "./frames.js";
 import {
@@ -81,13 +81,7 @@ export class PythonServerRequests {
   ): Promise<unknown> {
     const { control, info } = this.context;
     if (control === undefined) {
-      throw new TritonError(
-        "UNAVAILABLE",
-        `model '${info.modelName}' runs without a server, so it cannot ask one`,
-        {
-          reason: "NO_SERVER",
-        },
-      );
+      throw errorOf("NO_SERVER", `model '${info.modelName}' runs without a server, so it cannot ask one`);
     }
     const name = String(given[0]);
     if (what === "ready") return control.isReady(name, String(given[1]));
@@ -165,13 +159,8 @@ export class PythonCallHost {
   async #run(call: WireCall, body: Uint8Array, open: OpenCall): Promise<void> {
     const models = this.modelsOf(call.batch);
     if (models?.callWithTensors === undefined) {
-      throw new TritonError(
-        "CANCELLED",
-        `the call of model '${call.model}' was cancelled: the batch that made it has ended`,
-        {
-          reason: "CALLER_ENDED",
-        },
-      );
+      const text = `the call of model '${call.model}' was cancelled: the batch that made it has ended`;
+      throw errorOf("CALLER_ENDED", text);
     }
     const id = call.correlationId;
     const { sequenceStart, sequenceEnd } = readFlags(call.flags);
@@ -224,11 +213,8 @@ function taken(open: OpenCall | undefined): void {
 function refusal({ model }: WireCall, thrown: unknown): TritonError {
   const error = TritonError.from(thrown);
   if (error.code === "CANCELLED") return error;
-  return new TritonError(
-    "INTERNAL",
-    `Model ${model} - Error when running inference: ${refusalText(model, error)}`,
-    { cause: error },
-  );
+  const text = `Model ${model} - Error when running inference: ${refusalText(model, error)}`;
+  return errorOf("INTERNAL", text, error);
 }
 
 function refusalText(model: string, { code, message }: TritonError): string {
@@ -326,13 +312,8 @@ class ModelMetrics {
         );
       }
       if (!/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name)) {
-        throw new TritonError(
-          "INVALID_ARG",
-          `invalid name of a metric '${name}': expected letters, digits, '_' and ':', and no digit first`,
-          {
-            reason: "INVALID_METRIC",
-          },
-        );
+        const text = `invalid name of a metric '${name}': expected letters, digits, '_' and ':', and no digit first`;
+        throw errorOf("INVALID_METRIC", text);
       }
       family = new Family(name, help, kind);
       shared.set(name, family);
@@ -349,21 +330,14 @@ class ModelMetrics {
     if (family === undefined) throw gone();
     for (const label of Object.keys(labels ?? {})) {
       if (!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(label)) {
-        throw new TritonError(
-          "INVALID_ARG",
-          `invalid label '${label}' of metric '${family.name}': expected letters, digits and '_', and no digit first`,
-          {
-            reason: "INVALID_METRIC",
-          },
-        );
+        const text = `invalid label '${label}' of metric '${family.name}': expected letters, digits and '_', and no digit first`;
+        throw errorOf("INVALID_METRIC", text);
       }
     }
     const key = JSON.stringify(Object.entries(labels ?? {}).sort());
     const bounds = buckets ?? [];
     if (bounds.some((bound, i) => !(i === 0 || bound > bounds[i - 1]!))) {
-      throw new TritonError("INVALID_ARG", `buckets of metric '${family.name}': expected ascending order`, {
-        reason: "INVALID_METRIC",
-      });
+      throw errorOf("INVALID_METRIC", `buckets of metric '${family.name}': expected ascending order`);
     }
     const series = family.series.get(key) ?? {
       labels: labels ?? {},
@@ -383,11 +357,7 @@ class ModelMetrics {
     const { family, series } = this.#find(id);
     const { kind } = family;
     if (how === "increment" && kind === "COUNTER" && value < 0) {
-      throw new TritonError(
-        "INVALID_ARG",
-        "TRITONSERVER_METRIC_KIND_COUNTER does not support negative value",
-        { reason: "INVALID_METRIC" },
-      );
+      throw errorOf("INVALID_METRIC", "TRITONSERVER_METRIC_KIND_COUNTER does not support negative value");
     }
     const fits =
       how === "set" ? kind === "GAUGE" : how === "observe" ? kind === "HISTOGRAM" : kind !== "HISTOGRAM";

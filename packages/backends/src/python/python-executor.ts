@@ -11,6 +11,7 @@ import {
   type Timer,
 } from "@tritonjs/core/internal";
 import {
+  errorOf,
   type InstanceHosting,
   isDecoupled,
   type ModelConfig,
@@ -159,7 +160,7 @@ export class PythonExecutor implements Executor {
 
   async checkReady(): Promise<void> {
     const session = this.#session;
-    if (!session?.isReady) throw new TritonError("INTERNAL", this.#unhealthy, { reason: "WORKER_CRASHED" });
+    if (!session?.isReady) throw errorOf("WORKER_CRASHED", this.#unhealthy);
     if (session.canTellReadiness) await this.#readiness.check();
   }
 
@@ -172,7 +173,7 @@ export class PythonExecutor implements Executor {
     const session = this.#session;
     if (session === undefined) {
       const text = `instance '${this.#context.placement.name}' was stopped`;
-      this.#batches.fail(new TritonError("UNAVAILABLE", text, { reason: "MODEL_STOPPED" }));
+      this.#batches.fail(errorOf("MODEL_STOPPED", text));
       return;
     }
     if (session.isReady && this.#batches.running === undefined) session.end();
@@ -332,7 +333,7 @@ export class PythonExecutor implements Executor {
     const how = this.#endedFor ?? why;
     this.#endedFor = undefined;
     this.#session = undefined;
-    const error = new TritonError("INTERNAL", `${this.#unhealthy} It ${how}.`, { reason: "WORKER_CRASHED" });
+    const error = errorOf("WORKER_CRASHED", `${this.#unhealthy} It ${how}.`);
     this.restarts.crashed(error);
     this.#batches.takeLost()?.reject(error);
     if (this.restarts.over) this.#batches.fail(error);
@@ -466,9 +467,7 @@ class PythonReadiness {
   async check(): Promise<void> {
     const asked = this.#asked ?? this.#question();
     if (await settledWithin(this.clock, ANSWERS_WITHIN_MS, asked)) return asked;
-    throw new TritonError("UNAVAILABLE", "Timed out waiting for user-defined is_ready() response", {
-      reason: "MODEL_NOT_READY",
-    });
+    throw errorOf("MODEL_NOT_READY", "Timed out waiting for user-defined is_ready() response");
   }
 
   /** Handles the answer of the model. */
@@ -477,7 +476,7 @@ class PythonReadiness {
     else if (ready) this.#answer?.();
     else {
       const text = `Model '${this.instanceName}' is not ready (user-defined check failed).`;
-      this.#answer?.(new TritonError("UNAVAILABLE", text, { reason: "MODEL_NOT_READY" }));
+      this.#answer?.(errorOf("MODEL_NOT_READY", text));
     }
   }
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import type { Clock, Timer } from "@tritonjs/core/internal";
 import type { Log } from "@tritonjs/core/internal/worker";
 import { startProcess } from "@tritonjs/core/internal/worker";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, TritonError } from "@tritonjs/protocol";
 import {
   type FrameBody,
   type MemoryDescription,
@@ -173,10 +173,7 @@ export class PythonSession {
     const death = this.#hasStarted
       ? `Stub process '${name}' is not healthy. It ${why} while the model loaded.`
       : `cannot start model '${modelName}' with '${settings.python}': it ${why}${HINT}`;
-    this.#reject(
-      this.#missingModule() ??
-        new TritonError("INTERNAL", this.#failure ?? death, { reason: "WORKER_CRASHED" }),
-    );
+    this.#reject(this.#missingModule() ?? errorOf("WORKER_CRASHED", this.#failure ?? death));
   }
 
   /** The error of a backend whose program imports a module that is not installed. */
@@ -184,12 +181,11 @@ export class PythonSession {
     const { backend } = this.#init.settings;
     if (this.#lacks === undefined || backend === undefined) return undefined;
     const { module, python } = this.#lacks;
-    return new TritonError(
-      "UNAVAILABLE",
+    return errorOf(
+      "PACKAGE_NOT_INSTALLED",
       `the backend '${backend.name}' of model '${this.#init.modelName}' needs the Python module '${module}', which ` +
         `${python} cannot import: install it there, or name another Python by the parameter EXECUTION_ENV_PATH of the ` +
         `model, by the setting 'executable' of the backend, or by TRITONJS_PYTHON. ${this.#failure ?? ""}`,
-      { reason: "PACKAGE_NOT_INSTALLED" },
     );
   }
 }

@@ -31,7 +31,7 @@ import {
   withInputs,
 } from "@tritonjs/core/internal";
 import { isInside, Log, realClock, startProcess } from "@tritonjs/core/internal/worker";
-import { type Isolation, NO_PARAMETERS, type Tensor, TritonError } from "@tritonjs/protocol";
+import { errorOf, type Isolation, NO_PARAMETERS, type Tensor, TritonError } from "@tritonjs/protocol";
 import {
   assertPythonCanRun,
   completeWithPython,
@@ -86,11 +86,8 @@ async function pythonModel(
   const withinMs = loadTimeoutMs(source, LOAD_TIMEOUT_SECONDS);
   const hosting = hostingOf(source, ISOLATIONS, false);
   if (hosting.heapLimitMb !== undefined) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `model '${source.name}' has heap_limit_mb, which has no effect on Python: remove it`,
-      { reason: "INVALID_CONFIG" },
-    );
+    const text = `model '${source.name}' has heap_limit_mb, which has no effect on Python: remove it`;
+    throw errorOf("INVALID_CONFIG", text);
   }
   const stubTimeoutMs = 1000 * stubTimeoutSeconds(source);
   const first = await findPython(source, withinMs);
@@ -131,9 +128,7 @@ async function pythonModel(
 
 function assertStubName(name: string): void {
   if (!SHELL_CHARACTERS.test(name)) return;
-  throw new TritonError("INVALID_ARG", "Invalid stub name: contains invalid characters", {
-    reason: "INVALID_CONFIG",
-  });
+  throw errorOf("INVALID_CONFIG", "Invalid stub name: contains invalid characters");
 }
 
 /** Logs the lines that a model prints while it completes its configuration. */
@@ -145,25 +140,18 @@ function stubTimeoutSeconds({ settings }: ModelSource): number {
   const text = settings["stub-timeout-seconds"];
   const seconds = text === undefined ? STUB_TIMEOUT_SECONDS : Number(text);
   if (seconds > 0 && Number.isFinite(seconds)) return seconds;
-  throw new TritonError("INVALID_ARG", "stub-timeout-seconds can't be smaller than or equal to zero.", {
-    reason: "INVALID_CONFIG",
-  });
+  throw errorOf("INVALID_CONFIG", "stub-timeout-seconds can't be smaller than or equal to zero.");
 }
 
 async function modelFile(source: ModelSource): Promise<string> {
   const { defaultModelFilename } = source.config;
   const name = defaultModelFilename === "" ? "model.py" : defaultModelFilename;
   if (!name.endsWith(".py")) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `Model name must end with '.py'. Model name is "${defaultModelFilename}".`,
-      { reason: "INVALID_CONFIG" },
-    );
+    const text = `Model name must end with '.py'. Model name is "${defaultModelFilename}".`;
+    throw errorOf("INVALID_CONFIG", text);
   }
   const missing = (path: string) =>
-    new TritonError("INTERNAL", `model.py does not exist in the model repository path: ${path}`, {
-      reason: "FILE_NOT_READABLE",
-    });
+    errorOf("FILE_NOT_READABLE", `model.py does not exist in the model repository path: ${path}`);
   const { path, isDirectory } = await findModelFile(source, ["model.py"], missing);
   if (isDirectory) throw missing(path);
   return path;
@@ -199,11 +187,10 @@ function warnOfUnused({ name, config, warn }: ModelSource): void {
 }
 
 function notArchive(name: string): TritonError {
-  return new TritonError(
-    "UNSUPPORTED",
+  return errorOf(
+    "MODEL_NOT_SUPPORTED",
     `model '${name}' is compiled ahead of time (torch_aoti, model.pt2), which is not supported: save it as TorchScript, ` +
       "torch.jit.trace(model, example).save('model.pt'), and set platform: \"pytorch_libtorch\"",
-    { reason: "MODEL_NOT_SUPPORTED" },
   );
 }
 
@@ -227,9 +214,7 @@ class FoundPythonExecutor extends PythonExecutor {
       const found = await this.find();
       if (this.#stopped) {
         await found.release();
-        throw new TritonError("UNAVAILABLE", "the model was stopped while it was loading", {
-          reason: "MODEL_STOPPED",
-        });
+        throw errorOf("MODEL_STOPPED", "the model was stopped while it was loading");
       }
       this.#python = found;
       this.settings = { ...this.settings, python: found.program };
@@ -378,30 +363,23 @@ async function pythonOf(
   const path = resolve(given.replace(MODEL_DIRECTORY, () => directory));
   const what = `model '${name}' has EXECUTION_ENV_PATH '${given}'`;
   if (given.includes(MODEL_DIRECTORY) && !isInside(directory, path)) {
-    throw new TritonError("INVALID_ARG", `${what}: expected a path inside the model's directory`, {
-      reason: "PATH_NOT_ALLOWED",
-    });
+    throw errorOf("PATH_NOT_ALLOWED", `${what}: expected a path inside the model's directory`);
   }
   const found = await stat(path).catch(() => undefined);
-  if (found === undefined)
-    throw new TritonError("INVALID_ARG", `${what}: '${path}' does not exist`, { reason: "INVALID_CONFIG" });
+  if (found === undefined) throw errorOf("INVALID_CONFIG", `${what}: '${path}' does not exist`);
   if (found.isDirectory()) {
     const program = await programIn(path);
     if (program !== undefined) return kept(program);
-    throw new TritonError("INVALID_ARG", `${what}: '${join(path, "bin", "python3")}' does not exist`, {
-      reason: "INVALID_CONFIG",
-    });
+    throw errorOf("INVALID_CONFIG", `${what}: '${join(path, "bin", "python3")}' does not exist`);
   }
   const environment = await unpackedEnvironment(path, unpackWithinMs).catch((cause) => {
     const why = TritonError.from(cause).message;
-    throw new TritonError("INTERNAL", `${what}: cannot unpack it: ${why}`, { cause });
+    throw errorOf("INTERNAL", `${what}: cannot unpack it: ${why}`, cause);
   });
   const program = await programIn(environment.directory);
   if (program !== undefined) return { program, release: environment.release };
   await environment.release();
-  throw new TritonError("INVALID_ARG", `${what}: expected 'bin/python3' in the archive`, {
-    reason: "INVALID_CONFIG",
-  });
+  throw errorOf("INVALID_CONFIG", `${what}: expected 'bin/python3' in the archive`);
 }
 
 async function programIn(environment: string): Promise<string | undefined> {

@@ -8,7 +8,7 @@ import type {
 } from "@tritonjs/core/backend";
 import type { AutoCompleteConfig } from "@tritonjs/core/config";
 import { parameterText, wrongParameter } from "@tritonjs/core/internal";
-import { TritonError, toConfigDataType } from "@tritonjs/protocol";
+import { errorOf, toConfigDataType } from "@tritonjs/protocol";
 import { RemoteExecutor } from "./remote-executor.js";
 import {
   type RemoteDescription,
@@ -65,11 +65,8 @@ export async function remote(options: RemoteOptions): Promise<RemoteModel> {
 
 function assertStreams({ decoupled }: RemoteDescription, streams: boolean, model: string, url: string): void {
   if (decoupled !== true || streams) return;
-  throw new TritonError(
-    "UNSUPPORTED",
-    `model '${model}' at ${url} is decoupled: expected an address of gRPC, as HTTP has no streams of tensors`,
-    { reason: "DECOUPLED_MODEL" },
-  );
+  const text = `model '${model}' at ${url} is decoupled: expected an address of gRPC, as HTTP has no streams of tensors`;
+  throw errorOf("DECOUPLED_MODEL", text);
 }
 
 /** A model on other servers, for `bind`. */
@@ -110,11 +107,8 @@ class RemoteBackend implements Backend {
 
   createExecutor(context: ExecutorContext): Executor {
     if (this.#pool.closed) {
-      throw new TritonError(
-        "UNAVAILABLE",
-        `the replicas of model '${this.#pool.settings.model}' are closed: call remote() again`,
-        { reason: "CLIENT_CLOSED" },
-      );
+      const text = `the replicas of model '${this.#pool.settings.model}' are closed: call remote() again`;
+      throw errorOf("CLIENT_CLOSED", text);
     }
     this.#executors++;
     return new RemoteExecutor(context, this.#pool, this.#description, () => {

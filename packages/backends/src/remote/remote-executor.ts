@@ -9,7 +9,7 @@ import {
   joinInputs,
   OutputsWithParameters,
 } from "@tritonjs/core/backend";
-import { isReservedParameter, type Parameters, type Tensor, TritonError } from "@tritonjs/protocol";
+import { errorOf, isReservedParameter, type Parameters, type Tensor, TritonError } from "@tritonjs/protocol";
 import type { RemoteCall } from "./replica-client.js";
 import type { Replica, ReplicaPool } from "./replica-pool.js";
 
@@ -82,16 +82,12 @@ export class RemoteExecutor implements Executor {
     if (this.#pool.isServing) return;
     const { model } = this.#pool.settings;
     const text = `no replica of model '${model}' serves`;
-    throw this.#pool.reason ?? new TritonError("UNAVAILABLE", text, { reason: "INSTANCES_FAILED" });
+    throw this.#pool.reason ?? errorOf("INSTANCES_FAILED", text);
   }
 
   async stop(): Promise<void> {
     this.#pool.onChange.delete(this.#changed);
-    this.#stopped.abort(
-      new TritonError("UNAVAILABLE", `model '${this.#context.info.modelName}' was stopped`, {
-        reason: "MODEL_STOPPED",
-      }),
-    );
+    this.#stopped.abort(errorOf("MODEL_STOPPED", `model '${this.#context.info.modelName}' was stopped`));
     this.#onStop();
   }
 
@@ -241,7 +237,7 @@ export class RemoteExecutor implements Executor {
 }
 
 function unavailable(reason: TritonError): TritonError {
-  return new TritonError("UNAVAILABLE", reason.message, { reason: "INSTANCES_FAILED", cause: reason });
+  return errorOf("INSTANCES_FAILED", reason.message, reason);
 }
 
 /** Outputs that any of the requests wants; empty if one wants all. */
@@ -467,10 +463,7 @@ export class RemoteCalls {
     const { model } = this.pool.settings;
     const cause = this.pool.reason;
     const why = cause === undefined ? "" : `: ${cause.message}`;
-    return new TritonError("UNAVAILABLE", `no replica of model '${model}' serves${why}`, {
-      reason: "INSTANCES_FAILED",
-      cause,
-    });
+    return errorOf("INSTANCES_FAILED", `no replica of model '${model}' serves${why}`, cause);
   }
 
   /** The error with the address of the replica in its text. */
@@ -537,9 +530,7 @@ class RemoteSequences {
     } else if (this.pool.takeThis(known)) return known;
     const { model } = this.pool.settings;
     const where = known === undefined ? "no replica serves" : `its replica ${known.url} does not serve`;
-    throw new TritonError("UNAVAILABLE", `sequence '${id}' of model '${model}': ${where}; start it again`, {
-      reason: "SEQUENCE_LOST",
-    });
+    throw errorOf("SEQUENCE_LOST", `sequence '${id}' of model '${model}': ${where}; start it again`);
   }
 
   #remember(id: bigint | string, replica: Replica): void {

@@ -15,12 +15,13 @@ import {
   type DataType,
   type DescribedTensor,
   definedMembers,
+  errorOf,
   fromConfigDataType,
   isDataType,
   LONGEST_TIMEOUT_MS,
   type ModelMetadata,
   type Tensor,
-  TritonError,
+  type TritonError,
 } from "@tritonjs/protocol";
 
 /** The protocol of the replicas. */
@@ -152,13 +153,7 @@ export function protocolOf(url: string, protocol: RemoteProtocol = "grpc"): Remo
 }
 
 function invalid(option: string, expected: string, got: unknown): TritonError {
-  return new TritonError(
-    "INVALID_ARG",
-    `remote model, option ${option}: expected ${expected}, got '${got}'`,
-    {
-      reason: "INVALID_OPTION",
-    },
-  );
+  return errorOf("INVALID_OPTION", `remote model, option ${option}: expected ${expected}, got '${got}'`);
 }
 
 /** A batch or a request on its way to a replica. */
@@ -344,9 +339,6 @@ function describeMetadata(modelName: string, { inputs, outputs }: ModelMetadata)
 
 function knownType(model: string, tensor: string, datatype: DataType | undefined, got: string): DataType {
   if (datatype !== undefined) return datatype;
-  throw new TritonError(
-    "INTERNAL",
-    `tensor '${tensor}' of model '${model}': expected a known data type, got '${got}'`,
-    { reason: "INVALID_ANSWER" },
-  );
+  const text = `tensor '${tensor}' of model '${model}': expected a known data type, got '${got}'`;
+  throw errorOf("INVALID_ANSWER", text);
 }

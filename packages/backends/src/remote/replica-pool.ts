@@ -1,5 +1,5 @@
 import { hostNameOf, nextPause, ServerAddresses } from "@tritonjs/client/internal";
-import { onAbort, TritonError } from "@tritonjs/protocol";
+import { errorOf, onAbort, TritonError } from "@tritonjs/protocol";
 import { openReplicaClient, protocolOf, type RemoteSettings, type ReplicaClient } from "./replica-client.js";
 
 /** Longest time for a probe. A ready server answers at once. */
@@ -146,11 +146,8 @@ export class ReplicaPool {
     }
     const cause = this.reason;
     const why = cause === undefined ? "" : `: ${cause.message}`;
-    throw new TritonError(
-      "UNAVAILABLE",
-      `no replica of model '${model}' was ready within ${initTimeoutMs} ms${why}`,
-      { reason: "INSTANCES_FAILED", cause },
-    );
+    const text = `no replica of model '${model}' was ready within ${initTimeoutMs} ms${why}`;
+    throw errorOf("INSTANCES_FAILED", text, cause);
   }
 
   /** Ends all probes and connections. */
@@ -244,15 +241,11 @@ export class ReplicaPool {
 }
 
 function notReady(model: string, url: string): TritonError {
-  return new TritonError("UNAVAILABLE", `model '${model}' is not ready at ${url}`, {
-    reason: "MODEL_NOT_READY",
-  });
+  return errorOf("MODEL_NOT_READY", `model '${model}' is not ready at ${url}`);
 }
 
 function closedError(model: string): TritonError {
-  return new TritonError("UNAVAILABLE", `the replicas of model '${model}' are closed`, {
-    reason: "CLIENT_CLOSED",
-  });
+  return errorOf("CLIENT_CLOSED", `the replicas of model '${model}' are closed`);
 }
 
 /** Longest pause between two probes of a server that is away, so that its return is noticed. */

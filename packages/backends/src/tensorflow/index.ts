@@ -13,7 +13,7 @@ import {
   wrongParameter,
 } from "@tritonjs/core/internal";
 import { emptyConfig } from "@tritonjs/core/internal/worker";
-import { type Isolation, TritonError } from "@tritonjs/protocol";
+import { errorOf, type Isolation } from "@tritonjs/protocol";
 import { graphDescription, readModelJson } from "./model-json.js";
 import {
   findRuntime,
@@ -78,10 +78,7 @@ function modelData(
   { runtime, signature = "serving_default" }: Omit<TensorflowOptions, "model">,
   onGpu: boolean,
 ): TensorflowData {
-  if (!existsSync(path))
-    throw new TritonError("NOT_FOUND", `cannot find the TensorFlow model '${path}'`, {
-      reason: "MODEL_FILES_NOT_FOUND",
-    });
+  if (!existsSync(path)) throw errorOf("MODEL_FILES_NOT_FOUND", `cannot find the TensorFlow model '${path}'`);
   const savedModel = isSavedModel(path);
   return { path, directory, savedModel, signature, runtime: findRuntime({ runtime, onGpu, savedModel }) };
 }
@@ -142,11 +139,10 @@ const ISOLATIONS: readonly Isolation[] = ["worker", "process"];
 const tensorflowBackend: BackendFactory = async (source) => {
   const { name, directory, config } = source;
   if (config.platform === "tensorflow_graphdef") {
-    throw new TritonError(
-      "UNSUPPORTED",
+    throw errorOf(
+      "MODEL_NOT_SUPPORTED",
       `model '${name}' is a frozen graph (tensorflow_graphdef), which TensorFlow.js cannot read: convert it with ` +
         "tensorflowjs_converter --input_format=tf_frozen_model to model.json, or with tf2onnx to model.onnx",
-      { reason: "MODEL_NOT_SUPPORTED" },
     );
   }
   const path = await modelPath(source);

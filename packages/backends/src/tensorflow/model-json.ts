@@ -1,7 +1,13 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ModelDescription } from "@tritonjs/core/backend";
-import { type DataType, type DescribedTensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
+import {
+  type DataType,
+  type DescribedTensor,
+  errorOf,
+  type TensorSpec,
+  TritonError,
+} from "@tritonjs/protocol";
 
 /** A tensor of the weights. */
 interface WeightSpec {
@@ -53,9 +59,7 @@ export function readModelJson(path: string): ModelJson {
   const content = parse(path);
   const topology = content.modelTopology as Record<string, unknown> | undefined;
   if (typeof topology !== "object" || topology === null) {
-    throw new TritonError("INVALID_ARG", `'${path}' is not a TensorFlow.js model: it has no modelTopology`, {
-      reason: "INVALID_MODEL",
-    });
+    throw errorOf("INVALID_MODEL", `'${path}' is not a TensorFlow.js model: it has no modelTopology`);
   }
   const { format, weightsManifest = [], signature, userDefinedMetadata } = content;
   const isGraph = format === "graph-model" || (format === undefined && "node" in topology);
@@ -76,24 +80,17 @@ function parse(path: string): Record<string, unknown> {
     text = readFileSync(path, "utf8");
   } catch (cause) {
     const { message } = TritonError.from(cause);
-    throw new TritonError("NOT_FOUND", `cannot open the TensorFlow.js model '${path}': ${message}`, {
-      reason: "MODEL_FILES_NOT_FOUND",
-      cause,
-    });
+    const text = `cannot open the TensorFlow.js model '${path}': ${message}`;
+    throw errorOf("MODEL_FILES_NOT_FOUND", text, cause);
   }
   try {
     const content: unknown = JSON.parse(text);
     if (typeof content === "object" && content !== null) return content as Record<string, unknown>;
   } catch (cause) {
     const { message } = TritonError.from(cause);
-    throw new TritonError("INVALID_ARG", `cannot read the TensorFlow.js model '${path}': ${message}`, {
-      reason: "INVALID_MODEL",
-      cause,
-    });
+    throw errorOf("INVALID_MODEL", `cannot read the TensorFlow.js model '${path}': ${message}`, cause);
   }
-  throw new TritonError("INVALID_ARG", `'${path}' is not a TensorFlow.js model: it is not a JSON object`, {
-    reason: "INVALID_MODEL",
-  });
+  throw errorOf("INVALID_MODEL", `'${path}' is not a TensorFlow.js model: it is not a JSON object`);
 }
 
 /** Paths of the files of weights, in the order of their bytes. */
@@ -169,9 +166,7 @@ export function tensorDataType(type: string | number | undefined): DataType {
   const name = typeof type === "number" ? BY_NUMBER[type] : type;
   const found = name === undefined ? undefined : DATA_TYPES[name];
   if (found !== undefined) return found;
-  throw new TritonError("UNSUPPORTED", `the protocol cannot carry TensorFlow's type ${type}`, {
-    reason: "MODEL_NOT_SUPPORTED",
-  });
+  throw errorOf("MODEL_NOT_SUPPORTED", `the protocol cannot carry TensorFlow's type ${type}`);
 }
 
 /** The fields of a graph's node that are read. */
@@ -229,11 +224,8 @@ function toSpec(
   shape: SignatureTensor["tensorShape"],
 ): TensorSpec {
   if (shape === undefined || shape.unknownRank) {
-    throw new TritonError(
-      "UNSUPPORTED",
-      `cannot serve the TensorFlow.js model '${path}': the rank of '${name}' is unknown`,
-      { reason: "MODEL_NOT_SUPPORTED" },
-    );
+    const text = `cannot serve the TensorFlow.js model '${path}': the rank of '${name}' is unknown`;
+    throw errorOf("MODEL_NOT_SUPPORTED", text);
   }
   const dims = (shape.dim ?? []).map(({ size }) => Number(size));
   return { name, dtype: tensorDataType(type), shape: dims.map((dim) => (dim > 0 ? dim : -1)) };

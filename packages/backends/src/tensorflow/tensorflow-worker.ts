@@ -6,6 +6,7 @@ import { assertInside, isInside } from "@tritonjs/core/internal/worker";
 import {
   type DataType,
   type Elements,
+  errorOf,
   type FixedDataType,
   floatReader,
   floatWriter,
@@ -81,9 +82,7 @@ async function run(
     return outputs;
   } catch (error) {
     if (TritonError.is(error)) throw error;
-    throw new TritonError("INTERNAL", `TensorFlow: ${TritonError.from(error).message.split("\n")[0]}`, {
-      cause: error,
-    });
+    throw errorOf("INTERNAL", `TensorFlow: ${TritonError.from(error).message.split("\n")[0]}`, error);
   } finally {
     tf.dispose(held);
   }
@@ -130,11 +129,8 @@ function valuesOf(name: string, datatype: DataType, elements: Elements): Element
 function narrowed(name: string, value: number | bigint): number {
   const number = Number(value);
   if (number === (number | 0)) return number;
-  throw new TritonError(
-    "INVALID_ARG",
-    `input '${name}': expected integers of 32 bits, which TensorFlow.js has, got ${value}`,
-    { reason: "INVALID_INPUT" },
-  );
+  const text = `input '${name}': expected integers of 32 bits, which TensorFlow.js has, got ${value}`;
+  throw errorOf("INVALID_INPUT", text);
 }
 
 /**
@@ -146,11 +142,8 @@ function narrowed(name: string, value: number | bigint): number {
 async function fromTf(name: string, datatype: DataType, output: TfTensor): Promise<Tensor> {
   const wanted = tfTypeOf(datatype);
   if (wanted !== output.dtype) {
-    throw new TritonError(
-      "INTERNAL",
-      `output '${name}': expected ${datatype}, got ${output.dtype} from TensorFlow.js`,
-      { reason: "INVALID_OUTPUT" },
-    );
+    const text = `output '${name}': expected ${datatype}, got ${output.dtype} from TensorFlow.js`;
+    throw errorOf("INVALID_OUTPUT", text);
   }
   if (wanted === "string") {
     const bytes = (await output.bytes()) as Uint8Array[];
@@ -206,11 +199,8 @@ async function openModel(tf: Tf, location: TensorFlowModelLocation): Promise<Ope
   } catch (error) {
     if (TritonError.is(error)) throw error;
     const { message } = TritonError.from(error);
-    throw new TritonError(
-      "INVALID_ARG",
-      `cannot load the TensorFlow model '${location.path}': ${message.split("\n")[0]}`,
-      { reason: "INVALID_MODEL", cause: error },
-    );
+    const text = `cannot load the TensorFlow model '${location.path}': ${message.split("\n")[0]}`;
+    throw errorOf("INVALID_MODEL", text, error);
   }
 }
 
@@ -232,11 +222,8 @@ function checkOperations(graph: object, path: string): void {
   const unknown = nodes.filter(({ category }) => category === undefined);
   if (unknown.length === 0) return;
   const names = [...new Set(unknown.map(({ op }) => op))];
-  throw new TritonError(
-    "UNSUPPORTED",
-    `cannot serve the TensorFlow.js model '${path}': TensorFlow.js lacks its operations ${names.join(", ")}`,
-    { reason: "MODEL_NOT_SUPPORTED" },
-  );
+  const text = `cannot serve the TensorFlow.js model '${path}': TensorFlow.js lacks its operations ${names.join(", ")}`;
+  throw errorOf("MODEL_NOT_SUPPORTED", text);
 }
 
 type NodeNames = Readonly<Record<string, { readonly name: string }>> | undefined;
@@ -331,11 +318,8 @@ async function openSavedModel(
   const graph = graphs.find(({ signatureDefs }) => signatureDefs[signature] !== undefined);
   if (graph === undefined) {
     const names = graphs.flatMap(({ signatureDefs }) => Object.keys(signatureDefs));
-    throw new TritonError(
-      "INVALID_ARG",
-      `unknown signature '${signature}' of the SavedModel '${path}': expected one of [${names.join(", ")}]`,
-      { reason: "INVALID_CONFIG" },
-    );
+    const text = `unknown signature '${signature}' of the SavedModel '${path}': expected one of [${names.join(", ")}]`;
+    throw errorOf("INVALID_CONFIG", text);
   }
   const { inputs, outputs } = graph.signatureDefs[signature]!;
   const model = await api.loadSavedModel(path, graph.tags, signature);
@@ -390,11 +374,8 @@ async function readWeights(model: ModelJson, directory: string): Promise<ArrayBu
   const parts: Buffer[] = [];
   for (const file of weightFiles(model)) {
     if (!isInside(directory, file)) {
-      throw new TritonError(
-        "INVALID_ARG",
-        `weights of the TensorFlow.js model '${model.path}': expected a path inside the model's directory, got '${file}'`,
-        { reason: "PATH_NOT_ALLOWED" },
-      );
+      const text = `weights of the TensorFlow.js model '${model.path}': expected a path inside the model's directory, got '${file}'`;
+      throw errorOf("PATH_NOT_ALLOWED", text);
     }
     await assertInside(directory, file);
     try {
@@ -402,21 +383,15 @@ async function readWeights(model: ModelJson, directory: string): Promise<ArrayBu
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException;
       const why = code === "ENOENT" ? "is missing" : `cannot be read: ${TritonError.from(cause).message}`;
-      throw new TritonError(
-        "INVALID_ARG",
-        `the weights '${file}' of the TensorFlow.js model '${model.path}' ${why}`,
-        { reason: "INVALID_MODEL", cause },
-      );
+      const text = `the weights '${file}' of the TensorFlow.js model '${model.path}' ${why}`;
+      throw errorOf("INVALID_MODEL", text, cause);
     }
   }
   const total = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
   const expected = weightBytes(model);
   if (expected !== undefined && expected !== total) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `weights of the TensorFlow.js model '${model.path}': expected ${expected} bytes, got ${total}`,
-      { reason: "INVALID_MODEL" },
-    );
+    const text = `weights of the TensorFlow.js model '${model.path}': expected ${expected} bytes, got ${total}`;
+    throw errorOf("INVALID_MODEL", text);
   }
   const joined = new Uint8Array(total);
   let offset = 0;

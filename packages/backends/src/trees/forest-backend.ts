@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type Backend, type Executor, workerExecutor } from "@tritonjs/core/backend";
 import { inlineRequests, nextTurn } from "@tritonjs/core/internal";
-import { type DescribedTensor, type Isolation, type Tensor, TritonError } from "@tritonjs/protocol";
+import { type DescribedTensor, errorOf, type Isolation, type Tensor } from "@tritonjs/protocol";
 import type { Forest } from "./forest.js";
 import type { ForestData } from "./forest-worker.js";
 import { detectModelType, type ModelType, readForest } from "./read-forest.js";
@@ -46,9 +46,7 @@ function settingsOf(options: TreesOptions) {
     treeShap = false,
   } = options;
   if (typeof threshold !== "number" || Number.isNaN(threshold)) {
-    throw new TritonError("INVALID_ARG", `threshold: expected a number, got ${threshold}`, {
-      reason: "INVALID_OPTION",
-    });
+    throw errorOf("INVALID_OPTION", `threshold: expected a number, got ${threshold}`);
   }
   return { isClassifier, predictProba, bothClasses, threshold: Math.fround(threshold), explains: treeShap };
 }
@@ -58,10 +56,8 @@ function readFile(model: string | URL): Uint8Array {
   try {
     return readFileSync(path);
   } catch (error) {
-    throw new TritonError("NOT_FOUND", `cannot read the tree model '${path}': ${(error as Error).message}`, {
-      reason: "MODEL_FILES_NOT_FOUND",
-      cause: error,
-    });
+    const text = `cannot read the tree model '${path}': ${(error as Error).message}`;
+    throw errorOf("MODEL_FILES_NOT_FOUND", text, error);
   }
 }
 
@@ -168,9 +164,7 @@ export class TreeModel {
   explain(values: Float32Array): Float32Array {
     const rows = this.#rowsOf(values);
     if (!this.#scorer.plan.explains) {
-      throw new TritonError("INVALID_ARG", "explain: expected the option treeShap, got a model without it", {
-        reason: "INVALID_OPTION",
-      });
+      throw errorOf("INVALID_OPTION", "explain: expected the option treeShap, got a model without it");
     }
     const explanations = new Float32Array(rows * this.#scorer.explanationColumns);
     this.#scorer.explain(values, 0, rows, explanations);
@@ -180,11 +174,8 @@ export class TreeModel {
   #rowsOf(values: Float32Array): number {
     const rows = values.length / this.features;
     if (values instanceof Float32Array && Number.isInteger(rows)) return rows;
-    throw new TritonError(
-      "INVALID_ARG",
-      `rows: expected a Float32Array of a multiple of ${this.features} values, got ${values.length}`,
-      { reason: "INVALID_INPUT" },
-    );
+    const text = `rows: expected a Float32Array of a multiple of ${this.features} values, got ${values.length}`;
+    throw errorOf("INVALID_INPUT", text);
   }
 }
 

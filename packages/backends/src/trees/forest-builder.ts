@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf } from "@tritonjs/protocol";
 import {
   type Forest,
   type ForestHead,
@@ -371,7 +371,5 @@ export function roundCount(
   const all = Math.ceil(trees / perRound);
   const count = rounds === "best" ? (best() ?? all) : rounds;
   if (Number.isInteger(count) && count >= 1 && count <= all) return Math.min(trees, count * perRound);
-  throw new TritonError("INVALID_ARG", `rounds: expected an integer from 1 to ${all}, got ${count}`, {
-    reason: "INVALID_OPTION",
-  });
+  throw errorOf("INVALID_OPTION", `rounds: expected an integer from 1 to ${all}, got ${count}`);
 }

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, type TritonError } from "@tritonjs/protocol";
 
 /** Task of a model, as its file states it. */
 export type Task = "binary" | "multiclass" | "regression" | "ranking" | "anomaly";
@@ -123,10 +123,10 @@ export function keyAtMost(limit: number): number {
 
 /** The error for a file that is not a valid model. */
 export function invalidModel(text: string): TritonError {
-  return new TritonError("INVALID_ARG", text, { reason: "INVALID_MODEL" });
+  return errorOf("INVALID_MODEL", text);
 }
 
 /** The error for a valid model that cannot be served. */
 export function notSupported(text: string): TritonError {
-  return new TritonError("UNSUPPORTED", text, { reason: "MODEL_NOT_SUPPORTED" });
+  return errorOf("MODEL_NOT_SUPPORTED", text);
 }

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { type BackendFactory, findModelFile, hostingOf } from "@tritonjs/core/backend";
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorOf, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { FOREST_ISOLATIONS, forestBackend } from "./forest-backend.js";
 import { FILE_NAMES, type ModelType, modelTypeOf, readForest } from "./read-forest.js";
 import { EXPLANATION, OUTPUT, planAnswers } from "./scorer.js";
@@ -38,13 +38,8 @@ const fil: BackendFactory = async (source) => {
     hosting,
     checkConfig: ({ name, maxBatchSize, input, output }) => {
       if (maxBatchSize > 0 || (input.length === 0 && output.length === 0)) return;
-      throw new TritonError(
-        "INVALID_ARG",
-        `model '${name}': max_batch_size: expected at least 1, got ${maxBatchSize}`,
-        {
-          reason: "INVALID_CONFIG",
-        },
-      );
+      const text = `model '${name}': max_batch_size: expected at least 1, got ${maxBatchSize}`;
+      throw errorOf("INVALID_CONFIG", text);
     },
   };
 };
@@ -120,9 +115,7 @@ function readFilParameters({ parameters }: ModelConfig, warn: (message: string) 
 function need(text: (key: string) => string | undefined, key: string): string {
   const given = text(key);
   if (given !== undefined) return given;
-  throw new TritonError("INVALID_ARG", `Required parameter ${key} not found in config`, {
-    reason: "INVALID_CONFIG",
-  });
+  throw errorOf("INVALID_CONFIG", `Required parameter ${key} not found in config`);
 }
 
 function booleanOf(key: string, text: string): boolean {
@@ -133,7 +126,7 @@ function booleanOf(key: string, text: string): boolean {
 function numberOf(key: string, text: string): number {
   const value = Number.parseFloat(text);
   if (!Number.isNaN(value)) return Math.fround(value);
-  throw new TritonError("INVALID_ARG", `Bad input for parameter ${key}`, { reason: "INVALID_CONFIG" });
+  throw errorOf("INVALID_CONFIG", `Bad input for parameter ${key}`);
 }
 
 /** Backends for models of a repository, by the name in `config.pbtxt`. */

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf } from "@tritonjs/protocol";
 import { ByteReader } from "./byte-reader.js";
 import { type Forest, invalidModel, notSupported } from "./forest.js";
 import {
@@ -48,9 +48,7 @@ export const FILE_NAMES: Readonly<Record<ModelType, string>> = {
 /** @throws TritonError UNSUPPORTED, in the words of Triton's backend, for the name of an unknown format */
 export function modelTypeOf(name: string): ModelType {
   if (Object.hasOwn(FILE_NAMES, name)) return name as ModelType;
-  throw new TritonError("UNSUPPORTED", `${name} not recognized as a valid serialization format.`, {
-    reason: "MODEL_NOT_SUPPORTED",
-  });
+  throw errorOf("MODEL_NOT_SUPPORTED", `${name} not recognized as a valid serialization format.`);
 }
 
 /**

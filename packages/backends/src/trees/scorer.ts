@@ -1,4 +1,4 @@
-import { shapeToString, Tensor, TritonError } from "@tritonjs/protocol";
+import { errorOf, shapeToString, Tensor } from "@tritonjs/protocol";
 import { type Forest, type Link, notSupported } from "./forest.js";
 import { firstChildTakes, MarginComputer, writeRowKeys } from "./margins.js";
 
@@ -115,11 +115,9 @@ export function planAnswers(forest: Forest, settings: AnswerSettings): AnswerPla
   const { isClassifier, predictProba, threshold, bothClasses, explains } = settings;
   const isBinary = forest.groups === 1;
   if (bothClasses && !(isBinary && isClassifier && predictProba)) {
-    throw new TritonError(
-      "INVALID_ARG",
-      "probabilities of both classes: expected a binary classifier with predict_proba, got another model",
-      { reason: "INVALID_CONFIG" },
-    );
+    const text =
+      "probabilities of both classes: expected a binary classifier with predict_proba, got another model";
+    throw errorOf("INVALID_CONFIG", text);
   }
   const link = linkOf(forest, predictProba);
   if (isClassifier && !predictProba) return { columns: 1, kind: "class", link, threshold, explains };
@@ -191,11 +189,8 @@ function valuesOf(scorer: Scorer, tensor: Tensor | undefined, rows: number): Flo
   const { features } = scorer.forest;
   const values = tensor?.elements;
   if (values instanceof Float32Array && values.length === rows * features) return values;
-  throw new TritonError(
-    "INVALID_ARG",
-    `input '${INPUT}': expected shape ${shapeToString([rows, features])}, got ${shapeToString(tensor?.shape ?? [])}`,
-    { reason: "INVALID_INPUT" },
-  );
+  const text = `input '${INPUT}': expected shape ${shapeToString([rows, features])}, got ${shapeToString(tensor?.shape ?? [])}`;
+  throw errorOf("INVALID_INPUT", text);
 }
 
 /** Applies a link function to the sums of rows, in place. */

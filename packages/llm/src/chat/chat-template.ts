@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Environment, Interpreter, Template } from "@huggingface/jinja";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, TritonError } from "@tritonjs/protocol";
 import { detectToolCallFamily, type ToolCallFamily } from "./tool-call-family.js";
 
 /** Input of {@link ChatTemplate.render}. */
@@ -115,7 +115,7 @@ export class ChatTemplate {
         throw new TritonError("INVALID_ARG", `the chat template rejects the messages: ${error.message}`);
       }
       const text = `cannot render the chat template of ${file}: ${(error as Error).message}`;
-      throw new TritonError("INVALID_ARG", text, { cause: error });
+      throw errorOf("INVALID_ARG", text, error);
     }
   }
 
@@ -143,13 +143,8 @@ function compile(text: string, file: string): Compiled {
   try {
     return { template: new Template(text), file, form: argumentsForm(text) };
   } catch (error) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `cannot parse the chat template of ${file}: ${(error as Error).message}`,
-      {
-        cause: error,
-      },
-    );
+    const text = `cannot parse the chat template of ${file}: ${(error as Error).message}`;
+    throw errorOf("INVALID_ARG", text, error);
   }
 }
 
@@ -407,9 +402,7 @@ async function readText(file: string): Promise<string | undefined> {
     return await readFile(file, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new TritonError("INVALID_ARG", `cannot read ${file}: ${(error as Error).message}`, {
-      cause: error,
-    });
+    throw errorOf("INVALID_ARG", `cannot read ${file}: ${(error as Error).message}`, error);
   }
 }
 

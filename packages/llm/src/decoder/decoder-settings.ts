@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { OnnxRuntimeOptions } from "@tritonjs/backends/onnxruntime";
-import { definedMembers, TritonError } from "@tritonjs/protocol";
+import { definedMembers, errorOf, TritonError } from "@tritonjs/protocol";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import type { TextTokenizer } from "../text-tokenizer.js";
 
@@ -57,9 +57,7 @@ export function checkDecoderOptions(options: TextGenerationOptions): void {
     problems.push(`prefixCache: expected true or false, got ${String(prefixCache)}`);
   }
   if (problems.length === 0) return;
-  throw new TritonError("INVALID_ARG", `textGeneration: ${problems.join("; ")}`, {
-    reason: "INVALID_OPTION",
-  });
+  throw errorOf("INVALID_OPTION", `textGeneration: ${problems.join("; ")}`);
 }
 
 /** A JSON object of a file. */
@@ -138,10 +136,7 @@ async function readJson(path: string): Promise<ModelFileObject> {
 }
 
 function brokenFile(path: string, got: string, cause?: unknown): TritonError {
-  return new TritonError("INVALID_ARG", `cannot read ${path}: expected a JSON object, got ${got}`, {
-    reason: "INVALID_MODEL",
-    cause,
-  });
+  return errorOf("INVALID_MODEL", `cannot read ${path}: expected a JSON object, got ${got}`, cause);
 }
 
 function missingFile(what: string): TritonError {
@@ -237,9 +232,6 @@ function countField(config: ModelFileObject, name: string): number | undefined {
 }
 
 function wrongField(file: string, name: string, expected: string, got: unknown): TritonError {
-  return new TritonError(
-    "INVALID_ARG",
-    `cannot read ${file}: expected '${name}' to be ${expected}, got ${JSON.stringify(got)}`,
-    { reason: "INVALID_MODEL" },
-  );
+  const text = `cannot read ${file}: expected '${name}' to be ${expected}, got ${JSON.stringify(got)}`;
+  return errorOf("INVALID_MODEL", text);
 }

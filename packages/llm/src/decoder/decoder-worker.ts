@@ -1,6 +1,6 @@
 import type { InferContext } from "@tritonjs/core";
 import type { WorkerBatch, WorkerHost, WorkerModel } from "@tritonjs/core/backend";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, TritonError } from "@tritonjs/protocol";
 import { TOOL_CALL_TOKENS } from "../chat/tool-call-family.js";
 import type { ResponseFormat, SamplingParameters } from "../sampling/sampling-parameters.js";
 import { TextResponses } from "../text-answer.js";
@@ -103,13 +103,7 @@ function encodePrompt(
   const tokens = encodeWithin(text, request.prompt !== undefined, modelName, decoder);
   if (tokens.length >= longestText(decoder)) throw promptTooLong(modelName, decoder, String(tokens.length));
   if (tokens.length > 0) return tokens;
-  throw new TritonError(
-    "INVALID_ARG",
-    `prompt of model '${modelName}': expected at least 1 token, got none`,
-    {
-      reason: "INVALID_INPUT",
-    },
-  );
+  throw errorOf("INVALID_INPUT", `prompt of model '${modelName}': expected at least 1 token, got none`);
 }
 
 /** Characters of a sample for each token of the limit: about twice as many as a token has in common text. */
@@ -155,11 +149,10 @@ function textLength(
   const { maxTokens } = sampling;
   if (maxTokens === undefined) return Math.min(left, decoder.config.defaults.maxTokens ?? left);
   if (maxTokens <= left) return maxTokens;
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorOf(
+    "INVALID_INPUT",
     `max_tokens of a request to model '${modelName}': expected at most ${left}, because ${limitOf(decoder)} and the ` +
       `prompt has ${promptLength}, got ${maxTokens}`,
-    { reason: "INVALID_INPUT" },
   );
 }
 
@@ -174,11 +167,8 @@ function renderMessages(
   { template }: OpenDecoder,
 ): string {
   if (template === undefined) {
-    throw new TritonError(
-      "UNSUPPORTED",
-      `messages to model '${modelName}': expected a chat template in tokenizer_config.json, got none; send 'text_input'`,
-      { reason: "MODEL_NOT_SUPPORTED" },
-    );
+    const text = `messages to model '${modelName}': expected a chat template in tokenizer_config.json, got none; send 'text_input'`;
+    throw errorOf("MODEL_NOT_SUPPORTED", text);
   }
   return template.render({ messages, tools, variables, addGenerationPrompt });
 }
@@ -194,11 +184,8 @@ function limitOf({ contextLength, budget, tokenBytes }: OpenDecoder): string {
 }
 
 function promptTooLong(modelName: string, decoder: OpenDecoder, got: string): TritonError {
-  return new TritonError(
-    "INVALID_ARG",
-    `prompt of model '${modelName}': expected at most ${longestText(decoder) - 1} tokens, because ${limitOf(decoder)}, got ${got}`,
-    { reason: "INVALID_INPUT" },
-  );
+  const text = `prompt of model '${modelName}': expected at most ${longestText(decoder) - 1} tokens, because ${limitOf(decoder)}, got ${got}`;
+  return errorOf("INVALID_INPUT", text);
 }
 
 /**

@@ -2,9 +2,10 @@ import type { OnnxSession } from "@tritonjs/backends/onnxruntime";
 import {
   type DataType,
   type DescribedTensor,
+  errorOf,
   float16ToFloat32,
   Tensor,
-  TritonError,
+  type TritonError,
 } from "@tritonjs/protocol";
 import type { DecoderConfig } from "./decoder-settings.js";
 
@@ -196,9 +197,7 @@ function layerOf(
 }
 
 function notADecoder(file: string, expected: string, got: string): TritonError {
-  return new TritonError("INVALID_ARG", `cannot use ${file} as a decoder: expected ${expected}, got ${got}`, {
-    reason: "INVALID_MODEL",
-  });
+  return errorOf("INVALID_MODEL", `cannot use ${file} as a decoder: expected ${expected}, got ${got}`);
 }
 
 function listedNames(names: Iterable<string>): string {

@@ -1,5 +1,5 @@
 import type { OnnxSession } from "@tritonjs/backends/onnxruntime";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, TritonError } from "@tritonjs/protocol";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import type { TokenConstraint } from "../sampling/structured-output.js";
 import { TokenSampler, tokenLogprobs } from "../sampling/token-sampler.js";
@@ -182,9 +182,7 @@ export class GenerationEngine {
     try {
       return await forwardPass(this.#parts.session, this.#parts.graph, rows, wantsScores);
     } catch (error) {
-      const failure = new TritonError("INTERNAL", `the decoder failed: ${TritonError.from(error).message}`, {
-        cause: error,
-      });
+      const failure = errorOf("INTERNAL", `the decoder failed: ${TritonError.from(error).message}`, error);
       for (const text of texts) this.#fail(text, failure);
       return [];
     }

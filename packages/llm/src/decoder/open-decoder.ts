@@ -3,7 +3,7 @@ import { totalmem } from "node:os";
 import { type OnnxSession, openSession } from "@tritonjs/backends/onnxruntime";
 import type { InferContext } from "@tritonjs/core";
 import type { WorkerHost } from "@tritonjs/core/backend";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, TritonError } from "@tritonjs/protocol";
 import { ChatTemplate } from "../chat/chat-template.js";
 import { readConstraintVocabulary, StructuredOutput } from "../sampling/structured-output.js";
 import { TextTokenizer } from "../text-tokenizer.js";
@@ -72,11 +72,10 @@ export async function openDecoder(
   const graph = readDecoderGraph(session, files.model, config);
   const contextLength = givenLength ?? config.contextLength;
   if (contextLength === undefined) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorOf(
+      "INVALID_MODEL",
       `cannot open the decoder in ${directory}: expected 'max_position_embeddings' in config.json or the option ` +
         "contextLength, got neither",
-      { reason: "INVALID_MODEL" },
     );
   }
   const tokenBytes = COPIES * bytesPerToken(graph.kv);
@@ -84,11 +83,10 @@ export async function openDecoder(
   const bytes = kvCacheBytes ?? Math.max(contextLength * tokenBytes, Math.min(whole, totalmem() / 4));
   const budget = new KvBudget(Math.floor(bytes / tokenBytes));
   if (budget.tokens < 2) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorOf(
+      "INVALID_OPTION",
       `cannot open the decoder in ${directory}: expected kvCacheBytes of at least ${2 * tokenBytes}, which is two ` +
         `tokens, got ${bytes}`,
-      { reason: "INVALID_OPTION" },
     );
   }
   const pads = graph.hasPositions && !(await hasFusedAttention(files.model));

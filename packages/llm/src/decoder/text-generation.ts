@@ -11,7 +11,7 @@ import {
   type ModelSource,
 } from "@tritonjs/core/backend";
 import { parameterText, wrongParameter } from "@tritonjs/core/internal";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf } from "@tritonjs/protocol";
 import { TEXT_INPUTS, TEXT_OUTPUTS } from "../text-request.js";
 import {
   checkDecoderOptions,
@@ -121,22 +121,15 @@ const NUMBER_PARAMETERS = {
 export const textGenerationBackend: BackendFactory = async (source) => {
   const { name, config, versionDirectory, warn } = source;
   if (config.maxBatchSize !== 0) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorOf(
+      "INVALID_CONFIG",
       `model '${name}': expected max_batch_size 0, because the backend text_generation forms its own batches, got ` +
         `${config.maxBatchSize}`,
-      { reason: "INVALID_CONFIG" },
     );
   }
   const found = await stat(join(versionDirectory)).catch(() => undefined);
   if (!found?.isDirectory()) {
-    throw new TritonError(
-      "UNAVAILABLE",
-      `unable to find '${versionDirectory}' for model instance '${name}'`,
-      {
-        reason: "MODEL_FILE_MISSING",
-      },
-    );
+    throw errorOf("MODEL_FILE_MISSING", `unable to find '${versionDirectory}' for model instance '${name}'`);
   }
   return textGeneration({ directory: versionDirectory, onWarning: warn, ...repositoryOptions(source) });
 };

@@ -1,6 +1,6 @@
 import { Exchange, type InferenceResponse, type InferInit, type PinnedModel } from "@tritonjs/core/frontend";
 import { ClientGone } from "@tritonjs/http/frontend";
-import { type ModelConfig, type Shape, Tensor, TritonError } from "@tritonjs/protocol";
+import { errorOf, type ModelConfig, type Shape, Tensor, TritonError } from "@tritonjs/protocol";
 import { invalidField, OpenAiError, wrongType } from "./openai-error.js";
 import {
   jsonResult,
@@ -451,11 +451,5 @@ function vectorFromJson(bytes: Uint8Array | undefined): Vector | undefined {
 }
 
 function invalidOutput(model: string, output: string, expected: string, got: string): TritonError {
-  return new TritonError(
-    "INTERNAL",
-    `model '${model}', output '${output}': expected ${expected}, got ${got}`,
-    {
-      reason: "INVALID_OUTPUT",
-    },
-  );
+  return errorOf("INVALID_OUTPUT", `model '${model}', output '${output}': expected ${expected}, got ${got}`);
 }

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { AccessGate, type InferenceService } from "@tritonjs/core/frontend";
 import type { AccessGroup } from "@tritonjs/core/types";
 import { firstHeader, headersOf, type V2Request } from "@tritonjs/http/frontend";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, type TritonError } from "@tritonjs/protocol";
 import { describeError, OpenAiError } from "./openai-error.js";
 
 /** API key of clients, and the groups of endpoints that it opens. */
@@ -107,7 +107,7 @@ function unauthorized(text: string): OpenAiError {
 }
 
 function invalidOption(text: string): TritonError {
-  return new TritonError("INVALID_ARG", text, { reason: "INVALID_OPTION" });
+  return errorOf("INVALID_OPTION", text);
 }
 
 /** Groups of endpoints that can be restricted, with the names of Triton's OpenAI frontend. */
@@ -127,13 +127,7 @@ export type OpenAiGroup = (typeof OPENAI_GROUPS)[number];
 function checkGroups(names: readonly string[], option: string): void {
   for (const name of names) {
     if (OPENAI_GROUPS.some((group) => group === name)) continue;
-    throw new TritonError(
-      "INVALID_ARG",
-      `${option}: expected one of ${OPENAI_GROUPS.join(", ")}, got '${name}'`,
-      {
-        reason: "INVALID_OPTION",
-      },
-    );
+    throw errorOf("INVALID_OPTION", `${option}: expected one of ${OPENAI_GROUPS.join(", ")}, got '${name}'`);
   }
 }
 

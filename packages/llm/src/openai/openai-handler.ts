@@ -14,7 +14,7 @@ import {
   type V2Response,
   withCors,
 } from "@tritonjs/http/frontend";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, TritonError } from "@tritonjs/protocol";
 import { collectAnswer, completionAnswer, completionEvents, streamAnswer } from "./answers.js";
 import { chatRoute } from "./chat-completions.js";
 import type { RequestLimits } from "./chat-request.js";
@@ -186,13 +186,7 @@ function decodedName(name: string): string {
 
 function checkCount(name: string, value: number, most: number): void {
   if (Number.isInteger(value) && value >= 1 && value <= most) return;
-  throw new TritonError(
-    "INVALID_ARG",
-    `openai ${name}: expected an integer from 1 to ${most}, got ${value}`,
-    {
-      reason: "INVALID_OPTION",
-    },
-  );
+  throw errorOf("INVALID_OPTION", `openai ${name}: expected an integer from 1 to ${most}, got ${value}`);
 }
 
 /** Prefixes of all paths, as patterns of fastify. */

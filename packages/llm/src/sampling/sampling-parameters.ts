@@ -1,4 +1,11 @@
-import { definedMembers, hasMoreLevels, MOST_LEVELS, type Parameters, TritonError } from "@tritonjs/protocol";
+import {
+  definedMembers,
+  errorOf,
+  hasMoreLevels,
+  MOST_LEVELS,
+  type Parameters,
+  type TritonError,
+} from "@tritonjs/protocol";
 
 /** Largest number of strings that may end a text. Each one is searched for after each token. */
 const MAX_STOP_STRINGS = 16;
@@ -83,10 +90,7 @@ function parseObject(json: string): Readonly<Record<string, unknown>> {
 }
 
 function notAnObject(got: string, cause?: unknown): TritonError {
-  return new TritonError("INVALID_ARG", `input 'sampling_parameters': expected a JSON object, got ${got}`, {
-    reason: "INVALID_INPUT",
-    cause,
-  });
+  return errorOf("INVALID_INPUT", `input 'sampling_parameters': expected a JSON object, got ${got}`, cause);
 }
 
 /** Refuses parameters of vLLM that would change the text and have no counterpart here. */
@@ -413,9 +417,7 @@ export function invalidParameter(
   got: unknown,
   shown: string = shownValue(got),
 ): TritonError {
-  return new TritonError("INVALID_ARG", `sampling parameter '${name}': expected ${expected}, got ${shown}`, {
-    reason: "INVALID_INPUT",
-  });
+  return errorOf("INVALID_INPUT", `sampling parameter '${name}': expected ${expected}, got ${shown}`);
 }
 
 function fits(value: number, { min = -Infinity, max = Infinity, above = -Infinity }: Bounds): boolean {

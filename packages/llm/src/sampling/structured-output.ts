@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { findInstalled } from "@tritonjs/core/internal/worker";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, TritonError } from "@tritonjs/protocol";
 import { spellingOfBytes, type TokenSpelling, tokenSpelling } from "../token-spelling.js";
 import type { ResponseFormat } from "./sampling-parameters.js";
 
@@ -281,11 +281,8 @@ function grammarSource(format: ResponseFormat): GrammarSource | undefined {
   if (source === undefined) return undefined;
   const { length } = JSON.stringify(source);
   if (length <= MAX_CHARACTERS) return source;
-  throw new TritonError(
-    "INVALID_ARG",
-    `cannot read response_format: expected a grammar of at most ${MAX_CHARACTERS} characters, got ${length}`,
-    { reason: "INVALID_INPUT" },
-  );
+  const text = `cannot read response_format: expected a grammar of at most ${MAX_CHARACTERS} characters, got ${length}`;
+  throw errorOf("INVALID_INPUT", text);
 }
 
 function grammarSourceOf(format: ResponseFormat): GrammarSource | undefined {
@@ -367,9 +364,7 @@ class VocabularyCompiler {
     } catch (error) {
       if (this.#reader === reader) this.#reader = undefined;
       const why = reportedReason(reader.takeReport() ?? (error as Error).message);
-      throw new TritonError("INVALID_ARG", `cannot compile the format of the answer: ${why}`, {
-        cause: error,
-      });
+      throw errorOf("INVALID_ARG", `cannot compile the format of the answer: ${why}`, error);
     }
   }
 }
@@ -518,9 +513,6 @@ function scriptOf(file: string): (...values: unknown[]) => void {
 function findPackage(): string {
   const found = findInstalled(PACKAGE, import.meta.url);
   if (found !== undefined) return found;
-  throw new TritonError(
-    "UNAVAILABLE",
-    `cannot limit the answer to a format: expected the package ${PACKAGE}, which is not installed; install it, or leave out response_format`,
-    { reason: "PACKAGE_NOT_INSTALLED" },
-  );
+  const text = `cannot limit the answer to a format: expected the package ${PACKAGE}, which is not installed; install it, or leave out response_format`;
+  throw errorOf("PACKAGE_NOT_INSTALLED", text);
 }

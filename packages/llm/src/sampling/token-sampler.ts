@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf } from "@tritonjs/protocol";
 import type { SamplingParameters } from "./sampling-parameters.js";
 
 /** Parts of the model and the request that a sampler needs. */
@@ -86,10 +86,9 @@ export class TokenSampler {
       if (isNext && last < scores.length) scores[last] = Number.NEGATIVE_INFINITY;
     }
     if (scores.some((score) => score > Number.NEGATIVE_INFINITY)) return;
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorOf(
+      "INVALID_INPUT",
       "cannot continue the text: expected a token that 'allowed_token_ids', 'bad_words' and the format allow, got none",
-      { reason: "INVALID_INPUT" },
     );
   }
 
