@@ -24,7 +24,6 @@ type Outputs = Map<string, Tensor>;
  * A text whose end is held back waits with its tokens and their probabilities for the next response.
  */
 export class TextAnswer {
-  readonly #request: TextRequest;
   readonly #stops: StopTexts;
   readonly #toolCalls: ToolCallDeltas;
   /** Finds calls of tools in the text, for a template whose family is known. */
@@ -40,8 +39,10 @@ export class TextAnswer {
   #text = "";
   #logprobs: YieldedLogprob[] = [];
 
-  constructor(request: TextRequest, modelName: string) {
-    this.#request = request;
+  constructor(
+    private readonly request: TextRequest,
+    modelName: string,
+  ) {
     const { stop = [], includeStopStrInOutput } = request.sampling;
     this.#stops = new StopTexts(stop, includeStopStrInOutput);
     this.#toolCalls = new ToolCallDeltas(modelName);
@@ -55,7 +56,7 @@ export class TextAnswer {
     if (usage !== undefined) this.#usage = { ...this.#usage, ...usage };
     if (toolCall !== undefined) this.#toolCalls.add(toolCall);
     const count = tokens ?? logprobs?.length ?? (text ? 1 : 0);
-    const { maxTokens = Number.POSITIVE_INFINITY } = this.#request.sampling;
+    const { maxTokens = Number.POSITIVE_INFINITY } = this.request.sampling;
     if (count > 0 && this.#tokens + count > maxTokens) {
       this.#finishReason = "length";
       return true;
@@ -71,7 +72,7 @@ export class TextAnswer {
 
   /** The outputs of the next response of a stream; undefined if there is nothing to send yet. */
   next(): Outputs | undefined {
-    if (!this.#request.stream || (this.#text === "" && !this.#toolCalls.waiting)) return undefined;
+    if (!this.request.stream || (this.#text === "" && !this.#toolCalls.waiting)) return undefined;
     return this.#outputs(this.#tokens - this.#counted, "null");
   }
 
@@ -79,7 +80,7 @@ export class TextAnswer {
   last(): Outputs | undefined {
     this.#add(this.#stops.rest());
     if (this.#reader !== undefined) this.#addFound(this.#reader.end());
-    const { wanted, stream, sampling } = this.#request;
+    const { wanted, stream, sampling } = this.request;
     const tokens = Math.max(0, (this.#usage.completionTokens ?? this.#tokens) - this.#counted);
     const full = this.#tokens >= (sampling.maxTokens ?? Number.POSITIVE_INFINITY);
     const reason = this.#reasonOr(this.#toolCalls.any ? "tool_calls" : full ? "length" : "stop");
@@ -109,7 +110,7 @@ export class TextAnswer {
   }
 
   #outputs(tokens: number, finishReason: string): Outputs {
-    const { wanted } = this.#request;
+    const { wanted } = this.request;
     const { promptTokens } = this.#usage;
     const outputs: Outputs = new Map([["text_output", textTensor(this.#text)]]);
     if (wanted.finishReason) outputs.set("finish_reason", textTensor(finishReason));
@@ -305,15 +306,12 @@ export class StopTexts {
 
 /** Numbers the calls of tools in one answer, and collects their changes until a response takes them. */
 class ToolCallDeltas {
-  readonly #modelName: string;
   /** Indices of the calls that have begun. */
   readonly #begun = new Set<number>();
   #last = -1;
   #pending: ToolCallDelta[] = [];
 
-  constructor(modelName: string) {
-    this.#modelName = modelName;
-  }
+  constructor(private readonly modelName: string) {}
 
   /** True once a call has begun. */
   get any(): boolean {
@@ -338,7 +336,7 @@ class ToolCallDeltas {
     if (name === undefined) {
       throw errorOf(
         "INVALID_OUTPUT",
-        `model '${this.#modelName}': cannot use a piece of textGenerator: toolCall: expected a name in the first ` +
+        `model '${this.modelName}': cannot use a piece of textGenerator: toolCall: expected a name in the first ` +
           "piece of a call, got none",
       );
     }

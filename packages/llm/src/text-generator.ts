@@ -146,9 +146,6 @@ class GeneratorExecutor implements Executor {
   readonly isolation = "inline";
   readonly mustFinish = false;
   readonly details = {};
-  readonly #callback: TextCallback;
-  readonly #read: (request: ExecutableRequest, modelName: string) => TextRequest;
-  readonly #context: ExecutorContext;
   readonly #asyncContext = new AsyncResource("TritonInstance");
 
   /**
@@ -156,15 +153,11 @@ class GeneratorExecutor implements Executor {
    * @param capacity number of requests at a time
    */
   constructor(
-    callback: TextCallback,
-    read: (request: ExecutableRequest, modelName: string) => TextRequest,
-    context: ExecutorContext,
+    private readonly callback: TextCallback,
+    private readonly read: (request: ExecutableRequest, modelName: string) => TextRequest,
+    private readonly context: ExecutorContext,
     readonly capacity: number,
-  ) {
-    this.#callback = callback;
-    this.#read = read;
-    this.#context = context;
-  }
+  ) {}
 
   async start(): Promise<void> {}
 
@@ -189,10 +182,10 @@ class GeneratorExecutor implements Executor {
   }
 
   async #answer(execution: Execution, request: ExecutableRequest, index: number): Promise<void> {
-    const { modelName } = this.#context.info;
-    const read = this.#read(request, modelName);
+    const { modelName } = this.context.info;
+    const read = this.read(request, modelName);
     const answer = new TextAnswer(read, modelName);
-    const { instanceName, instanceIndex, modelVersion, modelConfig, device } = this.#context.info;
+    const { instanceName, instanceIndex, modelVersion, modelConfig, device } = this.context.info;
     const context: TextGenerationContext = {
       modelName,
       modelVersion,
@@ -211,7 +204,7 @@ class GeneratorExecutor implements Executor {
     const given = { prompt, messages, tools, templateVariables, addGenerationPrompt, sampling };
     const within = execution.within ?? ((fn) => fn());
     const source = await PieceSource.open(
-      () => this.#callback(given, context),
+      () => this.callback(given, context),
       (fn) => request.runInContext(() => within(fn)),
     );
     const stopListening = onAbort(request.signal, () => source.cancel());
@@ -233,7 +226,7 @@ class GeneratorExecutor implements Executor {
     while (!complete && execution.isOpen(index)) {
       const { done, value } = await source.next();
       if (done) break;
-      complete = answer.take(readPiece(value, this.#context.info.modelName));
+      complete = answer.take(readPiece(value, this.context.info.modelName));
       const outputs = complete ? undefined : answer.next();
       if (outputs !== undefined) execution.send(index, outputs);
       await execution.writable(index);
@@ -257,14 +250,12 @@ type Scope = <T>(fn: () => T) => T;
 
 /** The pieces of one call of a callback, read one by one in the context of its request. */
 class PieceSource {
-  readonly #iterator: AsyncIterator<unknown> | Iterator<unknown>;
-  readonly #within: Scope;
   #ended: Promise<unknown> | undefined;
 
-  private constructor(iterator: AsyncIterator<unknown> | Iterator<unknown>, within: Scope) {
-    this.#iterator = iterator;
-    this.#within = within;
-  }
+  private constructor(
+    private readonly iterator: AsyncIterator<unknown> | Iterator<unknown>,
+    private readonly within: Scope,
+  ) {}
 
   /** Calls the callback. Its result may be pieces or a single piece, now or later. */
   static async open(
@@ -276,7 +267,7 @@ class PieceSource {
 
   async next(): Promise<IteratorResult<unknown>> {
     try {
-      return await this.#within(() => this.#iterator.next());
+      return await this.within(() => this.iterator.next());
     } catch (thrown) {
       this.#ended ??= Promise.resolve();
       throw thrown;
@@ -285,7 +276,7 @@ class PieceSource {
 
   /** Asks the callback to clean up: `return()` of a generator. Resolves when it has, at once if it has ended. */
   end(): Promise<unknown> {
-    this.#ended ??= this.#within(async () => this.#iterator.return?.());
+    this.#ended ??= this.within(async () => this.iterator.return?.());
     return this.#ended;
   }
 

@@ -56,9 +56,6 @@ class NativeExecutor implements Executor, RunningInstance {
   readonly mustFinish = false;
   readonly releasesInputs = true;
   readonly details: Readonly<Record<string, string>> = { executionProvider: "cpu", engine: "native" };
-  readonly #context: NativeContext;
-  readonly #data: SessionData;
-  readonly #session: SharedSession;
   readonly #shaped: ReturnType<typeof scalarOutputs>;
   readonly #memory = new MergeMemory();
   #run: NativeRun | undefined;
@@ -68,10 +65,11 @@ class NativeExecutor implements Executor, RunningInstance {
   #isRunning = false;
   #onIdle: (() => void) | undefined;
 
-  constructor(session: SharedSession, data: SessionData, context: NativeContext) {
-    this.#session = session;
-    this.#data = data;
-    this.#context = context;
+  constructor(
+    private readonly session: SharedSession,
+    private readonly data: SessionData,
+    private readonly context: NativeContext,
+  ) {
     this.#shaped = scalarOutputs(this.#config);
   }
 
@@ -82,11 +80,11 @@ class NativeExecutor implements Executor, RunningInstance {
 
   async #open(): Promise<void> {
     try {
-      const session = await this.#session.acquire();
-      this.#run = new NativeRun(session, this.#data, this.#config);
+      const session = await this.session.acquire();
+      this.#run = new NativeRun(session, this.data, this.#config);
       endRunsAtExit.add(this);
     } finally {
-      await this.#context.dropOpened();
+      await this.context.dropOpened();
     }
   }
 
@@ -98,7 +96,7 @@ class NativeExecutor implements Executor, RunningInstance {
       const outputs = await runLane.run(() => this.#runBatch(inputs, execution), undefined);
       execution.outputsReady();
       const rows = totalRows(execution.requests);
-      return divideOutputs(execution, this.#context.checker.check(this.#shaped(outputs), rows, [], true));
+      return divideOutputs(execution, this.context.checker.check(this.#shaped(outputs), rows, [], true));
     } finally {
       this.#reason = undefined;
     }
@@ -106,7 +104,7 @@ class NativeExecutor implements Executor, RunningInstance {
 
   async stop(): Promise<void> {
     await this.#starting?.catch(() => {});
-    await this.#context.dropOpened();
+    await this.context.dropOpened();
     const run = this.#run;
     if (run === undefined) return;
     this.end(this.#stopped());
@@ -114,7 +112,7 @@ class NativeExecutor implements Executor, RunningInstance {
     if (this.#isRunning) await new Promise<void>((resolve) => (this.#onIdle = resolve));
     endRunsAtExit.delete(this);
     run.close();
-    await this.#session.release();
+    await this.session.release();
   }
 
   /** Ends the running batch with an error, which its open requests get. */
@@ -138,7 +136,7 @@ class NativeExecutor implements Executor, RunningInstance {
     const run = this.#run;
     if (this.#reason !== undefined || run === undefined) throw this.#reason ?? this.#stopped();
     execution.postponed?.();
-    const { clock, hosting } = this.#context;
+    const { clock, hosting } = this.context;
     const limitMs = hosting.executionTimeoutMs;
     const limit =
       limitMs === undefined ? undefined : clock.setTimer(limitMs, () => this.end(this.#tooLong(limitMs)));
@@ -164,11 +162,11 @@ class NativeExecutor implements Executor, RunningInstance {
   }
 
   get #config(): ModelConfig {
-    return this.#context.info.modelConfig;
+    return this.context.info.modelConfig;
   }
 
   get #name(): string {
-    const { instanceName, modelName } = this.#context.info;
+    const { instanceName, modelName } = this.context.info;
     return `instance '${instanceName}' of model '${modelName}'`;
   }
 }
@@ -263,7 +261,6 @@ const OTHER_SHAPE = /shape verification failed|output OrtValue provided for outp
 
 /** Runs batches of one instance on a session, one at a time, and ends the running one. */
 class NativeRun {
-  readonly #session: NativeSession;
   readonly #scalars: ReadonlySet<string>;
   readonly #inputNames: NativeNames;
   readonly #outputs: readonly string[];
@@ -276,9 +273,12 @@ class NativeRun {
   readonly #options: number;
   #ended = false;
 
-  constructor(session: NativeSession, data: SessionData, config: ModelConfig) {
+  constructor(
+    private readonly session: NativeSession,
+    data: SessionData,
+    config: ModelConfig,
+  ) {
     const { api, inputs } = session;
-    this.#session = session;
     this.#scalars = scalarInputs(data, config);
     this.#inputNames = new NativeNames(
       api,
@@ -294,14 +294,14 @@ class NativeRun {
 
   /** Ends the running batch before its next operator. */
   end(): void {
-    const { api } = this.#session;
+    const { api } = this.session;
     this.#ended = true;
     api.check(api.runOptionsSetTerminate(this.#options));
   }
 
   /** Releases the memory of ONNX Runtime. No batch may run. */
   close(): void {
-    this.#session.api.releaseRunOptions(this.#options);
+    this.session.api.releaseRunOptions(this.#options);
   }
 
   /**
@@ -310,7 +310,7 @@ class NativeRun {
    * @throws TritonError INTERNAL with ONNX Runtime's words, also for a batch that was ended
    */
   async run(inputs: Tensors): Promise<Map<string, Tensor>> {
-    const { api, address } = this.#session;
+    const { api, address } = this.session;
     try {
       const held = this.#fillInputs(inputs);
       const prepared = this.#prepareOutputs(inputs);
@@ -345,8 +345,8 @@ class NativeRun {
 
   /** Makes the values of the inputs, and returns the arrays under them. */
   #fillInputs(inputs: Tensors): readonly unknown[] {
-    const { api } = this.#session;
-    return this.#session.inputs.map(({ name }, i) => {
+    const { api } = this.session;
+    return this.session.inputs.map(({ name }, i) => {
       const tensor = inputs.get(name);
       if (tensor === undefined) throw new Error(`input '${name}' is missing in 'feeds'.`);
       const shape = this.#scalars.has(name) ? [] : tensor.shape;
@@ -359,7 +359,7 @@ class NativeRun {
   /** Makes the memory of the outputs whose shape is known. ONNX Runtime allocates the others. */
   #prepareOutputs(inputs: Tensors): readonly (Tensor | undefined)[] {
     if (!this.#predicts) return [];
-    const { api, outputs } = this.#session;
+    const { api, outputs } = this.session;
     return this.#outputs.map((wanted, i) => {
       const output = outputs.find(({ name }) => name === wanted);
       const shape = output && this.#shapes.predict(output, (input) => inputs.get(input)?.shape);
@@ -374,7 +374,7 @@ class NativeRun {
   }
 
   #release(): void {
-    const { api } = this.#session;
+    const { api } = this.session;
     for (const values of [this.#inputValues, this.#outputValues]) {
       for (let i = 0; i < values.length; i++) {
         if (values[i] !== 0n) api.releaseValue(Number(values[i]));

@@ -182,18 +182,16 @@ export interface MemoryDescription {
 
 /** The memory that one process shares with this one. */
 export class TensorMemory {
-  readonly #inputs: number;
-  readonly #outputs: number;
   /** How often each place for inputs was used, and each place for outputs was read. */
   readonly #uses = new Uint32Array(PLACES);
   readonly #reads = new Uint32Array(PLACES);
   /** How often the process has released each place for inputs, when that was last read. */
   readonly #releases = new Uint32Array(PLACES);
 
-  private constructor(inputs: number, outputs: number) {
-    this.#inputs = inputs;
-    this.#outputs = outputs;
-  }
+  private constructor(
+    private readonly inputs: number,
+    private readonly outputs: number,
+  ) {}
 
   /** Opens the files of a process; undefined if this process cannot see them. */
   static open({ process, files, nonce }: MemoryDescription): TensorMemory | undefined {
@@ -219,7 +217,7 @@ export class TensorMemory {
     const place = this.#freePlace();
     if (place === undefined) return 0;
     try {
-      writeAll(this.#inputs, pieces, FILE_START_BYTES + place * PLACE_BYTES);
+      writeAll(this.inputs, pieces, FILE_START_BYTES + place * PLACE_BYTES);
     } catch {
       return 0;
     }
@@ -233,23 +231,23 @@ export class TensorMemory {
     const body = Buffer.allocUnsafeSlow(size);
     const first = FILE_START_BYTES + (place - 1) * PLACE_BYTES;
     for (let done = 0; done < size; ) {
-      const count = readSync(this.#outputs, body, done, size - done, first + done);
+      const count = readSync(this.outputs, body, done, size - done, first + done);
       if (count === 0) throw new Error("the file with the message is too short");
       done += count;
     }
     this.#reads[place - 1]!++;
-    writeSync(this.#outputs, this.#reads, 4 * (place - 1), 4, 4 * (place - 1));
+    writeSync(this.outputs, this.#reads, 4 * (place - 1), 4, 4 * (place - 1));
     return body;
   }
 
   close(): void {
-    closeSync(this.#inputs);
-    closeSync(this.#outputs);
+    closeSync(this.inputs);
+    closeSync(this.outputs);
   }
 
   /** The first place that the process does not use, because its pages are most likely in use already. */
   #freePlace(): number | undefined {
-    readSync(this.#inputs, this.#releases, 0, 4 * PLACES, 0);
+    readSync(this.inputs, this.#releases, 0, 4 * PLACES, 0);
     const free = this.#uses.findIndex((uses, place) => uses === this.#releases[place]);
     return free < 0 ? undefined : free;
   }

@@ -43,8 +43,6 @@ export class PythonExecutor implements Executor {
   memoryBytes: number | undefined;
   onHealth: Executor["onHealth"];
   protected settings: PythonSettings;
-  readonly #context: ExecutorContext;
-  readonly #directory: string;
   readonly #batches = new BatchesOfWorker(() => this.#limit());
   readonly #open = new OpenBatches();
   readonly #ahead: BatchesAhead;
@@ -59,10 +57,12 @@ export class PythonExecutor implements Executor {
   readonly #warned = new Set<string>();
 
   /** @param directory of the model */
-  constructor(settings: PythonSettings, directory: string, context: ExecutorContext) {
+  constructor(
+    settings: PythonSettings,
+    private readonly directory: string,
+    private readonly context: ExecutorContext,
+  ) {
     this.settings = settings;
-    this.#directory = directory;
-    this.#context = context;
     this.#ahead = new BatchesAhead(context.info.modelConfig, context.hosting);
     const send = (header: object) => this.#session?.send(header);
     this.#calls = new PythonCallHost(
@@ -88,7 +88,7 @@ export class PythonExecutor implements Executor {
   }
 
   async start(): Promise<void> {
-    const { info, nice, clock, log } = this.#context;
+    const { info, nice, clock, log } = this.context;
     const session = new PythonSession({
       settings: this.settings,
       modelName: info.modelName,
@@ -96,7 +96,7 @@ export class PythonExecutor implements Executor {
       nice,
       clock,
       log,
-      init: loadMessage(this.settings, this.#directory, this.#context),
+      init: loadMessage(this.settings, this.directory, this.context),
       message: (message, body) => this.#take(message, body),
       crashed: (why) => this.#crashed(why),
     });
@@ -172,7 +172,7 @@ export class PythonExecutor implements Executor {
     this.restarts.stop();
     const session = this.#session;
     if (session === undefined) {
-      const text = `instance '${this.#context.placement.name}' was stopped`;
+      const text = `instance '${this.context.placement.name}' was stopped`;
       this.#batches.fail(errorOf("MODEL_STOPPED", text));
       return;
     }
@@ -253,7 +253,7 @@ export class PythonExecutor implements Executor {
     if (result === null) return null;
     if (result === "again") return RESCHEDULE;
     if (!("missing" in result)) return this.#readResponse(execution, index, result, body);
-    const { modelName } = this.#context.info;
+    const { modelName } = this.context.info;
     const text = `model '${modelName}' returned None for a request without taking its response sender: return a response or call get_response_sender()`;
     return new TritonError("INTERNAL", text);
   }
@@ -285,7 +285,7 @@ export class PythonExecutor implements Executor {
   #abandoned(batch: number, index: number): void {
     const execution = this.#open.get(batch);
     if (execution === undefined) return;
-    const { modelName } = this.#context.info;
+    const { modelName } = this.context.info;
     const text = `model '${modelName}' released a request without sending TRITONSERVER_RESPONSE_COMPLETE_FINAL`;
     execution.sendError(index, new TritonError("INTERNAL", text), true);
     this.#closeWhenOver(batch);
@@ -320,7 +320,7 @@ export class PythonExecutor implements Executor {
 
   /** @param rows expected rows of the output; undefined for any number */
   #check(name: string, tensor: Tensor, rows: number | undefined): void {
-    const { checker, log } = this.#context;
+    const { checker, log } = this.context;
     try {
       checker.check(new Map([[name, tensor]]), rows, [name]);
     } catch (error) {
@@ -344,11 +344,11 @@ export class PythonExecutor implements Executor {
   }
 
   get #unhealthy(): string {
-    return `Stub process '${this.#context.placement.name}' is not healthy.`;
+    return `Stub process '${this.context.placement.name}' is not healthy.`;
   }
 
   #limit(): Timer | undefined {
-    const { clock, hosting } = this.#context;
+    const { clock, hosting } = this.context;
     const limitMs = hosting.executionTimeoutMs;
     if (limitMs === undefined) return undefined;
     return clock.setTimer(limitMs, () => {

@@ -56,7 +56,6 @@ export class PythonSession {
   /** Resolves when the process and all its descendants have ended. */
   readonly ended: Promise<void>;
   readonly #process: PythonProcess;
-  readonly #init: SessionInit;
   /** Whether the model has `is_ready`. */
   canTellReadiness = false;
   #hasStarted = false;
@@ -68,8 +67,7 @@ export class PythonSession {
   #resolve = () => {};
   #reject: (error: TritonError) => void = () => {};
 
-  constructor(init: SessionInit) {
-    this.#init = init;
+  constructor(private readonly init: SessionInit) {
     const { settings, modelName, log } = init;
     this.ready = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -111,7 +109,7 @@ export class PythonSession {
 
   /** Finalizes the model and ends the process, by force when that takes too long. */
   end(): void {
-    const { settings, modelName, log, clock } = this.#init;
+    const { settings, modelName, log, clock } = this.init;
     this.#process.command({ type: "stop" });
     this.#timer?.cancel();
     this.#timer = clock.setTimer(settings.stubTimeoutMs, () => {
@@ -130,7 +128,7 @@ export class PythonSession {
     switch (message.type) {
       case "started":
         this.#hasStarted = true;
-        this.#limit(this.#init.settings.loadTimeoutMs, "the model did not load");
+        this.#limit(this.init.settings.loadTimeoutMs, "the model did not load");
         this.#start(message.memory);
         break;
       case "ready":
@@ -145,19 +143,19 @@ export class PythonSession {
         this.kill();
         break;
       default:
-        this.#init.message(message, body);
+        this.init.message(message, body);
     }
   }
 
   #start(memory: MemoryDescription | undefined): void {
-    const { init } = this.#init;
+    const { init } = this.init;
     const sharesMemory = init.type === "load" && memory !== undefined && this.#process.share(memory);
     this.#process.command({ ...init, sharesMemory });
   }
 
   #limit(ms: number, what: string): void {
     this.#timer?.cancel();
-    this.#timer = this.#init.clock.setTimer(ms, () => {
+    this.#timer = this.init.clock.setTimer(ms, () => {
       this.#failure = `${what} within ${ms / 1000} s`;
       this.kill();
     });
@@ -165,9 +163,9 @@ export class PythonSession {
 
   #gone(why: string): void {
     this.#timer?.cancel();
-    const { settings, modelName, name, init } = this.#init;
+    const { settings, modelName, name, init } = this.init;
     if (this.#isReady) {
-      if (init.type === "load") this.#init.crashed(why);
+      if (init.type === "load") this.init.crashed(why);
       return;
     }
     const death = this.#hasStarted
@@ -178,12 +176,12 @@ export class PythonSession {
 
   /** The error of a backend whose program imports a module that is not installed. */
   #missingModule(): TritonError | undefined {
-    const { backend } = this.#init.settings;
+    const { backend } = this.init.settings;
     if (this.#lacks === undefined || backend === undefined) return undefined;
     const { module, python } = this.#lacks;
     return errorOf(
       "PACKAGE_NOT_INSTALLED",
-      `the backend '${backend.name}' of model '${this.#init.modelName}' needs the Python module '${module}', which ` +
+      `the backend '${backend.name}' of model '${this.init.modelName}' needs the Python module '${module}', which ` +
         `${python} cannot import: install it there, or name another Python by the parameter EXECUTION_ENV_PATH of the ` +
         `model, by the setting 'executable' of the backend, or by TRITONJS_PYTHON. ${this.#failure ?? ""}`,
     );

@@ -73,23 +73,21 @@ function assertStreams({ decoupled }: RemoteDescription, streams: boolean, model
 class RemoteBackend implements Backend {
   readonly backendName = "remote";
   readonly platform = "";
-  readonly #pool: ReplicaPool;
-  readonly #description: RemoteDescription;
   #executors = 0;
 
   /** @param description the model as a server describes it */
-  constructor(pool: ReplicaPool, description: RemoteDescription) {
-    this.#pool = pool;
-    this.#description = description;
-  }
+  constructor(
+    private readonly pool: ReplicaPool,
+    private readonly description: RemoteDescription,
+  ) {}
 
   describe(): ModelDescription {
-    return this.#description;
+    return this.description;
   }
 
   /** Completes the configuration of a repository from that of the server. */
   completeConfig(config: AutoCompleteConfig): void {
-    const { maxBatchSize, decoupled, inputs, outputs, asInConfig } = this.#description;
+    const { maxBatchSize, decoupled, inputs, outputs, asInConfig } = this.description;
     const { maxBatchSize: written, dynamicBatching, sequenceBatching } = config.config;
     if (maxBatchSize !== undefined && (written === 0 || written > maxBatchSize))
       config.setMaxBatchSize(maxBatchSize);
@@ -106,19 +104,19 @@ class RemoteBackend implements Backend {
   }
 
   createExecutor(context: ExecutorContext): Executor {
-    if (this.#pool.closed) {
-      const text = `the replicas of model '${this.#pool.settings.model}' are closed: call remote() again`;
+    if (this.pool.closed) {
+      const text = `the replicas of model '${this.pool.settings.model}' are closed: call remote() again`;
       throw errorOf("CLIENT_CLOSED", text);
     }
     this.#executors++;
-    return new RemoteExecutor(context, this.#pool, this.#description, () => {
+    return new RemoteExecutor(context, this.pool, this.description, () => {
       this.#executors--;
-      if (this.#executors === 0) this.#pool.close();
+      if (this.#executors === 0) this.pool.close();
     });
   }
 
   async close(): Promise<void> {
-    this.#pool.close();
+    this.pool.close();
   }
 }
 

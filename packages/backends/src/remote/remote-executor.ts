@@ -27,24 +27,21 @@ export class RemoteExecutor implements Executor {
   readonly mustFinish = false;
   readonly details: Readonly<Record<string, string>>;
   onHealth: ((healthy: boolean, reason?: TritonError) => void) | undefined;
-  readonly #context: ExecutorContext;
-  readonly #pool: ReplicaPool;
-  readonly #behaviour: RemoteBehaviour;
   readonly #calls: RemoteCalls;
   readonly #sequences: RemoteSequences;
   readonly #declared: ReadonlySet<string>;
   readonly #stopped = new AbortController();
-  readonly #onStop: () => void;
   readonly #changed = (): void => this.#report();
   #running = 0;
   #healthy = true;
 
   /** @param onStop called when the executor has stopped */
-  constructor(context: ExecutorContext, pool: ReplicaPool, behaviour: RemoteBehaviour, onStop: () => void) {
-    this.#context = context;
-    this.#pool = pool;
-    this.#behaviour = behaviour;
-    this.#onStop = onStop;
+  constructor(
+    private readonly context: ExecutorContext,
+    private readonly pool: ReplicaPool,
+    private readonly behaviour: RemoteBehaviour,
+    private readonly onStop: () => void,
+  ) {
     this.#calls = new RemoteCalls(pool);
     this.#sequences = new RemoteSequences(pool, this.#calls);
     const { output, sequenceBatching } = context.info.modelConfig;
@@ -54,24 +51,24 @@ export class RemoteExecutor implements Executor {
   }
 
   get capacity(): number {
-    return this.#running + this.#pool.free;
+    return this.#running + this.pool.free;
   }
 
   async start(): Promise<void> {
-    await this.#pool.firstServing();
-    this.#pool.onChange.add(this.#changed);
+    await this.pool.firstServing();
+    this.pool.onChange.add(this.#changed);
   }
 
   async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
     this.#running++;
     // Taken before anything else happens, so that the next batch sees one slot less.
-    const first = this.#behaviour.sequences ? undefined : this.#pool.take(true);
+    const first = this.behaviour.sequences ? undefined : this.pool.take(true);
     try {
       if (execution.decoupled) {
         await this.#stream(first, execution);
         return undefined;
       }
-      if (this.#behaviour.sequences) return await this.#inSequences(execution);
+      if (this.behaviour.sequences) return await this.#inSequences(execution);
       return await this.#batch(first, execution);
     } finally {
       this.#running--;
@@ -79,21 +76,21 @@ export class RemoteExecutor implements Executor {
   }
 
   async checkReady(): Promise<void> {
-    if (this.#pool.isServing) return;
-    const { model } = this.#pool.settings;
+    if (this.pool.isServing) return;
+    const { model } = this.pool.settings;
     const text = `no replica of model '${model}' serves`;
-    throw this.#pool.reason ?? errorOf("INSTANCES_FAILED", text);
+    throw this.pool.reason ?? errorOf("INSTANCES_FAILED", text);
   }
 
   async stop(): Promise<void> {
-    this.#pool.onChange.delete(this.#changed);
-    this.#stopped.abort(errorOf("MODEL_STOPPED", `model '${this.#context.info.modelName}' was stopped`));
-    this.#onStop();
+    this.pool.onChange.delete(this.#changed);
+    this.#stopped.abort(errorOf("MODEL_STOPPED", `model '${this.context.info.modelName}' was stopped`));
+    this.onStop();
   }
 
   /** Reports changes of health, and free slots, which the queue may be waiting for. */
   #report(): void {
-    const { isServing, reason, free } = this.#pool;
+    const { isServing, reason, free } = this.pool;
     if (isServing && this.#healthy && free === 0) return;
     this.#healthy = isServing;
     if (isServing) this.onHealth?.(true);
@@ -139,7 +136,7 @@ export class RemoteExecutor implements Executor {
     try {
       call = this.#prepared(requests, Object.fromEntries(joinInputs(part)));
     } catch (thrown) {
-      if (first !== undefined) this.#pool.release(first);
+      if (first !== undefined) this.pool.release(first);
       throw thrown;
     }
     execution.inputsReady();
@@ -230,7 +227,7 @@ export class RemoteExecutor implements Executor {
     ofBatch: boolean,
   ): ReadonlyMap<string, Tensor> {
     const declared = new Map([...tensors].filter(([name]) => this.#declared.has(name)));
-    const outputs = this.#context.checker.check(declared, rows, requested, ofBatch);
+    const outputs = this.context.checker.check(declared, rows, requested, ofBatch);
     const own = ownParameters(parameters);
     return own === undefined ? outputs : new OutputsWithParameters(outputs, own);
   }

@@ -257,7 +257,6 @@ const MAX_DEPTH = 32;
  * @throws TritonError UNSUPPORTED for a file without the weights of the training rows, and for trees deeper than 31
  */
 export class Explainer {
-  readonly #forest: Forest;
   readonly #keys: Int32Array;
   /** One path for each level: features, and the shares of rows that follow the path without and with the feature. */
   readonly #features: Int32Array;
@@ -273,7 +272,7 @@ export class Explainer {
   #sums = new Float64Array();
   #group = 0;
 
-  constructor(forest: Forest) {
+  constructor(private readonly forest: Forest) {
     if (forest.covers.length === 0) throw notSupported("Model does not have node statistics.");
     const depth = forest.depths.reduce((one, other) => Math.max(one, other), 0);
     if (depth >= MAX_DEPTH) {
@@ -281,7 +280,6 @@ export class Explainer {
         "Tree depths above 32 not supported. Shap cannot be considered accurate at this depth.",
       );
     }
-    this.#forest = forest;
     this.#keys = new Int32Array(Math.max(1, 2 * forest.usedFeatures.length));
     this.#stride = depth + 2;
     const size = this.#stride * (depth + 2);
@@ -294,7 +292,7 @@ export class Explainer {
 
   /** Number of values of a row: the features and the expected sum, for each group. */
   get columns(): number {
-    return this.#forest.groups * (this.#forest.features + 1);
+    return this.forest.groups * (this.forest.features + 1);
   }
 
   /**
@@ -304,11 +302,11 @@ export class Explainer {
    * @returns for each group the part of each feature, then the expected sum. Valid until the next call.
    */
   explain(values: Float32Array, columns: number, row: number): Float64Array {
-    const { roots, treeGroups, groups, features, averages, treesOfGroup } = this.#forest;
+    const { roots, treeGroups, groups, features, averages, treesOfGroup } = this.forest;
     if (this.#sums.length === 0) this.#sums = new Float64Array(this.columns);
     const sums = this.#sums.fill(0);
     const bits = new Int32Array(values.buffer, values.byteOffset, values.length);
-    writeRowKeys(bits, columns, row, 1, this.#forest, this.#keys);
+    writeRowKeys(bits, columns, row, 1, this.forest, this.#keys);
     this.#values = values;
     this.#valuesAt = row * columns;
     for (let tree = 0; tree < roots.length; tree++) {
@@ -332,7 +330,7 @@ export class Explainer {
     within: number,
     feature: number,
   ): void {
-    const { nodes, categoryNodes, usedFeatures, covers } = this.#forest;
+    const { nodes, categoryNodes, usedFeatures, covers } = this.forest;
     const base = level * this.#stride;
     if (level > 0) this.#copyPath(base - this.#stride, base, above);
     this.#extend(base, above, without, within, feature);
@@ -343,7 +341,7 @@ export class Explainer {
       return;
     }
     const first = nodes[place + 2]!;
-    const goesFirst = firstChildTakes(this.#forest, place, this.#keys, 0, this.#values, this.#valuesAt);
+    const goesFirst = firstChildTakes(this.forest, place, this.#keys, 0, this.#values, this.#valuesAt);
     const [hot, cold] = goesFirst ? [first, first + 4] : [first + 4, first];
     const position = nodes[place]!;
     const split = position >= 0 ? usedFeatures[position >> 1]! : categoryNodes[4 * (-1 - position)]!;
@@ -369,7 +367,7 @@ export class Explainer {
   }
 
   #addLeaf(leaf: number, base: number, length: number): void {
-    const { leaves, leafWidth, groups, features } = this.#forest;
+    const { leaves, leafWidth, groups, features } = this.forest;
     for (let i = 1; i < length; i++) {
       const part =
         this.#unwoundSum(base, length - 1, i) * (this.#within[base + i]! - this.#without[base + i]!);

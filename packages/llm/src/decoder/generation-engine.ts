@@ -54,7 +54,6 @@ const STEPS_BETWEEN_REPORTS = 32;
  * input of the next one, without a copy.
  */
 export class GenerationEngine {
-  readonly #parts: EngineParts;
   #waiting: RunningText[] = [];
   /** In the order of their admission. */
   #running: RunningText[] = [];
@@ -65,9 +64,7 @@ export class GenerationEngine {
   #steps = 0;
   #reported = "";
 
-  constructor(parts: EngineParts) {
-    this.#parts = parts;
-  }
+  constructor(private readonly parts: EngineParts) {}
 
   /** Adds a text. It is cancelled when its request is. */
   add(text: RunningText, signal: AbortSignal): void {
@@ -83,7 +80,7 @@ export class GenerationEngine {
 
   /** Reports the load, if it has changed. */
   report(): void {
-    const { budget, cache, contextLength, report } = this.#parts;
+    const { budget, cache, contextLength, report } = this.parts;
     const lengths = this.#lengths();
     const load: EngineLoad = {
       taken: this.#taken,
@@ -138,7 +135,7 @@ export class GenerationEngine {
 
   /** Computes a part of the prompts that are not computed yet. */
   async #prefill(): Promise<boolean> {
-    const { prefillTokens, cache, pads } = this.#parts;
+    const { prefillTokens, cache, pads } = this.parts;
     const waiting = this.#running.filter((one) => !one.isDecoding && !one.blocked);
     for (const one of waiting) one.past ??= cache.find(one.tokens);
     const plan = planPrefill(waiting, prefillTokens, true).slice(0, pads ? undefined : 1);
@@ -164,7 +161,7 @@ export class GenerationEngine {
   async #decode(): Promise<boolean> {
     const decoding = this.#running.filter((one) => one.isDecoding && !one.blocked);
     if (decoding.length === 0) return false;
-    for (const texts of this.#parts.pads ? [decoding] : decoding.map((one) => [one])) {
+    for (const texts of this.parts.pads ? [decoding] : decoding.map((one) => [one])) {
       const rows = texts.map((text) => ({ past: text.past, tokens: text.tokens.slice(-1) }));
       const results = await this.#pass(texts, rows, true);
       for (const [i, { past }] of results.entries()) texts[i]!.past = past;
@@ -180,7 +177,7 @@ export class GenerationEngine {
     wantsScores: boolean,
   ): Promise<readonly PassResult[]> {
     try {
-      return await forwardPass(this.#parts.session, this.#parts.graph, rows, wantsScores);
+      return await forwardPass(this.parts.session, this.parts.graph, rows, wantsScores);
     } catch (error) {
       const failure = errorOf("INTERNAL", `the decoder failed: ${TritonError.from(error).message}`, error);
       for (const text of texts) this.#fail(text, failure);
@@ -228,7 +225,7 @@ export class GenerationEngine {
 
   /** Lets waiting texts join while there is room. The first text of all always has room. */
   #admit(): void {
-    const { budget, maxRunning } = this.#parts;
+    const { budget, maxRunning } = this.parts;
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
       if (this.#running.length >= maxRunning) return;
       const left = next.promptLength + next.maxTokens - next.tokens.length;
@@ -241,7 +238,7 @@ export class GenerationEngine {
 
   /** Makes space for the next step: evicts cached prefixes first, then puts texts back, the last one first. */
   #makeSpace(): void {
-    const { budget, cache } = this.#parts;
+    const { budget, cache } = this.parts;
     while (this.#running.length > 1 && !budget.fits(this.#lengths())) {
       const last = this.#running.pop()!;
       last.past = undefined;

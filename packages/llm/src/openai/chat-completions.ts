@@ -203,17 +203,14 @@ function parametersOf(tool: Tool): object {
 
 /** All text is the arguments of one call. */
 class NamedCallText implements ToolCallText {
-  readonly #name: string;
   #begun = false;
 
-  constructor(name: string) {
-    this.#name = name;
-  }
+  constructor(private readonly name: string) {}
 
   push(text: string): readonly ToolCallPiece[] {
     const pieces: ToolCallPiece[] = [];
     if (!this.#begun) {
-      const named = { name: this.#name, arguments: "" };
+      const named = { name: this.name, arguments: "" };
       pieces.push({ index: 0, id: newId("call_"), type: "function", function: named });
       this.#begun = true;
     }
@@ -228,19 +225,16 @@ class NamedCallText implements ToolCallText {
 
 /** Leaves out the text after the first call, such as the beginning of a call that the model could not finish. */
 class CallsOnlyText implements ToolCallText {
-  readonly #reader: ToolCallText;
   #begun = false;
 
-  constructor(reader: ToolCallText) {
-    this.#reader = reader;
-  }
+  constructor(private readonly reader: ToolCallText) {}
 
   push(text: string): readonly ToolCallPiece[] {
-    return this.#calls(this.#reader.push(text));
+    return this.#calls(this.reader.push(text));
   }
 
   end(): readonly ToolCallPiece[] {
-    return this.#calls(this.#reader.end());
+    return this.#calls(this.reader.end());
   }
 
   #calls(pieces: readonly ToolCallPiece[]): readonly ToolCallPiece[] {
@@ -254,18 +248,14 @@ class CallsOnlyText implements ToolCallText {
 
 /** Leaves out all calls but the first, for `parallel_tool_calls: false`. */
 class FirstCallText implements ToolCallText {
-  readonly #reader: ToolCallText;
-
-  constructor(reader: ToolCallText) {
-    this.#reader = reader;
-  }
+  constructor(private readonly reader: ToolCallText) {}
 
   push(text: string): readonly ToolCallPiece[] {
-    return this.#reader.push(text).filter(isFirst);
+    return this.reader.push(text).filter(isFirst);
   }
 
   end(): readonly ToolCallPiece[] {
-    return this.#reader.end().filter(isFirst);
+    return this.reader.end().filter(isFirst);
   }
 }
 

@@ -46,9 +46,6 @@ interface GenerationListener {
  * cancelled at once.
  */
 export class Generation {
-  readonly #exchange: OpenAiExchange;
-  readonly #plan: GenerationPlan;
-  readonly #listener: GenerationListener;
   readonly #choices: readonly TextChoice[];
   readonly #calls: Exchange[] = [];
   /** Number of choices that have not ended. */
@@ -59,10 +56,11 @@ export class Generation {
   #over = false;
   #stopWatching: () => void = () => {};
 
-  constructor(exchange: OpenAiExchange, plan: GenerationPlan, listener: GenerationListener) {
-    this.#exchange = exchange;
-    this.#plan = plan;
-    this.#listener = listener;
+  constructor(
+    private readonly exchange: OpenAiExchange,
+    private readonly plan: GenerationPlan,
+    private readonly listener: GenerationListener,
+  ) {
     this.#choices = plan.choices.map(({ filters }) => new TextChoice(plan.model, filters));
     this.#open = plan.choices.length;
     this.#unsettled = plan.choices.length;
@@ -70,7 +68,7 @@ export class Generation {
 
   /** Sends all requests. Errors go to the listener. */
   start(): void {
-    const { request } = this.#exchange;
+    const { request } = this.exchange;
     this.#stopWatching = request.onGone(() => this.cancel());
     let isRefused = false;
     for (let index = 0; index < this.#choices.length; index++) {
@@ -97,14 +95,14 @@ export class Generation {
 
   /** @returns the turn of the refusal, if the request is refused and that has to wait */
   #send(index: number): Promise<void> | undefined {
-    const { service, requestId } = this.#exchange;
-    const { inputs, requestedOutputs } = this.#plan.choices[index]!;
-    const call = new Exchange(service, undefined, this.#plan.call.model);
+    const { service, requestId } = this.exchange;
+    const { inputs, requestedOutputs } = this.plan.choices[index]!;
+    const call = new Exchange(service, undefined, this.plan.call.model);
     this.#calls.push(call);
-    const trace = traceModelRequest(this.#exchange, this.#plan.model.name);
+    const trace = traceModelRequest(this.exchange, this.plan.model.name);
     call.trace = trace;
     const init: InferInit = {
-      id: this.#plan.choices.length === 1 ? requestId : `${requestId}-${index}`,
+      id: this.plan.choices.length === 1 ? requestId : `${requestId}-${index}`,
       inputs,
       ...(requestedOutputs && { requestedOutputs }),
       trace: trace?.request,
@@ -134,7 +132,7 @@ export class Generation {
   #advance(index: number, choice: TextChoice, response: InferenceResponse | undefined, final: boolean): void {
     if (!this.#begun) {
       this.#begun = true;
-      this.#listener.onBegin();
+      this.listener.onBegin();
     }
     if (response !== undefined) this.#tell(index, choice.take(response));
     if (final || choice.stopped) this.#endChoice(index, choice);
@@ -142,16 +140,16 @@ export class Generation {
 
   #tell(index: number, delta: ChoiceDelta): void {
     if (delta.text !== "" || delta.toolCalls.length > 0 || delta.logprobs.length > 0) {
-      this.#listener.onDelta(index, delta);
+      this.listener.onDelta(index, delta);
     }
   }
 
   #endChoice(index: number, choice: TextChoice): void {
     this.#tell(index, choice.end());
-    this.#listener.onChoiceEnd(index, choice.finishReason);
+    this.listener.onChoiceEnd(index, choice.finishReason);
     if (--this.#open === 0) {
       this.#over = true;
-      this.#listener.onEnd(this.#usage());
+      this.listener.onEnd(this.#usage());
     }
     // The text after a stop string is not needed.
     if (choice.stopped) this.#calls[index]!.cancel();
@@ -162,7 +160,7 @@ export class Generation {
     let completion = 0;
     for (const [index, { inputTokens, outputTokens }] of this.#choices.entries()) {
       if (inputTokens === undefined || outputTokens === undefined) return undefined;
-      prompts.set(this.#plan.choices[index]!.prompt, inputTokens);
+      prompts.set(this.plan.choices[index]!.prompt, inputTokens);
       completion += outputTokens;
     }
     const prompt = [...prompts.values()].reduce((sum, tokens) => sum + tokens, 0);
@@ -172,14 +170,14 @@ export class Generation {
   #fail(error: unknown): void {
     if (this.#over) return;
     this.#over = true;
-    this.#listener.onError(error);
+    this.listener.onError(error);
     this.cancel();
   }
 
   #settle(): void {
     if (--this.#unsettled > 0) return;
     this.#stopWatching();
-    this.#listener.onSettled();
+    this.listener.onSettled();
   }
 }
 
@@ -255,14 +253,15 @@ class TextChoice {
   /** Tokens of the choice, if the model reports them. */
   outputTokens: number | undefined;
   readonly #pieces: TextPieces;
-  readonly #filters: ChoiceFilters;
   #reason: FinishReason | undefined;
   #stopped = false;
   #calls = false;
 
-  constructor(model: TextModel, filters: ChoiceFilters) {
+  constructor(
+    model: TextModel,
+    private readonly filters: ChoiceFilters,
+  ) {
     this.#pieces = new TextPieces(model);
-    this.#filters = filters;
   }
 
   /** True once a stop string has ended the text: the model need not go on. */
@@ -273,8 +272,8 @@ class TextChoice {
   /** Why the choice ended. */
   get finishReason(): FinishReason {
     const reason = this.#stopped ? "stop" : (this.#reason ?? "stop");
-    if (reason === "stop") return this.#calls && !this.#filters.isCallNamed ? "tool_calls" : "stop";
-    return reason === "tool_calls" && this.#filters.isCallNamed ? "stop" : reason;
+    if (reason === "stop") return this.#calls && !this.filters.isCallNamed ? "tool_calls" : "stop";
+    return reason === "tool_calls" && this.filters.isCallNamed ? "stop" : reason;
   }
 
   take(response: InferenceResponse): ChoiceDelta {
@@ -288,14 +287,14 @@ class TextChoice {
 
   /** The rest that was held back. */
   end(): ChoiceDelta {
-    const { stops, toolCalls } = this.#filters;
+    const { stops, toolCalls } = this.filters;
     const text = this.#stopped ? "" : this.#beforeStop(this.#pieces.end()) + (stops?.rest() ?? "");
     const delta = this.#delta(text, [], []);
     return toolCalls === undefined ? delta : this.#joined(delta, toolCalls.end());
   }
 
   #beforeStop(text: string): string {
-    const { stops } = this.#filters;
+    const { stops } = this.filters;
     if (stops === undefined) return text;
     if (this.#stopped) return "";
     const piece = stops.take(text);
@@ -305,7 +304,7 @@ class TextChoice {
 
   #delta(text: string, calls: readonly ToolCallDelta[], logprobs: readonly RankedToken[]): ChoiceDelta {
     if (calls.length > 0) this.#calls = true;
-    const { toolCalls } = this.#filters;
+    const { toolCalls } = this.filters;
     if (toolCalls === undefined || text === "") return { text, toolCalls: calls, logprobs };
     return this.#joined({ text: "", toolCalls: calls, logprobs }, toolCalls.push(text));
   }
@@ -344,15 +343,12 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
 
 /** Reads the responses of one request. Characters may be split between two responses. */
 class TextPieces {
-  readonly #model: TextModel;
   readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-  constructor(model: TextModel) {
-    this.#model = model;
-  }
+  constructor(private readonly model: TextModel) {}
 
   read({ outputs }: InferenceResponse): TextPiece {
-    const text = firstBytes(outputs.get(this.#model.textOutput));
+    const text = firstBytes(outputs.get(this.model.textOutput));
     return {
       text: text === undefined ? "" : this.#decoder.decode(text, { stream: true }),
       finishReason: FINISH_REASONS[outputText(outputs.get("finish_reason"))],

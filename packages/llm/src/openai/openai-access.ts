@@ -156,17 +156,15 @@ function digestOf(text: string): Buffer {
 
 /** Applies the `security` of the `Triton` to a request, as all frontends do. */
 export class ServiceAccess {
-  readonly #service: InferenceService;
   readonly #gate: AccessGate;
 
-  constructor(service: InferenceService) {
-    this.#service = service;
+  constructor(private readonly service: InferenceService) {
     this.#gate = new AccessGate(service.restrictions);
   }
 
   /** True if requests of the group have to be checked. */
   guards(group: AccessGroup): boolean {
-    return this.#gate.guards(group) || this.#service.authentication?.guards(group) === true;
+    return this.#gate.guards(group) || this.service.authentication?.guards(group) === true;
   }
 
   /**
@@ -175,7 +173,7 @@ export class ServiceAccess {
    * @throws OpenAiError 401 or 403, and the errors of `security.authenticate`
    */
   async check(request: V2Request, group: AccessGroup): Promise<void> {
-    const { authentication } = this.#service;
+    const { authentication } = this.service;
     if (authentication?.guards(group)) {
       const { method, path, remoteAddress } = request;
       const headers = headersOf(request);

@@ -4,13 +4,14 @@ import { invalidField, shown, wrongType } from "./openai-error.js";
 
 /** The fields of a JSON object, read with checks. `null` counts as absent, as OpenAI's clients send it. */
 export class Fields {
-  readonly #values: Readonly<Record<string, unknown>>;
   readonly #path: string;
   readonly #read = new Set<string>();
 
   /** @param path path of the object in the request, for errors; empty for the request itself */
-  constructor(values: Readonly<Record<string, unknown>>, path = "") {
-    this.#values = values;
+  constructor(
+    private readonly values: Readonly<Record<string, unknown>>,
+    path = "",
+  ) {
     this.#path = path;
   }
 
@@ -22,7 +23,7 @@ export class Fields {
   /** A field of any type. */
   any(name: string): unknown {
     this.#read.add(name);
-    return Object.hasOwn(this.#values, name) ? (this.#values[name] ?? undefined) : undefined;
+    return Object.hasOwn(this.values, name) ? (this.values[name] ?? undefined) : undefined;
   }
 
   string(name: string): string | undefined {
@@ -93,7 +94,7 @@ export class Fields {
 
   /** Names of the fields that nothing has read. */
   unread(): string[] {
-    return Object.keys(this.#values).filter((name) => !this.#read.has(name));
+    return Object.keys(this.values).filter((name) => !this.#read.has(name));
   }
 }
 
@@ -273,12 +274,9 @@ const LONGEST_NAME = 64;
 
 /** Warns of fields without effect, once for each field. */
 export class FieldWarnings {
-  readonly #log: Pick<Log, "warning">;
   readonly #known = new Set<string>();
 
-  constructor(log: Pick<Log, "warning">) {
-    this.#log = log;
-  }
+  constructor(private readonly log: Pick<Log, "warning">) {}
 
   /** Warns of a field that this library does not know. */
   unknown(path: string, field: string): void {
@@ -296,7 +294,7 @@ export class FieldWarnings {
   #once(key: string, text: () => string): void {
     if (this.#known.has(key) || this.#known.size >= MOST_NAMES) return;
     this.#known.add(key);
-    this.#log.warning(text());
+    this.log.warning(text());
   }
 }
 

@@ -252,18 +252,16 @@ function partText(part: Fields): string {
 
 /** Writes the events of a streamed response: items open, grow and close one after the other. */
 class ResponseEvents implements EventWriter {
-  readonly #frame: ResponseFrame;
-  readonly #topLogprobs: number | undefined;
   /** Items that are closed. */
   readonly #output: object[] = [];
   #item: OpenMessage | OpenCall | undefined;
   #sequence = 0;
   #reason: FinishReason = "stop";
 
-  constructor(frame: ResponseFrame, topLogprobs: number | undefined) {
-    this.#frame = frame;
-    this.#topLogprobs = topLogprobs;
-  }
+  constructor(
+    private readonly frame: ResponseFrame,
+    private readonly topLogprobs: number | undefined,
+  ) {}
 
   begin(): string {
     const response = this.#response({ status: "in_progress", output: [] });
@@ -273,7 +271,7 @@ class ResponseEvents implements EventWriter {
   delta(_choice: number, { text, toolCalls, logprobs }: ChoiceDelta): string {
     let events = "";
     if (text !== "" || logprobs.length > 0) {
-      const tokens = responseLogprobs(logprobs, this.#topLogprobs);
+      const tokens = responseLogprobs(logprobs, this.topLogprobs);
       const { item, opening } = this.#message();
       item.text += text;
       item.logprobs.push(...tokens);
@@ -366,7 +364,7 @@ class ResponseEvents implements EventWriter {
   }
 
   #response(state: ResponseState): object {
-    return responseObject(this.#frame, state);
+    return responseObject(this.frame, state);
   }
 
   #event(type: string, members: object): string {

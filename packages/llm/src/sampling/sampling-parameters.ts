@@ -350,16 +350,12 @@ interface Bounds {
 
 /** Reads typed fields, and names the field in each error. Absent and null fields are undefined. */
 export class ParameterFields {
-  readonly #source: ParameterSource;
-
-  constructor(source: ParameterSource) {
-    this.#source = source;
-  }
+  constructor(private readonly source: ParameterSource) {}
 
   /** The value of the first of the names that has one. */
   raw(...names: readonly string[]): { readonly name: string; readonly value: unknown } | undefined {
     for (const name of names) {
-      const value = Object.hasOwn(this.#source.values, name) ? this.#source.values[name] : undefined;
+      const value = Object.hasOwn(this.source.values, name) ? this.source.values[name] : undefined;
       if (value !== undefined && value !== null) return { name, value: this.#parsed(value) };
     }
     return undefined;
@@ -396,7 +392,7 @@ export class ParameterFields {
       const number = Number(value);
       return Number.isSafeInteger(number) ? number : value;
     }
-    if (!this.#source.textValues || typeof value !== "string") return value;
+    if (!this.source.textValues || typeof value !== "string") return value;
     try {
       const parsed: unknown = JSON.parse(value);
       return typeof parsed === "string" ? value : (parsed ?? value);

@@ -202,18 +202,15 @@ const ADDED_TOKEN_SPELLINGS: Readonly<Record<TokenSpelling, (text: string) => st
 
 /** Constraint over a matcher of the library. */
 class GrammarConstraint implements TokenConstraint {
-  #matcher: GrammarMatcher | undefined;
   #mask: Promise<Int32Array> | undefined;
   #finished = false;
 
   /** `size` is the width of the logits. `giveBack` takes the matcher when the constraint is released. */
   constructor(
-    matcher: GrammarMatcher,
+    private matcher: GrammarMatcher | undefined,
     readonly size: number,
     readonly giveBack: () => void,
-  ) {
-    this.#matcher = matcher;
-  }
+  ) {}
 
   get finished(): boolean {
     return this.#finished;
@@ -234,9 +231,9 @@ class GrammarConstraint implements TokenConstraint {
   }
 
   release(): void {
-    if (this.#matcher === undefined) return;
-    this.#matcher.reset();
-    this.#matcher = undefined;
+    if (this.matcher === undefined) return;
+    this.matcher.reset();
+    this.matcher = undefined;
     this.giveBack();
   }
 
@@ -255,7 +252,7 @@ class GrammarConstraint implements TokenConstraint {
   }
 
   #open(): GrammarMatcher {
-    if (this.#matcher !== undefined && !this.#finished) return this.#matcher;
+    if (this.matcher !== undefined && !this.#finished) return this.matcher;
     const state = this.#finished ? "finished" : "released";
     throw new TritonError("INTERNAL", `cannot use the constraint of an answer: it is ${state}`);
   }
@@ -319,13 +316,11 @@ const MAX_WHITE_SPACE = 20;
  */
 class VocabularyCompiler {
   #reader: XgrammarInstance | undefined;
-  readonly #instance: XgrammarInstance;
-  readonly #compiler: GrammarCompiler;
 
-  private constructor(instance: XgrammarInstance, compiler: GrammarCompiler) {
-    this.#instance = instance;
-    this.#compiler = compiler;
-  }
+  private constructor(
+    private readonly instance: XgrammarInstance,
+    private readonly compiler: GrammarCompiler,
+  ) {}
 
   static async open(
     vocabulary: ConstraintVocabulary,
@@ -342,7 +337,7 @@ class VocabularyCompiler {
 
   /** The library that compiled grammars belong to. */
   get library(): WebXgrammar {
-    return this.#instance.library;
+    return this.instance.library;
   }
 
   /** @throws TritonError INVALID_ARG with the library's words for a grammar that it cannot read */
@@ -350,7 +345,7 @@ class VocabularyCompiler {
     await this.#check(source);
     const grammar = await readGrammar(this.library, source);
     try {
-      return await this.#compiler.compileGrammar(grammar);
+      return await this.compiler.compileGrammar(grammar);
     } finally {
       grammar.dispose();
     }

@@ -15,8 +15,6 @@ interface SamplerContext {
 /** Chooses the tokens of one text by its sampling parameters. It keeps the counts of tokens that penalties need. */
 export class TokenSampler {
   readonly #random: RandomGenerator;
-  readonly #parameters: SamplingParameters;
-  readonly #context: SamplerContext;
   readonly #bias: readonly (readonly [number, number])[];
   /** How often each token is in the text. */
   readonly #counts = new Map<number, number>();
@@ -28,10 +26,11 @@ export class TokenSampler {
   readonly #last: number[] = [];
   #length = 0;
 
-  constructor(parameters: SamplingParameters, context: SamplerContext) {
+  constructor(
+    private readonly parameters: SamplingParameters,
+    private readonly context: SamplerContext,
+  ) {
     const { repetitionPenalty = 1, presencePenalty = 0, frequencyPenalty = 0, logitBias = {} } = parameters;
-    this.#parameters = parameters;
-    this.#context = context;
     this.#random = new RandomGenerator(parameters.seed);
     this.#bias = Object.entries(logitBias).map(([id, bias]) => [Number(id), bias]);
     this.#penalizes = repetitionPenalty !== 1 || presencePenalty !== 0 || frequencyPenalty !== 0;
@@ -46,7 +45,7 @@ export class TokenSampler {
       this.#bias.length > 0 ||
       this.#penalizes ||
       this.#excludes ||
-      this.#length < (this.#parameters.minTokens ?? 0)
+      this.#length < (this.parameters.minTokens ?? 0)
     );
   }
 
@@ -61,8 +60,8 @@ export class TokenSampler {
     this.#adjust(scores);
     if (mask !== undefined) applyMask(scores, mask);
     if (this.#excludes) this.#exclude(scores);
-    if (this.#length < (this.#parameters.minTokens ?? 0)) this.#continueText(scores);
-    const token = pickToken(scores, this.#parameters, this.#random);
+    if (this.#length < (this.parameters.minTokens ?? 0)) this.#continueText(scores);
+    const token = pickToken(scores, this.parameters, this.#random);
     this.#counts.set(token, (this.#counts.get(token) ?? 0) + 1);
     this.#length++;
     if (this.#excluded.length > 0) this.#remember(token);
@@ -105,14 +104,14 @@ export class TokenSampler {
 
   /** Excludes the tokens that end the text, unless no other token is allowed. */
   #continueText(scores: Float32Array): void {
-    const { endTokens } = this.#context;
+    const { endTokens } = this.context;
     const hasOther = scores.some((score, id) => score > Number.NEGATIVE_INFINITY && !endTokens.has(id));
     if (!hasOther) return;
     for (const id of endTokens) if (id < scores.length) scores[id] = Number.NEGATIVE_INFINITY;
   }
 
   #penalize(scores: Float32Array): void {
-    const { repetitionPenalty = 1, presencePenalty = 0, frequencyPenalty = 0 } = this.#parameters;
+    const { repetitionPenalty = 1, presencePenalty = 0, frequencyPenalty = 0 } = this.parameters;
     if (repetitionPenalty !== 1) {
       for (const id of this.#inPrompt) penalizeRepetition(scores, id, repetitionPenalty);
       for (const id of this.#counts.keys()) {
