@@ -374,7 +374,7 @@ function joinedDelta(first: ToolCallDelta, second: ToolCallDelta): ToolCallDelta
 }
 
 /** In place of minus infinity, which JSON cannot express; the value that OpenAI answers. */
-const LOWEST_LOGPROB = -9999;
+export const LOWEST_LOGPROB = -9999;
 
 /**
  * The JSON of the output `logprobs`: an object for each token, from the number of a token to its probability. The

@@ -14,7 +14,7 @@ export type TextCallback = (
 /** Why a text ended. */
 export type TextFinishReason = (typeof FINISH_REASONS)[number];
 
-const FINISH_REASONS = ["stop", "length", "tool_calls", "content_filter"] as const;
+export const FINISH_REASONS = ["stop", "length", "tool_calls", "content_filter"] as const;
 
 /** A token with its natural log probability. */
 export interface TokenProbability {

@@ -51,6 +51,24 @@ export function wrongType(param: string, expected: string, value: unknown): Open
   return invalidField(param, `'${param}': expected ${expected}, got ${shown(value)}`, "invalid_type");
 }
 
+/** The error of a field that a request must have. */
+export function missingField(param: string, expected: string): OpenAiError {
+  const text = `you must provide '${param}': expected ${expected}`;
+  return invalidField(param, text, "missing_required_parameter");
+}
+
+/** The error of an array that must have elements. */
+export function emptyField(param: string, element: string): OpenAiError {
+  return invalidField(param, `'${param}': expected at least one ${element}, got none`, "empty_array");
+}
+
+/** Checks the number of elements of an array. */
+export function checkLength(param: string, values: readonly unknown[], most: number, elements: string): void {
+  if (values.length <= most) return;
+  const text = `'${param}': expected at most ${most} ${elements}, got ${values.length}`;
+  throw invalidField(param, text, "array_above_max_length");
+}
+
 /** Longest value that an error repeats. */
 const MOST_SHOWN = 40;
 

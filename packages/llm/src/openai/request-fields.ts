@@ -1,6 +1,6 @@
 import type { Log } from "@tritonjs/core/frontend";
 import { definedMembers, hasMoreLevels, MOST_LEVELS } from "@tritonjs/protocol";
-import { invalidField, shown, wrongType } from "./openai-error.js";
+import { checkLength, invalidField, missingField, shown, wrongType } from "./openai-error.js";
 
 /** The fields of a JSON object, read with checks. `null` counts as absent, as OpenAI's clients send it. */
 export class Fields {
@@ -34,14 +34,8 @@ export class Fields {
 
   requiredString(name: string): string {
     const value = this.string(name);
-    if (value === undefined || value === "") {
-      const path = this.path(name);
-      throw invalidField(
-        path,
-        `you must provide '${path}': expected a string that is not empty`,
-        "missing_required_parameter",
-      );
-    }
+    if (value === undefined || value === "")
+      throw missingField(this.path(name), "a string that is not empty");
     return value;
   }
 
@@ -53,22 +47,28 @@ export class Fields {
 
   /** A number from `least` to `most`. */
   number(name: string, least: number, most: number): number | undefined {
-    const value = this.any(name);
-    if (value === undefined) return undefined;
-    const path = this.path(name);
-    if (typeof value !== "number") throw wrongType(path, "a number", value);
-    if (value >= least && value <= most) return value;
-    throw invalidField(path, `'${path}': expected a number ${range(least, most)}, got ${value}`);
+    return this.#within(name, "a number", least, most, () => true);
   }
 
   /** An integer from `least` to `most`. */
   integer(name: string, least: number, most = Number.MAX_SAFE_INTEGER): number | undefined {
+    return this.#within(name, "an integer", least, most, Number.isInteger);
+  }
+
+  #within(
+    name: string,
+    kind: string,
+    least: number,
+    most: number,
+    isKind: (value: number) => boolean,
+  ): number | undefined {
     const value = this.any(name);
     if (value === undefined) return undefined;
     const path = this.path(name);
-    if (typeof value !== "number") throw wrongType(path, "an integer", value);
-    if (Number.isInteger(value) && value >= least && value <= most) return value;
-    throw invalidField(path, `'${path}': expected an integer ${range(least, most)}, got ${value}`);
+    if (typeof value !== "number") throw wrongType(path, kind, value);
+    if (isKind(value) && value >= least && value <= most) return value;
+    const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+    throw invalidField(path, `'${path}': expected ${kind} ${range}, got ${value}`);
   }
 
   /** One of some words. */
@@ -90,6 +90,10 @@ export class Fields {
   object(name: string): Fields | undefined {
     const value = this.any(name);
     return value === undefined ? undefined : objectFields(value, this.path(name));
+  }
+
+  requiredObject(name: string): Fields {
+    return objectFields(this.any(name), this.path(name));
   }
 
   /** Names of the fields that nothing has read. */
@@ -120,10 +124,6 @@ export function isIntegers(values: readonly unknown[]): values is readonly numbe
 export function requestJson(value: unknown, path: string): string {
   if (!hasMoreLevels(value, MOST_LEVELS)) return JSON.stringify(value);
   throw invalidField(path, `'${path}': expected at most ${MOST_LEVELS} levels of nesting, got more`);
-}
-
-function range(least: number, most: number): string {
-  return most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
 }
 
 /** Settings of the sampling with the field names of OpenAI and vLLM, as models get them in `sampling_parameters`. */
@@ -173,13 +173,7 @@ function readStop(fields: Fields): string[] | undefined {
   const value = fields.any("stop");
   if (value === undefined) return undefined;
   const stops = Array.isArray(value) ? value : [value];
-  if (stops.length > MOST_STOPS) {
-    throw invalidField(
-      "stop",
-      `'stop': expected at most ${MOST_STOPS} strings, got ${stops.length}`,
-      "array_above_max_length",
-    );
-  }
+  checkLength("stop", stops, MOST_STOPS, "strings");
   for (const stop of stops) {
     if (typeof stop !== "string") throw wrongType("stop", "a string or an array of strings", stop);
     if (stop === "") throw invalidField("stop", "'stop': expected strings that are not empty");
@@ -218,10 +212,8 @@ function readResponseFormat(fields: Fields): unknown {
   if (format === undefined) return undefined;
   const type = format.choice("type", ["text", "json_object", "json_schema"]);
   if (type === undefined) {
-    throw invalidField(
-      "response_format.type",
-      "'response_format.type': expected text, json_object or json_schema",
-    );
+    const text = "'response_format.type': expected text, json_object or json_schema";
+    throw invalidField("response_format.type", text);
   }
   if (type === "text") return undefined;
   if (type === "json_object") return { type };

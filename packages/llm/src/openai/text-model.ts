@@ -6,7 +6,7 @@ import {
   type ModelInput,
   Tensor,
 } from "@tritonjs/protocol";
-import { invalidField, OpenAiError } from "./openai-error.js";
+import { invalidField, type OpenAiError } from "./openai-error.js";
 import { requestJson, type Sampling } from "./request-fields.js";
 
 /** Inputs and outputs of a model that generates text. */
@@ -51,7 +51,7 @@ function describeTextModel({ name, input, output, maxBatchSize }: ModelConfig): 
     const text =
       `model '${name}' does not generate text: expected an input 'text_input' or 'messages' and an output ` +
       `'text_output' of BYTES, got inputs ${namesOf(input)} and outputs ${namesOf(output)}`;
-    throw new OpenAiError(400, text, { param: "model", code: "model_not_supported" });
+    throw invalidField("model", text, "model_not_supported");
   }
   return { name, inputs, outputs: new Set(output.map((one) => one.name)), promptInput, textOutput };
 }
@@ -171,7 +171,7 @@ function putResponseFormat(
   const text =
     `model '${model.name}' cannot constrain its output to ${type}: expected a model with the input ` +
     "'sampling_parameters' or 'guided_decoding_guide_type'";
-  throw new OpenAiError(400, text, { param: "response_format", code: "unsupported_value" });
+  throw invalidField("response_format", text, "unsupported_value");
 }
 
 interface ResponseFormat {
