@@ -33,6 +33,11 @@ export interface TextGenerationOptions extends DecoderLimits, Omit<OnnxRuntimeOp
   readonly directory: string | URL;
 }
 
+/** Options that cross to the worker. */
+export type DecoderData = Omit<TextGenerationOptions, "directory" | "onWarning"> & {
+  readonly directory: string;
+};
+
 /** Defaults of {@link DecoderLimits}. */
 export const DECODER_DEFAULTS = {
   /** A step costs little more for many texts than for one. Above this, the time of a step grows with each text. */
