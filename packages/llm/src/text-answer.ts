@@ -110,19 +110,17 @@ export class TextAnswer {
   }
 
   #outputs(tokens: number, finishReason: string): Outputs {
-    const { wanted } = this.request;
     const { promptTokens } = this.#usage;
-    const outputs: Outputs = new Map([["text_output", textTensor(this.#text)]]);
-    if (wanted.finishReason) outputs.set("finish_reason", textTensor(finishReason));
-    if (wanted.logprobs) {
-      const json = this.#logprobs.length > 0 ? logprobsJson(this.#logprobs) : "null";
-      outputs.set("logprobs", textTensor(json));
-    }
-    if (wanted.inputTokens && promptTokens !== undefined) {
-      outputs.set("num_input_tokens", countTensor(promptTokens));
-    }
-    if (wanted.outputTokens) outputs.set("num_output_tokens", countTensor(tokens));
-    if (wanted.toolCalls || this.#toolCalls.waiting) {
+    const logprobs = this.#logprobs;
+    const outputs = textOutputs(
+      this.request.wanted,
+      this.#text,
+      finishReason,
+      logprobs,
+      promptTokens,
+      tokens,
+    );
+    if (this.request.wanted.toolCalls || this.#toolCalls.waiting) {
       outputs.set("tool_calls", textTensor(JSON.stringify(this.#toolCalls.take())));
     }
     this.#responses++;
@@ -133,6 +131,25 @@ export class TextAnswer {
   }
 }
 
+/** The outputs that a request wants, but for `tool_calls`. */
+function textOutputs(
+  wanted: TextRequest["wanted"],
+  text: string,
+  finishReason: string,
+  logprobs: readonly YieldedLogprob[],
+  promptTokens: number | undefined,
+  tokens: number,
+): Outputs {
+  const outputs: Outputs = new Map([["text_output", textTensor(text)]]);
+  if (wanted.finishReason) outputs.set("finish_reason", textTensor(finishReason));
+  if (wanted.logprobs) outputs.set("logprobs", textTensor(logprobsJson(logprobs)));
+  if (wanted.inputTokens && promptTokens !== undefined) {
+    outputs.set("num_input_tokens", countTensor(promptTokens));
+  }
+  if (wanted.outputTokens) outputs.set("num_output_tokens", countTensor(tokens));
+  return outputs;
+}
+
 function textTensor(text: string): Tensor {
   return Tensor.fromElements("BYTES", [1], [Buffer.from(text)]);
 }
@@ -140,9 +157,6 @@ function textTensor(text: string): Tensor {
 function countTensor(count: number): Tensor {
   return Tensor.fromElements("UINT32", [1], Uint32Array.of(count));
 }
-
-/** Why a text ended. */
-type TextEnd = "stop" | "length";
 
 /**
  * Sends the responses to one request: pieces of the text as they come for a stream, else the whole text at the end.
@@ -193,7 +207,7 @@ export class TextResponses {
     this.#send(undefined);
   }
 
-  finish(reason: TextEnd): void {
+  finish(reason: "stop" | "length"): void {
     this.#send(reason);
   }
 
@@ -201,25 +215,19 @@ export class TextResponses {
     this.stream.sendError(0, TritonError.from(error), true);
   }
 
-  #send(finish: TextEnd | undefined): void {
+  #send(finish: "stop" | "length" | undefined): void {
     const { wanted } = this.request;
-    const tensors = new Map([["text_output", textTensor(this.#text)]]);
-    if (wanted.finishReason) tensors.set("finish_reason", textTensor(finish ?? "null"));
-    if (wanted.logprobs) tensors.set("logprobs", textTensor(this.#logprobsJson()));
-    if (wanted.inputTokens) tensors.set("num_input_tokens", countTensor(this.promptTokens));
-    if (wanted.outputTokens) tensors.set("num_output_tokens", countTensor(this.#tokens));
+    const shown = (one: ScoredToken) => ({ ...one, token: this.textOf(one.id) });
+    const logprobs = this.#logprobs.map(([chosen, ...others]) => ({
+      ...shown(chosen!),
+      top: others.map(shown),
+    }));
+    const reason = finish ?? "null";
+    const tensors = textOutputs(wanted, this.#text, reason, logprobs, this.promptTokens, this.#tokens);
     this.#text = "";
     this.#tokens = 0;
     this.#logprobs = [];
     this.stream.send(0, tensors, finish !== undefined);
-  }
-
-  #logprobsJson(): string {
-    if (this.#logprobs.length === 0) return "null";
-    const shown = (one: ScoredToken) => ({ ...one, token: this.textOf(one.id) });
-    return logprobsJson(
-      this.#logprobs.map(([chosen, ...others]) => ({ ...shown(chosen!), top: others.map(shown) })),
-    );
   }
 }
 
@@ -334,10 +342,10 @@ class ToolCallDeltas {
       return;
     }
     if (name === undefined) {
+      const text = "toolCall: expected a name in the first piece of a call, got none";
       throw errorOf(
         "INVALID_OUTPUT",
-        `model '${this.modelName}': cannot use a piece of textGenerator: toolCall: expected a name in the first ` +
-          "piece of a call, got none",
+        `model '${this.modelName}': cannot use a piece of textGenerator: ${text}`,
       );
     }
     this.#begun.add(index);
@@ -382,6 +390,7 @@ export const LOWEST_LOGPROB = -9999;
  * numbers.
  */
 function logprobsJson(tokens: readonly YieldedLogprob[]): string {
+  if (tokens.length === 0) return "null";
   return `[${tokens.map(tokenJson).join(",")}]`;
 }
 

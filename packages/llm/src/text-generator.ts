@@ -13,13 +13,7 @@ import { errorOf, onAbort, TritonError } from "@tritonjs/protocol";
 import type { ChatMessage, ChatTool } from "./chat/chat-template.js";
 import type { ToolCallFamily } from "./chat/tool-call-family.js";
 import { TextAnswer } from "./text-answer.js";
-import {
-  readPiece,
-  type TextCallback,
-  type TextGenerationContext,
-  type YieldedPiece,
-  type YieldedPieces,
-} from "./text-callback.js";
+import { readPiece, type TextCallback, type TextGenerationContext } from "./text-callback.js";
 import { readTextRequest, TEXT_INPUTS, TEXT_OUTPUTS, type TextRequest } from "./text-request.js";
 
 /** A template that makes a prompt of a chat. A {@link ChatTemplate} is one. */
@@ -202,16 +196,31 @@ class GeneratorExecutor implements Executor {
     execution.inputsReady();
     const { prompt, messages, tools, templateVariables, addGenerationPrompt, sampling } = read;
     const given = { prompt, messages, tools, templateVariables, addGenerationPrompt, sampling };
-    const within = execution.within ?? ((fn) => fn());
-    const source = await PieceSource.open(
-      () => this.callback(given, context),
-      (fn) => request.runInContext(() => within(fn)),
-    );
-    const stopListening = onAbort(request.signal, () => source.cancel());
+    const inInstance = execution.within ?? ((fn) => fn());
+    const within = <T>(fn: () => T): T => request.runInContext(() => inInstance(fn));
+    const pieces = iteratorOf(await within(async () => this.callback(given, context)));
+    let ended: Promise<unknown> | undefined;
+    /** Asks the callback to clean up: `return()` of a generator. Resolves when it has, at once if it has ended. */
+    const end = () => {
+      ended ??= within(async () => pieces.return?.());
+      return ended;
+    };
+    // An error in the clean-up of a request that is over is dropped, because no client waits for it.
+    const cancel = () => void end().catch(() => {});
+    const next = async () => {
+      try {
+        return await within(() => pieces.next());
+      } catch (thrown) {
+        ended ??= Promise.resolve();
+        throw thrown;
+      }
+    };
+    const stopListening = onAbort(request.signal, cancel);
     try {
-      await this.#send(execution, index, source, answer);
+      await this.#send(execution, index, next, answer);
+      await end();
     } catch (thrown) {
-      source.cancel();
+      cancel();
       throw thrown;
     } finally {
       stopListening();
@@ -219,12 +228,17 @@ class GeneratorExecutor implements Executor {
   }
 
   /** Sends responses for as long as the callback yields pieces and the request wants them. */
-  async #send(execution: Execution, index: number, source: PieceSource, answer: TextAnswer): Promise<void> {
+  async #send(
+    execution: Execution,
+    index: number,
+    next: () => Promise<IteratorResult<unknown>>,
+    answer: TextAnswer,
+  ): Promise<void> {
     const { clock } = execution;
     let turn = clock.now();
     let complete = false;
     while (!complete && execution.isOpen(index)) {
-      const { done, value } = await source.next();
+      const { done, value } = await next();
       if (done) break;
       complete = answer.take(readPiece(value, this.context.info.modelName));
       const outputs = complete ? undefined : answer.next();
@@ -236,55 +250,10 @@ class GeneratorExecutor implements Executor {
       turn = clock.now();
     }
     execution.outputsReady();
-    if (execution.isOpen(index)) {
-      const outputs = answer.last();
-      if (outputs === undefined) execution.finish(index);
-      else execution.send(index, outputs, true);
-    }
-    await source.end();
-  }
-}
-
-/** Calls a function in the context of a request. */
-type Scope = <T>(fn: () => T) => T;
-
-/** The pieces of one call of a callback, read one by one in the context of its request. */
-class PieceSource {
-  #ended: Promise<unknown> | undefined;
-
-  private constructor(
-    private readonly iterator: AsyncIterator<unknown> | Iterator<unknown>,
-    private readonly within: Scope,
-  ) {}
-
-  /** Calls the callback. Its result may be pieces or a single piece, now or later. */
-  static async open(
-    call: () => YieldedPieces | YieldedPiece | Promise<YieldedPieces | YieldedPiece>,
-    within: Scope,
-  ): Promise<PieceSource> {
-    return new PieceSource(iteratorOf(await within(async () => call())), within);
-  }
-
-  async next(): Promise<IteratorResult<unknown>> {
-    try {
-      return await this.within(() => this.iterator.next());
-    } catch (thrown) {
-      this.#ended ??= Promise.resolve();
-      throw thrown;
-    }
-  }
-
-  /** Asks the callback to clean up: `return()` of a generator. Resolves when it has, at once if it has ended. */
-  end(): Promise<unknown> {
-    this.#ended ??= this.within(async () => this.iterator.return?.());
-    return this.#ended;
-  }
-
-  /**
-   * Like {@link end}, for a request that is over: an error in the clean-up is dropped, because no client waits for it.
-   */
-  cancel(): void {
-    this.end().catch(() => {});
+    if (!execution.isOpen(index)) return;
+    const outputs = answer.last();
+    if (outputs === undefined) execution.finish(index);
+    else execution.send(index, outputs, true);
   }
 }
 

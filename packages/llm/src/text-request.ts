@@ -4,8 +4,7 @@ import type { ChatMessage, ChatTool } from "./chat/chat-template.js";
 import type { ToolCallFamily } from "./chat/tool-call-family.js";
 import {
   invalidParameter,
-  openFields,
-  type ParameterFields,
+  ParameterFields,
   type SamplingParameters,
   samplingParametersOf,
 } from "./sampling/sampling-parameters.js";
@@ -87,7 +86,7 @@ export function readTextRequest(request: TextRequestSource, modelName: string): 
   const excludePrompt = inputs.flag("exclude_input_in_output");
   if (stream && excludePrompt === false) throw invalidRequest(PREFIX_IN_STREAM);
   const { parameters } = request;
-  const fields = openFields({ json: inputs.text("sampling_parameters"), parameters });
+  const fields = new ParameterFields({ json: inputs.text("sampling_parameters"), parameters });
   return {
     prompt,
     messages: chat === undefined ? undefined : parseMessages(chat),

@@ -1,9 +1,9 @@
 import { Tokenizer } from "@huggingface/tokenizers";
 import { errorOf, TritonError } from "@tritonjs/protocol";
-import { bytesOfSpelling, type TokenSpelling, tokenSpelling } from "./token-spelling.js";
+import { bytesOfSpelling, type TokenizerJson, type TokenSpelling, tokenSpelling } from "./token-spelling.js";
 
 /** Contents of a model's tokenizer files. */
-export interface TokenizerFiles {
+interface TokenizerFiles {
   /** `tokenizer.json`. */
   readonly tokenizer: object;
   /** `tokenizer_config.json`; an empty object if the model has none. */
@@ -24,14 +24,20 @@ export class TextTokenizer {
   readonly #bytes = new Map<number, Uint8Array>();
 
   /** @throws TritonError INVALID_ARG for a tokenizer that is not supported */
-  constructor(files: TokenizerFiles) {
-    const { tokenizer, added, tokens, decoder } = open(files);
-    this.#tokenizer = tokenizer;
+  constructor({ tokenizer: json, config }: TokenizerFiles) {
+    const { decoder, added_tokens } = json as TokenizerJson;
+    const added = added_tokens ?? [];
+    try {
+      this.#tokenizer = openTokenizer(json, config);
+      this.tokens = tokensOf(this.#tokenizer);
+    } catch (error) {
+      const text = `cannot read tokenizer.json: expected a tokenizer of Hugging Face, got ${(error as Error).message}`;
+      throw errorOf("INVALID_MODEL", text, error);
+    }
     this.#added = new Map(added.map(({ id, content }) => [id, content]));
     this.#special = new Set(added.filter(({ special }) => special).map(({ id }) => id));
-    this.tokens = Array.from(tokens, (token) => token ?? "");
     this.spelling = tokenSpelling(decoder);
-    const longest = tokens.reduce((most, { length }) => Math.max(most, length), 1);
+    const longest = this.tokens.reduce((most, { length }) => Math.max(most, length), 1);
     this.longestTokenBytes = longest * (this.spelling === "byte_level" ? 1 : 4);
   }
 
@@ -92,51 +98,29 @@ export class TextTokenizer {
   }
 }
 
-/** A token that was added to the vocabulary. */
-interface AddedToken {
-  readonly id: number;
-  readonly content: string;
-  readonly special?: boolean;
-}
-
-/** The content of `tokenizer.json`. */
-interface OpenedTokenizer {
-  readonly tokenizer: Tokenizer;
-  readonly added: readonly AddedToken[];
-  /** Spelling of each token, by number; there may be gaps. */
-  readonly tokens: readonly string[];
-  readonly decoder: unknown;
-}
-
 /** Numbers of tokens are below this, four times the largest vocabularies: a list of all tokens takes memory for gaps. */
 const MAX_TOKENS = 2 ** 22;
 
-function open({ tokenizer: json, config }: TokenizerFiles): OpenedTokenizer {
-  try {
-    const { model, added_tokens, decoder } = json as {
-      model?: { vocab?: object };
-      added_tokens?: readonly AddedToken[];
-      decoder?: unknown;
-    };
-    // Before the tokenizer makes a list of them. A list of tokens has their numbers as indices.
-    const { vocab = {} } = model ?? {};
-    if (!Array.isArray(vocab)) Object.values(vocab).forEach(assertTokenNumber);
-    for (const { id } of added_tokens ?? []) assertTokenNumber(id);
-    const tokenizer = new Tokenizer(json, config);
-    const tokens: string[] = [];
-    for (const [token, id] of tokenizer.get_vocab(true)) {
-      assertTokenNumber(id);
-      if (typeof token !== "string") throw new TypeError(`token ${id} of type ${typeof token}`);
-      tokens[id] = token;
-    }
-    const added = (added_tokens ?? []).map(({ id, content, special }) => ({ id, content, special }));
-    // Some faults of a file show only when it is used.
-    tokenizer.encode("a", { add_special_tokens: true });
-    return { tokenizer, added, tokens, decoder };
-  } catch (error) {
-    const text = `cannot read tokenizer.json: expected a tokenizer of Hugging Face, got ${(error as Error).message}`;
-    throw errorOf("INVALID_MODEL", text, error);
+function openTokenizer(json: TokenizerJson, config: object): Tokenizer {
+  // Before the tokenizer makes a list of them. A list of tokens has their numbers as indices.
+  const { vocab = {} } = json.model ?? {};
+  if (!Array.isArray(vocab)) Object.values(vocab).forEach(assertTokenNumber);
+  for (const { id } of json.added_tokens ?? []) assertTokenNumber(id);
+  const tokenizer = new Tokenizer(json, config);
+  // Some faults of a file show only when it is used.
+  tokenizer.encode("a", { add_special_tokens: true });
+  return tokenizer;
+}
+
+/** Spelling of each token, by number; an empty one where there is none. */
+function tokensOf(tokenizer: Tokenizer): string[] {
+  const tokens: string[] = [];
+  for (const [token, id] of tokenizer.get_vocab(true)) {
+    assertTokenNumber(id);
+    if (typeof token !== "string") throw new TypeError(`token ${id} of type ${typeof token}`);
+    tokens[id] = token;
   }
+  return Array.from(tokens, (token) => token ?? "");
 }
 
 function assertTokenNumber(id: unknown): void {
@@ -166,13 +150,9 @@ export function openTextStream(tokenizer: TextTokenizer, shown: ShownSpecialToke
     : new WindowStream(tokenizer, shown);
 }
 
-function isShown(shown: ShownSpecialTokens, id: number): boolean {
-  return shown === "all" || shown.has(id);
-}
-
 /** Text of a byte-level vocabulary, where each token stands for certain bytes. */
 class ByteLevelStream implements TextStream {
-  #decoder = newDecoder();
+  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
   constructor(
     private readonly tokenizer: TextTokenizer,
@@ -182,19 +162,13 @@ class ByteLevelStream implements TextStream {
   push(id: number): string {
     const added = this.tokenizer.addedText(id);
     if (added === undefined) return this.#decoder.decode(this.tokenizer.bytesOf(id), { stream: true });
-    if (this.tokenizer.isSpecial(id) && !isShown(this.shown, id)) return "";
+    if (this.tokenizer.isSpecial(id) && this.shown !== "all" && !this.shown.has(id)) return "";
     return this.end() + added;
   }
 
   end(): string {
-    const rest = this.#decoder.decode();
-    this.#decoder = newDecoder();
-    return rest;
+    return this.#decoder.decode();
   }
-}
-
-function newDecoder() {
-  return new TextDecoder("utf-8", { ignoreBOM: true });
 }
 
 /** Tokens that are decoded together with new ones: a token's text may depend on the tokens before it. */
@@ -219,7 +193,7 @@ class WindowStream implements TextStream {
 
   push(id: number): string {
     if (this.tokenizer.isSpecial(id)) {
-      if (!isShown(this.shown, id)) return "";
+      if (this.shown !== "all" && !this.shown.has(id)) return "";
       const text = this.end() + this.tokenizer.textOf(id);
       this.#window = [];
       this.#shown = 0;
