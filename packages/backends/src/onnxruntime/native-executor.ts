@@ -1,20 +1,16 @@
-import { divideOutputs, type Execution, type ExecutionResult, type Executor } from "@tritonjs/core/backend";
 import {
-  type Allocate,
-  type Clock,
-  type InstanceInfo,
-  joinInputsIn,
-  type OutputChecker,
-  type Tensors,
-  totalRows,
-} from "@tritonjs/core/internal";
+  divideOutputs,
+  type Execution,
+  type ExecutionResult,
+  type Executor,
+  type ExecutorContext,
+} from "@tritonjs/core/backend";
+import { joinInputsIn, type Tensors, totalRows } from "@tritonjs/core/internal";
 import {
   type DataType,
-  type Elements,
   elementCount,
   errorOf,
   fromOnnxType,
-  type InstanceHosting,
   type ModelConfig,
   Tensor,
   TritonError,
@@ -23,41 +19,31 @@ import {
 } from "@tritonjs/protocol";
 import {
   callAsync,
+  type NativeModel,
   type NativeSession,
   type NativeTensor,
-  openNativeSession,
   runLane,
-  SharedSession,
   typeAndShape,
 } from "./native-session.js";
 import type { SessionData } from "./onnx-options.js";
 import type { OrtApi } from "./ort-c-api.js";
 import { outputNamesOf, scalarInputs, scalarOutputs } from "./ort-tensors.js";
 
-/** The parts of a server that an instance needs. */
-interface NativeSurroundings {
-  readonly info: InstanceInfo;
-  readonly checker: OutputChecker;
-  readonly clock: Clock;
-  readonly hosting: InstanceHosting;
-}
-
-interface NativeContext extends NativeSurroundings {
-  /** Gives up the session that was opened to describe the model, if there is one. May be called more than once. */
-  readonly dropOpened: () => Promise<void>;
-}
-
 /**
  * Runs batches through ONNX Runtime's C interface, on threads of libuv's pool. All instances of a model share one
  * session. A batch ends early when all its requests are cancelled, and when it exceeds the execution time limit.
  */
-class NativeExecutor implements Executor, RunningInstance {
+export class NativeExecutor implements Executor {
   /** A running batch can be ended. */
   readonly mustFinish = false;
   readonly releasesInputs = true;
   readonly details: Readonly<Record<string, string>> = { executionProvider: "cpu", engine: "native" };
   readonly #shaped: ReturnType<typeof scalarOutputs>;
-  readonly #memory = new MergeMemory();
+  /**
+   * Memory in which the inputs of batches are joined, by input. A batch overwrites that of the batch before, so the
+   * memory is as large as the largest batch so far, and its pages are touched once.
+   */
+  readonly #memory = new Map<string, ArrayBuffer>();
   #run: NativeRun | undefined;
   #starting: Promise<void> | undefined;
   /** Why the running batch has to end. */
@@ -66,9 +52,9 @@ class NativeExecutor implements Executor, RunningInstance {
   #onIdle: (() => void) | undefined;
 
   constructor(
-    private readonly session: SharedSession,
-    private readonly data: SessionData,
-    private readonly context: NativeContext,
+    private readonly model: NativeModel,
+    private readonly api: OrtApi,
+    private readonly context: ExecutorContext,
   ) {
     this.#shaped = scalarOutputs(this.#config);
   }
@@ -80,17 +66,17 @@ class NativeExecutor implements Executor, RunningInstance {
 
   async #open(): Promise<void> {
     try {
-      const session = await this.session.acquire();
-      this.#run = new NativeRun(session, this.data, this.#config);
-      endRunsAtExit.add(this);
+      const session = await this.model.acquire(this.api);
+      this.#run = new NativeRun(session, this.model.data(), this.#config);
+      addToExit(this);
     } finally {
-      await this.context.dropOpened();
+      await this.model.dropOpened();
     }
   }
 
   async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
     this.#watch(execution);
-    const inputs = joinInputsIn(execution, this.#memory.of);
+    const inputs = joinInputsIn(execution, (name) => (byteSize) => this.#memoryOf(name, byteSize));
     execution.inputsReady();
     try {
       const outputs = await runLane.run(() => this.#runBatch(inputs, execution), undefined);
@@ -104,15 +90,24 @@ class NativeExecutor implements Executor, RunningInstance {
 
   async stop(): Promise<void> {
     await this.#starting?.catch(() => {});
-    await this.context.dropOpened();
+    await this.model.dropOpened();
     const run = this.#run;
     if (run === undefined) return;
     this.end(this.#stopped());
     this.#run = undefined;
     if (this.#isRunning) await new Promise<void>((resolve) => (this.#onIdle = resolve));
-    endRunsAtExit.delete(this);
+    removeFromExit(this);
     run.close();
-    await this.session.release();
+    await this.model.release();
+  }
+
+  #memoryOf(name: string, byteSize: number): Uint8Array<ArrayBuffer> {
+    let buffer = this.#memory.get(name);
+    if (buffer === undefined || buffer.byteLength < byteSize) {
+      buffer = new ArrayBuffer(byteSize);
+      this.#memory.set(name, buffer);
+    }
+    return new Uint8Array(buffer, 0, byteSize);
   }
 
   /** Ends the running batch with an error, which its open requests get. */
@@ -171,89 +166,24 @@ class NativeExecutor implements Executor, RunningInstance {
   }
 }
 
-/** A model whose instances share one session. */
-export class NativeModel {
-  #session: SharedSession | undefined;
-  #isOpened = false;
-
-  /** @param data makes the settings of the session */
-  constructor(private readonly data: () => SessionData) {}
-
-  /** Opens the session to describe the model. It stays open until `dropOpened`. */
-  async open(api: OrtApi): Promise<NativeSession> {
-    const session = await this.#shared(api).acquire();
-    this.#isOpened = true;
-    return session;
-  }
-
-  /** Gives up the session that describes the model. Instances keep it open. */
-  readonly dropOpened = async (): Promise<void> => {
-    if (!this.#isOpened) return;
-    this.#isOpened = false;
-    await this.#session?.release();
-  };
-
-  executor(api: OrtApi, surroundings: NativeSurroundings): NativeExecutor {
-    const session = this.#shared(api);
-    return new NativeExecutor(session, this.data(), { ...surroundings, dropOpened: this.dropOpened });
-  }
-
-  #shared(api: OrtApi): SharedSession {
-    this.#session ??= new SharedSession(() => openNativeSession(api, this.data()));
-    return this.#session;
-  }
-}
-
-/** An instance that may have a batch on another thread. */
-interface RunningInstance {
-  /** Ends its running batch. */
-  end(reason: TritonError): void;
-}
-
 /**
- * Instances whose batches end when the process exits. Node waits for the threads of libuv's pool before it exits, so
- * without this a long batch would delay the exit.
+ * Instances of this thread whose batches end when the process exits. Node waits for the threads of libuv's pool before
+ * it exits, so without this a long batch would delay the exit.
  */
-class ExitGuard {
-  readonly #instances = new Set<RunningInstance>();
+const running = new Set<NativeExecutor>();
 
-  add(instance: RunningInstance): void {
-    if (this.#instances.size === 0) process.once("exit", this.#endAll);
-    this.#instances.add(instance);
-  }
-
-  delete(instance: RunningInstance): void {
-    this.#instances.delete(instance);
-    if (this.#instances.size === 0) process.off("exit", this.#endAll);
-  }
-
-  readonly #endAll = (): void => {
-    const reason = errorOf("MODEL_STOPPED", "the process exits");
-    for (const instance of this.#instances) instance.end(reason);
-  };
+function addToExit(instance: NativeExecutor): void {
+  if (running.size === 0) process.once("exit", endAll);
+  running.add(instance);
 }
 
-/** The guard of this thread. */
-const endRunsAtExit = new ExitGuard();
+function removeFromExit(instance: NativeExecutor): void {
+  running.delete(instance);
+  if (running.size === 0) process.off("exit", endAll);
+}
 
-/**
- * Memory in which an instance joins the inputs of its batches. A batch overwrites that of the batch before, so the
- * memory is as large as the largest batch so far, and its pages are touched once.
- */
-class MergeMemory {
-  readonly #buffers = new Map<string, ArrayBuffer>();
-
-  /** The memory of an input. */
-  readonly of = (name: string): Allocate => {
-    return (byteSize) => {
-      let buffer = this.#buffers.get(name);
-      if (buffer === undefined || buffer.byteLength < byteSize) {
-        buffer = new ArrayBuffer(byteSize);
-        this.#buffers.set(name, buffer);
-      }
-      return new Uint8Array(buffer, 0, byteSize);
-    };
-  };
+function endAll(): void {
+  for (const instance of running) instance.end(errorOf("MODEL_STOPPED", "the process exits"));
 }
 
 /** ONNX Runtime's words, in old and new versions, for an output that does not have the shape of its memory. */
@@ -280,10 +210,8 @@ class NativeRun {
   ) {
     const { api, inputs } = session;
     this.#scalars = scalarInputs(data, config);
-    this.#inputNames = new NativeNames(
-      api,
-      inputs.map(({ name }) => name),
-    );
+    const names = inputs.map(({ name }) => name);
+    this.#inputNames = new NativeNames(api, names);
     this.#outputs = outputNamesOf(config);
     this.#outputNames = new NativeNames(api, this.#outputs);
     this.#inputValues = new BigUint64Array(inputs.length + 1);
@@ -350,9 +278,12 @@ class NativeRun {
       const tensor = inputs.get(name);
       if (tensor === undefined) throw new Error(`input '${name}' is missing in 'feeds'.`);
       const shape = this.#scalars.has(name) ? [] : tensor.shape;
-      const { value, held } = inputValue(api, tensor, toOnnxType(tensor.datatype), shape);
+      const { elements } = tensor;
+      const value = Array.isArray(elements)
+        ? stringValue(api, elements, shape)
+        : valueOver(api, elements, toOnnxType(tensor.datatype), shape);
       this.#inputValues[i] = BigInt(value);
-      return held;
+      return elements;
     });
   }
 
@@ -386,14 +317,6 @@ class NativeRun {
   }
 }
 
-/** An input as ONNX Runtime takes it. */
-interface InputValue {
-  /** Address of the `OrtValue`. The caller releases it after the run. */
-  readonly value: number;
-  /** The array that holds the data; it must stay alive as long as the value. */
-  readonly held: Elements;
-}
-
 const STRING = 8;
 
 /** Memory that stands for that of an empty array, which has no address. */
@@ -403,23 +326,13 @@ const NOTHING = new Uint8Array(8);
 let dims = new BigInt64Array(16);
 
 /**
- * Makes a value of ONNX Runtime over the memory of a tensor. The elements of `BYTES` are copied into strings.
+ * Makes a value of ONNX Runtime over the memory of an array, which must stay alive as long as the value.
  *
  * @param elementType ONNX's number of the data type
  * @param shape dimensions inside the model
+ * @returns the address of the `OrtValue`, which the caller releases after the run
  * @throws TritonError INTERNAL if ONNX Runtime refuses the tensor
  */
-function inputValue(
-  api: OrtApi,
-  { elements: held }: Tensor,
-  elementType: number,
-  shape: readonly number[],
-): InputValue {
-  if (Array.isArray(held)) return { value: stringValue(api, held, shape), held };
-  return { value: valueOver(api, held, elementType, shape), held };
-}
-
-/** Makes a value over an array. */
 function valueOver(
   api: OrtApi,
   array: ArrayBufferView,

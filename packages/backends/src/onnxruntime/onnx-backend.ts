@@ -23,8 +23,8 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import { describeOnnxModel, lacksShapes, readOnnxFile } from "./describe-onnx-model.js";
-import { NativeModel } from "./native-executor.js";
-import { describeSession, PARALLEL_RUNS } from "./native-session.js";
+import { NativeExecutor } from "./native-executor.js";
+import { describeSession, NativeModel, PARALLEL_RUNS } from "./native-session.js";
 import type { OnnxDescription } from "./onnx-file.js";
 import {
   type ExecutionProvider,
@@ -107,7 +107,7 @@ export class OnnxBackend implements Backend {
   createExecutor(context: ExecutorContext): Executor {
     const { info, instanceCount, placement } = context;
     const chosen = this.#chooseEngine(info.device, context.hosting, instanceCount);
-    if ("api" in chosen) return this.#native.executor(chosen.api, context);
+    if ("api" in chosen) return new NativeExecutor(this.#native, chosen.api, context);
     if (chosen.reason !== undefined && placement.index === 0) {
       context.log.info(`model '${info.modelName}': ONNX Runtime runs in workers: ${chosen.reason}`);
       const { executionTimeoutMs, isolation } = context.hosting;

@@ -163,11 +163,6 @@ export function externalLocations(path: string): ReadonlySet<string> {
   }
 }
 
-interface ByteSpan {
-  readonly start: number;
-  readonly end: number;
-}
-
 class TensorWalk {
   readonly locations = new Set<string>();
 
@@ -183,7 +178,7 @@ class TensorWalk {
     );
   }
 
-  #graph(graph: ByteSpan, depth: number): void {
+  #graph(graph: Span, depth: number): void {
     if (depth > MAX_DEPTH) throw new RangeError(`expected graphs nested at most ${MAX_DEPTH} deep, got more`);
     this.#each(graph, {
       [GRAPH.node]: (node) => this.#node(node, depth),
@@ -192,11 +187,11 @@ class TensorWalk {
     });
   }
 
-  #node(node: ByteSpan, depth: number): void {
+  #node(node: Span, depth: number): void {
     this.#each(node, { [NODE.attribute]: (attribute) => this.#attribute(attribute, depth) });
   }
 
-  #attribute(attribute: ByteSpan, depth: number): void {
+  #attribute(attribute: Span, depth: number): void {
     this.#each(attribute, {
       [ATTRIBUTE.tensor]: (tensor) => this.#tensor(tensor),
       [ATTRIBUTE.tensors]: (tensor) => this.#tensor(tensor),
@@ -207,27 +202,27 @@ class TensorWalk {
     });
   }
 
-  #sparse(sparse: ByteSpan): void {
+  #sparse(sparse: Span): void {
     this.#each(sparse, {
       [SPARSE.values]: (tensor) => this.#tensor(tensor),
       [SPARSE.indices]: (tensor) => this.#tensor(tensor),
     });
   }
 
-  #tensor(tensor: ByteSpan): void {
+  #tensor(tensor: Span): void {
     this.#each(tensor, { [TENSOR.externalData]: (entry) => this.#entry(entry) });
   }
 
-  #entry(entry: ByteSpan): void {
+  #entry(entry: Span): void {
     const text: Record<number, string> = {};
-    const read = (field: number) => (span: ByteSpan) => {
+    const read = (field: number) => (span: Span) => {
       text[field] = new TextDecoder().decode(this.source.read(span.start, span.end - span.start));
     };
     this.#each(entry, { [ENTRY.key]: read(ENTRY.key), [ENTRY.value]: read(ENTRY.value) });
     if (text[ENTRY.key] === "location") this.locations.add(text[ENTRY.value] ?? "");
   }
 
-  #each(message: ByteSpan, visit: Readonly<Record<number, (span: ByteSpan) => void>>): void {
+  #each(message: Span, visit: Readonly<Record<number, (span: Span) => void>>): void {
     for (const field of walkMessage(this.source, message.start, message.end)) {
       if ("start" in field) visit[field.number]?.(field);
     }

@@ -14,14 +14,8 @@ import {
 import type { InferenceSession, Tensor as OrtTensor } from "onnxruntime-node";
 import type { SessionData } from "./onnx-options.js";
 
+/** Data types by ONNX Runtime's names of them. */
 const FROM_ORT = new Map(DATA_TYPES.map((datatype) => [toOrtType(datatype), datatype]));
-
-/** The data type for a type of ONNX Runtime; undefined when the protocol does not have it. */
-function dataTypeOf(ortType: string): DataType | undefined {
-  return FROM_ORT.get(ortType);
-}
-
-const NO_SCALARS: ReadonlySet<string> = new Set();
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 const encoder = new TextEncoder();
@@ -33,10 +27,7 @@ const encoder = new TextEncoder();
  * @param scalars names of inputs without dimensions in the model's file: a configuration has to give them one
  * @throws TritonError INVALID_ARG for text that ONNX Runtime cannot hold.
  */
-export function toFeeds(
-  inputs: Tensors,
-  scalars: ReadonlySet<string> = NO_SCALARS,
-): Record<string, OrtTensor> {
+export function toFeeds(inputs: Tensors, scalars: ReadonlySet<string>): Record<string, OrtTensor> {
   const feeds: Record<string, unknown> = {};
   for (const [name, tensor] of inputs) {
     feeds[name] = {
@@ -116,7 +107,7 @@ export function sessionTensors({
 function toTensor(value: InferenceSession.ValueMetadata): SessionTensor[] {
   if (!value.isTensor) return [];
   const shape = value.shape.map((dim) => (typeof dim === "number" ? dim : -1));
-  return [{ name: value.name, dtype: dataTypeOf(value.type), shape }];
+  return [{ name: value.name, dtype: FROM_ORT.get(value.type), shape }];
 }
 
 /** The shape of a tensor inside the model. */

@@ -4,13 +4,18 @@ import type { BackendFactory, ModelSource } from "@tritonjs/core/backend";
 import { findModelFile, hostingOf, type ModelLocation } from "@tritonjs/core/backend";
 import { notFound } from "@tritonjs/core/internal";
 import { assertInside } from "@tritonjs/core/internal/worker";
-import { errorOf, type ModelConfig, type TritonError } from "@tritonjs/protocol";
+import { definedMembers, errorOf, type ModelConfig, type TritonError } from "@tritonjs/protocol";
 import { OnnxBackend } from "./onnx-backend.js";
 import { checkExternalData } from "./onnx-file.js";
 import type { ExecutionProvider, OnnxEngine, OnnxRuntimeOptions } from "./onnx-options.js";
 
 /** The backend `onnxruntime` for models of a repository: `<version>/model.onnx`, or a directory with such a file. */
 export const onnxRuntimeBackend: BackendFactory = (source) => openRepositoryModel(source);
+
+/** Names as messages list them. */
+function quoted(names: readonly string[]): string {
+  return names.map((name) => `'${name}'`).join(", ");
+}
 
 async function openRepositoryModel(source: ModelSource, backendName?: string): Promise<OnnxBackend> {
   const model = await modelFile(source);
@@ -55,28 +60,22 @@ export function optionsOf(
   const mode = executionMode(config);
   const intra = count(config, "intra_op_thread_count", settings);
   const inter = count(config, "inter_op_thread_count", settings);
-  const strict = flag(config, "strict_execution_providers");
-  const arena = flag(config, "enable_mem_arena");
-  const pattern = flag(config, "enable_mem_pattern");
-  const providers = accelerators(config, warn);
-  const entries = sessionConfig(config);
-  const severity = severityLevel(config);
-  const engine = config.parameters.engine?.stringValue ?? settings.engine;
-  warnOfUnused(config, settings, warn);
-  return {
-    graphOptimizationLevel: LEVELS.get(config.optimization?.graph?.level ?? 0) ?? "all",
+  const options = definedMembers({
+    graphOptimizationLevel: LEVELS.get(config.optimization?.graph?.level ?? 0) ?? ("all" as const),
     executionMode: mode,
-    ...(intra > 0 ? { intraOpNumThreads: intra } : {}),
-    ...(inter > 0 ? { interOpNumThreads: inter } : {}),
-    ...(arena === undefined ? {} : { enableCpuMemArena: arena }),
-    ...(pattern === undefined ? {} : { enableMemPattern: pattern }),
-    ...(strict === undefined ? {} : { strictProviders: strict }),
-    ...(providers === undefined ? {} : { executionProviders: providers }),
-    ...(entries === undefined ? {} : { sessionConfig: entries }),
-    ...(severity === undefined ? {} : { logSeverityLevel: severity }),
+    intraOpNumThreads: intra > 0 ? intra : undefined,
+    interOpNumThreads: inter > 0 ? inter : undefined,
+    strictProviders: flag(config, "strict_execution_providers"),
+    enableCpuMemArena: flag(config, "enable_mem_arena"),
+    enableMemPattern: flag(config, "enable_mem_pattern"),
+    executionProviders: accelerators(config, warn),
+    sessionConfig: sessionConfig(config),
+    logSeverityLevel: severityLevel(config),
     // The backend checks it.
-    ...(engine === undefined ? {} : { engine: engine as OnnxEngine }),
-  };
+    engine: (config.parameters.engine?.stringValue ?? settings.engine) as OnnxEngine | undefined,
+  });
+  warnOfUnused(config, settings, warn);
+  return options;
 }
 
 /** Triton's graph levels. Any other level enables all optimizations. */
@@ -178,8 +177,7 @@ function accelerators(
     const unused = Object.keys(parameters).filter((key) => !options.includes(key));
     if (unused.length > 0) {
       warn(
-        `model '${model}': onnxruntime-node does not pass ${unused.map((key) => `'${key}'`).join(", ")} to execution ` +
-          `provider '${name}'`,
+        `model '${model}': onnxruntime-node does not pass ${quoted(unused)} to execution provider '${name}'`,
       );
     }
     const used = Object.entries(parameters).filter(([key]) => options.includes(key));
@@ -272,10 +270,8 @@ function warnOfUnused(
   }
   const unused = NO_EFFECT.filter((key) => Object.hasOwn(parameters, key));
   if (unused.length > 0) {
-    warn(
-      `model '${name}': parameters ${unused.map((key) => `'${key}'`).join(", ")} have no effect: onnxruntime-node does ` +
-        "not pass them on",
-    );
+    const why = "onnxruntime-node does not pass them on";
+    warn(`model '${name}': parameters ${quoted(unused)} have no effect: ${why}`);
   }
   if (settings["enable-global-threadpool"] === "1") {
     warn(
@@ -313,9 +309,7 @@ export const openvinoBackend: BackendFactory = async (source) => {
   const { parameters, ignored } = forOnnxRuntime(config);
   source.warn(`model '${name}': ONNX Runtime runs this model of backend 'openvino'`);
   if (ignored.length > 0) {
-    source.warn(
-      `model '${name}': parameters ${ignored.map((key) => `'${key}'`).join(", ")} of OpenVINO have no effect in ONNX Runtime`,
-    );
+    source.warn(`model '${name}': parameters ${quoted(ignored)} of OpenVINO have no effect in ONNX Runtime`);
   }
   return openRepositoryModel({ ...source, config: { ...config, parameters } }, "openvino");
 };

@@ -36,22 +36,24 @@ export async function completeWithPython(
 ): Promise<void> {
   if (!mayCompleteItself(await readFile(settings.path, "utf8"))) return;
   const { name } = config.config;
-  const session: PythonSession = new PythonSession({
+  const { path, backend } = settings;
+  const task = {
+    type: "complete",
+    path,
+    ...(backend && { modelDirectory: backend.modelDirectory }),
+    model: name,
+    config: JSON.stringify(toConfigJson(config.config)),
+  } as const;
+  const session: PythonSession = new PythonSession(
     settings,
-    modelName: name,
     name,
+    name,
+    task,
+    (message) => change(session, config, message),
+    () => {},
     clock,
     log,
-    init: {
-      type: "complete",
-      path: settings.path,
-      ...(settings.backend && { modelDirectory: settings.backend.modelDirectory }),
-      model: name,
-      config: configJsonOf(config),
-    },
-    message: (message) => change(session, config, message),
-    crashed: () => {},
-  });
+  );
   try {
     await session.ready;
   } finally {
@@ -79,11 +81,6 @@ function camelCase(argument: unknown): unknown {
   if (typeof argument !== "object" || argument === null) return argument;
   const { data_type: dataType, ...rest } = argument as Record<string, unknown>;
   return dataType === undefined ? rest : { ...rest, dataType };
-}
-
-/** The configuration as the model receives it. */
-function configJsonOf({ config }: Pick<AutoCompleteConfig, "config">): string {
-  return JSON.stringify(toConfigJson(config));
 }
 
 /** The data that a worker needs to describe a Python model. */

@@ -3,7 +3,6 @@ import { OutputsWithParameters } from "@tritonjs/core/backend";
 import {
   BatchesOfWorker,
   type BatchOfWorker,
-  type Clock,
   RESCHEDULE,
   Restarts,
   runningFields,
@@ -31,6 +30,13 @@ import {
 import { PythonCallHost, PythonServerRequests } from "./model-requests.js";
 import { PythonSession, type PythonSettings } from "./python-session.js";
 
+/** A Python, held by one user of it. */
+export interface FoundPython {
+  /** The program: a path, or a name to look up in PATH. */
+  readonly program: string;
+  release(): Promise<void>;
+}
+
 /**
  * Runs an instance of a Python model in a process of its own. When the process dies, the requests that the model had
  * fail. The process restarts after a pause that doubles with each failure, and then runs the batches that it held ahead.
@@ -42,13 +48,14 @@ export class PythonExecutor implements Executor {
   details: Readonly<Record<string, string>> = {};
   memoryBytes: number | undefined;
   onHealth: Executor["onHealth"];
-  protected settings: PythonSettings;
   readonly #batches = new BatchesOfWorker(() => this.#limit());
   readonly #open = new OpenBatches();
   readonly #ahead: BatchesAhead;
   readonly #calls: PythonCallHost;
   readonly #serverRequests: PythonServerRequests;
-  readonly #readiness: PythonReadiness;
+  /** The open question for `is_ready` of the model, which all callers share, and what ends it. */
+  #readiness: Promise<void> | undefined;
+  #endQuestion: ((error?: TritonError) => void) | undefined;
   readonly restarts: Restarts;
   #session: PythonSession | undefined;
   #nextBatch = 0;
@@ -56,24 +63,29 @@ export class PythonExecutor implements Executor {
   /** Outputs whose fault is in the log. */
   readonly #warned = new Set<string>();
 
-  /** @param directory of the model */
+  #python: FoundPython | undefined;
+  #stopped = false;
+
+  /**
+   * @param directory of the model
+   * @param find finds the Python of the instance, and unpacks its environment if necessary; it lives as long as the
+   * instance
+   */
   constructor(
-    settings: PythonSettings,
+    private settings: PythonSettings,
     private readonly directory: string,
     private readonly context: ExecutorContext,
+    private readonly find?: () => Promise<FoundPython>,
   ) {
-    this.settings = settings;
     this.#ahead = new BatchesAhead(context.info.modelConfig, context.hosting);
-    const send = (header: object) => this.#session?.send(header);
     this.#calls = new PythonCallHost(
       (header, body) => this.#session?.send(header, body),
       (batch) => this.#open.get(batch)?.models,
     );
-    this.#serverRequests = new PythonServerRequests(context, send, () =>
-      runningFields(this.#open.executions),
-    );
-    this.#readiness = new PythonReadiness(context.placement.name, context.clock, () =>
-      send({ type: "readiness" }),
+    this.#serverRequests = new PythonServerRequests(
+      context,
+      (header) => this.#session?.send(header),
+      () => runningFields(this.#open.executions),
     );
     this.restarts = new Restarts(
       context.clock,
@@ -88,18 +100,27 @@ export class PythonExecutor implements Executor {
   }
 
   async start(): Promise<void> {
+    if (this.find !== undefined && this.#python === undefined) {
+      const found = await this.find();
+      if (this.#stopped) {
+        await found.release();
+        throw errorOf("MODEL_STOPPED", "the model was stopped while it was loading");
+      }
+      this.#python = found;
+      this.settings = { ...this.settings, python: found.program };
+    }
     const { info, nice, clock, log } = this.context;
-    const session = new PythonSession({
-      settings: this.settings,
-      modelName: info.modelName,
-      name: info.instanceName,
-      nice,
+    const session = new PythonSession(
+      this.settings,
+      info.modelName,
+      info.instanceName,
+      loadMessage(this.settings, this.directory, this.context),
+      (message, body) => this.#take(message, body),
+      (why) => this.#crashed(why),
       clock,
       log,
-      init: loadMessage(this.settings, this.directory, this.context),
-      message: (message, body) => this.#take(message, body),
-      crashed: (why) => this.#crashed(why),
-    });
+      nice,
+    );
     this.#session = session;
     try {
       await session.ready;
@@ -161,7 +182,32 @@ export class PythonExecutor implements Executor {
   async checkReady(): Promise<void> {
     const session = this.#session;
     if (!session?.isReady) throw errorOf("WORKER_CRASHED", this.#unhealthy);
-    if (session.canTellReadiness) await this.#readiness.check();
+    if (!session.canTellReadiness) return;
+    const asked = this.#readiness ?? this.#askReadiness(session);
+    if (await settledWithin(this.context.clock, ANSWERS_WITHIN_MS, asked)) return asked;
+    throw errorOf("MODEL_NOT_READY", "Timed out waiting for user-defined is_ready() response");
+  }
+
+  #askReadiness(session: PythonSession): Promise<void> {
+    const asked = new Promise<void>((resolve, reject) => {
+      this.#endQuestion = (error) => {
+        this.#readiness = undefined;
+        this.#endQuestion = undefined;
+        if (error === undefined) resolve();
+        else reject(error);
+      };
+    });
+    // The callers may have stopped waiting.
+    asked.catch(() => {});
+    this.#readiness = asked;
+    session.send({ type: "readiness" });
+    return asked;
+  }
+
+  #answerReadiness({ ready, error }: Extract<FromPython, { type: "readiness" }>): void {
+    const text = `Model '${this.context.placement.name}' is not ready (user-defined check failed).`;
+    if (error !== undefined) this.#endQuestion?.(new TritonError("INTERNAL", error));
+    else this.#endQuestion?.(ready ? undefined : errorOf("MODEL_NOT_READY", text));
   }
 
   drained(): Promise<void> {
@@ -169,16 +215,18 @@ export class PythonExecutor implements Executor {
   }
 
   async stop(): Promise<void> {
+    this.#stopped = true;
     this.restarts.stop();
     const session = this.#session;
     if (session === undefined) {
       const text = `instance '${this.context.placement.name}' was stopped`;
       this.#batches.fail(errorOf("MODEL_STOPPED", text));
-      return;
+    } else {
+      if (session.isReady && this.#batches.running === undefined) session.end();
+      else session.kill();
+      await session.ended;
     }
-    if (session.isReady && this.#batches.running === undefined) session.end();
-    else session.kill();
-    await session.ended;
+    await this.#python?.release();
   }
 
   #take(message: FromPython, body: Uint8Array): void {
@@ -208,7 +256,7 @@ export class PythonExecutor implements Executor {
         this.#serverRequests.log(message);
         break;
       case "readiness":
-        this.#readiness.answered(message);
+        this.#answerReadiness(message);
         break;
     }
   }
@@ -340,7 +388,7 @@ export class PythonExecutor implements Executor {
     this.#open.fail(error);
     this.#calls.endAll();
     this.#serverRequests.close();
-    this.#readiness.fail(error);
+    this.#endQuestion?.(error);
   }
 
   get #unhealthy(): string {
@@ -446,58 +494,3 @@ class OpenBatches {
 
 /** Triton's limit. A model that takes longer counts as not ready. */
 const ANSWERS_WITHIN_MS = 5000;
-
-/** Asks a process for `is_ready` of its model. At most one question is open, and all callers share its answer. */
-class PythonReadiness {
-  #asked: Promise<void> | undefined;
-  #answer: ((error?: TritonError) => void) | undefined;
-
-  constructor(
-    private readonly instanceName: string,
-    private readonly clock: Clock,
-    private readonly ask: () => void,
-  ) {}
-
-  /**
-   * Resolves when the model says that it is ready.
-   *
-   * @throws TritonError UNAVAILABLE when the model is not ready or does not answer in time, INTERNAL for errors that it
-   * raises
-   */
-  async check(): Promise<void> {
-    const asked = this.#asked ?? this.#question();
-    if (await settledWithin(this.clock, ANSWERS_WITHIN_MS, asked)) return asked;
-    throw errorOf("MODEL_NOT_READY", "Timed out waiting for user-defined is_ready() response");
-  }
-
-  /** Handles the answer of the model. */
-  answered({ ready, error }: { readonly ready?: boolean; readonly error?: string }): void {
-    if (error !== undefined) this.#answer?.(new TritonError("INTERNAL", error));
-    else if (ready) this.#answer?.();
-    else {
-      const text = `Model '${this.instanceName}' is not ready (user-defined check failed).`;
-      this.#answer?.(errorOf("MODEL_NOT_READY", text));
-    }
-  }
-
-  /** Fails the open question when the process has ended. */
-  fail(error: TritonError): void {
-    this.#answer?.(error);
-  }
-
-  #question(): Promise<void> {
-    const asked = new Promise<void>((resolve, reject) => {
-      this.#answer = (error) => {
-        this.#asked = undefined;
-        this.#answer = undefined;
-        if (error === undefined) resolve();
-        else reject(error);
-      };
-    });
-    // The callers may have stopped waiting.
-    asked.catch(() => {});
-    this.#asked = asked;
-    this.ask();
-    return asked;
-  }
-}

@@ -11,25 +11,14 @@ import {
   type Backend,
   type BackendFactory,
   divideOutputs,
-  type ExecutableRequest,
   type Execution,
-  type ExecutionResult,
   type ExecutorContext,
   findModelFile,
   hostingOf,
   joinInputs,
   type ModelSource,
 } from "@tritonjs/core/backend";
-import {
-  type Clock,
-  loadTimeoutMs,
-  type ModelCaller,
-  OutputChecker,
-  type TensorCaller,
-  type Tensors,
-  totalRows,
-  withInputs,
-} from "@tritonjs/core/internal";
+import { loadTimeoutMs, OutputChecker, totalRows, withInputs } from "@tritonjs/core/internal";
 import { isInside, Log, realClock, startProcess } from "@tritonjs/core/internal/worker";
 import { errorOf, type Isolation, NO_PARAMETERS, type Tensor, TritonError } from "@tritonjs/protocol";
 import {
@@ -38,7 +27,7 @@ import {
   LOAD_TIMEOUT_SECONDS,
   STUB_TIMEOUT_SECONDS,
 } from "./complete-with-python.js";
-import { PythonExecutor } from "./python-executor.js";
+import { type FoundPython, PythonExecutor } from "./python-executor.js";
 import type { PythonSettings } from "./python-session.js";
 
 const ISOLATIONS: readonly Isolation[] = ["process"];
@@ -53,33 +42,28 @@ const SHELL_CHARACTERS = /[;|&$`<>()[\]{}\\"'*?~#!]/;
 export const pythonBackend: BackendFactory = async (source) => {
   assertPythonCanRun();
   assertStubName(source.name);
-  return pythonModel(source, { path: await modelFile(source), backendName: "python" });
+  return pythonModel(source, await modelFile(source), "python", false);
 };
-
-/** A program that runs models, and the backend that it is part of. */
-interface PythonProgram {
-  /** The file with `TritonPythonModel`. */
-  readonly path: string;
-  readonly backendName: string;
-  /** True if models of the backend share the program, so that it is outside of their directories. */
-  readonly isShared?: boolean;
-  /** True if it gets the requests of a batch as one. */
-  readonly takesBatches?: boolean;
-}
 
 /** The backend of a backend directory whose program `model.py` all its models share. */
 export function sharedModel(source: ModelSource, path: string, backendName: string): Promise<Backend> {
-  return pythonModel(source, { path, backendName, isShared: true });
+  return pythonModel(source, path, backendName, true);
 }
 
 /**
  * The backend that runs a model with a Python program: that of the model, or the one that models of a backend share.
  *
+ * @param path the file with `TritonPythonModel`
+ * @param isShared true if models of the backend share the program, so that it is outside of their directories
+ * @param takesBatches true if it gets the requests of a batch as one
  * @throws TritonError INVALID_ARG for settings and parameters of the model that Python cannot have
  */
 async function pythonModel(
   source: ModelSource,
-  { path, backendName, isShared = false, takesBatches = false }: PythonProgram,
+  path: string,
+  backendName: string,
+  isShared: boolean,
+  takesBatches = false,
 ): Promise<Backend> {
   assertPythonCanRun();
   assertStubName(source.name);
@@ -112,28 +96,25 @@ async function pythonModel(
     describe: () => undefined,
     completeConfig: async (config) => {
       try {
-        await completeWithPython(config, settings, { clock: realClock, log: logOf(source) });
+        // The lines that the model prints meanwhile.
+        const log = new Log({ error: source.warn, warn: source.warn, info: () => {}, debug: () => {} });
+        await completeWithPython(config, settings, { clock: realClock, log });
       } catch (error) {
         await first.release();
         throw error;
       }
     },
     hosting,
-    createExecutor: (context) =>
-      takesBatches
-        ? new MergedBatchExecutor(settings, source.directory, context, find)
-        : new FoundPythonExecutor(settings, source.directory, context, find),
+    createExecutor: (context) => {
+      const open = (own: ExecutorContext) => new PythonExecutor(settings, source.directory, own, find);
+      return takesBatches ? mergedBatches(context, open) : open(context);
+    },
   };
 }
 
 function assertStubName(name: string): void {
   if (!SHELL_CHARACTERS.test(name)) return;
   throw errorOf("INVALID_CONFIG", "Invalid stub name: contains invalid characters");
-}
-
-/** Logs the lines that a model prints while it completes its configuration. */
-function logOf({ warn }: ModelSource): Log {
-  return new Log({ error: warn, warn, info: () => {}, debug: () => {} });
 }
 
 function stubTimeoutSeconds({ settings }: ModelSource): number {
@@ -174,17 +155,13 @@ export const pytorchBackend: BackendFactory = async (source) => {
   if (config.platform === "torch_aoti") throw notArchive(name);
   if (config.runtime === "model.py") await findModelFile(source, ["model.py", "model.pt"]);
   else await findModelFile(source, ["model.pt"]);
-  warnOfUnused(source);
-  const program = { path: PROGRAM, backendName: "pytorch", isShared: true, takesBatches: true };
-  return { ...(await pythonModel(source, program)), platform: "pytorch_libtorch" };
-};
-
-function warnOfUnused({ name, config, warn }: ModelSource): void {
   for (const [key, why] of Object.entries(NO_EFFECT)) {
     if (Object.hasOwn(config.parameters, key))
-      warn(`model '${name}': parameter '${key}' has no effect: ${why}`);
+      source.warn(`model '${name}': parameter '${key}' has no effect: ${why}`);
   }
-}
+  const backend = await pythonModel(source, PROGRAM, "pytorch", true, true);
+  return { ...backend, platform: "pytorch_libtorch" };
+};
 
 function notArchive(name: string): TritonError {
   return errorOf(
@@ -194,38 +171,10 @@ function notArchive(name: string): TritonError {
   );
 }
 
-/** Runs an instance with the Python that is found for it. An unpacked environment lives as long as the instance. */
-class FoundPythonExecutor extends PythonExecutor {
-  #python: FoundPython | undefined;
-  #stopped = false;
-
-  /** @param find finds the Python, and unpacks its environment if necessary */
-  constructor(
-    settings: PythonSettings,
-    directory: string,
-    context: ExecutorContext,
-    private readonly find: () => Promise<FoundPython>,
-  ) {
-    super(settings, directory, context);
-  }
-
-  override async start(): Promise<void> {
-    if (this.#python === undefined) {
-      const found = await this.find();
-      if (this.#stopped) {
-        await found.release();
-        throw errorOf("MODEL_STOPPED", "the model was stopped while it was loading");
-      }
-      this.#python = found;
-      this.settings = { ...this.settings, python: found.program };
-    }
-    await super.start();
-  }
-
-  override async stop(): Promise<void> {
-    this.#stopped = true;
-    await super.stop();
-    await this.#python?.release();
+/** Leaves the outputs of a whole batch unchecked: they are checked before they are split. */
+class UncheckedOutputs extends OutputChecker {
+  override check(outputs: Map<string, Tensor>): Map<string, Tensor> {
+    return outputs;
   }
 }
 
@@ -234,103 +183,51 @@ class FoundPythonExecutor extends PythonExecutor {
  * inputs are joined and the outputs split here, by the rules of the configuration: ragged inputs, batch inputs and
  * batch outputs among them.
  */
-class MergedBatchExecutor extends FoundPythonExecutor {
-  readonly #checker: OutputChecker;
-
-  constructor(
-    settings: PythonSettings,
-    directory: string,
-    context: ExecutorContext,
-    find: () => Promise<FoundPython>,
-  ) {
-    super(settings, directory, { ...context, checker: new UncheckedOutputs(context.info.modelConfig) }, find);
-    this.#checker = context.checker;
-  }
-
-  override async execute(execution: Execution): Promise<readonly ExecutionResult[]> {
-    const results = await super.execute(new MergedExecution(execution, joinInputs(execution)));
-    const [outputs] = results ?? [];
+function mergedBatches(
+  context: ExecutorContext,
+  open: (context: ExecutorContext) => PythonExecutor,
+): PythonExecutor {
+  const { checker, info } = context;
+  const executor = open({ ...context, checker: new UncheckedOutputs(info.modelConfig) });
+  const execute = executor.execute.bind(executor);
+  executor.execute = async (execution) => {
+    const [outputs] = (await execute(merged(execution))) ?? [];
     if (TritonError.is(outputs)) throw outputs;
     const rows = totalRows(execution.requests);
-    return divideOutputs(execution, this.#checker.check(outputs as Map<string, Tensor>, rows, [], true));
-  }
+    return divideOutputs(execution, checker.check(outputs as Map<string, Tensor>, rows, [], true));
+  };
+  return executor;
 }
 
-/** Leaves the outputs of a whole batch unchecked: they are checked before they are split. */
-class UncheckedOutputs extends OutputChecker {
-  override check(outputs: Map<string, Tensor>): Map<string, Tensor> {
-    return outputs;
-  }
-}
-
-/** An execution as one request. */
-class MergedExecution implements Execution {
-  readonly requests: readonly [ExecutableRequest];
-  readonly decoupled = false;
-
-  constructor(
-    private readonly whole: Execution,
-    inputs: Tensors,
-  ) {
-    const first = whole.requests[0]!;
-    const rows = totalRows(whole.requests);
-    const ofWhole = { parameters: NO_PARAMETERS, requestedOutputs: [], batchSize: rows };
-    this.requests = [Object.assign(withInputs(first, inputs, rows), ofWhole)];
-  }
-
-  get signal(): AbortSignal {
-    return this.whole.signal;
-  }
-
-  get models(): ModelCaller & Partial<TensorCaller> {
-    return this.whole.models;
-  }
-
-  get clock(): Clock {
-    return this.whole.clock;
-  }
-
-  inputsReady(): void {
-    this.whole.inputsReady();
-  }
-
-  outputsReady(): void {
-    this.whole.outputsReady();
-  }
-
-  postponed(): void {
-    this.whole.postponed?.();
-  }
-
-  /** The batch runs to its end, whichever requests are cancelled. */
-  watch(): void {}
-
-  isOpen(): boolean {
-    return true;
-  }
-
-  writable(): undefined {
-    return undefined;
-  }
-
-  send(): void {}
-
-  sendError(): void {}
-
-  finish(): void {}
-
-  reschedule(): void {}
+/** An execution as one request. It runs to its end, whichever requests are cancelled. */
+function merged(whole: Execution): Execution {
+  const rows = totalRows(whole.requests);
+  const request = withInputs(whole.requests[0]!, joinInputs(whole), rows);
+  const nothing = () => {};
+  return {
+    requests: [Object.assign(request, { parameters: NO_PARAMETERS, requestedOutputs: [], batchSize: rows })],
+    decoupled: false,
+    clock: whole.clock,
+    get signal() {
+      return whole.signal;
+    },
+    get models() {
+      return whole.models;
+    },
+    inputsReady: () => whole.inputsReady(),
+    outputsReady: () => whole.outputsReady(),
+    postponed: () => whole.postponed?.(),
+    watch: nothing,
+    isOpen: () => true,
+    writable: () => undefined,
+    send: nothing,
+    sendError: nothing,
+    finish: nothing,
+    reschedule: nothing,
+  };
 }
 
 const MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY";
-
-/** A Python, held by one user of it. */
-interface FoundPython {
-  /** The program: a path, or a name to look up in PATH. */
-  readonly program: string;
-  /** Releases the Python. */
-  release(): Promise<void>;
-}
 
 /**
  * Finds the Python that runs a model. In order: the environment (a directory or an archive) that the parameter
@@ -395,29 +292,20 @@ function kept(program: string): FoundPython {
   return { program, release: async () => {} };
 }
 
-/** An unpacked environment, held by one user of it. */
-interface UnpackedEnvironment {
-  readonly directory: string;
-  /** Releases the environment. The last release removes it. */
-  release(): Promise<void>;
-}
-
-interface Unpacked {
-  users: number;
-  readonly directory: Promise<string>;
-}
-
 /** Environments by archive and time of its last change, shared by all models of this process. */
-const unpacked = new Map<string, Unpacked>();
+const unpacked = new Map<string, { users: number; readonly directory: Promise<string> }>();
 /** Directories to remove when the process ends. */
 const directories = new Set<string>();
 
 /**
- * Unpacks an environment unless it is unpacked already.
+ * Unpacks an environment unless it is unpacked already. The last release removes it.
  *
  * @throws Error with the reason why it cannot be unpacked; the next call tries again
  */
-async function unpackedEnvironment(archive: string, withinMs: number): Promise<UnpackedEnvironment> {
+async function unpackedEnvironment(
+  archive: string,
+  withinMs: number,
+): Promise<{ readonly directory: string; release(): Promise<void> }> {
   const path = await realpath(archive);
   const { mtimeNs, size } = await stat(path, { bigint: true });
   const key = [mtimeNs, size, path].join(" ");
