@@ -10,14 +10,8 @@ import {
   OutputsWithParameters,
 } from "@tritonjs/core/backend";
 import { errorOf, isReservedParameter, type Parameters, type Tensor, TritonError } from "@tritonjs/protocol";
-import type { RemoteCall } from "./replica-client.js";
+import type { RemoteCall, RemoteDescription } from "./replica-client.js";
 import type { Replica, ReplicaPool } from "./replica-pool.js";
-
-/** How the model at the replicas differs from a plain one. */
-interface RemoteBehaviour {
-  /** True if it keeps a state for each sequence. */
-  readonly sequences: boolean;
-}
 
 /**
  * Runs batches at the replicas of a pool. Its capacity is the number of their free slots, so a batch leaves the queue
@@ -39,7 +33,7 @@ export class RemoteExecutor implements Executor {
   constructor(
     private readonly context: ExecutorContext,
     private readonly pool: ReplicaPool,
-    private readonly behaviour: RemoteBehaviour,
+    private readonly description: RemoteDescription,
     private readonly onStop: () => void,
   ) {
     this.#calls = new RemoteCalls(pool);
@@ -62,13 +56,13 @@ export class RemoteExecutor implements Executor {
   async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
     this.#running++;
     // Taken before anything else happens, so that the next batch sees one slot less.
-    const first = this.behaviour.sequences ? undefined : this.pool.take(true);
+    const first = this.description.sequences ? undefined : this.pool.take(true);
     try {
       if (execution.decoupled) {
         await this.#stream(first, execution);
         return undefined;
       }
-      if (this.behaviour.sequences) return await this.#inSequences(execution);
+      if (this.description.sequences) return await this.#inSequences(execution);
       return await this.#batch(first, execution);
     } finally {
       this.#running--;
@@ -78,8 +72,7 @@ export class RemoteExecutor implements Executor {
   async checkReady(): Promise<void> {
     if (this.pool.isServing) return;
     const { model } = this.pool.settings;
-    const text = `no replica of model '${model}' serves`;
-    throw this.pool.reason ?? errorOf("INSTANCES_FAILED", text);
+    throw this.pool.reason ?? errorOf("INSTANCES_FAILED", `no replica of model '${model}' serves`);
   }
 
   async stop(): Promise<void> {
@@ -94,7 +87,7 @@ export class RemoteExecutor implements Executor {
     if (isServing && this.#healthy && free === 0) return;
     this.#healthy = isServing;
     if (isServing) this.onHealth?.(true);
-    else this.onHealth?.(false, reason && unavailable(reason));
+    else this.onHealth?.(false, reason && errorOf("INSTANCES_FAILED", reason.message, reason));
   }
 
   /** Sends the requests together, or in groups with the same parameters. */
@@ -231,10 +224,6 @@ export class RemoteExecutor implements Executor {
     const own = ownParameters(parameters);
     return own === undefined ? outputs : new OutputsWithParameters(outputs, own);
   }
-}
-
-function unavailable(reason: TritonError): TritonError {
-  return errorOf("INSTANCES_FAILED", reason.message, reason);
 }
 
 /** Outputs that any of the requests wants; empty if one wants all. */
