@@ -1,6 +1,7 @@
-import { Tensor, type TensorSpec } from "@tritonjs/protocol";
+import type { ExecutionResult, WorkerBatch, WorkerModel } from "@tritonjs/core/backend";
+import { Tensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
 import type { AudioLog, AudioPlan } from "./audio-options.js";
-import { badFile } from "./media-parameters.js";
+import { badFile, filesOf } from "./media-parameters.js";
 import { MelSpectrogram, melFilters } from "./mel-spectrogram.js";
 import { decodeWav, readWav, type WavFile } from "./wav.js";
 
@@ -84,6 +85,39 @@ export class AudioPreparer {
     this.#spectrogram!.compute(signal, count, target);
     return scaleMels(target, this.plan.log, this.plan.floor);
   }
+}
+
+/** Data that a worker thread gets. */
+export interface AudioData {
+  readonly plan: AudioPlan;
+  readonly hasRows: boolean;
+}
+
+/** Entry of worker threads that prepare audio. */
+export async function load(data: unknown): Promise<WorkerModel> {
+  const { plan, hasRows } = data as AudioData;
+  const preparer = new AudioPreparer(plan);
+  return {
+    ownsOutputs: true,
+    execute: async ({ inputs, rows, requests }: WorkerBatch) => {
+      const files = filesOf(inputs.get(plan.inputName), plan.inputName, hasRows);
+      const separate: ExecutionResult[] = [];
+      let first = 0;
+      for (const [index, count] of rows.entries()) {
+        // The dims of a model without a batch axis may have an axis of rows.
+        const own = rows.length === 1 ? files : files.slice(first, first + count);
+        first += count;
+        // Cancellations arrive between requests.
+        if (index > 0) await new Promise((resolve) => setImmediate(resolve));
+        try {
+          separate.push(requests[index]?.signal.aborted ? new Map() : preparer.prepare(own, hasRows));
+        } catch (error) {
+          separate.push(TritonError.from(error));
+        }
+      }
+      return { separate };
+    },
+  };
 }
 
 /** The tensors of a plan, without the axis of the rows. */

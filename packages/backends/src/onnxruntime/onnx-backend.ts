@@ -37,7 +37,7 @@ import { loadOrtApi, type OrtApi } from "./ort-c-api.js";
 import { needsProcess, providerName, providersFor, sessionOptions } from "./ort-session.js";
 import type { SessionTensors } from "./ort-tensors.js";
 
-const WORKER = new URL("./session-worker.js", import.meta.url);
+const WORKER = new URL("./ort-session.js", import.meta.url);
 
 /** Runs an ONNX model, each instance in a worker or through ONNX Runtime's C interface. */
 export class OnnxBackend implements Backend {

@@ -1,11 +1,28 @@
 import { availableParallelism } from "node:os";
 import { isMainThread } from "node:worker_threads";
-import type { InstanceDevice } from "@tritonjs/core/internal";
-import { disableTelemetry, importPeer } from "@tritonjs/core/internal/worker";
+import type {
+  ModelDescription,
+  WorkerBatch,
+  WorkerHost,
+  WorkerModel,
+  WorkerResult,
+} from "@tritonjs/core/backend";
+import type { InstanceDevice, InstanceInfo, OpenModel, Tensors } from "@tritonjs/core/internal";
+import { disableTelemetry, importPeer, splitOutputs } from "@tritonjs/core/internal/worker";
 import { definedMembers, errorOf, TritonError } from "@tritonjs/protocol";
 import type { InferenceSession } from "onnxruntime-node";
+import { describeOnnxModel } from "./describe-onnx-model.js";
 import { modelLabel } from "./onnx-file.js";
 import type { ExecutionProvider, OnnxRuntimeOptions, SessionData } from "./onnx-options.js";
+import {
+  fromResults,
+  outputNamesOf,
+  type SessionTensors,
+  scalarInputs,
+  scalarOutputs,
+  sessionTensors,
+  toFeeds,
+} from "./ort-tensors.js";
 
 /**
  * Opens a session on the first provider that works. ONNX Runtime's Node binding rejects a list of providers when the
@@ -22,7 +39,7 @@ export async function createSession(
   let failure: unknown;
   for (const [i, provider] of chain.entries()) {
     try {
-      return { session: await open(ort, data, provider), provider: providerName(provider) };
+      return { session: await openWith(ort, data, provider), provider: providerName(provider) };
     } catch (error) {
       failure = error;
       const next = chain[i + 1];
@@ -37,7 +54,7 @@ export async function createSession(
   throw errorOf("INVALID_MODEL", `cannot load the ONNX model ${label}: ${messageOf(failure)}`, failure);
 }
 
-async function open(ort: Ort, data: SessionData, provider: ExecutionProvider): Promise<InferenceSession> {
+async function openWith(ort: Ort, data: SessionData, provider: ExecutionProvider): Promise<InferenceSession> {
   if (providerName(provider) === "webgpu" && !isMainThread) {
     const text = "it crashes when two threads of a process use it: set isolation 'process' for the instance";
     throw errorOf("PLATFORM_NOT_SUPPORTED", text);
@@ -135,4 +152,60 @@ export async function importOnnxRuntime(): Promise<Ort> {
     const text = `cannot load onnxruntime-node (${TritonError.from(error).message}): install it next to @tritonjs/backends`;
     throw errorOf("PACKAGE_NOT_INSTALLED", text, error);
   }
+}
+
+/** Runs the session on the inputs of one or more requests. */
+type Run = (inputs: Tensors) => Promise<Tensors>;
+
+/** Entry of workers that run an ONNX model, one session in each worker. */
+export async function load(data: unknown, info: InstanceInfo, host: WorkerHost): Promise<WorkerModel> {
+  return (await open(data, host)).load(info);
+}
+
+/** Loads ONNX Runtime. */
+export const prepare = importOnnxRuntime;
+
+/** Opens the session, whose tensors complete the configuration. */
+export async function open(data: unknown, { warn }: Pick<WorkerHost, "warn">): Promise<OpenModel> {
+  const ort = await importOnnxRuntime();
+  const { session, provider } = await createSession(ort, data as SessionData, warn);
+  const close = () => session.release();
+  return {
+    description: sessionTensors(session),
+    load: ({ modelConfig }) => {
+      const outputNames = outputNamesOf(modelConfig);
+      const scalars = scalarInputs(data as SessionData, modelConfig);
+      const shaped = scalarOutputs(modelConfig);
+      const run: Run = async (inputs) =>
+        shaped(fromResults(await session.run(toFeeds(inputs, scalars), outputNames)));
+      return {
+        ownsOutputs: true,
+        details: { executionProvider: provider },
+        execute: (batch) => execute(run, batch),
+        close,
+      };
+    },
+    close,
+  };
+}
+
+/** Describes the model for a synchronous `bind`: ONNX Runtime infers the shapes that the file leaves out. */
+export async function describe(data: unknown): Promise<ModelDescription> {
+  const opened = await open(data, { warn: () => {} });
+  await opened.close();
+  return describeOnnxModel((data as SessionData).model, opened.description as SessionTensors | undefined);
+}
+
+async function execute(run: Run, { inputs, indivisible, rows }: WorkerBatch): Promise<WorkerResult> {
+  try {
+    return { merged: await run(inputs) };
+  } catch (error) {
+    if (!TritonError.is(error) || rows.length === 1 || indivisible) throw error;
+  }
+  // One request holds text that ONNX Runtime cannot take. The other requests must not fail with it.
+  const separate: (Tensors | TritonError)[] = [];
+  for (const part of splitOutputs(inputs, rows)) {
+    separate.push(await run(part).catch((error) => TritonError.from(error)));
+  }
+  return { separate };
 }

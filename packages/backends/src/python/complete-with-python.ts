@@ -1,16 +1,26 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
 import type { ModelDescription } from "@tritonjs/core/backend";
 import type { Clock } from "@tritonjs/core/internal";
 import { describeInWorker } from "@tritonjs/core/internal";
-import type { Log } from "@tritonjs/core/internal/worker";
 import {
-  type AutoCompleteConfig,
+  AutoCompleteConfig,
   COMPLETION_METHODS,
   completeBy,
+  emptyConfig,
+  Log,
+  realClock,
   toConfigJson,
 } from "@tritonjs/core/internal/worker";
-import { errorOf, TritonError } from "@tritonjs/protocol";
+import {
+  errorOf,
+  fromConfigDataType,
+  type ModelInput,
+  type ModelOutput,
+  type TensorSpec,
+  TritonError,
+} from "@tritonjs/protocol";
 import { type FromPython, writeError } from "./messages.js";
 import { PythonSession, type PythonSettings } from "./python-session.js";
 
@@ -84,7 +94,7 @@ function camelCase(argument: unknown): unknown {
 }
 
 /** The data that a worker needs to describe a Python model. */
-export interface PythonDescription {
+interface PythonDescription {
   readonly settings: PythonSettings;
   /** Parameters of its configuration. */
   readonly parameters: Readonly<Record<string, string>>;
@@ -99,7 +109,7 @@ export interface PythonDescription {
 export function describeWithPython(what: PythonDescription): ModelDescription | undefined {
   const { path, stubTimeoutMs, loadTimeoutMs } = what.settings;
   if (!mayCompleteItself(readFileSync(path, "utf8"))) return undefined;
-  const entry = new URL("./python-description-program.js", import.meta.url);
+  const entry = new URL("./complete-with-python.js", import.meta.url);
   const withinMs = stubTimeoutMs + loadTimeoutMs + 1000;
   const description = describeInWorker(entry, what, withinMs, `the Python model '${path}'`);
   const isSilent =
@@ -108,6 +118,38 @@ export function describeWithPython(what: PythonDescription): ModelDescription | 
     description.maxBatchSize === undefined &&
     description.decoupled === undefined;
   return isSilent ? undefined : description;
+}
+
+/** Describes a Python model for a synchronous `bind`, in a worker. */
+export async function describe(data: unknown): Promise<ModelDescription> {
+  const { settings, parameters } = data as PythonDescription;
+  const nothing = () => {};
+  const log = new Log({ error: nothing, warn: nothing, info: nothing, debug: nothing });
+  const name = basename(settings.path, ".py");
+  const config = new AutoCompleteConfig({
+    ...emptyConfig(),
+    name,
+    parameters: configParameters(parameters),
+  });
+  let saysBatchSize = false;
+  const setMaxBatchSize = config.setMaxBatchSize.bind(config);
+  config.setMaxBatchSize = (size) => {
+    saysBatchSize = true;
+    setMaxBatchSize(size);
+  };
+  await completeWithPython(config, settings, { clock: realClock, log });
+  const { input, output, maxBatchSize, modelTransactionPolicy } = config.config;
+  return {
+    inputs: input.map((one) => ({ ...specOf(one), ...(one.optional ? { optional: true } : {}) })),
+    outputs: output.map(specOf),
+    ...(saysBatchSize ? { maxBatchSize } : {}),
+    ...(modelTransactionPolicy === undefined ? {} : { decoupled: modelTransactionPolicy.decoupled }),
+    asInConfig: true,
+  };
+}
+
+function specOf({ name, dataType, dims }: ModelInput | ModelOutput): TensorSpec {
+  return { name, dtype: fromConfigDataType(dataType)!, shape: dims };
 }
 
 /** A model may download its weights in `initialize`. The limit still detects a model that hangs. */

@@ -4,9 +4,17 @@ import { type Backend, type Executor, workerExecutor } from "@tritonjs/core/back
 import { inlineRequests, nextTurn } from "@tritonjs/core/internal";
 import { type DescribedTensor, errorOf, type Isolation, type Tensor } from "@tritonjs/protocol";
 import type { Forest } from "./forest.js";
-import type { ForestData } from "./forest-worker.js";
 import { detectModelType, type ModelType, readForest } from "./read-forest.js";
-import { type AnswerPlan, EXPLANATION, INPUT, OUTPUT, planAnswers, Scorer, scoreTensors } from "./scorer.js";
+import {
+  type AnswerPlan,
+  EXPLANATION,
+  type ForestData,
+  INPUT,
+  OUTPUT,
+  planAnswers,
+  Scorer,
+  scoreTensors,
+} from "./scorer.js";
 
 /**
  * A backend that runs a tree ensemble of XGBoost, LightGBM, Treelite or scikit-learn, without native code. The input is
@@ -214,7 +222,7 @@ export function forestBackend(forest: Forest, plan: AnswerPlan, squeezes: boolea
       }
       if (context.hosting.isolation !== "worker") return inlineForest(new Scorer(forest, plan), squeezes);
       data ??= { forest: sharedForest(forest), plan };
-      const entry = new URL("./forest-worker.js", import.meta.url);
+      const entry = new URL("./scorer.js", import.meta.url);
       const executor = workerExecutor(
         { entry, data, interruptible: true, tensorsOnly: true, reusesThread: true },
         context,

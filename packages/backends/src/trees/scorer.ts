@@ -1,3 +1,4 @@
+import type { WorkerModel } from "@tritonjs/core/backend";
 import { errorOf, shapeToString, Tensor } from "@tritonjs/protocol";
 import { type Forest, type Link, notSupported } from "./forest.js";
 import { firstChildTakes, MarginComputer, writeRowKeys } from "./margins.js";
@@ -447,4 +448,23 @@ function expectedSums(forest: Forest): Float64Array {
     }
   }
   return sums.map((sum, group) => (averages ? sum / treesOfGroup[group]! : sum) + base[group]!);
+}
+
+/** Data that a worker thread gets. All workers share the memory of the forest. */
+export interface ForestData {
+  readonly forest: Forest;
+  readonly plan: AnswerPlan;
+}
+
+/** Entry of worker threads that score rows. */
+export async function load(data: unknown): Promise<WorkerModel> {
+  const { forest, plan } = data as ForestData;
+  const scorer = new Scorer(forest, plan);
+  return {
+    ownsOutputs: true,
+    execute: async ({ inputs, rows }) => {
+      const total = rows.reduce((sum, one) => sum + one, 0);
+      return { merged: await scoreTensors(scorer, inputs, total, false, plan.explains, undefined) };
+    },
+  };
 }
