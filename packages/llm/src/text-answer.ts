@@ -14,7 +14,6 @@ import type {
 } from "./text-callback.js";
 import type { TextRequest } from "./text-request.js";
 
-/** Outputs of one response. */
 type Outputs = Map<string, Tensor>;
 
 /**
@@ -28,14 +27,12 @@ export class TextAnswer {
   readonly #toolCalls: ToolCallDeltas;
   /** Finds calls of tools in the text, for a template whose family is known. */
   readonly #reader: ToolCallReader | undefined;
-  /** Tokens of all pieces. */
   #tokens = 0;
   #finishReason: TextFinishReason | undefined;
   #usage: TokenUsage = {};
   #responses = 0;
   /** Tokens that responses have counted. */
   #counted = 0;
-  /** Text of the next response. */
   #text = "";
   #logprobs: YieldedLogprob[] = [];
 
@@ -131,7 +128,6 @@ export class TextAnswer {
   }
 }
 
-/** The outputs that a request wants, but for `tool_calls`. */
 function textOutputs(
   wanted: TextRequest["wanted"],
   text: string,
@@ -186,12 +182,10 @@ export class TextResponses {
     return this.request.stream ? this.stream.writable(0) : undefined;
   }
 
-  /** True if the logarithms of probabilities are sent. */
   get wantsLogprobs(): boolean {
     return this.request.wanted.logprobs;
   }
 
-  /** Counts a token. */
   addToken(logprobs: ScoredToken[] | undefined): void {
     this.#tokens++;
     if (logprobs !== undefined) this.#logprobs.push(logprobs);
@@ -314,14 +308,12 @@ export class StopTexts {
 
 /** Numbers the calls of tools in one answer, and collects their changes until a response takes them. */
 class ToolCallDeltas {
-  /** Indices of the calls that have begun. */
   readonly #begun = new Set<number>();
   #last = -1;
   #pending: ToolCallDelta[] = [];
 
   constructor(private readonly modelName: string) {}
 
-  /** True once a call has begun. */
   get any(): boolean {
     return this.#begun.size > 0;
   }

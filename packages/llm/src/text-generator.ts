@@ -328,7 +328,6 @@ function withRows(specs: readonly TensorSpec[]): TensorSpec[] {
   return specs.map((spec) => ({ ...spec, shape: [-1, ...spec.shape] }));
 }
 
-/** Joins vectors to rows. */
 function rowsOf(vectors: readonly EmbeddingVector[], count: number, modelName: string): Float32Array {
   const length = Array.isArray(vectors) ? (vectors[0]?.length ?? 0) : 0;
   if (length === 0 || vectors.length !== count || vectors.some((one) => one?.length !== length)) {

@@ -62,7 +62,6 @@ interface TextRequestSource {
   readonly requestedOutputs: readonly string[];
 }
 
-/** Text of the vLLM backend. */
 const PREFIX_IN_STREAM =
   "Error generating stream: When streaming, `exclude_input_in_output` = False is not allowed.";
 

@@ -2,9 +2,7 @@ import { Tokenizer } from "@huggingface/tokenizers";
 import { errorOf, TritonError } from "@tritonjs/protocol";
 import { bytesOfSpelling, type TokenizerJson, type TokenSpelling, tokenSpelling } from "./token-spelling.js";
 
-/** Contents of a model's tokenizer files. */
 interface TokenizerFiles {
-  /** `tokenizer.json`. */
   readonly tokenizer: object;
   /** `tokenizer_config.json`; an empty object if the model has none. */
   readonly config: object;
@@ -65,7 +63,6 @@ export class TextTokenizer {
     });
   }
 
-  /** Number of the token with a text; undefined if there is none. */
   idOf(token: string): number | undefined {
     return this.#tokenizer.token_to_id(token);
   }
@@ -112,7 +109,6 @@ function openTokenizer(json: TokenizerJson, config: object): Tokenizer {
   return tokenizer;
 }
 
-/** Spelling of each token, by number; an empty one where there is none. */
 function tokensOf(tokenizer: Tokenizer): string[] {
   const tokens: string[] = [];
   for (const [token, id] of tokenizer.get_vocab(true)) {

@@ -57,7 +57,6 @@ export class AudioPreparer {
     return { shape: [mels, count], values: joined(spectra, mels * count) };
   }
 
-  /** Samples or frames of a file. */
   #unitsOf(samples: number): number {
     return this.plan.features === "waveform" ? samples : this.#framesOf(samples);
   }
@@ -148,7 +147,6 @@ function joined(parts: readonly Float32Array[], length: number): Float32Array {
   return target;
 }
 
-/** Samples of the files of a request. */
 interface Waveforms {
   /** Channels of each file: lists of the same length, because shorter files have silence at their end. */
   readonly files: readonly (readonly Float32Array[])[];
@@ -156,13 +154,11 @@ interface Waveforms {
   readonly lengths: readonly number[];
 }
 
-/** Largest number of cached filters. */
 const MAX_FILTERS = 8;
 
 /** Samples that the filter reads beyond the end of the result when it cuts a file. */
 const MARGIN = 64;
 
-/** Decodes and resamples files. */
 class WaveformReader {
   /** Filters by the sample rate of files, the least recently used first. */
   readonly #filters = new Map<number, Resampler>();
@@ -296,7 +292,6 @@ const MAX_WEIGHTS = 2 ** 20;
 export class Resampler {
   readonly #up: number;
   readonly #down: number;
-  /** Number of weights of a new sample. */
   readonly #taps: number;
   readonly #phases: number;
   readonly #weights: Float32Array;
@@ -321,12 +316,10 @@ export class Resampler {
     }
   }
 
-  /** Number of new samples for a number of old samples. */
   lengthOf(samples: number): number {
     return Math.ceil((samples * this.#up) / this.#down);
   }
 
-  /** Resamples a whole signal. */
   resample(source: Float32Array): Float32Array {
     const target = new Float32Array(this.lengthOf(source.length));
     const half = this.#taps / 2;

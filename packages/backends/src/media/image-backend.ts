@@ -49,7 +49,6 @@ export function image(options: ImageOptions): Backend {
   return imageBackend(planImage(options));
 }
 
-/** The backend of a plan. */
 function imageBackend(plan: ImagePlan): Backend {
   const { inputs, outputs } = tensorsOf(plan);
   const withRows = (spec: TensorSpec): TensorSpec => ({ ...spec, shape: [-1, ...spec.shape] });
@@ -116,7 +115,6 @@ export const imageRepositoryBackend: BackendFactory = ({ config }) => {
   return imageBackend(planImage(options));
 };
 
-/** The size in the dims of a written output. */
 function sizeOf(
   { maxBatchSize }: ModelConfig,
   output: ModelOutput | undefined,
@@ -192,7 +190,6 @@ function imageExecutor(plan: ImagePlan, hasRows: boolean): Executor {
   }
 }
 
-/** The function that `sharp` exports. */
 type SharpModule = typeof import("sharp")["default"];
 
 /** @throws TritonError UNAVAILABLE if `sharp` is not installed, or does not load on this machine */
@@ -291,10 +288,8 @@ function firstLine(error: unknown): string {
   return (error as Error).message.split("\n", 1)[0]!.trim();
 }
 
-/** The array of a tensor of pixels. */
 type PixelArray = Float32Array | Uint16Array | Uint8Array;
 
-/** Writes the pixels of an image into its place in a tensor. */
 type WritePixels = (
   pixels: Uint8Array,
   channels: number,

@@ -35,7 +35,6 @@ export function audio(options: AudioOptions = {}): Backend {
   return audioBackend(planAudio(options));
 }
 
-/** The backend of a plan. */
 function audioBackend(plan: AudioPlan, isolation: "worker" | "inline" = "worker"): Backend {
   const { inputs, outputs } = audioTensors(plan);
   const withRows = (spec: TensorSpec): TensorSpec => ({ ...spec, shape: [-1, ...spec.shape] });

@@ -51,7 +51,6 @@ export class ParameterReader {
     return values as number[];
   }
 
-  /** Words that are separated by commas. */
   words(option: string): string[] | undefined {
     return this.text(option)
       ?.split(",")
@@ -91,7 +90,6 @@ function snakeCase(option: string): string {
   return option.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** Text for a value in an error message. */
 function optionText(value: unknown): string {
   return typeof value === "string"
     ? `'${value}'`

@@ -1,4 +1,3 @@
-/** Settings of a {@link MelSpectrogram}. */
 interface SpectrogramSettings {
   readonly nFft: number;
   /** Samples of the periodic Hann window, in the middle of each frame. */
@@ -29,7 +28,6 @@ export class MelSpectrogram {
     this.#powers = [new Float64Array(bins), new Float64Array(bins)];
   }
 
-  /** Number of frames of a signal. */
   framesOf(samples: number): number {
     const { nFft, hopLength, center } = this.settings;
     const whole = center ? samples + 2 * Math.floor(nFft / 2) : samples;

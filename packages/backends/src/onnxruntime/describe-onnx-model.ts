@@ -67,7 +67,6 @@ function unsupported(what: string, elementType: number | undefined): TritonError
   return errorOf("MODEL_NOT_SUPPORTED", `${what} ${why}`);
 }
 
-/** ONNX types that the protocol does not have. */
 const OTHER_TYPES: Readonly<Record<number, string>> = {
   0: "a type that is not a tensor (sequence, map, optional or sparse)",
   14: "type complex64",

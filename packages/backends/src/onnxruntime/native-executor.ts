@@ -46,7 +46,6 @@ export class NativeExecutor implements Executor {
   readonly #memory = new Map<string, ArrayBuffer>();
   #run: NativeRun | undefined;
   #starting: Promise<void> | undefined;
-  /** Why the running batch has to end. */
   #reason: TritonError | undefined;
   #isRunning = false;
   #onIdle: (() => void) | undefined;
@@ -116,7 +115,6 @@ export class NativeExecutor implements Executor {
     if (this.#isRunning) this.#run?.end();
   }
 
-  /** Ends the batch when all its requests are cancelled. */
   #watch(execution: Execution): void {
     let open = execution.requests.length;
     const givenUp = (): void => {
@@ -420,10 +418,8 @@ function strings(api: OrtApi, value: number, count: number): Uint8Array[] {
 
 /** The list of names that a run gets, as C has it: addresses of NUL-terminated strings. */
 class NativeNames {
-  /** Addresses of the names. */
   readonly #list: BigUint64Array;
   readonly #texts: readonly Uint8Array[];
-  /** Address of the list. */
   readonly address: number;
 
   constructor({ koffi }: OrtApi, names: readonly string[]) {
@@ -432,7 +428,6 @@ class NativeNames {
     this.address = Number(koffi.address(this.#list));
   }
 
-  /** Number of names. */
   get length(): number {
     return this.#texts.length;
   }
@@ -443,7 +438,6 @@ class NativeNames {
  * too. ONNX Runtime then writes such outputs to memory of ours, which need not be copied.
  */
 export class ShapePrediction {
-  /** Input and axis of each name. */
   readonly #sources = new Map<string, { readonly input: string; readonly axis: number }>();
 
   constructor(inputs: readonly NativeTensor[]) {

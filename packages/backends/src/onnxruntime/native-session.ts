@@ -8,7 +8,6 @@ import type { SessionTensors } from "./ort-tensors.js";
 /** An open session. Any number of batches may run on it at a time. */
 export interface NativeSession {
   readonly api: OrtApi;
-  /** Its address. */
   readonly address: number;
   readonly inputs: readonly NativeTensor[];
   readonly outputs: readonly NativeTensor[];
@@ -87,7 +86,6 @@ export function describeSession({ inputs, outputs }: NativeSession): SessionTens
   return { inputs: described(inputs), outputs: described(outputs) };
 }
 
-/** ONNX Runtime's numbers of the graph optimization levels. */
 const LEVELS: Readonly<Record<string, number>> = { disabled: 0, basic: 1, extended: 2, layout: 3, all: 99 };
 
 /**
@@ -125,11 +123,9 @@ export interface NativeTensor {
   readonly elementType: number;
   /** -1 for a size that is known only at run time. Empty for a scalar, and when the rank is unknown. */
   readonly dims: readonly number[];
-  /** Names of the dimensions; empty for those without a name. */
   readonly dimNames: readonly string[];
 }
 
-/** Reads the inputs or the outputs of a session. */
 function nativeTensors(api: OrtApi, session: number, side: "input" | "output"): NativeTensor[] {
   const [count, nameOf, typeOf] =
     side === "input"
@@ -195,7 +191,6 @@ const loadLane = new ConcurrencyGate(1, unlimited);
 export class NativeModel {
   #users = 0;
   #session: Promise<NativeSession> | undefined;
-  /** Resolves when the session before this one is closed. */
   #closed: Promise<void> = Promise.resolve();
   /** True while the session is open to describe the model. */
   #isOpened = false;

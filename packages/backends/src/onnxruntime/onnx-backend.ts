@@ -145,7 +145,6 @@ export class OnnxBackend implements Backend {
     return { ...(needsProcess(providers) && { isolation: "process" }), ...this.hosting, ...hosting };
   }
 
-  /** The program of the workers that run the model on a device. */
   #program(device: InstanceDevice, instanceCount: number) {
     return {
       entry: WORKER,
@@ -226,7 +225,6 @@ const DESCRIBE_WITHIN_MS = 120_000;
 /** The engine of an instance: ONNX Runtime's C interface, or the reason why it runs in a worker. */
 type ChosenEngine = { readonly api: OrtApi } | { readonly reason: string | undefined };
 
-/** Why the engine `native` cannot run an instance. */
 function obstacleOf(
   [first]: readonly ExecutionProvider[],
   hosting: Pick<InstanceHosting, "isolation" | "heapLimitMb">,

@@ -127,7 +127,6 @@ const SPARSE = { values: 1, indices: 2 };
 const TENSOR = { externalData: 13 };
 const ENTRY = { key: 1, value: 2 };
 
-/** Largest depth of nested graphs. */
 const MAX_DEPTH = 64;
 
 /**

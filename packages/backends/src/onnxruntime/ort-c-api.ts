@@ -15,7 +15,6 @@ export interface OrtApi extends CFunctions {
   readonly koffi: Koffi;
   /** Keeps the library loaded: koffi unloads it with this object. */
   readonly library: NativeLibrary;
-  /** Version of the library, such as `1.30.0`. */
   readonly version: string;
   /** The environment that all sessions of the process share. */
   readonly environment: number;
@@ -23,7 +22,6 @@ export interface OrtApi extends CFunctions {
   readonly cpuMemory: number;
   /** ONNX Runtime's allocator for small objects. */
   readonly allocator: number;
-  /** Copies `byteSize` bytes from one address to another. */
   copy(to: number, from: number, byteSize: number): void;
   /** @throws TritonError INTERNAL with ONNX Runtime's words if `status` is an error, which is released */
   check(status: number): void;
@@ -116,7 +114,6 @@ const DEFAULT_MEMORY = 0;
 
 interface OpenLibrary {
   readonly library: NativeLibrary;
-  /** Addresses of the functions. */
   readonly table: readonly bigint[];
   readonly version: string;
 }
@@ -232,7 +229,6 @@ type Values<P extends readonly Parameter[]> = { -readonly [I in keyof P]: Value<
 
 type FunctionOf<S extends Signature> = NativeFunction<Values<S[2]>, Value<S[1]>>;
 
-/** The functions, callable. */
 type CFunctions = {
   readonly [Name in keyof typeof C_FUNCTIONS]: FunctionOf<(typeof C_FUNCTIONS)[Name]>;
 };

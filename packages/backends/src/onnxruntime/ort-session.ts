@@ -104,7 +104,6 @@ export function needsProcess(providers: readonly ExecutionProvider[]): boolean {
   return providers.some((provider) => providerName(provider) === "webgpu");
 }
 
-/** Options of a session that are the same for all models. */
 type SessionSettings = Omit<
   OnnxRuntimeOptions,
   "model" | "engine" | "executionProviders" | "strictProviders" | "onWarning"
@@ -136,7 +135,6 @@ export function sessionOptions(
  */
 const DEFAULT_ENTRIES: Readonly<Record<string, string>> = { "session.intra_op.allow_spinning": "0" };
 
-/** The module `onnxruntime-node`. */
 type Ort = typeof import("onnxruntime-node");
 
 /**
@@ -154,7 +152,6 @@ export async function importOnnxRuntime(): Promise<Ort> {
   }
 }
 
-/** Runs the session on the inputs of one or more requests. */
 type Run = (inputs: Tensors) => Promise<Tensors>;
 
 /** Entry of workers that run an ONNX model, one session in each worker. */

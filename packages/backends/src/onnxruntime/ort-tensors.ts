@@ -14,7 +14,6 @@ import {
 import type { InferenceSession, Tensor as OrtTensor } from "onnxruntime-node";
 import type { SessionData } from "./onnx-options.js";
 
-/** Data types by ONNX Runtime's names of them. */
 const FROM_ORT = new Map(DATA_TYPES.map((datatype) => [toOrtType(datatype), datatype]));
 
 const decoder = new TextDecoder("utf-8", { fatal: true });

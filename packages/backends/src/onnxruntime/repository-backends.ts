@@ -12,7 +12,6 @@ import type { ExecutionProvider, OnnxEngine, OnnxRuntimeOptions } from "./onnx-o
 /** The backend `onnxruntime` for models of a repository: `<version>/model.onnx`, or a directory with such a file. */
 export const onnxRuntimeBackend: BackendFactory = (source) => openRepositoryModel(source);
 
-/** Names as messages list them. */
 function quoted(names: readonly string[]): string {
   return names.map((name) => `'${name}'`).join(", ");
 }
@@ -78,7 +77,6 @@ export function optionsOf(
   return options;
 }
 
-/** Triton's graph levels. Any other level enables all optimizations. */
 const LEVELS: ReadonlyMap<number, "basic" | "extended" | "disabled"> = new Map([
   [-1, "basic"],
   [1, "extended"],
@@ -186,7 +184,6 @@ function accelerators(
   return [...providers, ...(onGpu ? ["cuda"] : []), "cpu"];
 }
 
-/** Parameters of Triton's accelerator `tensorrt`. */
 const PARAMETERS: ReadonlySet<string> = new Set([
   "precision_mode",
   "max_workspace_size_bytes",
@@ -314,7 +311,6 @@ export const openvinoBackend: BackendFactory = async (source) => {
   return openRepositoryModel({ ...source, config: { ...config, parameters } }, "openvino");
 };
 
-/** Triton's rule, with its text. */
 function assertPlaced({ instanceGroup }: ModelConfig): void {
   if (instanceGroup.every(({ kind }) => kind === "KIND_CPU" || kind === "KIND_AUTO")) return;
   throw errorOf("INVALID_CONFIG", "Triton OpenVINO backend supports only Kind CPU and AUTO");

@@ -93,10 +93,8 @@ function camelCase(argument: unknown): unknown {
   return dataType === undefined ? rest : { ...rest, dataType };
 }
 
-/** The data that a worker needs to describe a Python model. */
 interface PythonDescription {
   readonly settings: PythonSettings;
-  /** Parameters of its configuration. */
   readonly parameters: Readonly<Record<string, string>>;
 }
 

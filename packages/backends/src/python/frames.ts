@@ -15,7 +15,6 @@ const FRAME_START_BYTES = 16;
 const ALIGNMENT = 64;
 /** Smaller bodies are copied behind their header, so that the frame is one piece. */
 const JOINED_BYTES = 16 * 1024;
-/** Largest header of a valid frame. */
 const MOST_HEADER_BYTES = 256 * 1024 * 1024;
 
 /** The header's entry for a tensor. */
@@ -36,7 +35,6 @@ export class FrameBody {
     return this.#size;
   }
 
-  /** Adds bytes. @returns their place */
   add(bytes: Uint8Array): { offset: number; size: number } {
     const padding = -this.#size & (ALIGNMENT - 1);
     if (padding > 0) this.pieces.push(new Uint8Array(padding));
@@ -46,7 +44,6 @@ export class FrameBody {
     return { offset, size: bytes.byteLength };
   }
 
-  /** Adds tensors. @returns their entries for the header */
   addTensors(tensors: ReadonlyMap<string, Tensor>): PythonTensor[] {
     return [...tensors].map(([name, { datatype, shape, bytes }]) => ({
       name,
@@ -105,7 +102,6 @@ export class PythonFrameReader {
   #body: Buffer | undefined;
   #bodySize = 0;
   #place = 0;
-  /** Bytes received of the current part. */
   #got = 0;
 
   constructor(private readonly onFrame: (header: unknown, body: Uint8Array) => void) {}

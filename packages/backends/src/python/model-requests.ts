@@ -50,7 +50,6 @@ export class PythonServerRequests {
     else log.verbose(1, message, about);
   }
 
-  /** Releases everything when the process has ended. */
   close(): void {
     this.#metrics.clear();
   }
@@ -103,13 +102,10 @@ export class PythonServerRequests {
 /** Responses in flight to a model that does not take them. */
 const WINDOW = 16;
 
-/** A call of another model in flight. */
 interface OpenCall {
-  /** Cancels the call. */
   readonly controller: AbortController;
   /** Asks the called model to stop sending responses; for calls with any number of responses. */
   readonly stop: AbortController | undefined;
-  /** Responses that the model has not taken. */
   underWay: number;
   wake: (() => void) | undefined;
 }
@@ -126,7 +122,6 @@ export class PythonCallHost {
     private readonly modelsOf: (batch: number) => (ModelCaller & Partial<TensorCaller>) | undefined,
   ) {}
 
-  /** Handles a message of the model. */
   take(message: CallMessage, body: Uint8Array): void {
     const open = this.#open.get(message.call);
     if (message.type === "infer") this.#start(message, body);
@@ -145,13 +140,11 @@ export class PythonCallHost {
       .finally(() => this.#open.delete(call.call));
   }
 
-  /** Cancels a call. */
   #end(open: OpenCall | undefined): void {
     open?.controller.abort();
     open?.wake?.();
   }
 
-  /** Cancels all calls when the process has ended. */
   endAll(): void {
     for (const open of [...this.#open.values()]) this.#end(open);
   }
@@ -202,7 +195,6 @@ export class PythonCallHost {
   }
 }
 
-/** Counts a response that the model has taken. */
 function taken(open: OpenCall | undefined): void {
   if (open === undefined) return;
   open.underWay--;
@@ -262,7 +254,6 @@ class Family {
     readonly kind: Kind,
   ) {}
 
-  /** Called by prom-client. */
   async get(): Promise<object> {
     const { name, help, aggregator } = this;
     const values = [...this.series.values()].flatMap((one) => this.#values(one));
@@ -288,7 +279,6 @@ class Family {
   }
 }
 
-/** Families that models of one registry share. */
 const familiesOf = new WeakMap<Registry, Map<string, Family>>();
 
 /** The metrics of one process of a Python model. They are on the page while the objects that refer to them exist. */
@@ -396,7 +386,6 @@ class ModelMetrics {
     this.registry.removeSingleMetric(family.name);
   }
 
-  /** Releases all metrics when the process has ended. */
   clear(): void {
     for (const id of [...this.#metrics.keys()]) this.deleteMetric(id);
     for (const id of [...this.#families.keys()]) this.deleteFamily(id);

@@ -60,7 +60,6 @@ export class PythonExecutor implements Executor {
   #session: PythonSession | undefined;
   #nextBatch = 0;
   #endedFor: string | undefined;
-  /** Outputs whose fault is in the log. */
   readonly #warned = new Set<string>();
 
   #python: FoundPython | undefined;
@@ -261,7 +260,6 @@ export class PythonExecutor implements Executor {
     }
   }
 
-  /** Handles the result of `execute`, or its error. */
   #executed(message: Extract<FromPython, { type: "executed" }>, body: Uint8Array): void {
     if (this.#batches.running?.batch !== message.batch) return;
     const { batch, execution, resolve, reject } = this.#batches.takeDone()!;
@@ -306,7 +304,6 @@ export class PythonExecutor implements Executor {
     return new TritonError("INTERNAL", text);
   }
 
-  /** Delivers a response from a sender. */
   #respond(message: Extract<FromPython, { type: "response" }>, body: Uint8Array): void {
     const { batch, index } = message;
     const execution = this.#open.get(batch);
@@ -417,7 +414,6 @@ const STEP = 1.1;
  * at once. Long batches wait in the queue of the server, where they can still be cancelled or grow.
  */
 export class BatchesAhead {
-  /** Microseconds of a batch. */
   #estimate: number | undefined;
   readonly #isPossible: boolean;
 
@@ -427,7 +423,6 @@ export class BatchesAhead {
       config.sequenceBatching === undefined && !isDecoupled(config) && hosting.recycle === undefined;
   }
 
-  /** Records how long a batch took. */
   took(microseconds: number): void {
     if (this.#estimate === undefined) this.#estimate = Math.max(1, microseconds);
     else if (microseconds > this.#estimate) this.#estimate *= STEP;
@@ -472,7 +467,6 @@ class OpenBatches {
     this.#resolveIfEmpty();
   }
 
-  /** Ends every open request with an error. */
   fail(error: TritonError): void {
     for (const execution of this.#executions.values()) {
       for (let index = 0; index < execution.requests.length; index++) execution.sendError(index, error, true);
@@ -481,7 +475,6 @@ class OpenBatches {
     this.#resolveIfEmpty();
   }
 
-  /** Resolves when every batch is answered. */
   async whenEmpty(): Promise<void> {
     if (this.#executions.size > 0) await new Promise<void>((resolve) => this.#waiters.push(resolve));
   }

@@ -24,11 +24,9 @@ export interface PythonSettings {
   readonly path: string;
   /** The backend whose models share the file, and the directory of the model's version. */
   readonly backend?: { readonly name: string; readonly modelDirectory: string } | undefined;
-  /** Environment variables in addition to those of this process. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** How long Python may take to start, and a model to finalize. */
   readonly stubTimeoutMs: number;
-  /** How long a model may take to load. */
   readonly loadTimeoutMs: number;
 }
 
@@ -330,7 +328,6 @@ class OutputLines {
     this.#rest = Buffer.from(data);
   }
 
-  /** Writes the rest after the output has ended. */
   end(): void {
     if (this.#rest.byteLength > 0) this.#line(this.#rest);
     this.#rest = Buffer.alloc(0);

@@ -287,14 +287,12 @@ async function programIn(environment: string): Promise<string | undefined> {
   return undefined;
 }
 
-/** A Python that needs no release. */
 function kept(program: string): FoundPython {
   return { program, release: async () => {} };
 }
 
 /** Environments by archive and time of its last change, shared by all models of this process. */
 const unpacked = new Map<string, { users: number; readonly directory: Promise<string> }>();
-/** Directories to remove when the process ends. */
 const directories = new Set<string>();
 
 /**
@@ -362,7 +360,6 @@ function removeAll(): void {
   }
 }
 
-/** Characters kept of the error output of `tar`. */
 const MOST_WORDS = 2000;
 
 /** `tar` has read enough, or has ended. Its exit status tells which. */

@@ -66,7 +66,6 @@ export async function remote(options: RemoteOptions): Promise<RemoteModel> {
   }
 }
 
-/** A model on other servers, for `bind`. */
 class RemoteBackend implements Backend {
   readonly backendName = "remote";
   readonly platform = "";

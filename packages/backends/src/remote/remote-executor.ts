@@ -268,7 +268,6 @@ function keyOf(parameters: Parameters): string {
 /** A call without the options that each attempt sets. */
 type PreparedCall = Omit<RemoteCall, "signal" | "timeoutMs">;
 
-/** Limits of a call. */
 interface CallLimits {
   readonly signal: AbortSignal;
   /** Milliseconds until the deadline of the call; `Infinity` without one. */
@@ -452,7 +451,6 @@ export class RemoteCalls {
     return errorOf("INSTANCES_FAILED", `no replica of model '${model}' serves${why}`, cause);
   }
 
-  /** The error with the address of the replica in its text. */
   #named(thrown: unknown, { url }: Replica): TritonError {
     const error = TritonError.from(thrown);
     const { code, reason, retryAfterMs, name } = error;

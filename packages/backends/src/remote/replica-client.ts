@@ -92,7 +92,6 @@ type Defaulted =
 export type RemoteSettings = Omit<RemoteOptions, Defaulted | "urls"> &
   Required<Pick<RemoteOptions, Defaulted>> & { readonly urls: readonly string[] };
 
-/** Defaults and their reasons. */
 const REMOTE_DEFAULTS = {
   // With one batch, a replica is idle while its answer and the next batch travel.
   concurrency: 2,

@@ -150,7 +150,6 @@ export class ReplicaPool {
     throw errorOf("INSTANCES_FAILED", text, cause);
   }
 
-  /** Ends all probes and connections. */
   close(): void {
     if (this.closed) return;
     this.#closed.abort(closedError(this.settings.model));
@@ -253,7 +252,6 @@ const LONGEST_PAUSE_MS = 5_000;
 
 /** One server with the model: its calls in flight and its health. */
 export class Replica {
-  /** Calls in flight. */
   outstanding = 0;
   /** True while it gets calls. False at first, until the replica reports that its model is ready. */
   serving = false;
@@ -261,7 +259,6 @@ export class Replica {
   removed = false;
   /** Reason why it does not serve, once a probe has confirmed it. */
   reason: TritonError | undefined;
-  /** Timer of its next probe. */
   timer: ReturnType<typeof setTimeout> | undefined;
   #pauseMs = 0;
 

@@ -9,7 +9,6 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 
-/** A tensor of the weights. */
 interface WeightSpec {
   readonly name: string;
   readonly shape: readonly number[];
@@ -23,7 +22,6 @@ interface WeightsGroup {
   readonly weights: readonly WeightSpec[];
 }
 
-/** A tensor of a signature. */
 interface SignatureTensor {
   /** Name of the node: `x:0`. */
   readonly name: string;
@@ -46,7 +44,6 @@ export interface ModelJson {
   readonly kind: "graph" | "layers";
   readonly weightsManifest: readonly WeightsGroup[];
   readonly signature: Signature;
-  /** The whole content, for TensorFlow.js. */
   readonly content: Readonly<Record<string, unknown>>;
 }
 

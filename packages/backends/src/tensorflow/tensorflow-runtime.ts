@@ -33,12 +33,9 @@ const PACKAGES: Readonly<Record<TensorflowRuntime, readonly string[]>> = {
 /** All runtimes. */
 export const TENSORFLOW_RUNTIMES = Object.keys(PACKAGES) as readonly TensorflowRuntime[];
 
-/** The requirements of a model on its runtime. */
 interface RuntimeNeeds {
   readonly runtime: TensorflowRuntime | undefined;
-  /** Whether the instance is on a GPU. */
   readonly onGpu: boolean;
-  /** Whether the model is a SavedModel. */
   readonly savedModel: boolean;
 }
 

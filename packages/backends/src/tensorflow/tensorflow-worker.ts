@@ -164,7 +164,6 @@ function elementsOf(datatype: DataType, data: Float32Array | Int32Array | Uint8A
   );
 }
 
-/** The model that a worker opens. It survives structured cloning. */
 interface TensorFlowModelLocation {
   /** `model.json`, or the directory of a SavedModel. */
   readonly path: string;
@@ -204,7 +203,6 @@ async function openModel(tf: Tf, location: TensorFlowModelLocation): Promise<Ope
   }
 }
 
-/** A node as TensorFlow.js reads it. */
 interface ReadNode {
   readonly op: string;
   /** Absent for an operation that TensorFlow.js does not know. */

@@ -18,7 +18,6 @@ export class ByteReader {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  /** Number of bytes read. */
   get at(): number {
     return this.#at;
   }

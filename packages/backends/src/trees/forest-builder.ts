@@ -29,13 +29,11 @@ export interface SourceTree {
   readonly feature: ArrayLike<number>;
   readonly threshold: ArrayLike<number>;
   readonly comparison: Comparison | ((node: number) => Comparison);
-  /** Whether missing values go left. */
   readonly missingGoLeft: (node: number) => boolean;
   /** Whether a numerical node treats values around 0 as missing. */
   readonly zeroIsMissing?: (node: number) => boolean;
   /** The categories of a categorical node; undefined for a numerical one. */
   readonly categorical?: (node: number) => CategoricalSplit | undefined;
-  /** Value `index` of a leaf. */
   readonly leaf: (node: number, index: number) => number;
   /** Weight of the training rows of each node. */
   readonly cover?: ((node: number) => number) | undefined;

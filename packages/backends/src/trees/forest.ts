@@ -76,7 +76,6 @@ export interface Forest extends ForestHead {
   readonly categoryNodes: Int32Array;
   /** Sorted categories of each categorical node, which go to the first child. */
   readonly categories: Int32Array;
-  /** Number of trees of each group. */
   readonly treesOfGroup: Int32Array;
   /** Weight of the training rows in each node, for explanations; empty if the file does not have it. */
   readonly covers: Float64Array;

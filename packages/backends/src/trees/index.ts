@@ -50,7 +50,6 @@ function columnsOf({ output }: ModelConfig): number | undefined {
   return (found?.reshape?.shape ?? found?.dims)?.at(-1);
 }
 
-/** Adds the path of the file to an error of its reader. */
 function explained<T>(path: string, read: () => T): T {
   try {
     return read();
@@ -60,7 +59,6 @@ function explained<T>(path: string, read: () => T): T {
   }
 }
 
-/** Settings in a model's configuration. */
 interface FilParameters {
   readonly modelType: ModelType;
   readonly isClassifier: boolean;

@@ -210,7 +210,6 @@ function canonical(name: string): string {
   return found?.[0] ?? name;
 }
 
-/** Link functions of objectives. */
 const LINKS: Readonly<Record<string, LinkName>> = {
   multiclass: "softmax",
   multiclassova: "multiclass_ova",

@@ -220,7 +220,6 @@ const LINKS: readonly LinkName[] = [
   "multiclass_ova",
 ];
 
-/** Comparisons by their number in the file. */
 const COMPARISONS: Readonly<Record<number, Comparison>> = { 2: "<", 3: "<=", 4: ">", 5: ">=" };
 const CATEGORICAL = 2;
 const LEAF = 0;
@@ -380,7 +379,6 @@ function coverOf(
   return (node) => numbersOf[node]!;
 }
 
-/** An array of the file: its length, then its elements. */
 function list(reader: ByteReader, size: number): ArrayBuffer {
   return reader.elements(reader.uint64(), size);
 }
@@ -393,7 +391,6 @@ function numbers(reader: ByteReader, type: number): Float32Array | Float64Array 
   return type === SINGLE ? new Float32Array(list(reader, 4)) : new Float64Array(list(reader, 8));
 }
 
-/** 64-bit integers as numbers. */
 function places(reader: ByteReader): Float64Array {
   return Float64Array.from(new BigUint64Array(list(reader, 8)), Number);
 }

@@ -102,7 +102,6 @@ export interface AnswerPlan {
   readonly explains: boolean;
 }
 
-/** The settings that decide on the answers. */
 interface AnswerSettings {
   readonly isClassifier: boolean;
   readonly predictProba: boolean;
@@ -179,7 +178,6 @@ async function inSlices(
   }
 }
 
-/** An output tensor, and its elements to write to. */
 function outputOf(rows: number, width: number, squeezed: boolean) {
   const values = new Float32Array(rows * width);
   const shape = !squeezed ? [rows, width] : width === 1 ? [rows] : [rows, width];
@@ -393,7 +391,6 @@ export class Explainer {
     }
   }
 
-  /** Takes a feature out of a path. */
   #unwind(base: number, last: number, index: number): void {
     const weights = this.#weights;
     const [within, without] = [this.#within[base + index]!, this.#without[base + index]!];

@@ -88,7 +88,6 @@ function leafWidthOf(tree: unknown, classes: number): number {
   return width;
 }
 
-/** Weights of the trees of a DART model. */
 function weightsOf(
   outer: DocumentFields,
   gbtree: DocumentFields,

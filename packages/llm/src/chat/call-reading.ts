@@ -31,7 +31,6 @@ export class StreamedText {
     if (this.#heldFrom !== undefined) this.#heldFrom = 0;
   }
 
-  /** No more text follows. */
   close(): void {
     this.#closed = true;
   }
@@ -64,7 +63,6 @@ export class StreamedText {
     return this.#buffer.slice(this.#at);
   }
 
-  /** Reads `length` of the unread characters. */
   take(length: number): string {
     const text = this.#buffer.slice(this.#at, this.#at + length);
     this.#at += text.length;
@@ -93,7 +91,6 @@ export class StreamedText {
     return (yield* this.more()) ? (this.#buffer[this.#at] as string) : "";
   }
 
-  /** Reads `literal` if it comes next. */
   *accept(literal: string): Reading<boolean> {
     for (;;) {
       const next = this.#buffer.slice(this.#at, this.#at + literal.length);
@@ -244,7 +241,6 @@ function* readEscape(text: StreamedText): Reading<string> {
 export interface CallReading {
   readonly text: StreamedText;
   readonly sink: CallSink;
-  /** True if the request has a tool of this name. */
   isTool(name: string): boolean;
 }
 
@@ -365,7 +361,6 @@ export class CallSink {
 
   constructor(readonly createId: () => string) {}
 
-  /** True once a call has begun. */
   get hasCalls(): boolean {
     return this.#index >= 0;
   }
@@ -376,7 +371,6 @@ export class CallSink {
     this.#content += text;
   }
 
-  /** Begins a call. */
   call(name: string): void {
     this.#flushArguments();
     this.#flushContent();

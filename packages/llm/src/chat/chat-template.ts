@@ -136,7 +136,6 @@ export class ChatTemplate {
   }
 }
 
-/** Thrown by a template's own `raise_exception`. */
 class TemplateRejection extends Error {}
 
 function compile(text: string, file: string): Compiled {
@@ -153,7 +152,6 @@ function argumentsForm(template: string): ArgumentsForm {
   return /\['arguments'\]\s*\+|\.arguments\s*\+/.test(template) ? "text" : "object";
 }
 
-/** Python's `range`, for templates. */
 function range(start: number, stop?: number, step = 1): number[] {
   const [from, to] = stop === undefined || stop === null ? [0, start] : [start, stop];
   if (step === 0) throw new Error("range() arg 3 must not be zero");
@@ -396,7 +394,6 @@ async function readJson(file: string): Promise<Record<string, unknown> | undefin
   throw brokenTemplateFile(file, "a JSON object", Array.isArray(value) ? "an array" : String(value));
 }
 
-/** Text of a file; undefined if there is none. */
 async function readText(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, "utf8");

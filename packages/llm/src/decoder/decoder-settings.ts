@@ -65,12 +65,10 @@ export function checkDecoderOptions(options: TextGenerationOptions): void {
   throw errorOf("INVALID_OPTION", `textGeneration: ${problems.join("; ")}`);
 }
 
-/** A JSON object of a file. */
 type ModelFileObject = Readonly<Record<string, unknown>>;
 
 /** Contents of a model's directory besides its graph. */
 interface ModelDirectory {
-  /** Path of the graph. */
   readonly model: string;
   readonly config: ModelFileObject;
   readonly generation: ModelFileObject;
@@ -78,7 +76,6 @@ interface ModelDirectory {
   readonly tokenizerConfig: ModelFileObject;
 }
 
-/** Places of the graph, in order. */
 const GRAPHS = ["model.onnx", join("onnx", "model.onnx")];
 
 const REQUIRED = ["config.json", "tokenizer.json"];
@@ -124,7 +121,6 @@ export async function readModelDirectory(directory: string): Promise<ModelDirect
   return { model, config, generation, tokenizer, tokenizerConfig };
 }
 
-/** Reads an object; an empty one if there is no file. */
 async function readJson(path: string): Promise<ModelFileObject> {
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return "{}";
@@ -159,7 +155,6 @@ export interface DecoderConfig {
   /** Heads and size of the keys, where the graph leaves them open. */
   readonly kvHeads: number | undefined;
   readonly headSize: number | undefined;
-  /** Tokens that end a text. */
   readonly endTokens: readonly number[];
   /** Sampling parameters of `generation_config.json`, for requests that do not set them. */
   readonly defaults: SamplingParameters;

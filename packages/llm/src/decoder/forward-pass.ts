@@ -107,7 +107,6 @@ function integers(graph: DecoderGraph, shape: readonly number[], values: BigInt6
   return Tensor.fromElements("INT32", shape, Int32Array.from(values, Number));
 }
 
-/** Scores after the last token of a row. */
 function scoresOf(logits: Tensor, row: number, tokens: number, columns: number): Float32Array {
   const [, kept, size] = logits.shape as [number, number, number];
   const column = kept === columns ? tokens - 1 : kept - 1;
@@ -125,7 +124,6 @@ export interface DecoderGraph {
   readonly hasCacheBranch: boolean;
   /** True if the graph computes the logits of the last columns alone, given their number. */
   readonly keepsLastLogits: boolean;
-  /** Data type of token numbers. */
   readonly integers: "INT64" | "INT32";
 }
 
@@ -287,7 +285,6 @@ function newElements(datatype: DataType, length: number): KvElements {
   return datatype === "FP16" ? new Uint16Array(length) : new Float32Array(length);
 }
 
-/** Copies a slice of one layer to the right end of a row. */
 function copyRow(
   { block, row, start, length }: KvSlice,
   index: number,
@@ -345,7 +342,6 @@ export class PrefixCache {
     private readonly maxTokens: number,
   ) {}
 
-  /** Number of tokens that it holds. */
   get tokens(): number {
     return this.#tokens;
   }

@@ -18,10 +18,8 @@ import {
 } from "./forward-pass.js";
 import type { EngineLoad } from "./text-generation.js";
 
-/** Limits of an engine. */
 interface EngineLimits {
   readonly contextLength: number;
-  /** Largest number of texts at a time. */
   readonly maxRunning: number;
   /** Tokens of prompts in a step. */
   readonly prefillTokens: number;
@@ -222,7 +220,6 @@ export class GenerationEngine {
     text.release();
   }
 
-  /** Removes texts whose requests were cancelled. */
   #dropClosed(): void {
     for (const text of [...this.#running, ...this.#waiting]) {
       if (!text.responses.isOpen) this.#remove(text);
@@ -253,7 +250,6 @@ export class GenerationEngine {
     this.#cache.shrinkTo(Math.max(0, budget.tokens - budget.demand(this.#lengths())));
   }
 
-  /** Lengths of the running texts after the next step. */
   #lengths(): number[] {
     return this.#running.map((text) => text.nextLength);
   }
@@ -267,7 +263,6 @@ export interface Prefilling {
   readonly pending: number;
 }
 
-/** Part of a prompt that the next pass computes. */
 interface PrefillPart<T> {
   readonly text: T;
   readonly count: number;
@@ -336,7 +331,6 @@ export class KvBudget {
 
 /** One text that is being generated: its tokens, its keys and values, and the text that was not sent yet. */
 export class RunningText {
-  /** Tokens of the prompt and the text. */
   readonly tokens: number[];
   readonly promptLength: number;
   /** Keys and values of the first tokens. */

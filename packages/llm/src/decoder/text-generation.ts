@@ -155,7 +155,6 @@ function repositoryOptions(source: ModelSource): Record<string, number | boolean
 export interface EngineLoad {
   /** Requests that the engine has taken since it was loaded. */
   readonly taken: number;
-  /** Texts that are being generated. */
   readonly running: number;
   /** Texts in the engine that wait for space for keys and values. */
   readonly waiting: number;
@@ -176,7 +175,6 @@ export class Admission {
   /** @param maxRunning largest number of texts at a time */
   constructor(private readonly maxRunning: number) {}
 
-  /** Records a request that was sent to the engine. */
   sent(): void {
     this.#sent++;
   }

@@ -46,7 +46,6 @@ export async function answer(
   }
 }
 
-/** Headers of a stream of events. */
 const EVENT_STREAM_HEADERS: V2Response["headers"] = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-cache",
@@ -102,7 +101,6 @@ function streamEvents(
   });
 }
 
-/** One event without a name. */
 function dataEvent(data: unknown): string {
   return `data: ${JSON.stringify(data)}\n\n`;
 }
@@ -162,7 +160,6 @@ interface AnswerOptions {
   readonly includeUsage: boolean;
 }
 
-/** Writes answers with `choices`. */
 abstract class ChoicesWriter implements AnswerWriter {
   protected readonly top: number | undefined;
   readonly #includeUsage: boolean;
@@ -196,7 +193,6 @@ abstract class ChoicesWriter implements AnswerWriter {
     };
   }
 
-  /** Members of a choice beside its index. */
   protected abstract wholeChoice(choice: WholeChoice, index: number): object;
 
   abstract begin(): string;

@@ -20,7 +20,6 @@ export interface Chat {
   /** Number of likely tokens to report for each token; undefined without logprobs. */
   readonly topLogprobs: number | undefined;
   readonly stream: StreamOptions;
-  /** Further variables of the chat template. */
   readonly variables: Readonly<Record<string, unknown>> | undefined;
   /** Whether the prompt ends with the beginning of the assistant's message. */
   readonly addGenerationPrompt: boolean;

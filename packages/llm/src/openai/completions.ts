@@ -150,7 +150,6 @@ function writesUnknownCalls({ name }: TextModel): OpenAiError {
   return invalidField("tools", text, "unsupported_parameter");
 }
 
-/** Schema of a function without parameters. */
 const NO_PARAMETERS = { type: "object", properties: {} };
 
 /**
@@ -245,21 +244,17 @@ export function completionsRoute(limits: RequestLimits) {
   });
 }
 
-/** Prompts that a model continues. */
 interface Completion {
   readonly model: string;
   readonly prompts: readonly string[];
-  /** Choices of each prompt. */
   readonly choices: number;
   readonly sampling: Sampling;
   /** Number of likely tokens to report for each token; undefined without logprobs. */
   readonly topLogprobs: number | undefined;
   readonly stream: StreamOptions;
-  /** Whether each choice begins with its prompt. */
   readonly echo: boolean;
 }
 
-/** Default of `max_tokens`, as in OpenAI's API. */
 const DEFAULT_MAX_TOKENS = 16;
 const MOST_LOGPROBS = 5;
 

@@ -31,7 +31,6 @@ export const embeddingsRoute = inferenceRoute(/^\/v1\/embeddings$/, async (excha
 /** A text, or the numbers of its tokens. */
 type EmbeddingInput = string | readonly number[];
 
-/** Inputs that a model embeds. */
 interface EmbeddingRequest {
   readonly model: string;
   readonly inputs: readonly EmbeddingInput[];
@@ -153,22 +152,16 @@ async function runEmbeddings(
   };
 }
 
-/** Inputs and outputs of a model that makes embeddings. */
 interface EmbeddingModel {
   readonly name: string;
-  /** Rows in a batch; 0 for a model without batches. */
   readonly maxBatchSize: number;
   /** Input for vLLM's JSON. Its embedding comes as JSON in `text_output`. */
   readonly requestInput: InputSlot | undefined;
-  /** Input for a text. */
   readonly textInput?: InputSlot | undefined;
-  /** Input for the numbers of tokens. */
   readonly tokenInput?: InputSlot | undefined;
   /** Inputs beside the tokens, which hold a 1 or a 0 for each of them. */
   readonly tokenMasks: readonly InputSlot[];
-  /** Output with the embedding, or with its JSON. */
   readonly output: string;
-  /** Whether the model reports the tokens of its input. */
   readonly countsTokens: boolean;
 }
 
@@ -216,10 +209,8 @@ function embeddingModelOf({ name, input, output, maxBatchSize }: ModelConfig): E
   throw invalidField("model", text, "model_not_supported");
 }
 
-/** One request to the model. */
 interface EmbeddingCall {
   readonly inputs: ReadonlyMap<string, Tensor>;
-  /** Number of embeddings in its answer. */
   readonly rows: number;
 }
 
@@ -301,7 +292,6 @@ function fittedTensor(model: string, slot: InputSlot, value: SlotValue): Tensor 
   throw invalidField("input", text);
 }
 
-/** One embedding. */
 type Vector = Float32Array;
 
 /**
@@ -355,7 +345,6 @@ function cutVector(vector: Vector, dimensions: number): Vector {
   return norm === 0 ? cut : cut.map((value) => value / norm);
 }
 
-/** An embedding as base64 of its FP32 numbers in little-endian order. */
 function vectorBase64(vector: Vector): string {
   const bytes = Buffer.alloc(vector.length * 4);
   for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * 4);

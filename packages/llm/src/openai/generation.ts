@@ -40,7 +40,6 @@ export class Generation {
   readonly #choices: readonly TextChoice[];
   readonly #calls: Exchange[] = [];
   #listener!: GenerationListener;
-  /** Number of choices that have not ended. */
   #open: number;
   /** Number of requests that are in flight or still to be sent. */
   #unsettled: number;
@@ -72,7 +71,6 @@ export class Generation {
     this.#unsettled = this.#choices.length;
   }
 
-  /** Number of choices of the answer. */
   get length(): number {
     return this.#choices.length;
   }
@@ -186,11 +184,9 @@ export class Generation {
 
 /** A call of a model for one prompt or one chat. */
 export interface PromptCall extends TextCall {
-  /** Number of choices for it. */
   readonly choices: number;
   /** Makes a reader of the calls in the text of a choice, if the server has to read them. */
   readonly toolCalls?: (() => ToolCallText | undefined) | undefined;
-  /** True if the request names the tool to call. */
   readonly isCallNamed?: boolean | undefined;
 }
 

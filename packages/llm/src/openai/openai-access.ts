@@ -97,7 +97,6 @@ export class OpenAiAccess {
   }
 }
 
-/** The token of `Authorization: Bearer`. */
 function bearerOf(request: V2Request): string | undefined {
   return /^Bearer +(\S+) *$/i.exec(firstHeader(request, "authorization") ?? "")?.[1];
 }
@@ -131,7 +130,6 @@ function checkGroups(names: readonly string[], option: string): void {
   }
 }
 
-/** Prefix of a secret that is given as its hash. */
 const HASHED = /^sha256:([0-9a-f]{64})$/i;
 
 /** A secret of which only the hash is kept. */

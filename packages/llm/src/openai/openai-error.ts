@@ -1,7 +1,6 @@
 import type { V2Request, V2Response } from "@tritonjs/http/frontend";
 import { type ErrorReason, httpStatusOf, TritonError } from "@tritonjs/protocol";
 
-/** Kinds of errors, as OpenAI names them. */
 type OpenAiErrorType =
   | "invalid_request_error"
   | "authentication_error"
@@ -9,13 +8,11 @@ type OpenAiErrorType =
   | "rate_limit_error"
   | "server_error";
 
-/** Members of an error beside its status and message. */
 interface OpenAiErrorOptions {
   /** @default the kind that fits the status */
   readonly type?: OpenAiErrorType;
   /** Field of the request that is at fault. */
   readonly param?: string;
-  /** The cause in one word, for programs. */
   readonly code?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -69,7 +66,6 @@ export function checkLength(param: string, values: readonly unknown[], most: num
   throw invalidField(param, text, "array_above_max_length");
 }
 
-/** Longest value that an error repeats. */
 const MOST_SHOWN = 40;
 
 /** A value as errors show it. */
@@ -80,7 +76,6 @@ export function shown(value: unknown): string {
   return `'${value.length <= MOST_SHOWN ? value : `${value.slice(0, MOST_SHOWN)}...`}'`;
 }
 
-/** The kind of error that fits an HTTP status. */
 function typeOfStatus(status: number): OpenAiErrorType {
   if (status >= 500) return "server_error";
   if (status === 429) return "rate_limit_error";
@@ -100,7 +95,6 @@ interface ErrorBody {
   readonly detail: string;
 }
 
-/** Makes the body of an error. */
 function errorBody(error: ErrorBody["error"]): ErrorBody {
   return { error, detail: error.message };
 }

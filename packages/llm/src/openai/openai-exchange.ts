@@ -52,7 +52,6 @@ export function jsonResult(value: unknown): V2Response {
 
 /** One request on its way through a route, and its requests to models. */
 export class OpenAiExchange {
-  /** The traces of its requests to models. */
   readonly traces: HttpTrace[] = [];
   /** Counts the body of the request until it is answered. */
   readonly memory: RequestShare;

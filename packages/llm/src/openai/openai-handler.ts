@@ -64,7 +64,6 @@ export const MAX_BODY_SIZE = DEFAULT_MAX_INPUT_SIZE;
 /** Default of `maxChoices`, as in OpenAI's API. */
 export const MAX_CHOICES = 128;
 
-/** Headers of answers that OpenAI's clients read. */
 const EXPOSED_HEADERS = ["x-request-id", "retry-after", "retry-after-ms"];
 
 /** An id that a client or a proxy may give a request. */
@@ -248,7 +247,6 @@ function modelRoutes(created: number): readonly OpenAiRoute[] {
   ];
 }
 
-/** The last change of each service. */
 const lastChanges = new WeakMap<InferenceService, Promise<unknown>>();
 
 /**

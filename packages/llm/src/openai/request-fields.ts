@@ -15,12 +15,10 @@ export class Fields {
     this.#path = path;
   }
 
-  /** The path of a field in the request. */
   path(name: string): string {
     return this.#path === "" ? name : `${this.#path}.${name}`;
   }
 
-  /** A field of any type. */
   any(name: string): unknown {
     this.#read.add(name);
     return Object.hasOwn(this.values, name) ? (this.values[name] ?? undefined) : undefined;
@@ -45,12 +43,10 @@ export class Fields {
     throw wrongType(this.path(name), "a boolean", value);
   }
 
-  /** A number from `least` to `most`. */
   number(name: string, least: number, most: number): number | undefined {
     return this.#within(name, "a number", least, most, () => true);
   }
 
-  /** An integer from `least` to `most`. */
   integer(name: string, least: number, most = Number.MAX_SAFE_INTEGER): number | undefined {
     return this.#within(name, "an integer", least, most, Number.isInteger);
   }
@@ -71,7 +67,6 @@ export class Fields {
     throw invalidField(path, `'${path}': expected ${kind} ${range}, got ${value}`);
   }
 
-  /** One of some words. */
   choice<const W extends string>(name: string, words: readonly W[]): W | undefined {
     const value = this.any(name);
     if (value === undefined) return undefined;
@@ -96,7 +91,6 @@ export class Fields {
     return objectFields(this.any(name), this.path(name));
   }
 
-  /** Names of the fields that nothing has read. */
   unread(): string[] {
     return Object.keys(this.values).filter((name) => !this.#read.has(name));
   }
@@ -206,7 +200,6 @@ function readLogitBias(fields: Fields): unknown {
   return entries.length === 0 ? undefined : given;
 }
 
-/** The format, or undefined for plain text. */
 function readResponseFormat(fields: Fields): unknown {
   const format = fields.object("response_format");
   if (format === undefined) return undefined;
@@ -261,7 +254,6 @@ export function acceptCommonFields(fields: Fields): void {
 
 /** Largest number of remembered names, so that a client with ever new names fills neither memory nor log. */
 const MOST_NAMES = 1000;
-/** Longest name in the log. */
 const LONGEST_NAME = 64;
 
 /** Warns of fields without effect, once for each field. */
@@ -270,12 +262,10 @@ export class FieldWarnings {
 
   constructor(private readonly log: Pick<Log, "warning">) {}
 
-  /** Warns of a field that this library does not know. */
   unknown(path: string, field: string): void {
     this.#once(`${path} ${field}`, () => `OpenAI: ${path} ignores the unknown field '${shortened(field)}'`);
   }
 
-  /** Warns of a field that a model has no input for. */
   withoutEffect(model: string, field: string): void {
     this.#once(
       `${model} ${field}`,

@@ -24,10 +24,8 @@ export function responsesRoute(defaultMaxTokens: number | undefined) {
   });
 }
 
-/** A request of the Responses API. */
 interface ResponseRequest {
   readonly chat: Chat;
-  /** Members of the request that the response repeats. */
   readonly echoed: Readonly<Record<string, unknown>>;
 }
 
@@ -123,7 +121,6 @@ function readTextFormat(fields: Fields): unknown {
   return { type, json_schema: { name, schema: format.any("schema"), strict: format.any("strict") ?? null } };
 }
 
-/** Tools as chats have them. */
 function readResponseTools(fields: Fields): unknown[] {
   return (fields.array("tools") ?? []).map((tool, index) => {
     const given = objectFields(tool, `tools[${index}]`);
@@ -226,7 +223,6 @@ function partText(part: Fields): string {
 class ResponseWriter implements AnswerWriter {
   readonly #id = newId("resp_");
   readonly #createdAt = unixSeconds();
-  /** Items that are closed. */
   readonly #output: object[] = [];
   #item: OpenMessage | OpenCall | undefined;
   #sequence = 0;
@@ -380,7 +376,6 @@ class ResponseWriter implements AnswerWriter {
   }
 }
 
-/** A message that grows. */
 interface OpenMessage {
   readonly kind: "message";
   readonly id: string;
@@ -388,7 +383,6 @@ interface OpenMessage {
   readonly logprobs: object[];
 }
 
-/** A call that grows. */
 interface OpenCall {
   readonly kind: "call";
   readonly id: string;
@@ -408,17 +402,14 @@ function endState(reason: TextFinishReason): [status: string, incomplete?: strin
   return reason === "content_filter" ? ["incomplete", reason] : ["completed"];
 }
 
-/** The item of a message. */
 function messageItem(id: string, status: string, content: readonly object[]): object {
   return { id, type: "message", status, role: "assistant", content };
 }
 
-/** The part of a message with its text. */
 function textPart(text: string, logprobs: readonly object[]): object {
   return { type: "output_text", text, annotations: [], logprobs };
 }
 
-/** The item of a call of a function. */
 function callItem(id: string, call: ToolCall, status: string): object {
   const { name, arguments: text } = call.function;
   return { id, type: "function_call", status, call_id: call.id, name, arguments: text };

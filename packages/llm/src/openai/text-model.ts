@@ -16,7 +16,6 @@ export interface TextModel {
   readonly outputs: ReadonlySet<string>;
   /** Input for a prompt; undefined for a model that takes only messages. */
   readonly promptInput: string | undefined;
-  /** Output with the text. */
   readonly textOutput: string;
 }
 

@@ -311,7 +311,6 @@ function isObject(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Bounds of a number. */
 interface Bounds {
   readonly min?: number;
   readonly max?: number;

@@ -238,7 +238,6 @@ const ADDED_TOKEN_SPELLINGS: Readonly<Record<TokenSpelling, (text: string) => st
   raw: (text) => text,
 };
 
-/** Constraint over a matcher of the library. */
 class GrammarConstraint implements TokenConstraint {
   #mask: Promise<Int32Array> | undefined;
   #finished = false;
@@ -325,7 +324,6 @@ function readGrammar({ Grammar }: WebXgrammar, format: GrammarFormat): Promise<D
   }
 }
 
-/** A text in EBNF. */
 function quotedInEbnf(text: string): string {
   const escaped = text
     .replace(/[\\"]/g, "\\$&")
@@ -350,7 +348,6 @@ interface Disposable {
   dispose(): void;
 }
 
-/** State of a grammar in one text. */
 interface GrammarMatcher extends Disposable {
   acceptToken(token: number): boolean;
   getNextTokenBitmask(): Promise<Int32Array>;
@@ -358,7 +355,6 @@ interface GrammarMatcher extends Disposable {
   reset(): void;
 }
 
-/** Compiles grammars for one vocabulary. */
 interface GrammarCompiler extends Disposable {
   compileGrammar(grammar: Disposable): Promise<Disposable>;
 }

@@ -6,7 +6,6 @@ import type { SamplingParameters } from "./sampling-parameters.js";
 export class TokenSampler {
   readonly #random: RandomGenerator;
   readonly #bias: readonly (readonly [number, number])[];
-  /** How often each token is in the text. */
   readonly #counts = new Map<number, number>();
   readonly #inPrompt: ReadonlySet<number>;
   readonly #penalizes: boolean;
