@@ -109,10 +109,9 @@ function faultOf(value: unknown): string | undefined {
   for (const [name, member] of Object.entries(value)) {
     const check = MEMBERS[name as keyof YieldedParts];
     if (check === undefined) return `expected ${expected}, got a member '${name}'`;
-    if (member === undefined) continue;
-    const fault = check(member);
+    const fault = member === undefined ? undefined : check(member);
     if (fault !== undefined) return `${name}: ${fault}`;
-    known++;
+    if (member !== undefined) known++;
   }
   return known === 0 ? `expected ${expected}, got an object without any` : undefined;
 }

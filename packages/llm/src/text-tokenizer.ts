@@ -47,10 +47,8 @@ export class TextTokenizer {
     const { ids } = this.#tokenizer.encode(text, { add_special_tokens: addSpecialTokens });
     if (ids.every(isTokenNumber)) return ids;
     const wrong = ids.find((id: unknown) => !isTokenNumber(id));
-    throw new TritonError(
-      "INTERNAL",
-      `cannot encode the text: expected token numbers of tokenizer.json, got ${wrong}`,
-    );
+    const why = `cannot encode the text: expected token numbers of tokenizer.json, got ${wrong}`;
+    throw new TritonError("INTERNAL", why);
   }
 
   /** Decodes tokens with the tokenizer's own decoder. Special tokens are left out. */

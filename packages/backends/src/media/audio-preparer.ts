@@ -42,10 +42,7 @@ export class AudioPreparer {
     const samples = files[0]![0]!.length;
     if (features === "waveform") {
       const all = files.flat();
-      return {
-        shape: mono ? [samples] : [files[0]!.length, samples],
-        values: joined(all, samples),
-      };
+      return { shape: mono ? [samples] : [files[0]!.length, samples], values: joined(all, samples) };
     }
     const count = this.#framesOf(samples);
     if (features === "frames") {
@@ -200,21 +197,16 @@ class WaveformReader {
     const channels = files[0]?.channels;
     const other = mono ? -1 : files.findIndex((file) => file.channels !== channels);
     if (other >= 0) {
-      throw badFile(
-        inputName,
-        other,
-        `expected ${channels} channels as in row 0, got ${files[other]!.channels}`,
-      );
+      const text = `expected ${channels} channels as in row 0, got ${files[other]!.channels}`;
+      throw badFile(inputName, other, text);
     }
     if (samples !== undefined) return;
     const longest = Math.max(...files.map(({ length, sampleRate }) => length / sampleRate));
     if (longest * files.length <= maxSeconds) return;
     const size = files.length === 1 ? "" : ` (${files.length} files, each as long as the longest)`;
-    throw badFile(
-      inputName,
-      undefined,
-      `expected at most ${maxSeconds} seconds of audio, got ${(longest * files.length).toFixed(1)}${size}`,
-    );
+    const seconds = (longest * files.length).toFixed(1);
+    const text = `expected at most ${maxSeconds} seconds of audio, got ${seconds}${size}`;
+    throw badFile(inputName, undefined, text);
   }
 
   #samplesOf(wav: WavFile): Float32Array[] {

@@ -131,8 +131,11 @@ export class NativeExecutor implements Executor {
     execution.postponed?.();
     const { clock, hosting } = this.context;
     const limitMs = hosting.executionTimeoutMs;
-    const limit =
-      limitMs === undefined ? undefined : clock.setTimer(limitMs, () => this.end(this.#tooLong(limitMs)));
+    const end = () => {
+      const text = `${this.#name} ended its batch: it ran for more than ${limitMs} ms`;
+      this.end(errorOf("TIME_LIMIT_EXCEEDED", text));
+    };
+    const limit = limitMs === undefined ? undefined : clock.setTimer(limitMs, end);
     this.#isRunning = true;
     try {
       return await run.run(inputs);
@@ -147,11 +150,6 @@ export class NativeExecutor implements Executor {
 
   #stopped(): TritonError {
     return errorOf("MODEL_STOPPED", `${this.#name} was stopped`);
-  }
-
-  #tooLong(limitMs: number): TritonError {
-    const text = `${this.#name} ended its batch: it ran for more than ${limitMs} ms`;
-    return errorOf("TIME_LIMIT_EXCEEDED", text);
   }
 
   get #config(): ModelConfig {
@@ -254,12 +252,9 @@ class NativeRun {
         Number(koffi.address(this.#outputValues)),
       );
       api.check(status);
-      return new Map(
-        this.#outputs.map((name, i) => [
-          name,
-          prepared[i] ?? copyOutput(api, name, Number(this.#outputValues[i])),
-        ]),
-      );
+      const outputOf = (name: string, i: number) =>
+        prepared[i] ?? copyOutput(api, name, Number(this.#outputValues[i]));
+      return new Map(this.#outputs.map((name, i) => [name, outputOf(name, i)]));
     } catch (error) {
       if (!this.#predicts || !OTHER_SHAPE.test(String(error))) throw error;
       this.#predicts = false;

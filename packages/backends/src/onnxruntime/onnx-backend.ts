@@ -61,7 +61,10 @@ export class OnnxBackend implements Backend {
     readonly backendName = "onnxruntime",
   ) {
     const { model, engine = "worker" } = options;
-    assertEngine(engine);
+    if (!ONNX_ENGINES.includes(engine)) {
+      const text = `engine of the ONNX model: expected one of ${ONNX_ENGINES.join(", ")}, got '${String(engine)}'`;
+      throw errorOf("INVALID_CONFIG", text);
+    }
     // Before workers start, because they get copies of the environment.
     disableTelemetry();
     this.#model = model instanceof URL ? fileURLToPath(model) : model;
@@ -112,9 +115,8 @@ export class OnnxBackend implements Backend {
       context.log.info(`model '${info.modelName}': ONNX Runtime runs in workers: ${chosen.reason}`);
       const { executionTimeoutMs, isolation } = context.hosting;
       if (executionTimeoutMs !== undefined && isolation !== "process") {
-        context.log.warning(
-          `model '${info.modelName}': executionTimeoutMs has no effect on a worker thread: set isolation 'process'`,
-        );
+        const text = "executionTimeoutMs has no effect on a worker thread: set isolation 'process'";
+        context.log.warning(`model '${info.modelName}': ${text}`);
       }
     }
     const program = this.#program(info.device, instanceCount);
@@ -196,12 +198,10 @@ export class OnnxBackend implements Backend {
     }
     if (obstacle !== undefined) return { reason: obstacle };
     if (instanceCount > PARALLEL_RUNS) {
-      const poolSize = instanceCount + 2;
-      return {
-        reason:
-          `libuv's pool runs ${PARALLEL_RUNS} batches at a time, and the model has ${instanceCount} instances; start the ` +
-          `program with UV_THREADPOOL_SIZE=${poolSize}`,
-      };
+      const reason =
+        `libuv's pool runs ${PARALLEL_RUNS} batches at a time, and the model has ${instanceCount} instances; start the ` +
+        `program with UV_THREADPOOL_SIZE=${instanceCount + 2}`;
+      return { reason };
     }
     try {
       return { api: loadOrtApi() };
@@ -209,12 +209,6 @@ export class OnnxBackend implements Backend {
       return { reason: TritonError.from(error).message };
     }
   }
-}
-
-function assertEngine(engine: unknown): void {
-  if ((ONNX_ENGINES as readonly unknown[]).includes(engine)) return;
-  const text = `engine of the ONNX model: expected one of ${ONNX_ENGINES.join(", ")}, got '${String(engine)}'`;
-  throw errorOf("INVALID_CONFIG", text);
 }
 
 const ON_CPU: InstanceDevice = { kind: "KIND_CPU", id: 0 };

@@ -10,7 +10,6 @@ export type ExecutionProvider = string | { readonly name: string; readonly [opti
  */
 export type OnnxEngine = "worker" | "native" | "auto";
 
-/** The engines by name. */
 export const ONNX_ENGINES = keyList<Record<OnnxEngine, true>>({ worker: true, native: true, auto: true });
 
 /** Options of {@link onnxruntime}. */

@@ -60,11 +60,10 @@ function loadKoffi(): Koffi {
   }
   const { async_stack_size } = koffi.config();
   if (async_stack_size >= ASYNC_STACK_BYTES) return koffi;
-  throw errorOf(
-    "PLATFORM_NOT_SUPPORTED",
+  const text =
     `koffi's setting async_stack_size: expected at least ${ASYNC_STACK_BYTES}, got ${async_stack_size}; set it before ` +
-      "the program loads its first library",
-  );
+    "the program loads its first library";
+  throw errorOf("PLATFORM_NOT_SUPPORTED", text);
 }
 
 /**
@@ -134,12 +133,10 @@ function openLibrary(koffi: Koffi, file: string): OpenLibrary {
     cause = thrown;
   }
   const why = cause === undefined ? "" : ` (${TritonError.from(cause).message})`;
-  throw errorOf(
-    "PACKAGE_NOT_INSTALLED",
+  const text =
     `cannot use '${file}' as ONNX Runtime: expected a library with version ${API_VERSION} of its C interface, got ` +
-      `version ${version} of ONNX Runtime${why}`,
-    cause,
-  );
+    `version ${version} of ONNX Runtime${why}`;
+  throw errorOf("PACKAGE_NOT_INSTALLED", text, cause);
 }
 
 function addresses(koffi: Koffi, at: bigint, count: number): bigint[] {
@@ -263,11 +260,10 @@ export function ortLibraryFile(
     const text = `cannot find onnxruntime-node (${TritonError.from(cause).message}): install it next to @tritonjs/backends`;
     throw errorOf("PACKAGE_NOT_INSTALLED", text, cause);
   }
-  throw errorOf(
-    "PACKAGE_NOT_INSTALLED",
+  const text =
     `cannot find ONNX Runtime's library: expected ${NAMES[platform] ?? "a file"} in the folder bin of onnxruntime-node ` +
-      `for ${platform} ${arch}, got none`,
-  );
+    `for ${platform} ${arch}, got none`;
+  throw errorOf("PACKAGE_NOT_INSTALLED", text);
 }
 
 function filesOf(folder: string): readonly string[] {

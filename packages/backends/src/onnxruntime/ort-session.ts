@@ -159,7 +159,6 @@ export async function load(data: unknown, info: InstanceInfo, host: WorkerHost):
   return (await open(data, host)).load(info);
 }
 
-/** Loads ONNX Runtime. */
 export const prepare = importOnnxRuntime;
 
 /** Opens the session, whose tensors complete the configuration. */

@@ -79,7 +79,6 @@ function toElements(datatype: DataType, data: OrtTensor["data"]): Elements {
   return data as Elements;
 }
 
-/** A tensor of an open session. */
 export interface SessionTensor {
   readonly name: string;
   /** Undefined for a type without a data type in the protocol. */

@@ -338,9 +338,8 @@ function refused({ name }: ModelSource, path: string): TritonError {
       ? `convert it: ${SAVED_MODEL}`
       : "no program converts OpenVINO's own format back, so export the model that it was made from: torch.onnx.export, " +
         `${SAVED_MODEL}, ${PADDLE}`;
-  return errorOf(
-    "MODEL_NOT_SUPPORTED",
+  const text =
     `model '${name}': '${path}' runs only in OpenVINO, which has no package for Node that installs without a download; ` +
-      `${how}; then put model.onnx into the version directory and set default_model_filename: "model.onnx"`,
-  );
+    `${how}; then put model.onnx into the version directory and set default_model_filename: "model.onnx"`;
+  return errorOf("MODEL_NOT_SUPPORTED", text);
 }

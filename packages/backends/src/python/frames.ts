@@ -17,7 +17,6 @@ const ALIGNMENT = 64;
 const JOINED_BYTES = 16 * 1024;
 const MOST_HEADER_BYTES = 256 * 1024 * 1024;
 
-/** The header's entry for a tensor. */
 export interface PythonTensor {
   readonly name: string;
   readonly datatype: DataType;

@@ -56,6 +56,7 @@ export class PythonServerRequests {
 
   async #do({ what, arguments: given, files }: WireAsk, body: Uint8Array): Promise<unknown> {
     const metrics = this.#metrics;
+    const name = String(given[0]);
     switch (what) {
       case "family":
         return metrics.createFamily(...(given as Parameters<ModelMetrics["createFamily"]>));
@@ -67,35 +68,33 @@ export class PythonServerRequests {
         return metrics.change(given[0] as number, what, given[1] as number);
       case "value":
         return metrics.value(given[0] as number);
-      default:
-        return this.#control(what, given, files, body);
+      case "ready":
+        return this.#control.isReady(name, String(given[1]));
+      case "unload":
+        return this.#control.unload(name, { unloadDependents: given[1] === true });
+      case "load": {
+        const config = given[1] === "" ? {} : { config: String(given[1]) };
+        const entries = files.map(
+          ({ name: path, offset, size }) =>
+            [path.replace(/^file:/, ""), new Uint8Array(body.subarray(offset, offset + size))] as const,
+        );
+        const contents = entries.length === 0 ? {} : { files: new Map(entries) };
+        return this.#control.load(name, { ...config, ...contents });
+      }
+      default: {
+        const { modelName } = this.context.info;
+        throw errorOf(
+          "INTERNAL",
+          `model '${modelName}' asked the server for '${what}', which it does not know`,
+        );
+      }
     }
   }
 
-  async #control(
-    what: string,
-    given: readonly unknown[],
-    files: WireAsk["files"],
-    body: Uint8Array,
-  ): Promise<unknown> {
+  get #control() {
     const { control, info } = this.context;
-    if (control === undefined) {
-      throw errorOf("NO_SERVER", `model '${info.modelName}' runs without a server, so it cannot ask one`);
-    }
-    const name = String(given[0]);
-    if (what === "ready") return control.isReady(name, String(given[1]));
-    if (what === "unload") return control.unload(name, { unloadDependents: given[1] === true });
-    if (what !== "load")
-      throw new TritonError(
-        "INTERNAL",
-        `model '${info.modelName}' asked the server for '${what}', which it does not know`,
-      );
-    const config = given[1] === "" ? {} : { config: String(given[1]) };
-    const entries = files.map(
-      ({ name: path, offset, size }) =>
-        [path.replace(/^file:/, ""), new Uint8Array(body.subarray(offset, offset + size))] as const,
-    );
-    return control.load(name, { ...config, ...(entries.length === 0 ? {} : { files: new Map(entries) }) });
+    if (control !== undefined) return control;
+    throw errorOf("NO_SERVER", `model '${info.modelName}' runs without a server, so it cannot ask one`);
   }
 }
 
@@ -112,7 +111,6 @@ interface OpenCall {
 
 type CallMessage = Extract<FromPython, { type: "infer" | "taken" | "stop" | "end" }>;
 
-/** Calls from a Python model to other models. */
 export class PythonCallHost {
   readonly #open = new Map<number, OpenCall>();
 
@@ -296,10 +294,8 @@ class ModelMetrics {
     let family = shared.get(name);
     if (family === undefined || family.kind !== kind) {
       if (family !== undefined || this.registry.getSingleMetric(name) !== undefined) {
-        throw new TritonError(
-          "ALREADY_EXISTS",
-          `metric '${name}' already exists with another kind than ${kind}: choose another name`,
-        );
+        const text = `metric '${name}' already exists with another kind than ${kind}: choose another name`;
+        throw new TritonError("ALREADY_EXISTS", text);
       }
       if (!/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name)) {
         const text = `invalid name of a metric '${name}': expected letters, digits, '_' and ':', and no digit first`;
@@ -402,9 +398,8 @@ class ModelMetrics {
 const VERBS = { increment: "Increment", set: "Set", observe: "Observe" } as const;
 
 function gone(): TritonError {
-  return new TritonError(
-    "INTERNAL",
+  const text =
     "Invalid metric operation as the corresponding 'MetricFamily' has been deleted. The 'MetricFamily' object should " +
-      "be deleted AFTER its corresponding 'Metric' objects have been deleted.",
-  );
+    "be deleted AFTER its corresponding 'Metric' objects have been deleted.";
+  return new TritonError("INTERNAL", text);
 }

@@ -164,11 +164,10 @@ export const pytorchBackend: BackendFactory = async (source) => {
 };
 
 function notArchive(name: string): TritonError {
-  return errorOf(
-    "MODEL_NOT_SUPPORTED",
+  const text =
     `model '${name}' is compiled ahead of time (torch_aoti, model.pt2), which is not supported: save it as TorchScript, ` +
-      "torch.jit.trace(model, example).save('model.pt'), and set platform: \"pytorch_libtorch\"",
-  );
+    "torch.jit.trace(model, example).save('model.pt'), and set platform: \"pytorch_libtorch\"";
+  return errorOf("MODEL_NOT_SUPPORTED", text);
 }
 
 /** Leaves the outputs of a whole batch unchecked: they are checked before they are split. */

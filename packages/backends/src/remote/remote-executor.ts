@@ -493,7 +493,8 @@ class RemoteSequences {
     const tried = new Set<Replica>();
     for (;;) {
       const replica = this.#take(id, known, tried);
-      if (!end) this.#remember(id, replica);
+      if (!end) this.#replicas.set(id, replica);
+      if (this.#replicas.size > MOST_SEQUENCES) this.#replicas.delete(this.#replicas.keys().next().value!);
       try {
         return await this.calls.inferAt(replica, sent, limits);
       } catch (thrown) {
@@ -515,10 +516,5 @@ class RemoteSequences {
     const { model } = this.pool.settings;
     const where = known === undefined ? "no replica serves" : `its replica ${known.url} does not serve`;
     throw errorOf("SEQUENCE_LOST", `sequence '${id}' of model '${model}': ${where}; start it again`);
-  }
-
-  #remember(id: bigint | string, replica: Replica): void {
-    this.#replicas.set(id, replica);
-    if (this.#replicas.size > MOST_SEQUENCES) this.#replicas.delete(this.#replicas.keys().next().value!);
   }
 }

@@ -88,7 +88,6 @@ type Defaulted =
   | "initTimeoutMs"
   | "lookupIntervalMs";
 
-/** Options with all defaults. */
 export type RemoteSettings = Omit<RemoteOptions, Defaulted | "urls"> &
   Required<Pick<RemoteOptions, Defaulted>> & { readonly urls: readonly string[] };
 

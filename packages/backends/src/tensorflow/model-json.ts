@@ -38,7 +38,6 @@ interface Signature {
   readonly outputs?: Readonly<Record<string, SignatureTensor>>;
 }
 
-/** A `model.json` of TensorFlow.js. */
 export interface ModelJson {
   readonly path: string;
   readonly kind: "graph" | "layers";
@@ -118,50 +117,37 @@ const BYTES: Readonly<Record<string, number>> = {
   complex64: 8,
 };
 
-/** TensorFlow's names of data types, in signatures and in TensorFlow.js. */
-const DATA_TYPES: Readonly<Record<string, DataType>> = {
-  DT_FLOAT: "FP32",
-  DT_DOUBLE: "FP64",
-  DT_HALF: "FP16",
-  DT_BFLOAT16: "BF16",
-  DT_INT8: "INT8",
-  DT_INT16: "INT16",
-  DT_INT32: "INT32",
-  DT_INT64: "INT64",
-  DT_UINT8: "UINT8",
-  DT_UINT16: "UINT16",
-  DT_UINT32: "UINT32",
-  DT_UINT64: "UINT64",
-  DT_BOOL: "BOOL",
-  DT_STRING: "BYTES",
-  float32: "FP32",
-  int32: "INT32",
-  bool: "BOOL",
-  string: "BYTES",
-};
+/** TensorFlow's data types: names in signatures, and numbers, which some files have instead. */
+const TYPES: readonly (readonly [name: string, number: number, datatype: DataType])[] = [
+  ["DT_FLOAT", 1, "FP32"],
+  ["DT_DOUBLE", 2, "FP64"],
+  ["DT_INT32", 3, "INT32"],
+  ["DT_UINT8", 4, "UINT8"],
+  ["DT_INT16", 5, "INT16"],
+  ["DT_INT8", 6, "INT8"],
+  ["DT_STRING", 7, "BYTES"],
+  ["DT_INT64", 9, "INT64"],
+  ["DT_BOOL", 10, "BOOL"],
+  ["DT_BFLOAT16", 14, "BF16"],
+  ["DT_UINT16", 17, "UINT16"],
+  ["DT_HALF", 19, "FP16"],
+  ["DT_UINT32", 22, "UINT32"],
+  ["DT_UINT64", 23, "UINT64"],
+];
 
-/** Numbers of types, which some files have instead of names. */
-const BY_NUMBER: Readonly<Record<number, string>> = {
-  1: "DT_FLOAT",
-  2: "DT_DOUBLE",
-  3: "DT_INT32",
-  4: "DT_UINT8",
-  5: "DT_INT16",
-  6: "DT_INT8",
-  7: "DT_STRING",
-  9: "DT_INT64",
-  10: "DT_BOOL",
-  14: "DT_BFLOAT16",
-  17: "DT_UINT16",
-  19: "DT_HALF",
-  22: "DT_UINT32",
-  23: "DT_UINT64",
-};
+const DATA_TYPES: ReadonlyMap<string | number | undefined, DataType> = new Map<string | number, DataType>([
+  ...TYPES.map(([name, , datatype]) => [name, datatype] as const),
+  ...TYPES.map(([, number, datatype]) => [number, datatype] as const),
+  // Names in TensorFlow.js.
+  ["float32", "FP32"],
+  ["int32", "INT32"],
+  ["bool", "BOOL"],
+  ["string", "BYTES"],
+]);
 
 /** @throws TritonError UNSUPPORTED for a type that the protocol does not have */
 export function tensorDataType(type: string | number | undefined): DataType {
-  const name = typeof type === "number" ? BY_NUMBER[type] : type;
-  const found = name === undefined ? undefined : DATA_TYPES[name];
+  const found = DATA_TYPES.get(type);
   if (found !== undefined) return found;
   throw errorOf("MODEL_NOT_SUPPORTED", `the protocol cannot carry TensorFlow's type ${type}`);
 }

@@ -30,7 +30,6 @@ const PACKAGES: Readonly<Record<TensorflowRuntime, readonly string[]>> = {
   cpu: ["@tensorflow/tfjs"],
 };
 
-/** All runtimes. */
 export const TENSORFLOW_RUNTIMES = Object.keys(PACKAGES) as readonly TensorflowRuntime[];
 
 interface RuntimeNeeds {
@@ -71,11 +70,11 @@ export function isNative(runtime: TensorflowRuntime): boolean {
   return runtime === "tfjs-node" || runtime === "tfjs-node-gpu";
 }
 
-const resolver = unbundledRequire(import.meta.url);
+const require = unbundledRequire(import.meta.url);
 
 function isInstalledHere(name: string): boolean {
   try {
-    resolver.resolve(name);
+    require.resolve(name);
     return true;
   } catch {
     return false;
@@ -84,8 +83,6 @@ function isInstalledHere(name: string): boolean {
 
 /** TensorFlow.js from any of its packages. */
 export type Tf = typeof import("@tensorflow/tfjs");
-
-const require = unbundledRequire(import.meta.url);
 
 /**
  * Loads a runtime in this worker.

@@ -11,7 +11,6 @@ import {
   floatReader,
   floatWriter,
   fromConfigDataType,
-  type ModelConfig,
   Tensor,
   TritonError,
   typedArrayFor,
@@ -27,23 +26,29 @@ import {
 import { openRuntime, type TensorflowRuntime, type Tf } from "./tensorflow-runtime.js";
 
 /** The data that a worker needs to open its model. It survives structured cloning. */
-export interface TensorflowData extends TensorFlowModelLocation {
+export interface TensorflowData {
+  /** `model.json`, or the directory of a SavedModel. */
+  readonly path: string;
+  /** Directory that contains all files of the model. */
+  readonly directory: string;
+  readonly savedModel: boolean;
+  readonly signature: string;
   readonly runtime: TensorflowRuntime;
 }
 
 /** Entry of workers that run a TensorFlow model, one model in each worker. */
 export async function load(data: unknown, { modelConfig, device }: InstanceInfo): Promise<WorkerModel> {
-  const { runtime, ...location } = data as TensorflowData;
+  const { runtime } = data as TensorflowData;
   const tf = await openRuntime(runtime, device.kind === "KIND_GPU" ? device.id : undefined);
-  const model = await openModel(tf, location);
-  const outputs = dataTypes(modelConfig);
+  const model = await openModel(tf, data as TensorflowData);
+  const types = modelConfig.output.map(
+    ({ name, dataType }) => [name, fromConfigDataType(dataType) ?? "FP32"] as const,
+  );
+  const outputs = new Map(types);
   return {
     // A backend of TensorFlow.js may return its own memory, for example that of a constant.
     ownsOutputs: false,
-    details: {
-      runtime,
-      description: JSON.stringify(model.description),
-    },
+    details: { runtime, description: JSON.stringify(model.description) },
     execute: async ({ inputs }) => ({ merged: await run(tf, model, inputs, outputs) }),
     close: async () => model.dispose(),
   };
@@ -51,12 +56,8 @@ export async function load(data: unknown, { modelConfig, device }: InstanceInfo)
 
 /** Describes the model for a synchronous `bind`. */
 export async function describe(data: unknown): Promise<ModelDescription> {
-  const { runtime, ...location } = data as TensorflowData;
-  return (await openModel(await openRuntime(runtime, undefined), location)).description;
-}
-
-function dataTypes({ output }: ModelConfig): ReadonlyMap<string, DataType> {
-  return new Map(output.map(({ name, dataType }) => [name, fromConfigDataType(dataType) ?? "FP32"]));
+  const tf = await openRuntime((data as TensorflowData).runtime, undefined);
+  return (await openModel(tf, data as TensorflowData)).description;
 }
 
 async function run(
@@ -164,15 +165,6 @@ function elementsOf(datatype: DataType, data: Float32Array | Int32Array | Uint8A
   );
 }
 
-interface TensorFlowModelLocation {
-  /** `model.json`, or the directory of a SavedModel. */
-  readonly path: string;
-  /** Directory that contains all files of the model. */
-  readonly directory: string;
-  readonly savedModel: boolean;
-  readonly signature: string;
-}
-
 /** A model of any kind. Its tensors have the names that clients use. */
 interface OpenTensorFlowModel {
   readonly description: ModelDescription;
@@ -186,7 +178,7 @@ interface OpenTensorFlowModel {
  *
  * @throws TritonError INVALID_ARG with TensorFlow's words, or with the fault of the files
  */
-async function openModel(tf: Tf, location: TensorFlowModelLocation): Promise<OpenTensorFlowModel> {
+async function openModel(tf: Tf, location: TensorflowData): Promise<OpenTensorFlowModel> {
   try {
     if (location.savedModel) return await openSavedModel(tf, location);
     const json = readModelJson(location.path);
@@ -307,10 +299,7 @@ interface SavedModel {
   dispose(): void;
 }
 
-async function openSavedModel(
-  tf: Tf,
-  { path, signature }: TensorFlowModelLocation,
-): Promise<OpenTensorFlowModel> {
+async function openSavedModel(tf: Tf, { path, signature }: TensorflowData): Promise<OpenTensorFlowModel> {
   const api = (tf as Tf & { readonly node: NodeApi }).node;
   const graphs = await api.getMetaGraphsFromSavedModel(path);
   const graph = graphs.find(({ signatureDefs }) => signatureDefs[signature] !== undefined);
@@ -331,11 +320,8 @@ async function openSavedModel(
     description: { inputs: specs(inputs), outputs: specs(outputs) },
     async run(feeds, wanted) {
       const answer = model.predict(feeds);
-      const all = new Map(Object.entries("dtype" in answer ? { [wanted[0]!]: answer } : answer)) as Map<
-        string,
-        TfTensor
-      >;
-      return new Map([...all].filter(([name]) => wanted.includes(name)));
+      const all = "dtype" in answer ? { [wanted[0]!]: answer as TfTensor } : answer;
+      return new Map(Object.entries(all).filter(([name]) => wanted.includes(name)));
     },
     dispose: () => model.dispose(),
   };

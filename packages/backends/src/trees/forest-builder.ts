@@ -321,7 +321,6 @@ export function assertGroupCount(groups: number, trees: number, leafWidth: numbe
     throw invalidModel(`number of classes: expected one for each tree at most, got ${groups}`);
 }
 
-/** How a file is read. */
 export interface TreeFileOptions {
   /** Whether fields of an XGBoost document that are not known are ignored rather than refused. */
   readonly allowUnknownFields: boolean;

@@ -16,7 +16,6 @@ export type LinkName =
   | "softmax"
   | "multiclass_ova";
 
-/** A link function and its parameters. */
 export interface Link {
   readonly name: LinkName;
   /** Factor of the sum in `sigmoid` and `multiclass_ova`. @default 1 */

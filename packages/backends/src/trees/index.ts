@@ -92,39 +92,22 @@ function readFilParameters({ parameters }: ModelConfig, warn: (message: string) 
   }
   if (text("use_experimental_optimizations") === "true")
     warn("use_experimental_optimizations option is deprecated. It will be removed in the 25.10 release.");
-  const flag = (key: string, otherwise: boolean) => {
-    const given = text(key);
-    return given === undefined ? otherwise : booleanOf(key, given);
+  const flag = (key: string, given: string | undefined, otherwise?: boolean): boolean => {
+    if (given === undefined && otherwise !== undefined) return otherwise;
+    if (given === "true" || given === "false") return given === "true";
+    if (given === undefined) throw errorOf("INVALID_CONFIG", `Required parameter ${key} not found in config`);
+    throw new TritonError("INTERNAL", `Expected 'true' or 'false' for parameter '${key}', got: '${given}'`);
   };
   const older = text("output_class");
-  const isClassifier =
-    older === "true" || older === "false"
-      ? older === "true"
-      : booleanOf("is_classifier", need(text, "is_classifier"));
-  return {
-    predictProba: flag("predict_proba", false),
-    modelType: modelTypeOf(text("model_type") ?? "xgboost"),
-    allowUnknownFields: flag("xgboost_allow_unknown_field", false),
-    isClassifier,
-    threshold: isClassifier ? numberOf("threshold", text("threshold") ?? "0.5") : 0.5,
-  };
-}
-
-function need(text: (key: string) => string | undefined, key: string): string {
-  const given = text(key);
-  if (given !== undefined) return given;
-  throw errorOf("INVALID_CONFIG", `Required parameter ${key} not found in config`);
-}
-
-function booleanOf(key: string, text: string): boolean {
-  if (text === "true" || text === "false") return text === "true";
-  throw new TritonError("INTERNAL", `Expected 'true' or 'false' for parameter '${key}', got: '${text}'`);
-}
-
-function numberOf(key: string, text: string): number {
-  const value = Number.parseFloat(text);
-  if (!Number.isNaN(value)) return Math.fround(value);
-  throw errorOf("INVALID_CONFIG", `Bad input for parameter ${key}`);
+  const hasOlder = older === "true" || older === "false";
+  const isClassifier = flag("is_classifier", hasOlder ? older : text("is_classifier"));
+  const predictProba = flag("predict_proba", text("predict_proba"), false);
+  const modelType = modelTypeOf(text("model_type") ?? "xgboost");
+  const unknownFields = "xgboost_allow_unknown_field";
+  const allowUnknownFields = flag(unknownFields, text(unknownFields), false);
+  const threshold = isClassifier ? Number.parseFloat(text("threshold") ?? "0.5") : 0.5;
+  if (Number.isNaN(threshold)) throw errorOf("INVALID_CONFIG", "Bad input for parameter threshold");
+  return { predictProba, modelType, allowUnknownFields, isClassifier, threshold: Math.fround(threshold) };
 }
 
 /** Backends for models of a repository, by the name in `config.pbtxt`. */

@@ -6,7 +6,6 @@ import type { ToolCallPiece } from "./tool-call-family.js";
  */
 export type Reading<T> = Generator<undefined, T, undefined>;
 
-/** Thrown when held text exceeds its limit. */
 export class HeldTextLimit extends Error {}
 
 const SPACE = /\s/;
@@ -237,7 +236,6 @@ function* readEscape(text: StreamedText): Reading<string> {
   return code.length === 4 ? String.fromCharCode(Number.parseInt(code, 16)) : `u${code}`;
 }
 
-/** State that the readers of calls share. */
 export interface CallReading {
   readonly text: StreamedText;
   readonly sink: CallSink;

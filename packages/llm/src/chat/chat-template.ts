@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Environment, Interpreter, Template } from "@huggingface/jinja";
-import { errorOf, TritonError } from "@tritonjs/protocol";
+import { definedMembers, errorOf, TritonError } from "@tritonjs/protocol";
 import { detectToolCallFamily, type ToolCallFamily } from "./tool-call-family.js";
 
 /** Input of {@link ChatTemplate.render}. */
@@ -160,11 +160,8 @@ function range(start: number, stop?: number, step = 1): number[] {
   return values;
 }
 
-function tokensOf({ bosToken, eosToken }: ChatTemplateOptions): Record<string, string> {
-  return {
-    ...(bosToken === undefined ? {} : { bos_token: bosToken }),
-    ...(eosToken === undefined ? {} : { eos_token: eosToken }),
-  };
+function tokensOf({ bosToken: bos_token, eosToken: eos_token }: ChatTemplateOptions): Record<string, string> {
+  return definedMembers({ bos_token, eos_token });
 }
 
 function clockOf({ now }: ChatTemplateOptions): () => Date {
@@ -259,10 +256,8 @@ function contentText({ content, role }: ChatMessage, index: number): string | nu
 
 function partText(part: ChatContentPart, index: number): string {
   if (part.type === "text" && typeof part.text === "string") return part.text;
-  throw new TritonError(
-    "INVALID_ARG",
-    `cannot read the content of messages[${index}]: expected parts of the type "text", got "${part.type}"`,
-  );
+  const text = `cannot read the content of messages[${index}]: expected parts of the type "text", got "${part.type}"`;
+  throw new TritonError("INVALID_ARG", text);
 }
 
 function templateCall(call: ChatToolCall, index: number, form: ArgumentsForm): Record<string, unknown> {

@@ -412,16 +412,7 @@ function jsonNumber(word: string): string | undefined {
 function* passList(text: StreamedText, pass: (json: string) => void, depth: number): Reading<boolean> {
   const end = text.take(1) === "[" ? "]" : ")";
   pass("[");
-  for (let count = 0; ; count++) {
-    yield* text.skipSpace();
-    if (yield* text.accept(end)) break;
-    if (count > 0) pass(", ");
-    if (!(yield* passPythonLiteral(text, pass, depth + 1))) return false;
-    yield* text.skipSpace();
-    if (yield* text.accept(",")) continue;
-    if (!(yield* text.accept(end))) return false;
-    break;
-  }
+  if (!(yield* passItems(text, end, pass, () => passPythonLiteral(text, pass, depth + 1)))) return false;
   pass("]");
   return true;
 }
@@ -429,23 +420,35 @@ function* passList(text: StreamedText, pass: (json: string) => void, depth: numb
 function* passDictionary(text: StreamedText, pass: (json: string) => void, depth: number): Reading<boolean> {
   text.take(1);
   pass("{");
-  for (let count = 0; ; count++) {
-    yield* text.skipSpace();
-    if (yield* text.accept("}")) break;
-    if (count > 0) pass(", ");
+  if (!(yield* passItems(text, "}", pass, passEntry))) return false;
+  pass("}");
+  return true;
+
+  function* passEntry(): Reading<boolean> {
     if (!(yield* passKey(text, pass, depth))) return false;
     yield* text.skipSpace();
     if (!(yield* text.accept(":"))) return false;
     pass(": ");
     yield* text.skipSpace();
-    if (!(yield* passPythonLiteral(text, pass, depth + 1))) return false;
-    yield* text.skipSpace();
-    if (yield* text.accept(",")) continue;
-    if (!(yield* text.accept("}"))) return false;
-    break;
+    return yield* passPythonLiteral(text, pass, depth + 1);
   }
-  pass("}");
-  return true;
+}
+
+/** Reads items between commas up to `end`; a comma may follow the last one. */
+function* passItems(
+  text: StreamedText,
+  end: string,
+  pass: (json: string) => void,
+  passItem: () => Reading<boolean>,
+): Reading<boolean> {
+  for (let count = 0; ; count++) {
+    yield* text.skipSpace();
+    if (yield* text.accept(end)) return true;
+    if (count > 0) pass(", ");
+    if (!(yield* passItem())) return false;
+    yield* text.skipSpace();
+    if (!(yield* text.accept(","))) return yield* text.accept(end);
+  }
 }
 
 /** Keys of JSON are strings: those that are numbers or words in Python get quotes. */

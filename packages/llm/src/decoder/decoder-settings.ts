@@ -88,15 +88,13 @@ const REQUIRED = ["config.json", "tokenizer.json"];
  */
 export function findGraph(directory: string): string {
   if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
-    throw missingFile(
-      `expected a directory at ${directory}, got ${isFile(directory) ? "a file" : "nothing"}`,
-    );
+    const got = isFile(directory) ? "a file" : "nothing";
+    throw missingFile(`expected a directory at ${directory}, got ${got}`);
   }
   const graph = GRAPHS.map((name) => join(directory, name)).find(isFile);
   if (graph === undefined) {
-    throw missingFile(
-      `expected ${GRAPHS.join(" or ")} in ${directory}, as Hugging Face Optimum exports them`,
-    );
+    const names = GRAPHS.join(" or ");
+    throw missingFile(`expected ${names} in ${directory}, as Hugging Face Optimum exports them`);
   }
   for (const name of REQUIRED) {
     if (!isFile(join(directory, name))) throw missingFile(`expected the file ${name} in ${directory}`);

@@ -208,10 +208,8 @@ class Decoder {
     const tokens = this.#encodeWithin(text, request.prompt !== undefined);
     if (tokens.length >= this.longest) throw this.#promptTooLong(String(tokens.length));
     if (tokens.length > 0) return tokens;
-    throw errorOf(
-      "INVALID_INPUT",
-      `prompt of model '${this.modelName}': expected at least 1 token, got none`,
-    );
+    const why = `prompt of model '${this.modelName}': expected at least 1 token, got none`;
+    throw errorOf("INVALID_INPUT", why);
   }
 
   /**

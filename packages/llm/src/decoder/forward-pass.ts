@@ -16,7 +16,6 @@ export interface PassRow {
   readonly tokens: readonly number[];
 }
 
-/** Result of a pass for one text. */
 export interface PassResult {
   /** Its keys and values, those of the new tokens included. */
   readonly past: KvSlice;

@@ -121,11 +121,10 @@ const NUMBER_PARAMETERS = {
 export const textGenerationBackend: BackendFactory = async (source) => {
   const { name, config, versionDirectory, warn } = source;
   if (config.maxBatchSize !== 0) {
-    throw errorOf(
-      "INVALID_CONFIG",
+    const text =
       `model '${name}': expected max_batch_size 0, because the backend text_generation forms its own batches, got ` +
-        `${config.maxBatchSize}`,
-    );
+      `${config.maxBatchSize}`;
+    throw errorOf("INVALID_CONFIG", text);
   }
   const found = await stat(join(versionDirectory)).catch(() => undefined);
   if (!found?.isDirectory()) {

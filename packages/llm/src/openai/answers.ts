@@ -9,7 +9,7 @@ import {
   type ToolCall,
   type Usage,
 } from "./generation.js";
-import { describeError, type ErrorAnswer } from "./openai-error.js";
+import { describeError, type OpenAiError } from "./openai-error.js";
 import { jsonResult, newId, type OpenAiExchange, unixSeconds } from "./openai-exchange.js";
 
 /** Writes an answer, as a whole or as the events of a stream. */
@@ -21,7 +21,7 @@ export interface AnswerWriter {
   choiceEnd(choice: number, reason: TextFinishReason): string;
   end(usage: Usage | undefined): string;
   /** The last event of a stream that failed. */
-  error(error: ErrorAnswer): string;
+  error(error: OpenAiError): string;
 }
 
 /**
@@ -108,7 +108,6 @@ function dataEvent(data: unknown): string {
 /** The event after which clients of OpenAI expect no further one. */
 const DONE_EVENT = "data: [DONE]\n\n";
 
-/** A choice as a whole. */
 export interface WholeChoice {
   readonly text: string;
   readonly toolCalls: readonly ToolCall[];
@@ -116,7 +115,6 @@ export interface WholeChoice {
   readonly finishReason: TextFinishReason;
 }
 
-/** An answer as a whole. */
 export interface WholeAnswer {
   readonly choices: readonly WholeChoice[];
   readonly usage: Usage | undefined;
@@ -206,7 +204,7 @@ abstract class ChoicesWriter implements AnswerWriter {
     return last + DONE_EVENT;
   }
 
-  error({ body: { error } }: ErrorAnswer): string {
+  error({ body: { error } }: OpenAiError): string {
     return dataEvent({ error });
   }
 
@@ -270,7 +268,6 @@ export function rankedLogprobs(tokens: readonly RankedToken[], top: number): obj
   return tokens.map((one) => ({ ...shown(one), top_logprobs: one.top.slice(0, top).map(shown) }));
 }
 
-/** Writes answers to completions. */
 export class CompletionWriter extends ChoicesWriter {
   /** Characters of each choice whose tokens have been reported. */
   readonly #offsets: number[];

@@ -10,7 +10,6 @@ import {
   type StreamOptions,
 } from "./request-fields.js";
 
-/** A chat that a model continues. */
 export interface Chat {
   readonly model: string;
   readonly messages: readonly ChatMessage[];
@@ -28,7 +27,6 @@ export interface Chat {
 /** Largest `top_logprobs`, as in OpenAI's API. */
 export const MOST_TOP_LOGPROBS = 20;
 
-/** Limits of the server on a request. */
 export interface RequestLimits {
   readonly maxChoices: number;
   readonly defaultMaxTokens: number | undefined;

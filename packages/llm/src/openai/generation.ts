@@ -12,7 +12,6 @@ import {
 import type { OpenAiExchange } from "./openai-exchange.js";
 import { type TextCall, type TextModel, textInputs } from "./text-model.js";
 
-/** Numbers of tokens, as OpenAI names them. */
 export interface Usage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
@@ -182,7 +181,6 @@ export class Generation {
   }
 }
 
-/** A call of a model for one prompt or one chat. */
 export interface PromptCall extends TextCall {
   readonly choices: number;
   /** Makes a reader of the calls in the text of a choice, if the server has to read them. */
@@ -190,7 +188,6 @@ export interface PromptCall extends TextCall {
   readonly isCallNamed?: boolean | undefined;
 }
 
-/** A part of a choice. */
 export interface ChoiceDelta {
   readonly text: string;
   readonly toolCalls: readonly ToolCallDelta[];
@@ -350,14 +347,12 @@ function tokenLogprob({ decoded_token, logprob }: TokenEntry): TokenProbability 
   return { token: decoded_token ?? "", logprob: logprob ?? LOWEST_LOGPROB };
 }
 
-/** A whole call of a tool. */
 export interface ToolCall {
   readonly id: string;
   readonly type: "function";
   readonly function: { readonly name: string; readonly arguments: string };
 }
 
-/** Joins the parts of calls. */
 export function joinToolCalls(deltas: readonly ToolCallDelta[]): ToolCall[] {
   const calls = new Map<number, { id: string; name: string; text: string }>();
   for (const { index, id, function: part } of deltas) {

@@ -24,7 +24,6 @@ import type { OpenAiGroup } from "./openai-access.js";
 import { invalidField, OpenAiError } from "./openai-error.js";
 import { acceptCommonFields, Fields, type FieldWarnings } from "./request-fields.js";
 
-/** An endpoint. */
 export interface OpenAiRoute {
   /** Matches the whole path. The group `model` is the name of a model, percent-encoded. */
   readonly path: RegExp;
@@ -41,7 +40,6 @@ export function inferenceRoute(path: RegExp, handle: OpenAiRoute["handle"]): Ope
   return { path, method: "POST", group: "inference", access: "inference", handle };
 }
 
-/** Answers with JSON. */
 export function jsonResult(value: unknown): V2Response {
   return {
     status: 200,

@@ -46,7 +46,6 @@ export interface OpenAiEndpointOptions extends OpenAiAccessOptions, ChatTemplate
   readonly cors?: CorsOptions;
 }
 
-/** The names of the options of the endpoints. */
 export const OPENAI_OPTION_KEYS = keyList<OpenAiEndpointOptions>({
   apiKeys: true,
   publicGroups: true,

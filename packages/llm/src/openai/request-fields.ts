@@ -226,7 +226,6 @@ export interface StreamOptions {
   readonly includeUsage: boolean;
 }
 
-/** Reads `stream` and `stream_options`. */
 export function readStreamOptions(fields: Fields): StreamOptions {
   const stream = fields.boolean("stream") ?? false;
   const options = fields.object("stream_options");

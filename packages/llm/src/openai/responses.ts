@@ -5,7 +5,7 @@ import { type AnswerWriter, answer, rankedLogprobs, type WholeAnswer, type Whole
 import { type Chat, MOST_TOP_LOGPROBS, readMessages, readToolUse } from "./chat-request.js";
 import { planChat } from "./completions.js";
 import type { ChoiceDelta, RankedToken, ToolCall, Usage } from "./generation.js";
-import { type ErrorAnswer, invalidField, shown } from "./openai-error.js";
+import { invalidField, type OpenAiError, shown } from "./openai-error.js";
 import { inferenceRoute, newId, unixSeconds } from "./openai-exchange.js";
 import { Fields, MOST_TOKENS, objectFields, readSampling } from "./request-fields.js";
 
@@ -279,7 +279,7 @@ class ResponseWriter implements AnswerWriter {
     return this.#event(`response.${status}`, { response });
   }
 
-  error({ body: { error } }: ErrorAnswer): string {
+  error({ body: { error } }: OpenAiError): string {
     const { code, message, param } = error;
     return this.#event("error", { code, message, param, error });
   }

@@ -43,10 +43,8 @@ export class StructuredOutput {
     readonly endTokens: readonly number[],
   ) {
     if (endTokens.length === 0) {
-      throw new TritonError(
-        "INVALID_ARG",
-        "cannot limit answers to a format: expected a token that ends a text, got none",
-      );
+      const text = "cannot limit answers to a format: expected a token that ends a text, got none";
+      throw new TritonError("INVALID_ARG", text);
     }
   }
 
@@ -204,10 +202,8 @@ export interface ConstraintVocabulary {
 export function readConstraintVocabulary(tokenizer: unknown, size?: number): ConstraintVocabulary {
   const { model, decoder, added_tokens: added = [] } = tokenizer as TokenizerJson;
   if (model?.type !== undefined && model.type !== "BPE" && model.type !== "Unigram") {
-    throw new TritonError(
-      "INVALID_ARG",
-      `cannot limit answers to a format: expected a tokenizer of the type BPE or Unigram, got ${model.type}`,
-    );
+    const text = `cannot limit answers to a format: expected a tokenizer of the type BPE or Unigram, got ${model.type}`;
+    throw new TritonError("INVALID_ARG", text);
   }
   const spelling = tokenSpelling(decoder);
   const tokens: string[] = [];
@@ -225,10 +221,8 @@ function vocabularyEntries(vocabulary: unknown): Iterable<readonly [string, numb
   }
   if (typeof vocabulary === "object" && vocabulary !== null)
     return Object.entries(vocabulary as Record<string, number>);
-  throw new TritonError(
-    "INVALID_ARG",
-    'cannot read tokenizer.json: expected "model.vocab", an object or an array',
-  );
+  const text = 'cannot read tokenizer.json: expected "model.vocab", an object or an array';
+  throw new TritonError("INVALID_ARG", text);
 }
 
 /** Spellings of tokens that were added, which are plain text in the file. */
@@ -282,10 +276,9 @@ class GrammarConstraint implements TokenConstraint {
     const last = mask.length - 1;
     if (used !== 0) mask[last] = (mask[last] as number) & ((1 << used) - 1);
     if (mask.some((word) => word !== 0)) return mask;
-    throw new TritonError(
-      "INVALID_ARG",
-      "cannot continue the answer in its format: expected a token for it in the model's vocabulary, got none",
-    );
+    const text =
+      "cannot continue the answer in its format: expected a token for it in the model's vocabulary, got none";
+    throw new TritonError("INVALID_ARG", text);
   }
 
   #open(): GrammarMatcher {

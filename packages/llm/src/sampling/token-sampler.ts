@@ -80,10 +80,9 @@ export class TokenSampler {
       if (isNext && last < scores.length) scores[last] = Number.NEGATIVE_INFINITY;
     }
     if (scores.some((score) => score > Number.NEGATIVE_INFINITY)) return;
-    throw errorOf(
-      "INVALID_INPUT",
-      "cannot continue the text: expected a token that 'allowed_token_ids', 'bad_words' and the format allow, got none",
-    );
+    const text =
+      "cannot continue the text: expected a token that 'allowed_token_ids', 'bad_words' and the format allow, got none";
+    throw errorOf("INVALID_INPUT", text);
   }
 
   #remember(token: number): void {
