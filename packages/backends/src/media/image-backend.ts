@@ -64,12 +64,15 @@ function imageBackend(plan: ImagePlan): Backend {
 
 /** The tensors of a plan, without the axis of the rows. */
 function tensorsOf(plan: ImagePlan) {
-  const { width, height, channels, layout, dtype, inputName, outputName } = plan;
-  const shape = layout === "NCHW" ? [channels, height, width] : [height, width, channels];
+  const { dtype, inputName, outputName } = plan;
   const inputs: readonly TensorSpec[] = [{ name: inputName, dtype: "BYTES", shape: [1] }];
-  const outputs: TensorSpec[] = [{ name: outputName, dtype, shape }];
+  const outputs: TensorSpec[] = [{ name: outputName, dtype, shape: shapeOf(plan) }];
   if (plan.originalSize) outputs.push({ name: ORIGINAL_SIZE, dtype: "INT32", shape: [2] });
   return { inputs, outputs };
+}
+
+function shapeOf({ width, height, channels, layout }: ImagePlan): number[] {
+  return layout === "NCHW" ? [channels, height, width] : [height, width, channels];
 }
 
 /**
@@ -127,9 +130,7 @@ function sizeOf(
 }
 
 function dtypeOf(output: ModelOutput | undefined): string | undefined {
-  return output === undefined || output.dataType === "TYPE_INVALID"
-    ? undefined
-    : fromConfigDataType(output.dataType);
+  return output && fromConfigDataType(output.dataType);
 }
 
 function oneOrMany(values: number[] | undefined): number | number[] | undefined {
@@ -146,7 +147,7 @@ const ORIGINAL_SIZE = "original_size";
  * @param hasRows true if tensors have an axis of rows
  */
 function imageExecutor(plan: ImagePlan, hasRows: boolean): Executor {
-  const { inputName, outputName, width, height, channels, layout, dtype, concurrency } = plan;
+  const { inputName, outputName, width, height, channels, dtype, concurrency } = plan;
   // Unbounded, because only images of running batches wait here. The model's own queue is bounded.
   const gate = new ConcurrencyGate(concurrency, Number.POSITIVE_INFINITY);
   const write = pixelWriter(plan);
@@ -183,8 +184,7 @@ function imageExecutor(plan: ImagePlan, hasRows: boolean): Executor {
     const failed = settled.find((one) => one.status === "rejected");
     if (failed !== undefined) throw failed.reason;
     const batch = hasRows ? [rows] : [];
-    const one = layout === "NCHW" ? [channels, height, width] : [height, width, channels];
-    const outputs = new Map([[outputName, Tensor.fromElements(dtype, [...batch, ...one], pixels)]]);
+    const outputs = new Map([[outputName, Tensor.fromElements(dtype, [...batch, ...shapeOf(plan)], pixels)]]);
     if (plan.originalSize) outputs.set(ORIGINAL_SIZE, Tensor.fromElements("INT32", [...batch, 2], sizes));
     return outputs;
   }
@@ -290,13 +290,6 @@ function firstLine(error: unknown): string {
 
 type PixelArray = Float32Array | Uint16Array | Uint8Array;
 
-type WritePixels = (
-  pixels: Uint8Array,
-  channels: number,
-  target: PixelArray,
-  offset: number,
-) => Promise<void>;
-
 /** Values that are converted between two turns of the event loop: about a third of a millisecond. */
 const VALUES_A_SLICE = 2 ** 18;
 
@@ -310,14 +303,19 @@ export function pixelArray(dtype: ImagePlan["dtype"], length: number): PixelArra
  * Creates a function that normalizes pixels and brings them into the layout of the tensor. A channel has only 256
  * values, so each is computed once, in double precision.
  */
-export function pixelWriter(plan: ImagePlan): WritePixels {
+export function pixelWriter(plan: ImagePlan) {
   const { width, height, channels, colour, layout } = plan;
   const count = width * height;
   const tables = Array.from({ length: channels }, (_, channel) => tableOf(plan, channel));
   // Distance between the channels of a pixel, and between pixels.
   const [step, stride] = layout === "NCHW" ? [count, 1] : [1, channels];
   const pixelsASlice = Math.max(1, Math.floor(VALUES_A_SLICE / 3));
-  return async (pixels, sourceChannels, target, offset) => {
+  return async (
+    pixels: Uint8Array,
+    sourceChannels: number,
+    target: PixelArray,
+    offset: number,
+  ): Promise<void> => {
     for (let from = 0; from < count; from += pixelsASlice) {
       if (from > 0) await new Promise((resolve) => setImmediate(resolve));
       const to = Math.min(count, from + pixelsASlice);

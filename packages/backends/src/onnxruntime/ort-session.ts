@@ -152,8 +152,6 @@ export async function importOnnxRuntime(): Promise<Ort> {
   }
 }
 
-type Run = (inputs: Tensors) => Promise<Tensors>;
-
 /** Entry of workers that run an ONNX model, one session in each worker. */
 export async function load(data: unknown, info: InstanceInfo, host: WorkerHost): Promise<WorkerModel> {
   return (await open(data, host)).load(info);
@@ -172,7 +170,7 @@ export async function open(data: unknown, { warn }: Pick<WorkerHost, "warn">): P
       const outputNames = outputNamesOf(modelConfig);
       const scalars = scalarInputs(data as SessionData, modelConfig);
       const shaped = scalarOutputs(modelConfig);
-      const run: Run = async (inputs) =>
+      const run = async (inputs: Tensors): Promise<Tensors> =>
         shaped(fromResults(await session.run(toFeeds(inputs, scalars), outputNames)));
       return {
         ownsOutputs: true,
@@ -192,7 +190,10 @@ export async function describe(data: unknown): Promise<ModelDescription> {
   return describeOnnxModel((data as SessionData).model, opened.description as SessionTensors | undefined);
 }
 
-async function execute(run: Run, { inputs, indivisible, rows }: WorkerBatch): Promise<WorkerResult> {
+async function execute(
+  run: (inputs: Tensors) => Promise<Tensors>,
+  { inputs, indivisible, rows }: WorkerBatch,
+): Promise<WorkerResult> {
   try {
     return { merged: await run(inputs) };
   } catch (error) {

@@ -28,18 +28,14 @@ export interface PythonTensor {
 /** The body of a frame under construction: tensors one after another. */
 export class FrameBody {
   readonly pieces: Uint8Array[] = [];
-  #size = 0;
-
-  get size(): number {
-    return this.#size;
-  }
+  size = 0;
 
   add(bytes: Uint8Array): { offset: number; size: number } {
-    const padding = -this.#size & (ALIGNMENT - 1);
+    const padding = -this.size & (ALIGNMENT - 1);
     if (padding > 0) this.pieces.push(new Uint8Array(padding));
-    const offset = this.#size + padding;
+    const offset = this.size + padding;
     if (bytes.byteLength > 0) this.pieces.push(bytes);
-    this.#size = offset + bytes.byteLength;
+    this.size = offset + bytes.byteLength;
     return { offset, size: bytes.byteLength };
   }
 

@@ -13,21 +13,20 @@ const DEFAULT_PORTS = { grpc: 8001, http: 8000 };
  * `lookupIntervalMs`.
  */
 export class ReplicaPool {
-  readonly settings: RemoteSettings;
   /** Called when the number of free slots may have grown, and when the health changes. */
   readonly onChange = new Set<() => void>();
   readonly #addresses: ServerAddresses;
-  readonly #open: (url: string) => ReplicaClient;
   readonly #closed = new AbortController();
-  #replicas: Replica[] = [];
+  replicas: readonly Replica[] = [];
   #turn = 0;
   #lookUpFault: TritonError | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** @param open opens the client of a replica */
-  constructor(settings: RemoteSettings, open = (url: string) => openReplicaClient(url, settings)) {
-    this.settings = settings;
-    this.#open = open;
+  constructor(
+    readonly settings: RemoteSettings,
+    private readonly open = (url: string) => openReplicaClient(url, settings),
+  ) {
     const name = settings.urls.find((url) => hostNameOf(url, 0) !== undefined);
     const port = DEFAULT_PORTS[protocolOf(name ?? settings.urls[0]!, settings.protocol)];
     this.#addresses = new ServerAddresses(settings.urls, settings, port);
@@ -35,28 +34,24 @@ export class ReplicaPool {
     if (this.#addresses.areNames) void this.#lookUp();
   }
 
-  get replicas(): readonly Replica[] {
-    return this.#replicas;
-  }
-
   /** Batches that the replicas could take now. */
   get free(): number {
     let free = 0;
-    for (const { serving, outstanding } of this.#replicas) {
+    for (const { serving, outstanding } of this.replicas) {
       if (serving) free += Math.max(0, this.settings.concurrency - outstanding);
     }
     return free;
   }
 
   get isServing(): boolean {
-    return this.#replicas.some(({ serving }) => serving);
+    return this.replicas.some(({ serving }) => serving);
   }
 
   /** Reason why no call can run. Set once a probe of each replica has failed. */
   get reason(): TritonError | undefined {
-    if (this.#replicas.length === 0) return this.#lookUpFault;
-    if (this.#replicas.some(({ serving, reason }) => serving || reason === undefined)) return undefined;
-    return this.#replicas[0]!.reason;
+    if (this.replicas.length === 0) return this.#lookUpFault;
+    if (this.replicas.some(({ serving, reason }) => serving || reason === undefined)) return undefined;
+    return this.replicas[0]!.reason;
   }
 
   get closed(): boolean {
@@ -70,11 +65,11 @@ export class ReplicaPool {
    * @returns undefined if there is none
    */
   take(idleOnly: boolean, tried?: ReadonlySet<Replica>): Replica | undefined {
-    const { length } = this.#replicas;
+    const { length } = this.replicas;
     this.#turn = (this.#turn + 1) % Math.max(1, length);
     let best: Replica | undefined;
     for (let i = 0; i < length; i++) {
-      const replica = this.#replicas[(this.#turn + i) % length]!;
+      const replica = this.replicas[(this.#turn + i) % length]!;
       if (!replica.serving || tried?.has(replica)) continue;
       if (idleOnly && replica.outstanding >= this.settings.concurrency) continue;
       if (best === undefined || replica.outstanding < best.outstanding) best = replica;
@@ -135,7 +130,7 @@ export class ReplicaPool {
         : setTimeout(() => tooLate.abort(), initTimeoutMs);
     try {
       for (;;) {
-        const found = this.#replicas.find(({ serving }) => serving);
+        const found = this.replicas.find(({ serving }) => serving);
         if (found !== undefined) return found;
         if (this.closed) throw closedError(model);
         if (tooLate.signal.aborted) break;
@@ -154,8 +149,8 @@ export class ReplicaPool {
     if (this.closed) return;
     this.#closed.abort(closedError(this.settings.model));
     clearTimeout(this.#timer);
-    for (const replica of this.#replicas) this.#drop(replica);
-    this.#replicas = [];
+    for (const replica of this.replicas) this.#drop(replica);
+    this.replicas = [];
     this.#changed();
   }
 
@@ -189,10 +184,10 @@ export class ReplicaPool {
   }
 
   #update(urls: readonly string[]): void {
-    const known = new Map(this.#replicas.map((replica) => [replica.url, replica]));
+    const known = new Map(this.replicas.map((replica) => [replica.url, replica]));
     const added: Replica[] = [];
-    this.#replicas = urls.map((url) => {
-      const replica = known.get(url) ?? new Replica(url, this.#open(url));
+    this.replicas = urls.map((url) => {
+      const replica = known.get(url) ?? new Replica(url, this.open(url));
       if (!known.delete(url)) added.push(replica);
       return replica;
     });
@@ -219,7 +214,8 @@ export class ReplicaPool {
     let fault: TritonError | undefined;
     try {
       const ready = await replica.client.isReady({ timeoutMs: PROBE_TIMEOUT_MS });
-      if (!ready) fault = notReady(this.settings.model, replica.url);
+      const text = `model '${this.settings.model}' is not ready at ${replica.url}`;
+      if (!ready) fault = errorOf("MODEL_NOT_READY", text);
     } catch (thrown) {
       fault = TritonError.from(thrown);
     }
@@ -237,10 +233,6 @@ export class ReplicaPool {
   #changed(): void {
     for (const listener of [...this.onChange]) listener();
   }
-}
-
-function notReady(model: string, url: string): TritonError {
-  return errorOf("MODEL_NOT_READY", `model '${model}' is not ready at ${url}`);
 }
 
 function closedError(model: string): TritonError {

@@ -3,7 +3,8 @@ import { invalidModel } from "./forest.js";
 /** Reads numbers and arrays from a file, one after another. Nothing is read or allocated beyond the end of the file. */
 export class ByteReader {
   readonly #view: DataView;
-  #at = 0;
+  /** Number of bytes read. */
+  at = 0;
 
   /**
    * @param bytes the file
@@ -18,12 +19,8 @@ export class ByteReader {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
-  get at(): number {
-    return this.#at;
-  }
-
   get left(): number {
-    return this.bytes.byteLength - this.#at;
+    return this.bytes.byteLength - this.at;
   }
 
   uint8(): number {
@@ -87,11 +84,11 @@ export class ByteReader {
   #take(count: number): number {
     if (!(count >= 0) || count > this.left) {
       throw invalidModel(
-        `${this.format}: the file is cut off: expected ${count} bytes at offset ${this.#at}, got ${this.left}`,
+        `${this.format}: the file is cut off: expected ${count} bytes at offset ${this.at}, got ${this.left}`,
       );
     }
-    const start = this.#at;
-    this.#at += count;
+    const start = this.at;
+    this.at += count;
     return start;
   }
 }

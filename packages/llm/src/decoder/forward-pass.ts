@@ -331,7 +331,8 @@ export function isWorthSharing(length: number): boolean {
 export class PrefixCache {
   /** The least recently used first. */
   #entries: CachedPrefix[] = [];
-  #tokens = 0;
+  /** Number of tokens that it holds. */
+  tokens = 0;
   /** Number of prompts that began with a cached prefix. */
   hits = 0;
 
@@ -340,10 +341,6 @@ export class PrefixCache {
     private readonly layout: KvLayout,
     private readonly maxTokens: number,
   ) {}
-
-  get tokens(): number {
-    return this.#tokens;
-  }
 
   /** Keys and values of the beginning of a prompt, without its last token, whose scores are needed. */
   find(prompt: readonly number[]): KvSlice | undefined {
@@ -369,16 +366,16 @@ export class PrefixCache {
     for (const entry of this.#entries) {
       if (commonLength(entry.tokens, prompt) === entry.tokens.length) this.#remove(entry);
     }
-    while (this.#tokens + prompt.length > this.maxTokens || this.#entries.length >= MOST_PREFIXES)
+    while (this.tokens + prompt.length > this.maxTokens || this.#entries.length >= MOST_PREFIXES)
       this.#evict();
     const tokens = [...prompt];
     this.#entries.push({ tokens, past: detached({ ...past, length: tokens.length }, this.layout) });
-    this.#tokens += tokens.length;
+    this.tokens += tokens.length;
   }
 
   /** Makes room: holds at most this number of tokens afterwards. */
   shrinkTo(tokens: number): void {
-    while (this.#tokens > tokens) this.#evict();
+    while (this.tokens > tokens) this.#evict();
   }
 
   #evict(): void {
@@ -388,6 +385,6 @@ export class PrefixCache {
 
   #remove(entry: CachedPrefix): void {
     this.#entries = this.#entries.filter((one) => one !== entry);
-    this.#tokens -= entry.tokens.length;
+    this.tokens -= entry.tokens.length;
   }
 }

@@ -234,7 +234,7 @@ const ADDED_TOKEN_SPELLINGS: Readonly<Record<TokenSpelling, (text: string) => st
 
 class GrammarConstraint implements TokenConstraint {
   #mask: Promise<Int32Array> | undefined;
-  #finished = false;
+  finished = false;
 
   /** `size` is the width of the logits. `giveBack` takes the matcher when the constraint is released. */
   constructor(
@@ -242,10 +242,6 @@ class GrammarConstraint implements TokenConstraint {
     readonly size: number,
     readonly giveBack: () => void,
   ) {}
-
-  get finished(): boolean {
-    return this.#finished;
-  }
 
   allowed(): Promise<Int32Array> {
     this.#mask ??= this.#next();
@@ -257,8 +253,8 @@ class GrammarConstraint implements TokenConstraint {
       throw new TritonError("INTERNAL", `cannot accept token ${token}: expected one that the format allows`);
     }
     this.#mask = undefined;
-    this.#finished = this.#open().isTerminated();
-    return this.#finished;
+    this.finished = this.#open().isTerminated();
+    return this.finished;
   }
 
   release(): void {
@@ -282,8 +278,8 @@ class GrammarConstraint implements TokenConstraint {
   }
 
   #open(): GrammarMatcher {
-    if (this.matcher !== undefined && !this.#finished) return this.matcher;
-    const state = this.#finished ? "finished" : "released";
+    if (this.matcher !== undefined && !this.finished) return this.matcher;
+    const state = this.finished ? "finished" : "released";
     throw new TritonError("INTERNAL", `cannot use the constraint of an answer: it is ${state}`);
   }
 }
