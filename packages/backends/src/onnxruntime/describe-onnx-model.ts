@@ -16,7 +16,20 @@ import {
   type OnnxValue,
   readOnnx,
 } from "./onnx-file.js";
-import type { SessionTensor, SessionTensors } from "./ort-tensors.js";
+
+export interface SessionTensor {
+  readonly name: string;
+  /** Undefined for a type without a data type in the protocol. */
+  readonly dtype: DataType | undefined;
+  /** -1 for any size. Empty for a scalar, and also when ONNX Runtime could not infer the rank. */
+  readonly shape: readonly number[];
+}
+
+/** Inputs and outputs of an open session. Outputs have the shapes that ONNX Runtime inferred. */
+export interface SessionTensors {
+  readonly inputs: readonly SessionTensor[];
+  readonly outputs: readonly SessionTensor[];
+}
 
 /**
  * Describes an ONNX model from its file and, where there is one, an open session. The session infers the shapes of

@@ -1,9 +1,9 @@
 import type { NativeFunction } from "@tritonjs/core/internal";
 import { ConcurrencyGate, errorOf, fromOnnxType, TritonError } from "@tritonjs/protocol";
+import type { SessionTensors } from "./describe-onnx-model.js";
 import { modelLabel } from "./onnx-file.js";
 import type { SessionData } from "./onnx-options.js";
 import type { OrtApi } from "./ort-c-api.js";
-import type { SessionTensors } from "./ort-tensors.js";
 
 /** An open session. Any number of batches may run on it at a time. */
 export interface NativeSession {
