@@ -245,7 +245,7 @@ export class ChatWriter extends ChoicesWriter {
       ...((text !== "" || toolCalls.length === 0) && { content: text }),
       ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
     };
-    return this.chunk(index, { delta }, this.#logprobs(logprobs), null);
+    return this.chunk(index, { delta }, logprobs.length === 0 ? null : this.#logprobs(logprobs), null);
   }
 
   choiceEnd(index: number, reason: TextFinishReason): string {

@@ -246,8 +246,8 @@ class TextChoice {
     this.inputTokens = outputCount(outputs.get("num_input_tokens")) ?? this.inputTokens;
     const tokens = outputCount(outputs.get("num_output_tokens"));
     if (tokens !== undefined) this.outputTokens = (this.outputTokens ?? 0) + tokens;
-    const reason = outputText(outputs.get("finish_reason"));
-    this.#reason = FINISH_REASONS.find((known) => known === reason) ?? this.#reason;
+    const reason = outputText(outputs.get("finish_reason")) as TextFinishReason;
+    if (FINISH_REASONS.includes(reason)) this.#reason = reason;
     const calls = readArray(outputText(outputs.get("tool_calls")), (call) => [call as ToolCallDelta]);
     const logprobs = readLogprobs(outputText(outputs.get("logprobs")));
     const certain = this.#beforeStop(text);
