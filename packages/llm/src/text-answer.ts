@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { WorkerResponseStream } from "@tritonjs/core/backend";
-import { Tensor, TritonError } from "@tritonjs/protocol";
+import { errorOf, Tensor, TritonError } from "@tritonjs/protocol";
 import type { ToolCallDelta, ToolCallPiece } from "./chat/tool-call-family.js";
 import { createToolCallReader, type ToolCallReader } from "./chat/tool-call-reader.js";
 import type { ScoredToken } from "./sampling/token-sampler.js";
@@ -14,7 +14,6 @@ import type {
 } from "./text-callback.js";
 import type { TextRequest } from "./text-request.js";
 
-/** Outputs of one response. */
 type Outputs = Map<string, Tensor>;
 
 /**
@@ -24,24 +23,23 @@ type Outputs = Map<string, Tensor>;
  * A text whose end is held back waits with its tokens and their probabilities for the next response.
  */
 export class TextAnswer {
-  readonly #request: TextRequest;
   readonly #stops: StopTexts;
   readonly #toolCalls: ToolCallDeltas;
   /** Finds calls of tools in the text, for a template whose family is known. */
   readonly #reader: ToolCallReader | undefined;
-  /** Tokens of all pieces. */
   #tokens = 0;
   #finishReason: TextFinishReason | undefined;
   #usage: TokenUsage = {};
   #responses = 0;
   /** Tokens that responses have counted. */
   #counted = 0;
-  /** Text of the next response. */
   #text = "";
   #logprobs: YieldedLogprob[] = [];
 
-  constructor(request: TextRequest, modelName: string) {
-    this.#request = request;
+  constructor(
+    private readonly request: TextRequest,
+    modelName: string,
+  ) {
     const { stop = [], includeStopStrInOutput } = request.sampling;
     this.#stops = new StopTexts(stop, includeStopStrInOutput);
     this.#toolCalls = new ToolCallDeltas(modelName);
@@ -55,7 +53,7 @@ export class TextAnswer {
     if (usage !== undefined) this.#usage = { ...this.#usage, ...usage };
     if (toolCall !== undefined) this.#toolCalls.add(toolCall);
     const count = tokens ?? logprobs?.length ?? (text ? 1 : 0);
-    const { maxTokens = Number.POSITIVE_INFINITY } = this.#request.sampling;
+    const { maxTokens = Number.POSITIVE_INFINITY } = this.request.sampling;
     if (count > 0 && this.#tokens + count > maxTokens) {
       this.#finishReason = "length";
       return true;
@@ -71,7 +69,7 @@ export class TextAnswer {
 
   /** The outputs of the next response of a stream; undefined if there is nothing to send yet. */
   next(): Outputs | undefined {
-    if (!this.#request.stream || (this.#text === "" && !this.#toolCalls.waiting)) return undefined;
+    if (!this.request.stream || (this.#text === "" && !this.#toolCalls.waiting)) return undefined;
     return this.#outputs(this.#tokens - this.#counted, "null");
   }
 
@@ -79,7 +77,7 @@ export class TextAnswer {
   last(): Outputs | undefined {
     this.#add(this.#stops.rest());
     if (this.#reader !== undefined) this.#addFound(this.#reader.end());
-    const { wanted, stream, sampling } = this.#request;
+    const { wanted, stream, sampling } = this.request;
     const tokens = Math.max(0, (this.#usage.completionTokens ?? this.#tokens) - this.#counted);
     const full = this.#tokens >= (sampling.maxTokens ?? Number.POSITIVE_INFINITY);
     const reason = this.#reasonOr(this.#toolCalls.any ? "tool_calls" : full ? "length" : "stop");
@@ -109,19 +107,17 @@ export class TextAnswer {
   }
 
   #outputs(tokens: number, finishReason: string): Outputs {
-    const { wanted } = this.#request;
     const { promptTokens } = this.#usage;
-    const outputs: Outputs = new Map([["text_output", textTensor(this.#text)]]);
-    if (wanted.finishReason) outputs.set("finish_reason", textTensor(finishReason));
-    if (wanted.logprobs) {
-      const json = this.#logprobs.length > 0 ? logprobsJson(this.#logprobs) : "null";
-      outputs.set("logprobs", textTensor(json));
-    }
-    if (wanted.inputTokens && promptTokens !== undefined) {
-      outputs.set("num_input_tokens", countTensor(promptTokens));
-    }
-    if (wanted.outputTokens) outputs.set("num_output_tokens", countTensor(tokens));
-    if (wanted.toolCalls || this.#toolCalls.waiting) {
+    const logprobs = this.#logprobs;
+    const outputs = textOutputs(
+      this.request.wanted,
+      this.#text,
+      finishReason,
+      logprobs,
+      promptTokens,
+      tokens,
+    );
+    if (this.request.wanted.toolCalls || this.#toolCalls.waiting) {
       outputs.set("tool_calls", textTensor(JSON.stringify(this.#toolCalls.take())));
     }
     this.#responses++;
@@ -132,6 +128,24 @@ export class TextAnswer {
   }
 }
 
+function textOutputs(
+  wanted: TextRequest["wanted"],
+  text: string,
+  finishReason: string,
+  logprobs: readonly YieldedLogprob[],
+  promptTokens: number | undefined,
+  tokens: number,
+): Outputs {
+  const outputs: Outputs = new Map([["text_output", textTensor(text)]]);
+  if (wanted.finishReason) outputs.set("finish_reason", textTensor(finishReason));
+  if (wanted.logprobs) outputs.set("logprobs", textTensor(logprobsJson(logprobs)));
+  if (wanted.inputTokens && promptTokens !== undefined) {
+    outputs.set("num_input_tokens", countTensor(promptTokens));
+  }
+  if (wanted.outputTokens) outputs.set("num_output_tokens", countTensor(tokens));
+  return outputs;
+}
+
 function textTensor(text: string): Tensor {
   return Tensor.fromElements("BYTES", [1], [Buffer.from(text)]);
 }
@@ -139,9 +153,6 @@ function textTensor(text: string): Tensor {
 function countTensor(count: number): Tensor {
   return Tensor.fromElements("UINT32", [1], Uint32Array.of(count));
 }
-
-/** Why a text ended. */
-type TextEnd = "stop" | "length";
 
 /**
  * Sends the responses to one request: pieces of the text as they come for a stream, else the whole text at the end.
@@ -171,12 +182,10 @@ export class TextResponses {
     return this.request.stream ? this.stream.writable(0) : undefined;
   }
 
-  /** True if the logarithms of probabilities are sent. */
   get wantsLogprobs(): boolean {
     return this.request.wanted.logprobs;
   }
 
-  /** Counts a token. */
   addToken(logprobs: ScoredToken[] | undefined): void {
     this.#tokens++;
     if (logprobs !== undefined) this.#logprobs.push(logprobs);
@@ -192,7 +201,7 @@ export class TextResponses {
     this.#send(undefined);
   }
 
-  finish(reason: TextEnd): void {
+  finish(reason: "stop" | "length"): void {
     this.#send(reason);
   }
 
@@ -200,25 +209,19 @@ export class TextResponses {
     this.stream.sendError(0, TritonError.from(error), true);
   }
 
-  #send(finish: TextEnd | undefined): void {
+  #send(finish: "stop" | "length" | undefined): void {
     const { wanted } = this.request;
-    const tensors = new Map([["text_output", textTensor(this.#text)]]);
-    if (wanted.finishReason) tensors.set("finish_reason", textTensor(finish ?? "null"));
-    if (wanted.logprobs) tensors.set("logprobs", textTensor(this.#logprobsJson()));
-    if (wanted.inputTokens) tensors.set("num_input_tokens", countTensor(this.promptTokens));
-    if (wanted.outputTokens) tensors.set("num_output_tokens", countTensor(this.#tokens));
+    const shown = (one: ScoredToken) => ({ ...one, token: this.textOf(one.id) });
+    const logprobs = this.#logprobs.map(([chosen, ...others]) => ({
+      ...shown(chosen!),
+      top: others.map(shown),
+    }));
+    const reason = finish ?? "null";
+    const tensors = textOutputs(wanted, this.#text, reason, logprobs, this.promptTokens, this.#tokens);
     this.#text = "";
     this.#tokens = 0;
     this.#logprobs = [];
     this.stream.send(0, tensors, finish !== undefined);
-  }
-
-  #logprobsJson(): string {
-    if (this.#logprobs.length === 0) return "null";
-    const shown = (one: ScoredToken) => ({ ...one, token: this.textOf(one.id) });
-    return logprobsJson(
-      this.#logprobs.map(([chosen, ...others]) => ({ ...shown(chosen!), top: others.map(shown) })),
-    );
   }
 }
 
@@ -305,17 +308,12 @@ export class StopTexts {
 
 /** Numbers the calls of tools in one answer, and collects their changes until a response takes them. */
 class ToolCallDeltas {
-  readonly #modelName: string;
-  /** Indices of the calls that have begun. */
   readonly #begun = new Set<number>();
   #last = -1;
   #pending: ToolCallDelta[] = [];
 
-  constructor(modelName: string) {
-    this.#modelName = modelName;
-  }
+  constructor(private readonly modelName: string) {}
 
-  /** True once a call has begun. */
   get any(): boolean {
     return this.#begun.size > 0;
   }
@@ -336,11 +334,10 @@ class ToolCallDeltas {
       return;
     }
     if (name === undefined) {
-      throw new TritonError(
-        "INTERNAL",
-        `model '${this.#modelName}': cannot use a piece of textGenerator: toolCall: expected a name in the first ` +
-          "piece of a call, got none",
-        { reason: "INVALID_OUTPUT" },
+      const text = "toolCall: expected a name in the first piece of a call, got none";
+      throw errorOf(
+        "INVALID_OUTPUT",
+        `model '${this.modelName}': cannot use a piece of textGenerator: ${text}`,
       );
     }
     this.#begun.add(index);
@@ -377,7 +374,7 @@ function joinedDelta(first: ToolCallDelta, second: ToolCallDelta): ToolCallDelta
 }
 
 /** In place of minus infinity, which JSON cannot express; the value that OpenAI answers. */
-const LOWEST_LOGPROB = -9999;
+export const LOWEST_LOGPROB = -9999;
 
 /**
  * The JSON of the output `logprobs`: an object for each token, from the number of a token to its probability. The
@@ -385,6 +382,7 @@ const LOWEST_LOGPROB = -9999;
  * numbers.
  */
 function logprobsJson(tokens: readonly YieldedLogprob[]): string {
+  if (tokens.length === 0) return "null";
   return `[${tokens.map(tokenJson).join(",")}]`;
 }
 

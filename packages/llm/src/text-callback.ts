@@ -1,5 +1,5 @@
 import type { InferContext, RequestInfo } from "@tritonjs/core";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf } from "@tritonjs/protocol";
 import type { GeneratorRequest } from "./text-request.js";
 
 /** Pieces of an answer, over time or at once. */
@@ -14,7 +14,7 @@ export type TextCallback = (
 /** Why a text ended. */
 export type TextFinishReason = (typeof FINISH_REASONS)[number];
 
-const FINISH_REASONS = ["stop", "length", "tool_calls", "content_filter"] as const;
+export const FINISH_REASONS = ["stop", "length", "tool_calls", "content_filter"] as const;
 
 /** A token with its natural log probability. */
 export interface TokenProbability {
@@ -97,9 +97,7 @@ export function readPiece(value: unknown, modelName: string): YieldedParts {
   if (typeof value === "string") return { text: value };
   const fault = faultOf(value);
   if (fault === undefined) return value as YieldedParts;
-  throw new TritonError("INTERNAL", `model '${modelName}': cannot use a piece of textGenerator: ${fault}`, {
-    reason: "INVALID_OUTPUT",
-  });
+  throw errorOf("INVALID_OUTPUT", `model '${modelName}': cannot use a piece of textGenerator: ${fault}`);
 }
 
 function faultOf(value: unknown): string | undefined {
@@ -111,10 +109,9 @@ function faultOf(value: unknown): string | undefined {
   for (const [name, member] of Object.entries(value)) {
     const check = MEMBERS[name as keyof YieldedParts];
     if (check === undefined) return `expected ${expected}, got a member '${name}'`;
-    if (member === undefined) continue;
-    const fault = check(member);
+    const fault = member === undefined ? undefined : check(member);
     if (fault !== undefined) return `${name}: ${fault}`;
-    known++;
+    if (member !== undefined) known++;
   }
   return known === 0 ? `expected ${expected}, got an object without any` : undefined;
 }

@@ -9,17 +9,11 @@ import {
   type ExecutorContext,
   type TypedBackend,
 } from "@tritonjs/core/backend";
-import { onAbort, TritonError } from "@tritonjs/protocol";
+import { errorOf, onAbort, TritonError } from "@tritonjs/protocol";
 import type { ChatMessage, ChatTool } from "./chat/chat-template.js";
 import type { ToolCallFamily } from "./chat/tool-call-family.js";
 import { TextAnswer } from "./text-answer.js";
-import {
-  readPiece,
-  type TextCallback,
-  type TextGenerationContext,
-  type YieldedPiece,
-  type YieldedPieces,
-} from "./text-callback.js";
+import { readPiece, type TextCallback, type TextGenerationContext } from "./text-callback.js";
 import { readTextRequest, TEXT_INPUTS, TEXT_OUTPUTS, type TextRequest } from "./text-request.js";
 
 /** A template that makes a prompt of a chat. A {@link ChatTemplate} is one. */
@@ -125,7 +119,7 @@ function checkOptions(callback: unknown, options: TextGeneratorOptions): void {
 }
 
 function invalidOption(message: string): TritonError {
-  return new TritonError("INVALID_ARG", `textGenerator(): ${message}`, { reason: "INVALID_OPTION" });
+  return errorOf("INVALID_OPTION", `textGenerator(): ${message}`);
 }
 
 function readWithTemplate(template: PromptTemplate) {
@@ -146,9 +140,6 @@ class GeneratorExecutor implements Executor {
   readonly isolation = "inline";
   readonly mustFinish = false;
   readonly details = {};
-  readonly #callback: TextCallback;
-  readonly #read: (request: ExecutableRequest, modelName: string) => TextRequest;
-  readonly #context: ExecutorContext;
   readonly #asyncContext = new AsyncResource("TritonInstance");
 
   /**
@@ -156,15 +147,11 @@ class GeneratorExecutor implements Executor {
    * @param capacity number of requests at a time
    */
   constructor(
-    callback: TextCallback,
-    read: (request: ExecutableRequest, modelName: string) => TextRequest,
-    context: ExecutorContext,
+    private readonly callback: TextCallback,
+    private readonly read: (request: ExecutableRequest, modelName: string) => TextRequest,
+    private readonly context: ExecutorContext,
     readonly capacity: number,
-  ) {
-    this.#callback = callback;
-    this.#read = read;
-    this.#context = context;
-  }
+  ) {}
 
   async start(): Promise<void> {}
 
@@ -189,10 +176,10 @@ class GeneratorExecutor implements Executor {
   }
 
   async #answer(execution: Execution, request: ExecutableRequest, index: number): Promise<void> {
-    const { modelName } = this.#context.info;
-    const read = this.#read(request, modelName);
+    const { modelName } = this.context.info;
+    const read = this.read(request, modelName);
     const answer = new TextAnswer(read, modelName);
-    const { instanceName, instanceIndex, modelVersion, modelConfig, device } = this.#context.info;
+    const { instanceName, instanceIndex, modelVersion, modelConfig, device } = this.context.info;
     const context: TextGenerationContext = {
       modelName,
       modelVersion,
@@ -209,16 +196,31 @@ class GeneratorExecutor implements Executor {
     execution.inputsReady();
     const { prompt, messages, tools, templateVariables, addGenerationPrompt, sampling } = read;
     const given = { prompt, messages, tools, templateVariables, addGenerationPrompt, sampling };
-    const within = execution.within ?? ((fn) => fn());
-    const source = await PieceSource.open(
-      () => this.#callback(given, context),
-      (fn) => request.runInContext(() => within(fn)),
-    );
-    const stopListening = onAbort(request.signal, () => source.cancel());
+    const inInstance = execution.within ?? ((fn) => fn());
+    const within = <T>(fn: () => T): T => request.runInContext(() => inInstance(fn));
+    const pieces = iteratorOf(await within(async () => this.callback(given, context)));
+    let ended: Promise<unknown> | undefined;
+    /** Asks the callback to clean up: `return()` of a generator. Resolves when it has, at once if it has ended. */
+    const end = () => {
+      ended ??= within(async () => pieces.return?.());
+      return ended;
+    };
+    // An error in the clean-up of a request that is over is dropped, because no client waits for it.
+    const cancel = () => void end().catch(() => {});
+    const next = async () => {
+      try {
+        return await within(() => pieces.next());
+      } catch (thrown) {
+        ended ??= Promise.resolve();
+        throw thrown;
+      }
+    };
+    const stopListening = onAbort(request.signal, cancel);
     try {
-      await this.#send(execution, index, source, answer);
+      await this.#send(execution, index, next, answer);
+      await end();
     } catch (thrown) {
-      source.cancel();
+      cancel();
       throw thrown;
     } finally {
       stopListening();
@@ -226,14 +228,19 @@ class GeneratorExecutor implements Executor {
   }
 
   /** Sends responses for as long as the callback yields pieces and the request wants them. */
-  async #send(execution: Execution, index: number, source: PieceSource, answer: TextAnswer): Promise<void> {
+  async #send(
+    execution: Execution,
+    index: number,
+    next: () => Promise<IteratorResult<unknown>>,
+    answer: TextAnswer,
+  ): Promise<void> {
     const { clock } = execution;
     let turn = clock.now();
     let complete = false;
     while (!complete && execution.isOpen(index)) {
-      const { done, value } = await source.next();
+      const { done, value } = await next();
       if (done) break;
-      complete = answer.take(readPiece(value, this.#context.info.modelName));
+      complete = answer.take(readPiece(value, this.context.info.modelName));
       const outputs = complete ? undefined : answer.next();
       if (outputs !== undefined) execution.send(index, outputs);
       await execution.writable(index);
@@ -243,57 +250,10 @@ class GeneratorExecutor implements Executor {
       turn = clock.now();
     }
     execution.outputsReady();
-    if (execution.isOpen(index)) {
-      const outputs = answer.last();
-      if (outputs === undefined) execution.finish(index);
-      else execution.send(index, outputs, true);
-    }
-    await source.end();
-  }
-}
-
-/** Calls a function in the context of a request. */
-type Scope = <T>(fn: () => T) => T;
-
-/** The pieces of one call of a callback, read one by one in the context of its request. */
-class PieceSource {
-  readonly #iterator: AsyncIterator<unknown> | Iterator<unknown>;
-  readonly #within: Scope;
-  #ended: Promise<unknown> | undefined;
-
-  private constructor(iterator: AsyncIterator<unknown> | Iterator<unknown>, within: Scope) {
-    this.#iterator = iterator;
-    this.#within = within;
-  }
-
-  /** Calls the callback. Its result may be pieces or a single piece, now or later. */
-  static async open(
-    call: () => YieldedPieces | YieldedPiece | Promise<YieldedPieces | YieldedPiece>,
-    within: Scope,
-  ): Promise<PieceSource> {
-    return new PieceSource(iteratorOf(await within(async () => call())), within);
-  }
-
-  async next(): Promise<IteratorResult<unknown>> {
-    try {
-      return await this.#within(() => this.#iterator.next());
-    } catch (thrown) {
-      this.#ended ??= Promise.resolve();
-      throw thrown;
-    }
-  }
-
-  /** Asks the callback to clean up: `return()` of a generator. Resolves when it has, at once if it has ended. */
-  end(): Promise<unknown> {
-    this.#ended ??= this.#within(async () => this.#iterator.return?.());
-    return this.#ended;
-  }
-
-  /**
-   * Like {@link end}, for a request that is over: an error in the clean-up is dropped, because no client waits for it.
-   */
-  cancel(): void {
-    this.end().catch(() => {});
+    if (!execution.isOpen(index)) return;
+    const outputs = answer.last();
+    if (outputs === undefined) execution.finish(index);
+    else execution.send(index, outputs, true);
   }
 }
 
@@ -346,7 +306,7 @@ export function textEmbedder(
 ): TypedBackend<typeof EMBEDDING_INPUTS, typeof EMBEDDING_OUTPUTS> {
   if (typeof callback !== "function") {
     const text = `textEmbedder(): callback: expected a function, got ${typeof callback}`;
-    throw new TritonError("INVALID_ARG", text, { reason: "INVALID_OPTION" });
+    throw errorOf("INVALID_OPTION", text);
   }
   const inferFunc = batch<typeof EMBEDDING_INPUTS, typeof EMBEDDING_OUTPUTS>(
     async ({ text_input }, context) => {
@@ -368,7 +328,6 @@ function withRows(specs: readonly TensorSpec[]): TensorSpec[] {
   return specs.map((spec) => ({ ...spec, shape: [-1, ...spec.shape] }));
 }
 
-/** Joins vectors to rows. */
 function rowsOf(vectors: readonly EmbeddingVector[], count: number, modelName: string): Float32Array {
   const length = Array.isArray(vectors) ? (vectors[0]?.length ?? 0) : 0;
   if (length === 0 || vectors.length !== count || vectors.some((one) => one?.length !== length)) {
@@ -383,9 +342,6 @@ function wrongVectors(vectors: unknown, count: number, modelName: string): Trito
   const got = Array.isArray(vectors)
     ? `${vectors.length} with the lengths [${[...new Set(vectors.map((one) => one?.length))].join(", ")}]`
     : `a ${typeof vectors}`;
-  return new TritonError(
-    "INTERNAL",
-    `model '${modelName}': textEmbedder: expected ${count} vectors of one length above 0, got ${got}`,
-    { reason: "INVALID_OUTPUT" },
-  );
+  const text = `model '${modelName}': textEmbedder: expected ${count} vectors of one length above 0, got ${got}`;
+  return errorOf("INVALID_OUTPUT", text);
 }

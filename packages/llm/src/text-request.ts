@@ -1,11 +1,10 @@
 import type { TensorSpec } from "@tritonjs/core";
-import { type Parameters, type Tensor, TritonError } from "@tritonjs/protocol";
+import { errorOf, type Parameters, type Tensor, type TritonError } from "@tritonjs/protocol";
 import type { ChatMessage, ChatTool } from "./chat/chat-template.js";
 import type { ToolCallFamily } from "./chat/tool-call-family.js";
 import {
   invalidParameter,
-  openFields,
-  type ParameterFields,
+  ParameterFields,
   type SamplingParameters,
   samplingParametersOf,
 } from "./sampling/sampling-parameters.js";
@@ -63,7 +62,6 @@ interface TextRequestSource {
   readonly requestedOutputs: readonly string[];
 }
 
-/** Text of the vLLM backend. */
 const PREFIX_IN_STREAM =
   "Error generating stream: When streaming, `exclude_input_in_output` = False is not allowed.";
 
@@ -73,21 +71,21 @@ const PREFIX_IN_STREAM =
  * @throws TritonError INVALID_ARG that names the input, the expected and the given value.
  */
 export function readTextRequest(request: TextRequestSource, modelName: string): TextRequest {
-  const inputs = new TextInputs(request);
-  const prompt = inputs.text("text_input");
-  const chat = inputs.text("messages");
+  const { inputs, parameters, requestedOutputs } = request;
+  const prompt = textInput(inputs, "text_input");
+  const chat = textInput(inputs, "messages");
   if ((prompt === undefined) === (chat === undefined)) {
     const got = prompt === undefined ? "none of them" : "both";
-    throw invalidRequest(
-      `model '${modelName}': expected one of the inputs 'text_input' and 'messages', got ${got}`,
-    );
+    const expected = "expected one of the inputs 'text_input' and 'messages'";
+    throw invalidRequest(`model '${modelName}': ${expected}, got ${got}`);
   }
-  const tools = inputs.text("tools");
-  const stream = inputs.flag("stream") ?? false;
-  const excludePrompt = inputs.flag("exclude_input_in_output");
+  const tools = textInput(inputs, "tools");
+  const stream = flagInput(inputs, "stream") ?? false;
+  const excludePrompt = flagInput(inputs, "exclude_input_in_output");
   if (stream && excludePrompt === false) throw invalidRequest(PREFIX_IN_STREAM);
-  const { parameters } = request;
-  const fields = openFields({ json: inputs.text("sampling_parameters"), parameters });
+  const fields = new ParameterFields({ json: textInput(inputs, "sampling_parameters"), parameters });
+  const wants = (output: string) =>
+    flagInput(inputs, `return_${output}`) === true || requestedOutputs.includes(output);
   return {
     prompt,
     messages: chat === undefined ? undefined : parseMessages(chat),
@@ -96,47 +94,35 @@ export function readTextRequest(request: TextRequestSource, modelName: string): 
     ...readTemplateSettings(fields),
     stream,
     prefix: stream || excludePrompt === true ? "" : (prompt ?? ""),
-    wanted: wantedOutputs(inputs, request.requestedOutputs),
+    wanted: {
+      finishReason: wants("finish_reason"),
+      logprobs: wants("logprobs"),
+      inputTokens: wants("num_input_tokens"),
+      outputTokens: wants("num_output_tokens"),
+      toolCalls: requestedOutputs.includes("tool_calls"),
+    },
   };
 }
 
-function wantedOutputs(inputs: TextInputs, requested: readonly string[]): WantedOutputs {
-  const wants = (output: string) => inputs.flag(`return_${output}`) === true || requested.includes(output);
-  return {
-    finishReason: wants("finish_reason"),
-    logprobs: wants("logprobs"),
-    inputTokens: wants("num_input_tokens"),
-    outputTokens: wants("num_output_tokens"),
-    toolCalls: requested.includes("tool_calls"),
-  };
+type Inputs = TextRequestSource["inputs"];
+
+function textInput(inputs: Inputs, name: string): string | undefined {
+  const element = inputs.get(name)?.elements[0];
+  if (element === undefined) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(element as Uint8Array);
+  } catch (cause) {
+    throw invalidRequest(`input '${name}': expected text in UTF-8, got other bytes`, cause);
+  }
 }
 
-/** The single elements of a request's inputs. */
-class TextInputs {
-  readonly #inputs: TextRequestSource["inputs"];
-
-  constructor({ inputs }: TextRequestSource) {
-    this.#inputs = inputs;
-  }
-
-  text(name: string): string | undefined {
-    const element = this.#inputs.get(name)?.elements[0];
-    if (element === undefined) return undefined;
-    try {
-      return new TextDecoder("utf-8", { fatal: true }).decode(element as Uint8Array);
-    } catch (cause) {
-      throw invalidRequest(`input '${name}': expected text in UTF-8, got other bytes`, cause);
-    }
-  }
-
-  flag(name: string): boolean | undefined {
-    const element = this.#inputs.get(name)?.elements[0];
-    return element === undefined ? undefined : Boolean(element);
-  }
+function flagInput(inputs: Inputs, name: string): boolean | undefined {
+  const element = inputs.get(name)?.elements[0];
+  return element === undefined ? undefined : Boolean(element);
 }
 
 function invalidRequest(message: string, cause?: unknown): TritonError {
-  return new TritonError("INVALID_ARG", message, { reason: "INVALID_INPUT", cause });
+  return errorOf("INVALID_INPUT", message, cause);
 }
 
 /** First argument of the callback of {@link textGenerator}: a prompt, or the messages of a chat. */
@@ -221,10 +207,7 @@ function readArray(input: string, json: string): readonly unknown[] {
 }
 
 function invalidInput(what: string, expected: string, got: string, cause?: unknown): TritonError {
-  return new TritonError("INVALID_ARG", `input '${what}': expected ${expected}, got ${got}`, {
-    reason: "INVALID_INPUT",
-    cause,
-  });
+  return errorOf("INVALID_INPUT", `input '${what}': expected ${expected}, got ${got}`, cause);
 }
 
 function describe(value: unknown): string {

@@ -1,10 +1,8 @@
 import { Tokenizer } from "@huggingface/tokenizers";
-import { TritonError } from "@tritonjs/protocol";
-import { bytesOfSpelling, type TokenSpelling, tokenSpelling } from "./token-spelling.js";
+import { errorOf, TritonError } from "@tritonjs/protocol";
+import { bytesOfSpelling, type TokenizerJson, type TokenSpelling, tokenSpelling } from "./token-spelling.js";
 
-/** Contents of a model's tokenizer files. */
-export interface TokenizerFiles {
-  /** `tokenizer.json`. */
+interface TokenizerFiles {
   readonly tokenizer: object;
   /** `tokenizer_config.json`; an empty object if the model has none. */
   readonly config: object;
@@ -24,14 +22,20 @@ export class TextTokenizer {
   readonly #bytes = new Map<number, Uint8Array>();
 
   /** @throws TritonError INVALID_ARG for a tokenizer that is not supported */
-  constructor(files: TokenizerFiles) {
-    const { tokenizer, added, tokens, decoder } = open(files);
-    this.#tokenizer = tokenizer;
+  constructor({ tokenizer: json, config }: TokenizerFiles) {
+    const { decoder, added_tokens } = json as TokenizerJson;
+    const added = added_tokens ?? [];
+    try {
+      this.#tokenizer = openTokenizer(json, config);
+      this.tokens = tokensOf(this.#tokenizer);
+    } catch (error) {
+      const text = `cannot read tokenizer.json: expected a tokenizer of Hugging Face, got ${(error as Error).message}`;
+      throw errorOf("INVALID_MODEL", text, error);
+    }
     this.#added = new Map(added.map(({ id, content }) => [id, content]));
     this.#special = new Set(added.filter(({ special }) => special).map(({ id }) => id));
-    this.tokens = Array.from(tokens, (token) => token ?? "");
     this.spelling = tokenSpelling(decoder);
-    const longest = tokens.reduce((most, { length }) => Math.max(most, length), 1);
+    const longest = this.tokens.reduce((most, { length }) => Math.max(most, length), 1);
     this.longestTokenBytes = longest * (this.spelling === "byte_level" ? 1 : 4);
   }
 
@@ -43,10 +47,8 @@ export class TextTokenizer {
     const { ids } = this.#tokenizer.encode(text, { add_special_tokens: addSpecialTokens });
     if (ids.every(isTokenNumber)) return ids;
     const wrong = ids.find((id: unknown) => !isTokenNumber(id));
-    throw new TritonError(
-      "INTERNAL",
-      `cannot encode the text: expected token numbers of tokenizer.json, got ${wrong}`,
-    );
+    const why = `cannot encode the text: expected token numbers of tokenizer.json, got ${wrong}`;
+    throw new TritonError("INTERNAL", why);
   }
 
   /** Decodes tokens with the tokenizer's own decoder. Special tokens are left out. */
@@ -59,7 +61,6 @@ export class TextTokenizer {
     });
   }
 
-  /** Number of the token with a text; undefined if there is none. */
   idOf(token: string): number | undefined {
     return this.#tokenizer.token_to_id(token);
   }
@@ -92,54 +93,28 @@ export class TextTokenizer {
   }
 }
 
-/** A token that was added to the vocabulary. */
-interface AddedToken {
-  readonly id: number;
-  readonly content: string;
-  readonly special?: boolean;
-}
-
-/** The content of `tokenizer.json`. */
-interface OpenedTokenizer {
-  readonly tokenizer: Tokenizer;
-  readonly added: readonly AddedToken[];
-  /** Spelling of each token, by number; there may be gaps. */
-  readonly tokens: readonly string[];
-  readonly decoder: unknown;
-}
-
 /** Numbers of tokens are below this, four times the largest vocabularies: a list of all tokens takes memory for gaps. */
 const MAX_TOKENS = 2 ** 22;
 
-function open({ tokenizer: json, config }: TokenizerFiles): OpenedTokenizer {
-  try {
-    const { model, added_tokens, decoder } = json as {
-      model?: { vocab?: object };
-      added_tokens?: readonly AddedToken[];
-      decoder?: unknown;
-    };
-    // Before the tokenizer makes a list of them. A list of tokens has their numbers as indices.
-    const { vocab = {} } = model ?? {};
-    if (!Array.isArray(vocab)) Object.values(vocab).forEach(assertTokenNumber);
-    for (const { id } of added_tokens ?? []) assertTokenNumber(id);
-    const tokenizer = new Tokenizer(json, config);
-    const tokens: string[] = [];
-    for (const [token, id] of tokenizer.get_vocab(true)) {
-      assertTokenNumber(id);
-      if (typeof token !== "string") throw new TypeError(`token ${id} of type ${typeof token}`);
-      tokens[id] = token;
-    }
-    const added = (added_tokens ?? []).map(({ id, content, special }) => ({ id, content, special }));
-    // Some faults of a file show only when it is used.
-    tokenizer.encode("a", { add_special_tokens: true });
-    return { tokenizer, added, tokens, decoder };
-  } catch (error) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `cannot read tokenizer.json: expected a tokenizer of Hugging Face, got ${(error as Error).message}`,
-      { reason: "INVALID_MODEL", cause: error },
-    );
+function openTokenizer(json: TokenizerJson, config: object): Tokenizer {
+  // Before the tokenizer makes a list of them. A list of tokens has their numbers as indices.
+  const { vocab = {} } = json.model ?? {};
+  if (!Array.isArray(vocab)) Object.values(vocab).forEach(assertTokenNumber);
+  for (const { id } of json.added_tokens ?? []) assertTokenNumber(id);
+  const tokenizer = new Tokenizer(json, config);
+  // Some faults of a file show only when it is used.
+  tokenizer.encode("a", { add_special_tokens: true });
+  return tokenizer;
+}
+
+function tokensOf(tokenizer: Tokenizer): string[] {
+  const tokens: string[] = [];
+  for (const [token, id] of tokenizer.get_vocab(true)) {
+    assertTokenNumber(id);
+    if (typeof token !== "string") throw new TypeError(`token ${id} of type ${typeof token}`);
+    tokens[id] = token;
   }
+  return Array.from(tokens, (token) => token ?? "");
 }
 
 function assertTokenNumber(id: unknown): void {
@@ -169,13 +144,9 @@ export function openTextStream(tokenizer: TextTokenizer, shown: ShownSpecialToke
     : new WindowStream(tokenizer, shown);
 }
 
-function isShown(shown: ShownSpecialTokens, id: number): boolean {
-  return shown === "all" || shown.has(id);
-}
-
 /** Text of a byte-level vocabulary, where each token stands for certain bytes. */
 class ByteLevelStream implements TextStream {
-  #decoder = newDecoder();
+  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
   constructor(
     private readonly tokenizer: TextTokenizer,
@@ -185,19 +156,13 @@ class ByteLevelStream implements TextStream {
   push(id: number): string {
     const added = this.tokenizer.addedText(id);
     if (added === undefined) return this.#decoder.decode(this.tokenizer.bytesOf(id), { stream: true });
-    if (this.tokenizer.isSpecial(id) && !isShown(this.shown, id)) return "";
+    if (this.tokenizer.isSpecial(id) && this.shown !== "all" && !this.shown.has(id)) return "";
     return this.end() + added;
   }
 
   end(): string {
-    const rest = this.#decoder.decode();
-    this.#decoder = newDecoder();
-    return rest;
+    return this.#decoder.decode();
   }
-}
-
-function newDecoder() {
-  return new TextDecoder("utf-8", { ignoreBOM: true });
 }
 
 /** Tokens that are decoded together with new ones: a token's text may depend on the tokens before it. */
@@ -222,7 +187,7 @@ class WindowStream implements TextStream {
 
   push(id: number): string {
     if (this.tokenizer.isSpecial(id)) {
-      if (!isShown(this.shown, id)) return "";
+      if (this.shown !== "all" && !this.shown.has(id)) return "";
       const text = this.end() + this.tokenizer.textOf(id);
       this.#window = [];
       this.#shown = 0;

@@ -4,6 +4,20 @@
  */
 export type TokenSpelling = "byte_level" | "byte_fallback" | "raw";
 
+/** A token that was added to a vocabulary. */
+export interface AddedToken {
+  readonly id: number;
+  readonly content: string;
+  readonly special?: boolean;
+}
+
+/** Parts of `tokenizer.json` that are read here. */
+export interface TokenizerJson {
+  readonly model?: { readonly type?: string; readonly vocab?: object };
+  readonly decoder?: unknown;
+  readonly added_tokens?: readonly AddedToken[];
+}
+
 /**
  * Finds out how tokens are spelled from the decoder of `tokenizer.json`, which undoes the spelling. It may be a sequence
  * of decoders.

@@ -157,6 +157,7 @@ export {
 export { activeTraceHeaders, withTraceparent } from "./trace-context.js";
 export {
   errorFor,
+  errorOf,
   errorWithoutStack,
   httpStatusOf,
   isTimeout,

@@ -1,6 +1,7 @@
-import { Tensor, type TensorSpec } from "@tritonjs/protocol";
+import type { ExecutionResult, WorkerBatch, WorkerModel } from "@tritonjs/core/backend";
+import { Tensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
 import type { AudioLog, AudioPlan } from "./audio-options.js";
-import { badFile } from "./media-parameters.js";
+import { badFile, filesOf } from "./media-parameters.js";
 import { MelSpectrogram, melFilters } from "./mel-spectrogram.js";
 import { decodeWav, readWav, type WavFile } from "./wav.js";
 
@@ -41,10 +42,7 @@ export class AudioPreparer {
     const samples = files[0]![0]!.length;
     if (features === "waveform") {
       const all = files.flat();
-      return {
-        shape: mono ? [samples] : [files[0]!.length, samples],
-        values: joined(all, samples),
-      };
+      return { shape: mono ? [samples] : [files[0]!.length, samples], values: joined(all, samples) };
     }
     const count = this.#framesOf(samples);
     if (features === "frames") {
@@ -56,7 +54,6 @@ export class AudioPreparer {
     return { shape: [mels, count], values: joined(spectra, mels * count) };
   }
 
-  /** Samples or frames of a file. */
   #unitsOf(samples: number): number {
     return this.plan.features === "waveform" ? samples : this.#framesOf(samples);
   }
@@ -84,6 +81,39 @@ export class AudioPreparer {
     this.#spectrogram!.compute(signal, count, target);
     return scaleMels(target, this.plan.log, this.plan.floor);
   }
+}
+
+/** Data that a worker thread gets. */
+export interface AudioData {
+  readonly plan: AudioPlan;
+  readonly hasRows: boolean;
+}
+
+/** Entry of worker threads that prepare audio. */
+export async function load(data: unknown): Promise<WorkerModel> {
+  const { plan, hasRows } = data as AudioData;
+  const preparer = new AudioPreparer(plan);
+  return {
+    ownsOutputs: true,
+    execute: async ({ inputs, rows, requests }: WorkerBatch) => {
+      const files = filesOf(inputs.get(plan.inputName), plan.inputName, hasRows);
+      const separate: ExecutionResult[] = [];
+      let first = 0;
+      for (const [index, count] of rows.entries()) {
+        // The dims of a model without a batch axis may have an axis of rows.
+        const own = rows.length === 1 ? files : files.slice(first, first + count);
+        first += count;
+        // Cancellations arrive between requests.
+        if (index > 0) await new Promise((resolve) => setImmediate(resolve));
+        try {
+          separate.push(requests[index]?.signal.aborted ? new Map() : preparer.prepare(own, hasRows));
+        } catch (error) {
+          separate.push(TritonError.from(error));
+        }
+      }
+      return { separate };
+    },
+  };
 }
 
 /** The tensors of a plan, without the axis of the rows. */
@@ -114,7 +144,6 @@ function joined(parts: readonly Float32Array[], length: number): Float32Array {
   return target;
 }
 
-/** Samples of the files of a request. */
 interface Waveforms {
   /** Channels of each file: lists of the same length, because shorter files have silence at their end. */
   readonly files: readonly (readonly Float32Array[])[];
@@ -122,13 +151,11 @@ interface Waveforms {
   readonly lengths: readonly number[];
 }
 
-/** Largest number of cached filters. */
 const MAX_FILTERS = 8;
 
 /** Samples that the filter reads beyond the end of the result when it cuts a file. */
 const MARGIN = 64;
 
-/** Decodes and resamples files. */
 class WaveformReader {
   /** Filters by the sample rate of files, the least recently used first. */
   readonly #filters = new Map<number, Resampler>();
@@ -170,21 +197,16 @@ class WaveformReader {
     const channels = files[0]?.channels;
     const other = mono ? -1 : files.findIndex((file) => file.channels !== channels);
     if (other >= 0) {
-      throw badFile(
-        inputName,
-        other,
-        `expected ${channels} channels as in row 0, got ${files[other]!.channels}`,
-      );
+      const text = `expected ${channels} channels as in row 0, got ${files[other]!.channels}`;
+      throw badFile(inputName, other, text);
     }
     if (samples !== undefined) return;
     const longest = Math.max(...files.map(({ length, sampleRate }) => length / sampleRate));
     if (longest * files.length <= maxSeconds) return;
     const size = files.length === 1 ? "" : ` (${files.length} files, each as long as the longest)`;
-    throw badFile(
-      inputName,
-      undefined,
-      `expected at most ${maxSeconds} seconds of audio, got ${(longest * files.length).toFixed(1)}${size}`,
-    );
+    const seconds = (longest * files.length).toFixed(1);
+    const text = `expected at most ${maxSeconds} seconds of audio, got ${seconds}${size}`;
+    throw badFile(inputName, undefined, text);
   }
 
   #samplesOf(wav: WavFile): Float32Array[] {
@@ -262,7 +284,6 @@ const MAX_WEIGHTS = 2 ** 20;
 export class Resampler {
   readonly #up: number;
   readonly #down: number;
-  /** Number of weights of a new sample. */
   readonly #taps: number;
   readonly #phases: number;
   readonly #weights: Float32Array;
@@ -287,12 +308,10 @@ export class Resampler {
     }
   }
 
-  /** Number of new samples for a number of old samples. */
   lengthOf(samples: number): number {
     return Math.ceil((samples * this.#up) / this.#down);
   }
 
-  /** Resamples a whole signal. */
   resample(source: Float32Array): Float32Array {
     const target = new Float32Array(this.lengthOf(source.length));
     const half = this.#taps / 2;

@@ -9,6 +9,7 @@ import { importInstalled, inlineRequests } from "@tritonjs/core/internal";
 import {
   ConcurrencyGate,
   definedMembers,
+  errorOf,
   float32ToFloat16,
   fromConfigDataType,
   type ModelConfig,
@@ -48,7 +49,6 @@ export function image(options: ImageOptions): Backend {
   return imageBackend(planImage(options));
 }
 
-/** The backend of a plan. */
 function imageBackend(plan: ImagePlan): Backend {
   const { inputs, outputs } = tensorsOf(plan);
   const withRows = (spec: TensorSpec): TensorSpec => ({ ...spec, shape: [-1, ...spec.shape] });
@@ -64,12 +64,15 @@ function imageBackend(plan: ImagePlan): Backend {
 
 /** The tensors of a plan, without the axis of the rows. */
 function tensorsOf(plan: ImagePlan) {
-  const { width, height, channels, layout, dtype, inputName, outputName } = plan;
-  const shape = layout === "NCHW" ? [channels, height, width] : [height, width, channels];
+  const { dtype, inputName, outputName } = plan;
   const inputs: readonly TensorSpec[] = [{ name: inputName, dtype: "BYTES", shape: [1] }];
-  const outputs: TensorSpec[] = [{ name: outputName, dtype, shape }];
+  const outputs: TensorSpec[] = [{ name: outputName, dtype, shape: shapeOf(plan) }];
   if (plan.originalSize) outputs.push({ name: ORIGINAL_SIZE, dtype: "INT32", shape: [2] });
   return { inputs, outputs };
+}
+
+function shapeOf({ width, height, channels, layout }: ImagePlan): number[] {
+  return layout === "NCHW" ? [channels, height, width] : [height, width, channels];
 }
 
 /**
@@ -115,7 +118,6 @@ export const imageRepositoryBackend: BackendFactory = ({ config }) => {
   return imageBackend(planImage(options));
 };
 
-/** The size in the dims of a written output. */
 function sizeOf(
   { maxBatchSize }: ModelConfig,
   output: ModelOutput | undefined,
@@ -128,9 +130,7 @@ function sizeOf(
 }
 
 function dtypeOf(output: ModelOutput | undefined): string | undefined {
-  return output === undefined || output.dataType === "TYPE_INVALID"
-    ? undefined
-    : fromConfigDataType(output.dataType);
+  return output && fromConfigDataType(output.dataType);
 }
 
 function oneOrMany(values: number[] | undefined): number | number[] | undefined {
@@ -147,7 +147,7 @@ const ORIGINAL_SIZE = "original_size";
  * @param hasRows true if tensors have an axis of rows
  */
 function imageExecutor(plan: ImagePlan, hasRows: boolean): Executor {
-  const { inputName, outputName, width, height, channels, layout, dtype, concurrency } = plan;
+  const { inputName, outputName, width, height, channels, dtype, concurrency } = plan;
   // Unbounded, because only images of running batches wait here. The model's own queue is bounded.
   const gate = new ConcurrencyGate(concurrency, Number.POSITIVE_INFINITY);
   const write = pixelWriter(plan);
@@ -184,14 +184,12 @@ function imageExecutor(plan: ImagePlan, hasRows: boolean): Executor {
     const failed = settled.find((one) => one.status === "rejected");
     if (failed !== undefined) throw failed.reason;
     const batch = hasRows ? [rows] : [];
-    const one = layout === "NCHW" ? [channels, height, width] : [height, width, channels];
-    const outputs = new Map([[outputName, Tensor.fromElements(dtype, [...batch, ...one], pixels)]]);
+    const outputs = new Map([[outputName, Tensor.fromElements(dtype, [...batch, ...shapeOf(plan)], pixels)]]);
     if (plan.originalSize) outputs.set(ORIGINAL_SIZE, Tensor.fromElements("INT32", [...batch, 2], sizes));
     return outputs;
   }
 }
 
-/** The function that `sharp` exports. */
 type SharpModule = typeof import("sharp")["default"];
 
 /** @throws TritonError UNAVAILABLE if `sharp` is not installed, or does not load on this machine */
@@ -204,10 +202,8 @@ async function importSharp(): Promise<SharpModule> {
     cause = error;
   }
   const why = cause === undefined ? "it is not installed" : firstLine(cause);
-  throw new TritonError("UNAVAILABLE", `cannot load sharp (${why}): install it next to @tritonjs/backends`, {
-    reason: "PACKAGE_NOT_INSTALLED",
-    cause,
-  });
+  const text = `cannot load sharp (${why}): install it next to @tritonjs/backends`;
+  throw errorOf("PACKAGE_NOT_INSTALLED", text, cause);
 }
 
 /** A decoded image of the tensor's size: channels from 0 to 255, pixel by pixel, row by row. */
@@ -292,16 +288,7 @@ function firstLine(error: unknown): string {
   return (error as Error).message.split("\n", 1)[0]!.trim();
 }
 
-/** The array of a tensor of pixels. */
 type PixelArray = Float32Array | Uint16Array | Uint8Array;
-
-/** Writes the pixels of an image into its place in a tensor. */
-type WritePixels = (
-  pixels: Uint8Array,
-  channels: number,
-  target: PixelArray,
-  offset: number,
-) => Promise<void>;
 
 /** Values that are converted between two turns of the event loop: about a third of a millisecond. */
 const VALUES_A_SLICE = 2 ** 18;
@@ -316,14 +303,19 @@ export function pixelArray(dtype: ImagePlan["dtype"], length: number): PixelArra
  * Creates a function that normalizes pixels and brings them into the layout of the tensor. A channel has only 256
  * values, so each is computed once, in double precision.
  */
-export function pixelWriter(plan: ImagePlan): WritePixels {
+export function pixelWriter(plan: ImagePlan) {
   const { width, height, channels, colour, layout } = plan;
   const count = width * height;
   const tables = Array.from({ length: channels }, (_, channel) => tableOf(plan, channel));
   // Distance between the channels of a pixel, and between pixels.
   const [step, stride] = layout === "NCHW" ? [count, 1] : [1, channels];
   const pixelsASlice = Math.max(1, Math.floor(VALUES_A_SLICE / 3));
-  return async (pixels, sourceChannels, target, offset) => {
+  return async (
+    pixels: Uint8Array,
+    sourceChannels: number,
+    target: PixelArray,
+    offset: number,
+  ): Promise<void> => {
     for (let from = 0; from < count; from += pixelsASlice) {
       if (from > 0) await new Promise((resolve) => setImmediate(resolve));
       const to = Math.min(count, from + pixelsASlice);

@@ -2,8 +2,7 @@ import { type Backend, type BackendFactory, type Executor, workerExecutor } from
 import { inlineRequests, wrongParameter } from "@tritonjs/core/internal";
 import { definedMembers, type TensorSpec } from "@tritonjs/protocol";
 import { type AudioOptions, type AudioPlan, planAudio } from "./audio-options.js";
-import { AudioPreparer, audioTensors, LENGTHS } from "./audio-preparer.js";
-import type { AudioData } from "./audio-worker.js";
+import { type AudioData, AudioPreparer, audioTensors, LENGTHS } from "./audio-preparer.js";
 import { imageRepositoryBackend } from "./image-backend.js";
 import { completeTensors, filesOf, hasRows, ParameterReader } from "./media-parameters.js";
 
@@ -36,7 +35,6 @@ export function audio(options: AudioOptions = {}): Backend {
   return audioBackend(planAudio(options));
 }
 
-/** The backend of a plan. */
 function audioBackend(plan: AudioPlan, isolation: "worker" | "inline" = "worker"): Backend {
   const { inputs, outputs } = audioTensors(plan);
   const withRows = (spec: TensorSpec): TensorSpec => ({ ...spec, shape: [-1, ...spec.shape] });
@@ -49,7 +47,7 @@ function audioBackend(plan: AudioPlan, isolation: "worker" | "inline" = "worker"
     createExecutor: (context) => {
       const data: AudioData = { plan, hasRows: hasRows(context.info.modelConfig, plan.inputName) };
       if ((context.hosting.isolation ?? isolation) === "inline") return inlineAudio(data);
-      const entry = new URL("./audio-worker.js", import.meta.url);
+      const entry = new URL("./audio-preparer.js", import.meta.url);
       return workerExecutor({ entry, data, interruptible: true, reusesThread: true }, context);
     },
   };

@@ -1,6 +1,12 @@
 import type { AutoCompleteConfig } from "@tritonjs/core/config";
 import { wrongParameter } from "@tritonjs/core/internal";
-import { type ModelConfig, type Tensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
+import {
+  errorOf,
+  type ModelConfig,
+  type Tensor,
+  type TensorSpec,
+  type TritonError,
+} from "@tritonjs/protocol";
 
 /**
  * Reads options from the parameters of a configuration, whose names are those of the options in snake case.
@@ -45,7 +51,6 @@ export class ParameterReader {
     return values as number[];
   }
 
-  /** Words that are separated by commas. */
   words(option: string): string[] | undefined {
     return this.text(option)
       ?.split(",")
@@ -66,11 +71,7 @@ export class ParameterReader {
     const other = Object.keys(parameters).find((key) => !this.#known.has(key));
     if (other === undefined) return;
     const known = [...this.#known].sort().join(", ");
-    throw new TritonError(
-      "INVALID_ARG",
-      `model '${name}': expected only the parameters ${known}, got '${other}'`,
-      { reason: "INVALID_CONFIG" },
-    );
+    throw errorOf("INVALID_CONFIG", `model '${name}': expected only the parameters ${known}, got '${other}'`);
   }
 
   #invalid(option: string, expected: string, text: string): TritonError {
@@ -89,7 +90,6 @@ function snakeCase(option: string): string {
   return option.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** Text for a value in an error message. */
 function optionText(value: unknown): string {
   return typeof value === "string"
     ? `'${value}'`
@@ -100,9 +100,7 @@ function optionText(value: unknown): string {
 
 /** Creates the error of an invalid option. */
 export function mediaOptionError(name: string, expected: string, got: unknown): TritonError {
-  return new TritonError("INVALID_ARG", `${name}: expected ${expected}, got ${optionText(got)}`, {
-    reason: "INVALID_OPTION",
-  });
+  return errorOf("INVALID_OPTION", `${name}: expected ${expected}, got ${optionText(got)}`);
 }
 
 /** @throws TritonError INVALID_ARG unless the value is an integer in the range */
@@ -135,10 +133,7 @@ export function filesOf(input: Tensor | undefined, name: string, hasRows: boolea
  */
 export function badFile(name: string, row: number | undefined, text: string, cause?: unknown): TritonError {
   const place = row === undefined ? "" : `, row ${row}`;
-  return new TritonError("INVALID_ARG", `input '${name}'${place}: ${text}`, {
-    reason: "INVALID_INPUT",
-    cause,
-  });
+  return errorOf("INVALID_INPUT", `input '${name}'${place}: ${text}`, cause);
 }
 
 /** True if the tensors of a configuration have an axis of rows: the batch axis, or one that is written in the dims. */

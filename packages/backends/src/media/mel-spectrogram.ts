@@ -1,4 +1,3 @@
-/** Settings of a {@link MelSpectrogram}. */
 interface SpectrogramSettings {
   readonly nFft: number;
   /** Samples of the periodic Hann window, in the middle of each frame. */
@@ -29,7 +28,6 @@ export class MelSpectrogram {
     this.#powers = [new Float64Array(bins), new Float64Array(bins)];
   }
 
-  /** Number of frames of a signal. */
   framesOf(samples: number): number {
     const { nFft, hopLength, center } = this.settings;
     const whole = center ? samples + 2 * Math.floor(nFft / 2) : samples;
@@ -180,8 +178,9 @@ export class FourierTransform {
   readonly #factors: readonly number[];
   readonly #cos: Float64Array;
   readonly #sin: Float64Array;
-  #real: Float64Array;
-  #imaginary: Float64Array;
+  /** Input, and after `transform` the result: the arrays may change with each call. */
+  real: Float64Array;
+  imaginary: Float64Array;
   #nextReal: Float64Array;
   #nextImaginary: Float64Array;
 
@@ -193,19 +192,10 @@ export class FourierTransform {
     this.#factors = factors;
     this.#cos = Float64Array.from({ length: size }, (_, i) => Math.cos((2 * Math.PI * i) / size));
     this.#sin = Float64Array.from({ length: size }, (_, i) => -Math.sin((2 * Math.PI * i) / size));
-    this.#real = new Float64Array(size);
-    this.#imaginary = new Float64Array(size);
+    this.real = new Float64Array(size);
+    this.imaginary = new Float64Array(size);
     this.#nextReal = new Float64Array(size);
     this.#nextImaginary = new Float64Array(size);
-  }
-
-  /** Input, and after `transform` the result: the arrays may change with each call. */
-  get real(): Float64Array {
-    return this.#real;
-  }
-
-  get imaginary(): Float64Array {
-    return this.#imaginary;
   }
 
   transform(): void {
@@ -217,15 +207,15 @@ export class FourierTransform {
       if (factor === 4) this.#passOf4(length, groups);
       else this.#pass(factor, length, groups);
       groups *= factor;
-      [this.#real, this.#nextReal] = [this.#nextReal, this.#real];
-      [this.#imaginary, this.#nextImaginary] = [this.#nextImaginary, this.#imaginary];
+      [this.real, this.#nextReal] = [this.#nextReal, this.real];
+      [this.imaginary, this.#nextImaginary] = [this.#nextImaginary, this.imaginary];
     }
   }
 
   /** Turns signals of `factor * length` values into `factor` signals of `length` values each. */
   #pass(factor: number, length: number, groups: number): void {
     const { size } = this;
-    const [cos, sin, real, imaginary] = [this.#cos, this.#sin, this.#real, this.#imaginary];
+    const [cos, sin, real, imaginary] = [this.#cos, this.#sin, this.real, this.imaginary];
     const [nextReal, nextImaginary] = [this.#nextReal, this.#nextImaginary];
     for (let p = 0; p < length; p++) {
       for (let k = 0; k < factor; k++) {
@@ -256,7 +246,7 @@ export class FourierTransform {
   }
 
   #passOf4(length: number, groups: number): void {
-    const [cos, sin, real, imaginary] = [this.#cos, this.#sin, this.#real, this.#imaginary];
+    const [cos, sin, real, imaginary] = [this.#cos, this.#sin, this.real, this.imaginary];
     const [nextReal, nextImaginary] = [this.#nextReal, this.#nextImaginary];
     const step = groups * length;
     for (let p = 0; p < length; p++) {

@@ -2,7 +2,6 @@
 export interface WavFile extends WavFormat {
   /** The samples, block by block, with one sample for each channel in a block. */
   readonly data: DataView;
-  /** Number of samples of each channel. */
   readonly length: number;
 }
 
@@ -75,16 +74,13 @@ function nameAt(view: DataView, place: number): string {
   return String.fromCharCode(...[0, 1, 2, 3].map((i) => view.getUint8(place + i)));
 }
 
-/** Encoding of the samples of a WAV file. */
 type SampleEncoding = "unsigned" | "integer" | "float" | "alaw" | "mulaw";
 
-/** Contents of the chunk `fmt ` of a WAV file. */
 interface WavFormat {
   readonly encoding: SampleEncoding;
   readonly channels: number;
   /** Samples of each channel in a second. */
   readonly sampleRate: number;
-  /** Bytes of one sample. */
   readonly sampleBytes: number;
 }
 

@@ -3,6 +3,7 @@ import type { ModelDescription } from "@tritonjs/core/backend";
 import {
   type DataType,
   type DescribedTensor,
+  errorOf,
   fromOnnxType,
   TritonError,
   toOnnxType,
@@ -15,7 +16,20 @@ import {
   type OnnxValue,
   readOnnx,
 } from "./onnx-file.js";
-import type { SessionTensor, SessionTensors } from "./ort-tensors.js";
+
+export interface SessionTensor {
+  readonly name: string;
+  /** Undefined for a type without a data type in the protocol. */
+  readonly dtype: DataType | undefined;
+  /** -1 for any size. Empty for a scalar, and also when ONNX Runtime could not infer the rank. */
+  readonly shape: readonly number[];
+}
+
+/** Inputs and outputs of an open session. Outputs have the shapes that ONNX Runtime inferred. */
+export interface SessionTensors {
+  readonly inputs: readonly SessionTensor[];
+  readonly outputs: readonly SessionTensor[];
+}
 
 /**
  * Describes an ONNX model from its file and, where there is one, an open session. The session infers the shapes of
@@ -63,10 +77,9 @@ function unsupported(what: string, elementType: number | undefined): TritonError
     elementType === toOnnxType("BF16")
       ? "of type bfloat16, which onnxruntime-node cannot pass; cast it to float32 or float16 inside the model, or use the engine 'native'"
       : `of ${typeName(elementType)}, which the protocol cannot carry`;
-  return new TritonError("UNSUPPORTED", `${what} ${why}`, { reason: "MODEL_NOT_SUPPORTED" });
+  return errorOf("MODEL_NOT_SUPPORTED", `${what} ${why}`);
 }
 
-/** ONNX types that the protocol does not have. */
 const OTHER_TYPES: Readonly<Record<number, string>> = {
   0: "a type that is not a tensor (sequence, map, optional or sparse)",
   14: "type complex64",
@@ -100,15 +113,10 @@ export function readOnnxFile(model: string | Uint8Array): OnnxDescription {
   } catch (error) {
     if (error instanceof RangeError) {
       const what = describeNotOnnx(model, error.message);
-      throw new TritonError("INVALID_ARG", `cannot read the ONNX model ${label}: ${what}`, {
-        reason: "INVALID_MODEL",
-        cause: error,
-      });
+      throw errorOf("INVALID_MODEL", `cannot read the ONNX model ${label}: ${what}`, error);
     }
-    throw new TritonError("NOT_FOUND", `cannot open the ONNX model ${label}: ${whyNotOpened(model, error)}`, {
-      reason: "MODEL_FILES_NOT_FOUND",
-      cause: error,
-    });
+    const text = `cannot open the ONNX model ${label}: ${whyNotOpened(model, error)}`;
+    throw errorOf("MODEL_FILES_NOT_FOUND", text, error);
   }
 }
 
@@ -123,32 +131,30 @@ function whyNotOpened(model: string | Uint8Array, error: unknown): string {
 /** Bytes at the beginning of a file that tell what it is. */
 const HEAD_BYTES = 512;
 
-/** A kind of file that is mistaken for a model. */
-interface FileKind {
-  /** Characters that such a file has at `at`, in lower case. */
-  readonly begins: readonly string[];
-  readonly at?: number;
-  readonly what: string;
-}
-
-const KINDS: readonly FileKind[] = [
-  {
-    begins: ["version https://git-lfs.github.com"],
-    what: "it is a Git LFS pointer instead of the model: fetch the model with `git lfs pull`",
-  },
-  {
-    begins: ["<!doctype html", "<html", "<?xml"],
-    what: "it is an HTML page, probably the answer to a failed download",
-  },
-  { begins: ["\u001f\u008b"], what: "it is compressed with gzip: unpack it first" },
-  {
-    begins: ["pk\u0003\u0004"],
-    what: "it is a ZIP archive, perhaps a PyTorch checkpoint: export the model to ONNX",
-  },
-  { begins: ["\u0089hdf"], what: "it is an HDF5 file, perhaps of Keras: convert the model to ONNX" },
-  { begins: ["tfl3"], at: 4, what: "it is a TensorFlow Lite model: convert the model to ONNX" },
-  { begins: ["ortm"], at: 4, what: "it is a model in ORT format: give the .onnx file that it was made from" },
-];
+/** Files that are mistaken for a model: characters that such a file has at `at`, in lower case. */
+const KINDS: readonly { readonly begins: readonly string[]; readonly at?: number; readonly what: string }[] =
+  [
+    {
+      begins: ["version https://git-lfs.github.com"],
+      what: "it is a Git LFS pointer instead of the model: fetch the model with `git lfs pull`",
+    },
+    {
+      begins: ["<!doctype html", "<html", "<?xml"],
+      what: "it is an HTML page, probably the answer to a failed download",
+    },
+    { begins: ["\u001f\u008b"], what: "it is compressed with gzip: unpack it first" },
+    {
+      begins: ["pk\u0003\u0004"],
+      what: "it is a ZIP archive, perhaps a PyTorch checkpoint: export the model to ONNX",
+    },
+    { begins: ["\u0089hdf"], what: "it is an HDF5 file, perhaps of Keras: convert the model to ONNX" },
+    { begins: ["tfl3"], at: 4, what: "it is a TensorFlow Lite model: convert the model to ONNX" },
+    {
+      begins: ["ortm"],
+      at: 4,
+      what: "it is a model in ORT format: give the .onnx file that it was made from",
+    },
+  ];
 
 /**
  * Describes a file that is not an ONNX model by what it looks like.
@@ -161,27 +167,19 @@ function describeNotOnnx(model: string | Uint8Array, fault: string): string {
     if (source.length === 0) return "it is empty";
     const head = source.read(0, HEAD_BYTES).slice(0, HEAD_BYTES);
     const text = String.fromCharCode(...head);
-    const known = kindOf(text);
+    const lower = text.toLowerCase();
+    const page = lower.trimStart();
+    const known = KINDS.find(({ begins, at = 0 }) =>
+      begins.some((start) => lower.startsWith(start, at) || (at === 0 && page.startsWith(start))),
+    );
     if (known !== undefined) return known.what;
-    if (isText(text)) return `it is a text file that begins with '${firstLine(text)}'`;
+    if (/^[\s -~]+$/.test(text)) return `it is a text file that begins with '${firstLine(text)}'`;
     // A model begins with its field `ir_version`.
     const cut = head[0] === 0x08 && /^invalid (?:length|number)/.test(fault);
     return cut ? `it is cut off after ${source.length} bytes: ${fault}` : fault;
   } finally {
     source.close();
   }
-}
-
-function kindOf(head: string): FileKind | undefined {
-  const lower = head.toLowerCase();
-  const page = lower.trimStart();
-  return KINDS.find(({ begins, at = 0 }) =>
-    begins.some((start) => lower.startsWith(start, at) || (at === 0 && page.startsWith(start))),
-  );
-}
-
-function isText(head: string): boolean {
-  return /^[\s -~]+$/.test(head);
 }
 
 const LINE_LENGTH = 40;

@@ -1,23 +1,70 @@
 import { createHash } from "node:crypto";
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Backend, BackendFactory } from "@tritonjs/core/backend";
-import { heldByInstance, type InstanceInfo } from "@tritonjs/core/internal";
+import {
+  type Backend,
+  type BackendFactory,
+  type Executor,
+  type ExecutorContext,
+  findModelFile,
+  hostingOf,
+  type ModelDescription,
+  type ModelLocation,
+  type ModelSource,
+  type WorkerProgram,
+} from "@tritonjs/core/backend";
+import {
+  describeInWorker,
+  heldByInstance,
+  type InstanceDevice,
+  type InstanceInfo,
+  notFound,
+  OpenedWorker,
+  planInstances,
+  prepareWorkers,
+  WorkerExecutor,
+} from "@tritonjs/core/internal";
+import { assertInside, disableTelemetry } from "@tritonjs/core/internal/worker";
 import {
   type ArrayOf,
   type DataType,
   type DescribedTensor,
+  errorOf,
+  type InstanceHosting,
+  type Isolation,
+  type ModelConfig,
   type Tensor,
   TritonError,
   tensorFromValue,
   toNdArray,
 } from "@tritonjs/protocol";
 import type { InferenceSession } from "onnxruntime-node";
-import { describeOnnxModel, lacksShapes, readOnnxFile } from "./describe-onnx-model.js";
-import { OnnxBackend } from "./onnx-backend.js";
-import type { OnnxRuntimeOptions } from "./onnx-options.js";
-import { createSession, importOnnxRuntime, providersFor, sessionOptions } from "./ort-session.js";
-import { fromResults, sessionTensors, toFeeds } from "./ort-tensors.js";
-import { onnxRuntimeBackend, openvinoBackend } from "./repository-backends.js";
+import { describeOnnxModel, lacksShapes, readOnnxFile, type SessionTensors } from "./describe-onnx-model.js";
+import { NativeExecutor } from "./native-executor.js";
+import { describeSession, NativeModel, PARALLEL_RUNS } from "./native-session.js";
+import { checkExternalData, type OnnxDescription } from "./onnx-file.js";
+import {
+  type ExecutionProvider,
+  ONNX_ENGINES,
+  type OnnxEngine,
+  type OnnxRuntimeOptions,
+  onnxOptionsOf,
+  quoted,
+  type SessionData,
+} from "./onnx-options.js";
+import { loadOrtApi, type OrtApi } from "./ort-c-api.js";
+import {
+  createSession,
+  fromResults,
+  importOnnxRuntime,
+  needsProcess,
+  providerName,
+  providersFor,
+  sessionOptions,
+  sessionTensors,
+  toFeeds,
+} from "./ort-session.js";
 
 export type { ExecutionProvider, OnnxEngine, OnnxRuntimeOptions } from "./onnx-options.js";
 
@@ -40,11 +87,200 @@ export function onnxruntime(options: OnnxRuntimeOptions): Backend {
   return new OnnxBackend(options);
 }
 
-/** Backends for models of a repository, by the name in `config.pbtxt`. */
-export const repositoryBackends: Readonly<Record<string, BackendFactory>> = {
-  onnxruntime: onnxRuntimeBackend,
-  openvino: openvinoBackend,
-};
+const WORKER = new URL("./ort-session.js", import.meta.url);
+
+/** Runs an ONNX model, each instance in a worker or through ONNX Runtime's C interface. */
+class OnnxBackend implements Backend {
+  readonly platform: string;
+  readonly isolations: readonly Isolation[] = ["worker", "process"];
+  readonly endsBatches: boolean;
+  readonly #model: string | Uint8Array;
+  readonly #engine: OnnxEngine;
+  readonly #native = new NativeModel(() => this.#sessionData(ON_CPU, 1));
+  #file: OnnxDescription | undefined;
+  #description: ModelDescription | undefined;
+  #opened: OpenedWorker | undefined;
+
+  /**
+   * @param hosting hosting that the parameters of a model in a repository give its instances
+   * @throws TritonError INVALID_ARG for an unknown engine
+   */
+  constructor(
+    private readonly options: OnnxRuntimeOptions,
+    readonly hosting: InstanceHosting = {},
+    readonly backendName = "onnxruntime",
+  ) {
+    const { model, engine = "worker" } = options;
+    if (!ONNX_ENGINES.includes(engine)) {
+      const text = `engine of the ONNX model: expected one of ${ONNX_ENGINES.join(", ")}, got '${String(engine)}'`;
+      throw errorOf("INVALID_CONFIG", text);
+    }
+    // Before workers start, because they get copies of the environment.
+    disableTelemetry();
+    this.#model = model instanceof URL ? fileURLToPath(model) : model;
+    this.#engine = engine;
+    this.platform = backendName === "openvino" ? "" : "onnxruntime_onnx";
+    this.endsBatches = engine !== "worker";
+  }
+
+  describe(): ModelDescription {
+    this.#description ??= lacksShapes(this.#readFile())
+      ? describeInWorker(WORKER, this.#sessionData(ON_CPU, 1), DESCRIBE_WITHIN_MS, "the ONNX model")
+      : this.#describeFile("api" in this.#chooseEngine(ON_CPU, undefined, 1));
+    return this.#description;
+  }
+
+  async open(config: ModelConfig): Promise<ModelDescription> {
+    const planned = planInstances(config);
+    const [first] = planned;
+    if (first === undefined) return this.#describeFile(false);
+    const device = { kind: first.kind, id: first.deviceId };
+    const chosen = this.#chooseEngine(device, first.group.hosting, planned.length);
+    // Reports faults of the file without opening a session.
+    if (!lacksShapes(this.#readFile())) this.#describeFile("api" in chosen);
+    if ("api" in chosen) {
+      const session = await this.#native.open(chosen.api);
+      return describeOnnxModel(this.#model, describeSession(session), this.#readFile(), true);
+    }
+    const program = this.#program(device, planned.length);
+    const place = { hosting: this.#placed(program.data, first.group.hosting) };
+    this.#opened = new OpenedWorker(config.name, program, place, (message) =>
+      this.#warn(`model '${config.name}': ${message}`),
+    );
+    prepareWorkers(program, place, planned.length - 1);
+    const session = (await this.#opened.description) as SessionTensors | undefined;
+    return describeOnnxModel(this.#model, session, this.#readFile());
+  }
+
+  async close(): Promise<void> {
+    await this.#opened?.close();
+    await this.#native.dropOpened();
+  }
+
+  createExecutor(context: ExecutorContext): Executor {
+    const { info, instanceCount, placement } = context;
+    const chosen = this.#chooseEngine(info.device, context.hosting, instanceCount);
+    if ("api" in chosen) return new NativeExecutor(this.#native, chosen.api, context);
+    if (chosen.reason !== undefined && placement.index === 0) {
+      context.log.info(`model '${info.modelName}': ONNX Runtime runs in workers: ${chosen.reason}`);
+      const { executionTimeoutMs, isolation } = context.hosting;
+      if (executionTimeoutMs !== undefined && isolation !== "process") {
+        const text = "executionTimeoutMs has no effect on a worker thread: set isolation 'process'";
+        context.log.warning(`model '${info.modelName}': ${text}`);
+      }
+    }
+    const program = this.#program(info.device, instanceCount);
+    return new WorkerExecutor(program, {
+      ...context,
+      hosting: this.#placed(program.data, context.hosting),
+      warn: (message) => this.#warn(message),
+      opened: placement.index === 0 ? this.#opened : undefined,
+    });
+  }
+
+  #warn(message: string): void {
+    if (this.options.onWarning === undefined) process.emitWarning(message, "TritonWarning");
+    else this.options.onWarning(message);
+  }
+
+  #readFile(): OnnxDescription {
+    this.#file ??= readOnnxFile(this.#model);
+    return this.#file;
+  }
+
+  #describeFile(isNative: boolean): ModelDescription {
+    return describeOnnxModel(this.#model, undefined, this.#readFile(), isNative);
+  }
+
+  /** Where an instance runs: in a process if its provider needs one, unless its hosting says otherwise. */
+  #placed({ providers }: SessionData, hosting: InstanceHosting | undefined): InstanceHosting {
+    return { ...(needsProcess(providers) && { isolation: "process" }), ...this.hosting, ...hosting };
+  }
+
+  #program(device: InstanceDevice, instanceCount: number) {
+    return {
+      entry: WORKER,
+      data: this.#sessionData(device, instanceCount),
+      interruptible: false,
+      tensorsOnly: true,
+      returnsInputs: true,
+      reusesThread: true,
+    } satisfies WorkerProgram;
+  }
+
+  #sessionData(device: InstanceDevice, instanceCount: number): SessionData {
+    const {
+      model: _model,
+      engine: _engine,
+      executionProviders,
+      strictProviders = false,
+      onWarning: _onWarning,
+      ...settings
+    } = this.options;
+    const { inputs } = this.#readFile();
+    return {
+      model: this.#model,
+      providers: providersFor(device, executionProviders),
+      strict: strictProviders,
+      sessionOptions: sessionOptions(settings, instanceCount),
+      scalars: inputs.filter(({ dims }) => dims?.length === 0).map(({ name }) => name),
+      ranksUnknown: inputs.filter(({ dims }) => dims === undefined).map(({ name }) => name),
+    };
+  }
+
+  /**
+   * Chooses the engine of an instance.
+   *
+   * @throws TritonError if the engine `native` is requested and cannot be used
+   */
+  #chooseEngine(
+    device: InstanceDevice,
+    hosting: InstanceHosting | undefined,
+    instanceCount: number,
+  ): ChosenEngine {
+    // Reports faults of the file whichever engine runs it.
+    const { providers } = this.#sessionData(device, instanceCount);
+    if (this.#engine === "worker") return { reason: undefined };
+    const obstacle = obstacleOf(providers, { ...this.hosting, ...hosting });
+    if (this.#engine === "native") {
+      if (obstacle === undefined) return { api: loadOrtApi() };
+      throw errorOf("INVALID_CONFIG", `engine 'native': ${obstacle}; use the engine 'worker'`);
+    }
+    if (obstacle !== undefined) return { reason: obstacle };
+    if (instanceCount > PARALLEL_RUNS) {
+      const reason =
+        `libuv's pool runs ${PARALLEL_RUNS} batches at a time, and the model has ${instanceCount} instances; start the ` +
+        `program with UV_THREADPOOL_SIZE=${instanceCount + 2}`;
+      return { reason };
+    }
+    try {
+      return { api: loadOrtApi() };
+    } catch (error) {
+      return { reason: TritonError.from(error).message };
+    }
+  }
+}
+
+const ON_CPU: InstanceDevice = { kind: "KIND_CPU", id: 0 };
+
+/** A worker that does not answer within this time is ended. */
+const DESCRIBE_WITHIN_MS = 120_000;
+
+/** The engine of an instance: ONNX Runtime's C interface, or the reason why it runs in a worker. */
+type ChosenEngine = { readonly api: OrtApi } | { readonly reason: string | undefined };
+
+function obstacleOf(
+  [first]: readonly ExecutionProvider[],
+  hosting: Pick<InstanceHosting, "isolation" | "heapLimitMb">,
+): string | undefined {
+  const provider = first && providerName(first);
+  if (provider !== "cpu") return `expected the execution provider 'cpu', got '${provider}'`;
+  if (hosting.isolation !== undefined)
+    return `expected instances without isolation, got '${hosting.isolation}'`;
+  if (hosting.heapLimitMb !== undefined)
+    return "expected instances without heapLimitMb, which limits a worker";
+  return undefined;
+}
 
 /** The options of {@link openSession}: those of `onnxruntime` without the model and the engine. */
 export type OnnxSessionOptions = Omit<OnnxRuntimeOptions, "model" | "engine">;
@@ -173,9 +409,7 @@ export class OnnxSession {
     if (unknown !== undefined || missing !== undefined) {
       const got = Object.keys(given).join(", ");
       const expected = this.inputs.map(({ name }) => name).join(", ");
-      throw new TritonError("INVALID_ARG", `inputs of the ONNX model: expected [${expected}], got [${got}]`, {
-        reason: "INVALID_CONFIG",
-      });
+      throw errorOf("INVALID_CONFIG", `inputs of the ONNX model: expected [${expected}], got [${got}]`);
     }
     return new Map(
       this.inputs.map(({ name, dtype, shape }) => [
@@ -190,3 +424,103 @@ export class OnnxSession {
     );
   }
 }
+
+/** The backend `onnxruntime` for models of a repository: `<version>/model.onnx`, or a directory with such a file. */
+const onnxRuntimeBackend: BackendFactory = (source) => openRepositoryModel(source);
+
+async function openRepositoryModel(source: ModelSource, backendName?: string): Promise<OnnxBackend> {
+  const model = await modelFile(source);
+  await checkExternalData(source.directory, model);
+  const { config, settings, warn } = source;
+  const options = { model, onWarning: warn, ...onnxOptionsOf(config, settings, warn) };
+  const endsBatches = (options.engine ?? "worker") !== "worker";
+  const hosting = hostingOf(source, ["worker", "process"], !endsBatches);
+  return new OnnxBackend(options, hosting, backendName);
+}
+
+async function modelFile(source: ModelLocation): Promise<string> {
+  const { path, isDirectory } = await findModelFile(source, ["model.onnx"], notStatted);
+  if (!isDirectory) return path;
+  const inside = join(path, "model.onnx");
+  const found = await stat(inside).catch(() => undefined);
+  if (!found?.isFile()) throw notFound(inside, source.name);
+  await assertInside(source.directory, inside);
+  return inside;
+}
+
+/** Triton's onnxruntime backend first checks whether the file is a directory. */
+function notStatted(path: string): TritonError {
+  return errorOf("FILE_NOT_READABLE", `failed to stat file ${path}`);
+}
+
+/** Parameters of Triton's openvino backend that ONNX Runtime has under another name. */
+const MAPPED: Readonly<Record<string, string>> = { INFERENCE_NUM_THREADS: "intra_op_thread_count" };
+
+/** Its other parameters. They choose devices and plans of OpenVINO, or work around its fixed batch sizes. */
+const IGNORED: readonly string[] = [
+  "TARGET_DEVICE",
+  "PERFORMANCE_HINT",
+  "NUM_STREAMS",
+  "COMPILATION_NUM_THREADS",
+  "HINT_BF16",
+  "CPU_EXTENSION_PATH",
+  "SKIP_OV_DYNAMIC_BATCHSIZE",
+  "ENABLE_BATCH_PADDING",
+  "RESHAPE_IO_LAYERS",
+];
+
+/**
+ * The backend `openvino` for models of a repository. ONNX Runtime runs its ONNX models: `default_model_filename:
+ * "model.onnx"`. Other models are refused; the reason names the conversion.
+ */
+const openvinoBackend: BackendFactory = async (source) => {
+  const { config, name } = source;
+  assertPlaced(config);
+  const { path } = await findModelFile(source, ["model.xml"]);
+  if (!path.endsWith(".onnx")) throw refused(source, path);
+  const { parameters, ignored } = forOnnxRuntime(config);
+  source.warn(`model '${name}': ONNX Runtime runs this model of backend 'openvino'`);
+  if (ignored.length > 0) {
+    source.warn(`model '${name}': parameters ${quoted(ignored)} of OpenVINO have no effect in ONNX Runtime`);
+  }
+  return openRepositoryModel({ ...source, config: { ...config, parameters } }, "openvino");
+};
+
+function assertPlaced({ instanceGroup }: ModelConfig): void {
+  if (instanceGroup.every(({ kind }) => kind === "KIND_CPU" || kind === "KIND_AUTO")) return;
+  throw errorOf("INVALID_CONFIG", "Triton OpenVINO backend supports only Kind CPU and AUTO");
+}
+
+/** The parameters as ONNX Runtime has them, and the names of the parameters without effect there. */
+function forOnnxRuntime({ parameters }: ModelConfig) {
+  const entries = Object.entries(parameters)
+    .filter(([key]) => !IGNORED.includes(key))
+    .map(([key, value]) => [Object.hasOwn(MAPPED, key) ? MAPPED[key]! : key, value] as const);
+  return {
+    parameters: Object.fromEntries(entries),
+    ignored: IGNORED.filter((key) => Object.hasOwn(parameters, key)),
+  };
+}
+
+const PADDLE = "paddle2onnx --model_dir <directory> --model_filename model.pdmodel --save_file model.onnx";
+const SAVED_MODEL = "python -m tf2onnx.convert --saved-model <directory> --output model.onnx";
+
+/** The error for a file that only OpenVINO reads: what to convert, and by which command. */
+function refused({ name }: ModelSource, path: string): TritonError {
+  const how = path.endsWith(".pdmodel")
+    ? `convert it: ${PADDLE}`
+    : path.endsWith(".saved_model")
+      ? `convert it: ${SAVED_MODEL}`
+      : "no program converts OpenVINO's own format back, so export the model that it was made from: torch.onnx.export, " +
+        `${SAVED_MODEL}, ${PADDLE}`;
+  const text =
+    `model '${name}': '${path}' runs only in OpenVINO, which has no package for Node that installs without a download; ` +
+    `${how}; then put model.onnx into the version directory and set default_model_filename: "model.onnx"`;
+  return errorOf("MODEL_NOT_SUPPORTED", text);
+}
+
+/** Backends for models of a repository, by the name in `config.pbtxt`. */
+export const repositoryBackends: Readonly<Record<string, BackendFactory>> = {
+  onnxruntime: onnxRuntimeBackend,
+  openvino: openvinoBackend,
+};

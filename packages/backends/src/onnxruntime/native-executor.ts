@@ -1,19 +1,16 @@
-import { divideOutputs, type Execution, type ExecutionResult, type Executor } from "@tritonjs/core/backend";
 import {
-  type Allocate,
-  type Clock,
-  type InstanceInfo,
-  joinInputsIn,
-  type OutputChecker,
-  type Tensors,
-  totalRows,
-} from "@tritonjs/core/internal";
+  divideOutputs,
+  type Execution,
+  type ExecutionResult,
+  type Executor,
+  type ExecutorContext,
+} from "@tritonjs/core/backend";
+import { joinInputsIn, type Tensors, totalRows } from "@tritonjs/core/internal";
 import {
   type DataType,
-  type Elements,
   elementCount,
+  errorOf,
   fromOnnxType,
-  type InstanceHosting,
   type ModelConfig,
   Tensor,
   TritonError,
@@ -22,55 +19,42 @@ import {
 } from "@tritonjs/protocol";
 import {
   callAsync,
+  type NativeModel,
   type NativeSession,
   type NativeTensor,
-  openNativeSession,
   runLane,
-  SharedSession,
   typeAndShape,
 } from "./native-session.js";
 import type { SessionData } from "./onnx-options.js";
 import type { OrtApi } from "./ort-c-api.js";
-import { outputNamesOf, scalarInputs, scalarOutputs } from "./ort-tensors.js";
-
-/** The parts of a server that an instance needs. */
-interface NativeSurroundings {
-  readonly info: InstanceInfo;
-  readonly checker: OutputChecker;
-  readonly clock: Clock;
-  readonly hosting: InstanceHosting;
-}
-
-interface NativeContext extends NativeSurroundings {
-  /** Gives up the session that was opened to describe the model, if there is one. May be called more than once. */
-  readonly dropOpened: () => Promise<void>;
-}
+import { outputNamesOf, scalarInputs, scalarOutputs } from "./ort-session.js";
 
 /**
  * Runs batches through ONNX Runtime's C interface, on threads of libuv's pool. All instances of a model share one
  * session. A batch ends early when all its requests are cancelled, and when it exceeds the execution time limit.
  */
-class NativeExecutor implements Executor, RunningInstance {
+export class NativeExecutor implements Executor {
   /** A running batch can be ended. */
   readonly mustFinish = false;
   readonly releasesInputs = true;
   readonly details: Readonly<Record<string, string>> = { executionProvider: "cpu", engine: "native" };
-  readonly #context: NativeContext;
-  readonly #data: SessionData;
-  readonly #session: SharedSession;
   readonly #shaped: ReturnType<typeof scalarOutputs>;
-  readonly #memory = new MergeMemory();
+  /**
+   * Memory in which the inputs of batches are joined, by input. A batch overwrites that of the batch before, so the
+   * memory is as large as the largest batch so far, and its pages are touched once.
+   */
+  readonly #memory = new Map<string, ArrayBuffer>();
   #run: NativeRun | undefined;
   #starting: Promise<void> | undefined;
-  /** Why the running batch has to end. */
   #reason: TritonError | undefined;
   #isRunning = false;
   #onIdle: (() => void) | undefined;
 
-  constructor(session: SharedSession, data: SessionData, context: NativeContext) {
-    this.#session = session;
-    this.#data = data;
-    this.#context = context;
+  constructor(
+    private readonly model: NativeModel,
+    private readonly api: OrtApi,
+    private readonly context: ExecutorContext,
+  ) {
     this.#shaped = scalarOutputs(this.#config);
   }
 
@@ -81,23 +65,23 @@ class NativeExecutor implements Executor, RunningInstance {
 
   async #open(): Promise<void> {
     try {
-      const session = await this.#session.acquire();
-      this.#run = new NativeRun(session, this.#data, this.#config);
-      endRunsAtExit.add(this);
+      const session = await this.model.acquire(this.api);
+      this.#run = new NativeRun(session, this.model.data(), this.#config);
+      addToExit(this);
     } finally {
-      await this.#context.dropOpened();
+      await this.model.dropOpened();
     }
   }
 
   async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
     this.#watch(execution);
-    const inputs = joinInputsIn(execution, this.#memory.of);
+    const inputs = joinInputsIn(execution, (name) => (byteSize) => this.#memoryOf(name, byteSize));
     execution.inputsReady();
     try {
       const outputs = await runLane.run(() => this.#runBatch(inputs, execution), undefined);
       execution.outputsReady();
       const rows = totalRows(execution.requests);
-      return divideOutputs(execution, this.#context.checker.check(this.#shaped(outputs), rows, [], true));
+      return divideOutputs(execution, this.context.checker.check(this.#shaped(outputs), rows, [], true));
     } finally {
       this.#reason = undefined;
     }
@@ -105,15 +89,24 @@ class NativeExecutor implements Executor, RunningInstance {
 
   async stop(): Promise<void> {
     await this.#starting?.catch(() => {});
-    await this.#context.dropOpened();
+    await this.model.dropOpened();
     const run = this.#run;
     if (run === undefined) return;
     this.end(this.#stopped());
     this.#run = undefined;
     if (this.#isRunning) await new Promise<void>((resolve) => (this.#onIdle = resolve));
-    endRunsAtExit.delete(this);
+    removeFromExit(this);
     run.close();
-    await this.#session.release();
+    await this.model.release();
+  }
+
+  #memoryOf(name: string, byteSize: number): Uint8Array<ArrayBuffer> {
+    let buffer = this.#memory.get(name);
+    if (buffer === undefined || buffer.byteLength < byteSize) {
+      buffer = new ArrayBuffer(byteSize);
+      this.#memory.set(name, buffer);
+    }
+    return new Uint8Array(buffer, 0, byteSize);
   }
 
   /** Ends the running batch with an error, which its open requests get. */
@@ -122,7 +115,6 @@ class NativeExecutor implements Executor, RunningInstance {
     if (this.#isRunning) this.#run?.end();
   }
 
-  /** Ends the batch when all its requests are cancelled. */
   #watch(execution: Execution): void {
     let open = execution.requests.length;
     const givenUp = (): void => {
@@ -137,10 +129,13 @@ class NativeExecutor implements Executor, RunningInstance {
     const run = this.#run;
     if (this.#reason !== undefined || run === undefined) throw this.#reason ?? this.#stopped();
     execution.postponed?.();
-    const { clock, hosting } = this.#context;
+    const { clock, hosting } = this.context;
     const limitMs = hosting.executionTimeoutMs;
-    const limit =
-      limitMs === undefined ? undefined : clock.setTimer(limitMs, () => this.end(this.#tooLong(limitMs)));
+    const end = () => {
+      const text = `${this.#name} ended its batch: it ran for more than ${limitMs} ms`;
+      this.end(errorOf("TIME_LIMIT_EXCEEDED", text));
+    };
+    const limit = limitMs === undefined ? undefined : clock.setTimer(limitMs, end);
     this.#isRunning = true;
     try {
       return await run.run(inputs);
@@ -154,110 +149,37 @@ class NativeExecutor implements Executor, RunningInstance {
   }
 
   #stopped(): TritonError {
-    return new TritonError("UNAVAILABLE", `${this.#name} was stopped`, { reason: "MODEL_STOPPED" });
-  }
-
-  #tooLong(limitMs: number): TritonError {
-    return new TritonError(
-      "UNAVAILABLE",
-      `${this.#name} ended its batch: it ran for more than ${limitMs} ms`,
-      { reason: "TIME_LIMIT_EXCEEDED" },
-    );
+    return errorOf("MODEL_STOPPED", `${this.#name} was stopped`);
   }
 
   get #config(): ModelConfig {
-    return this.#context.info.modelConfig;
+    return this.context.info.modelConfig;
   }
 
   get #name(): string {
-    const { instanceName, modelName } = this.#context.info;
+    const { instanceName, modelName } = this.context.info;
     return `instance '${instanceName}' of model '${modelName}'`;
   }
 }
 
-/** A model whose instances share one session. */
-export class NativeModel {
-  #session: SharedSession | undefined;
-  #isOpened = false;
-
-  /** @param data makes the settings of the session */
-  constructor(private readonly data: () => SessionData) {}
-
-  /** Opens the session to describe the model. It stays open until `dropOpened`. */
-  async open(api: OrtApi): Promise<NativeSession> {
-    const session = await this.#shared(api).acquire();
-    this.#isOpened = true;
-    return session;
-  }
-
-  /** Gives up the session that describes the model. Instances keep it open. */
-  readonly dropOpened = async (): Promise<void> => {
-    if (!this.#isOpened) return;
-    this.#isOpened = false;
-    await this.#session?.release();
-  };
-
-  executor(api: OrtApi, surroundings: NativeSurroundings): NativeExecutor {
-    const session = this.#shared(api);
-    return new NativeExecutor(session, this.data(), { ...surroundings, dropOpened: this.dropOpened });
-  }
-
-  #shared(api: OrtApi): SharedSession {
-    this.#session ??= new SharedSession(() => openNativeSession(api, this.data()));
-    return this.#session;
-  }
-}
-
-/** An instance that may have a batch on another thread. */
-interface RunningInstance {
-  /** Ends its running batch. */
-  end(reason: TritonError): void;
-}
-
 /**
- * Instances whose batches end when the process exits. Node waits for the threads of libuv's pool before it exits, so
- * without this a long batch would delay the exit.
+ * Instances of this thread whose batches end when the process exits. Node waits for the threads of libuv's pool before
+ * it exits, so without this a long batch would delay the exit.
  */
-class ExitGuard {
-  readonly #instances = new Set<RunningInstance>();
+const running = new Set<NativeExecutor>();
 
-  add(instance: RunningInstance): void {
-    if (this.#instances.size === 0) process.once("exit", this.#endAll);
-    this.#instances.add(instance);
-  }
-
-  delete(instance: RunningInstance): void {
-    this.#instances.delete(instance);
-    if (this.#instances.size === 0) process.off("exit", this.#endAll);
-  }
-
-  readonly #endAll = (): void => {
-    const reason = new TritonError("UNAVAILABLE", "the process exits", { reason: "MODEL_STOPPED" });
-    for (const instance of this.#instances) instance.end(reason);
-  };
+function addToExit(instance: NativeExecutor): void {
+  if (running.size === 0) process.once("exit", endAll);
+  running.add(instance);
 }
 
-/** The guard of this thread. */
-const endRunsAtExit = new ExitGuard();
+function removeFromExit(instance: NativeExecutor): void {
+  running.delete(instance);
+  if (running.size === 0) process.off("exit", endAll);
+}
 
-/**
- * Memory in which an instance joins the inputs of its batches. A batch overwrites that of the batch before, so the
- * memory is as large as the largest batch so far, and its pages are touched once.
- */
-class MergeMemory {
-  readonly #buffers = new Map<string, ArrayBuffer>();
-
-  /** The memory of an input. */
-  readonly of = (name: string): Allocate => {
-    return (byteSize) => {
-      let buffer = this.#buffers.get(name);
-      if (buffer === undefined || buffer.byteLength < byteSize) {
-        buffer = new ArrayBuffer(byteSize);
-        this.#buffers.set(name, buffer);
-      }
-      return new Uint8Array(buffer, 0, byteSize);
-    };
-  };
+function endAll(): void {
+  for (const instance of running) instance.end(errorOf("MODEL_STOPPED", "the process exits"));
 }
 
 /** ONNX Runtime's words, in old and new versions, for an output that does not have the shape of its memory. */
@@ -265,7 +187,6 @@ const OTHER_SHAPE = /shape verification failed|output OrtValue provided for outp
 
 /** Runs batches of one instance on a session, one at a time, and ends the running one. */
 class NativeRun {
-  readonly #session: NativeSession;
   readonly #scalars: ReadonlySet<string>;
   readonly #inputNames: NativeNames;
   readonly #outputs: readonly string[];
@@ -278,14 +199,15 @@ class NativeRun {
   readonly #options: number;
   #ended = false;
 
-  constructor(session: NativeSession, data: SessionData, config: ModelConfig) {
+  constructor(
+    private readonly session: NativeSession,
+    data: SessionData,
+    config: ModelConfig,
+  ) {
     const { api, inputs } = session;
-    this.#session = session;
     this.#scalars = scalarInputs(data, config);
-    this.#inputNames = new NativeNames(
-      api,
-      inputs.map(({ name }) => name),
-    );
+    const names = inputs.map(({ name }) => name);
+    this.#inputNames = new NativeNames(api, names);
     this.#outputs = outputNamesOf(config);
     this.#outputNames = new NativeNames(api, this.#outputs);
     this.#inputValues = new BigUint64Array(inputs.length + 1);
@@ -296,14 +218,14 @@ class NativeRun {
 
   /** Ends the running batch before its next operator. */
   end(): void {
-    const { api } = this.#session;
+    const { api } = this.session;
     this.#ended = true;
     api.check(api.runOptionsSetTerminate(this.#options));
   }
 
   /** Releases the memory of ONNX Runtime. No batch may run. */
   close(): void {
-    this.#session.api.releaseRunOptions(this.#options);
+    this.session.api.releaseRunOptions(this.#options);
   }
 
   /**
@@ -312,7 +234,7 @@ class NativeRun {
    * @throws TritonError INTERNAL with ONNX Runtime's words, also for a batch that was ended
    */
   async run(inputs: Tensors): Promise<Map<string, Tensor>> {
-    const { api, address } = this.#session;
+    const { api, address } = this.session;
     try {
       const held = this.#fillInputs(inputs);
       const prepared = this.#prepareOutputs(inputs);
@@ -330,12 +252,9 @@ class NativeRun {
         Number(koffi.address(this.#outputValues)),
       );
       api.check(status);
-      return new Map(
-        this.#outputs.map((name, i) => [
-          name,
-          prepared[i] ?? copyOutput(api, name, Number(this.#outputValues[i])),
-        ]),
-      );
+      const outputOf = (name: string, i: number) =>
+        prepared[i] ?? copyOutput(api, name, Number(this.#outputValues[i]));
+      return new Map(this.#outputs.map((name, i) => [name, outputOf(name, i)]));
     } catch (error) {
       if (!this.#predicts || !OTHER_SHAPE.test(String(error))) throw error;
       this.#predicts = false;
@@ -347,21 +266,24 @@ class NativeRun {
 
   /** Makes the values of the inputs, and returns the arrays under them. */
   #fillInputs(inputs: Tensors): readonly unknown[] {
-    const { api } = this.#session;
-    return this.#session.inputs.map(({ name }, i) => {
+    const { api } = this.session;
+    return this.session.inputs.map(({ name }, i) => {
       const tensor = inputs.get(name);
       if (tensor === undefined) throw new Error(`input '${name}' is missing in 'feeds'.`);
       const shape = this.#scalars.has(name) ? [] : tensor.shape;
-      const { value, held } = inputValue(api, tensor, toOnnxType(tensor.datatype), shape);
+      const { elements } = tensor;
+      const value = Array.isArray(elements)
+        ? stringValue(api, elements, shape)
+        : valueOver(api, elements, toOnnxType(tensor.datatype), shape);
       this.#inputValues[i] = BigInt(value);
-      return held;
+      return elements;
     });
   }
 
   /** Makes the memory of the outputs whose shape is known. ONNX Runtime allocates the others. */
   #prepareOutputs(inputs: Tensors): readonly (Tensor | undefined)[] {
     if (!this.#predicts) return [];
-    const { api, outputs } = this.#session;
+    const { api, outputs } = this.session;
     return this.#outputs.map((wanted, i) => {
       const output = outputs.find(({ name }) => name === wanted);
       const shape = output && this.#shapes.predict(output, (input) => inputs.get(input)?.shape);
@@ -376,7 +298,7 @@ class NativeRun {
   }
 
   #release(): void {
-    const { api } = this.#session;
+    const { api } = this.session;
     for (const values of [this.#inputValues, this.#outputValues]) {
       for (let i = 0; i < values.length; i++) {
         if (values[i] !== 0n) api.releaseValue(Number(values[i]));
@@ -388,14 +310,6 @@ class NativeRun {
   }
 }
 
-/** An input as ONNX Runtime takes it. */
-interface InputValue {
-  /** Address of the `OrtValue`. The caller releases it after the run. */
-  readonly value: number;
-  /** The array that holds the data; it must stay alive as long as the value. */
-  readonly held: Elements;
-}
-
 const STRING = 8;
 
 /** Memory that stands for that of an empty array, which has no address. */
@@ -405,23 +319,13 @@ const NOTHING = new Uint8Array(8);
 let dims = new BigInt64Array(16);
 
 /**
- * Makes a value of ONNX Runtime over the memory of a tensor. The elements of `BYTES` are copied into strings.
+ * Makes a value of ONNX Runtime over the memory of an array, which must stay alive as long as the value.
  *
  * @param elementType ONNX's number of the data type
  * @param shape dimensions inside the model
+ * @returns the address of the `OrtValue`, which the caller releases after the run
  * @throws TritonError INTERNAL if ONNX Runtime refuses the tensor
  */
-function inputValue(
-  api: OrtApi,
-  { elements: held }: Tensor,
-  elementType: number,
-  shape: readonly number[],
-): InputValue {
-  if (Array.isArray(held)) return { value: stringValue(api, held, shape), held };
-  return { value: valueOver(api, held, elementType, shape), held };
-}
-
-/** Makes a value over an array. */
 function valueOver(
   api: OrtApi,
   array: ArrayBufferView,
@@ -490,11 +394,8 @@ function copyOutput(api: OrtApi, name: string, value: number): Tensor {
 function outputDataType(name: string, elementType: number): DataType {
   const datatype = fromOnnxType(elementType);
   if (datatype !== undefined) return datatype;
-  throw new TritonError(
-    "UNSUPPORTED",
-    `output '${name}' has ONNX type ${elementType}, which the protocol cannot carry`,
-    { reason: "MODEL_NOT_SUPPORTED" },
-  );
+  const text = `output '${name}' has ONNX type ${elementType}, which the protocol cannot carry`;
+  throw errorOf("MODEL_NOT_SUPPORTED", text);
 }
 
 function strings(api: OrtApi, value: number, count: number): Uint8Array[] {
@@ -512,10 +413,8 @@ function strings(api: OrtApi, value: number, count: number): Uint8Array[] {
 
 /** The list of names that a run gets, as C has it: addresses of NUL-terminated strings. */
 class NativeNames {
-  /** Addresses of the names. */
   readonly #list: BigUint64Array;
   readonly #texts: readonly Uint8Array[];
-  /** Address of the list. */
   readonly address: number;
 
   constructor({ koffi }: OrtApi, names: readonly string[]) {
@@ -524,7 +423,6 @@ class NativeNames {
     this.address = Number(koffi.address(this.#list));
   }
 
-  /** Number of names. */
   get length(): number {
     return this.#texts.length;
   }
@@ -535,7 +433,6 @@ class NativeNames {
  * too. ONNX Runtime then writes such outputs to memory of ours, which need not be copied.
  */
 export class ShapePrediction {
-  /** Input and axis of each name. */
   readonly #sources = new Map<string, { readonly input: string; readonly axis: number }>();
 
   constructor(inputs: readonly NativeTensor[]) {

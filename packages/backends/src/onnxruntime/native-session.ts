@@ -1,28 +1,18 @@
 import type { NativeFunction } from "@tritonjs/core/internal";
-import { ConcurrencyGate, fromOnnxType, TritonError } from "@tritonjs/protocol";
+import { ConcurrencyGate, errorOf, fromOnnxType, TritonError } from "@tritonjs/protocol";
+import type { SessionTensors } from "./describe-onnx-model.js";
 import { modelLabel } from "./onnx-file.js";
 import type { SessionData } from "./onnx-options.js";
 import type { OrtApi } from "./ort-c-api.js";
-import type { SessionTensor, SessionTensors } from "./ort-tensors.js";
 
 /** An open session. Any number of batches may run on it at a time. */
 export interface NativeSession {
   readonly api: OrtApi;
-  /** Its address. */
   readonly address: number;
   readonly inputs: readonly NativeTensor[];
   readonly outputs: readonly NativeTensor[];
   /** Releases the session, on which no batch may run. */
   close(): Promise<void>;
-}
-
-/**
- * Opens a session on a thread of libuv's pool.
- *
- * @throws TritonError INVALID_ARG with ONNX Runtime's words for a model that does not load
- */
-export function openNativeSession(api: OrtApi, data: SessionData): Promise<NativeSession> {
-  return loadLane.run(() => open(api, data), undefined);
 }
 
 async function open(api: OrtApi, data: SessionData): Promise<NativeSession> {
@@ -40,10 +30,7 @@ async function open(api: OrtApi, data: SessionData): Promise<NativeSession> {
     };
   } catch (cause) {
     const [why] = TritonError.from(cause).message.split("\n");
-    throw new TritonError("INVALID_ARG", `cannot load the ONNX model ${modelLabel(model)}: ${why}`, {
-      reason: "INVALID_MODEL",
-      cause,
-    });
+    throw errorOf("INVALID_MODEL", `cannot load the ONNX model ${modelLabel(model)}: ${why}`, cause);
   } finally {
     if (settings !== undefined) api.releaseSessionOptions(settings);
   }
@@ -92,16 +79,13 @@ export function callAsync<Args extends readonly unknown[], Result>(
 
 /** The tensors of a session for the description of its model. */
 export function describeSession({ inputs, outputs }: NativeSession): SessionTensors {
-  return { inputs: inputs.flatMap(toTensor), outputs: outputs.flatMap(toTensor) };
+  const described = (tensors: readonly NativeTensor[]) =>
+    tensors
+      .filter(({ elementType }) => elementType !== 0)
+      .map(({ name, elementType, dims: shape }) => ({ name, dtype: fromOnnxType(elementType), shape }));
+  return { inputs: described(inputs), outputs: described(outputs) };
 }
 
-function toTensor({ name, elementType, dims }: NativeTensor): SessionTensor[] {
-  if (elementType === 0) return [];
-  const dtype = fromOnnxType(elementType);
-  return [{ name, dtype, shape: dims }];
-}
-
-/** ONNX Runtime's numbers of the graph optimization levels. */
 const LEVELS: Readonly<Record<string, number>> = { disabled: 0, basic: 1, extended: 2, layout: 3, all: 99 };
 
 /**
@@ -139,11 +123,9 @@ export interface NativeTensor {
   readonly elementType: number;
   /** -1 for a size that is known only at run time. Empty for a scalar, and when the rank is unknown. */
   readonly dims: readonly number[];
-  /** Names of the dimensions; empty for those without a name. */
   readonly dimNames: readonly string[];
 }
 
-/** Reads the inputs or the outputs of a session. */
 function nativeTensors(api: OrtApi, session: number, side: "input" | "output"): NativeTensor[] {
   const [count, nameOf, typeOf] =
     side === "input"
@@ -205,23 +187,39 @@ export const runLane = new ConcurrencyGate(PARALLEL_RUNS, unlimited);
 /** Opening and closing sessions, one at a time, so that a large model delays no batch. */
 const loadLane = new ConcurrencyGate(1, unlimited);
 
-/** One session for all instances of a model: opened for the first of them, closed after the last. */
-export class SharedSession {
+/** A model whose instances share one session: opened for the first of them, closed after the last. */
+export class NativeModel {
   #users = 0;
   #session: Promise<NativeSession> | undefined;
-  /** Resolves when the session before this one is closed. */
   #closed: Promise<void> = Promise.resolve();
+  /** True while the session is open to describe the model. */
+  #isOpened = false;
 
-  constructor(private readonly open: () => Promise<NativeSession>) {}
+  /** @param data makes the settings of the session */
+  constructor(readonly data: () => SessionData) {}
+
+  /** Opens the session to describe the model. It stays open until `dropOpened`. */
+  async open(api: OrtApi): Promise<NativeSession> {
+    const session = await this.acquire(api);
+    this.#isOpened = true;
+    return session;
+  }
+
+  /** Gives up the session that describes the model, if there is one. Instances keep it open. */
+  async dropOpened(): Promise<void> {
+    if (!this.#isOpened) return;
+    this.#isOpened = false;
+    await this.release();
+  }
 
   /**
    * Opens the session, or waits for it. Call `release` once for each call that resolves.
    *
-   * @throws TritonError if the model does not load
+   * @throws TritonError INVALID_ARG with ONNX Runtime's words for a model that does not load
    */
-  async acquire(): Promise<NativeSession> {
+  async acquire(api: OrtApi): Promise<NativeSession> {
     this.#users++;
-    this.#session ??= this.#closed.then(this.open);
+    this.#session ??= this.#closed.then(() => loadLane.run(() => open(api, this.data()), undefined));
     try {
       return await this.#session;
     } catch (error) {

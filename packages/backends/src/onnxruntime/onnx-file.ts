@@ -1,14 +1,13 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { assertInside, isInside } from "@tritonjs/core/internal/worker";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf } from "@tritonjs/protocol";
 
 /** The model in error messages. */
 export function modelLabel(model: string | Uint8Array): string {
   return typeof model === "string" ? `'${model}'` : "given as bytes";
 }
 
-/** One input or output of an ONNX graph. */
 export interface OnnxValue {
   readonly name: string;
   /**
@@ -26,18 +25,19 @@ export interface OnnxDescription {
 }
 
 /** The field numbers of onnx.proto that this file reads. */
-const MODEL_GRAPH = 7;
-const GRAPH_INITIALIZER = 5;
-const GRAPH_INPUT = 11;
-const GRAPH_OUTPUT = 12;
-const TENSOR_NAME = 8;
-const VALUE_NAME = 1;
-const VALUE_TYPE = 2;
-const TYPE_TENSOR = 1;
-const TENSOR_TYPE_ELEMENT = 1;
-const TENSOR_TYPE_SHAPE = 2;
-const SHAPE_DIM = 1;
-const DIM_VALUE = 1;
+const MODEL = { graph: 7, functions: 25 };
+const GRAPH = { node: 1, initializer: 5, input: 11, output: 12, sparseInitializer: 15 };
+const FUNCTION = { node: 7 };
+const NODE = { attribute: 5 };
+const ATTRIBUTE = { tensor: 5, graph: 6, tensors: 10, graphs: 11, sparseTensor: 22, sparseTensors: 23 };
+const SPARSE = { values: 1, indices: 2 };
+const TENSOR = { name: 8, externalData: 13 };
+const ENTRY = { key: 1, value: 2 };
+const VALUE = { name: 1, type: 2 };
+const TYPE = { tensor: 1 };
+const TENSOR_TYPE = { element: 1, shape: 2 };
+const SHAPE = { dim: 1 };
+const DIM = { value: 1 };
 
 /**
  * Reads the inputs and outputs of an ONNX model. Weights are not read.
@@ -47,19 +47,19 @@ const DIM_VALUE = 1;
 export function readOnnx(model: string | Uint8Array): OnnxDescription {
   const source = typeof model === "string" ? fileSource(model) : bytesSource(model);
   try {
-    const graph = messages(source, 0, source.length, MODEL_GRAPH)[0];
+    const graph = messages(source, 0, source.length, MODEL.graph)[0];
     if (graph === undefined) throw new RangeError("it has no graph");
     const weights = new Set(
-      messages(source, graph.start, graph.end, GRAPH_INITIALIZER).map((tensor) =>
-        text(source, tensor, TENSOR_NAME),
+      messages(source, graph.start, graph.end, GRAPH.initializer).map((tensor) =>
+        text(source, tensor, TENSOR.name),
       ),
     );
     const values = (field: number) =>
       messages(source, graph.start, graph.end, field).map((value) => readValue(source, value));
     return {
       // Old files list their weights among the inputs.
-      inputs: values(GRAPH_INPUT).filter(({ name }) => !weights.has(name)),
-      outputs: values(GRAPH_OUTPUT),
+      inputs: values(GRAPH.input).filter(({ name }) => !weights.has(name)),
+      outputs: values(GRAPH.output),
     };
   } finally {
     source.close();
@@ -81,53 +81,40 @@ function messages(source: ByteSource, start: number, end: number, number: number
 
 function text(source: ByteSource, span: Span, number: number): string {
   const field = messages(source, span.start, span.end, number)[0];
-  return field === undefined
-    ? ""
-    : new TextDecoder().decode(source.read(field.start, field.end - field.start));
+  return field === undefined ? "" : textIn(source, field);
+}
+
+function textIn(source: ByteSource, { start, end }: Span): string {
+  return new TextDecoder().decode(source.read(start, end - start));
 }
 
 function number(source: ByteSource, span: Span, wanted: number): number | undefined {
   for (const field of walkMessage(source, span.start, span.end)) {
-    if (field.number === wanted && isNumber(field)) return field.value;
+    if (field.number === wanted && "value" in field) return field.value;
   }
   return undefined;
 }
 
-function isNumber(field: ProtobufField): field is { number: number; value: number } {
-  return "value" in field;
-}
-
 function readValue(source: ByteSource, value: Span): OnnxValue {
-  const name = text(source, value, VALUE_NAME);
-  const type = messages(source, value.start, value.end, VALUE_TYPE)[0];
+  const name = text(source, value, VALUE.name);
+  const type = messages(source, value.start, value.end, VALUE.type)[0];
   if (type === undefined) return { name, elementType: undefined, dims: undefined };
-  const tensor = messages(source, type.start, type.end, TYPE_TENSOR)[0];
+  const tensor = messages(source, type.start, type.end, TYPE.tensor)[0];
   if (tensor === undefined) return { name, elementType: 0, dims: undefined };
-  const shape = messages(source, tensor.start, tensor.end, TENSOR_TYPE_SHAPE)[0];
+  const shape = messages(source, tensor.start, tensor.end, TENSOR_TYPE.shape)[0];
   return {
     name,
-    elementType: number(source, tensor, TENSOR_TYPE_ELEMENT) ?? 0,
+    elementType: number(source, tensor, TENSOR_TYPE.element) ?? 0,
     dims:
       shape &&
-      messages(source, shape.start, shape.end, SHAPE_DIM).map((dim) => {
-        const size = number(source, dim, DIM_VALUE) ?? -1;
+      messages(source, shape.start, shape.end, SHAPE.dim).map((dim) => {
+        const size = number(source, dim, DIM.value) ?? -1;
         // Some exporters write -1, which reads as a huge number here.
         return Number.isSafeInteger(size) ? size : -1;
       }),
   };
 }
 
-/** Field numbers of onnx.proto on the path to tensors, and inside tensors. */
-const MODEL = { graph: 7, functions: 25 };
-const GRAPH = { node: 1, initializer: 5, sparseInitializer: 15 };
-const FUNCTION = { node: 7 };
-const NODE = { attribute: 5 };
-const ATTRIBUTE = { tensor: 5, graph: 6, tensors: 10, graphs: 11, sparseTensor: 22, sparseTensors: 23 };
-const SPARSE = { values: 1, indices: 2 };
-const TENSOR = { externalData: 13 };
-const ENTRY = { key: 1, value: 2 };
-
-/** Largest depth of nested graphs. */
 const MAX_DEPTH = 64;
 
 /**
@@ -141,11 +128,8 @@ export async function checkExternalData(directory: string, path: string): Promis
   for (const location of externalLocations(path)) {
     const file = join(dirname(path), location);
     if (isAbsolute(location) || !isInside(directory, file)) {
-      throw new TritonError(
-        "INVALID_ARG",
-        `external data of the ONNX model '${path}': expected a path inside the model's directory, got '${location}'`,
-        { reason: "PATH_NOT_ALLOWED" },
-      );
+      const text = `external data of the ONNX model '${path}': expected a path inside the model's directory, got '${location}'`;
+      throw errorOf("PATH_NOT_ALLOWED", text);
     }
     await assertInside(directory, file);
   }
@@ -160,18 +144,10 @@ export function externalLocations(path: string): ReadonlySet<string> {
     return walk.locations;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw new TritonError("INVALID_ARG", `cannot read the ONNX model '${path}': ${error.message}`, {
-      reason: "INVALID_MODEL",
-      cause: error,
-    });
+    throw errorOf("INVALID_MODEL", `cannot read the ONNX model '${path}': ${error.message}`, error);
   } finally {
     source.close();
   }
-}
-
-interface ByteSpan {
-  readonly start: number;
-  readonly end: number;
 }
 
 class TensorWalk {
@@ -189,7 +165,7 @@ class TensorWalk {
     );
   }
 
-  #graph(graph: ByteSpan, depth: number): void {
+  #graph(graph: Span, depth: number): void {
     if (depth > MAX_DEPTH) throw new RangeError(`expected graphs nested at most ${MAX_DEPTH} deep, got more`);
     this.#each(graph, {
       [GRAPH.node]: (node) => this.#node(node, depth),
@@ -198,11 +174,11 @@ class TensorWalk {
     });
   }
 
-  #node(node: ByteSpan, depth: number): void {
+  #node(node: Span, depth: number): void {
     this.#each(node, { [NODE.attribute]: (attribute) => this.#attribute(attribute, depth) });
   }
 
-  #attribute(attribute: ByteSpan, depth: number): void {
+  #attribute(attribute: Span, depth: number): void {
     this.#each(attribute, {
       [ATTRIBUTE.tensor]: (tensor) => this.#tensor(tensor),
       [ATTRIBUTE.tensors]: (tensor) => this.#tensor(tensor),
@@ -213,27 +189,27 @@ class TensorWalk {
     });
   }
 
-  #sparse(sparse: ByteSpan): void {
+  #sparse(sparse: Span): void {
     this.#each(sparse, {
       [SPARSE.values]: (tensor) => this.#tensor(tensor),
       [SPARSE.indices]: (tensor) => this.#tensor(tensor),
     });
   }
 
-  #tensor(tensor: ByteSpan): void {
+  #tensor(tensor: Span): void {
     this.#each(tensor, { [TENSOR.externalData]: (entry) => this.#entry(entry) });
   }
 
-  #entry(entry: ByteSpan): void {
+  #entry(entry: Span): void {
     const text: Record<number, string> = {};
-    const read = (field: number) => (span: ByteSpan) => {
-      text[field] = new TextDecoder().decode(this.source.read(span.start, span.end - span.start));
+    const read = (field: number) => (span: Span) => {
+      text[field] = textIn(this.source, span);
     };
     this.#each(entry, { [ENTRY.key]: read(ENTRY.key), [ENTRY.value]: read(ENTRY.value) });
     if (text[ENTRY.key] === "location") this.locations.add(text[ENTRY.value] ?? "");
   }
 
-  #each(message: ByteSpan, visit: Readonly<Record<number, (span: ByteSpan) => void>>): void {
+  #each(message: Span, visit: Readonly<Record<number, (span: Span) => void>>): void {
     for (const field of walkMessage(this.source, message.start, message.end)) {
       if ("start" in field) visit[field.number]?.(field);
     }
@@ -292,7 +268,6 @@ interface ByteSource {
   close(): void;
 }
 
-/** Source over an array. */
 export function bytesSource(bytes: Uint8Array): ByteSource {
   return {
     length: bytes.byteLength,

@@ -8,14 +8,13 @@ import {
   requireKoffi,
 } from "@tritonjs/core/internal";
 import { disableTelemetry, unbundledRequire } from "@tritonjs/core/internal/worker";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, TritonError } from "@tritonjs/protocol";
 
 /** ONNX Runtime's C interface in this process. Addresses are numbers: those of a process fit into 53 bits. */
 export interface OrtApi extends CFunctions {
   readonly koffi: Koffi;
   /** Keeps the library loaded: koffi unloads it with this object. */
   readonly library: NativeLibrary;
-  /** Version of the library, such as `1.30.0`. */
   readonly version: string;
   /** The environment that all sessions of the process share. */
   readonly environment: number;
@@ -23,7 +22,6 @@ export interface OrtApi extends CFunctions {
   readonly cpuMemory: number;
   /** ONNX Runtime's allocator for small objects. */
   readonly allocator: number;
-  /** Copies `byteSize` bytes from one address to another. */
   copy(to: number, from: number, byteSize: number): void;
   /** @throws TritonError INTERNAL with ONNX Runtime's words if `status` is an error, which is released */
   check(status: number): void;
@@ -57,20 +55,15 @@ function loadKoffi(): Koffi {
   try {
     koffi = requireKoffi();
   } catch (cause) {
-    throw new TritonError(
-      "UNAVAILABLE",
-      "cannot load the package 'koffi', which the engine 'native' needs: npm install koffi",
-      { reason: "PACKAGE_NOT_INSTALLED", cause },
-    );
+    const text = "cannot load the package 'koffi', which the engine 'native' needs: npm install koffi";
+    throw errorOf("PACKAGE_NOT_INSTALLED", text, cause);
   }
   const { async_stack_size } = koffi.config();
   if (async_stack_size >= ASYNC_STACK_BYTES) return koffi;
-  throw new TritonError(
-    "UNSUPPORTED",
+  const text =
     `koffi's setting async_stack_size: expected at least ${ASYNC_STACK_BYTES}, got ${async_stack_size}; set it before ` +
-      "the program loads its first library",
-    { reason: "PLATFORM_NOT_SUPPORTED" },
-  );
+    "the program loads its first library";
+  throw errorOf("PLATFORM_NOT_SUPPORTED", text);
 }
 
 /**
@@ -120,7 +113,6 @@ const DEFAULT_MEMORY = 0;
 
 interface OpenLibrary {
   readonly library: NativeLibrary;
-  /** Addresses of the functions. */
   readonly table: readonly bigint[];
   readonly version: string;
 }
@@ -141,12 +133,10 @@ function openLibrary(koffi: Koffi, file: string): OpenLibrary {
     cause = thrown;
   }
   const why = cause === undefined ? "" : ` (${TritonError.from(cause).message})`;
-  throw new TritonError(
-    "UNAVAILABLE",
+  const text =
     `cannot use '${file}' as ONNX Runtime: expected a library with version ${API_VERSION} of its C interface, got ` +
-      `version ${version} of ONNX Runtime${why}`,
-    { reason: "PACKAGE_NOT_INSTALLED", cause },
-  );
+    `version ${version} of ONNX Runtime${why}`;
+  throw errorOf("PACKAGE_NOT_INSTALLED", text, cause);
 }
 
 function addresses(koffi: Koffi, at: bigint, count: number): bigint[] {
@@ -236,7 +226,6 @@ type Values<P extends readonly Parameter[]> = { -readonly [I in keyof P]: Value<
 
 type FunctionOf<S extends Signature> = NativeFunction<Values<S[2]>, Value<S[1]>>;
 
-/** The functions, callable. */
 type CFunctions = {
   readonly [Name in keyof typeof C_FUNCTIONS]: FunctionOf<(typeof C_FUNCTIONS)[Name]>;
 };
@@ -268,18 +257,13 @@ export function ortLibraryFile(
       if (file !== undefined) return join(folder, file);
     }
   } catch (cause) {
-    throw new TritonError(
-      "UNAVAILABLE",
-      `cannot find onnxruntime-node (${TritonError.from(cause).message}): install it next to @tritonjs/backends`,
-      { reason: "PACKAGE_NOT_INSTALLED", cause },
-    );
+    const text = `cannot find onnxruntime-node (${TritonError.from(cause).message}): install it next to @tritonjs/backends`;
+    throw errorOf("PACKAGE_NOT_INSTALLED", text, cause);
   }
-  throw new TritonError(
-    "UNAVAILABLE",
+  const text =
     `cannot find ONNX Runtime's library: expected ${NAMES[platform] ?? "a file"} in the folder bin of onnxruntime-node ` +
-      `for ${platform} ${arch}, got none`,
-    { reason: "PACKAGE_NOT_INSTALLED" },
-  );
+    `for ${platform} ${arch}, got none`;
+  throw errorOf("PACKAGE_NOT_INSTALLED", text);
 }
 
 function filesOf(folder: string): readonly string[] {

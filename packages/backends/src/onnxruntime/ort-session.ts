@@ -1,9 +1,28 @@
 import { availableParallelism } from "node:os";
 import { isMainThread } from "node:worker_threads";
-import type { InstanceDevice } from "@tritonjs/core/internal";
-import { disableTelemetry, importPeer } from "@tritonjs/core/internal/worker";
-import { definedMembers, TritonError } from "@tritonjs/protocol";
-import type { InferenceSession } from "onnxruntime-node";
+import type {
+  ModelDescription,
+  WorkerBatch,
+  WorkerHost,
+  WorkerModel,
+  WorkerResult,
+} from "@tritonjs/core/backend";
+import type { InstanceDevice, InstanceInfo, OpenModel, Tensors } from "@tritonjs/core/internal";
+import { disableTelemetry, importPeer, sequenceTensors, splitOutputs } from "@tritonjs/core/internal/worker";
+import {
+  DATA_TYPES,
+  type DataType,
+  definedMembers,
+  type Elements,
+  errorOf,
+  type ModelConfig,
+  type ModelInput,
+  Tensor,
+  TritonError,
+  toOrtType,
+} from "@tritonjs/protocol";
+import type { InferenceSession, Tensor as OrtTensor } from "onnxruntime-node";
+import { describeOnnxModel, type SessionTensor, type SessionTensors } from "./describe-onnx-model.js";
 import { modelLabel } from "./onnx-file.js";
 import type { ExecutionProvider, OnnxRuntimeOptions, SessionData } from "./onnx-options.js";
 
@@ -22,7 +41,7 @@ export async function createSession(
   let failure: unknown;
   for (const [i, provider] of chain.entries()) {
     try {
-      return { session: await open(ort, data, provider), provider: providerName(provider) };
+      return { session: await openWith(ort, data, provider), provider: providerName(provider) };
     } catch (error) {
       failure = error;
       const next = chain[i + 1];
@@ -34,19 +53,13 @@ export async function createSession(
     }
   }
   const label = modelLabel(data.model);
-  throw new TritonError("INVALID_ARG", `cannot load the ONNX model ${label}: ${messageOf(failure)}`, {
-    reason: "INVALID_MODEL",
-    cause: failure,
-  });
+  throw errorOf("INVALID_MODEL", `cannot load the ONNX model ${label}: ${messageOf(failure)}`, failure);
 }
 
-async function open(ort: Ort, data: SessionData, provider: ExecutionProvider): Promise<InferenceSession> {
+async function openWith(ort: Ort, data: SessionData, provider: ExecutionProvider): Promise<InferenceSession> {
   if (providerName(provider) === "webgpu" && !isMainThread) {
-    throw new TritonError(
-      "UNSUPPORTED",
-      "it crashes when two threads of a process use it: set isolation 'process' for the instance",
-      { reason: "PLATFORM_NOT_SUPPORTED" },
-    );
+    const text = "it crashes when two threads of a process use it: set isolation 'process' for the instance";
+    throw errorOf("PLATFORM_NOT_SUPPORTED", text);
   }
   const options = {
     ...data.sessionOptions,
@@ -93,7 +106,6 @@ export function needsProcess(providers: readonly ExecutionProvider[]): boolean {
   return providers.some((provider) => providerName(provider) === "webgpu");
 }
 
-/** Options of a session that are the same for all models. */
 type SessionSettings = Omit<
   OnnxRuntimeOptions,
   "model" | "engine" | "executionProviders" | "strictProviders" | "onWarning"
@@ -125,7 +137,6 @@ export function sessionOptions(
  */
 const DEFAULT_ENTRIES: Readonly<Record<string, string>> = { "session.intra_op.allow_spinning": "0" };
 
-/** The module `onnxruntime-node`. */
 type Ort = typeof import("onnxruntime-node");
 
 /**
@@ -138,10 +149,189 @@ export async function importOnnxRuntime(): Promise<Ort> {
   try {
     return await importPeer<Ort>("onnxruntime-node", import.meta.url);
   } catch (error) {
-    throw new TritonError(
-      "UNAVAILABLE",
-      `cannot load onnxruntime-node (${TritonError.from(error).message}): install it next to @tritonjs/backends`,
-      { reason: "PACKAGE_NOT_INSTALLED", cause: error },
-    );
+    const text = `cannot load onnxruntime-node (${TritonError.from(error).message}): install it next to @tritonjs/backends`;
+    throw errorOf("PACKAGE_NOT_INSTALLED", text, error);
   }
+}
+
+/** Entry of workers that run an ONNX model, one session in each worker. */
+export async function load(data: unknown, info: InstanceInfo, host: WorkerHost): Promise<WorkerModel> {
+  return (await open(data, host)).load(info);
+}
+
+export const prepare = importOnnxRuntime;
+
+/** Opens the session, whose tensors complete the configuration. */
+export async function open(data: unknown, { warn }: Pick<WorkerHost, "warn">): Promise<OpenModel> {
+  const ort = await importOnnxRuntime();
+  const { session, provider } = await createSession(ort, data as SessionData, warn);
+  const close = () => session.release();
+  return {
+    description: sessionTensors(session),
+    load: ({ modelConfig }) => {
+      const outputNames = outputNamesOf(modelConfig);
+      const scalars = scalarInputs(data as SessionData, modelConfig);
+      const shaped = scalarOutputs(modelConfig);
+      const run = async (inputs: Tensors): Promise<Tensors> =>
+        shaped(fromResults(await session.run(toFeeds(inputs, scalars), outputNames)));
+      return {
+        ownsOutputs: true,
+        details: { executionProvider: provider },
+        execute: (batch) => execute(run, batch),
+        close,
+      };
+    },
+    close,
+  };
+}
+
+/** Describes the model for a synchronous `bind`: ONNX Runtime infers the shapes that the file leaves out. */
+export async function describe(data: unknown): Promise<ModelDescription> {
+  const opened = await open(data, { warn: () => {} });
+  await opened.close();
+  return describeOnnxModel((data as SessionData).model, opened.description as SessionTensors | undefined);
+}
+
+async function execute(
+  run: (inputs: Tensors) => Promise<Tensors>,
+  { inputs, indivisible, rows }: WorkerBatch,
+): Promise<WorkerResult> {
+  try {
+    return { merged: await run(inputs) };
+  } catch (error) {
+    if (!TritonError.is(error) || rows.length === 1 || indivisible) throw error;
+  }
+  // One request holds text that ONNX Runtime cannot take. The other requests must not fail with it.
+  const separate: (Tensors | TritonError)[] = [];
+  for (const part of splitOutputs(inputs, rows)) {
+    separate.push(await run(part).catch((error) => TritonError.from(error)));
+  }
+  return { separate };
+}
+
+const FROM_ORT = new Map(DATA_TYPES.map((datatype) => [toOrtType(datatype), datatype]));
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+const encoder = new TextEncoder();
+
+/**
+ * Converts inputs to the form that `session.run` takes. They are plain objects, because the `Tensor` constructor
+ * rejects float16 on newer versions of Node.
+ *
+ * @param scalars names of inputs without dimensions in the model's file: a configuration has to give them one
+ * @throws TritonError INVALID_ARG for text that ONNX Runtime cannot hold.
+ */
+export function toFeeds(inputs: Tensors, scalars: ReadonlySet<string>): Record<string, OrtTensor> {
+  const feeds: Record<string, unknown> = {};
+  for (const [name, tensor] of inputs) {
+    feeds[name] = {
+      type: toOrtType(tensor.datatype),
+      dims: scalars.has(name) ? [] : tensor.shape,
+      data: tensor.datatype === "BYTES" ? toStrings(name, tensor.elements as Uint8Array[]) : tensor.elements,
+      location: "cpu",
+    };
+  }
+  return feeds as Record<string, OrtTensor>;
+}
+
+function toStrings(name: string, elements: readonly Uint8Array[]): string[] {
+  return elements.map((element, i) => {
+    if (element.includes(0))
+      throw unfit(name, i, "it contains a NUL byte, which ends a string of ONNX Runtime");
+    try {
+      return decoder.decode(element);
+    } catch {
+      throw unfit(name, i, "it is not UTF-8, which strings of ONNX Runtime must be");
+    }
+  });
+}
+
+function unfit(name: string, index: number, why: string): TritonError {
+  const text = `cannot pass element ${index} of input '${name}' as an ONNX string: ${why}`;
+  return errorOf("INVALID_INPUT", text);
+}
+
+/** Converts the session's results to tensors over the same memory. */
+export function fromResults(results: Readonly<Record<string, OrtTensor>>): Map<string, Tensor> {
+  return new Map(
+    Object.entries(results).map(([name, { type, dims, data }]) => {
+      const datatype = FROM_ORT.get(type);
+      if (datatype === undefined) {
+        const text = `output '${name}' has type ${type}, which the protocol cannot carry`;
+        throw errorOf("MODEL_NOT_SUPPORTED", text);
+      }
+      return [name, Tensor.fromElements(datatype, [...dims], toElements(datatype, data))];
+    }),
+  );
+}
+
+function toElements(datatype: DataType, data: OrtTensor["data"]): Elements {
+  if (datatype === "BYTES") return (data as string[]).map((text) => encoder.encode(text));
+  // Newer versions of Node have a Float16Array. Here the elements of FP16 are their bits.
+  if (datatype === "FP16" && ArrayBuffer.isView(data) && !(data instanceof Uint16Array)) {
+    return new Uint16Array(data.buffer, data.byteOffset, data.byteLength / 2);
+  }
+  return data as Elements;
+}
+
+/** The tensors of a session; undefined with versions of onnxruntime-node that do not provide shapes. */
+export function sessionTensors({
+  inputMetadata,
+  outputMetadata,
+}: InferenceSession): SessionTensors | undefined {
+  if (!Array.isArray(inputMetadata) || !Array.isArray(outputMetadata)) return undefined;
+  return { inputs: inputMetadata.flatMap(toTensor), outputs: outputMetadata.flatMap(toTensor) };
+}
+
+function toTensor(value: InferenceSession.ValueMetadata): SessionTensor[] {
+  if (!value.isTensor) return [];
+  const shape = value.shape.map((dim) => (typeof dim === "number" ? dim : -1));
+  return [{ name: value.name, dtype: FROM_ORT.get(value.type), shape }];
+}
+
+/** The shape of a tensor inside the model. */
+function shapeOf({ dims, reshape }: Pick<ModelInput, "dims" | "reshape">): readonly number[] {
+  return reshape?.shape ?? dims;
+}
+
+/**
+ * Names of inputs that the session gets without dimensions. An input of unknown rank is a scalar if its configuration
+ * has a single element, as in Triton's onnxruntime backend.
+ */
+export function scalarInputs(
+  { scalars, ranksUnknown }: Pick<SessionData, "scalars" | "ranksUnknown">,
+  { maxBatchSize, input }: Pick<ModelConfig, "maxBatchSize" | "input">,
+): ReadonlySet<string> {
+  const single = input.filter((one) => maxBatchSize === 0 && shapeOf(one).every((dim) => dim === 1));
+  const names = single.map(({ name }) => name).filter((name) => ranksUnknown.includes(name));
+  return new Set([...scalars, ...names]);
+}
+
+/**
+ * Gives scalar outputs the dimensions of the configuration, `[1]`, as Triton's onnxruntime backend does. A
+ * configuration cannot have a tensor without dimensions.
+ */
+export function scalarOutputs({
+  maxBatchSize,
+  output,
+}: Pick<ModelConfig, "maxBatchSize" | "output">): (outputs: Map<string, Tensor>) => Map<string, Tensor> {
+  if (maxBatchSize > 0) return (outputs) => outputs;
+  const shapes = new Map(output.map((one) => [one.name, shapeOf(one)]));
+  return (outputs) => {
+    for (const [name, tensor] of outputs) {
+      if (tensor.shape.length > 0) continue;
+      const shape = shapes.get(name) ?? [];
+      if (shape.every((dim) => dim === 1)) outputs.set(name, tensor.reshaped(shape));
+    }
+    return outputs;
+  };
+}
+
+/** Outputs that the model has to compute: those of the configuration, and the states of sequences. */
+export function outputNamesOf({
+  output,
+  sequenceBatching,
+}: Pick<ModelConfig, "output" | "sequenceBatching">): readonly string[] {
+  // The file may have more outputs than the model was bound with.
+  return [...new Set([...output.map(({ name }) => name), ...sequenceTensors(sequenceBatching).outputs])];
 }

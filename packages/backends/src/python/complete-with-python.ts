@@ -1,16 +1,26 @@
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
 import type { ModelDescription } from "@tritonjs/core/backend";
 import type { Clock } from "@tritonjs/core/internal";
 import { describeInWorker } from "@tritonjs/core/internal";
-import type { Log } from "@tritonjs/core/internal/worker";
 import {
-  type AutoCompleteConfig,
+  AutoCompleteConfig,
   COMPLETION_METHODS,
   completeBy,
+  emptyConfig,
+  Log,
+  realClock,
   toConfigJson,
 } from "@tritonjs/core/internal/worker";
-import { TritonError } from "@tritonjs/protocol";
+import {
+  errorOf,
+  fromConfigDataType,
+  type ModelInput,
+  type ModelOutput,
+  type TensorSpec,
+  TritonError,
+} from "@tritonjs/protocol";
 import { type FromPython, writeError } from "./messages.js";
 import { PythonSession, type PythonSettings } from "./python-session.js";
 
@@ -36,22 +46,24 @@ export async function completeWithPython(
 ): Promise<void> {
   if (!mayCompleteItself(await readFile(settings.path, "utf8"))) return;
   const { name } = config.config;
-  const session: PythonSession = new PythonSession({
+  const { path, backend } = settings;
+  const task = {
+    type: "complete",
+    path,
+    ...(backend && { modelDirectory: backend.modelDirectory }),
+    model: name,
+    config: JSON.stringify(toConfigJson(config.config)),
+  } as const;
+  const session: PythonSession = new PythonSession(
     settings,
-    modelName: name,
     name,
+    name,
+    task,
+    (message) => change(session, config, message),
+    () => {},
     clock,
     log,
-    init: {
-      type: "complete",
-      path: settings.path,
-      ...(settings.backend && { modelDirectory: settings.backend.modelDirectory }),
-      model: name,
-      config: configJsonOf(config),
-    },
-    message: (message) => change(session, config, message),
-    crashed: () => {},
-  });
+  );
   try {
     await session.ready;
   } finally {
@@ -81,15 +93,8 @@ function camelCase(argument: unknown): unknown {
   return dataType === undefined ? rest : { ...rest, dataType };
 }
 
-/** The configuration as the model receives it. */
-function configJsonOf({ config }: Pick<AutoCompleteConfig, "config">): string {
-  return JSON.stringify(toConfigJson(config));
-}
-
-/** The data that a worker needs to describe a Python model. */
-export interface PythonDescription {
+interface PythonDescription {
   readonly settings: PythonSettings;
-  /** Parameters of its configuration. */
   readonly parameters: Readonly<Record<string, string>>;
 }
 
@@ -102,7 +107,7 @@ export interface PythonDescription {
 export function describeWithPython(what: PythonDescription): ModelDescription | undefined {
   const { path, stubTimeoutMs, loadTimeoutMs } = what.settings;
   if (!mayCompleteItself(readFileSync(path, "utf8"))) return undefined;
-  const entry = new URL("./python-description-program.js", import.meta.url);
+  const entry = new URL("./complete-with-python.js", import.meta.url);
   const withinMs = stubTimeoutMs + loadTimeoutMs + 1000;
   const description = describeInWorker(entry, what, withinMs, `the Python model '${path}'`);
   const isSilent =
@@ -111,6 +116,38 @@ export function describeWithPython(what: PythonDescription): ModelDescription | 
     description.maxBatchSize === undefined &&
     description.decoupled === undefined;
   return isSilent ? undefined : description;
+}
+
+/** Describes a Python model for a synchronous `bind`, in a worker. */
+export async function describe(data: unknown): Promise<ModelDescription> {
+  const { settings, parameters } = data as PythonDescription;
+  const nothing = () => {};
+  const log = new Log({ error: nothing, warn: nothing, info: nothing, debug: nothing });
+  const name = basename(settings.path, ".py");
+  const config = new AutoCompleteConfig({
+    ...emptyConfig(),
+    name,
+    parameters: configParameters(parameters),
+  });
+  let saysBatchSize = false;
+  const setMaxBatchSize = config.setMaxBatchSize.bind(config);
+  config.setMaxBatchSize = (size) => {
+    saysBatchSize = true;
+    setMaxBatchSize(size);
+  };
+  await completeWithPython(config, settings, { clock: realClock, log });
+  const { input, output, maxBatchSize, modelTransactionPolicy } = config.config;
+  return {
+    inputs: input.map((one) => ({ ...specOf(one), ...(one.optional ? { optional: true } : {}) })),
+    outputs: output.map(specOf),
+    ...(saysBatchSize ? { maxBatchSize } : {}),
+    ...(modelTransactionPolicy === undefined ? {} : { decoupled: modelTransactionPolicy.decoupled }),
+    asInConfig: true,
+  };
+}
+
+function specOf({ name, dataType, dims }: ModelInput | ModelOutput): TensorSpec {
+  return { name, dtype: fromConfigDataType(dataType)!, shape: dims };
 }
 
 /** A model may download its weights in `initialize`. The limit still detects a model that hangs. */
@@ -122,9 +159,7 @@ export const STUB_TIMEOUT_SECONDS = 30;
 /** @throws TritonError UNSUPPORTED on Windows, where processes do not inherit descriptors as the stub needs */
 export function assertPythonCanRun(): void {
   if (process.platform === "win32") {
-    throw new TritonError("UNSUPPORTED", "Python models cannot run on Windows", {
-      reason: "PLATFORM_NOT_SUPPORTED",
-    });
+    throw errorOf("PLATFORM_NOT_SUPPORTED", "Python models cannot run on Windows");
   }
 }
 

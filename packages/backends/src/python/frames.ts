@@ -15,10 +15,8 @@ const FRAME_START_BYTES = 16;
 const ALIGNMENT = 64;
 /** Smaller bodies are copied behind their header, so that the frame is one piece. */
 const JOINED_BYTES = 16 * 1024;
-/** Largest header of a valid frame. */
 const MOST_HEADER_BYTES = 256 * 1024 * 1024;
 
-/** The header's entry for a tensor. */
 export interface PythonTensor {
   readonly name: string;
   readonly datatype: DataType;
@@ -30,23 +28,17 @@ export interface PythonTensor {
 /** The body of a frame under construction: tensors one after another. */
 export class FrameBody {
   readonly pieces: Uint8Array[] = [];
-  #size = 0;
+  size = 0;
 
-  get size(): number {
-    return this.#size;
-  }
-
-  /** Adds bytes. @returns their place */
   add(bytes: Uint8Array): { offset: number; size: number } {
-    const padding = -this.#size & (ALIGNMENT - 1);
+    const padding = -this.size & (ALIGNMENT - 1);
     if (padding > 0) this.pieces.push(new Uint8Array(padding));
-    const offset = this.#size + padding;
+    const offset = this.size + padding;
     if (bytes.byteLength > 0) this.pieces.push(bytes);
-    this.#size = offset + bytes.byteLength;
+    this.size = offset + bytes.byteLength;
     return { offset, size: bytes.byteLength };
   }
 
-  /** Adds tensors. @returns their entries for the header */
   addTensors(tensors: ReadonlyMap<string, Tensor>): PythonTensor[] {
     return [...tensors].map(([name, { datatype, shape, bytes }]) => ({
       name,
@@ -105,7 +97,6 @@ export class PythonFrameReader {
   #body: Buffer | undefined;
   #bodySize = 0;
   #place = 0;
-  /** Bytes received of the current part. */
   #got = 0;
 
   constructor(private readonly onFrame: (header: unknown, body: Uint8Array) => void) {}
@@ -182,18 +173,16 @@ export interface MemoryDescription {
 
 /** The memory that one process shares with this one. */
 export class TensorMemory {
-  readonly #inputs: number;
-  readonly #outputs: number;
   /** How often each place for inputs was used, and each place for outputs was read. */
   readonly #uses = new Uint32Array(PLACES);
   readonly #reads = new Uint32Array(PLACES);
   /** How often the process has released each place for inputs, when that was last read. */
   readonly #releases = new Uint32Array(PLACES);
 
-  private constructor(inputs: number, outputs: number) {
-    this.#inputs = inputs;
-    this.#outputs = outputs;
-  }
+  private constructor(
+    private readonly inputs: number,
+    private readonly outputs: number,
+  ) {}
 
   /** Opens the files of a process; undefined if this process cannot see them. */
   static open({ process, files, nonce }: MemoryDescription): TensorMemory | undefined {
@@ -219,7 +208,7 @@ export class TensorMemory {
     const place = this.#freePlace();
     if (place === undefined) return 0;
     try {
-      writeAll(this.#inputs, pieces, FILE_START_BYTES + place * PLACE_BYTES);
+      writeAll(this.inputs, pieces, FILE_START_BYTES + place * PLACE_BYTES);
     } catch {
       return 0;
     }
@@ -233,23 +222,23 @@ export class TensorMemory {
     const body = Buffer.allocUnsafeSlow(size);
     const first = FILE_START_BYTES + (place - 1) * PLACE_BYTES;
     for (let done = 0; done < size; ) {
-      const count = readSync(this.#outputs, body, done, size - done, first + done);
+      const count = readSync(this.outputs, body, done, size - done, first + done);
       if (count === 0) throw new Error("the file with the message is too short");
       done += count;
     }
     this.#reads[place - 1]!++;
-    writeSync(this.#outputs, this.#reads, 4 * (place - 1), 4, 4 * (place - 1));
+    writeSync(this.outputs, this.#reads, 4 * (place - 1), 4, 4 * (place - 1));
     return body;
   }
 
   close(): void {
-    closeSync(this.#inputs);
-    closeSync(this.#outputs);
+    closeSync(this.inputs);
+    closeSync(this.outputs);
   }
 
   /** The first place that the process does not use, because its pages are most likely in use already. */
   #freePlace(): number | undefined {
-    readSync(this.#inputs, this.#releases, 0, 4 * PLACES, 0);
+    readSync(this.inputs, this.#releases, 0, 4 * PLACES, 0);
     const free = this.#uses.findIndex((uses, place) => uses === this.#releases[place]);
     return free < 0 ? undefined : free;
   }

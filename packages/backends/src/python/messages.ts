@@ -1,7 +1,8 @@
 import type { ExecutableRequest, Execution, ExecutorContext } from "@tritonjs/core/backend";
-import { keyList, toConfigJson } from "@tritonjs/core/internal/worker";
+import { toConfigJson } from "@tritonjs/core/internal/worker";
 import {
   type ErrorCode,
+  errorReasons,
   isDecoupled,
   type Parameters,
   type ParameterValue,
@@ -18,7 +19,6 @@ interface PythonError {
 /** Parameters that a model sets: name, type, value. */
 type WireParameters = readonly (readonly [string, "bool" | "int" | "string", string | boolean])[];
 
-/** A response of the model. */
 export interface WireResponse {
   readonly outputs?: readonly PythonTensor[];
   readonly parameters?: WireParameters;
@@ -28,7 +28,6 @@ export interface WireResponse {
 /** The result of one request of a batch; null when a sender answers the request. */
 export type PythonResult = WireResponse | { readonly missing: true } | "again" | null;
 
-/** A request for another model. */
 export interface WireCall {
   readonly type: "infer";
   readonly call: number;
@@ -61,7 +60,6 @@ export interface MissingModule {
   readonly python: string;
 }
 
-/** A message from a process. */
 export type FromPython =
   | { readonly type: "started"; readonly python: string; readonly memory?: MemoryDescription }
   | { readonly type: "ready"; readonly canTellReadiness?: boolean }
@@ -100,21 +98,10 @@ export type FromPython =
       readonly arguments: readonly unknown[];
     };
 
-const CODES: ReadonlySet<string> = new Set(
-  keyList<Record<ErrorCode, unknown>>({
-    UNKNOWN: true,
-    INTERNAL: true,
-    NOT_FOUND: true,
-    INVALID_ARG: true,
-    UNAVAILABLE: true,
-    UNSUPPORTED: true,
-    ALREADY_EXISTS: true,
-    CANCELLED: true,
-  }),
-);
-
 export function readError({ code, message }: PythonError): TritonError {
-  return new TritonError(CODES.has(code) ? (code as ErrorCode) : "UNKNOWN", message);
+  // Each code is also a reason.
+  const isCode = Object.hasOwn(errorReasons, code) && errorReasons[code as ErrorCode].code === code;
+  return new TritonError(isCode ? (code as ErrorCode) : "UNKNOWN", message);
 }
 
 export function writeError(thrown: unknown): PythonError {

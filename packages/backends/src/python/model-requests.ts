@@ -1,6 +1,6 @@
 import type { ExecutorContext } from "@tritonjs/core/backend";
 import type { LogSubject, ModelCaller, TensorAnswer, TensorCaller } from "@tritonjs/core/internal";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { FrameBody, readTensors } from "./frames.js";
 import {
@@ -50,13 +50,13 @@ export class PythonServerRequests {
     else log.verbose(1, message, about);
   }
 
-  /** Releases everything when the process has ended. */
   close(): void {
     this.#metrics.clear();
   }
 
   async #do({ what, arguments: given, files }: WireAsk, body: Uint8Array): Promise<unknown> {
     const metrics = this.#metrics;
+    const name = String(given[0]);
     switch (what) {
       case "family":
         return metrics.createFamily(...(given as Parameters<ModelMetrics["createFamily"]>));
@@ -68,61 +68,49 @@ export class PythonServerRequests {
         return metrics.change(given[0] as number, what, given[1] as number);
       case "value":
         return metrics.value(given[0] as number);
-      default:
-        return this.#control(what, given, files, body);
+      case "ready":
+        return this.#control.isReady(name, String(given[1]));
+      case "unload":
+        return this.#control.unload(name, { unloadDependents: given[1] === true });
+      case "load": {
+        const config = given[1] === "" ? {} : { config: String(given[1]) };
+        const entries = files.map(
+          ({ name: path, offset, size }) =>
+            [path.replace(/^file:/, ""), new Uint8Array(body.subarray(offset, offset + size))] as const,
+        );
+        const contents = entries.length === 0 ? {} : { files: new Map(entries) };
+        return this.#control.load(name, { ...config, ...contents });
+      }
+      default: {
+        const { modelName } = this.context.info;
+        throw errorOf(
+          "INTERNAL",
+          `model '${modelName}' asked the server for '${what}', which it does not know`,
+        );
+      }
     }
   }
 
-  async #control(
-    what: string,
-    given: readonly unknown[],
-    files: WireAsk["files"],
-    body: Uint8Array,
-  ): Promise<unknown> {
+  get #control() {
     const { control, info } = this.context;
-    if (control === undefined) {
-      throw new TritonError(
-        "UNAVAILABLE",
-        `model '${info.modelName}' runs without a server, so it cannot ask one`,
-        {
-          reason: "NO_SERVER",
-        },
-      );
-    }
-    const name = String(given[0]);
-    if (what === "ready") return control.isReady(name, String(given[1]));
-    if (what === "unload") return control.unload(name, { unloadDependents: given[1] === true });
-    if (what !== "load")
-      throw new TritonError(
-        "INTERNAL",
-        `model '${info.modelName}' asked the server for '${what}', which it does not know`,
-      );
-    const config = given[1] === "" ? {} : { config: String(given[1]) };
-    const entries = files.map(
-      ({ name: path, offset, size }) =>
-        [path.replace(/^file:/, ""), new Uint8Array(body.subarray(offset, offset + size))] as const,
-    );
-    return control.load(name, { ...config, ...(entries.length === 0 ? {} : { files: new Map(entries) }) });
+    if (control !== undefined) return control;
+    throw errorOf("NO_SERVER", `model '${info.modelName}' runs without a server, so it cannot ask one`);
   }
 }
 
 /** Responses in flight to a model that does not take them. */
 const WINDOW = 16;
 
-/** A call of another model in flight. */
 interface OpenCall {
-  /** Cancels the call. */
   readonly controller: AbortController;
   /** Asks the called model to stop sending responses; for calls with any number of responses. */
   readonly stop: AbortController | undefined;
-  /** Responses that the model has not taken. */
   underWay: number;
   wake: (() => void) | undefined;
 }
 
 type CallMessage = Extract<FromPython, { type: "infer" | "taken" | "stop" | "end" }>;
 
-/** Calls from a Python model to other models. */
 export class PythonCallHost {
   readonly #open = new Map<number, OpenCall>();
 
@@ -132,7 +120,6 @@ export class PythonCallHost {
     private readonly modelsOf: (batch: number) => (ModelCaller & Partial<TensorCaller>) | undefined,
   ) {}
 
-  /** Handles a message of the model. */
   take(message: CallMessage, body: Uint8Array): void {
     const open = this.#open.get(message.call);
     if (message.type === "infer") this.#start(message, body);
@@ -151,13 +138,11 @@ export class PythonCallHost {
       .finally(() => this.#open.delete(call.call));
   }
 
-  /** Cancels a call. */
   #end(open: OpenCall | undefined): void {
     open?.controller.abort();
     open?.wake?.();
   }
 
-  /** Cancels all calls when the process has ended. */
   endAll(): void {
     for (const open of [...this.#open.values()]) this.#end(open);
   }
@@ -165,13 +150,8 @@ export class PythonCallHost {
   async #run(call: WireCall, body: Uint8Array, open: OpenCall): Promise<void> {
     const models = this.modelsOf(call.batch);
     if (models?.callWithTensors === undefined) {
-      throw new TritonError(
-        "CANCELLED",
-        `the call of model '${call.model}' was cancelled: the batch that made it has ended`,
-        {
-          reason: "CALLER_ENDED",
-        },
-      );
+      const text = `the call of model '${call.model}' was cancelled: the batch that made it has ended`;
+      throw errorOf("CALLER_ENDED", text);
     }
     const id = call.correlationId;
     const { sequenceStart, sequenceEnd } = readFlags(call.flags);
@@ -213,7 +193,6 @@ export class PythonCallHost {
   }
 }
 
-/** Counts a response that the model has taken. */
 function taken(open: OpenCall | undefined): void {
   if (open === undefined) return;
   open.underWay--;
@@ -224,11 +203,8 @@ function taken(open: OpenCall | undefined): void {
 function refusal({ model }: WireCall, thrown: unknown): TritonError {
   const error = TritonError.from(thrown);
   if (error.code === "CANCELLED") return error;
-  return new TritonError(
-    "INTERNAL",
-    `Model ${model} - Error when running inference: ${refusalText(model, error)}`,
-    { cause: error },
-  );
+  const text = `Model ${model} - Error when running inference: ${refusalText(model, error)}`;
+  return errorOf("INTERNAL", text, error);
 }
 
 function refusalText(model: string, { code, message }: TritonError): string {
@@ -276,7 +252,6 @@ class Family {
     readonly kind: Kind,
   ) {}
 
-  /** Called by prom-client. */
   async get(): Promise<object> {
     const { name, help, aggregator } = this;
     const values = [...this.series.values()].flatMap((one) => this.#values(one));
@@ -302,7 +277,6 @@ class Family {
   }
 }
 
-/** Families that models of one registry share. */
 const familiesOf = new WeakMap<Registry, Map<string, Family>>();
 
 /** The metrics of one process of a Python model. They are on the page while the objects that refer to them exist. */
@@ -320,19 +294,12 @@ class ModelMetrics {
     let family = shared.get(name);
     if (family === undefined || family.kind !== kind) {
       if (family !== undefined || this.registry.getSingleMetric(name) !== undefined) {
-        throw new TritonError(
-          "ALREADY_EXISTS",
-          `metric '${name}' already exists with another kind than ${kind}: choose another name`,
-        );
+        const text = `metric '${name}' already exists with another kind than ${kind}: choose another name`;
+        throw new TritonError("ALREADY_EXISTS", text);
       }
       if (!/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name)) {
-        throw new TritonError(
-          "INVALID_ARG",
-          `invalid name of a metric '${name}': expected letters, digits, '_' and ':', and no digit first`,
-          {
-            reason: "INVALID_METRIC",
-          },
-        );
+        const text = `invalid name of a metric '${name}': expected letters, digits, '_' and ':', and no digit first`;
+        throw errorOf("INVALID_METRIC", text);
       }
       family = new Family(name, help, kind);
       shared.set(name, family);
@@ -349,21 +316,14 @@ class ModelMetrics {
     if (family === undefined) throw gone();
     for (const label of Object.keys(labels ?? {})) {
       if (!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(label)) {
-        throw new TritonError(
-          "INVALID_ARG",
-          `invalid label '${label}' of metric '${family.name}': expected letters, digits and '_', and no digit first`,
-          {
-            reason: "INVALID_METRIC",
-          },
-        );
+        const text = `invalid label '${label}' of metric '${family.name}': expected letters, digits and '_', and no digit first`;
+        throw errorOf("INVALID_METRIC", text);
       }
     }
     const key = JSON.stringify(Object.entries(labels ?? {}).sort());
     const bounds = buckets ?? [];
     if (bounds.some((bound, i) => !(i === 0 || bound > bounds[i - 1]!))) {
-      throw new TritonError("INVALID_ARG", `buckets of metric '${family.name}': expected ascending order`, {
-        reason: "INVALID_METRIC",
-      });
+      throw errorOf("INVALID_METRIC", `buckets of metric '${family.name}': expected ascending order`);
     }
     const series = family.series.get(key) ?? {
       labels: labels ?? {},
@@ -383,11 +343,7 @@ class ModelMetrics {
     const { family, series } = this.#find(id);
     const { kind } = family;
     if (how === "increment" && kind === "COUNTER" && value < 0) {
-      throw new TritonError(
-        "INVALID_ARG",
-        "TRITONSERVER_METRIC_KIND_COUNTER does not support negative value",
-        { reason: "INVALID_METRIC" },
-      );
+      throw errorOf("INVALID_METRIC", "TRITONSERVER_METRIC_KIND_COUNTER does not support negative value");
     }
     const fits =
       how === "set" ? kind === "GAUGE" : how === "observe" ? kind === "HISTOGRAM" : kind !== "HISTOGRAM";
@@ -426,7 +382,6 @@ class ModelMetrics {
     this.registry.removeSingleMetric(family.name);
   }
 
-  /** Releases all metrics when the process has ended. */
   clear(): void {
     for (const id of [...this.#metrics.keys()]) this.deleteMetric(id);
     for (const id of [...this.#families.keys()]) this.deleteFamily(id);
@@ -443,9 +398,8 @@ class ModelMetrics {
 const VERBS = { increment: "Increment", set: "Set", observe: "Observe" } as const;
 
 function gone(): TritonError {
-  return new TritonError(
-    "INTERNAL",
+  const text =
     "Invalid metric operation as the corresponding 'MetricFamily' has been deleted. The 'MetricFamily' object should " +
-      "be deleted AFTER its corresponding 'Metric' objects have been deleted.",
-  );
+    "be deleted AFTER its corresponding 'Metric' objects have been deleted.";
+  return new TritonError("INTERNAL", text);
 }

@@ -3,7 +3,6 @@ import { OutputsWithParameters } from "@tritonjs/core/backend";
 import {
   BatchesOfWorker,
   type BatchOfWorker,
-  type Clock,
   RESCHEDULE,
   Restarts,
   runningFields,
@@ -11,6 +10,7 @@ import {
   type Timer,
 } from "@tritonjs/core/internal";
 import {
+  errorOf,
   type InstanceHosting,
   isDecoupled,
   type ModelConfig,
@@ -30,6 +30,13 @@ import {
 import { PythonCallHost, PythonServerRequests } from "./model-requests.js";
 import { PythonSession, type PythonSettings } from "./python-session.js";
 
+/** A Python, held by one user of it. */
+export interface FoundPython {
+  /** The program: a path, or a name to look up in PATH. */
+  readonly program: string;
+  release(): Promise<void>;
+}
+
 /**
  * Runs an instance of a Python model in a process of its own. When the process dies, the requests that the model had
  * fail. The process restarts after a pause that doubles with each failure, and then runs the batches that it held ahead.
@@ -41,38 +48,43 @@ export class PythonExecutor implements Executor {
   details: Readonly<Record<string, string>> = {};
   memoryBytes: number | undefined;
   onHealth: Executor["onHealth"];
-  protected settings: PythonSettings;
-  readonly #context: ExecutorContext;
-  readonly #directory: string;
   readonly #batches = new BatchesOfWorker(() => this.#limit());
   readonly #open = new OpenBatches();
   readonly #ahead: BatchesAhead;
   readonly #calls: PythonCallHost;
   readonly #serverRequests: PythonServerRequests;
-  readonly #readiness: PythonReadiness;
+  /** The open question for `is_ready` of the model, which all callers share, and what ends it. */
+  #readiness: Promise<void> | undefined;
+  #endQuestion: ((error?: TritonError) => void) | undefined;
   readonly restarts: Restarts;
   #session: PythonSession | undefined;
   #nextBatch = 0;
   #endedFor: string | undefined;
-  /** Outputs whose fault is in the log. */
   readonly #warned = new Set<string>();
 
-  /** @param directory of the model */
-  constructor(settings: PythonSettings, directory: string, context: ExecutorContext) {
-    this.settings = settings;
-    this.#directory = directory;
-    this.#context = context;
+  #python: FoundPython | undefined;
+  #stopped = false;
+
+  /**
+   * @param directory of the model
+   * @param find finds the Python of the instance, and unpacks its environment if necessary; it lives as long as the
+   * instance
+   */
+  constructor(
+    private settings: PythonSettings,
+    private readonly directory: string,
+    private readonly context: ExecutorContext,
+    private readonly find?: () => Promise<FoundPython>,
+  ) {
     this.#ahead = new BatchesAhead(context.info.modelConfig, context.hosting);
-    const send = (header: object) => this.#session?.send(header);
     this.#calls = new PythonCallHost(
       (header, body) => this.#session?.send(header, body),
       (batch) => this.#open.get(batch)?.models,
     );
-    this.#serverRequests = new PythonServerRequests(context, send, () =>
-      runningFields(this.#open.executions),
-    );
-    this.#readiness = new PythonReadiness(context.placement.name, context.clock, () =>
-      send({ type: "readiness" }),
+    this.#serverRequests = new PythonServerRequests(
+      context,
+      (header) => this.#session?.send(header),
+      () => runningFields(this.#open.executions),
     );
     this.restarts = new Restarts(
       context.clock,
@@ -87,18 +99,27 @@ export class PythonExecutor implements Executor {
   }
 
   async start(): Promise<void> {
-    const { info, nice, clock, log } = this.#context;
-    const session = new PythonSession({
-      settings: this.settings,
-      modelName: info.modelName,
-      name: info.instanceName,
-      nice,
+    if (this.find !== undefined && this.#python === undefined) {
+      const found = await this.find();
+      if (this.#stopped) {
+        await found.release();
+        throw errorOf("MODEL_STOPPED", "the model was stopped while it was loading");
+      }
+      this.#python = found;
+      this.settings = { ...this.settings, python: found.program };
+    }
+    const { info, nice, clock, log } = this.context;
+    const session = new PythonSession(
+      this.settings,
+      info.modelName,
+      info.instanceName,
+      loadMessage(this.settings, this.directory, this.context),
+      (message, body) => this.#take(message, body),
+      (why) => this.#crashed(why),
       clock,
       log,
-      init: loadMessage(this.settings, this.#directory, this.#context),
-      message: (message, body) => this.#take(message, body),
-      crashed: (why) => this.#crashed(why),
-    });
+      nice,
+    );
     this.#session = session;
     try {
       await session.ready;
@@ -159,8 +180,33 @@ export class PythonExecutor implements Executor {
 
   async checkReady(): Promise<void> {
     const session = this.#session;
-    if (!session?.isReady) throw new TritonError("INTERNAL", this.#unhealthy, { reason: "WORKER_CRASHED" });
-    if (session.canTellReadiness) await this.#readiness.check();
+    if (!session?.isReady) throw errorOf("WORKER_CRASHED", this.#unhealthy);
+    if (!session.canTellReadiness) return;
+    const asked = this.#readiness ?? this.#askReadiness(session);
+    if (await settledWithin(this.context.clock, ANSWERS_WITHIN_MS, asked)) return asked;
+    throw errorOf("MODEL_NOT_READY", "Timed out waiting for user-defined is_ready() response");
+  }
+
+  #askReadiness(session: PythonSession): Promise<void> {
+    const asked = new Promise<void>((resolve, reject) => {
+      this.#endQuestion = (error) => {
+        this.#readiness = undefined;
+        this.#endQuestion = undefined;
+        if (error === undefined) resolve();
+        else reject(error);
+      };
+    });
+    // The callers may have stopped waiting.
+    asked.catch(() => {});
+    this.#readiness = asked;
+    session.send({ type: "readiness" });
+    return asked;
+  }
+
+  #answerReadiness({ ready, error }: Extract<FromPython, { type: "readiness" }>): void {
+    const text = `Model '${this.context.placement.name}' is not ready (user-defined check failed).`;
+    if (error !== undefined) this.#endQuestion?.(new TritonError("INTERNAL", error));
+    else this.#endQuestion?.(ready ? undefined : errorOf("MODEL_NOT_READY", text));
   }
 
   drained(): Promise<void> {
@@ -168,16 +214,18 @@ export class PythonExecutor implements Executor {
   }
 
   async stop(): Promise<void> {
+    this.#stopped = true;
     this.restarts.stop();
     const session = this.#session;
     if (session === undefined) {
-      const text = `instance '${this.#context.placement.name}' was stopped`;
-      this.#batches.fail(new TritonError("UNAVAILABLE", text, { reason: "MODEL_STOPPED" }));
-      return;
+      const text = `instance '${this.context.placement.name}' was stopped`;
+      this.#batches.fail(errorOf("MODEL_STOPPED", text));
+    } else {
+      if (session.isReady && this.#batches.running === undefined) session.end();
+      else session.kill();
+      await session.ended;
     }
-    if (session.isReady && this.#batches.running === undefined) session.end();
-    else session.kill();
-    await session.ended;
+    await this.#python?.release();
   }
 
   #take(message: FromPython, body: Uint8Array): void {
@@ -207,12 +255,11 @@ export class PythonExecutor implements Executor {
         this.#serverRequests.log(message);
         break;
       case "readiness":
-        this.#readiness.answered(message);
+        this.#answerReadiness(message);
         break;
     }
   }
 
-  /** Handles the result of `execute`, or its error. */
   #executed(message: Extract<FromPython, { type: "executed" }>, body: Uint8Array): void {
     if (this.#batches.running?.batch !== message.batch) return;
     const { batch, execution, resolve, reject } = this.#batches.takeDone()!;
@@ -252,12 +299,11 @@ export class PythonExecutor implements Executor {
     if (result === null) return null;
     if (result === "again") return RESCHEDULE;
     if (!("missing" in result)) return this.#readResponse(execution, index, result, body);
-    const { modelName } = this.#context.info;
+    const { modelName } = this.context.info;
     const text = `model '${modelName}' returned None for a request without taking its response sender: return a response or call get_response_sender()`;
     return new TritonError("INTERNAL", text);
   }
 
-  /** Delivers a response from a sender. */
   #respond(message: Extract<FromPython, { type: "response" }>, body: Uint8Array): void {
     const { batch, index } = message;
     const execution = this.#open.get(batch);
@@ -284,7 +330,7 @@ export class PythonExecutor implements Executor {
   #abandoned(batch: number, index: number): void {
     const execution = this.#open.get(batch);
     if (execution === undefined) return;
-    const { modelName } = this.#context.info;
+    const { modelName } = this.context.info;
     const text = `model '${modelName}' released a request without sending TRITONSERVER_RESPONSE_COMPLETE_FINAL`;
     execution.sendError(index, new TritonError("INTERNAL", text), true);
     this.#closeWhenOver(batch);
@@ -319,7 +365,7 @@ export class PythonExecutor implements Executor {
 
   /** @param rows expected rows of the output; undefined for any number */
   #check(name: string, tensor: Tensor, rows: number | undefined): void {
-    const { checker, log } = this.#context;
+    const { checker, log } = this.context;
     try {
       checker.check(new Map([[name, tensor]]), rows, [name]);
     } catch (error) {
@@ -332,22 +378,22 @@ export class PythonExecutor implements Executor {
     const how = this.#endedFor ?? why;
     this.#endedFor = undefined;
     this.#session = undefined;
-    const error = new TritonError("INTERNAL", `${this.#unhealthy} It ${how}.`, { reason: "WORKER_CRASHED" });
+    const error = errorOf("WORKER_CRASHED", `${this.#unhealthy} It ${how}.`);
     this.restarts.crashed(error);
     this.#batches.takeLost()?.reject(error);
     if (this.restarts.over) this.#batches.fail(error);
     this.#open.fail(error);
     this.#calls.endAll();
     this.#serverRequests.close();
-    this.#readiness.fail(error);
+    this.#endQuestion?.(error);
   }
 
   get #unhealthy(): string {
-    return `Stub process '${this.#context.placement.name}' is not healthy.`;
+    return `Stub process '${this.context.placement.name}' is not healthy.`;
   }
 
   #limit(): Timer | undefined {
-    const { clock, hosting } = this.#context;
+    const { clock, hosting } = this.context;
     const limitMs = hosting.executionTimeoutMs;
     if (limitMs === undefined) return undefined;
     return clock.setTimer(limitMs, () => {
@@ -368,7 +414,6 @@ const STEP = 1.1;
  * at once. Long batches wait in the queue of the server, where they can still be cancelled or grow.
  */
 export class BatchesAhead {
-  /** Microseconds of a batch. */
   #estimate: number | undefined;
   readonly #isPossible: boolean;
 
@@ -378,7 +423,6 @@ export class BatchesAhead {
       config.sequenceBatching === undefined && !isDecoupled(config) && hosting.recycle === undefined;
   }
 
-  /** Records how long a batch took. */
   took(microseconds: number): void {
     if (this.#estimate === undefined) this.#estimate = Math.max(1, microseconds);
     else if (microseconds > this.#estimate) this.#estimate *= STEP;
@@ -423,7 +467,6 @@ class OpenBatches {
     this.#resolveIfEmpty();
   }
 
-  /** Ends every open request with an error. */
   fail(error: TritonError): void {
     for (const execution of this.#executions.values()) {
       for (let index = 0; index < execution.requests.length; index++) execution.sendError(index, error, true);
@@ -432,7 +475,6 @@ class OpenBatches {
     this.#resolveIfEmpty();
   }
 
-  /** Resolves when every batch is answered. */
   async whenEmpty(): Promise<void> {
     if (this.#executions.size > 0) await new Promise<void>((resolve) => this.#waiters.push(resolve));
   }
@@ -445,60 +487,3 @@ class OpenBatches {
 
 /** Triton's limit. A model that takes longer counts as not ready. */
 const ANSWERS_WITHIN_MS = 5000;
-
-/** Asks a process for `is_ready` of its model. At most one question is open, and all callers share its answer. */
-class PythonReadiness {
-  #asked: Promise<void> | undefined;
-  #answer: ((error?: TritonError) => void) | undefined;
-
-  constructor(
-    private readonly instanceName: string,
-    private readonly clock: Clock,
-    private readonly ask: () => void,
-  ) {}
-
-  /**
-   * Resolves when the model says that it is ready.
-   *
-   * @throws TritonError UNAVAILABLE when the model is not ready or does not answer in time, INTERNAL for errors that it
-   * raises
-   */
-  async check(): Promise<void> {
-    const asked = this.#asked ?? this.#question();
-    if (await settledWithin(this.clock, ANSWERS_WITHIN_MS, asked)) return asked;
-    throw new TritonError("UNAVAILABLE", "Timed out waiting for user-defined is_ready() response", {
-      reason: "MODEL_NOT_READY",
-    });
-  }
-
-  /** Handles the answer of the model. */
-  answered({ ready, error }: { readonly ready?: boolean; readonly error?: string }): void {
-    if (error !== undefined) this.#answer?.(new TritonError("INTERNAL", error));
-    else if (ready) this.#answer?.();
-    else {
-      const text = `Model '${this.instanceName}' is not ready (user-defined check failed).`;
-      this.#answer?.(new TritonError("UNAVAILABLE", text, { reason: "MODEL_NOT_READY" }));
-    }
-  }
-
-  /** Fails the open question when the process has ended. */
-  fail(error: TritonError): void {
-    this.#answer?.(error);
-  }
-
-  #question(): Promise<void> {
-    const asked = new Promise<void>((resolve, reject) => {
-      this.#answer = (error) => {
-        this.#asked = undefined;
-        this.#answer = undefined;
-        if (error === undefined) resolve();
-        else reject(error);
-      };
-    });
-    // The callers may have stopped waiting.
-    asked.catch(() => {});
-    this.#asked = asked;
-    this.ask();
-    return asked;
-  }
-}

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import type { Clock, Timer } from "@tritonjs/core/internal";
 import type { Log } from "@tritonjs/core/internal/worker";
 import { startProcess } from "@tritonjs/core/internal/worker";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, TritonError } from "@tritonjs/protocol";
 import {
   type FrameBody,
   type MemoryDescription,
@@ -24,174 +24,15 @@ export interface PythonSettings {
   readonly path: string;
   /** The backend whose models share the file, and the directory of the model's version. */
   readonly backend?: { readonly name: string; readonly modelDirectory: string } | undefined;
-  /** Environment variables in addition to those of this process. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** How long Python may take to start, and a model to finalize. */
   readonly stubTimeoutMs: number;
-  /** How long a model may take to load. */
   readonly loadTimeoutMs: number;
 }
 
-/** The arguments that open a session. */
-interface SessionInit {
-  readonly settings: PythonSettings;
-  readonly modelName: string;
-  /** Name of the instance, or of the model that completes its configuration. */
-  readonly name: string;
-  readonly nice?: number | undefined;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** The task of the process after its start. */
-  readonly init: { readonly type: "load" | "complete" } & Readonly<Record<string, unknown>>;
-  /** Called with each message of the model, from the start. */
-  message(message: FromPython, body: Uint8Array): void;
-  /** Called when a process that was ready ends by itself. */
-  crashed(why: string): void;
-}
-
-/** A process with a Python model from its start to its end. */
-export class PythonSession {
-  /** Resolves when the model is loaded, or has completed its configuration; rejects when that fails. */
-  readonly ready: Promise<void>;
-  /** Resolves when the process and all its descendants have ended. */
-  readonly ended: Promise<void>;
-  readonly #process: PythonProcess;
-  readonly #init: SessionInit;
-  /** Whether the model has `is_ready`. */
-  canTellReadiness = false;
-  #hasStarted = false;
-  #isReady = false;
-  #failure: string | undefined;
-  /** A module that cannot be imported, and the Python that lacks it. */
-  #lacks: MissingModule | undefined;
-  #timer: Timer | undefined;
-  #resolve = () => {};
-  #reject: (error: TritonError) => void = () => {};
-
-  constructor(init: SessionInit) {
-    this.#init = init;
-    const { settings, modelName, log } = init;
-    this.ready = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
-    let ended = () => {};
-    this.ended = new Promise((resolve) => {
-      ended = resolve;
-    });
-    this.#limit(settings.stubTimeoutMs, `'${settings.python}' did not start`);
-    this.#process = new PythonProcess(
-      settings,
-      init.nice,
-      (message, body) => this.#message(message, body),
-      (line) => log.info(`model '${modelName}': ${line}`, { model: modelName }),
-      (why) => {
-        this.#gone(why);
-        ended();
-      },
-    );
-  }
-
-  get isReady(): boolean {
-    return this.#isReady;
-  }
-
-  get pid(): string {
-    return this.#process.pid;
-  }
-
-  send(header: object, body?: FrameBody): void {
-    this.#process.send(header, body);
-  }
-
-  /** Sends a command: a batch. */
-  command(header: object, body: FrameBody): void {
-    this.#process.command(header, body);
-  }
-
-  /** Finalizes the model and ends the process, by force when that takes too long. */
-  end(): void {
-    const { settings, modelName, log, clock } = this.#init;
-    this.#process.command({ type: "stop" });
-    this.#timer?.cancel();
-    this.#timer = clock.setTimer(settings.stubTimeoutMs, () => {
-      log.warning(
-        `model '${modelName}' was ended: finalize() did not return within ${settings.stubTimeoutMs / 1000} s`,
-      );
-      this.kill();
-    });
-  }
-
-  kill(): void {
-    this.#process.kill();
-  }
-
-  #message(message: FromPython, body: Uint8Array): void {
-    switch (message.type) {
-      case "started":
-        this.#hasStarted = true;
-        this.#limit(this.#init.settings.loadTimeoutMs, "the model did not load");
-        this.#start(message.memory);
-        break;
-      case "ready":
-        this.#timer?.cancel();
-        this.#isReady = true;
-        this.canTellReadiness = message.canTellReadiness ?? false;
-        this.#resolve();
-        break;
-      case "failed":
-        this.#failure = message.error;
-        this.#lacks = message.lacks;
-        this.kill();
-        break;
-      default:
-        this.#init.message(message, body);
-    }
-  }
-
-  #start(memory: MemoryDescription | undefined): void {
-    const { init } = this.#init;
-    const sharesMemory = init.type === "load" && memory !== undefined && this.#process.share(memory);
-    this.#process.command({ ...init, sharesMemory });
-  }
-
-  #limit(ms: number, what: string): void {
-    this.#timer?.cancel();
-    this.#timer = this.#init.clock.setTimer(ms, () => {
-      this.#failure = `${what} within ${ms / 1000} s`;
-      this.kill();
-    });
-  }
-
-  #gone(why: string): void {
-    this.#timer?.cancel();
-    const { settings, modelName, name, init } = this.#init;
-    if (this.#isReady) {
-      if (init.type === "load") this.#init.crashed(why);
-      return;
-    }
-    const death = this.#hasStarted
-      ? `Stub process '${name}' is not healthy. It ${why} while the model loaded.`
-      : `cannot start model '${modelName}' with '${settings.python}': it ${why}${HINT}`;
-    this.#reject(
-      this.#missingModule() ??
-        new TritonError("INTERNAL", this.#failure ?? death, { reason: "WORKER_CRASHED" }),
-    );
-  }
-
-  /** The error of a backend whose program imports a module that is not installed. */
-  #missingModule(): TritonError | undefined {
-    const { backend } = this.#init.settings;
-    if (this.#lacks === undefined || backend === undefined) return undefined;
-    const { module, python } = this.#lacks;
-    return new TritonError(
-      "UNAVAILABLE",
-      `the backend '${backend.name}' of model '${this.#init.modelName}' needs the Python module '${module}', which ` +
-        `${python} cannot import: install it there, or name another Python by the parameter EXECUTION_ENV_PATH of the ` +
-        `model, by the setting 'executable' of the backend, or by TRITONJS_PYTHON. ${this.#failure ?? ""}`,
-      { reason: "PACKAGE_NOT_INSTALLED" },
-    );
-  }
+/** The task of a process after its start. */
+export interface PythonTask extends Readonly<Record<string, unknown>> {
+  readonly type: "load" | "complete";
 }
 
 const HINT =
@@ -204,38 +45,63 @@ const PROGRAM = fileURLToPath(new URL("../../python/run_model.py", import.meta.u
 const LAST_WORDS_MS = 1000;
 
 /**
- * A process that runs a Python model. It gets commands over its descriptor 5, and sends and receives all other frames
- * over 3. It leads a process group of its own, which ends with it. A guardian in the group holds descriptor 4 and ends
- * the group when this process is gone.
+ * A process with a Python model from its start to its end. It gets commands over its descriptor 5, and sends and
+ * receives all other frames over 3. It leads a process group of its own, which ends with it. A guardian in the group
+ * holds descriptor 4 and ends the group when this process is gone.
  */
-class PythonProcess {
+export class PythonSession {
+  /** Resolves when the model is loaded, or has completed its configuration; rejects when that fails. */
+  readonly ready: Promise<void>;
+  /** Resolves when the process and all its descendants have ended. */
+  readonly ended: Promise<void>;
+  /** Whether the model has `is_ready`. */
+  canTellReadiness = false;
+  isReady = false;
+  #hasStarted = false;
+  #failure: string | undefined;
+  /** A module that cannot be imported, and the Python that lacks it. */
+  #lacks: MissingModule | undefined;
+  #timer: Timer | undefined;
+  #resolve = () => {};
+  #reject: (error: TritonError) => void = () => {};
+  #over = () => {};
   readonly #child: ChildProcess;
   /** Undefined if the process could not be started, as the other line is. */
   readonly #line: Duplex | undefined;
   readonly #commands: Duplex | undefined;
-  readonly #reader: PythonFrameReader;
+  readonly #reader = new PythonFrameReader((header, body) => this.#receive(header as FromPython, body));
   /** Pieces of commands that are sent at the end of this turn of the event loop, in one call of the system. */
   #outbox: Uint8Array[] = [];
   #memory: TensorMemory | undefined;
-  readonly #gone: (why: string) => void;
   #isGone = false;
   #fault: string | undefined;
   #patience: NodeJS.Timeout | undefined;
 
   /**
-   * @param settings the program to run, and its environment variables
-   * @param message called with each frame
-   * @param printed called with each line that the model printed
-   * @param gone called once, when the process and all its descendants have ended
+   * @param name of the instance, or of the model that completes its configuration
+   * @param message called with each message of the model, from the start
+   * @param crashed called when a process that was ready ends by itself
    */
   constructor(
-    { python, env }: Pick<PythonSettings, "python" | "env">,
-    nice: number | undefined,
-    message: (header: FromPython, body: Uint8Array) => void,
-    printed: (line: string) => void,
-    gone: (why: string) => void,
+    private readonly settings: PythonSettings,
+    private readonly modelName: string,
+    private readonly name: string,
+    private readonly task: PythonTask,
+    private readonly message: (message: FromPython, body: Uint8Array) => void,
+    private readonly crashed: (why: string) => void,
+    private readonly clock: Clock,
+    private readonly log: Log,
+    nice?: number,
   ) {
-    this.#gone = gone;
+    const { python, env, stubTimeoutMs } = settings;
+    this.ready = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.ended = new Promise((resolve) => {
+      this.#over = resolve;
+    });
+    this.#limit(stubTimeoutMs, `'${python}' did not start`);
     const variables = { ...process.env, ...env };
     const child = startProcess(() =>
       spawn(python, [PROGRAM], {
@@ -247,9 +113,8 @@ class PythonProcess {
       }),
     );
     this.#child = child;
-    this.#reader = new PythonFrameReader((header, body) => message(header as FromPython, body));
     child.on("error", (error) => {
-      if (child.pid === undefined) this.#end(`could not be started (${error.message})`);
+      if (child.pid === undefined) this.#gone(`could not be started (${error.message})`);
     });
     // Without a free descriptor, Node makes no streams either. Its types say otherwise.
     const streams = (child.stdio ?? []) as readonly (Duplex | undefined)[];
@@ -261,7 +126,9 @@ class PythonProcess {
     if (child.pid === undefined) return;
     if (nice !== undefined) lowerPriority(child.pid, nice);
     for (const stream of [stdout!, stderr!]) {
-      const lines = new OutputLines(printed);
+      const lines = new OutputLines((text) =>
+        log.info(`model '${modelName}': ${text}`, { model: modelName }),
+      );
       stream.on("data", (chunk: Buffer) => lines.push(chunk)).on("end", () => lines.end());
     }
     line!.on("data", (chunk: Buffer) => this.#read(chunk));
@@ -270,7 +137,7 @@ class PythonProcess {
       this.#killGroup();
       lifeline!.destroy();
       commands!.destroy();
-      const end = () => this.#end(this.#fault ?? how);
+      const end = () => this.#gone(this.#fault ?? how);
       child.once("close", end);
       this.#patience = setTimeout(() => {
         for (const stream of [stdout!, stderr!, line!]) stream.destroy();
@@ -282,13 +149,6 @@ class PythonProcess {
   /** Number of the process, as text; empty when the process did not start. */
   get pid(): string {
     return String(this.#child.pid ?? "");
-  }
-
-  /** Shares memory that the process has described, from its next message on. Returns false if that is impossible. */
-  share(description: MemoryDescription): boolean {
-    this.#memory = TensorMemory.open(description);
-    this.#reader.memory = this.#memory;
-    return this.#memory !== undefined;
   }
 
   /** Sends a frame to the thread that reads messages. Does nothing when the process has ended. */
@@ -313,10 +173,30 @@ class PythonProcess {
     if (!this.#isGone && this.#commands?.writable) writePieces(this.#commands, pieces);
   }
 
+  /** Finalizes the model and ends the process, by force when that takes too long. */
+  end(): void {
+    const { stubTimeoutMs } = this.settings;
+    this.command({ type: "stop" });
+    this.#timer?.cancel();
+    this.#timer = this.clock.setTimer(stubTimeoutMs, () => {
+      const why = `finalize() did not return within ${stubTimeoutMs / 1000} s`;
+      this.log.warning(`model '${this.modelName}' was ended: ${why}`);
+      this.kill();
+    });
+  }
+
   /** Ends the process and all its descendants by force. */
   kill(): void {
-    if (this.#isGone) return;
-    this.#killGroup();
+    if (!this.#isGone) this.#killGroup();
+  }
+
+  #killGroup(): void {
+    if (this.#child.pid === undefined) return;
+    try {
+      process.kill(-this.#child.pid, "SIGKILL");
+    } catch {
+      // All of them have ended already.
+    }
   }
 
   #read(chunk: Buffer): void {
@@ -329,22 +209,75 @@ class PythonProcess {
     }
   }
 
-  #killGroup(): void {
-    if (this.#child.pid === undefined) return;
-    try {
-      process.kill(-this.#child.pid, "SIGKILL");
-    } catch {
-      // All of them have ended already.
+  #receive(message: FromPython, body: Uint8Array): void {
+    switch (message.type) {
+      case "started":
+        this.#hasStarted = true;
+        this.#limit(this.settings.loadTimeoutMs, "the model did not load");
+        this.#start(message.memory);
+        break;
+      case "ready":
+        this.#timer?.cancel();
+        this.isReady = true;
+        this.canTellReadiness = message.canTellReadiness ?? false;
+        this.#resolve();
+        break;
+      case "failed":
+        this.#failure = message.error;
+        this.#lacks = message.lacks;
+        this.kill();
+        break;
+      default:
+        this.message(message, body);
     }
   }
 
-  #end(why: string): void {
+  /** Gives the process its task, and shares the memory that it has described if both can see it. */
+  #start(memory: MemoryDescription | undefined): void {
+    if (this.task.type === "load" && memory !== undefined) this.#memory = TensorMemory.open(memory);
+    this.#reader.memory = this.#memory;
+    this.command({ ...this.task, sharesMemory: this.#memory !== undefined });
+  }
+
+  #limit(ms: number, what: string): void {
+    this.#timer?.cancel();
+    this.#timer = this.clock.setTimer(ms, () => {
+      this.#failure = `${what} within ${ms / 1000} s`;
+      this.kill();
+    });
+  }
+
+  /** Ends the session, once, when the process and all its descendants have ended. */
+  #gone(why: string): void {
     if (this.#isGone) return;
     this.#isGone = true;
     this.#reader.memory = undefined;
     this.#memory?.close();
     clearTimeout(this.#patience);
-    this.#gone(why);
+    this.#timer?.cancel();
+    if (!this.isReady) this.#reject(this.#missingModule() ?? this.#notLoaded(why));
+    else if (this.task.type === "load") this.crashed(why);
+    this.#over();
+  }
+
+  #notLoaded(why: string): TritonError {
+    const { modelName, name } = this;
+    const death = this.#hasStarted
+      ? `Stub process '${name}' is not healthy. It ${why} while the model loaded.`
+      : `cannot start model '${modelName}' with '${this.settings.python}': it ${why}${HINT}`;
+    return errorOf("WORKER_CRASHED", this.#failure ?? death);
+  }
+
+  /** The error of a backend whose program imports a module that is not installed. */
+  #missingModule(): TritonError | undefined {
+    const { backend } = this.settings;
+    if (this.#lacks === undefined || backend === undefined) return undefined;
+    const { module, python } = this.#lacks;
+    const text =
+      `the backend '${backend.name}' of model '${this.modelName}' needs the Python module '${module}', which ` +
+      `${python} cannot import: install it there, or name another Python by the parameter EXECUTION_ENV_PATH of the ` +
+      `model, by the setting 'executable' of the backend, or by TRITONJS_PYTHON. ${this.#failure ?? ""}`;
+    return errorOf("PACKAGE_NOT_INSTALLED", text);
   }
 }
 
@@ -395,7 +328,6 @@ class OutputLines {
     this.#rest = Buffer.from(data);
   }
 
-  /** Writes the rest after the output has ended. */
   end(): void {
     if (this.#rest.byteLength > 0) this.#line(this.#rest);
     this.#rest = Buffer.alloc(0);

@@ -11,34 +11,23 @@ import {
   type Backend,
   type BackendFactory,
   divideOutputs,
-  type ExecutableRequest,
   type Execution,
-  type ExecutionResult,
   type ExecutorContext,
   findModelFile,
   hostingOf,
   joinInputs,
   type ModelSource,
 } from "@tritonjs/core/backend";
-import {
-  type Clock,
-  loadTimeoutMs,
-  type ModelCaller,
-  OutputChecker,
-  type TensorCaller,
-  type Tensors,
-  totalRows,
-  withInputs,
-} from "@tritonjs/core/internal";
+import { loadTimeoutMs, OutputChecker, totalRows, withInputs } from "@tritonjs/core/internal";
 import { isInside, Log, realClock, startProcess } from "@tritonjs/core/internal/worker";
-import { type Isolation, NO_PARAMETERS, type Tensor, TritonError } from "@tritonjs/protocol";
+import { errorOf, type Isolation, NO_PARAMETERS, type Tensor, TritonError } from "@tritonjs/protocol";
 import {
   assertPythonCanRun,
   completeWithPython,
   LOAD_TIMEOUT_SECONDS,
   STUB_TIMEOUT_SECONDS,
 } from "./complete-with-python.js";
-import { PythonExecutor } from "./python-executor.js";
+import { type FoundPython, PythonExecutor } from "./python-executor.js";
 import type { PythonSettings } from "./python-session.js";
 
 const ISOLATIONS: readonly Isolation[] = ["process"];
@@ -53,44 +42,36 @@ const SHELL_CHARACTERS = /[;|&$`<>()[\]{}\\"'*?~#!]/;
 export const pythonBackend: BackendFactory = async (source) => {
   assertPythonCanRun();
   assertStubName(source.name);
-  return pythonModel(source, { path: await modelFile(source), backendName: "python" });
+  return pythonModel(source, await modelFile(source), "python", false);
 };
-
-/** A program that runs models, and the backend that it is part of. */
-interface PythonProgram {
-  /** The file with `TritonPythonModel`. */
-  readonly path: string;
-  readonly backendName: string;
-  /** True if models of the backend share the program, so that it is outside of their directories. */
-  readonly isShared?: boolean;
-  /** True if it gets the requests of a batch as one. */
-  readonly takesBatches?: boolean;
-}
 
 /** The backend of a backend directory whose program `model.py` all its models share. */
 export function sharedModel(source: ModelSource, path: string, backendName: string): Promise<Backend> {
-  return pythonModel(source, { path, backendName, isShared: true });
+  return pythonModel(source, path, backendName, true);
 }
 
 /**
  * The backend that runs a model with a Python program: that of the model, or the one that models of a backend share.
  *
+ * @param path the file with `TritonPythonModel`
+ * @param isShared true if models of the backend share the program, so that it is outside of their directories
+ * @param takesBatches true if it gets the requests of a batch as one
  * @throws TritonError INVALID_ARG for settings and parameters of the model that Python cannot have
  */
 async function pythonModel(
   source: ModelSource,
-  { path, backendName, isShared = false, takesBatches = false }: PythonProgram,
+  path: string,
+  backendName: string,
+  isShared: boolean,
+  takesBatches = false,
 ): Promise<Backend> {
   assertPythonCanRun();
   assertStubName(source.name);
   const withinMs = loadTimeoutMs(source, LOAD_TIMEOUT_SECONDS);
   const hosting = hostingOf(source, ISOLATIONS, false);
   if (hosting.heapLimitMb !== undefined) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `model '${source.name}' has heap_limit_mb, which has no effect on Python: remove it`,
-      { reason: "INVALID_CONFIG" },
-    );
+    const text = `model '${source.name}' has heap_limit_mb, which has no effect on Python: remove it`;
+    throw errorOf("INVALID_CONFIG", text);
   }
   const stubTimeoutMs = 1000 * stubTimeoutSeconds(source);
   const first = await findPython(source, withinMs);
@@ -115,55 +96,43 @@ async function pythonModel(
     describe: () => undefined,
     completeConfig: async (config) => {
       try {
-        await completeWithPython(config, settings, { clock: realClock, log: logOf(source) });
+        // The lines that the model prints meanwhile.
+        const log = new Log({ error: source.warn, warn: source.warn, info: () => {}, debug: () => {} });
+        await completeWithPython(config, settings, { clock: realClock, log });
       } catch (error) {
         await first.release();
         throw error;
       }
     },
     hosting,
-    createExecutor: (context) =>
-      takesBatches
-        ? new MergedBatchExecutor(settings, source.directory, context, find)
-        : new FoundPythonExecutor(settings, source.directory, context, find),
+    createExecutor: (context) => {
+      const open = (own: ExecutorContext) => new PythonExecutor(settings, source.directory, own, find);
+      return takesBatches ? mergedBatches(context, open) : open(context);
+    },
   };
 }
 
 function assertStubName(name: string): void {
   if (!SHELL_CHARACTERS.test(name)) return;
-  throw new TritonError("INVALID_ARG", "Invalid stub name: contains invalid characters", {
-    reason: "INVALID_CONFIG",
-  });
-}
-
-/** Logs the lines that a model prints while it completes its configuration. */
-function logOf({ warn }: ModelSource): Log {
-  return new Log({ error: warn, warn, info: () => {}, debug: () => {} });
+  throw errorOf("INVALID_CONFIG", "Invalid stub name: contains invalid characters");
 }
 
 function stubTimeoutSeconds({ settings }: ModelSource): number {
   const text = settings["stub-timeout-seconds"];
   const seconds = text === undefined ? STUB_TIMEOUT_SECONDS : Number(text);
   if (seconds > 0 && Number.isFinite(seconds)) return seconds;
-  throw new TritonError("INVALID_ARG", "stub-timeout-seconds can't be smaller than or equal to zero.", {
-    reason: "INVALID_CONFIG",
-  });
+  throw errorOf("INVALID_CONFIG", "stub-timeout-seconds can't be smaller than or equal to zero.");
 }
 
 async function modelFile(source: ModelSource): Promise<string> {
   const { defaultModelFilename } = source.config;
   const name = defaultModelFilename === "" ? "model.py" : defaultModelFilename;
   if (!name.endsWith(".py")) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `Model name must end with '.py'. Model name is "${defaultModelFilename}".`,
-      { reason: "INVALID_CONFIG" },
-    );
+    const text = `Model name must end with '.py'. Model name is "${defaultModelFilename}".`;
+    throw errorOf("INVALID_CONFIG", text);
   }
   const missing = (path: string) =>
-    new TritonError("INTERNAL", `model.py does not exist in the model repository path: ${path}`, {
-      reason: "FILE_NOT_READABLE",
-    });
+    errorOf("FILE_NOT_READABLE", `model.py does not exist in the model repository path: ${path}`);
   const { path, isDirectory } = await findModelFile(source, ["model.py"], missing);
   if (isDirectory) throw missing(path);
   return path;
@@ -186,89 +155,19 @@ export const pytorchBackend: BackendFactory = async (source) => {
   if (config.platform === "torch_aoti") throw notArchive(name);
   if (config.runtime === "model.py") await findModelFile(source, ["model.py", "model.pt"]);
   else await findModelFile(source, ["model.pt"]);
-  warnOfUnused(source);
-  const program = { path: PROGRAM, backendName: "pytorch", isShared: true, takesBatches: true };
-  return { ...(await pythonModel(source, program)), platform: "pytorch_libtorch" };
-};
-
-function warnOfUnused({ name, config, warn }: ModelSource): void {
   for (const [key, why] of Object.entries(NO_EFFECT)) {
     if (Object.hasOwn(config.parameters, key))
-      warn(`model '${name}': parameter '${key}' has no effect: ${why}`);
+      source.warn(`model '${name}': parameter '${key}' has no effect: ${why}`);
   }
-}
+  const backend = await pythonModel(source, PROGRAM, "pytorch", true, true);
+  return { ...backend, platform: "pytorch_libtorch" };
+};
 
 function notArchive(name: string): TritonError {
-  return new TritonError(
-    "UNSUPPORTED",
+  const text =
     `model '${name}' is compiled ahead of time (torch_aoti, model.pt2), which is not supported: save it as TorchScript, ` +
-      "torch.jit.trace(model, example).save('model.pt'), and set platform: \"pytorch_libtorch\"",
-    { reason: "MODEL_NOT_SUPPORTED" },
-  );
-}
-
-/** Runs an instance with the Python that is found for it. An unpacked environment lives as long as the instance. */
-class FoundPythonExecutor extends PythonExecutor {
-  #python: FoundPython | undefined;
-  #stopped = false;
-
-  /** @param find finds the Python, and unpacks its environment if necessary */
-  constructor(
-    settings: PythonSettings,
-    directory: string,
-    context: ExecutorContext,
-    private readonly find: () => Promise<FoundPython>,
-  ) {
-    super(settings, directory, context);
-  }
-
-  override async start(): Promise<void> {
-    if (this.#python === undefined) {
-      const found = await this.find();
-      if (this.#stopped) {
-        await found.release();
-        throw new TritonError("UNAVAILABLE", "the model was stopped while it was loading", {
-          reason: "MODEL_STOPPED",
-        });
-      }
-      this.#python = found;
-      this.settings = { ...this.settings, python: found.program };
-    }
-    await super.start();
-  }
-
-  override async stop(): Promise<void> {
-    this.#stopped = true;
-    await super.stop();
-    await this.#python?.release();
-  }
-}
-
-/**
- * Runs a Python program that gets the requests of a batch as one request with all rows, and answers them at once. The
- * inputs are joined and the outputs split here, by the rules of the configuration: ragged inputs, batch inputs and
- * batch outputs among them.
- */
-class MergedBatchExecutor extends FoundPythonExecutor {
-  readonly #checker: OutputChecker;
-
-  constructor(
-    settings: PythonSettings,
-    directory: string,
-    context: ExecutorContext,
-    find: () => Promise<FoundPython>,
-  ) {
-    super(settings, directory, { ...context, checker: new UncheckedOutputs(context.info.modelConfig) }, find);
-    this.#checker = context.checker;
-  }
-
-  override async execute(execution: Execution): Promise<readonly ExecutionResult[]> {
-    const results = await super.execute(new MergedExecution(execution, joinInputs(execution)));
-    const [outputs] = results ?? [];
-    if (TritonError.is(outputs)) throw outputs;
-    const rows = totalRows(execution.requests);
-    return divideOutputs(execution, this.#checker.check(outputs as Map<string, Tensor>, rows, [], true));
-  }
+    "torch.jit.trace(model, example).save('model.pt'), and set platform: \"pytorch_libtorch\"";
+  return errorOf("MODEL_NOT_SUPPORTED", text);
 }
 
 /** Leaves the outputs of a whole batch unchecked: they are checked before they are split. */
@@ -278,74 +177,56 @@ class UncheckedOutputs extends OutputChecker {
   }
 }
 
-/** An execution as one request. */
-class MergedExecution implements Execution {
-  readonly requests: readonly [ExecutableRequest];
-  readonly decoupled = false;
+/**
+ * Runs a Python program that gets the requests of a batch as one request with all rows, and answers them at once. The
+ * inputs are joined and the outputs split here, by the rules of the configuration: ragged inputs, batch inputs and
+ * batch outputs among them.
+ */
+function mergedBatches(
+  context: ExecutorContext,
+  open: (context: ExecutorContext) => PythonExecutor,
+): PythonExecutor {
+  const { checker, info } = context;
+  const executor = open({ ...context, checker: new UncheckedOutputs(info.modelConfig) });
+  const execute = executor.execute.bind(executor);
+  executor.execute = async (execution) => {
+    const [outputs] = (await execute(merged(execution))) ?? [];
+    if (TritonError.is(outputs)) throw outputs;
+    const rows = totalRows(execution.requests);
+    return divideOutputs(execution, checker.check(outputs as Map<string, Tensor>, rows, [], true));
+  };
+  return executor;
+}
 
-  constructor(
-    private readonly whole: Execution,
-    inputs: Tensors,
-  ) {
-    const first = whole.requests[0]!;
-    const rows = totalRows(whole.requests);
-    const ofWhole = { parameters: NO_PARAMETERS, requestedOutputs: [], batchSize: rows };
-    this.requests = [Object.assign(withInputs(first, inputs, rows), ofWhole)];
-  }
-
-  get signal(): AbortSignal {
-    return this.whole.signal;
-  }
-
-  get models(): ModelCaller & Partial<TensorCaller> {
-    return this.whole.models;
-  }
-
-  get clock(): Clock {
-    return this.whole.clock;
-  }
-
-  inputsReady(): void {
-    this.whole.inputsReady();
-  }
-
-  outputsReady(): void {
-    this.whole.outputsReady();
-  }
-
-  postponed(): void {
-    this.whole.postponed?.();
-  }
-
-  /** The batch runs to its end, whichever requests are cancelled. */
-  watch(): void {}
-
-  isOpen(): boolean {
-    return true;
-  }
-
-  writable(): undefined {
-    return undefined;
-  }
-
-  send(): void {}
-
-  sendError(): void {}
-
-  finish(): void {}
-
-  reschedule(): void {}
+/** An execution as one request. It runs to its end, whichever requests are cancelled. */
+function merged(whole: Execution): Execution {
+  const rows = totalRows(whole.requests);
+  const request = withInputs(whole.requests[0]!, joinInputs(whole), rows);
+  const nothing = () => {};
+  return {
+    requests: [Object.assign(request, { parameters: NO_PARAMETERS, requestedOutputs: [], batchSize: rows })],
+    decoupled: false,
+    clock: whole.clock,
+    get signal() {
+      return whole.signal;
+    },
+    get models() {
+      return whole.models;
+    },
+    inputsReady: () => whole.inputsReady(),
+    outputsReady: () => whole.outputsReady(),
+    postponed: () => whole.postponed?.(),
+    watch: nothing,
+    isOpen: () => true,
+    writable: () => undefined,
+    send: nothing,
+    sendError: nothing,
+    finish: nothing,
+    reschedule: nothing,
+  };
 }
 
 const MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY";
-
-/** A Python, held by one user of it. */
-interface FoundPython {
-  /** The program: a path, or a name to look up in PATH. */
-  readonly program: string;
-  /** Releases the Python. */
-  release(): Promise<void>;
-}
 
 /**
  * Finds the Python that runs a model. In order: the environment (a directory or an archive) that the parameter
@@ -378,30 +259,23 @@ async function pythonOf(
   const path = resolve(given.replace(MODEL_DIRECTORY, () => directory));
   const what = `model '${name}' has EXECUTION_ENV_PATH '${given}'`;
   if (given.includes(MODEL_DIRECTORY) && !isInside(directory, path)) {
-    throw new TritonError("INVALID_ARG", `${what}: expected a path inside the model's directory`, {
-      reason: "PATH_NOT_ALLOWED",
-    });
+    throw errorOf("PATH_NOT_ALLOWED", `${what}: expected a path inside the model's directory`);
   }
   const found = await stat(path).catch(() => undefined);
-  if (found === undefined)
-    throw new TritonError("INVALID_ARG", `${what}: '${path}' does not exist`, { reason: "INVALID_CONFIG" });
+  if (found === undefined) throw errorOf("INVALID_CONFIG", `${what}: '${path}' does not exist`);
   if (found.isDirectory()) {
     const program = await programIn(path);
     if (program !== undefined) return kept(program);
-    throw new TritonError("INVALID_ARG", `${what}: '${join(path, "bin", "python3")}' does not exist`, {
-      reason: "INVALID_CONFIG",
-    });
+    throw errorOf("INVALID_CONFIG", `${what}: '${join(path, "bin", "python3")}' does not exist`);
   }
   const environment = await unpackedEnvironment(path, unpackWithinMs).catch((cause) => {
     const why = TritonError.from(cause).message;
-    throw new TritonError("INTERNAL", `${what}: cannot unpack it: ${why}`, { cause });
+    throw errorOf("INTERNAL", `${what}: cannot unpack it: ${why}`, cause);
   });
   const program = await programIn(environment.directory);
   if (program !== undefined) return { program, release: environment.release };
   await environment.release();
-  throw new TritonError("INVALID_ARG", `${what}: expected 'bin/python3' in the archive`, {
-    reason: "INVALID_CONFIG",
-  });
+  throw errorOf("INVALID_CONFIG", `${what}: expected 'bin/python3' in the archive`);
 }
 
 async function programIn(environment: string): Promise<string | undefined> {
@@ -412,34 +286,23 @@ async function programIn(environment: string): Promise<string | undefined> {
   return undefined;
 }
 
-/** A Python that needs no release. */
 function kept(program: string): FoundPython {
   return { program, release: async () => {} };
 }
 
-/** An unpacked environment, held by one user of it. */
-interface UnpackedEnvironment {
-  readonly directory: string;
-  /** Releases the environment. The last release removes it. */
-  release(): Promise<void>;
-}
-
-interface Unpacked {
-  users: number;
-  readonly directory: Promise<string>;
-}
-
 /** Environments by archive and time of its last change, shared by all models of this process. */
-const unpacked = new Map<string, Unpacked>();
-/** Directories to remove when the process ends. */
+const unpacked = new Map<string, { users: number; readonly directory: Promise<string> }>();
 const directories = new Set<string>();
 
 /**
- * Unpacks an environment unless it is unpacked already.
+ * Unpacks an environment unless it is unpacked already. The last release removes it.
  *
  * @throws Error with the reason why it cannot be unpacked; the next call tries again
  */
-async function unpackedEnvironment(archive: string, withinMs: number): Promise<UnpackedEnvironment> {
+async function unpackedEnvironment(
+  archive: string,
+  withinMs: number,
+): Promise<{ readonly directory: string; release(): Promise<void> }> {
   const path = await realpath(archive);
   const { mtimeNs, size } = await stat(path, { bigint: true });
   const key = [mtimeNs, size, path].join(" ");
@@ -496,7 +359,6 @@ function removeAll(): void {
   }
 }
 
-/** Characters kept of the error output of `tar`. */
 const MOST_WORDS = 2000;
 
 /** `tar` has read enough, or has ended. Its exit status tells which. */

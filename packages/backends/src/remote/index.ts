@@ -8,7 +8,7 @@ import type {
 } from "@tritonjs/core/backend";
 import type { AutoCompleteConfig } from "@tritonjs/core/config";
 import { parameterText, wrongParameter } from "@tritonjs/core/internal";
-import { TritonError, toConfigDataType } from "@tritonjs/protocol";
+import { definedMembers, errorOf, toConfigDataType } from "@tritonjs/protocol";
 import { RemoteExecutor } from "./remote-executor.js";
 import {
   type RemoteDescription,
@@ -55,7 +55,10 @@ export async function remote(options: RemoteOptions): Promise<RemoteModel> {
   try {
     const { client, url } = await pool.firstServing();
     const description = await client.describe({ timeoutMs: settings.timeoutMs });
-    assertStreams(description, client.stream !== undefined, settings.model, url);
+    if (description.decoupled === true && client.stream === undefined) {
+      const text = `model '${settings.model}' at ${url} is decoupled: expected an address of gRPC, as HTTP has no streams of tensors`;
+      throw errorOf("DECOUPLED_MODEL", text);
+    }
     return new RemoteBackend(pool, description);
   } catch (error) {
     pool.close();
@@ -63,36 +66,24 @@ export async function remote(options: RemoteOptions): Promise<RemoteModel> {
   }
 }
 
-function assertStreams({ decoupled }: RemoteDescription, streams: boolean, model: string, url: string): void {
-  if (decoupled !== true || streams) return;
-  throw new TritonError(
-    "UNSUPPORTED",
-    `model '${model}' at ${url} is decoupled: expected an address of gRPC, as HTTP has no streams of tensors`,
-    { reason: "DECOUPLED_MODEL" },
-  );
-}
-
-/** A model on other servers, for `bind`. */
 class RemoteBackend implements Backend {
   readonly backendName = "remote";
   readonly platform = "";
-  readonly #pool: ReplicaPool;
-  readonly #description: RemoteDescription;
   #executors = 0;
 
   /** @param description the model as a server describes it */
-  constructor(pool: ReplicaPool, description: RemoteDescription) {
-    this.#pool = pool;
-    this.#description = description;
-  }
+  constructor(
+    private readonly pool: ReplicaPool,
+    private readonly description: RemoteDescription,
+  ) {}
 
   describe(): ModelDescription {
-    return this.#description;
+    return this.description;
   }
 
   /** Completes the configuration of a repository from that of the server. */
   completeConfig(config: AutoCompleteConfig): void {
-    const { maxBatchSize, decoupled, inputs, outputs, asInConfig } = this.#description;
+    const { maxBatchSize, decoupled, inputs, outputs, asInConfig } = this.description;
     const { maxBatchSize: written, dynamicBatching, sequenceBatching } = config.config;
     if (maxBatchSize !== undefined && (written === 0 || written > maxBatchSize))
       config.setMaxBatchSize(maxBatchSize);
@@ -109,40 +100,21 @@ class RemoteBackend implements Backend {
   }
 
   createExecutor(context: ExecutorContext): Executor {
-    if (this.#pool.closed) {
-      throw new TritonError(
-        "UNAVAILABLE",
-        `the replicas of model '${this.#pool.settings.model}' are closed: call remote() again`,
-        { reason: "CLIENT_CLOSED" },
-      );
+    if (this.pool.closed) {
+      const text = `the replicas of model '${this.pool.settings.model}' are closed: call remote() again`;
+      throw errorOf("CLIENT_CLOSED", text);
     }
     this.#executors++;
-    return new RemoteExecutor(context, this.#pool, this.#description, () => {
+    return new RemoteExecutor(context, this.pool, this.description, () => {
       this.#executors--;
-      if (this.#executors === 0) this.#pool.close();
+      if (this.#executors === 0) this.pool.close();
     });
   }
 
   async close(): Promise<void> {
-    this.#pool.close();
+    this.pool.close();
   }
 }
-
-/** Parameters of a configuration that are numbers, with their options. */
-const NUMBERS = {
-  concurrency: "concurrency",
-  retries: "retries",
-  hedge_after_ms: "hedgeAfterMs",
-  timeout_ms: "timeoutMs",
-  init_timeout_ms: "initTimeoutMs",
-  lookup_interval_ms: "lookupIntervalMs",
-} as const satisfies Record<string, keyof RemoteOptions>;
-
-/** Parameters that are true or false. */
-const FLAGS = {
-  idempotent: "idempotent",
-  retry_unavailable: "retryUnavailable",
-} as const satisfies Record<string, keyof RemoteOptions>;
 
 /**
  * The backend `remote` of a repository. The parameters of the configuration are the options of {@link remote}, in
@@ -160,29 +132,36 @@ export function remoteOptionsOf(source: Pick<ModelSource, "name" | "config" | "s
   const urls = (text("urls") ?? "").split(/[\s,]+/).filter((url) => url !== "");
   if (urls.length === 0)
     throw wrongParameter(source.name, "urls", "addresses of servers, separated by commas", text("urls"));
-  const numbers = Object.entries(NUMBERS).flatMap(([key, option]) => {
+  const read = (key: string, expected: string, parse: (value: string) => number | boolean | undefined) => {
     const value = text(key);
-    if (value === undefined) return [];
-    if (value.trim() === "" || Number.isNaN(Number(value)))
-      throw wrongParameter(source.name, key, "a number", value);
-    return [[option, Number(value)]];
-  });
-  const flags = Object.entries(FLAGS).flatMap(([key, option]) => {
-    const value = text(key);
-    if (value === undefined) return [];
-    if (value !== "true" && value !== "false") throw wrongParameter(source.name, key, "true or false", value);
-    return [[option, value === "true"]];
-  });
-  const version = text("model_version");
-  const protocol = text("protocol") as RemoteProtocol | undefined;
-  const accessToken = text("access_token");
+    const parsed = value === undefined ? undefined : parse(value);
+    if (value === undefined || parsed !== undefined) return parsed;
+    throw wrongParameter(source.name, key, expected, value);
+  };
+  const number = (key: string) =>
+    read(key, "a number", (value) =>
+      value.trim() === "" || Number.isNaN(Number(value)) ? undefined : Number(value),
+    ) as number | undefined;
+  const flag = (key: string) =>
+    read(key, "true or false", (value) => value === "true" || (value === "false" ? false : undefined)) as
+      | boolean
+      | undefined;
   return {
     urls,
     model: text("model_name") ?? source.name,
-    ...(version !== undefined && { version }),
-    ...(protocol !== undefined && { protocol }),
-    ...(accessToken !== undefined && { accessToken }),
-    ...Object.fromEntries([...numbers, ...flags]),
+    ...definedMembers({
+      concurrency: number("concurrency"),
+      retries: number("retries"),
+      hedgeAfterMs: number("hedge_after_ms"),
+      timeoutMs: number("timeout_ms"),
+      initTimeoutMs: number("init_timeout_ms"),
+      lookupIntervalMs: number("lookup_interval_ms"),
+      idempotent: flag("idempotent"),
+      retryUnavailable: flag("retry_unavailable"),
+      version: text("model_version"),
+      protocol: text("protocol") as RemoteProtocol | undefined,
+      accessToken: text("access_token"),
+    }),
   };
 }
 

@@ -9,15 +9,9 @@ import {
   joinInputs,
   OutputsWithParameters,
 } from "@tritonjs/core/backend";
-import { isReservedParameter, type Parameters, type Tensor, TritonError } from "@tritonjs/protocol";
-import type { RemoteCall } from "./replica-client.js";
+import { errorOf, isReservedParameter, type Parameters, type Tensor, TritonError } from "@tritonjs/protocol";
+import type { RemoteCall, RemoteDescription } from "./replica-client.js";
 import type { Replica, ReplicaPool } from "./replica-pool.js";
-
-/** How the model at the replicas differs from a plain one. */
-interface RemoteBehaviour {
-  /** True if it keeps a state for each sequence. */
-  readonly sequences: boolean;
-}
 
 /**
  * Runs batches at the replicas of a pool. Its capacity is the number of their free slots, so a batch leaves the queue
@@ -27,24 +21,21 @@ export class RemoteExecutor implements Executor {
   readonly mustFinish = false;
   readonly details: Readonly<Record<string, string>>;
   onHealth: ((healthy: boolean, reason?: TritonError) => void) | undefined;
-  readonly #context: ExecutorContext;
-  readonly #pool: ReplicaPool;
-  readonly #behaviour: RemoteBehaviour;
   readonly #calls: RemoteCalls;
   readonly #sequences: RemoteSequences;
   readonly #declared: ReadonlySet<string>;
   readonly #stopped = new AbortController();
-  readonly #onStop: () => void;
   readonly #changed = (): void => this.#report();
   #running = 0;
   #healthy = true;
 
   /** @param onStop called when the executor has stopped */
-  constructor(context: ExecutorContext, pool: ReplicaPool, behaviour: RemoteBehaviour, onStop: () => void) {
-    this.#context = context;
-    this.#pool = pool;
-    this.#behaviour = behaviour;
-    this.#onStop = onStop;
+  constructor(
+    private readonly context: ExecutorContext,
+    private readonly pool: ReplicaPool,
+    private readonly description: RemoteDescription,
+    private readonly onStop: () => void,
+  ) {
     this.#calls = new RemoteCalls(pool);
     this.#sequences = new RemoteSequences(pool, this.#calls);
     const { output, sequenceBatching } = context.info.modelConfig;
@@ -54,24 +45,24 @@ export class RemoteExecutor implements Executor {
   }
 
   get capacity(): number {
-    return this.#running + this.#pool.free;
+    return this.#running + this.pool.free;
   }
 
   async start(): Promise<void> {
-    await this.#pool.firstServing();
-    this.#pool.onChange.add(this.#changed);
+    await this.pool.firstServing();
+    this.pool.onChange.add(this.#changed);
   }
 
   async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
     this.#running++;
     // Taken before anything else happens, so that the next batch sees one slot less.
-    const first = this.#behaviour.sequences ? undefined : this.#pool.take(true);
+    const first = this.description.sequences ? undefined : this.pool.take(true);
     try {
       if (execution.decoupled) {
         await this.#stream(first, execution);
         return undefined;
       }
-      if (this.#behaviour.sequences) return await this.#inSequences(execution);
+      if (this.description.sequences) return await this.#inSequences(execution);
       return await this.#batch(first, execution);
     } finally {
       this.#running--;
@@ -79,29 +70,24 @@ export class RemoteExecutor implements Executor {
   }
 
   async checkReady(): Promise<void> {
-    if (this.#pool.isServing) return;
-    const { model } = this.#pool.settings;
-    const text = `no replica of model '${model}' serves`;
-    throw this.#pool.reason ?? new TritonError("UNAVAILABLE", text, { reason: "INSTANCES_FAILED" });
+    if (this.pool.isServing) return;
+    const { model } = this.pool.settings;
+    throw this.pool.reason ?? errorOf("INSTANCES_FAILED", `no replica of model '${model}' serves`);
   }
 
   async stop(): Promise<void> {
-    this.#pool.onChange.delete(this.#changed);
-    this.#stopped.abort(
-      new TritonError("UNAVAILABLE", `model '${this.#context.info.modelName}' was stopped`, {
-        reason: "MODEL_STOPPED",
-      }),
-    );
-    this.#onStop();
+    this.pool.onChange.delete(this.#changed);
+    this.#stopped.abort(errorOf("MODEL_STOPPED", `model '${this.context.info.modelName}' was stopped`));
+    this.onStop();
   }
 
   /** Reports changes of health, and free slots, which the queue may be waiting for. */
   #report(): void {
-    const { isServing, reason, free } = this.#pool;
+    const { isServing, reason, free } = this.pool;
     if (isServing && this.#healthy && free === 0) return;
     this.#healthy = isServing;
     if (isServing) this.onHealth?.(true);
-    else this.onHealth?.(false, reason && unavailable(reason));
+    else this.onHealth?.(false, reason && errorOf("INSTANCES_FAILED", reason.message, reason));
   }
 
   /** Sends the requests together, or in groups with the same parameters. */
@@ -143,7 +129,7 @@ export class RemoteExecutor implements Executor {
     try {
       call = this.#prepared(requests, Object.fromEntries(joinInputs(part)));
     } catch (thrown) {
-      if (first !== undefined) this.#pool.release(first);
+      if (first !== undefined) this.pool.release(first);
       throw thrown;
     }
     execution.inputsReady();
@@ -234,14 +220,10 @@ export class RemoteExecutor implements Executor {
     ofBatch: boolean,
   ): ReadonlyMap<string, Tensor> {
     const declared = new Map([...tensors].filter(([name]) => this.#declared.has(name)));
-    const outputs = this.#context.checker.check(declared, rows, requested, ofBatch);
+    const outputs = this.context.checker.check(declared, rows, requested, ofBatch);
     const own = ownParameters(parameters);
     return own === undefined ? outputs : new OutputsWithParameters(outputs, own);
   }
-}
-
-function unavailable(reason: TritonError): TritonError {
-  return new TritonError("UNAVAILABLE", reason.message, { reason: "INSTANCES_FAILED", cause: reason });
 }
 
 /** Outputs that any of the requests wants; empty if one wants all. */
@@ -286,7 +268,6 @@ function keyOf(parameters: Parameters): string {
 /** A call without the options that each attempt sets. */
 type PreparedCall = Omit<RemoteCall, "signal" | "timeoutMs">;
 
-/** Limits of a call. */
 interface CallLimits {
   readonly signal: AbortSignal;
   /** Milliseconds until the deadline of the call; `Infinity` without one. */
@@ -467,13 +448,9 @@ export class RemoteCalls {
     const { model } = this.pool.settings;
     const cause = this.pool.reason;
     const why = cause === undefined ? "" : `: ${cause.message}`;
-    return new TritonError("UNAVAILABLE", `no replica of model '${model}' serves${why}`, {
-      reason: "INSTANCES_FAILED",
-      cause,
-    });
+    return errorOf("INSTANCES_FAILED", `no replica of model '${model}' serves${why}`, cause);
   }
 
-  /** The error with the address of the replica in its text. */
   #named(thrown: unknown, { url }: Replica): TritonError {
     const error = TritonError.from(thrown);
     const { code, reason, retryAfterMs, name } = error;
@@ -516,7 +493,8 @@ class RemoteSequences {
     const tried = new Set<Replica>();
     for (;;) {
       const replica = this.#take(id, known, tried);
-      if (!end) this.#remember(id, replica);
+      if (!end) this.#replicas.set(id, replica);
+      if (this.#replicas.size > MOST_SEQUENCES) this.#replicas.delete(this.#replicas.keys().next().value!);
       try {
         return await this.calls.inferAt(replica, sent, limits);
       } catch (thrown) {
@@ -537,13 +515,6 @@ class RemoteSequences {
     } else if (this.pool.takeThis(known)) return known;
     const { model } = this.pool.settings;
     const where = known === undefined ? "no replica serves" : `its replica ${known.url} does not serve`;
-    throw new TritonError("UNAVAILABLE", `sequence '${id}' of model '${model}': ${where}; start it again`, {
-      reason: "SEQUENCE_LOST",
-    });
-  }
-
-  #remember(id: bigint | string, replica: Replica): void {
-    this.#replicas.set(id, replica);
-    if (this.#replicas.size > MOST_SEQUENCES) this.#replicas.delete(this.#replicas.keys().next().value!);
+    throw errorOf("SEQUENCE_LOST", `sequence '${id}' of model '${model}': ${where}; start it again`);
   }
 }

@@ -15,12 +15,13 @@ import {
   type DataType,
   type DescribedTensor,
   definedMembers,
+  errorOf,
   fromConfigDataType,
   isDataType,
   LONGEST_TIMEOUT_MS,
   type ModelMetadata,
   type Tensor,
-  TritonError,
+  type TritonError,
 } from "@tritonjs/protocol";
 
 /** The protocol of the replicas. */
@@ -87,11 +88,9 @@ type Defaulted =
   | "initTimeoutMs"
   | "lookupIntervalMs";
 
-/** Options with all defaults. */
 export type RemoteSettings = Omit<RemoteOptions, Defaulted | "urls"> &
   Required<Pick<RemoteOptions, Defaulted>> & { readonly urls: readonly string[] };
 
-/** Defaults and their reasons. */
 const REMOTE_DEFAULTS = {
   // With one batch, a replica is idle while its answer and the next batch travel.
   concurrency: 2,
@@ -152,13 +151,7 @@ export function protocolOf(url: string, protocol: RemoteProtocol = "grpc"): Remo
 }
 
 function invalid(option: string, expected: string, got: unknown): TritonError {
-  return new TritonError(
-    "INVALID_ARG",
-    `remote model, option ${option}: expected ${expected}, got '${got}'`,
-    {
-      reason: "INVALID_OPTION",
-    },
-  );
+  return errorOf("INVALID_OPTION", `remote model, option ${option}: expected ${expected}, got '${got}'`);
 }
 
 /** A batch or a request on its way to a replica. */
@@ -198,25 +191,24 @@ export function openReplicaClient(url: string, settings: RemoteSettings): Replic
 }
 
 function overGrpc(url: string, settings: RemoteSettings): ReplicaClient {
-  const { model, headers, accessToken, tls } = settings;
-  const versioned = versionOf(settings);
+  const { model, headers, accessToken, tls, version: modelVersion } = settings;
+  const encrypted = definedMembers({ tls });
+  const channelOptions = { ...CHANNEL, ...nameOptions(settings.urls, encrypted), ...settings.channelOptions };
   const client = new GrpcClient(url, {
     ...NO_RETRIES,
-    ...definedMembers({ headers, accessToken, tls }),
-    channelOptions: {
-      ...CHANNEL,
-      ...nameOptions(settings.urls, definedMembers({ tls })),
-      ...settings.channelOptions,
-    },
+    ...definedMembers({ headers, accessToken }),
+    ...encrypted,
+    channelOptions,
   });
   return {
-    infer: (call) => client.infer(model, { ...call, ...versioned }),
-    stream: async function* ({
-      headers: callHeaders,
-      signal,
-      timeoutMs = Number.POSITIVE_INFINITY,
-      ...request
-    }) {
+    ...callsOf(client, settings, async (call) => {
+      const config = await client.getModelConfig(model, call);
+      const { maxBatchSize, modelTransactionPolicy, sequenceBatching, input, output } = config;
+      const decoupled = modelTransactionPolicy?.decoupled === true;
+      return describeConfig(model, maxBatchSize, decoupled, sequenceBatching !== undefined, input, output);
+    }),
+    stream: async function* ({ headers: callHeaders, signal, timeoutMs = Infinity, ...request }) {
+      const versioned = definedMembers({ modelVersion });
       const one = { ...request, ...versioned, modelName: model, enableEmptyFinalResponse: true };
       const options = { ...definedMembers({ headers: callHeaders, signal }), timeoutMs, endOnError: true };
       for await (const { result, error, final } of client.streamInfer([one], options)) {
@@ -224,46 +216,41 @@ function overGrpc(url: string, settings: RemoteSettings): ReplicaClient {
         if (!final || result.tensors.size > 0) yield result;
       }
     },
-    isReady: (call) => client.isModelReady(model, { ...call, ...versioned }),
-    describe: async (call) => {
-      const config = await orMissing(client.getModelConfig(model, { ...call, ...versioned }));
-      if (config === undefined) return describeMetadata(model, await client.getModelMetadata(model, call));
-      return describeConfig(model, {
-        maxBatchSize: config.maxBatchSize,
-        decoupled: config.modelTransactionPolicy?.decoupled === true,
-        sequences: config.sequenceBatching !== undefined,
-        inputs: config.input,
-        outputs: config.output,
-      });
-    },
-    close: () => client.close(),
   };
 }
 
 function overHttp(url: string, settings: RemoteSettings): ReplicaClient {
   const { model, headers, accessToken, fetch } = settings;
-  const versioned = versionOf(settings);
   const client = new HttpClient(url, { ...NO_RETRIES, ...definedMembers({ headers, accessToken, fetch }) });
-  const tensor = ({ name, data_type: dataType, dims, optional }: ModelConfigTensor) => ({
-    name,
-    dataType,
-    dims,
-    optional,
-  });
+  const tensor = ({ data_type: dataType, ...rest }: ModelConfigTensor) => ({ ...rest, dataType });
+  return {
+    ...callsOf(client, settings, async (call) => {
+      const config = await client.getModelConfig(model, call);
+      const { max_batch_size, model_transaction_policy, sequence_batching, input, output } = config;
+      const decoupled = model_transaction_policy?.decoupled === true;
+      const sequences = sequence_batching !== undefined;
+      const [inputs, outputs] = [input.map(tensor), output.map(tensor)];
+      return describeConfig(model, Number(max_batch_size ?? 0), decoupled, sequences, inputs, outputs);
+    }),
+    stream: undefined,
+  };
+}
+
+type VersionCall = CommonCallOptions & { readonly modelVersion?: string | number };
+
+/** The calls that both protocols have. */
+function callsOf(
+  client: GrpcClient | HttpClient,
+  { model, version: modelVersion }: RemoteSettings,
+  describeByConfig: (call: VersionCall) => Promise<RemoteDescription>,
+): Omit<ReplicaClient, "stream"> {
+  const versioned = definedMembers({ modelVersion });
   return {
     infer: (call) => client.infer(model, { ...call, ...versioned }),
-    stream: undefined,
     isReady: (call) => client.isModelReady(model, { ...call, ...versioned }),
     describe: async (call) => {
-      const config = await orMissing(client.getModelConfig(model, { ...call, ...versioned }));
-      if (config === undefined) return describeMetadata(model, await client.getModelMetadata(model, call));
-      return describeConfig(model, {
-        maxBatchSize: Number(config.max_batch_size ?? 0),
-        decoupled: config.model_transaction_policy?.decoupled === true,
-        sequences: config.sequence_batching !== undefined,
-        inputs: config.input.map(tensor),
-        outputs: config.output.map(tensor),
-      });
+      const described = await orMissing(describeByConfig({ ...call, ...versioned }));
+      return described ?? describeMetadata(model, await client.getModelMetadata(model, call));
     },
     close: () => client.close(),
   };
@@ -280,23 +267,10 @@ async function orMissing<T>(answer: Promise<T>): Promise<T | undefined> {
   }
 }
 
-function versionOf({ version }: RemoteSettings): { modelVersion?: string | number } {
-  return version === undefined ? {} : { modelVersion: version };
-}
-
 /** A model as its server describes it. */
 export interface RemoteDescription extends ModelDescription {
   /** True if the server's model keeps a state for each sequence. */
   readonly sequences: boolean;
-}
-
-/** The parts of a configuration that matter here, independent of their spelling. */
-interface ConfigParts {
-  readonly maxBatchSize: number;
-  readonly decoupled: boolean;
-  readonly sequences: boolean;
-  readonly inputs: readonly ConfigTensor[];
-  readonly outputs: readonly ConfigTensor[];
 }
 
 interface ConfigTensor {
@@ -311,21 +285,22 @@ interface ConfigTensor {
  *
  * @throws TritonError INTERNAL for unknown data types.
  */
-function describeConfig(modelName: string, config: ConfigParts): RemoteDescription {
+function describeConfig(
+  modelName: string,
+  maxBatchSize: number,
+  decoupled: boolean,
+  sequences: boolean,
+  inputs: readonly ConfigTensor[],
+  outputs: readonly ConfigTensor[],
+): RemoteDescription {
   const described = ({ name, dataType, dims, optional }: ConfigTensor): DescribedTensor => ({
     name,
     dtype: knownType(modelName, name, fromConfigDataType(dataType), dataType),
     shape: dims.map(Number),
     ...(optional && { optional: true }),
   });
-  return {
-    asInConfig: true,
-    maxBatchSize: config.maxBatchSize,
-    decoupled: config.decoupled,
-    sequences: config.sequences,
-    inputs: config.inputs.map(described),
-    outputs: config.outputs.map(described),
-  };
+  const tensors = { inputs: inputs.map(described), outputs: outputs.map(described) };
+  return { asInConfig: true, maxBatchSize, decoupled, sequences, ...tensors };
 }
 
 /**
@@ -344,9 +319,6 @@ function describeMetadata(modelName: string, { inputs, outputs }: ModelMetadata)
 
 function knownType(model: string, tensor: string, datatype: DataType | undefined, got: string): DataType {
   if (datatype !== undefined) return datatype;
-  throw new TritonError(
-    "INTERNAL",
-    `tensor '${tensor}' of model '${model}': expected a known data type, got '${got}'`,
-    { reason: "INVALID_ANSWER" },
-  );
+  const text = `tensor '${tensor}' of model '${model}': expected a known data type, got '${got}'`;
+  throw errorOf("INVALID_ANSWER", text);
 }

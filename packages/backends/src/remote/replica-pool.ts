@@ -1,5 +1,5 @@
 import { hostNameOf, nextPause, ServerAddresses } from "@tritonjs/client/internal";
-import { onAbort, TritonError } from "@tritonjs/protocol";
+import { errorOf, onAbort, TritonError } from "@tritonjs/protocol";
 import { openReplicaClient, protocolOf, type RemoteSettings, type ReplicaClient } from "./replica-client.js";
 
 /** Longest time for a probe. A ready server answers at once. */
@@ -13,21 +13,20 @@ const DEFAULT_PORTS = { grpc: 8001, http: 8000 };
  * `lookupIntervalMs`.
  */
 export class ReplicaPool {
-  readonly settings: RemoteSettings;
   /** Called when the number of free slots may have grown, and when the health changes. */
   readonly onChange = new Set<() => void>();
   readonly #addresses: ServerAddresses;
-  readonly #open: (url: string) => ReplicaClient;
   readonly #closed = new AbortController();
-  #replicas: Replica[] = [];
+  replicas: readonly Replica[] = [];
   #turn = 0;
   #lookUpFault: TritonError | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** @param open opens the client of a replica */
-  constructor(settings: RemoteSettings, open = (url: string) => openReplicaClient(url, settings)) {
-    this.settings = settings;
-    this.#open = open;
+  constructor(
+    readonly settings: RemoteSettings,
+    private readonly open = (url: string) => openReplicaClient(url, settings),
+  ) {
     const name = settings.urls.find((url) => hostNameOf(url, 0) !== undefined);
     const port = DEFAULT_PORTS[protocolOf(name ?? settings.urls[0]!, settings.protocol)];
     this.#addresses = new ServerAddresses(settings.urls, settings, port);
@@ -35,28 +34,24 @@ export class ReplicaPool {
     if (this.#addresses.areNames) void this.#lookUp();
   }
 
-  get replicas(): readonly Replica[] {
-    return this.#replicas;
-  }
-
   /** Batches that the replicas could take now. */
   get free(): number {
     let free = 0;
-    for (const { serving, outstanding } of this.#replicas) {
+    for (const { serving, outstanding } of this.replicas) {
       if (serving) free += Math.max(0, this.settings.concurrency - outstanding);
     }
     return free;
   }
 
   get isServing(): boolean {
-    return this.#replicas.some(({ serving }) => serving);
+    return this.replicas.some(({ serving }) => serving);
   }
 
   /** Reason why no call can run. Set once a probe of each replica has failed. */
   get reason(): TritonError | undefined {
-    if (this.#replicas.length === 0) return this.#lookUpFault;
-    if (this.#replicas.some(({ serving, reason }) => serving || reason === undefined)) return undefined;
-    return this.#replicas[0]!.reason;
+    if (this.replicas.length === 0) return this.#lookUpFault;
+    if (this.replicas.some(({ serving, reason }) => serving || reason === undefined)) return undefined;
+    return this.replicas[0]!.reason;
   }
 
   get closed(): boolean {
@@ -70,11 +65,11 @@ export class ReplicaPool {
    * @returns undefined if there is none
    */
   take(idleOnly: boolean, tried?: ReadonlySet<Replica>): Replica | undefined {
-    const { length } = this.#replicas;
+    const { length } = this.replicas;
     this.#turn = (this.#turn + 1) % Math.max(1, length);
     let best: Replica | undefined;
     for (let i = 0; i < length; i++) {
-      const replica = this.#replicas[(this.#turn + i) % length]!;
+      const replica = this.replicas[(this.#turn + i) % length]!;
       if (!replica.serving || tried?.has(replica)) continue;
       if (idleOnly && replica.outstanding >= this.settings.concurrency) continue;
       if (best === undefined || replica.outstanding < best.outstanding) best = replica;
@@ -135,7 +130,7 @@ export class ReplicaPool {
         : setTimeout(() => tooLate.abort(), initTimeoutMs);
     try {
       for (;;) {
-        const found = this.#replicas.find(({ serving }) => serving);
+        const found = this.replicas.find(({ serving }) => serving);
         if (found !== undefined) return found;
         if (this.closed) throw closedError(model);
         if (tooLate.signal.aborted) break;
@@ -146,20 +141,16 @@ export class ReplicaPool {
     }
     const cause = this.reason;
     const why = cause === undefined ? "" : `: ${cause.message}`;
-    throw new TritonError(
-      "UNAVAILABLE",
-      `no replica of model '${model}' was ready within ${initTimeoutMs} ms${why}`,
-      { reason: "INSTANCES_FAILED", cause },
-    );
+    const text = `no replica of model '${model}' was ready within ${initTimeoutMs} ms${why}`;
+    throw errorOf("INSTANCES_FAILED", text, cause);
   }
 
-  /** Ends all probes and connections. */
   close(): void {
     if (this.closed) return;
     this.#closed.abort(closedError(this.settings.model));
     clearTimeout(this.#timer);
-    for (const replica of this.#replicas) this.#drop(replica);
-    this.#replicas = [];
+    for (const replica of this.replicas) this.#drop(replica);
+    this.replicas = [];
     this.#changed();
   }
 
@@ -193,10 +184,10 @@ export class ReplicaPool {
   }
 
   #update(urls: readonly string[]): void {
-    const known = new Map(this.#replicas.map((replica) => [replica.url, replica]));
+    const known = new Map(this.replicas.map((replica) => [replica.url, replica]));
     const added: Replica[] = [];
-    this.#replicas = urls.map((url) => {
-      const replica = known.get(url) ?? new Replica(url, this.#open(url));
+    this.replicas = urls.map((url) => {
+      const replica = known.get(url) ?? new Replica(url, this.open(url));
       if (!known.delete(url)) added.push(replica);
       return replica;
     });
@@ -223,7 +214,8 @@ export class ReplicaPool {
     let fault: TritonError | undefined;
     try {
       const ready = await replica.client.isReady({ timeoutMs: PROBE_TIMEOUT_MS });
-      if (!ready) fault = notReady(this.settings.model, replica.url);
+      const text = `model '${this.settings.model}' is not ready at ${replica.url}`;
+      if (!ready) fault = errorOf("MODEL_NOT_READY", text);
     } catch (thrown) {
       fault = TritonError.from(thrown);
     }
@@ -243,16 +235,8 @@ export class ReplicaPool {
   }
 }
 
-function notReady(model: string, url: string): TritonError {
-  return new TritonError("UNAVAILABLE", `model '${model}' is not ready at ${url}`, {
-    reason: "MODEL_NOT_READY",
-  });
-}
-
 function closedError(model: string): TritonError {
-  return new TritonError("UNAVAILABLE", `the replicas of model '${model}' are closed`, {
-    reason: "CLIENT_CLOSED",
-  });
+  return errorOf("CLIENT_CLOSED", `the replicas of model '${model}' are closed`);
 }
 
 /** Longest pause between two probes of a server that is away, so that its return is noticed. */
@@ -260,7 +244,6 @@ const LONGEST_PAUSE_MS = 5_000;
 
 /** One server with the model: its calls in flight and its health. */
 export class Replica {
-  /** Calls in flight. */
   outstanding = 0;
   /** True while it gets calls. False at first, until the replica reports that its model is ready. */
   serving = false;
@@ -268,7 +251,6 @@ export class Replica {
   removed = false;
   /** Reason why it does not serve, once a probe has confirmed it. */
   reason: TritonError | undefined;
-  /** Timer of its next probe. */
   timer: ReturnType<typeof setTimeout> | undefined;
   #pauseMs = 0;
 

@@ -13,7 +13,7 @@ import {
   wrongParameter,
 } from "@tritonjs/core/internal";
 import { emptyConfig } from "@tritonjs/core/internal/worker";
-import { type Isolation, TritonError } from "@tritonjs/protocol";
+import { definedMembers, errorOf, type Isolation } from "@tritonjs/protocol";
 import { graphDescription, readModelJson } from "./model-json.js";
 import {
   findRuntime,
@@ -56,13 +56,8 @@ function tensorflowIn(path: string, directory: string, options: Omit<TensorflowO
     describe: () => describeModelSync(modelData(path, directory, options, false)),
     createExecutor: (context) => {
       const data = modelData(path, directory, options, context.placement.kind === "KIND_GPU");
-      const program = {
-        entry: WORKER,
-        data,
-        interruptible: !isNative(data.runtime),
-        tensorsOnly: true,
-      };
-      return workerExecutor(program, context);
+      const interruptible = !isNative(data.runtime);
+      return workerExecutor({ entry: WORKER, data, interruptible, tensorsOnly: true }, context);
     },
   };
 }
@@ -78,10 +73,7 @@ function modelData(
   { runtime, signature = "serving_default" }: Omit<TensorflowOptions, "model">,
   onGpu: boolean,
 ): TensorflowData {
-  if (!existsSync(path))
-    throw new TritonError("NOT_FOUND", `cannot find the TensorFlow model '${path}'`, {
-      reason: "MODEL_FILES_NOT_FOUND",
-    });
+  if (!existsSync(path)) throw errorOf("MODEL_FILES_NOT_FOUND", `cannot find the TensorFlow model '${path}'`);
   const savedModel = isSavedModel(path);
   return { path, directory, savedModel, signature, runtime: findRuntime({ runtime, onGpu, savedModel }) };
 }
@@ -142,12 +134,10 @@ const ISOLATIONS: readonly Isolation[] = ["worker", "process"];
 const tensorflowBackend: BackendFactory = async (source) => {
   const { name, directory, config } = source;
   if (config.platform === "tensorflow_graphdef") {
-    throw new TritonError(
-      "UNSUPPORTED",
+    const text =
       `model '${name}' is a frozen graph (tensorflow_graphdef), which TensorFlow.js cannot read: convert it with ` +
-        "tensorflowjs_converter --input_format=tf_frozen_model to model.json, or with tf2onnx to model.onnx",
-      { reason: "MODEL_NOT_SUPPORTED" },
-    );
+      "tensorflowjs_converter --input_format=tf_frozen_model to model.json, or with tf2onnx to model.onnx";
+    throw errorOf("MODEL_NOT_SUPPORTED", text);
   }
   const path = await modelPath(source);
   const options = optionsOf(source);
@@ -181,10 +171,7 @@ function optionsOf({ name, config: { parameters } }: ModelSource): Omit<Tensorfl
   if (runtime !== undefined && !TENSORFLOW_RUNTIMES.includes(runtime as TensorflowRuntime)) {
     throw wrongParameter(name, "runtime", `one of ${TENSORFLOW_RUNTIMES.join(", ")}`, runtime);
   }
-  return {
-    ...(signature === undefined ? {} : { signature }),
-    ...(runtime === undefined ? {} : { runtime: runtime as TensorflowRuntime }),
-  };
+  return definedMembers({ signature, runtime: runtime as TensorflowRuntime | undefined });
 }
 
 /** Describes a model from its `model.json`, without TensorFlow.js. This works for a GraphModel. */

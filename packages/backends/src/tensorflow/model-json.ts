@@ -1,9 +1,14 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ModelDescription } from "@tritonjs/core/backend";
-import { type DataType, type DescribedTensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
+import {
+  type DataType,
+  type DescribedTensor,
+  errorOf,
+  type TensorSpec,
+  TritonError,
+} from "@tritonjs/protocol";
 
-/** A tensor of the weights. */
 interface WeightSpec {
   readonly name: string;
   readonly shape: readonly number[];
@@ -17,7 +22,6 @@ interface WeightsGroup {
   readonly weights: readonly WeightSpec[];
 }
 
-/** A tensor of a signature. */
 interface SignatureTensor {
   /** Name of the node: `x:0`. */
   readonly name: string;
@@ -34,13 +38,11 @@ interface Signature {
   readonly outputs?: Readonly<Record<string, SignatureTensor>>;
 }
 
-/** A `model.json` of TensorFlow.js. */
 export interface ModelJson {
   readonly path: string;
   readonly kind: "graph" | "layers";
   readonly weightsManifest: readonly WeightsGroup[];
   readonly signature: Signature;
-  /** The whole content, for TensorFlow.js. */
   readonly content: Readonly<Record<string, unknown>>;
 }
 
@@ -53,9 +55,7 @@ export function readModelJson(path: string): ModelJson {
   const content = parse(path);
   const topology = content.modelTopology as Record<string, unknown> | undefined;
   if (typeof topology !== "object" || topology === null) {
-    throw new TritonError("INVALID_ARG", `'${path}' is not a TensorFlow.js model: it has no modelTopology`, {
-      reason: "INVALID_MODEL",
-    });
+    throw errorOf("INVALID_MODEL", `'${path}' is not a TensorFlow.js model: it has no modelTopology`);
   }
   const { format, weightsManifest = [], signature, userDefinedMetadata } = content;
   const isGraph = format === "graph-model" || (format === undefined && "node" in topology);
@@ -76,24 +76,17 @@ function parse(path: string): Record<string, unknown> {
     text = readFileSync(path, "utf8");
   } catch (cause) {
     const { message } = TritonError.from(cause);
-    throw new TritonError("NOT_FOUND", `cannot open the TensorFlow.js model '${path}': ${message}`, {
-      reason: "MODEL_FILES_NOT_FOUND",
-      cause,
-    });
+    const text = `cannot open the TensorFlow.js model '${path}': ${message}`;
+    throw errorOf("MODEL_FILES_NOT_FOUND", text, cause);
   }
   try {
     const content: unknown = JSON.parse(text);
     if (typeof content === "object" && content !== null) return content as Record<string, unknown>;
   } catch (cause) {
     const { message } = TritonError.from(cause);
-    throw new TritonError("INVALID_ARG", `cannot read the TensorFlow.js model '${path}': ${message}`, {
-      reason: "INVALID_MODEL",
-      cause,
-    });
+    throw errorOf("INVALID_MODEL", `cannot read the TensorFlow.js model '${path}': ${message}`, cause);
   }
-  throw new TritonError("INVALID_ARG", `'${path}' is not a TensorFlow.js model: it is not a JSON object`, {
-    reason: "INVALID_MODEL",
-  });
+  throw errorOf("INVALID_MODEL", `'${path}' is not a TensorFlow.js model: it is not a JSON object`);
 }
 
 /** Paths of the files of weights, in the order of their bytes. */
@@ -124,54 +117,39 @@ const BYTES: Readonly<Record<string, number>> = {
   complex64: 8,
 };
 
-/** TensorFlow's names of data types, in signatures and in TensorFlow.js. */
-const DATA_TYPES: Readonly<Record<string, DataType>> = {
-  DT_FLOAT: "FP32",
-  DT_DOUBLE: "FP64",
-  DT_HALF: "FP16",
-  DT_BFLOAT16: "BF16",
-  DT_INT8: "INT8",
-  DT_INT16: "INT16",
-  DT_INT32: "INT32",
-  DT_INT64: "INT64",
-  DT_UINT8: "UINT8",
-  DT_UINT16: "UINT16",
-  DT_UINT32: "UINT32",
-  DT_UINT64: "UINT64",
-  DT_BOOL: "BOOL",
-  DT_STRING: "BYTES",
-  float32: "FP32",
-  int32: "INT32",
-  bool: "BOOL",
-  string: "BYTES",
-};
+/** TensorFlow's data types: names in signatures, and numbers, which some files have instead. */
+const TYPES: readonly (readonly [name: string, number: number, datatype: DataType])[] = [
+  ["DT_FLOAT", 1, "FP32"],
+  ["DT_DOUBLE", 2, "FP64"],
+  ["DT_INT32", 3, "INT32"],
+  ["DT_UINT8", 4, "UINT8"],
+  ["DT_INT16", 5, "INT16"],
+  ["DT_INT8", 6, "INT8"],
+  ["DT_STRING", 7, "BYTES"],
+  ["DT_INT64", 9, "INT64"],
+  ["DT_BOOL", 10, "BOOL"],
+  ["DT_BFLOAT16", 14, "BF16"],
+  ["DT_UINT16", 17, "UINT16"],
+  ["DT_HALF", 19, "FP16"],
+  ["DT_UINT32", 22, "UINT32"],
+  ["DT_UINT64", 23, "UINT64"],
+];
 
-/** Numbers of types, which some files have instead of names. */
-const BY_NUMBER: Readonly<Record<number, string>> = {
-  1: "DT_FLOAT",
-  2: "DT_DOUBLE",
-  3: "DT_INT32",
-  4: "DT_UINT8",
-  5: "DT_INT16",
-  6: "DT_INT8",
-  7: "DT_STRING",
-  9: "DT_INT64",
-  10: "DT_BOOL",
-  14: "DT_BFLOAT16",
-  17: "DT_UINT16",
-  19: "DT_HALF",
-  22: "DT_UINT32",
-  23: "DT_UINT64",
-};
+const DATA_TYPES: ReadonlyMap<string | number | undefined, DataType> = new Map<string | number, DataType>([
+  ...TYPES.map(([name, , datatype]) => [name, datatype] as const),
+  ...TYPES.map(([, number, datatype]) => [number, datatype] as const),
+  // Names in TensorFlow.js.
+  ["float32", "FP32"],
+  ["int32", "INT32"],
+  ["bool", "BOOL"],
+  ["string", "BYTES"],
+]);
 
 /** @throws TritonError UNSUPPORTED for a type that the protocol does not have */
 export function tensorDataType(type: string | number | undefined): DataType {
-  const name = typeof type === "number" ? BY_NUMBER[type] : type;
-  const found = name === undefined ? undefined : DATA_TYPES[name];
+  const found = DATA_TYPES.get(type);
   if (found !== undefined) return found;
-  throw new TritonError("UNSUPPORTED", `the protocol cannot carry TensorFlow's type ${type}`, {
-    reason: "MODEL_NOT_SUPPORTED",
-  });
+  throw errorOf("MODEL_NOT_SUPPORTED", `the protocol cannot carry TensorFlow's type ${type}`);
 }
 
 /** The fields of a graph's node that are read. */
@@ -229,11 +207,8 @@ function toSpec(
   shape: SignatureTensor["tensorShape"],
 ): TensorSpec {
   if (shape === undefined || shape.unknownRank) {
-    throw new TritonError(
-      "UNSUPPORTED",
-      `cannot serve the TensorFlow.js model '${path}': the rank of '${name}' is unknown`,
-      { reason: "MODEL_NOT_SUPPORTED" },
-    );
+    const text = `cannot serve the TensorFlow.js model '${path}': the rank of '${name}' is unknown`;
+    throw errorOf("MODEL_NOT_SUPPORTED", text);
   }
   const dims = (shape.dim ?? []).map(({ size }) => Number(size));
   return { name, dtype: tensorDataType(type), shape: dims.map((dim) => (dim > 0 ? dim : -1)) };

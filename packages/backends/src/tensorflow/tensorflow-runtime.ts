@@ -1,7 +1,7 @@
 import { dirname, sep } from "node:path";
 import { isMainThread } from "node:worker_threads";
 import { unbundledRequire } from "@tritonjs/core/internal/worker";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, TritonError } from "@tritonjs/protocol";
 
 /** Runtimes of TensorFlow.js models: a package, or a backend of the package `tfjs`. */
 export type TensorflowRuntime = "tfjs-node-gpu" | "tfjs-node" | "wasm" | "cpu";
@@ -30,15 +30,11 @@ const PACKAGES: Readonly<Record<TensorflowRuntime, readonly string[]>> = {
   cpu: ["@tensorflow/tfjs"],
 };
 
-/** All runtimes. */
 export const TENSORFLOW_RUNTIMES = Object.keys(PACKAGES) as readonly TensorflowRuntime[];
 
-/** The requirements of a model on its runtime. */
 interface RuntimeNeeds {
   readonly runtime: TensorflowRuntime | undefined;
-  /** Whether the instance is on a GPU. */
   readonly onGpu: boolean;
-  /** Whether the model is a SavedModel. */
   readonly savedModel: boolean;
 }
 
@@ -59,19 +55,14 @@ export function findRuntime(
   if (found !== undefined) return found;
   if (runtime !== undefined && possible.length === 0) {
     const what = savedModel ? "a SavedModel" : "an instance on a GPU";
-    throw new TritonError(
-      "INVALID_ARG",
-      `TensorFlow's runtime for ${what}: expected ${any.join(" or ")}, got '${runtime}'`,
-      { reason: "INVALID_OPTION" },
-    );
+    const text = `TensorFlow's runtime for ${what}: expected ${any.join(" or ")}, got '${runtime}'`;
+    throw errorOf("INVALID_OPTION", text);
   }
   const names = possible.map((one) => PACKAGES[one].join(" with "));
   const why = savedModel
     ? "a SavedModel needs TensorFlow's own library; or convert it with tensorflowjs_converter to model.json"
     : "TensorFlow.js is not installed";
-  throw new TritonError("UNAVAILABLE", `${why}: install ${names.join(", or ")} next to @tritonjs/backends`, {
-    reason: "PACKAGE_NOT_INSTALLED",
-  });
+  throw errorOf("PACKAGE_NOT_INSTALLED", `${why}: install ${names.join(", or ")} next to @tritonjs/backends`);
 }
 
 /** Whether a runtime has native code, which cannot be interrupted in a thread. */
@@ -79,11 +70,11 @@ export function isNative(runtime: TensorflowRuntime): boolean {
   return runtime === "tfjs-node" || runtime === "tfjs-node-gpu";
 }
 
-const resolver = unbundledRequire(import.meta.url);
+const require = unbundledRequire(import.meta.url);
 
 function isInstalledHere(name: string): boolean {
   try {
-    resolver.resolve(name);
+    require.resolve(name);
     return true;
   } catch {
     return false;
@@ -92,8 +83,6 @@ function isInstalledHere(name: string): boolean {
 
 /** TensorFlow.js from any of its packages. */
 export type Tf = typeof import("@tensorflow/tfjs");
-
-const require = unbundledRequire(import.meta.url);
 
 /**
  * Loads a runtime in this worker.
@@ -113,7 +102,7 @@ export async function openRuntime(runtime: TensorflowRuntime, gpu: number | unde
     const text = `cannot load TensorFlow's runtime '${runtime}': ${message.split("\n")[0]}`;
     if (TritonError.is(error))
       throw new TritonError(error.code, text, { reason: error.reason, cause: error });
-    throw new TritonError("UNAVAILABLE", text, { reason: "PACKAGE_NOT_INSTALLED", cause: error });
+    throw errorOf("PACKAGE_NOT_INSTALLED", text, error);
   }
 }
 
@@ -141,22 +130,16 @@ let chosen: number | undefined;
 function chooseGpu(gpu: number): void {
   if (gpu === chosen) return;
   if (chosen !== undefined) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `TensorFlow already uses GPU ${chosen} in this process: set isolation 'process' for an instance on GPU ${gpu}`,
-      { reason: "INVALID_CONFIG" },
-    );
+    const text = `TensorFlow already uses GPU ${chosen} in this process: set isolation 'process' for an instance on GPU ${gpu}`;
+    throw errorOf("INVALID_CONFIG", text);
   }
   if (gpu === 0) {
     chosen = gpu;
     return;
   }
   if (!isMainThread) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `TensorFlow uses the first GPU of its process: set isolation 'process' for an instance on GPU ${gpu}`,
-      { reason: "INVALID_CONFIG" },
-    );
+    const text = `TensorFlow uses the first GPU of its process: set isolation 'process' for an instance on GPU ${gpu}`;
+    throw errorOf("INVALID_CONFIG", text);
   }
   chosen = gpu;
   // The number is an index into the visible GPUs.

@@ -6,11 +6,11 @@ import { assertInside, isInside } from "@tritonjs/core/internal/worker";
 import {
   type DataType,
   type Elements,
+  errorOf,
   type FixedDataType,
   floatReader,
   floatWriter,
   fromConfigDataType,
-  type ModelConfig,
   Tensor,
   TritonError,
   typedArrayFor,
@@ -26,23 +26,29 @@ import {
 import { openRuntime, type TensorflowRuntime, type Tf } from "./tensorflow-runtime.js";
 
 /** The data that a worker needs to open its model. It survives structured cloning. */
-export interface TensorflowData extends TensorFlowModelLocation {
+export interface TensorflowData {
+  /** `model.json`, or the directory of a SavedModel. */
+  readonly path: string;
+  /** Directory that contains all files of the model. */
+  readonly directory: string;
+  readonly savedModel: boolean;
+  readonly signature: string;
   readonly runtime: TensorflowRuntime;
 }
 
 /** Entry of workers that run a TensorFlow model, one model in each worker. */
 export async function load(data: unknown, { modelConfig, device }: InstanceInfo): Promise<WorkerModel> {
-  const { runtime, ...location } = data as TensorflowData;
+  const { runtime } = data as TensorflowData;
   const tf = await openRuntime(runtime, device.kind === "KIND_GPU" ? device.id : undefined);
-  const model = await openModel(tf, location);
-  const outputs = dataTypes(modelConfig);
+  const model = await openModel(tf, data as TensorflowData);
+  const types = modelConfig.output.map(
+    ({ name, dataType }) => [name, fromConfigDataType(dataType) ?? "FP32"] as const,
+  );
+  const outputs = new Map(types);
   return {
     // A backend of TensorFlow.js may return its own memory, for example that of a constant.
     ownsOutputs: false,
-    details: {
-      runtime,
-      description: JSON.stringify(model.description),
-    },
+    details: { runtime, description: JSON.stringify(model.description) },
     execute: async ({ inputs }) => ({ merged: await run(tf, model, inputs, outputs) }),
     close: async () => model.dispose(),
   };
@@ -50,12 +56,8 @@ export async function load(data: unknown, { modelConfig, device }: InstanceInfo)
 
 /** Describes the model for a synchronous `bind`. */
 export async function describe(data: unknown): Promise<ModelDescription> {
-  const { runtime, ...location } = data as TensorflowData;
-  return (await openModel(await openRuntime(runtime, undefined), location)).description;
-}
-
-function dataTypes({ output }: ModelConfig): ReadonlyMap<string, DataType> {
-  return new Map(output.map(({ name, dataType }) => [name, fromConfigDataType(dataType) ?? "FP32"]));
+  const tf = await openRuntime((data as TensorflowData).runtime, undefined);
+  return (await openModel(tf, data as TensorflowData)).description;
 }
 
 async function run(
@@ -81,9 +83,7 @@ async function run(
     return outputs;
   } catch (error) {
     if (TritonError.is(error)) throw error;
-    throw new TritonError("INTERNAL", `TensorFlow: ${TritonError.from(error).message.split("\n")[0]}`, {
-      cause: error,
-    });
+    throw errorOf("INTERNAL", `TensorFlow: ${TritonError.from(error).message.split("\n")[0]}`, error);
   } finally {
     tf.dispose(held);
   }
@@ -130,11 +130,8 @@ function valuesOf(name: string, datatype: DataType, elements: Elements): Element
 function narrowed(name: string, value: number | bigint): number {
   const number = Number(value);
   if (number === (number | 0)) return number;
-  throw new TritonError(
-    "INVALID_ARG",
-    `input '${name}': expected integers of 32 bits, which TensorFlow.js has, got ${value}`,
-    { reason: "INVALID_INPUT" },
-  );
+  const text = `input '${name}': expected integers of 32 bits, which TensorFlow.js has, got ${value}`;
+  throw errorOf("INVALID_INPUT", text);
 }
 
 /**
@@ -146,11 +143,8 @@ function narrowed(name: string, value: number | bigint): number {
 async function fromTf(name: string, datatype: DataType, output: TfTensor): Promise<Tensor> {
   const wanted = tfTypeOf(datatype);
   if (wanted !== output.dtype) {
-    throw new TritonError(
-      "INTERNAL",
-      `output '${name}': expected ${datatype}, got ${output.dtype} from TensorFlow.js`,
-      { reason: "INVALID_OUTPUT" },
-    );
+    const text = `output '${name}': expected ${datatype}, got ${output.dtype} from TensorFlow.js`;
+    throw errorOf("INVALID_OUTPUT", text);
   }
   if (wanted === "string") {
     const bytes = (await output.bytes()) as Uint8Array[];
@@ -171,16 +165,6 @@ function elementsOf(datatype: DataType, data: Float32Array | Int32Array | Uint8A
   );
 }
 
-/** The model that a worker opens. It survives structured cloning. */
-interface TensorFlowModelLocation {
-  /** `model.json`, or the directory of a SavedModel. */
-  readonly path: string;
-  /** Directory that contains all files of the model. */
-  readonly directory: string;
-  readonly savedModel: boolean;
-  readonly signature: string;
-}
-
 /** A model of any kind. Its tensors have the names that clients use. */
 interface OpenTensorFlowModel {
   readonly description: ModelDescription;
@@ -194,7 +178,7 @@ interface OpenTensorFlowModel {
  *
  * @throws TritonError INVALID_ARG with TensorFlow's words, or with the fault of the files
  */
-async function openModel(tf: Tf, location: TensorFlowModelLocation): Promise<OpenTensorFlowModel> {
+async function openModel(tf: Tf, location: TensorflowData): Promise<OpenTensorFlowModel> {
   try {
     if (location.savedModel) return await openSavedModel(tf, location);
     const json = readModelJson(location.path);
@@ -206,15 +190,11 @@ async function openModel(tf: Tf, location: TensorFlowModelLocation): Promise<Ope
   } catch (error) {
     if (TritonError.is(error)) throw error;
     const { message } = TritonError.from(error);
-    throw new TritonError(
-      "INVALID_ARG",
-      `cannot load the TensorFlow model '${location.path}': ${message.split("\n")[0]}`,
-      { reason: "INVALID_MODEL", cause: error },
-    );
+    const text = `cannot load the TensorFlow model '${location.path}': ${message.split("\n")[0]}`;
+    throw errorOf("INVALID_MODEL", text, error);
   }
 }
 
-/** A node as TensorFlow.js reads it. */
 interface ReadNode {
   readonly op: string;
   /** Absent for an operation that TensorFlow.js does not know. */
@@ -232,11 +212,8 @@ function checkOperations(graph: object, path: string): void {
   const unknown = nodes.filter(({ category }) => category === undefined);
   if (unknown.length === 0) return;
   const names = [...new Set(unknown.map(({ op }) => op))];
-  throw new TritonError(
-    "UNSUPPORTED",
-    `cannot serve the TensorFlow.js model '${path}': TensorFlow.js lacks its operations ${names.join(", ")}`,
-    { reason: "MODEL_NOT_SUPPORTED" },
-  );
+  const text = `cannot serve the TensorFlow.js model '${path}': TensorFlow.js lacks its operations ${names.join(", ")}`;
+  throw errorOf("MODEL_NOT_SUPPORTED", text);
 }
 
 type NodeNames = Readonly<Record<string, { readonly name: string }>> | undefined;
@@ -322,20 +299,14 @@ interface SavedModel {
   dispose(): void;
 }
 
-async function openSavedModel(
-  tf: Tf,
-  { path, signature }: TensorFlowModelLocation,
-): Promise<OpenTensorFlowModel> {
+async function openSavedModel(tf: Tf, { path, signature }: TensorflowData): Promise<OpenTensorFlowModel> {
   const api = (tf as Tf & { readonly node: NodeApi }).node;
   const graphs = await api.getMetaGraphsFromSavedModel(path);
   const graph = graphs.find(({ signatureDefs }) => signatureDefs[signature] !== undefined);
   if (graph === undefined) {
     const names = graphs.flatMap(({ signatureDefs }) => Object.keys(signatureDefs));
-    throw new TritonError(
-      "INVALID_ARG",
-      `unknown signature '${signature}' of the SavedModel '${path}': expected one of [${names.join(", ")}]`,
-      { reason: "INVALID_CONFIG" },
-    );
+    const text = `unknown signature '${signature}' of the SavedModel '${path}': expected one of [${names.join(", ")}]`;
+    throw errorOf("INVALID_CONFIG", text);
   }
   const { inputs, outputs } = graph.signatureDefs[signature]!;
   const model = await api.loadSavedModel(path, graph.tags, signature);
@@ -349,11 +320,8 @@ async function openSavedModel(
     description: { inputs: specs(inputs), outputs: specs(outputs) },
     async run(feeds, wanted) {
       const answer = model.predict(feeds);
-      const all = new Map(Object.entries("dtype" in answer ? { [wanted[0]!]: answer } : answer)) as Map<
-        string,
-        TfTensor
-      >;
-      return new Map([...all].filter(([name]) => wanted.includes(name)));
+      const all = "dtype" in answer ? { [wanted[0]!]: answer as TfTensor } : answer;
+      return new Map(Object.entries(all).filter(([name]) => wanted.includes(name)));
     },
     dispose: () => model.dispose(),
   };
@@ -390,11 +358,8 @@ async function readWeights(model: ModelJson, directory: string): Promise<ArrayBu
   const parts: Buffer[] = [];
   for (const file of weightFiles(model)) {
     if (!isInside(directory, file)) {
-      throw new TritonError(
-        "INVALID_ARG",
-        `weights of the TensorFlow.js model '${model.path}': expected a path inside the model's directory, got '${file}'`,
-        { reason: "PATH_NOT_ALLOWED" },
-      );
+      const text = `weights of the TensorFlow.js model '${model.path}': expected a path inside the model's directory, got '${file}'`;
+      throw errorOf("PATH_NOT_ALLOWED", text);
     }
     await assertInside(directory, file);
     try {
@@ -402,21 +367,15 @@ async function readWeights(model: ModelJson, directory: string): Promise<ArrayBu
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException;
       const why = code === "ENOENT" ? "is missing" : `cannot be read: ${TritonError.from(cause).message}`;
-      throw new TritonError(
-        "INVALID_ARG",
-        `the weights '${file}' of the TensorFlow.js model '${model.path}' ${why}`,
-        { reason: "INVALID_MODEL", cause },
-      );
+      const text = `the weights '${file}' of the TensorFlow.js model '${model.path}' ${why}`;
+      throw errorOf("INVALID_MODEL", text, cause);
     }
   }
   const total = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
   const expected = weightBytes(model);
   if (expected !== undefined && expected !== total) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `weights of the TensorFlow.js model '${model.path}': expected ${expected} bytes, got ${total}`,
-      { reason: "INVALID_MODEL" },
-    );
+    const text = `weights of the TensorFlow.js model '${model.path}': expected ${expected} bytes, got ${total}`;
+    throw errorOf("INVALID_MODEL", text);
   }
   const joined = new Uint8Array(total);
   let offset = 0;

@@ -2,11 +2,19 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type Backend, type Executor, workerExecutor } from "@tritonjs/core/backend";
 import { inlineRequests, nextTurn } from "@tritonjs/core/internal";
-import { type DescribedTensor, type Isolation, type Tensor, TritonError } from "@tritonjs/protocol";
+import { type DescribedTensor, errorOf, type Isolation, type Tensor } from "@tritonjs/protocol";
 import type { Forest } from "./forest.js";
-import type { ForestData } from "./forest-worker.js";
 import { detectModelType, type ModelType, readForest } from "./read-forest.js";
-import { type AnswerPlan, EXPLANATION, INPUT, OUTPUT, planAnswers, Scorer, scoreTensors } from "./scorer.js";
+import {
+  type AnswerPlan,
+  EXPLANATION,
+  type ForestData,
+  INPUT,
+  OUTPUT,
+  planAnswers,
+  Scorer,
+  scoreTensors,
+} from "./scorer.js";
 
 /**
  * A backend that runs a tree ensemble of XGBoost, LightGBM, Treelite or scikit-learn, without native code. The input is
@@ -46,9 +54,7 @@ function settingsOf(options: TreesOptions) {
     treeShap = false,
   } = options;
   if (typeof threshold !== "number" || Number.isNaN(threshold)) {
-    throw new TritonError("INVALID_ARG", `threshold: expected a number, got ${threshold}`, {
-      reason: "INVALID_OPTION",
-    });
+    throw errorOf("INVALID_OPTION", `threshold: expected a number, got ${threshold}`);
   }
   return { isClassifier, predictProba, bothClasses, threshold: Math.fround(threshold), explains: treeShap };
 }
@@ -58,10 +64,8 @@ function readFile(model: string | URL): Uint8Array {
   try {
     return readFileSync(path);
   } catch (error) {
-    throw new TritonError("NOT_FOUND", `cannot read the tree model '${path}': ${(error as Error).message}`, {
-      reason: "MODEL_FILES_NOT_FOUND",
-      cause: error,
-    });
+    const text = `cannot read the tree model '${path}': ${(error as Error).message}`;
+    throw errorOf("MODEL_FILES_NOT_FOUND", text, error);
   }
 }
 
@@ -168,9 +172,7 @@ export class TreeModel {
   explain(values: Float32Array): Float32Array {
     const rows = this.#rowsOf(values);
     if (!this.#scorer.plan.explains) {
-      throw new TritonError("INVALID_ARG", "explain: expected the option treeShap, got a model without it", {
-        reason: "INVALID_OPTION",
-      });
+      throw errorOf("INVALID_OPTION", "explain: expected the option treeShap, got a model without it");
     }
     const explanations = new Float32Array(rows * this.#scorer.explanationColumns);
     this.#scorer.explain(values, 0, rows, explanations);
@@ -180,11 +182,8 @@ export class TreeModel {
   #rowsOf(values: Float32Array): number {
     const rows = values.length / this.features;
     if (values instanceof Float32Array && Number.isInteger(rows)) return rows;
-    throw new TritonError(
-      "INVALID_ARG",
-      `rows: expected a Float32Array of a multiple of ${this.features} values, got ${values.length}`,
-      { reason: "INVALID_INPUT" },
-    );
+    const text = `rows: expected a Float32Array of a multiple of ${this.features} values, got ${values.length}`;
+    throw errorOf("INVALID_INPUT", text);
   }
 }
 
@@ -223,7 +222,7 @@ export function forestBackend(forest: Forest, plan: AnswerPlan, squeezes: boolea
       }
       if (context.hosting.isolation !== "worker") return inlineForest(new Scorer(forest, plan), squeezes);
       data ??= { forest: sharedForest(forest), plan };
-      const entry = new URL("./forest-worker.js", import.meta.url);
+      const entry = new URL("./scorer.js", import.meta.url);
       const executor = workerExecutor(
         { entry, data, interruptible: true, tensorsOnly: true, reusesThread: true },
         context,

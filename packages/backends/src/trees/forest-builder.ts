@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf } from "@tritonjs/protocol";
 import {
   type Forest,
   type ForestHead,
@@ -29,13 +29,11 @@ export interface SourceTree {
   readonly feature: ArrayLike<number>;
   readonly threshold: ArrayLike<number>;
   readonly comparison: Comparison | ((node: number) => Comparison);
-  /** Whether missing values go left. */
   readonly missingGoLeft: (node: number) => boolean;
   /** Whether a numerical node treats values around 0 as missing. */
   readonly zeroIsMissing?: (node: number) => boolean;
   /** The categories of a categorical node; undefined for a numerical one. */
   readonly categorical?: (node: number) => CategoricalSplit | undefined;
-  /** Value `index` of a leaf. */
   readonly leaf: (node: number, index: number) => number;
   /** Weight of the training rows of each node. */
   readonly cover?: ((node: number) => number) | undefined;
@@ -54,15 +52,15 @@ const MAX_CATEGORY = 2 ** 24;
  * exist, and thresholds and leaves are numbers. Memory is bounded by the size of the trees.
  */
 export class ForestBuilder {
-  readonly #nodes = new GrowingIntegers();
-  readonly #roots = new GrowingIntegers();
-  readonly #usualSteps = new GrowingIntegers();
-  readonly #depths = new GrowingIntegers();
-  readonly #treeGroups = new GrowingIntegers();
-  readonly #leaves = new GrowingNumbers();
-  readonly #categoryNodes = new GrowingIntegers();
-  readonly #categories = new GrowingIntegers();
-  readonly #covers = new GrowingNumbers();
+  readonly #nodes = new GrowingArray(Int32Array);
+  readonly #roots = new GrowingArray(Int32Array);
+  readonly #usualSteps = new GrowingArray(Int32Array);
+  readonly #depths = new GrowingArray(Int32Array);
+  readonly #treeGroups = new GrowingArray(Int32Array);
+  readonly #leaves = new GrowingArray(Float64Array);
+  readonly #categoryNodes = new GrowingArray(Int32Array);
+  readonly #categories = new GrowingArray(Int32Array);
+  readonly #covers = new GrowingArray(Float64Array);
   /** Places in `usedFeatures` by feature, and by `-1 - feature` for nodes that treat values around 0 as missing. */
   readonly #slots = new Map<number, number>();
   #hasCovers = true;
@@ -93,8 +91,8 @@ export class ForestBuilder {
     const seen = new Uint8Array(size);
     const first = this.#nodes.length;
     // Breadth first: `order` has the nodes of the file in the order of the places here.
-    const order = new GrowingIntegers();
-    const levels = new GrowingIntegers();
+    const order = new GrowingArray(Int32Array);
+    const levels = new GrowingArray(Int32Array);
     const enter = (node: number, level: number, parent: number) => {
       if (!Number.isInteger(node) || node < 0 || node >= size)
         throw problem(parent, `expected a child from 0 to ${size - 1}, got ${node}`);
@@ -274,22 +272,22 @@ function limitOf(comparison: Comparison, threshold: number): { key: number; smal
   }
 }
 
-/** A list of integers in a typed array that doubles when it is full. */
-class GrowingIntegers {
-  #items = new Int32Array(1024);
-  #length = 0;
+/** A list of numbers in a typed array that doubles when it is full. */
+class GrowingArray<A extends Int32Array | Float64Array> {
+  #items: A;
+  length = 0;
 
-  get length(): number {
-    return this.#length;
+  constructor(private readonly newArray: new (length: number) => A) {
+    this.#items = new newArray(1024);
   }
 
   push(value: number): void {
-    if (this.#length === this.#items.length) {
-      const larger = new Int32Array(2 * this.#length);
+    if (this.length === this.#items.length) {
+      const larger = new this.newArray(2 * this.length);
       larger.set(this.#items);
       this.#items = larger;
     }
-    this.#items[this.#length++] = value;
+    this.#items[this.length++] = value;
   }
 
   set(index: number, value: number): void {
@@ -300,31 +298,8 @@ class GrowingIntegers {
     return this.#items[index]!;
   }
 
-  toArray(): Int32Array {
-    return this.#items.slice(0, this.#length);
-  }
-}
-
-/** A list of numbers in a typed array that doubles when it is full. */
-class GrowingNumbers {
-  #items = new Float64Array(1024);
-  #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
-
-  push(value: number): void {
-    if (this.#length === this.#items.length) {
-      const larger = new Float64Array(2 * this.#length);
-      larger.set(this.#items);
-      this.#items = larger;
-    }
-    this.#items[this.#length++] = value;
-  }
-
-  toArray(): Float64Array {
-    return this.#items.slice(0, this.#length);
+  toArray(): A {
+    return this.#items.slice(0, this.length) as A;
   }
 }
 
@@ -346,7 +321,6 @@ export function assertGroupCount(groups: number, trees: number, leafWidth: numbe
     throw invalidModel(`number of classes: expected one for each tree at most, got ${groups}`);
 }
 
-/** How a file is read. */
 export interface TreeFileOptions {
   /** Whether fields of an XGBoost document that are not known are ignored rather than refused. */
   readonly allowUnknownFields: boolean;
@@ -371,7 +345,5 @@ export function roundCount(
   const all = Math.ceil(trees / perRound);
   const count = rounds === "best" ? (best() ?? all) : rounds;
   if (Number.isInteger(count) && count >= 1 && count <= all) return Math.min(trees, count * perRound);
-  throw new TritonError("INVALID_ARG", `rounds: expected an integer from 1 to ${all}, got ${count}`, {
-    reason: "INVALID_OPTION",
-  });
+  throw errorOf("INVALID_OPTION", `rounds: expected an integer from 1 to ${all}, got ${count}`);
 }

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, type TritonError } from "@tritonjs/protocol";
 
 /** Task of a model, as its file states it. */
 export type Task = "binary" | "multiclass" | "regression" | "ranking" | "anomaly";
@@ -16,7 +16,6 @@ export type LinkName =
   | "softmax"
   | "multiclass_ova";
 
-/** A link function and its parameters. */
 export interface Link {
   readonly name: LinkName;
   /** Factor of the sum in `sigmoid` and `multiclass_ova`. @default 1 */
@@ -76,7 +75,6 @@ export interface Forest extends ForestHead {
   readonly categoryNodes: Int32Array;
   /** Sorted categories of each categorical node, which go to the first child. */
   readonly categories: Int32Array;
-  /** Number of trees of each group. */
   readonly treesOfGroup: Int32Array;
   /** Weight of the training rows in each node, for explanations; empty if the file does not have it. */
   readonly covers: Float64Array;
@@ -123,10 +121,10 @@ export function keyAtMost(limit: number): number {
 
 /** The error for a file that is not a valid model. */
 export function invalidModel(text: string): TritonError {
-  return new TritonError("INVALID_ARG", text, { reason: "INVALID_MODEL" });
+  return errorOf("INVALID_MODEL", text);
 }
 
 /** The error for a valid model that cannot be served. */
 export function notSupported(text: string): TritonError {
-  return new TritonError("UNSUPPORTED", text, { reason: "MODEL_NOT_SUPPORTED" });
+  return errorOf("MODEL_NOT_SUPPORTED", text);
 }

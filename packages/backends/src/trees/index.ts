@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { type BackendFactory, findModelFile, hostingOf } from "@tritonjs/core/backend";
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorOf, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { FOREST_ISOLATIONS, forestBackend } from "./forest-backend.js";
 import { FILE_NAMES, type ModelType, modelTypeOf, readForest } from "./read-forest.js";
 import { EXPLANATION, OUTPUT, planAnswers } from "./scorer.js";
@@ -38,13 +38,8 @@ const fil: BackendFactory = async (source) => {
     hosting,
     checkConfig: ({ name, maxBatchSize, input, output }) => {
       if (maxBatchSize > 0 || (input.length === 0 && output.length === 0)) return;
-      throw new TritonError(
-        "INVALID_ARG",
-        `model '${name}': max_batch_size: expected at least 1, got ${maxBatchSize}`,
-        {
-          reason: "INVALID_CONFIG",
-        },
-      );
+      const text = `model '${name}': max_batch_size: expected at least 1, got ${maxBatchSize}`;
+      throw errorOf("INVALID_CONFIG", text);
     },
   };
 };
@@ -55,7 +50,6 @@ function columnsOf({ output }: ModelConfig): number | undefined {
   return (found?.reshape?.shape ?? found?.dims)?.at(-1);
 }
 
-/** Adds the path of the file to an error of its reader. */
 function explained<T>(path: string, read: () => T): T {
   try {
     return read();
@@ -65,7 +59,6 @@ function explained<T>(path: string, read: () => T): T {
   }
 }
 
-/** Settings in a model's configuration. */
 interface FilParameters {
   readonly modelType: ModelType;
   readonly isClassifier: boolean;
@@ -99,41 +92,22 @@ function readFilParameters({ parameters }: ModelConfig, warn: (message: string) 
   }
   if (text("use_experimental_optimizations") === "true")
     warn("use_experimental_optimizations option is deprecated. It will be removed in the 25.10 release.");
-  const flag = (key: string, otherwise: boolean) => {
-    const given = text(key);
-    return given === undefined ? otherwise : booleanOf(key, given);
+  const flag = (key: string, given: string | undefined, otherwise?: boolean): boolean => {
+    if (given === undefined && otherwise !== undefined) return otherwise;
+    if (given === "true" || given === "false") return given === "true";
+    if (given === undefined) throw errorOf("INVALID_CONFIG", `Required parameter ${key} not found in config`);
+    throw new TritonError("INTERNAL", `Expected 'true' or 'false' for parameter '${key}', got: '${given}'`);
   };
   const older = text("output_class");
-  const isClassifier =
-    older === "true" || older === "false"
-      ? older === "true"
-      : booleanOf("is_classifier", need(text, "is_classifier"));
-  return {
-    predictProba: flag("predict_proba", false),
-    modelType: modelTypeOf(text("model_type") ?? "xgboost"),
-    allowUnknownFields: flag("xgboost_allow_unknown_field", false),
-    isClassifier,
-    threshold: isClassifier ? numberOf("threshold", text("threshold") ?? "0.5") : 0.5,
-  };
-}
-
-function need(text: (key: string) => string | undefined, key: string): string {
-  const given = text(key);
-  if (given !== undefined) return given;
-  throw new TritonError("INVALID_ARG", `Required parameter ${key} not found in config`, {
-    reason: "INVALID_CONFIG",
-  });
-}
-
-function booleanOf(key: string, text: string): boolean {
-  if (text === "true" || text === "false") return text === "true";
-  throw new TritonError("INTERNAL", `Expected 'true' or 'false' for parameter '${key}', got: '${text}'`);
-}
-
-function numberOf(key: string, text: string): number {
-  const value = Number.parseFloat(text);
-  if (!Number.isNaN(value)) return Math.fround(value);
-  throw new TritonError("INVALID_ARG", `Bad input for parameter ${key}`, { reason: "INVALID_CONFIG" });
+  const hasOlder = older === "true" || older === "false";
+  const isClassifier = flag("is_classifier", hasOlder ? older : text("is_classifier"));
+  const predictProba = flag("predict_proba", text("predict_proba"), false);
+  const modelType = modelTypeOf(text("model_type") ?? "xgboost");
+  const unknownFields = "xgboost_allow_unknown_field";
+  const allowUnknownFields = flag(unknownFields, text(unknownFields), false);
+  const threshold = isClassifier ? Number.parseFloat(text("threshold") ?? "0.5") : 0.5;
+  if (Number.isNaN(threshold)) throw errorOf("INVALID_CONFIG", "Bad input for parameter threshold");
+  return { predictProba, modelType, allowUnknownFields, isClassifier, threshold: Math.fround(threshold) };
 }
 
 /** Backends for models of a repository, by the name in `config.pbtxt`. */

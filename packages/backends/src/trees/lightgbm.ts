@@ -1,4 +1,12 @@
-import { type Forest, invalidModel, type Link, notSupported, type Task } from "./forest.js";
+import {
+  type Forest,
+  type ForestHead,
+  invalidModel,
+  type Link,
+  type LinkName,
+  notSupported,
+  type Task,
+} from "./forest.js";
 import {
   assertGroupCount,
   type CategoricalSplit,
@@ -183,25 +191,18 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   rank_xendcg: ["xendcg", "xe_ndcg", "xe_ndcg_mart", "xendcg_mart"],
 };
 
-/** Effect of an objective of LightGBM on predictions. */
-interface LightgbmObjective {
-  readonly link: Link;
-  readonly task: Task;
-}
-
 /**
  * @param text the line `objective`: a name and its parameters; undefined for a custom objective
  * @throws TritonError UNSUPPORTED for an objective whose scores are not known; INVALID_ARG for wrong parameters
  */
-function lightgbmObjective(text: string | undefined, classes: number): LightgbmObjective {
+function lightgbmObjective(text: string | undefined, classes: number): Pick<ForestHead, "link" | "task"> {
   const [given = "custom", ...parameters] = text?.split(" ") ?? [];
   const name = canonical(given);
   if (classes > 1 && name !== "multiclass" && name !== "multiclassova" && name !== "custom")
     throw invalidModel(
       `Objective must be 'multiclass' or 'multiclassova' when num_class > 1. Got: '${name}'`,
     );
-  const link = linkOf(name, parameters);
-  return { link, task: taskOf(name, classes) };
+  return { link: linkOf(name, parameters), task: taskOf(name, classes) };
 }
 
 function canonical(name: string): string {
@@ -209,36 +210,29 @@ function canonical(name: string): string {
   return found?.[0] ?? name;
 }
 
+const LINKS: Readonly<Record<string, LinkName>> = {
+  multiclass: "softmax",
+  multiclassova: "multiclass_ova",
+  binary: "sigmoid",
+  cross_entropy: "sigmoid",
+  cross_entropy_lambda: "logarithm_one_plus_exp",
+  poisson: "exponential",
+  gamma: "exponential",
+  tweedie: "exponential",
+  lambdarank: "identity",
+  rank_xendcg: "identity",
+  custom: "identity",
+};
+
+/** Objectives whose parameter `sqrt` is the link function `signed_square`. */
+const REGRESSIONS = ["regression", "regression_l1", "huber", "fair", "quantile", "mape"];
+
 function linkOf(name: string, parameters: readonly string[]): Link {
-  switch (name) {
-    case "multiclass":
-      return { name: "softmax" };
-    case "multiclassova":
-      return { name: "multiclass_ova", alpha: sigmoidOf(name, parameters) };
-    case "binary":
-      return { name: "sigmoid", alpha: sigmoidOf(name, parameters) };
-    case "cross_entropy":
-      return { name: "sigmoid" };
-    case "cross_entropy_lambda":
-      return { name: "logarithm_one_plus_exp" };
-    case "poisson":
-    case "gamma":
-    case "tweedie":
-      return { name: "exponential" };
-    case "regression":
-    case "regression_l1":
-    case "huber":
-    case "fair":
-    case "quantile":
-    case "mape":
-      return { name: parameters.includes("sqrt") ? "signed_square" : "identity" };
-    case "lambdarank":
-    case "rank_xendcg":
-    case "custom":
-      return { name: "identity" };
-    default:
-      throw notSupported(`Unknown objective name: "${name}"`);
-  }
+  if (REGRESSIONS.includes(name)) return { name: parameters.includes("sqrt") ? "signed_square" : "identity" };
+  const link = Object.hasOwn(LINKS, name) ? LINKS[name] : undefined;
+  if (link === undefined) throw notSupported(`Unknown objective name: "${name}"`);
+  const hasSigmoid = name === "binary" || name === "multiclassova";
+  return hasSigmoid ? { name: link, alpha: sigmoidOf(name, parameters) } : { name: link };
 }
 
 function sigmoidOf(name: string, parameters: readonly string[]): number {

@@ -11,15 +11,13 @@ const BLOCK_KEYS = 64 * 1024;
  * nothing for a row.
  */
 export class MarginComputer {
-  readonly #forest: Forest;
   readonly #keysOfRow: number;
   readonly #blockRows: number;
   #keys: Int32Array;
   #sums = new Float64Array(0);
   readonly #found: FourLeaves = { one: 0, two: 0, three: 0, four: 0 };
 
-  constructor(forest: Forest) {
-    this.#forest = forest;
+  constructor(private readonly forest: Forest) {
     this.#keysOfRow = Math.max(1, 2 * forest.usedFeatures.length);
     this.#blockRows = Math.max(1, Math.min(BLOCK_ROWS, Math.floor(BLOCK_KEYS / this.#keysOfRow)));
     this.#keys = new Int32Array(this.#keysOfRow);
@@ -32,7 +30,7 @@ export class MarginComputer {
    * @param columns number of columns of a row
    */
   compute(values: Float32Array, columns: number, firstRow: number, rows: number): Float64Array {
-    const { groups, base, averages } = this.#forest;
+    const { groups, base, averages } = this.forest;
     if (this.#sums.length < rows * groups) this.#sums = new Float64Array(rows * groups);
     const sums = this.#sums;
     if (averages) sums.fill(0, 0, rows * groups);
@@ -42,7 +40,7 @@ export class MarginComputer {
       const count = Math.min(this.#blockRows, rows - done);
       const needed = count * this.#keysOfRow;
       if (this.#keys.length < needed) this.#keys = new Int32Array(this.#blockRows * this.#keysOfRow);
-      writeRowKeys(bits, columns, firstRow + done, count, this.#forest, this.#keys);
+      writeRowKeys(bits, columns, firstRow + done, count, this.forest, this.#keys);
       this.#addBlock(values, columns, firstRow + done, count, done * groups);
     }
     if (averages) this.#average(rows);
@@ -50,7 +48,7 @@ export class MarginComputer {
   }
 
   #addBlock(values: Float32Array, columns: number, firstRow: number, rows: number, sumsAt: number): void {
-    const { categoryNodes, leafWidth } = this.#forest;
+    const { categoryNodes, leafWidth } = this.forest;
     if (categoryNodes.length > 0 || leafWidth > 1)
       this.#addAnyLeaves(values, columns, firstRow, rows, sumsAt);
     else if (rows < 4) for (let row = 0; row < rows; row++) this.#addRow(row, sumsAt);
@@ -59,7 +57,7 @@ export class MarginComputer {
 
   /** One row, four trees at a time. The leaves are added in the order of the trees. */
   #addRow(row: number, sumsAt: number): void {
-    const { nodes, roots, usualSteps, depths, treeGroups, leaves, groups, single } = this.#forest;
+    const { nodes, roots, usualSteps, depths, treeGroups, leaves, groups, single } = this.forest;
     const at = row * this.#keysOfRow;
     const sums = this.#sums;
     const start = sumsAt + row * groups;
@@ -88,7 +86,7 @@ export class MarginComputer {
 
   /** Tree by tree, four rows at a time. */
   #addRows(rows: number, sumsAt: number): void {
-    const { nodes, roots, usualSteps, depths, treeGroups, leaves, groups, single } = this.#forest;
+    const { nodes, roots, usualSteps, depths, treeGroups, leaves, groups, single } = this.forest;
     const [keys, sums, found, width] = [this.#keys, this.#sums, this.#found, this.#keysOfRow];
     for (let tree = 0; tree < roots.length; tree++) {
       const root = roots[tree]!;
@@ -121,7 +119,7 @@ export class MarginComputer {
 
   /** Trees with categorical nodes, or with a value for each group in their leaves. */
   #addAnyLeaves(values: Float32Array, columns: number, firstRow: number, rows: number, sumsAt: number): void {
-    const forest = this.#forest;
+    const forest = this.forest;
     const { roots, treeGroups, leaves, leafWidth, groups, single } = forest;
     for (let tree = 0; tree < roots.length; tree++) {
       const group = treeGroups[tree]!;
@@ -146,7 +144,7 @@ export class MarginComputer {
   }
 
   #average(rows: number): void {
-    const { groups, base, treesOfGroup } = this.#forest;
+    const { groups, base, treesOfGroup } = this.forest;
     for (let row = 0; row < rows; row++) {
       for (let group = 0; group < groups; group++) {
         const place = row * groups + group;

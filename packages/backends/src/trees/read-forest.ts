@@ -1,16 +1,23 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf } from "@tritonjs/protocol";
 import { ByteReader } from "./byte-reader.js";
-import { type Forest, invalidModel, notSupported } from "./forest.js";
+import {
+  type Forest,
+  type ForestHead,
+  invalidModel,
+  type LinkName,
+  notSupported,
+  type Task,
+} from "./forest.js";
 import {
   assertGroupCount,
+  type Comparison,
   ForestBuilder,
   roundCount,
   type SourceTree,
   type TreeFileOptions,
 } from "./forest-builder.js";
 import { readLightgbm } from "./lightgbm.js";
-import { readTreelite } from "./treelite.js";
-import { parseXgboostJson, readXgboostDocument, xgboostObjective } from "./xgboost-document.js";
+import { readXgboostDocument, xgboostBuilder } from "./xgboost-document.js";
 
 /**
  * Reads a model file.
@@ -23,9 +30,8 @@ export function readForest(bytes: Uint8Array, type: ModelType, options: TreeFile
     case "xgboost":
       return readXgboostLegacy(bytes, options);
     case "xgboost_json":
-      return readXgboostDocument(parseXgboostJson(bytes), options);
     case "xgboost_ubj":
-      return readXgboostDocument(decodeUbjson(bytes), options);
+      return readXgboostDocument(bytes, type === "xgboost_ubj", options);
     case "lightgbm":
       return readLightgbm(bytes, options);
     case "treelite_checkpoint":
@@ -48,9 +54,7 @@ export const FILE_NAMES: Readonly<Record<ModelType, string>> = {
 /** @throws TritonError UNSUPPORTED, in the words of Triton's backend, for the name of an unknown format */
 export function modelTypeOf(name: string): ModelType {
   if (Object.hasOwn(FILE_NAMES, name)) return name as ModelType;
-  throw new TritonError("UNSUPPORTED", `${name} not recognized as a valid serialization format.`, {
-    reason: "MODEL_NOT_SUPPORTED",
-  });
+  throw errorOf("MODEL_NOT_SUPPORTED", `${name} not recognized as a valid serialization format.`);
 }
 
 /**
@@ -69,172 +73,6 @@ export function detectModelType(bytes: Uint8Array): ModelType {
   throw invalidModel(
     `expected a model of XGBoost, LightGBM or Treelite, got a file that begins with ${JSON.stringify(start.slice(0, 16))}`,
   );
-}
-
-/** A value of a UBJSON file. Arrays of one type of number are typed arrays. Objects have no prototype. */
-type UbjsonValue =
-  | null
-  | boolean
-  | number
-  | string
-  | readonly UbjsonValue[]
-  | NumberArray
-  | { readonly [key: string]: UbjsonValue };
-
-type NumberArray = Uint8Array | Int8Array | Int16Array | Int32Array | Float32Array | Float64Array;
-
-/** Models nest ten levels; the limit keeps hostile files from exhausting the stack. */
-const MAX_LEVELS = 64;
-
-const FORMAT = "XGBoost UBJSON";
-
-/**
- * Decodes UBJSON, the format of `Booster.save_model("model.ubj")`: big-endian, with typed arrays.
- *
- * @throws TritonError INVALID_ARG for anything else
- */
-function decodeUbjson(bytes: Uint8Array): UbjsonValue {
-  const reader = new ByteReader(bytes, FORMAT, false);
-  return readValue(reader, marker(reader), 0);
-}
-
-function marker(reader: ByteReader): string {
-  for (;;) {
-    const read = String.fromCharCode(reader.uint8());
-    if (read !== "N") return read;
-  }
-}
-
-function readValue(reader: ByteReader, type: string, level: number): UbjsonValue {
-  if (level > MAX_LEVELS) throw fault(reader, `expected at most ${MAX_LEVELS} levels, got more`);
-  switch (type) {
-    case "Z":
-      return null;
-    case "T":
-      return true;
-    case "F":
-      return false;
-    case "S":
-    case "H":
-      return reader.text(lengthOf(reader));
-    case "C":
-      return reader.text(1);
-    case "[":
-      return arrayOf(reader, level);
-    case "{":
-      return objectOf(reader, level);
-    default:
-      return numberOf(reader, type);
-  }
-}
-
-function numberOf(reader: ByteReader, type: string): number {
-  switch (type) {
-    case "U":
-      return reader.uint8();
-    case "i":
-      return reader.int8();
-    case "I":
-      return reader.int16();
-    case "l":
-      return reader.int32();
-    case "L":
-      return reader.int64();
-    case "d":
-      return reader.float32();
-    case "D":
-      return reader.float64();
-    default:
-      throw fault(reader, `expected a type, got ${JSON.stringify(type)}`);
-  }
-}
-
-function lengthOf(reader: ByteReader, type = marker(reader)): number {
-  if (!"UiIlL".includes(type))
-    throw fault(reader, `expected an integer as length, got ${JSON.stringify(type)}`);
-  const length = numberOf(reader, type);
-  if (!Number.isSafeInteger(length) || length < 0)
-    throw fault(reader, `expected a length from 0, got ${length}`);
-  return length;
-}
-
-function arrayOf(reader: ByteReader, level: number): UbjsonValue {
-  let next = marker(reader);
-  let type: string | undefined;
-  if (next === "$") {
-    type = marker(reader);
-    next = marker(reader);
-    if (next !== "#")
-      throw fault(reader, `expected the length of a typed array, got ${JSON.stringify(next)}`);
-  }
-  if (next === "#") {
-    const length = lengthOf(reader);
-    if (type !== undefined) return typedArray(reader, type, length, level);
-    // Each element takes at least one byte.
-    if (length > reader.left) throw fault(reader, `expected ${length} elements, got ${reader.left} bytes`);
-    const values: UbjsonValue[] = [];
-    for (let i = 0; i < length; i++) values.push(readValue(reader, marker(reader), level + 1));
-    return values;
-  }
-  const values: UbjsonValue[] = [];
-  for (; next !== "]"; next = marker(reader)) values.push(readValue(reader, next, level + 1));
-  return values;
-}
-
-function typedArray(reader: ByteReader, type: string, length: number, level: number): UbjsonValue {
-  switch (type) {
-    case "U":
-      return new Uint8Array(reader.elements(length, 1));
-    case "i":
-      return new Int8Array(reader.elements(length, 1));
-    case "I":
-      return new Int16Array(swapped(reader.elements(length, 2), 2));
-    case "l":
-      return new Int32Array(swapped(reader.elements(length, 4), 4));
-    case "d":
-      return new Float32Array(swapped(reader.elements(length, 4), 4));
-    case "D":
-      return new Float64Array(swapped(reader.elements(length, 8), 8));
-    case "L":
-      return Float64Array.from(new BigInt64Array(swapped(reader.elements(length, 8), 8)), Number);
-  }
-  if (!"SHC[{".includes(type))
-    throw fault(reader, `expected an array of numbers, got elements of type ${JSON.stringify(type)}`);
-  if (length > reader.left) throw fault(reader, `expected ${length} elements, got ${reader.left} bytes`);
-  const values: UbjsonValue[] = [];
-  for (let i = 0; i < length; i++) values.push(readValue(reader, type, level + 1));
-  return values;
-}
-
-/** Turns big-endian elements into the order of this machine, in place. */
-function swapped(buffer: ArrayBuffer, size: 2 | 4 | 8): ArrayBuffer {
-  const bytes = Buffer.from(buffer);
-  if (size === 2) bytes.swap16();
-  else if (size === 4) bytes.swap32();
-  else bytes.swap64();
-  return buffer;
-}
-
-function objectOf(reader: ByteReader, level: number): UbjsonValue {
-  const object: Record<string, UbjsonValue> = Object.create(null);
-  let next = marker(reader);
-  let count = Number.POSITIVE_INFINITY;
-  if (next === "$") throw fault(reader, "expected an object with values of any type, got a typed object");
-  if (next === "#") {
-    count = lengthOf(reader);
-    if (count > reader.left) throw fault(reader, `expected ${count} members, got ${reader.left} bytes`);
-    next = count > 0 ? marker(reader) : "}";
-  }
-  for (let read = 0; read < count && next !== "}"; read++) {
-    const key = reader.text(lengthOf(reader, next));
-    object[key] = readValue(reader, marker(reader), level + 1);
-    next = read + 1 < count ? marker(reader) : "}";
-  }
-  return object;
-}
-
-function fault(reader: ByteReader, text: string): Error {
-  return invalidModel(`${FORMAT}: at offset ${reader.at}: ${text}`);
 }
 
 const LEGACY_FORMAT = "XGBoost binary";
@@ -280,18 +118,10 @@ function readXgboostLegacy(bytes: Uint8Array, options: TreeFileOptions): Forest 
   const weights = booster === "dart" ? readWeights(reader, count) : undefined;
   const best = hasAttributes ? readBestRound(reader) : undefined;
   assertGroupCount(classes, count, 1);
-  const objective = xgboostObjective(objectiveName, classes);
   if (Number.isNaN(score)) throw invalidModel(`${LEGACY_FORMAT}: base score: expected a number, got NaN`);
-  const builder = new ForestBuilder({
-    features,
-    groups: classes,
-    task: objective.task,
-    link: objective.link,
-    base: new Float64Array(classes).fill(major >= 1 ? objective.toSum(score) : score),
-    averages: false,
-    single: true,
-    leafWidth: 1,
-  });
+  const builder = xgboostBuilder(objectiveName, features, classes, 1, (toSum) =>
+    new Float64Array(classes).fill(major >= 1 ? toSum(score) : score),
+  );
   const used = roundCount(count, classes * parallel, options.rounds, () => best);
   for (let i = 0; i < used; i++) {
     const { leaf, ...tree } = trees[i]!;
@@ -371,4 +201,206 @@ function readBestRound(reader: ByteReader): number | undefined {
 
 function startsWith(bytes: Uint8Array, text: string): boolean {
   return Buffer.from(bytes.subarray(0, text.length)).toString("latin1") === text;
+}
+
+const TREELITE = "Treelite checkpoint";
+const SINGLE = 2;
+const DOUBLE = 3;
+const TASKS: readonly Task[] = ["binary", "regression", "multiclass", "ranking", "anomaly"];
+const LINKS: readonly LinkName[] = [
+  "identity",
+  "signed_square",
+  "hinge",
+  "sigmoid",
+  "exponential",
+  "exponential_standard_ratio",
+  "logarithm_one_plus_exp",
+  "identity_multiclass",
+  "softmax",
+  "multiclass_ova",
+];
+
+const COMPARISONS: Readonly<Record<number, Comparison>> = { 2: "<", 3: "<=", 4: ">", 5: ">=" };
+const CATEGORICAL = 2;
+const LEAF = 0;
+
+/**
+ * Reads a checkpoint of Treelite 4, which `treelite.Model.serialize` writes.
+ *
+ * @throws TritonError INVALID_ARG for a broken file; UNSUPPORTED for other versions, models with several targets, and
+ * link functions that are not known
+ */
+function readTreelite(bytes: Uint8Array, options: TreeFileOptions): Forest {
+  const reader = new ByteReader(bytes, TREELITE, true);
+  const version = [reader.int32(), reader.int32(), reader.int32()];
+  if (version[0] !== 4) {
+    throw notSupported(
+      `Cannot load model from a different major Treelite version. Expected: 4.x, got: ${version.join(".")}. ` +
+        "Load the model with that version, export it, and serialize it with Treelite 4",
+    );
+  }
+  const [thresholdType, leafType] = [reader.uint8(), reader.uint8()];
+  if (thresholdType !== leafType || (leafType !== SINGLE && leafType !== DOUBLE))
+    throw invalidModel(
+      `${TREELITE}: expected thresholds and leaves of type 2 or 3, got ${thresholdType} and ${leafType}`,
+    );
+  const count = reader.uint64();
+  const head = readHead(reader, leafType === SINGLE, count);
+  const builder = new ForestBuilder(head.forest);
+  const perRound = head.forest.leafWidth > 1 ? 1 : head.forest.groups;
+  const used = roundCount(count, perRound, options.rounds, () => undefined);
+  for (let i = 0; i < count; i++) {
+    const tree = readTreeliteTree(reader, leafType, head.forest.leafWidth, head.groupOf(i));
+    if (i < used) builder.add(tree);
+  }
+  return builder.build();
+}
+
+function readHead(
+  reader: ByteReader,
+  single: boolean,
+  count: number,
+): { readonly forest: ForestHead; groupOf(tree: number): number } {
+  const features = reader.int32();
+  const task = TASKS[reader.uint8()];
+  const averages = reader.uint8() !== 0;
+  const targets = reader.int32();
+  const classes = integers(reader);
+  const shape = integers(reader);
+  const targetIds = integers(reader);
+  const classIds = integers(reader);
+  const linkName = reader.text(reader.uint64());
+  const alpha = reader.float32();
+  const ratio = reader.float32();
+  const base = new Float64Array(reader.elements(reader.uint64(), 8));
+  reader.skip(reader.uint64());
+  skipOptional(reader);
+  if (task === undefined) throw invalidModel(`${TREELITE}: expected a task from 0 to ${TASKS.length - 1}`);
+  if (targets !== 1 || classes.length !== 1)
+    throw notSupported(`Multi-target model not supported: expected 1 target, got ${targets}`);
+  const groups = classes[0]!;
+  assertGroupCount(groups, count, (shape[0] ?? 0) * (shape[1] ?? 0));
+  const leafWidth = (shape[0] ?? 0) * (shape[1] ?? 0);
+  if (shape.length !== 2 || (leafWidth !== 1 && leafWidth !== groups))
+    throw invalidModel(`${TREELITE}: leaf_vector_shape: expected [1,1] or [1,${groups}], got [${shape}]`);
+  if (base.length !== groups)
+    throw invalidModel(`${TREELITE}: base_scores: expected ${groups} numbers, got ${base.length}`);
+  if (classIds.length !== count || targetIds.length !== count)
+    throw invalidModel(`${TREELITE}: class_id: expected ${count} numbers, got ${classIds.length}`);
+  const link = LINKS.find((name) => name === linkName);
+  if (link === undefined) throw notSupported(`Post-processor named '${linkName.slice(0, 40)}' not found`);
+  const dividesByZero = ratio === 0 && link === "exponential_standard_ratio";
+  if (!Number.isFinite(alpha) || !Number.isFinite(ratio) || dividesByZero)
+    throw invalidModel(`${TREELITE}: sigmoid_alpha and ratio_c: expected numbers, got ${alpha} and ${ratio}`);
+  const linked = { name: link, alpha, ratio };
+  const forest = { features, groups, task, link: linked, base, averages, single, leafWidth };
+  return { forest, groupOf: (tree) => classIds[tree]! };
+}
+
+function readTreeliteTree(reader: ByteReader, type: number, width: number, group: number): SourceTree {
+  const size = reader.int32();
+  reader.skip(1);
+  const types = new Int8Array(list(reader, 1));
+  const left = integers(reader);
+  const right = integers(reader);
+  const feature = integers(reader);
+  const defaultLeft = new Uint8Array(list(reader, 1));
+  const values = numbers(reader, type);
+  const threshold = numbers(reader, type);
+  const comparisons = new Int8Array(list(reader, 1));
+  const matchesGoRight = new Uint8Array(list(reader, 1));
+  const vectors = numbers(reader, type);
+  const vectorBegins = places(reader);
+  const vectorEnds = places(reader);
+  const categories = new Uint32Array(list(reader, 4));
+  const categoryBegins = places(reader);
+  const categoryEnds = places(reader);
+  const counts = places(reader);
+  const hasCount = new Uint8Array(list(reader, 1));
+  const weights = new Float64Array(list(reader, 8));
+  const hasWeight = new Uint8Array(list(reader, 1));
+  list(reader, 8);
+  list(reader, 1);
+  skipOptional(reader);
+  skipOptional(reader);
+  const columns = { types, left, right, feature, defaultLeft, values, threshold, comparisons };
+  for (const [name, column] of Object.entries(columns)) {
+    if (column.length !== size)
+      throw invalidModel(`${TREELITE}: ${name} of a tree: expected ${size} elements, got ${column.length}`);
+  }
+  const cover = coverOf(size, weights, hasWeight) ?? coverOf(size, counts, hasCount);
+  return {
+    size,
+    left: left.map((child, node) => (types[node] === LEAF ? -1 : child === -1 ? -2 : child)),
+    right,
+    feature,
+    threshold,
+    comparison: (node) => {
+      const comparison = COMPARISONS[comparisons[node]!];
+      if (comparison === undefined)
+        throw notSupported(
+          `${TREELITE}: expected a comparison <, <=, > or >=, got number ${comparisons[node]}`,
+        );
+      return comparison;
+    },
+    missingGoLeft: (node) => defaultLeft[node] !== 0,
+    categorical: (node) => {
+      if (types[node] !== CATEGORICAL) return undefined;
+      const [begin, end] = part(categoryBegins, categoryEnds, node, categories.length);
+      return { categories: categories.subarray(begin, end), matchesGoRight: matchesGoRight[node] === 1 };
+    },
+    leaf: (node, index) => {
+      const [begin, end] =
+        vectorBegins.length === 0 ? [0, 0] : part(vectorBegins, vectorEnds, node, vectors.length);
+      if (begin === end && width === 1) return values[node]!;
+      if (end - begin !== width)
+        throw invalidModel(`${TREELITE}: leaf: expected ${width} values, got ${end - begin}`);
+      return vectors[begin + index]!;
+    },
+    cover,
+    group,
+  };
+}
+
+function part(begins: Float64Array, ends: Float64Array, node: number, length: number): [number, number] {
+  const [begin, end] = [begins[node], ends[node]];
+  if (begin !== undefined && end !== undefined && begin <= end && end <= length) return [begin, end];
+  throw invalidModel(
+    `${TREELITE}: node ${node}: expected a part of ${length} elements, got ${begin} to ${end}`,
+  );
+}
+
+function coverOf(
+  size: number,
+  numbersOf: Float64Array,
+  present: Uint8Array,
+): ((node: number) => number) | undefined {
+  if (numbersOf.length !== size || present.length !== size || present.includes(0)) return undefined;
+  return (node) => numbersOf[node]!;
+}
+
+function list(reader: ByteReader, size: number): ArrayBuffer {
+  return reader.elements(reader.uint64(), size);
+}
+
+function integers(reader: ByteReader): Int32Array {
+  return new Int32Array(list(reader, 4));
+}
+
+function numbers(reader: ByteReader, type: number): Float32Array | Float64Array {
+  return type === SINGLE ? new Float32Array(list(reader, 4)) : new Float64Array(list(reader, 8));
+}
+
+function places(reader: ByteReader): Float64Array {
+  return Float64Array.from(new BigUint64Array(list(reader, 8)), Number);
+}
+
+/** Fields of later versions: a name, the size of an element, and the elements. */
+function skipOptional(reader: ByteReader): void {
+  const count = reader.int32();
+  for (let i = 0; i < count; i++) {
+    reader.skip(reader.uint64());
+    const size = reader.uint64();
+    reader.skip(size * reader.uint64());
+  }
 }

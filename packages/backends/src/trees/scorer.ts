@@ -1,4 +1,5 @@
-import { shapeToString, Tensor, TritonError } from "@tritonjs/protocol";
+import type { WorkerModel } from "@tritonjs/core/backend";
+import { errorOf, shapeToString, Tensor } from "@tritonjs/protocol";
 import { type Forest, type Link, notSupported } from "./forest.js";
 import { firstChildTakes, MarginComputer, writeRowKeys } from "./margins.js";
 
@@ -101,7 +102,6 @@ export interface AnswerPlan {
   readonly explains: boolean;
 }
 
-/** The settings that decide on the answers. */
 interface AnswerSettings {
   readonly isClassifier: boolean;
   readonly predictProba: boolean;
@@ -115,11 +115,9 @@ export function planAnswers(forest: Forest, settings: AnswerSettings): AnswerPla
   const { isClassifier, predictProba, threshold, bothClasses, explains } = settings;
   const isBinary = forest.groups === 1;
   if (bothClasses && !(isBinary && isClassifier && predictProba)) {
-    throw new TritonError(
-      "INVALID_ARG",
-      "probabilities of both classes: expected a binary classifier with predict_proba, got another model",
-      { reason: "INVALID_CONFIG" },
-    );
+    const text =
+      "probabilities of both classes: expected a binary classifier with predict_proba, got another model";
+    throw errorOf("INVALID_CONFIG", text);
   }
   const link = linkOf(forest, predictProba);
   if (isClassifier && !predictProba) return { columns: 1, kind: "class", link, threshold, explains };
@@ -180,7 +178,6 @@ async function inSlices(
   }
 }
 
-/** An output tensor, and its elements to write to. */
 function outputOf(rows: number, width: number, squeezed: boolean) {
   const values = new Float32Array(rows * width);
   const shape = !squeezed ? [rows, width] : width === 1 ? [rows] : [rows, width];
@@ -191,11 +188,8 @@ function valuesOf(scorer: Scorer, tensor: Tensor | undefined, rows: number): Flo
   const { features } = scorer.forest;
   const values = tensor?.elements;
   if (values instanceof Float32Array && values.length === rows * features) return values;
-  throw new TritonError(
-    "INVALID_ARG",
-    `input '${INPUT}': expected shape ${shapeToString([rows, features])}, got ${shapeToString(tensor?.shape ?? [])}`,
-    { reason: "INVALID_INPUT" },
-  );
+  const text = `input '${INPUT}': expected shape ${shapeToString([rows, features])}, got ${shapeToString(tensor?.shape ?? [])}`;
+  throw errorOf("INVALID_INPUT", text);
 }
 
 /** Applies a link function to the sums of rows, in place. */
@@ -262,7 +256,6 @@ const MAX_DEPTH = 32;
  * @throws TritonError UNSUPPORTED for a file without the weights of the training rows, and for trees deeper than 31
  */
 export class Explainer {
-  readonly #forest: Forest;
   readonly #keys: Int32Array;
   /** One path for each level: features, and the shares of rows that follow the path without and with the feature. */
   readonly #features: Int32Array;
@@ -278,7 +271,7 @@ export class Explainer {
   #sums = new Float64Array();
   #group = 0;
 
-  constructor(forest: Forest) {
+  constructor(private readonly forest: Forest) {
     if (forest.covers.length === 0) throw notSupported("Model does not have node statistics.");
     const depth = forest.depths.reduce((one, other) => Math.max(one, other), 0);
     if (depth >= MAX_DEPTH) {
@@ -286,7 +279,6 @@ export class Explainer {
         "Tree depths above 32 not supported. Shap cannot be considered accurate at this depth.",
       );
     }
-    this.#forest = forest;
     this.#keys = new Int32Array(Math.max(1, 2 * forest.usedFeatures.length));
     this.#stride = depth + 2;
     const size = this.#stride * (depth + 2);
@@ -299,7 +291,7 @@ export class Explainer {
 
   /** Number of values of a row: the features and the expected sum, for each group. */
   get columns(): number {
-    return this.#forest.groups * (this.#forest.features + 1);
+    return this.forest.groups * (this.forest.features + 1);
   }
 
   /**
@@ -309,11 +301,11 @@ export class Explainer {
    * @returns for each group the part of each feature, then the expected sum. Valid until the next call.
    */
   explain(values: Float32Array, columns: number, row: number): Float64Array {
-    const { roots, treeGroups, groups, features, averages, treesOfGroup } = this.#forest;
+    const { roots, treeGroups, groups, features, averages, treesOfGroup } = this.forest;
     if (this.#sums.length === 0) this.#sums = new Float64Array(this.columns);
     const sums = this.#sums.fill(0);
     const bits = new Int32Array(values.buffer, values.byteOffset, values.length);
-    writeRowKeys(bits, columns, row, 1, this.#forest, this.#keys);
+    writeRowKeys(bits, columns, row, 1, this.forest, this.#keys);
     this.#values = values;
     this.#valuesAt = row * columns;
     for (let tree = 0; tree < roots.length; tree++) {
@@ -337,7 +329,7 @@ export class Explainer {
     within: number,
     feature: number,
   ): void {
-    const { nodes, categoryNodes, usedFeatures, covers } = this.#forest;
+    const { nodes, categoryNodes, usedFeatures, covers } = this.forest;
     const base = level * this.#stride;
     if (level > 0) this.#copyPath(base - this.#stride, base, above);
     this.#extend(base, above, without, within, feature);
@@ -348,7 +340,7 @@ export class Explainer {
       return;
     }
     const first = nodes[place + 2]!;
-    const goesFirst = firstChildTakes(this.#forest, place, this.#keys, 0, this.#values, this.#valuesAt);
+    const goesFirst = firstChildTakes(this.forest, place, this.#keys, 0, this.#values, this.#valuesAt);
     const [hot, cold] = goesFirst ? [first, first + 4] : [first + 4, first];
     const position = nodes[place]!;
     const split = position >= 0 ? usedFeatures[position >> 1]! : categoryNodes[4 * (-1 - position)]!;
@@ -374,7 +366,7 @@ export class Explainer {
   }
 
   #addLeaf(leaf: number, base: number, length: number): void {
-    const { leaves, leafWidth, groups, features } = this.#forest;
+    const { leaves, leafWidth, groups, features } = this.forest;
     for (let i = 1; i < length; i++) {
       const part =
         this.#unwoundSum(base, length - 1, i) * (this.#within[base + i]! - this.#without[base + i]!);
@@ -399,7 +391,6 @@ export class Explainer {
     }
   }
 
-  /** Takes a feature out of a path. */
   #unwind(base: number, last: number, index: number): void {
     const weights = this.#weights;
     const [within, without] = [this.#within[base + index]!, this.#without[base + index]!];
@@ -454,4 +445,23 @@ function expectedSums(forest: Forest): Float64Array {
     }
   }
   return sums.map((sum, group) => (averages ? sum / treesOfGroup[group]! : sum) + base[group]!);
+}
+
+/** Data that a worker thread gets. All workers share the memory of the forest. */
+export interface ForestData {
+  readonly forest: Forest;
+  readonly plan: AnswerPlan;
+}
+
+/** Entry of worker threads that score rows. */
+export async function load(data: unknown): Promise<WorkerModel> {
+  const { forest, plan } = data as ForestData;
+  const scorer = new Scorer(forest, plan);
+  return {
+    ownsOutputs: true,
+    execute: async ({ inputs, rows }) => {
+      const total = rows.reduce((sum, one) => sum + one, 0);
+      return { merged: await scoreTensors(scorer, inputs, total, false, plan.explains, undefined) };
+    },
+  };
 }

@@ -1,3 +1,4 @@
+import { decodeUbjson } from "./byte-reader.js";
 import { type Forest, invalidModel, type Link, notSupported, type Task } from "./forest.js";
 import {
   assertGroupCount,
@@ -11,10 +12,12 @@ import {
 /**
  * Makes a forest of the document in `model.json` or `model.ubj`.
  *
+ * @param isBinary true for `model.ubj`
  * @throws TritonError INVALID_ARG for a document that is not a model of trees; UNSUPPORTED for boosters and objectives
  * that cannot be served
  */
-export function readXgboostDocument(document: unknown, options: TreeFileOptions): Forest {
+export function readXgboostDocument(bytes: Uint8Array, isBinary: boolean, options: TreeFileOptions): Forest {
+  const document = isBinary ? decodeUbjson(bytes) : parseXgboostJson(bytes);
   const top = new DocumentFields(document, "XGBoost model");
   // A pickled booster has its model one level deeper.
   const root = top.has("Model") ? top.object("Model") : top;
@@ -32,23 +35,18 @@ export function readXgboostDocument(document: unknown, options: TreeFileOptions)
   const classes = Math.max(1, parameters.integer("num_class", 0));
   const targets = parameters.integer("num_target", 1);
   if (targets > 1) throw notSupported(`Multi-target model not supported: num_target is ${targets}`);
-  const objectiveName = learner.object("objective").text("name");
-  const objective = xgboostObjective(objectiveName, classes);
   const trees = model.list("trees");
   const groupsOfTrees = model.numbers("tree_info", trees.length);
   const weights = weightsOf(outer, gbtree, trees.length);
   const width = trees.length === 0 ? 1 : leafWidthOf(trees[0], classes);
   assertGroupCount(classes, trees.length, width);
-  const builder = new ForestBuilder({
-    features: parameters.integer("num_feature"),
-    groups: classes,
-    task: objective.task,
-    link: objective.link,
-    base: baseOf(parameters, classes, isTransformed(root) ? (score) => score : objective.toSum),
-    averages: false,
-    single: true,
-    leafWidth: width,
-  });
+  const builder = xgboostBuilder(
+    learner.object("objective").text("name"),
+    parameters.integer("num_feature"),
+    classes,
+    width,
+    (toSum) => baseOf(parameters, classes, isTransformed(root) ? (score) => score : toSum),
+  );
   const perRound = width > 1 ? 1 : classes;
   const parallel = model.has("gbtree_model_param")
     ? Math.max(1, model.object("gbtree_model_param").integer("num_parallel_tree", 1))
@@ -56,14 +54,7 @@ export function readXgboostDocument(document: unknown, options: TreeFileOptions)
   const used = roundCount(trees.length, perRound * parallel, options.rounds, () => bestRound(learner));
   for (let i = 0; i < used; i++) {
     const group = width > 1 ? -1 : groupsOfTrees[i]!;
-    builder.add(
-      xgboostTree(
-        trees[i],
-        `XGBoost model.trees[${i}]`,
-        { group, width, weight: weights?.[i] ?? 1 },
-        options,
-      ),
-    );
+    builder.add(xgboostTree(trees[i], i, group, width, weights?.[i] ?? 1, options));
   }
   return builder.build();
 }
@@ -97,7 +88,6 @@ function leafWidthOf(tree: unknown, classes: number): number {
   return width;
 }
 
-/** Weights of the trees of a DART model. */
 function weightsOf(
   outer: DocumentFields,
   gbtree: DocumentFields,
@@ -113,23 +103,23 @@ function bestRound(learner: DocumentFields): number | undefined {
   return attributes?.has("best_iteration") ? attributes.integer("best_iteration") + 1 : undefined;
 }
 
-/** Properties of a tree that the model states outside the tree. */
-interface XgboostTreePlace {
-  /** Class that the tree adds to; -1 for leaves with a value for each class. */
-  readonly group: number;
-  /** Number of values of a leaf. */
-  readonly width: number;
-  /** Factor of the leaves. */
-  readonly weight: number;
-}
-
-/** Reads a tree of an XGBoost document. @throws TritonError INVALID_ARG for lists that do not fit together */
+/**
+ * Reads a tree of an XGBoost document.
+ *
+ * @param group class that the tree adds to; -1 for leaves with a value for each class
+ * @param width number of values of a leaf
+ * @param weight factor of the leaves
+ * @throws TritonError INVALID_ARG for lists that do not fit together
+ */
 function xgboostTree(
   value: unknown,
-  path: string,
-  { group, width, weight }: XgboostTreePlace,
+  index: number,
+  group: number,
+  width: number,
+  weight: number,
   options: TreeFileOptions,
 ): SourceTree {
+  const path = `XGBoost model.trees[${index}]`;
   const tree = new DocumentFields(value, path);
   if (!options.allowUnknownFields) assertKnownFields({ tree });
   const parameters = tree.object("tree_param");
@@ -288,17 +278,29 @@ const IDENTITY = new Set([
 const SIGMOID = new Set(["binary:logistic", "reg:logistic"]);
 const SOFTMAX = new Set(["multi:softmax", "multi:softprob"]);
 
-/** Effect of an objective of XGBoost on predictions. */
-interface XgboostObjective {
-  readonly link: Link;
-  readonly task: Task;
-  /** Turns a base score of the file into a sum. */
-  toSum(score: number): number;
-}
-
-/** @throws TritonError UNSUPPORTED for an objective whose scores are not known */
-export function xgboostObjective(name: string, classes: number): XgboostObjective {
-  return { link: linkOf(name), task: taskOf(name, classes), toSum: sumOf(name) };
+/**
+ * Makes the builder of an XGBoost model.
+ *
+ * @param baseOf makes the starting sum of each class, with a function that turns a base score of the file into a sum
+ * @throws TritonError UNSUPPORTED for an objective whose scores are not known
+ */
+export function xgboostBuilder(
+  objective: string,
+  features: number,
+  classes: number,
+  leafWidth: number,
+  baseOf: (toSum: (score: number) => number) => Float64Array,
+): ForestBuilder {
+  return new ForestBuilder({
+    features,
+    groups: classes,
+    task: taskOf(objective, classes),
+    link: linkOf(objective),
+    base: baseOf(sumOf(objective)),
+    averages: false,
+    single: true,
+    leafWidth,
+  });
 }
 
 function linkOf(name: string): Link {
@@ -415,7 +417,7 @@ const NOT_JSON = /(?<=[[,:]\s*)-?(?:NaN|nan|Infinity|inf)(?=\s*[\],}])/g;
  *
  * @throws TritonError INVALID_ARG for text that is not JSON; UNSUPPORTED for more than V8's longest string
  */
-export function parseXgboostJson(bytes: Uint8Array): unknown {
+function parseXgboostJson(bytes: Uint8Array): unknown {
   const text = textOf(bytes);
   try {
     return JSON.parse(text);

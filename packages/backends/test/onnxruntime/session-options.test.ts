@@ -1,8 +1,8 @@
 import { availableParallelism } from "node:os";
 import { describe, expect, it } from "vitest";
 import { readPrototxt } from "../../../core/src/config/prototxt.js";
+import { onnxOptionsOf } from "../../src/onnxruntime/onnx-options.js";
 import { needsProcess, providersFor, sessionOptions } from "../../src/onnxruntime/ort-session.js";
-import { optionsOf } from "../../src/onnxruntime/repository-backends.js";
 
 const onGpu = (id: number) => ({ kind: "KIND_GPU", id }) as const;
 const onCpu = { kind: "KIND_CPU", id: 0 } as const;
@@ -10,7 +10,7 @@ const onCpu = { kind: "KIND_CPU", id: 0 } as const;
 /** Options read from a configuration, and the warnings logged. */
 function optionsFor(config: string, settings: Readonly<Record<string, string>> = {}) {
   const warnings: string[] = [];
-  const options = optionsOf(readPrototxt(`name: "m" ${config}`), settings, (line) => warnings.push(line));
+  const options = onnxOptionsOf(readPrototxt(`name: "m" ${config}`), settings, (line) => warnings.push(line));
   return { options, warnings };
 }
 

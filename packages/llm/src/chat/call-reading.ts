@@ -6,7 +6,6 @@ import type { ToolCallPiece } from "./tool-call-family.js";
  */
 export type Reading<T> = Generator<undefined, T, undefined>;
 
-/** Thrown when held text exceeds its limit. */
 export class HeldTextLimit extends Error {}
 
 const SPACE = /\s/;
@@ -31,7 +30,6 @@ export class StreamedText {
     if (this.#heldFrom !== undefined) this.#heldFrom = 0;
   }
 
-  /** No more text follows. */
   close(): void {
     this.#closed = true;
   }
@@ -64,7 +62,6 @@ export class StreamedText {
     return this.#buffer.slice(this.#at);
   }
 
-  /** Reads `length` of the unread characters. */
   take(length: number): string {
     const text = this.#buffer.slice(this.#at, this.#at + length);
     this.#at += text.length;
@@ -93,7 +90,6 @@ export class StreamedText {
     return (yield* this.more()) ? (this.#buffer[this.#at] as string) : "";
   }
 
-  /** Reads `literal` if it comes next. */
   *accept(literal: string): Reading<boolean> {
     for (;;) {
       const next = this.#buffer.slice(this.#at, this.#at + literal.length);
@@ -240,132 +236,24 @@ function* readEscape(text: StreamedText): Reading<string> {
   return code.length === 4 ? String.fromCharCode(Number.parseInt(code, 16)) : `u${code}`;
 }
 
-/** State that the readers of calls share. */
-export interface CallReading {
-  readonly text: StreamedText;
-  readonly sink: CallSink;
-  /** True if the request has a tool of this name. */
-  isTool(name: string): boolean;
-}
-
-/**
- * Reads `{"name": …, "arguments": {…}}` from held text. `marked` tells that a marker announced the call; otherwise an
- * object counts as a call only if it has arguments and the name of a tool. Returns false if it is not a call: then the
- * text is still held. Once the name and the arguments have begun, it is a call, and the text is released.
- */
-export function* readCallObject(reading: CallReading, marked: boolean): Reading<boolean> {
-  const { text, sink } = reading;
-  if (!(yield* text.accept("{"))) return false;
-  let name: string | undefined;
-  let early: string | undefined;
-  let begun = false;
-  const begin = (found: string) => {
-    sink.call(found);
-    text.release();
-    begun = true;
-  };
-  for (;;) {
-    yield* text.skipSpace();
-    if (yield* text.accept("}")) break;
-    const key = yield* readJsonString(text);
-    yield* text.skipSpace();
-    if (key === undefined || !(yield* text.accept(":"))) return begun;
-    yield* text.skipSpace();
-    if (key === "name" && name === undefined) {
-      name = yield* readJsonString(text);
-      if (name === undefined || !(marked || reading.isTool(name))) return begun;
-      if (early !== undefined) {
-        begin(name);
-        sink.arguments(early);
-      }
-    } else if ((key === "arguments" || key === "parameters") && !begun && early === undefined) {
-      if (name !== undefined) {
-        begin(name);
-        if (!(yield* passArguments(text, (piece) => sink.arguments(piece)))) return true;
-      } else {
-        let held = "";
-        const hold = (piece: string) => {
-          held += piece;
-        };
-        if (!(yield* passArguments(text, hold))) return false;
-        early = held;
-      }
-    } else if (!(yield* passJsonValue(text, () => {}))) return begun;
-    yield* text.skipSpace();
-    if (yield* text.accept("}")) break;
-    if (!(yield* text.accept(","))) return begun;
-  }
-  if (begun) return true;
-  if (name === undefined || !marked) return false;
-  begin(name);
-  sink.arguments("{}");
-  return true;
-}
-
-/** Reads the arguments of a call: an object, its JSON text in a string, or null for none. */
-export function* passArguments(text: StreamedText, pass: (piece: string) => void): Reading<boolean> {
-  const first = yield* text.peek();
-  if (first === '"') return yield* passJsonString(text, pass);
-  if (first === "{" || first === "[") return yield* passJsonValue(text, pass);
-  let scalar = "";
-  const complete = yield* passJsonValue(text, (piece) => {
-    scalar += piece;
-  });
-  pass(scalar === "null" ? "{}" : scalar);
-  return complete;
-}
-
-/**
- * Reads `[{…}, {…}]` from held text. False if it does not begin with a call. The text after the last readable call
- * becomes content.
- */
-export function* readCallArray(reading: CallReading, marked: boolean): Reading<boolean> {
-  const { text, sink } = reading;
-  if (!(yield* text.accept("["))) return false;
-  yield* text.skipSpace();
-  if (!(yield* readCallObject(reading, marked))) return false;
-  for (;;) {
-    text.hold();
-    yield* text.skipSpace();
-    if (yield* text.accept("]")) break;
-    if (yield* text.accept(",")) {
-      yield* text.skipSpace();
-      if (yield* readCallObject(reading, marked)) continue;
-    }
-    sink.content(text.giveBack());
-    return true;
-  }
-  text.release();
-  return true;
-}
-
-/** Leaves out the space between calls and at the end; gives it back before anything else. False at the end. */
-export function* skipSpaceBetweenCalls(
-  { text, sink }: CallReading,
-  isNext: () => Reading<boolean>,
-): Reading<boolean> {
-  text.hold();
-  yield* text.skipSpace();
-  if ((yield* text.peek()) === "") {
-    if (!sink.hasCalls) sink.content(text.giveBack());
-    text.release();
-    return false;
-  }
-  if (yield* isNext()) return true;
-  sink.content(text.giveBack());
-  return false;
-}
-
-/** Collects the texts and calls that readers find, in order. */
-export class CallSink {
+/** A text in which readers look for calls. Collects the content and the calls that they find, in order. */
+export class CallReading {
   #pieces: ToolCallPiece[] = [];
   #content = "";
   #arguments = "";
   #index = -1;
 
-  constructor(readonly createId: () => string) {}
+  /** @param tools names of the tools of the request */
+  constructor(
+    readonly text: StreamedText,
+    private readonly tools: ReadonlySet<string>,
+    private readonly createId: () => string,
+  ) {}
 
-  /** True once a call has begun. */
+  isTool(name: string): boolean {
+    return this.tools.has(name);
+  }
+
   get hasCalls(): boolean {
     return this.#index >= 0;
   }
@@ -376,7 +264,6 @@ export class CallSink {
     this.#content += text;
   }
 
-  /** Begins a call. */
   call(name: string): void {
     this.#flushArguments();
     this.#flushContent();
@@ -411,4 +298,113 @@ export class CallSink {
     }
     this.#arguments = "";
   }
+}
+
+/**
+ * Reads `{"name": …, "arguments": {…}}` from held text. `marked` tells that a marker announced the call; otherwise an
+ * object counts as a call only if it has arguments and the name of a tool. Returns false if it is not a call: then the
+ * text is still held. Once the name and the arguments have begun, it is a call, and the text is released.
+ */
+export function* readCallObject(reading: CallReading, marked: boolean): Reading<boolean> {
+  const { text } = reading;
+  if (!(yield* text.accept("{"))) return false;
+  let name: string | undefined;
+  let early: string | undefined;
+  let begun = false;
+  const begin = (found: string) => {
+    reading.call(found);
+    text.release();
+    begun = true;
+  };
+  for (;;) {
+    yield* text.skipSpace();
+    if (yield* text.accept("}")) break;
+    const key = yield* readJsonString(text);
+    yield* text.skipSpace();
+    if (key === undefined || !(yield* text.accept(":"))) return begun;
+    yield* text.skipSpace();
+    if (key === "name" && name === undefined) {
+      name = yield* readJsonString(text);
+      if (name === undefined || !(marked || reading.isTool(name))) return begun;
+      if (early !== undefined) {
+        begin(name);
+        reading.arguments(early);
+      }
+    } else if ((key === "arguments" || key === "parameters") && !begun && early === undefined) {
+      if (name !== undefined) {
+        begin(name);
+        if (!(yield* passArguments(text, (piece) => reading.arguments(piece)))) return true;
+      } else {
+        let held = "";
+        const hold = (piece: string) => {
+          held += piece;
+        };
+        if (!(yield* passArguments(text, hold))) return false;
+        early = held;
+      }
+    } else if (!(yield* passJsonValue(text, () => {}))) return begun;
+    yield* text.skipSpace();
+    if (yield* text.accept("}")) break;
+    if (!(yield* text.accept(","))) return begun;
+  }
+  if (begun) return true;
+  if (name === undefined || !marked) return false;
+  begin(name);
+  reading.arguments("{}");
+  return true;
+}
+
+/** Reads the arguments of a call: an object, its JSON text in a string, or null for none. */
+export function* passArguments(text: StreamedText, pass: (piece: string) => void): Reading<boolean> {
+  const first = yield* text.peek();
+  if (first === '"') return yield* passJsonString(text, pass);
+  if (first === "{" || first === "[") return yield* passJsonValue(text, pass);
+  let scalar = "";
+  const complete = yield* passJsonValue(text, (piece) => {
+    scalar += piece;
+  });
+  pass(scalar === "null" ? "{}" : scalar);
+  return complete;
+}
+
+/**
+ * Reads `[{…}, {…}]` from held text. False if it does not begin with a call. The text after the last readable call
+ * becomes content.
+ */
+export function* readCallArray(reading: CallReading, marked: boolean): Reading<boolean> {
+  const { text } = reading;
+  if (!(yield* text.accept("["))) return false;
+  yield* text.skipSpace();
+  if (!(yield* readCallObject(reading, marked))) return false;
+  for (;;) {
+    text.hold();
+    yield* text.skipSpace();
+    if (yield* text.accept("]")) break;
+    if (yield* text.accept(",")) {
+      yield* text.skipSpace();
+      if (yield* readCallObject(reading, marked)) continue;
+    }
+    reading.content(text.giveBack());
+    return true;
+  }
+  text.release();
+  return true;
+}
+
+/** Leaves out the space between calls and at the end; gives it back before anything else. False at the end. */
+export function* skipSpaceBetweenCalls(
+  reading: CallReading,
+  isNext: () => Reading<boolean>,
+): Reading<boolean> {
+  const { text } = reading;
+  text.hold();
+  yield* text.skipSpace();
+  if ((yield* text.peek()) === "") {
+    if (!reading.hasCalls) reading.content(text.giveBack());
+    text.release();
+    return false;
+  }
+  if (yield* isNext()) return true;
+  reading.content(text.giveBack());
+  return false;
 }

@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Environment, Interpreter, Template } from "@huggingface/jinja";
-import { TritonError } from "@tritonjs/protocol";
+import { definedMembers, errorOf, TritonError } from "@tritonjs/protocol";
 import { detectToolCallFamily, type ToolCallFamily } from "./tool-call-family.js";
 
 /** Input of {@link ChatTemplate.render}. */
@@ -115,7 +115,7 @@ export class ChatTemplate {
         throw new TritonError("INVALID_ARG", `the chat template rejects the messages: ${error.message}`);
       }
       const text = `cannot render the chat template of ${file}: ${(error as Error).message}`;
-      throw new TritonError("INVALID_ARG", text, { cause: error });
+      throw errorOf("INVALID_ARG", text, error);
     }
   }
 
@@ -136,20 +136,14 @@ export class ChatTemplate {
   }
 }
 
-/** Thrown by a template's own `raise_exception`. */
 class TemplateRejection extends Error {}
 
 function compile(text: string, file: string): Compiled {
   try {
     return { template: new Template(text), file, form: argumentsForm(text) };
   } catch (error) {
-    throw new TritonError(
-      "INVALID_ARG",
-      `cannot parse the chat template of ${file}: ${(error as Error).message}`,
-      {
-        cause: error,
-      },
-    );
+    const text = `cannot parse the chat template of ${file}: ${(error as Error).message}`;
+    throw errorOf("INVALID_ARG", text, error);
   }
 }
 
@@ -158,7 +152,6 @@ function argumentsForm(template: string): ArgumentsForm {
   return /\['arguments'\]\s*\+|\.arguments\s*\+/.test(template) ? "text" : "object";
 }
 
-/** Python's `range`, for templates. */
 function range(start: number, stop?: number, step = 1): number[] {
   const [from, to] = stop === undefined || stop === null ? [0, start] : [start, stop];
   if (step === 0) throw new Error("range() arg 3 must not be zero");
@@ -167,11 +160,8 @@ function range(start: number, stop?: number, step = 1): number[] {
   return values;
 }
 
-function tokensOf({ bosToken, eosToken }: ChatTemplateOptions): Record<string, string> {
-  return {
-    ...(bosToken === undefined ? {} : { bos_token: bosToken }),
-    ...(eosToken === undefined ? {} : { eos_token: eosToken }),
-  };
+function tokensOf({ bosToken: bos_token, eosToken: eos_token }: ChatTemplateOptions): Record<string, string> {
+  return definedMembers({ bos_token, eos_token });
 }
 
 function clockOf({ now }: ChatTemplateOptions): () => Date {
@@ -266,10 +256,8 @@ function contentText({ content, role }: ChatMessage, index: number): string | nu
 
 function partText(part: ChatContentPart, index: number): string {
   if (part.type === "text" && typeof part.text === "string") return part.text;
-  throw new TritonError(
-    "INVALID_ARG",
-    `cannot read the content of messages[${index}]: expected parts of the type "text", got "${part.type}"`,
-  );
+  const text = `cannot read the content of messages[${index}]: expected parts of the type "text", got "${part.type}"`;
+  throw new TritonError("INVALID_ARG", text);
 }
 
 function templateCall(call: ChatToolCall, index: number, form: ArgumentsForm): Record<string, unknown> {
@@ -401,15 +389,12 @@ async function readJson(file: string): Promise<Record<string, unknown> | undefin
   throw brokenTemplateFile(file, "a JSON object", Array.isArray(value) ? "an array" : String(value));
 }
 
-/** Text of a file; undefined if there is none. */
 async function readText(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new TritonError("INVALID_ARG", `cannot read ${file}: ${(error as Error).message}`, {
-      cause: error,
-    });
+    throw errorOf("INVALID_ARG", `cannot read ${file}: ${(error as Error).message}`, error);
   }
 }
 

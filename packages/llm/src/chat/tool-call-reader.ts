@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import {
-  type CallReading,
-  CallSink,
+  CallReading,
   HeldTextLimit,
   passArguments,
   type Reading,
@@ -69,8 +68,8 @@ export function createToolCallReader(family: ToolCallFamily, options: ToolCallRe
   const createId =
     options.createId ?? (family === "mistral" ? () => randomId(9) : () => `call_${randomId(24)}`);
   const text = new StreamedText(maxHeldCharacters);
-  const sink = new CallSink(createId);
-  let reading: Reading<void> | undefined = READERS[family]({ text, sink, isTool: (name) => names.has(name) });
+  const calls = new CallReading(text, names, createId);
+  let reading: Reading<void> | undefined = READERS[family](calls);
 
   const read = (): ToolCallPiece[] => {
     try {
@@ -78,10 +77,10 @@ export function createToolCallReader(family: ToolCallFamily, options: ToolCallRe
     } catch (error) {
       if (!(error instanceof HeldTextLimit)) throw error;
       reading = undefined;
-      sink.content(text.giveBack());
+      calls.content(text.giveBack());
     }
-    if (reading === undefined) sink.content(text.take(text.unread.length));
-    return sink.take();
+    if (reading === undefined) calls.content(text.take(text.unread.length));
+    return calls.take();
   };
   return {
     push(piece) {
@@ -93,7 +92,7 @@ export function createToolCallReader(family: ToolCallFamily, options: ToolCallRe
       return read();
     },
     get hasCalls() {
-      return sink.hasCalls;
+      return calls.hasCalls;
     },
   };
 }
@@ -108,14 +107,14 @@ const HERMES_CLOSE = "</tool_call>";
 
 /** Reads `<tool_call>{…}</tool_call>`, anywhere in the text. A closing tag may be missing. */
 function* readHermesCalls(reading: CallReading): Reading<void> {
-  const { text, sink } = reading;
+  const { text } = reading;
   for (;;) {
     if (!(yield* skipSpaceBetweenCalls(reading, () => text.accept(HERMES_OPEN)))) {
-      if (!(yield* text.passUntil(HERMES_OPEN, (piece) => sink.content(piece)))) return;
+      if (!(yield* text.passUntil(HERMES_OPEN, (piece) => reading.content(piece)))) return;
     }
     yield* text.skipSpace();
     if (!(yield* readCallObject(reading, true))) {
-      sink.content(text.giveBack());
+      reading.content(text.giveBack());
       continue;
     }
     text.hold();
@@ -132,14 +131,14 @@ const PYTHON_TAG = "<|python_tag|>";
  * `<|python_tag|>` before them. The text after the calls is content.
  */
 function* readJsonCalls(reading: CallReading): Reading<void> {
-  const { text, sink } = reading;
+  const { text } = reading;
   text.hold();
   yield* text.skipSpace();
   const marked = yield* text.accept(PYTHON_TAG);
   yield* text.skipSpace();
   const isArray = (yield* text.peek()) === "[";
   if (!(yield* isArray ? readCallArray(reading, marked) : readCallObject(reading, marked))) {
-    sink.content(text.giveBack());
+    reading.content(text.giveBack());
     return;
   }
   for (;;) {
@@ -154,7 +153,7 @@ function* readJsonCalls(reading: CallReading): Reading<void> {
     yield* text.accept(PYTHON_TAG);
     yield* text.skipSpace();
     if (yield* readCallObject(reading, marked)) continue;
-    sink.content(text.giveBack());
+    reading.content(text.giveBack());
     return;
   }
 }
@@ -169,17 +168,17 @@ const MISTRAL_NAME = /[\w.:/-]/;
  * the text also counts, because the marker is a special token that some engines leave out.
  */
 function* readMistralCalls(reading: CallReading): Reading<void> {
-  const { text, sink } = reading;
+  const { text } = reading;
   if (!(yield* readBareArray(reading))) {
     // An array without a marker that has no calls is content, and so is the text after it, up to a marker.
-    sink.content(text.giveBack());
+    reading.content(text.giveBack());
   }
   for (;;) {
     if (!(yield* skipSpaceBetweenCalls(reading, () => text.accept(MISTRAL_OPEN)))) {
-      if (!(yield* text.passUntil(MISTRAL_OPEN, (piece) => sink.content(piece)))) return;
+      if (!(yield* text.passUntil(MISTRAL_OPEN, (piece) => reading.content(piece)))) return;
     }
     yield* text.skipSpace();
-    if (!(yield* readMarkedCalls(reading))) sink.content(text.giveBack());
+    if (!(yield* readMarkedCalls(reading))) reading.content(text.giveBack());
   }
 }
 
@@ -203,16 +202,17 @@ function* readMarkedCalls(reading: CallReading): Reading<boolean> {
 }
 
 /** Reads `name{…}`, with `[CALL_ID]` and an id, and `[ARGS]`, before the arguments. */
-function* readNamedCall({ text, sink }: CallReading): Reading<boolean> {
+function* readNamedCall(reading: CallReading): Reading<boolean> {
+  const { text } = reading;
   const name = yield* text.takeWhile(MISTRAL_NAME);
   if (name === "") return false;
   if (yield* text.accept(MISTRAL_CALL_ID)) yield* text.takeWhile(MISTRAL_NAME);
   yield* text.accept(MISTRAL_ARGUMENTS);
   yield* text.skipSpace();
   if ((yield* text.peek()) !== "{") return false;
-  sink.call(name);
+  reading.call(name);
   text.release();
-  yield* passArguments(text, (piece) => sink.arguments(piece));
+  yield* passArguments(text, (piece) => reading.arguments(piece));
   return true;
 }
 
@@ -230,18 +230,19 @@ const FENCE_END = "```";
  * separator, arguments).
  */
 function* readDeepseekCalls(reading: CallReading): Reading<void> {
-  const { text, sink } = reading;
+  const { text } = reading;
   for (;;) {
     if (!(yield* skipSpaceBetweenCalls(reading, () => text.accept(CALLS_BEGIN)))) {
-      if (!(yield* text.passUntil(CALLS_BEGIN, (piece) => sink.content(piece)))) return;
+      if (!(yield* text.passUntil(CALLS_BEGIN, (piece) => reading.content(piece)))) return;
     }
     while (yield* readDeepseekCall(reading)) text.hold();
-    sink.content(text.giveBack());
+    reading.content(text.giveBack());
   }
 }
 
 /** Reads one call from held text. False if none follows; the end of the calls is then read and released. */
-function* readDeepseekCall({ text, sink }: CallReading): Reading<boolean> {
+function* readDeepseekCall(reading: CallReading): Reading<boolean> {
+  const { text } = reading;
   yield* text.skipSpace();
   if (!(yield* text.accept(CALL_BEGIN))) {
     if (yield* text.accept(CALLS_END)) text.release();
@@ -258,9 +259,9 @@ function* readDeepseekCall({ text, sink }: CallReading): Reading<boolean> {
     yield* text.skipSpace();
   }
   if (name.trim() === "" || (yield* text.peek()) !== "{") return false;
-  sink.call(name.trim());
+  reading.call(name.trim());
   text.release();
-  yield* passArguments(text, (piece) => sink.arguments(piece));
+  yield* passArguments(text, (piece) => reading.arguments(piece));
   text.hold();
   yield* text.skipSpace();
   if (isFenced && (yield* text.accept(FENCE_END))) yield* text.skipSpace();
@@ -287,13 +288,13 @@ const PARAMETER = /\w/;
  * is content. Only names of tools count: any other list is an answer.
  */
 function* readPythonicCalls(reading: CallReading): Reading<void> {
-  const { text, sink } = reading;
+  const { text } = reading;
   text.hold();
   yield* text.skipSpace();
   yield* text.accept(START);
   yield* text.skipSpace();
   if (!(yield* text.accept("["))) {
-    sink.content(text.giveBack());
+    reading.content(text.giveBack());
     return;
   }
   yield* text.skipSpace();
@@ -307,7 +308,7 @@ function* readPythonicCalls(reading: CallReading): Reading<void> {
     if (!(yield* text.accept(","))) break;
     yield* text.skipSpace();
   }
-  sink.content(text.giveBack());
+  reading.content(text.giveBack());
 }
 
 /** Reads the marker after the calls, if there is one, and the space before it or before the end of the text. */
@@ -319,13 +320,14 @@ function* readEnd({ text }: CallReading): Reading<void> {
 }
 
 /** Reads `name(key=value)` from held text. */
-function* readPythonicCall({ text, sink, isTool }: CallReading): Reading<boolean> {
+function* readPythonicCall(reading: CallReading): Reading<boolean> {
+  const { text } = reading;
   const name = yield* text.takeWhile(NAME);
   yield* text.skipSpace();
-  if (!isTool(name) || !(yield* text.accept("("))) return false;
-  sink.call(name);
+  if (!reading.isTool(name) || !(yield* text.accept("("))) return false;
+  reading.call(name);
   text.release();
-  sink.arguments("{");
+  reading.arguments("{");
   for (let count = 0; ; count++) {
     text.hold();
     yield* text.skipSpace();
@@ -334,7 +336,7 @@ function* readPythonicCall({ text, sink, isTool }: CallReading): Reading<boolean
     yield* text.skipSpace();
     if (key === "" || !(yield* text.accept("="))) return false;
     yield* text.skipSpace();
-    sink.arguments(`${count > 0 ? ", " : ""}${JSON.stringify(key)}: `);
+    reading.arguments(`${count > 0 ? ", " : ""}${JSON.stringify(key)}: `);
     text.release();
     text.hold();
     if (!(yield* passValue())) return false;
@@ -345,7 +347,7 @@ function* readPythonicCall({ text, sink, isTool }: CallReading): Reading<boolean
     break;
   }
   text.release();
-  sink.arguments("}");
+  reading.arguments("}");
   return true;
 
   /** Strings pass as they come. Other values are held until they are whole, so that a broken one becomes content. */
@@ -353,13 +355,13 @@ function* readPythonicCall({ text, sink, isTool }: CallReading): Reading<boolean
     const first = yield* text.peek();
     if (first === '"' || first === "'") {
       text.release();
-      return yield* passPythonLiteral(text, (json) => sink.arguments(json));
+      return yield* passPythonLiteral(text, (json) => reading.arguments(json));
     }
     let value = "";
     const complete = yield* passPythonLiteral(text, (json) => {
       value += json;
     });
-    if (complete) sink.arguments(value);
+    if (complete) reading.arguments(value);
     return complete;
   }
 }
@@ -412,16 +414,7 @@ function jsonNumber(word: string): string | undefined {
 function* passList(text: StreamedText, pass: (json: string) => void, depth: number): Reading<boolean> {
   const end = text.take(1) === "[" ? "]" : ")";
   pass("[");
-  for (let count = 0; ; count++) {
-    yield* text.skipSpace();
-    if (yield* text.accept(end)) break;
-    if (count > 0) pass(", ");
-    if (!(yield* passPythonLiteral(text, pass, depth + 1))) return false;
-    yield* text.skipSpace();
-    if (yield* text.accept(",")) continue;
-    if (!(yield* text.accept(end))) return false;
-    break;
-  }
+  if (!(yield* passItems(text, end, pass, () => passPythonLiteral(text, pass, depth + 1)))) return false;
   pass("]");
   return true;
 }
@@ -429,23 +422,35 @@ function* passList(text: StreamedText, pass: (json: string) => void, depth: numb
 function* passDictionary(text: StreamedText, pass: (json: string) => void, depth: number): Reading<boolean> {
   text.take(1);
   pass("{");
-  for (let count = 0; ; count++) {
-    yield* text.skipSpace();
-    if (yield* text.accept("}")) break;
-    if (count > 0) pass(", ");
+  if (!(yield* passItems(text, "}", pass, passEntry))) return false;
+  pass("}");
+  return true;
+
+  function* passEntry(): Reading<boolean> {
     if (!(yield* passKey(text, pass, depth))) return false;
     yield* text.skipSpace();
     if (!(yield* text.accept(":"))) return false;
     pass(": ");
     yield* text.skipSpace();
-    if (!(yield* passPythonLiteral(text, pass, depth + 1))) return false;
-    yield* text.skipSpace();
-    if (yield* text.accept(",")) continue;
-    if (!(yield* text.accept("}"))) return false;
-    break;
+    return yield* passPythonLiteral(text, pass, depth + 1);
   }
-  pass("}");
-  return true;
+}
+
+/** Reads items between commas up to `end`; a comma may follow the last one. */
+function* passItems(
+  text: StreamedText,
+  end: string,
+  pass: (json: string) => void,
+  passItem: () => Reading<boolean>,
+): Reading<boolean> {
+  for (let count = 0; ; count++) {
+    yield* text.skipSpace();
+    if (yield* text.accept(end)) return true;
+    if (count > 0) pass(", ");
+    if (!(yield* passItem())) return false;
+    yield* text.skipSpace();
+    if (!(yield* text.accept(","))) return yield* text.accept(end);
+  }
 }
 
 /** Keys of JSON are strings: those that are numbers or words in Python get quotes. */

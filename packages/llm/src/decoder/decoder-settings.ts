@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { OnnxRuntimeOptions } from "@tritonjs/backends/onnxruntime";
-import { definedMembers, TritonError } from "@tritonjs/protocol";
+import { definedMembers, errorOf, TritonError } from "@tritonjs/protocol";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import type { TextTokenizer } from "../text-tokenizer.js";
 
@@ -33,6 +33,11 @@ export interface TextGenerationOptions extends DecoderLimits, Omit<OnnxRuntimeOp
   readonly directory: string | URL;
 }
 
+/** Options that cross to the worker. */
+export type DecoderData = Omit<TextGenerationOptions, "directory" | "onWarning"> & {
+  readonly directory: string;
+};
+
 /** Defaults of {@link DecoderLimits}. */
 export const DECODER_DEFAULTS = {
   /** A step costs little more for many texts than for one. Above this, the time of a step grows with each text. */
@@ -57,17 +62,13 @@ export function checkDecoderOptions(options: TextGenerationOptions): void {
     problems.push(`prefixCache: expected true or false, got ${String(prefixCache)}`);
   }
   if (problems.length === 0) return;
-  throw new TritonError("INVALID_ARG", `textGeneration: ${problems.join("; ")}`, {
-    reason: "INVALID_OPTION",
-  });
+  throw errorOf("INVALID_OPTION", `textGeneration: ${problems.join("; ")}`);
 }
 
-/** A JSON object of a file. */
 type ModelFileObject = Readonly<Record<string, unknown>>;
 
 /** Contents of a model's directory besides its graph. */
 interface ModelDirectory {
-  /** Path of the graph. */
   readonly model: string;
   readonly config: ModelFileObject;
   readonly generation: ModelFileObject;
@@ -75,7 +76,6 @@ interface ModelDirectory {
   readonly tokenizerConfig: ModelFileObject;
 }
 
-/** Places of the graph, in order. */
 const GRAPHS = ["model.onnx", join("onnx", "model.onnx")];
 
 const REQUIRED = ["config.json", "tokenizer.json"];
@@ -88,15 +88,13 @@ const REQUIRED = ["config.json", "tokenizer.json"];
  */
 export function findGraph(directory: string): string {
   if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
-    throw missingFile(
-      `expected a directory at ${directory}, got ${isFile(directory) ? "a file" : "nothing"}`,
-    );
+    const got = isFile(directory) ? "a file" : "nothing";
+    throw missingFile(`expected a directory at ${directory}, got ${got}`);
   }
   const graph = GRAPHS.map((name) => join(directory, name)).find(isFile);
   if (graph === undefined) {
-    throw missingFile(
-      `expected ${GRAPHS.join(" or ")} in ${directory}, as Hugging Face Optimum exports them`,
-    );
+    const names = GRAPHS.join(" or ");
+    throw missingFile(`expected ${names} in ${directory}, as Hugging Face Optimum exports them`);
   }
   for (const name of REQUIRED) {
     if (!isFile(join(directory, name))) throw missingFile(`expected the file ${name} in ${directory}`);
@@ -121,7 +119,6 @@ export async function readModelDirectory(directory: string): Promise<ModelDirect
   return { model, config, generation, tokenizer, tokenizerConfig };
 }
 
-/** Reads an object; an empty one if there is no file. */
 async function readJson(path: string): Promise<ModelFileObject> {
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return "{}";
@@ -138,10 +135,7 @@ async function readJson(path: string): Promise<ModelFileObject> {
 }
 
 function brokenFile(path: string, got: string, cause?: unknown): TritonError {
-  return new TritonError("INVALID_ARG", `cannot read ${path}: expected a JSON object, got ${got}`, {
-    reason: "INVALID_MODEL",
-    cause,
-  });
+  return errorOf("INVALID_MODEL", `cannot read ${path}: expected a JSON object, got ${got}`, cause);
 }
 
 function missingFile(what: string): TritonError {
@@ -159,7 +153,6 @@ export interface DecoderConfig {
   /** Heads and size of the keys, where the graph leaves them open. */
   readonly kvHeads: number | undefined;
   readonly headSize: number | undefined;
-  /** Tokens that end a text. */
   readonly endTokens: readonly number[];
   /** Sampling parameters of `generation_config.json`, for requests that do not set them. */
   readonly defaults: SamplingParameters;
@@ -237,9 +230,6 @@ function countField(config: ModelFileObject, name: string): number | undefined {
 }
 
 function wrongField(file: string, name: string, expected: string, got: unknown): TritonError {
-  return new TritonError(
-    "INVALID_ARG",
-    `cannot read ${file}: expected '${name}' to be ${expected}, got ${JSON.stringify(got)}`,
-    { reason: "INVALID_MODEL" },
-  );
+  const text = `cannot read ${file}: expected '${name}' to be ${expected}, got ${JSON.stringify(got)}`;
+  return errorOf("INVALID_MODEL", text);
 }

@@ -1,18 +1,24 @@
+import { createReadStream } from "node:fs";
+import { totalmem } from "node:os";
+import { openSession } from "@tritonjs/backends/onnxruntime";
 import type { InferContext } from "@tritonjs/core";
 import type { WorkerBatch, WorkerHost, WorkerModel } from "@tritonjs/core/backend";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, TritonError } from "@tritonjs/protocol";
+import { ChatTemplate } from "../chat/chat-template.js";
 import { TOOL_CALL_TOKENS } from "../chat/tool-call-family.js";
-import type { ResponseFormat, SamplingParameters } from "../sampling/sampling-parameters.js";
+import { readConstraintVocabulary, StructuredOutput } from "../sampling/structured-output.js";
 import { TextResponses } from "../text-answer.js";
 import { readTextRequest, type TextRequest } from "../text-request.js";
-import type { ShownSpecialTokens } from "../text-tokenizer.js";
-import { DECODER_DEFAULTS } from "./decoder-settings.js";
-import { PrefixCache } from "./forward-pass.js";
-import { GenerationEngine, RunningText } from "./generation-engine.js";
-import { type DecoderData, type OpenDecoder, openDecoder } from "./open-decoder.js";
-
-/** Format of a request that asks for none. */
-const ANY_TEXT: ResponseFormat = { type: "text" };
+import { type ShownSpecialTokens, TextTokenizer } from "../text-tokenizer.js";
+import {
+  DECODER_DEFAULTS,
+  type DecoderConfig,
+  type DecoderData,
+  readDecoderConfig,
+  readModelDirectory,
+} from "./decoder-settings.js";
+import { bytesPerToken, readDecoderGraph } from "./forward-pass.js";
+import { GenerationEngine, KvBudget, RunningText } from "./generation-engine.js";
 
 /** Entry of the workers of decoders. */
 export async function load(
@@ -20,96 +26,109 @@ export async function load(
   info: Pick<InferContext, "device" | "modelName">,
   host: WorkerHost,
 ): Promise<WorkerModel> {
-  const options = data as DecoderData;
-  const decoder = await openDecoder(options, info, host);
-  const { session, graph, budget } = decoder;
-  const cached = (options.prefixCache ?? DECODER_DEFAULTS.prefixCache) ? budget.tokens / 2 : 0;
-  const engine = new GenerationEngine({
-    session,
-    graph,
-    budget,
-    cache: new PrefixCache(graph.kv, Math.floor(cached)),
-    maxRunning: options.maxRunningRequests ?? DECODER_DEFAULTS.maxRunningRequests,
-    prefillTokens: options.prefillTokens ?? DECODER_DEFAULTS.prefillTokens,
-    pads: decoder.pads,
-    contextLength: decoder.contextLength,
-    report: host.report,
-  });
-  engine.report();
+  const decoder = await openDecoder(data as DecoderData, info, host);
+  decoder.engine.report();
   return {
     ownsOutputs: false,
-    details: { executionProvider: session.provider },
+    details: { executionProvider: decoder.provider },
     execute: async (batch) => {
-      await start(batch, info.modelName, decoder, engine);
+      await decoder.start(batch);
       return undefined;
     },
-    close: () => engine.idle(),
+    close: () => decoder.engine.idle(),
   };
 }
 
-/** Starts a request: the engine answers it from now on. A request that cannot start gets its error. */
-async function start(
-  batch: WorkerBatch,
-  modelName: string,
-  decoder: OpenDecoder,
-  engine: GenerationEngine,
-): Promise<void> {
-  const stream = batch.stream!;
-  const { signal, parameters, requestedOutputs } = batch.requests[0]!;
-  try {
-    if (signal.aborted) return;
-    const request = readTextRequest({ inputs: batch.inputs, parameters, requestedOutputs }, modelName);
-    const sampling = { ...decoder.config.defaults, ...request.sampling };
-    const prompt = encodePrompt(request, modelName, decoder);
-    const maxTokens = textLength(request, prompt.length, modelName, decoder);
-    const { responseFormat = ANY_TEXT } = sampling;
-    const constraint =
-      responseFormat.type === "text" ? undefined : await decoder.structured().constrain(responseFormat);
-    const responses = new TextResponses(request, stream, (id) => decoder.tokenizer.textOf(id), prompt.length);
-    engine.add(
-      new RunningText({
-        prompt,
-        maxTokens,
-        sampling,
-        endTokens: decoder.config.endTokens,
-        constraint,
-        shown: shownSpecialTokens(request, sampling, decoder),
-        tokenizer: decoder.tokenizer,
-        responses,
-      }),
-      signal,
-    );
-  } catch (error) {
-    stream.sendError(0, TritonError.from(error), true);
-  } finally {
-    engine.countTaken();
-    engine.report();
+/** A step has keys and values twice: its input and its output. */
+const COPIES = 2;
+
+/**
+ * Opens a decoder: reads its directory and opens its session.
+ *
+ * @throws TritonError that names the file or the limit that is at fault
+ */
+async function openDecoder(
+  data: DecoderData,
+  instance: Pick<InferContext, "device" | "modelName">,
+  { warn, report }: WorkerHost,
+): Promise<Decoder> {
+  const {
+    directory,
+    maxRunningRequests = DECODER_DEFAULTS.maxRunningRequests,
+    prefillTokens = DECODER_DEFAULTS.prefillTokens,
+    prefixCache = DECODER_DEFAULTS.prefixCache,
+    kvCacheBytes,
+    contextLength: givenLength,
+    ...settings
+  } = data;
+  const files = await readModelDirectory(directory);
+  const tokenizer = new TextTokenizer({ tokenizer: files.tokenizer, config: files.tokenizerConfig });
+  const config = readDecoderConfig(files, tokenizer);
+  const template = await ChatTemplate.open(directory).catch((error: unknown) => {
+    // A model without a tokenizer_config.json takes prompts, but no chats.
+    if (TritonError.from(error).code === "NOT_FOUND") return undefined;
+    throw error;
+  });
+  const session = await openSession(files.model, instance, { ...settings, onWarning: warn });
+  const graph = readDecoderGraph(session, files.model, config);
+  const contextLength = givenLength ?? config.contextLength;
+  if (contextLength === undefined) {
+    const text =
+      `cannot open the decoder in ${directory}: expected 'max_position_embeddings' in config.json or the option ` +
+      "contextLength, got neither";
+    throw errorOf("INVALID_MODEL", text);
   }
+  const tokenBytes = COPIES * bytesPerToken(graph.kv);
+  const whole = maxRunningRequests * contextLength * tokenBytes;
+  const bytes = kvCacheBytes ?? Math.max(contextLength * tokenBytes, Math.min(whole, totalmem() / 4));
+  const budget = new KvBudget(Math.floor(bytes / tokenBytes));
+  if (budget.tokens < 2) {
+    const text =
+      `cannot open the decoder in ${directory}: expected kvCacheBytes of at least ${2 * tokenBytes}, which is two ` +
+      `tokens, got ${bytes}`;
+    throw errorOf("INVALID_OPTION", text);
+  }
+  const pads = graph.hasPositions && !(await hasFusedAttention(files.model));
+  const cachedTokens = prefixCache ? Math.floor(budget.tokens / 2) : 0;
+  const limits = { contextLength, maxRunning: maxRunningRequests, prefillTokens, cachedTokens, pads };
+  const engine = new GenerationEngine(session, graph, budget, limits, report);
+  const limit =
+    contextLength <= budget.tokens
+      ? `the context has ${contextLength} tokens`
+      : `kvCacheBytes of ${budget.tokens * tokenBytes} has room for ${budget.tokens} tokens`;
+  const longest = Math.min(contextLength, budget.tokens);
+  const width = session.outputs.find(({ name }) => name === "logits")!.shape.at(-1)!;
+  const newStructured = () => {
+    const vocabulary = readConstraintVocabulary(files.tokenizer, width > 0 ? width : undefined);
+    return new StructuredOutput(vocabulary, config.endTokens);
+  };
+  const { modelName } = instance;
+  return new Decoder(
+    modelName,
+    engine,
+    tokenizer,
+    template,
+    config,
+    longest,
+    limit,
+    newStructured,
+    session.provider,
+  );
 }
 
 /**
- * Encodes the prompt of a request. Messages are rendered with the model's chat template.
- *
- * @throws TritonError INVALID_ARG if the prompt is too long for the context or its messages cannot be rendered;
- * UNSUPPORTED for messages to a model without a chat template
+ * True if a graph has ONNX Runtime's operator for attention with groups, which derives the place of each token from the
+ * sum of the mask and so cannot take rows that are padded on the left.
  */
-function encodePrompt(
-  request: Pick<TextRequest, "prompt" | "messages" | "tools" | "templateVariables" | "addGenerationPrompt">,
-  modelName: string,
-  decoder: OpenDecoder,
-): readonly number[] {
-  // A chat template writes the special tokens at the beginning itself.
-  const text = request.prompt ?? renderMessages(request, modelName, decoder);
-  const tokens = encodeWithin(text, request.prompt !== undefined, modelName, decoder);
-  if (tokens.length >= longestText(decoder)) throw promptTooLong(modelName, decoder, String(tokens.length));
-  if (tokens.length > 0) return tokens;
-  throw new TritonError(
-    "INVALID_ARG",
-    `prompt of model '${modelName}': expected at least 1 token, got none`,
-    {
-      reason: "INVALID_INPUT",
-    },
-  );
+async function hasFusedAttention(file: string): Promise<boolean> {
+  const name = "GroupQueryAttention";
+  let end = Buffer.alloc(0);
+  for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
+    const text = Buffer.concat([end, chunk]);
+    if (text.includes(name)) return true;
+    end = Buffer.from(text.subarray(Math.max(0, text.length - name.length + 1)));
+  }
+  return false;
 }
 
 /** Characters of a sample for each token of the limit: about twice as many as a token has in common text. */
@@ -118,101 +137,138 @@ const SAMPLE_CHARACTERS_PER_TOKEN = 8;
 /** Tokens at the border of a sample may differ from those of the whole text, but never by a quarter. */
 const CERTAIN_EXCESS = 1.25;
 
-/**
- * Encodes a text that fits the context. All running texts wait meanwhile, and a megabyte takes seconds. So a text that
- * is far too long is refused after a look at its size and its beginning.
- */
-function encodeWithin(
-  text: string,
-  addSpecialTokens: boolean,
-  modelName: string,
-  decoder: OpenDecoder,
-): number[] {
-  const { tokenizer } = decoder;
-  const most = longestText(decoder);
-  const shortest = Math.ceil(Buffer.byteLength(text) / tokenizer.longestTokenBytes);
-  if (shortest >= most) throw promptTooLong(modelName, decoder, `at least ${shortest}`);
-  const sampleLength = most * SAMPLE_CHARACTERS_PER_TOKEN;
-  if (text.length > sampleLength) {
-    const { length } = tokenizer.encode(text.slice(0, sampleLength), addSpecialTokens);
-    if (length > most * CERTAIN_EXCESS) throw promptTooLong(modelName, decoder, `at least ${length}`);
+/** A decoder that is open. It makes running texts of requests. */
+class Decoder {
+  #structured: StructuredOutput | undefined;
+
+  /**
+   * @param longest tokens that a prompt and its text may have together
+   * @param limit words for the reason of `longest`
+   * @param newStructured opens the grammars for structured output
+   * @param provider the execution provider that the session runs on
+   */
+  constructor(
+    private readonly modelName: string,
+    readonly engine: GenerationEngine,
+    private readonly tokenizer: TextTokenizer,
+    private readonly template: ChatTemplate | undefined,
+    private readonly config: DecoderConfig,
+    private readonly longest: number,
+    private readonly limit: string,
+    private readonly newStructured: () => StructuredOutput,
+    readonly provider: string,
+  ) {}
+
+  /** Starts a request: the engine answers it from now on. A request that cannot start gets its error. */
+  async start(batch: WorkerBatch): Promise<void> {
+    const { tokenizer, engine } = this;
+    const stream = batch.stream!;
+    const { signal, parameters, requestedOutputs } = batch.requests[0]!;
+    try {
+      if (signal.aborted) return;
+      const source = { inputs: batch.inputs, parameters, requestedOutputs };
+      const request = readTextRequest(source, this.modelName);
+      const sampling = { ...this.config.defaults, ...request.sampling };
+      const prompt = this.#encodePrompt(request);
+      const maxTokens = this.#textLength(request, prompt.length);
+      const { responseFormat: format } = sampling;
+      if (format !== undefined && format.type !== "text") this.#structured ??= this.newStructured();
+      const constraint = format && (await this.#structured?.constrain(format));
+      const responses = new TextResponses(request, stream, (id) => tokenizer.textOf(id), prompt.length);
+      const shown = this.#shownSpecialTokens(request, sampling.skipSpecialTokens);
+      const ends = this.config.endTokens;
+      const text = new RunningText(
+        prompt,
+        maxTokens,
+        sampling,
+        ends,
+        constraint,
+        shown,
+        tokenizer,
+        responses,
+      );
+      engine.add(text, signal);
+    } catch (error) {
+      stream.sendError(0, TritonError.from(error), true);
+    } finally {
+      engine.countTaken();
+      engine.report();
+    }
   }
-  return tokenizer.encode(text, addSpecialTokens);
-}
 
-/**
- * Largest number of tokens that the text of a request may have: as requested, else the rest of the context.
- *
- * @throws TritonError INVALID_ARG if the request asks for more than is left
- */
-function textLength(
-  { sampling }: TextRequest,
-  promptLength: number,
-  modelName: string,
-  decoder: OpenDecoder,
-): number {
-  const left = longestText(decoder) - promptLength;
-  const { maxTokens } = sampling;
-  if (maxTokens === undefined) return Math.min(left, decoder.config.defaults.maxTokens ?? left);
-  if (maxTokens <= left) return maxTokens;
-  throw new TritonError(
-    "INVALID_ARG",
-    `max_tokens of a request to model '${modelName}': expected at most ${left}, because ${limitOf(decoder)} and the ` +
-      `prompt has ${promptLength}, got ${maxTokens}`,
-    { reason: "INVALID_INPUT" },
-  );
-}
+  /**
+   * Encodes the prompt of a request. Messages are rendered with the model's chat template.
+   *
+   * @throws TritonError INVALID_ARG if the prompt is too long for the context or its messages cannot be rendered;
+   * UNSUPPORTED for messages to a model without a chat template
+   */
+  #encodePrompt(request: TextRequest): readonly number[] {
+    // A chat template writes the special tokens at the beginning itself.
+    const text = request.prompt ?? this.#renderMessages(request);
+    const tokens = this.#encodeWithin(text, request.prompt !== undefined);
+    if (tokens.length >= this.longest) throw this.#promptTooLong(String(tokens.length));
+    if (tokens.length > 0) return tokens;
+    const why = `prompt of model '${this.modelName}': expected at least 1 token, got none`;
+    throw errorOf("INVALID_INPUT", why);
+  }
 
-function renderMessages(
-  {
+  /**
+   * Encodes a text that fits the context. All running texts wait meanwhile, and a megabyte takes seconds. So a text that
+   * is far too long is refused after a look at its size and its beginning.
+   */
+  #encodeWithin(text: string, addSpecialTokens: boolean): number[] {
+    const { tokenizer, longest } = this;
+    const shortest = Math.ceil(Buffer.byteLength(text) / tokenizer.longestTokenBytes);
+    if (shortest >= longest) throw this.#promptTooLong(`at least ${shortest}`);
+    const sampleLength = longest * SAMPLE_CHARACTERS_PER_TOKEN;
+    if (text.length > sampleLength) {
+      const { length } = tokenizer.encode(text.slice(0, sampleLength), addSpecialTokens);
+      if (length > longest * CERTAIN_EXCESS) throw this.#promptTooLong(`at least ${length}`);
+    }
+    return tokenizer.encode(text, addSpecialTokens);
+  }
+
+  /**
+   * Largest number of tokens that the text of a request may have: as requested, else the rest of the context.
+   *
+   * @throws TritonError INVALID_ARG if the request asks for more than is left
+   */
+  #textLength({ sampling }: TextRequest, promptLength: number): number {
+    const left = this.longest - promptLength;
+    const { maxTokens } = sampling;
+    if (maxTokens === undefined) return Math.min(left, this.config.defaults.maxTokens ?? left);
+    if (maxTokens <= left) return maxTokens;
+    const text =
+      `max_tokens of a request to model '${this.modelName}': expected at most ${left}, because ${this.limit} and the ` +
+      `prompt has ${promptLength}, got ${maxTokens}`;
+    throw errorOf("INVALID_INPUT", text);
+  }
+
+  #renderMessages({
     messages = [],
     tools,
     templateVariables: variables,
     addGenerationPrompt,
-  }: Pick<TextRequest, "messages" | "tools" | "templateVariables" | "addGenerationPrompt">,
-  modelName: string,
-  { template }: OpenDecoder,
-): string {
-  if (template === undefined) {
-    throw new TritonError(
-      "UNSUPPORTED",
-      `messages to model '${modelName}': expected a chat template in tokenizer_config.json, got none; send 'text_input'`,
-      { reason: "MODEL_NOT_SUPPORTED" },
-    );
+  }: TextRequest): string {
+    if (this.template !== undefined) {
+      return this.template.render({ messages, tools, variables, addGenerationPrompt });
+    }
+    const text = `messages to model '${this.modelName}': expected a chat template in tokenizer_config.json, got none; send 'text_input'`;
+    throw errorOf("MODEL_NOT_SUPPORTED", text);
   }
-  return template.render({ messages, tools, variables, addGenerationPrompt });
-}
 
-/** Tokens of a prompt and its text. */
-function longestText({ contextLength, budget }: OpenDecoder): number {
-  return Math.min(contextLength, budget.tokens);
-}
+  #promptTooLong(got: string): TritonError {
+    const text = `prompt of model '${this.modelName}': expected at most ${this.longest - 1} tokens, because ${this.limit}, got ${got}`;
+    return errorOf("INVALID_INPUT", text);
+  }
 
-function limitOf({ contextLength, budget, tokenBytes }: OpenDecoder): string {
-  if (contextLength <= budget.tokens) return `the context has ${contextLength} tokens`;
-  return `kvCacheBytes of ${budget.tokens * tokenBytes} has room for ${budget.tokens} tokens`;
-}
-
-function promptTooLong(modelName: string, decoder: OpenDecoder, got: string): TritonError {
-  return new TritonError(
-    "INVALID_ARG",
-    `prompt of model '${modelName}': expected at most ${longestText(decoder) - 1} tokens, because ${limitOf(decoder)}, got ${got}`,
-    { reason: "INVALID_INPUT" },
-  );
-}
-
-/**
- * Special tokens in the text of a request: for a chat with tools those around calls, otherwise none unless asked for.
- */
-function shownSpecialTokens(
-  { messages, tools }: Pick<TextRequest, "messages" | "tools">,
-  { skipSpecialTokens }: SamplingParameters,
-  { template, tokenizer }: Pick<OpenDecoder, "template" | "tokenizer">,
-): ShownSpecialTokens {
-  if (skipSpecialTokens === false) return "all";
-  const family = messages !== undefined && tools !== undefined ? template?.toolCallFamily : undefined;
-  if (family === undefined) return new Set();
-  return new Set(
-    TOOL_CALL_TOKENS[family].map((token) => tokenizer.idOf(token)).filter((id) => id !== undefined),
-  );
+  /**
+   * Special tokens in the text of a request: for a chat with tools those around calls, otherwise none unless asked for.
+   */
+  #shownSpecialTokens({ messages, tools }: TextRequest, skips: boolean | undefined): ShownSpecialTokens {
+    if (skips === false) return "all";
+    const family = messages !== undefined && tools !== undefined ? this.template?.toolCallFamily : undefined;
+    const tokens = family === undefined ? [] : TOOL_CALL_TOKENS[family];
+    return new Set(tokens.map((token) => this.tokenizer.idOf(token)).filter((id) => id !== undefined));
+  }
 }

@@ -2,9 +2,10 @@ import type { OnnxSession } from "@tritonjs/backends/onnxruntime";
 import {
   type DataType,
   type DescribedTensor,
+  errorOf,
   float16ToFloat32,
   Tensor,
-  TritonError,
+  type TritonError,
 } from "@tritonjs/protocol";
 import type { DecoderConfig } from "./decoder-settings.js";
 
@@ -15,7 +16,6 @@ export interface PassRow {
   readonly tokens: readonly number[];
 }
 
-/** Result of a pass for one text. */
 export interface PassResult {
   /** Its keys and values, those of the new tokens included. */
   readonly past: KvSlice;
@@ -106,7 +106,6 @@ function integers(graph: DecoderGraph, shape: readonly number[], values: BigInt6
   return Tensor.fromElements("INT32", shape, Int32Array.from(values, Number));
 }
 
-/** Scores after the last token of a row. */
 function scoresOf(logits: Tensor, row: number, tokens: number, columns: number): Float32Array {
   const [, kept, size] = logits.shape as [number, number, number];
   const column = kept === columns ? tokens - 1 : kept - 1;
@@ -124,7 +123,6 @@ export interface DecoderGraph {
   readonly hasCacheBranch: boolean;
   /** True if the graph computes the logits of the last columns alone, given their number. */
   readonly keepsLastLogits: boolean;
-  /** Data type of token numbers. */
   readonly integers: "INT64" | "INT32";
 }
 
@@ -196,9 +194,7 @@ function layerOf(
 }
 
 function notADecoder(file: string, expected: string, got: string): TritonError {
-  return new TritonError("INVALID_ARG", `cannot use ${file} as a decoder: expected ${expected}, got ${got}`, {
-    reason: "INVALID_MODEL",
-  });
+  return errorOf("INVALID_MODEL", `cannot use ${file} as a decoder: expected ${expected}, got ${got}`);
 }
 
 function listedNames(names: Iterable<string>): string {
@@ -288,7 +284,6 @@ function newElements(datatype: DataType, length: number): KvElements {
   return datatype === "FP16" ? new Uint16Array(length) : new Float32Array(length);
 }
 
-/** Copies a slice of one layer to the right end of a row. */
 function copyRow(
   { block, row, start, length }: KvSlice,
   index: number,
@@ -336,7 +331,8 @@ export function isWorthSharing(length: number): boolean {
 export class PrefixCache {
   /** The least recently used first. */
   #entries: CachedPrefix[] = [];
-  #tokens = 0;
+  /** Number of tokens that it holds. */
+  tokens = 0;
   /** Number of prompts that began with a cached prefix. */
   hits = 0;
 
@@ -345,11 +341,6 @@ export class PrefixCache {
     private readonly layout: KvLayout,
     private readonly maxTokens: number,
   ) {}
-
-  /** Number of tokens that it holds. */
-  get tokens(): number {
-    return this.#tokens;
-  }
 
   /** Keys and values of the beginning of a prompt, without its last token, whose scores are needed. */
   find(prompt: readonly number[]): KvSlice | undefined {
@@ -375,16 +366,16 @@ export class PrefixCache {
     for (const entry of this.#entries) {
       if (commonLength(entry.tokens, prompt) === entry.tokens.length) this.#remove(entry);
     }
-    while (this.#tokens + prompt.length > this.maxTokens || this.#entries.length >= MOST_PREFIXES)
+    while (this.tokens + prompt.length > this.maxTokens || this.#entries.length >= MOST_PREFIXES)
       this.#evict();
     const tokens = [...prompt];
     this.#entries.push({ tokens, past: detached({ ...past, length: tokens.length }, this.layout) });
-    this.#tokens += tokens.length;
+    this.tokens += tokens.length;
   }
 
   /** Makes room: holds at most this number of tokens afterwards. */
   shrinkTo(tokens: number): void {
-    while (this.#tokens > tokens) this.#evict();
+    while (this.tokens > tokens) this.#evict();
   }
 
   #evict(): void {
@@ -394,6 +385,6 @@ export class PrefixCache {
 
   #remove(entry: CachedPrefix): void {
     this.#entries = this.#entries.filter((one) => one !== entry);
-    this.#tokens -= entry.tokens.length;
+    this.tokens -= entry.tokens.length;
   }
 }

@@ -1,12 +1,11 @@
 import type { OnnxSession } from "@tritonjs/backends/onnxruntime";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf, TritonError } from "@tritonjs/protocol";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import type { TokenConstraint } from "../sampling/structured-output.js";
 import { TokenSampler, tokenLogprobs } from "../sampling/token-sampler.js";
 import { StopTexts, type TextResponses } from "../text-answer.js";
 import type { TextTokenizer } from "../text-tokenizer.js";
 import { openTextStream, type ShownSpecialTokens, type TextStream } from "../text-tokenizer.js";
-import type { EngineLoad } from "./engine-load.js";
 import {
   commonLength,
   type DecoderGraph,
@@ -15,24 +14,19 @@ import {
   type KvSlice,
   type PassResult,
   type PassRow,
-  type PrefixCache,
+  PrefixCache,
 } from "./forward-pass.js";
+import type { EngineLoad } from "./text-generation.js";
 
-/** A decoder that is open, and its limits. */
-interface EngineParts {
-  readonly session: OnnxSession;
-  readonly graph: DecoderGraph;
-  readonly budget: KvBudget;
-  readonly cache: PrefixCache;
-  /** Largest number of texts at a time. */
+interface EngineLimits {
+  readonly contextLength: number;
   readonly maxRunning: number;
   /** Tokens of prompts in a step. */
   readonly prefillTokens: number;
+  /** Tokens of prompts that are kept for later ones. */
+  readonly cachedTokens: number;
   /** False for graphs that do not support padding: texts of different lengths then run one after the other. */
   readonly pads: boolean;
-  readonly contextLength: number;
-  /** Called when the load has changed. */
-  report(load: EngineLoad): void;
 }
 
 /** Room for new tokens, beside its prompt, that a text needs to join, so that it is not put back at once. */
@@ -54,7 +48,6 @@ const STEPS_BETWEEN_REPORTS = 32;
  * input of the next one, without a copy.
  */
 export class GenerationEngine {
-  readonly #parts: EngineParts;
   #waiting: RunningText[] = [];
   /** In the order of their admission. */
   #running: RunningText[] = [];
@@ -64,9 +57,17 @@ export class GenerationEngine {
   #taken = 0;
   #steps = 0;
   #reported = "";
+  readonly #cache: PrefixCache;
 
-  constructor(parts: EngineParts) {
-    this.#parts = parts;
+  /** @param sendReport receives the load when it has changed */
+  constructor(
+    private readonly session: OnnxSession,
+    private readonly graph: DecoderGraph,
+    private readonly budget: KvBudget,
+    private readonly limits: EngineLimits,
+    private readonly sendReport: (load: EngineLoad) => void,
+  ) {
+    this.#cache = new PrefixCache(graph.kv, limits.cachedTokens);
   }
 
   /** Adds a text. It is cancelled when its request is. */
@@ -83,22 +84,22 @@ export class GenerationEngine {
 
   /** Reports the load, if it has changed. */
   report(): void {
-    const { budget, cache, contextLength, report } = this.#parts;
+    const { budget } = this;
     const lengths = this.#lengths();
     const load: EngineLoad = {
       taken: this.#taken,
       running: this.#running.length,
       waiting: this.#waiting.length,
       room: budget.roomBeside(lengths),
-      usedTokens: Math.min(budget.tokens, budget.demand(lengths) + cache.tokens),
+      usedTokens: Math.min(budget.tokens, budget.demand(lengths) + this.#cache.tokens),
       totalTokens: budget.tokens,
-      contextLength,
+      contextLength: this.limits.contextLength,
     };
     const due = this.#steps % STEPS_BETWEEN_REPORTS === 0 ? load.usedTokens : "";
     const key = `${load.taken} ${load.running} ${load.waiting} ${load.room === 0} ${due}`;
     if (key === this.#reported) return;
     this.#reported = key;
-    report(load);
+    this.sendReport(load);
   }
 
   /** Resolves when no text is left. */
@@ -138,9 +139,9 @@ export class GenerationEngine {
 
   /** Computes a part of the prompts that are not computed yet. */
   async #prefill(): Promise<boolean> {
-    const { prefillTokens, cache, pads } = this.#parts;
+    const { prefillTokens, pads } = this.limits;
     const waiting = this.#running.filter((one) => !one.isDecoding && !one.blocked);
-    for (const one of waiting) one.past ??= cache.find(one.tokens);
+    for (const one of waiting) one.past ??= this.#cache.find(one.tokens);
     const plan = planPrefill(waiting, prefillTokens, true).slice(0, pads ? undefined : 1);
     if (plan.length === 0) return false;
     const rows = plan.map(({ text, count }) => ({
@@ -154,7 +155,7 @@ export class GenerationEngine {
       const text = texts[i]!;
       text.past = result.past;
       if (!completes[i]) continue;
-      cache.add(text.tokens.slice(0, text.promptLength), result.past);
+      this.#cache.add(text.tokens.slice(0, text.promptLength), result.past);
       await this.#advance(text, result.scores!);
     }
     return true;
@@ -164,7 +165,7 @@ export class GenerationEngine {
   async #decode(): Promise<boolean> {
     const decoding = this.#running.filter((one) => one.isDecoding && !one.blocked);
     if (decoding.length === 0) return false;
-    for (const texts of this.#parts.pads ? [decoding] : decoding.map((one) => [one])) {
+    for (const texts of this.limits.pads ? [decoding] : decoding.map((one) => [one])) {
       const rows = texts.map((text) => ({ past: text.past, tokens: text.tokens.slice(-1) }));
       const results = await this.#pass(texts, rows, true);
       for (const [i, { past }] of results.entries()) texts[i]!.past = past;
@@ -180,11 +181,9 @@ export class GenerationEngine {
     wantsScores: boolean,
   ): Promise<readonly PassResult[]> {
     try {
-      return await forwardPass(this.#parts.session, this.#parts.graph, rows, wantsScores);
+      return await forwardPass(this.session, this.graph, rows, wantsScores);
     } catch (error) {
-      const failure = new TritonError("INTERNAL", `the decoder failed: ${TritonError.from(error).message}`, {
-        cause: error,
-      });
+      const failure = errorOf("INTERNAL", `the decoder failed: ${TritonError.from(error).message}`, error);
       for (const text of texts) this.#fail(text, failure);
       return [];
     }
@@ -221,7 +220,6 @@ export class GenerationEngine {
     text.release();
   }
 
-  /** Removes texts whose requests were cancelled. */
   #dropClosed(): void {
     for (const text of [...this.#running, ...this.#waiting]) {
       if (!text.responses.isOpen) this.#remove(text);
@@ -230,9 +228,9 @@ export class GenerationEngine {
 
   /** Lets waiting texts join while there is room. The first text of all always has room. */
   #admit(): void {
-    const { budget, maxRunning } = this.#parts;
+    const { budget } = this;
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
-      if (this.#running.length >= maxRunning) return;
+      if (this.#running.length >= this.limits.maxRunning) return;
       const left = next.promptLength + next.maxTokens - next.tokens.length;
       const lengths = [...this.#lengths(), next.tokens.length + Math.min(left, HEADROOM)];
       if (this.#running.length > 0 && !budget.fits(lengths)) return;
@@ -243,16 +241,15 @@ export class GenerationEngine {
 
   /** Makes space for the next step: evicts cached prefixes first, then puts texts back, the last one first. */
   #makeSpace(): void {
-    const { budget, cache } = this.#parts;
+    const { budget } = this;
     while (this.#running.length > 1 && !budget.fits(this.#lengths())) {
       const last = this.#running.pop()!;
       last.past = undefined;
       this.#waiting.unshift(last);
     }
-    cache.shrinkTo(Math.max(0, budget.tokens - budget.demand(this.#lengths())));
+    this.#cache.shrinkTo(Math.max(0, budget.tokens - budget.demand(this.#lengths())));
   }
 
-  /** Lengths of the running texts after the next step. */
   #lengths(): number[] {
     return this.#running.map((text) => text.nextLength);
   }
@@ -266,7 +263,6 @@ export interface Prefilling {
   readonly pending: number;
 }
 
-/** Part of a prompt that the next pass computes. */
 interface PrefillPart<T> {
   readonly text: T;
   readonly count: number;
@@ -333,62 +329,41 @@ export class KvBudget {
   }
 }
 
-/** Parts from which a text is generated. */
-interface RunningTextInit {
-  readonly prompt: readonly number[];
-  readonly maxTokens: number;
-  readonly sampling: SamplingParameters;
-  /** Tokens at which the model ends a text. */
-  readonly endTokens: readonly number[];
-  readonly constraint?: TokenConstraint | undefined;
-  /** Special tokens that are part of the text. */
-  readonly shown: ShownSpecialTokens;
-  readonly tokenizer: TextTokenizer;
-  readonly responses: TextResponses;
-}
-
 /** One text that is being generated: its tokens, its keys and values, and the text that was not sent yet. */
 export class RunningText {
-  /** Tokens of the prompt and the text. */
   readonly tokens: number[];
   readonly promptLength: number;
-  readonly maxTokens: number;
-  readonly responses: TextResponses;
   /** Keys and values of the first tokens. */
   past: KvSlice | undefined;
   /** True while its client has to catch up. */
   blocked = false;
-  readonly #sampling: SamplingParameters;
   readonly #sampler: TokenSampler;
   readonly #stream: TextStream;
   readonly #stops: StopTexts;
-  readonly #constraint: TokenConstraint | undefined;
   readonly #ends: ReadonlySet<number>;
   readonly #stopTokens: ReadonlySet<number>;
 
-  constructor({
-    prompt,
-    maxTokens,
-    sampling,
-    endTokens,
-    constraint,
-    shown,
-    tokenizer,
-    responses,
-  }: RunningTextInit) {
+  /**
+   * @param endTokens tokens at which the model ends a text
+   * @param shown special tokens that are part of the text
+   */
+  constructor(
+    prompt: readonly number[],
+    readonly maxTokens: number,
+    private readonly sampling: SamplingParameters,
+    endTokens: readonly number[],
+    private readonly constraint: TokenConstraint | undefined,
+    shown: ShownSpecialTokens,
+    tokenizer: TextTokenizer,
+    readonly responses: TextResponses,
+  ) {
     this.tokens = [...prompt];
     this.promptLength = prompt.length;
-    this.maxTokens = maxTokens;
-    this.responses = responses;
-    this.#sampling = sampling;
-    this.#constraint = constraint;
     this.#ends = new Set(sampling.ignoreEos ? [] : endTokens);
     this.#stopTokens = new Set(sampling.stopTokenIds ?? []);
-    this.#sampler = new TokenSampler(sampling, {
-      prompt,
-      endTokens: new Set([...this.#ends, ...this.#stopTokens]),
-      excluded: excludedSequences(sampling.badWords ?? [], tokenizer),
-    });
+    const ends = new Set([...this.#ends, ...this.#stopTokens]);
+    const excluded = excludedSequences(sampling.badWords ?? [], tokenizer);
+    this.#sampler = new TokenSampler(sampling, prompt, ends, excluded);
     this.#stream = openTextStream(tokenizer, shown);
     this.#stops = new StopTexts(sampling.stop ?? [], sampling.includeStopStrInOutput);
   }
@@ -420,8 +395,8 @@ export class RunningText {
    * @returns true if the text is complete
    */
   async advance(scores: Float32Array): Promise<boolean> {
-    const mask = await this.#constraint?.allowed();
-    const { logprobs } = this.#sampling;
+    const mask = await this.constraint?.allowed();
+    const { logprobs } = this.sampling;
     const count = logprobs ?? (this.responses.wantsLogprobs ? 0 : undefined);
     const raw =
       count !== undefined && (this.#sampler.changesScores || mask !== undefined) ? scores.slice() : scores;
@@ -434,19 +409,19 @@ export class RunningText {
   /** Releases the resources of the text except its keys and values. */
   release(): void {
     this.past = undefined;
-    this.#constraint?.release();
+    this.constraint?.release();
   }
 
   #take(token: number): boolean {
     const length = this.tokens.length - this.promptLength;
     const isLong = length >= this.maxTokens;
-    const completes = this.#constraint?.accept(token) === true;
+    const completes = this.constraint?.accept(token) === true;
     if (this.#ends.has(token) || completes) {
       // As in vLLM, the end token is part of the text only if the request includes stop strings in its output.
-      if (this.#sampling.includeStopStrInOutput === true) this.#add(this.#stream.push(token));
+      if (this.sampling.includeStopStrInOutput === true) this.#add(this.#stream.push(token));
       return this.#finish("stop");
     }
-    const early = length < (this.#sampling.minTokens ?? 0);
+    const early = length < (this.sampling.minTokens ?? 0);
     if (this.#add(this.#stream.push(token), early)) return this.#end("stop");
     if (this.#stopTokens.has(token)) return this.#finish("stop");
     if (isLong) return this.#finish("length");

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import {
   type Backend,
   type BackendFactory,
+  type ChangeGauge,
   continuousWorker,
   type Executor,
   type ExecutorContext,
@@ -11,16 +12,15 @@ import {
   type ModelSource,
 } from "@tritonjs/core/backend";
 import { parameterText, wrongParameter } from "@tritonjs/core/internal";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf } from "@tritonjs/protocol";
 import { TEXT_INPUTS, TEXT_OUTPUTS } from "../text-request.js";
 import {
   checkDecoderOptions,
   DECODER_DEFAULTS,
+  type DecoderData,
   findGraph,
   type TextGenerationOptions,
 } from "./decoder-settings.js";
-import { Admission, type EngineLoad, LoadGauges } from "./engine-load.js";
-import type { DecoderData } from "./open-decoder.js";
 
 /** Outputs without `tool_calls`: calls of tools are part of the text. */
 const OUTPUTS = TEXT_OUTPUTS.filter(({ name }) => name !== "tool_calls");
@@ -121,22 +121,14 @@ const NUMBER_PARAMETERS = {
 export const textGenerationBackend: BackendFactory = async (source) => {
   const { name, config, versionDirectory, warn } = source;
   if (config.maxBatchSize !== 0) {
-    throw new TritonError(
-      "INVALID_ARG",
+    const text =
       `model '${name}': expected max_batch_size 0, because the backend text_generation forms its own batches, got ` +
-        `${config.maxBatchSize}`,
-      { reason: "INVALID_CONFIG" },
-    );
+      `${config.maxBatchSize}`;
+    throw errorOf("INVALID_CONFIG", text);
   }
   const found = await stat(join(versionDirectory)).catch(() => undefined);
   if (!found?.isDirectory()) {
-    throw new TritonError(
-      "UNAVAILABLE",
-      `unable to find '${versionDirectory}' for model instance '${name}'`,
-      {
-        reason: "MODEL_FILE_MISSING",
-      },
-    );
+    throw errorOf("MODEL_FILE_MISSING", `unable to find '${versionDirectory}' for model instance '${name}'`);
   }
   return textGeneration({ directory: versionDirectory, onWarning: warn, ...repositoryOptions(source) });
 };
@@ -156,4 +148,114 @@ function repositoryOptions(source: ModelSource): Record<string, number | boolean
   if (cache !== "true" && cache !== "false")
     throw wrongParameter(source.name, "prefix_cache", "'true' or 'false'", cache);
   return { ...options, prefixCache: cache === "true" };
+}
+
+/** How busy an engine is, as it reports to the main thread. */
+export interface EngineLoad {
+  /** Requests that the engine has taken since it was loaded. */
+  readonly taken: number;
+  readonly running: number;
+  /** Texts in the engine that wait for space for keys and values. */
+  readonly waiting: number;
+  /** Length that one more text may have now; 0 if there is no room for it. */
+  readonly room: number;
+  /** Tokens of keys and values that are in use, and that fit. */
+  readonly usedTokens: number;
+  readonly totalTokens: number;
+  /** Longest text, prompt included. */
+  readonly contextLength: number;
+}
+
+/** Decides on the main thread whether the engine may get its next request, which else waits in the model's queue. */
+export class Admission {
+  #load: EngineLoad | undefined;
+  #sent = 0;
+
+  /** @param maxRunning largest number of texts at a time */
+  constructor(private readonly maxRunning: number) {}
+
+  sent(): void {
+    this.#sent++;
+  }
+
+  /** Takes a report of the engine. A new engine starts to count again. */
+  take(load: EngineLoad): void {
+    if (load.taken === 0) this.#sent = 0;
+    this.#load = load;
+  }
+
+  /**
+   * Number of requests that the engine may have at a time. While the space for keys and values could run out, the
+   * engine gets one request after the other: each report shows whether there is room for the next.
+   */
+  get capacity(): number {
+    const load = this.#load;
+    if (load === undefined) return this.maxRunning;
+    const unknown = this.#sent - load.taken;
+    const certain = (load.running + load.waiting + unknown + 1) * load.contextLength <= load.totalTokens;
+    if (certain) return this.maxRunning;
+    return unknown === 0 && load.waiting === 0 && load.room > 0 ? this.maxRunning : 0;
+  }
+}
+
+const labelNames = ["model", "version"];
+
+/** Gauges of what an instance shows, in which the instances of a model add up. */
+const GAUGES = {
+  running: { name: "tritonjs_generation_running", help: "Texts that are being generated", labelNames },
+  waiting: {
+    name: "tritonjs_generation_waiting",
+    help: "Requests for texts that wait, in the model's queue or for space for keys and values",
+    labelNames,
+  },
+  usage: {
+    name: "tritonjs_generation_kv_cache_usage",
+    help: "Share of the space for keys and values that is in use, 0 to 1; the mean of the instances",
+    labelNames,
+  },
+  capacity: {
+    name: "tritonjs_generation_token_capacity",
+    help: "Tokens whose keys and values fit at a time, in all instances",
+    labelNames,
+  },
+};
+
+type Shown = Record<keyof typeof GAUGES, number>;
+
+const NOTHING: Shown = { running: 0, waiting: 0, usage: 0, capacity: 0 };
+
+/** The load of one instance on the metrics page, where the instances of a model add up. */
+export class LoadGauges {
+  #shown = NOTHING;
+
+  /** @param queuedRequests number of requests in the model's queue, which all instances share */
+  constructor(
+    private readonly change: ChangeGauge,
+    private readonly labels: Readonly<Record<string, string>>,
+    private readonly instanceCount: number,
+    private readonly queuedRequests: () => number,
+  ) {}
+
+  show({ running, waiting, usedTokens, totalTokens }: EngineLoad): void {
+    const { instanceCount } = this;
+    this.#set({
+      running,
+      waiting: waiting + this.queuedRequests() / instanceCount,
+      usage: usedTokens / totalTokens / instanceCount,
+      capacity: totalTokens,
+    });
+  }
+
+  /** Removes the values of an instance that has ended. */
+  clear(): void {
+    this.#set(NOTHING);
+  }
+
+  #set(next: Shown): void {
+    const before = this.#shown;
+    this.#shown = next;
+    for (const name of Object.keys(GAUGES) as (keyof Shown)[]) {
+      this.change(GAUGES[name], this.labels, next[name] - before[name]);
+    }
+  }
 }

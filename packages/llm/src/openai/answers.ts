@@ -1,30 +1,51 @@
 import { BodyStream, ClientGone, type V2Response } from "@tritonjs/http/frontend";
 import type { ToolCallDelta } from "../chat/tool-call-family.js";
+import type { TextFinishReason, TokenProbability } from "../text-callback.js";
 import {
   type ChoiceDelta,
-  type FinishReason,
-  Generation,
-  type GenerationPlan,
+  type Generation,
   joinToolCalls,
   type RankedToken,
-  type TokenLogprob,
   type ToolCall,
   type Usage,
 } from "./generation.js";
-import { describeError, type ErrorAnswer } from "./openai-error.js";
-import { newId, type OpenAiExchange, unixSeconds } from "./openai-exchange.js";
+import { describeError, type OpenAiError } from "./openai-error.js";
+import { jsonResult, newId, type OpenAiExchange, unixSeconds } from "./openai-exchange.js";
 
-/** Writes the events of a stream. Each method returns the text of its events. */
-export interface EventWriter {
+/** Writes an answer, as a whole or as the events of a stream. */
+export interface AnswerWriter {
+  whole(answer: WholeAnswer): object;
+  // The others return the text of their events.
   begin(): string;
   delta(choice: number, delta: ChoiceDelta): string;
-  choiceEnd(choice: number, reason: FinishReason): string;
+  choiceEnd(choice: number, reason: TextFinishReason): string;
   end(usage: Usage | undefined): string;
   /** The last event of a stream that failed. */
-  error(error: ErrorAnswer): string;
+  error(error: OpenAiError): string;
 }
 
-/** Headers of a stream of events. */
+/**
+ * Runs the requests of an answer, and sends it as a whole or as a stream.
+ *
+ * @throws the first error of the model, for a stream only one before its first event; ClientGone when the client leaves
+ */
+export async function answer(
+  exchange: OpenAiExchange,
+  generation: Generation,
+  stream: boolean,
+  writer: AnswerWriter,
+): Promise<V2Response> {
+  if (!stream) return jsonResult(writer.whole(await collectAnswer(generation)));
+  // The exchange ends with the first event, and the generation continues.
+  const memory = exchange.memory.split(exchange.memory.bytes);
+  try {
+    return await streamEvents(exchange, generation, writer, () => memory.release());
+  } catch (error) {
+    memory.release();
+    throw error;
+  }
+}
+
 const EVENT_STREAM_HEADERS: V2Response["headers"] = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-cache",
@@ -33,30 +54,13 @@ const EVENT_STREAM_HEADERS: V2Response["headers"] = {
 };
 
 /**
- * Runs a plan and streams its events. The answer begins with the model's first response, so an error before it has a
- * status of its own. A slow client slows the model down (back-pressure).
- *
- * @throws the error of the model if it comes first; ClientGone when the client leaves before
+ * Streams events. The answer begins with the model's first response, so an error before it has a status of its own. A
+ * slow client slows the model down (back-pressure).
  */
-export async function streamAnswer(
-  exchange: OpenAiExchange,
-  plan: GenerationPlan,
-  writer: EventWriter,
-): Promise<V2Response> {
-  // The exchange ends with the first event, and the generation continues.
-  const memory = exchange.memory.split(exchange.memory.bytes);
-  try {
-    return await streamEvents(exchange, plan, writer, () => memory.release());
-  } catch (error) {
-    memory.release();
-    throw error;
-  }
-}
-
 function streamEvents(
   exchange: OpenAiExchange,
-  plan: GenerationPlan,
-  writer: EventWriter,
+  generation: Generation,
+  writer: AnswerWriter,
   onSettled: () => void,
 ): Promise<V2Response> {
   return new Promise((resolve, reject) => {
@@ -68,7 +72,7 @@ function streamEvents(
     const send = (text: string): void => {
       if (text !== "" && !events.write(Buffer.from(text))) generation.pause();
     };
-    const generation = new Generation(exchange, plan, {
+    generation.start({
       onBegin: () => {
         isBegun = true;
         send(writer.begin());
@@ -94,11 +98,9 @@ function streamEvents(
         reject(new ClientGone());
       },
     });
-    generation.start();
   });
 }
 
-/** One event without a name. */
 function dataEvent(data: unknown): string {
   return `data: ${JSON.stringify(data)}\n\n`;
 }
@@ -106,34 +108,27 @@ function dataEvent(data: unknown): string {
 /** The event after which clients of OpenAI expect no further one. */
 const DONE_EVENT = "data: [DONE]\n\n";
 
-/** A choice as a whole. */
 export interface WholeChoice {
   readonly text: string;
   readonly toolCalls: readonly ToolCall[];
   readonly logprobs: readonly RankedToken[];
-  readonly finishReason: FinishReason;
+  readonly finishReason: TextFinishReason;
 }
 
-/** An answer as a whole. */
 export interface WholeAnswer {
   readonly choices: readonly WholeChoice[];
   readonly usage: Usage | undefined;
 }
 
-/**
- * Runs a plan to its end.
- *
- * @throws the first error of the model; ClientGone when the client leaves
- */
-export function collectAnswer(exchange: OpenAiExchange, plan: GenerationPlan): Promise<WholeAnswer> {
-  const parts = plan.choices.map(() => ({
+function collectAnswer(generation: Generation): Promise<WholeAnswer> {
+  const parts = Array.from({ length: generation.length }, () => ({
     text: "",
     toolCalls: [] as ToolCallDelta[],
     logprobs: [] as RankedToken[],
-    finishReason: "stop" as FinishReason,
+    finishReason: "stop" as TextFinishReason,
   }));
   return new Promise((resolve, reject) => {
-    new Generation(exchange, plan, {
+    generation.start({
       onBegin: () => {},
       onDelta: (choice, { text, toolCalls, logprobs }) => {
         const part = parts[choice]!;
@@ -151,180 +146,186 @@ export function collectAnswer(exchange: OpenAiExchange, plan: GenerationPlan): P
       onError: reject,
       // Without an end or an error before, the client has left.
       onSettled: () => reject(new ClientGone()),
-    }).start();
+    });
   });
 }
 
 /** Parts of a request on which its answer depends. */
-interface ChatAnswerOptions {
+interface AnswerOptions {
   readonly model: string;
-  readonly choices: number;
   /** Number of likely tokens to report for each token; undefined without logprobs. */
   readonly topLogprobs: number | undefined;
   readonly includeUsage: boolean;
 }
 
-/** Makes the answer to a chat. */
-export function chatAnswer(
-  { choices, usage }: WholeAnswer,
-  { model, topLogprobs }: ChatAnswerOptions,
-): object {
-  return {
-    id: newId("chatcmpl-"),
-    object: "chat.completion",
-    created: unixSeconds(),
-    model,
-    choices: choices.map(({ text, toolCalls, logprobs, finishReason }, index) => ({
-      index,
-      message: {
-        role: "assistant",
-        content: text === "" && toolCalls.length > 0 ? null : text,
-        refusal: null,
-        ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
-      },
-      logprobs: chatLogprobs(logprobs, topLogprobs),
+abstract class ChoicesWriter implements AnswerWriter {
+  protected readonly top: number | undefined;
+  readonly #includeUsage: boolean;
+  readonly #object: string;
+  readonly #frame: object;
+
+  /**
+   * @param prefix prefix of the id
+   * @param object kind of a whole answer
+   * @param chunkObject kind of a chunk
+   */
+  constructor(
+    { model, topLogprobs, includeUsage }: AnswerOptions,
+    prefix: string,
+    object: string,
+    chunkObject: string,
+  ) {
+    this.top = topLogprobs;
+    this.#includeUsage = includeUsage;
+    this.#object = object;
+    const id = newId(prefix);
+    this.#frame = { id, object: chunkObject, created: unixSeconds(), model, system_fingerprint: null };
+  }
+
+  whole({ choices, usage }: WholeAnswer): object {
+    return {
+      ...this.#frame,
+      object: this.#object,
+      choices: choices.map((choice, index) => ({ index, ...this.wholeChoice(choice, index) })),
+      usage: usage ?? null,
+    };
+  }
+
+  protected abstract wholeChoice(choice: WholeChoice, index: number): object;
+
+  abstract begin(): string;
+
+  abstract delta(choice: number, delta: ChoiceDelta): string;
+
+  abstract choiceEnd(choice: number, reason: TextFinishReason): string;
+
+  end(usage: Usage | undefined): string {
+    const last = this.#includeUsage ? dataEvent({ ...this.#frame, choices: [], usage: usage ?? null }) : "";
+    return last + DONE_EVENT;
+  }
+
+  error({ body: { error } }: OpenAiError): string {
+    return dataEvent({ error });
+  }
+
+  protected chunk(index: number, part: object, logprobs: object | null, reason: string | null): string {
+    const choices = [{ index, ...part, logprobs, finish_reason: reason }];
+    return dataEvent({ ...this.#frame, choices, ...(this.#includeUsage && { usage: null }) });
+  }
+}
+
+/** Writes answers to chats. The first chunks of a stream carry the role, one for each choice. */
+export class ChatWriter extends ChoicesWriter {
+  constructor(
+    options: AnswerOptions,
+    private readonly choices: number,
+  ) {
+    super(options, "chatcmpl-", "chat.completion", "chat.completion.chunk");
+  }
+
+  protected wholeChoice({ text, toolCalls, logprobs, finishReason }: WholeChoice): object {
+    const content = text === "" && toolCalls.length > 0 ? null : text;
+    const calls = toolCalls.length > 0 && { tool_calls: toolCalls };
+    return {
+      message: { role: "assistant", content, refusal: null, ...calls },
+      logprobs: this.#logprobs(logprobs),
       finish_reason: finishReason,
-    })),
-    usage: usage ?? null,
-    system_fingerprint: null,
-  };
+    };
+  }
+
+  begin(): string {
+    const delta = { role: "assistant", content: "", refusal: null };
+    return Array.from({ length: this.choices }, (_, index) => this.chunk(index, { delta }, null, null)).join(
+      "",
+    );
+  }
+
+  delta(index: number, { text, toolCalls, logprobs }: ChoiceDelta): string {
+    const delta = {
+      ...((text !== "" || toolCalls.length === 0) && { content: text }),
+      ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
+    };
+    return this.chunk(index, { delta }, logprobs.length === 0 ? null : this.#logprobs(logprobs), null);
+  }
+
+  choiceEnd(index: number, reason: TextFinishReason): string {
+    return this.chunk(index, { delta: {} }, null, reason);
+  }
+
+  #logprobs(tokens: readonly RankedToken[]): object | null {
+    if (this.top === undefined || tokens.length === 0) return null;
+    return { content: rankedLogprobs(tokens, this.top), refusal: null };
+  }
 }
 
-/** Makes the writer of the chunks of a chat. Its first chunks carry the role, one for each choice. */
-export function chatEvents(options: ChatAnswerOptions): EventWriter {
-  const { model, topLogprobs, includeUsage } = options;
-  const frame = {
-    id: newId("chatcmpl-"),
-    object: "chat.completion.chunk",
-    created: unixSeconds(),
-    model,
-    system_fingerprint: null,
-  };
-  const chunk = (index: number, delta: object, logprobs: object | null, reason: string | null) =>
-    dataEvent({
-      ...frame,
-      choices: [{ index, delta, logprobs, finish_reason: reason }],
-      ...(includeUsage && { usage: null }),
-    });
-  return {
-    begin: () =>
-      Array.from({ length: options.choices }, (_, index) =>
-        chunk(index, { role: "assistant", content: "", refusal: null }, null, null),
-      ).join(""),
-    delta: (index, { text, toolCalls, logprobs }) => {
-      const delta = {
-        ...((text !== "" || toolCalls.length === 0) && { content: text }),
-        ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
-      };
-      return chunk(index, delta, logprobs.length === 0 ? null : chatLogprobs(logprobs, topLogprobs), null);
-    },
-    choiceEnd: (index, reason) => chunk(index, {}, null, reason),
-    end: (usage) =>
-      (includeUsage ? dataEvent({ ...frame, choices: [], usage: usage ?? null }) : "") + DONE_EVENT,
-    error: ({ body: { error } }) => dataEvent({ error }),
-  };
-}
-
-/** Logprobs as chats have them. */
-function chatLogprobs(tokens: readonly RankedToken[], top: number | undefined): object | null {
-  if (top === undefined || tokens.length === 0) return null;
-  const content = tokens.map((token) => ({
-    ...withBytes(token),
-    top_logprobs: token.top.slice(0, top).map(withBytes),
-  }));
-  return { content, refusal: null };
-}
-
-function withBytes({ token, logprob }: TokenLogprob): object {
-  return { token, logprob, bytes: [...Buffer.from(token)] };
-}
-
-/** Parts of a request on which its answer depends. */
-interface CompletionAnswerOptions {
-  readonly model: string;
-  /** Text before each choice: the prompt for `echo`, or an empty text. */
-  readonly prefixes: readonly string[];
-  /** Number of likely tokens to report for each token; undefined without logprobs. */
-  readonly topLogprobs: number | undefined;
-  readonly includeUsage: boolean;
-}
-
-/** Makes the answer to a completion. */
-export function completionAnswer(
-  { choices, usage }: WholeAnswer,
-  { model, prefixes, topLogprobs }: CompletionAnswerOptions,
-): object {
-  return {
-    id: newId("cmpl-"),
-    object: "text_completion",
-    created: unixSeconds(),
-    model,
-    choices: choices.map(({ text, logprobs, finishReason }, index) => ({
-      index,
-      text: prefixes[index]! + text,
-      logprobs: completionLogprobs(logprobs, topLogprobs, prefixes[index]!.length),
-      finish_reason: finishReason === "tool_calls" ? "stop" : finishReason,
-    })),
-    usage: usage ?? null,
-    system_fingerprint: null,
-  };
-}
-
-/** Makes the writer of the chunks of a completion. */
-export function completionEvents(options: CompletionAnswerOptions): EventWriter {
-  const { model, prefixes, topLogprobs, includeUsage } = options;
-  const frame = {
-    id: newId("cmpl-"),
-    object: "text_completion",
-    created: unixSeconds(),
-    model,
-    system_fingerprint: null,
-  };
-  /** Characters of each choice whose tokens have been reported. */
-  const offsets = prefixes.map((prefix) => prefix.length);
-  const chunk = (index: number, text: string, logprobs: object | null, reason: string | null) =>
-    dataEvent({
-      ...frame,
-      choices: [{ index, text, logprobs, finish_reason: reason }],
-      ...(includeUsage && { usage: null }),
-    });
-  return {
-    begin: () =>
-      prefixes.map((prefix, index) => (prefix === "" ? "" : chunk(index, prefix, null, null))).join(""),
-    delta: (index, { text, logprobs }) => {
-      const shown = completionLogprobs(logprobs, topLogprobs, offsets[index]!);
-      for (const { token } of logprobs) offsets[index]! += token.length;
-      return chunk(index, text, shown, null);
-    },
-    choiceEnd: (index, reason) => chunk(index, "", null, reason === "tool_calls" ? "stop" : reason),
-    end: (usage) =>
-      (includeUsage ? dataEvent({ ...frame, choices: [], usage: usage ?? null }) : "") + DONE_EVENT,
-    error: ({ body: { error } }) => dataEvent({ error }),
-  };
-}
-
-/** Logprobs as completions have them. */
-function completionLogprobs(
-  tokens: readonly RankedToken[],
-  top: number | undefined,
-  offset: number,
-): object | null {
-  if (top === undefined || tokens.length === 0) return null;
-  let at = offset;
-  const offsets = tokens.map(({ token }) => {
-    const start = at;
-    at += token.length;
-    return start;
+/** Logprobs with the bytes of each token. */
+export function rankedLogprobs(tokens: readonly RankedToken[], top: number): object[] {
+  const shown = ({ token, logprob }: TokenProbability) => ({
+    token,
+    logprob,
+    bytes: [...Buffer.from(token)],
   });
-  return {
-    tokens: tokens.map(({ token }) => token),
-    token_logprobs: tokens.map(({ logprob }) => logprob),
-    top_logprobs:
-      top === 0
-        ? null
-        : tokens.map((one) =>
-            Object.fromEntries(one.top.slice(0, top).map(({ token, logprob }) => [token, logprob])),
-          ),
-    text_offset: offsets,
-  };
+  return tokens.map((one) => ({ ...shown(one), top_logprobs: one.top.slice(0, top).map(shown) }));
+}
+
+export class CompletionWriter extends ChoicesWriter {
+  /** Characters of each choice whose tokens have been reported. */
+  readonly #offsets: number[];
+
+  /** @param prefixes text before each choice: the prompt for `echo`, or an empty text */
+  constructor(
+    options: AnswerOptions,
+    private readonly prefixes: readonly string[],
+  ) {
+    super(options, "cmpl-", "text_completion", "text_completion");
+    this.#offsets = prefixes.map((prefix) => prefix.length);
+  }
+
+  protected wholeChoice({ text, logprobs, finishReason }: WholeChoice, index: number): object {
+    return {
+      text: this.prefixes[index]! + text,
+      logprobs: this.#logprobs(index, logprobs),
+      finish_reason: endOfCompletion(finishReason),
+    };
+  }
+
+  begin(): string {
+    const chunks = this.prefixes.map((text, index) =>
+      text === "" ? "" : this.chunk(index, { text }, null, null),
+    );
+    return chunks.join("");
+  }
+
+  delta(index: number, { text, logprobs }: ChoiceDelta): string {
+    return this.chunk(index, { text }, this.#logprobs(index, logprobs), null);
+  }
+
+  choiceEnd(index: number, reason: TextFinishReason): string {
+    return this.chunk(index, { text: "" }, null, endOfCompletion(reason));
+  }
+
+  #logprobs(index: number, tokens: readonly RankedToken[]): object | null {
+    const { top } = this;
+    const offsets = tokens.map(({ token }) => {
+      const start = this.#offsets[index]!;
+      this.#offsets[index] = start + token.length;
+      return start;
+    });
+    if (top === undefined || tokens.length === 0) return null;
+    return {
+      tokens: tokens.map(({ token }) => token),
+      token_logprobs: tokens.map(({ logprob }) => logprob),
+      top_logprobs:
+        top === 0
+          ? null
+          : tokens.map((one) =>
+              Object.fromEntries(one.top.slice(0, top).map(({ token, logprob }) => [token, logprob])),
+            ),
+      text_offset: offsets,
+    };
+  }
+}
+
+function endOfCompletion(reason: TextFinishReason): string {
+  return reason === "tool_calls" ? "stop" : reason;
 }

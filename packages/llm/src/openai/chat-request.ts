@@ -1,4 +1,5 @@
-import { invalidField, shown, wrongType } from "./openai-error.js";
+import type { ChatContentPart, ChatMessage, ChatTool } from "../chat/chat-template.js";
+import { checkLength, emptyField, invalidField, missingField, shown, wrongType } from "./openai-error.js";
 import {
   type Fields,
   MOST_TOKENS,
@@ -9,26 +10,23 @@ import {
   type StreamOptions,
 } from "./request-fields.js";
 
-/** A chat that a model continues. */
 export interface Chat {
   readonly model: string;
-  readonly messages: readonly Message[];
+  readonly messages: readonly ChatMessage[];
   readonly toolUse: ToolUse | undefined;
   readonly sampling: Sampling;
   readonly choices: number;
   /** Number of likely tokens to report for each token; undefined without logprobs. */
   readonly topLogprobs: number | undefined;
   readonly stream: StreamOptions;
-  /** Further variables of the chat template. */
   readonly variables: Readonly<Record<string, unknown>> | undefined;
   /** Whether the prompt ends with the beginning of the assistant's message. */
   readonly addGenerationPrompt: boolean;
 }
 
 /** Largest `top_logprobs`, as in OpenAI's API. */
-const MOST_TOP_LOGPROBS = 20;
+export const MOST_TOP_LOGPROBS = 20;
 
-/** Limits of the server on a request. */
 export interface RequestLimits {
   readonly maxChoices: number;
   readonly defaultMaxTokens: number | undefined;
@@ -66,13 +64,6 @@ function readChatLogprobs(fields: Fields): number | undefined {
   throw invalidField("top_logprobs", "`top_logprobs` can only be used when `logprobs` is True");
 }
 
-/** A message of a chat, as the request has it. */
-export interface Message {
-  readonly role: string;
-  readonly content?: unknown;
-  readonly [member: string]: unknown;
-}
-
 const MESSAGE_ROLES = ["system", "developer", "user", "assistant", "tool", "function"] as const;
 
 /**
@@ -80,42 +71,29 @@ const MESSAGE_ROLES = ["system", "developer", "user", "assistant", "tool", "func
  *
  * @throws OpenAiError 400 that names the message at fault
  */
-export function readMessages(fields: Fields): readonly Message[] {
+export function readMessages(fields: Fields): readonly ChatMessage[] {
   const given = fields.array("messages");
-  if (given === undefined) {
-    const text = "you must provide 'messages': expected an array with at least one message";
-    throw invalidField("messages", text, "missing_required_parameter");
-  }
-  if (given.length === 0) {
-    throw invalidField("messages", "'messages': expected at least one message, got none", "empty_array");
-  }
+  if (given === undefined) throw missingField("messages", "an array with at least one message");
+  if (given.length === 0) throw emptyField("messages", "message");
   given.forEach((message, index) => {
     checkMessage(objectFields(message, `messages[${index}]`));
   });
-  return given as readonly Message[];
+  return given as readonly ChatMessage[];
 }
 
 function checkMessage(message: Fields): void {
   const role = message.choice("role", MESSAGE_ROLES);
-  if (role === undefined) {
-    const path = message.path("role");
-    const text = `you must provide '${path}': expected one of ${MESSAGE_ROLES.join(", ")}`;
-    throw invalidField(path, text, "missing_required_parameter");
-  }
+  if (role === undefined) throw missingField(message.path("role"), `one of ${MESSAGE_ROLES.join(", ")}`);
   checkContent(message, role);
   const calls = message.array("tool_calls");
   if (role === "tool" && message.string("tool_call_id") === undefined) {
     const path = message.path("tool_call_id");
-    throw invalidField(
-      path,
-      `'${path}': expected the id of the call that the message answers, got none`,
-      "missing_required_parameter",
-    );
+    const text = `'${path}': expected the id of the call that the message answers, got none`;
+    throw invalidField(path, text, "missing_required_parameter");
   }
   calls?.forEach((call, index) => {
     const fields = objectFields(call, message.path(`tool_calls[${index}]`));
-    const called = fields.object("function");
-    if (called === undefined) throw wrongType(fields.path("function"), "an object", undefined);
+    const called = fields.requiredObject("function");
     called.requiredString("name");
     called.string("arguments");
   });
@@ -129,15 +107,10 @@ function checkContent(message: Fields, role: string): void {
     const hasCalls = message.any("tool_calls") !== undefined || message.any("function_call") !== undefined;
     // A refusal has its text in `refusal`.
     if (role === "assistant" && (hasCalls || message.any("refusal") !== undefined)) return;
-    throw invalidField(
-      path,
-      `you must provide '${path}': expected a string or an array of parts`,
-      "missing_required_parameter",
-    );
+    throw missingField(path, "a string or an array of parts");
   }
   if (!Array.isArray(content)) throw wrongType(path, "a string or an array of parts", content);
-  if (content.length === 0)
-    throw invalidField(path, `'${path}': expected at least one part, got none`, "empty_array");
+  if (content.length === 0) throw emptyField(path, "part");
   content.forEach((part, index) => {
     const fields = objectFields(part, `${path}[${index}]`);
     const type = fields.requiredString("type");
@@ -152,32 +125,19 @@ function checkContent(message: Fields, role: string): void {
  *
  * @throws OpenAiError 400 for an image, audio or a file
  */
-export function textMessages(messages: readonly Message[], model: string): readonly Message[] {
+export function textMessages(messages: readonly ChatMessage[], model: string): readonly ChatMessage[] {
   return messages.map((message, index) => {
     const { content, role } = message;
     if (Array.isArray(content)) {
-      for (const [part, { type }] of (content as { type: string }[]).entries()) {
+      for (const [part, { type }] of (content as readonly ChatContentPart[]).entries()) {
         if (type === "text") continue;
         const path = `messages[${index}].content[${part}]`;
-        throw invalidField(
-          path,
-          `'${path}': expected text, got ${type}: model '${model}' takes only text`,
-          "unsupported_content",
-        );
+        const text = `'${path}': expected text, got ${type}: model '${model}' takes only text`;
+        throw invalidField(path, text, "unsupported_content");
       }
     }
     return role === "developer" ? { ...message, role: "system" } : message;
   });
-}
-
-/** A function that the model may call. */
-export interface Tool {
-  readonly type: "function";
-  readonly function: {
-    readonly name: string;
-    readonly description?: string;
-    readonly parameters?: Readonly<Record<string, unknown>>;
-  };
 }
 
 /** Calls that the model may make: none, as it likes, at least one, or one of a named function. */
@@ -185,7 +145,7 @@ type ToolChoice = "none" | "auto" | "required" | { readonly name: string };
 
 /** The tools of a request. Without any, the prompt mentions no tools. */
 export interface ToolUse {
-  readonly tools: readonly Tool[];
+  readonly tools: readonly ChatTool[];
   readonly choice: ToolChoice;
   /** Whether the model may call several functions in one answer. */
   readonly parallel: boolean;
@@ -204,13 +164,7 @@ const TOOL_NAME = /^[\w.-]{1,64}$/;
 export function readToolUse(fields: Fields): ToolUse | undefined {
   const given = fields.array("tools") ?? [];
   const parallel = fields.boolean("parallel_tool_calls") ?? true;
-  if (given.length > MOST_TOOLS) {
-    throw invalidField(
-      "tools",
-      `'tools': expected at most ${MOST_TOOLS} tools, got ${given.length}`,
-      "array_above_max_length",
-    );
-  }
+  checkLength("tools", given, MOST_TOOLS, "tools");
   const tools = given.map((tool, index) => readTool(objectFields(tool, `tools[${index}]`), tool));
   const choice = readToolChoice(fields.any("tool_choice"), tools);
   if (choice === "none" || tools.length === 0) return undefined;
@@ -221,24 +175,21 @@ export function readToolUse(fields: Fields): ToolUse | undefined {
   };
 }
 
-function readTool(fields: Fields, tool: unknown): Tool {
+function readTool(fields: Fields, tool: unknown): ChatTool {
   fields.choice("type", ["function"]);
-  const described = fields.object("function");
-  if (described === undefined) throw wrongType(fields.path("function"), "an object", undefined);
+  const described = fields.requiredObject("function");
   const name = described.requiredString("name");
   if (!TOOL_NAME.test(name)) {
     const path = described.path("name");
-    throw invalidField(
-      path,
-      `'${path}': expected 1 to 64 letters, digits, '_', '.' or '-', got ${shown(name)}`,
-    );
+    const text = `'${path}': expected 1 to 64 letters, digits, '_', '.' or '-', got ${shown(name)}`;
+    throw invalidField(path, text);
   }
   described.string("description");
   described.object("parameters");
-  return { ...(tool as Tool), type: "function" };
+  return { ...(tool as ChatTool), type: "function" };
 }
 
-function readToolChoice(value: unknown, tools: readonly Tool[]): ToolChoice {
+function readToolChoice(value: unknown, tools: readonly ChatTool[]): ToolChoice {
   if (value === undefined) return "auto";
   if (value === "none") return value;
   if (value === "auto" || value === "required") {
@@ -249,14 +200,12 @@ function readToolChoice(value: unknown, tools: readonly Tool[]): ToolChoice {
   fields.choice("type", ["function"]);
   const name = (fields.object("function") ?? fields).requiredString("name");
   if (!tools.some((tool) => isNamed(tool, { name }))) {
-    throw invalidField(
-      "tool_choice",
-      `'tool_choice': expected the name of one of the tools, got ${shown(name)}`,
-    );
+    const text = `'tool_choice': expected the name of one of the tools, got ${shown(name)}`;
+    throw invalidField("tool_choice", text);
   }
   return { name };
 }
 
-function isNamed(tool: Tool, { name }: { readonly name: string }): boolean {
+function isNamed(tool: ChatTool, { name }: { readonly name: string }): boolean {
   return tool.function.name === name;
 }

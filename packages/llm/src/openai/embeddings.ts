@@ -1,53 +1,36 @@
-import { Exchange, type InferenceResponse, type InferInit, type PinnedModel } from "@tritonjs/core/frontend";
+import type { Exchange, InferenceResponse, PinnedModel } from "@tritonjs/core/frontend";
 import { ClientGone } from "@tritonjs/http/frontend";
-import { type ModelConfig, type Shape, Tensor, TritonError } from "@tritonjs/protocol";
-import { invalidField, OpenAiError, wrongType } from "./openai-error.js";
-import {
-  jsonResult,
-  lookUpModel,
-  type OpenAiExchange,
-  type OpenAiRoute,
-  readRequest,
-  traceModelRequest,
-} from "./openai-exchange.js";
+import { errorOf, type ModelConfig, Tensor, TritonError } from "@tritonjs/protocol";
+import { checkLength, emptyField, invalidField, missingField, wrongType } from "./openai-error.js";
+import { inferenceRoute, jsonResult, type OpenAiExchange } from "./openai-exchange.js";
 import { type Fields, isIntegers } from "./request-fields.js";
 import { type InputSlot, inputSlot, type SlotValue, tensorOf } from "./text-model.js";
 
 /** Route of embeddings of texts: `POST /v1/embeddings`. */
-export const embeddingsRoute: OpenAiRoute = {
-  path: /^\/v1\/embeddings$/,
-  method: "POST",
-  group: "inference",
-  access: "inference",
-  async handle(exchange) {
-    const wanted = await readRequest(exchange, readEmbeddingRequest);
-    const { model: pinned } = await lookUpModel(exchange, wanted.model);
-    const found = pinned.inService();
-    const model = embeddingModelOf(found.config);
-    const calls = embeddingCalls(model, wanted);
-    const { vectors, tokens } = await runEmbeddings(exchange, found, model, calls);
-    const { dimensions, encoding } = wanted;
-    const cut =
-      dimensions === undefined || cutsItself(model)
-        ? vectors
-        : vectors.map((vector) => cutVector(vector, dimensions));
-    return jsonResult({
-      object: "list",
-      data: cut.map((vector, index) => ({
-        object: "embedding",
-        index,
-        embedding: encoding === "base64" ? vectorBase64(vector) : Array.from(vector),
-      })),
-      model: wanted.model,
-      usage: tokens === undefined ? null : { prompt_tokens: tokens, total_tokens: tokens },
-    });
-  },
-};
+export const embeddingsRoute = inferenceRoute(/^\/v1\/embeddings$/, async (exchange) => {
+  const wanted = await exchange.readBody(readEmbeddingRequest);
+  const { model: pinned } = await exchange.lookUpModel(wanted.model);
+  const found = pinned.inService();
+  const model = embeddingModelOf(found.config);
+  const { vectors, tokens } = await runEmbeddings(exchange, found, model, embeddingCalls(model, wanted));
+  const { dimensions, encoding } = wanted;
+  // A model with an input for JSON cuts embeddings itself.
+  const cuts = dimensions !== undefined && model.requestInput === undefined;
+  return jsonResult({
+    object: "list",
+    data: vectors.map((vector, index) => {
+      const cut = cuts ? cutVector(vector, dimensions) : vector;
+      const embedding = encoding === "base64" ? vectorBase64(cut) : Array.from(cut);
+      return { object: "embedding", index, embedding };
+    }),
+    model: wanted.model,
+    usage: tokens === undefined ? null : { prompt_tokens: tokens, total_tokens: tokens },
+  });
+});
 
 /** A text, or the numbers of its tokens. */
 type EmbeddingInput = string | readonly number[];
 
-/** Inputs that a model embeds. */
 interface EmbeddingRequest {
   readonly model: string;
   readonly inputs: readonly EmbeddingInput[];
@@ -75,22 +58,12 @@ function readEmbeddingRequest(fields: Fields): EmbeddingRequest {
 
 function readInputs(fields: Fields): readonly EmbeddingInput[] {
   const given = fields.any("input");
-  if (given === undefined) {
-    throw invalidField(
-      "input",
-      `you must provide 'input': expected ${EXPECTED_INPUT}`,
-      "missing_required_parameter",
-    );
-  }
+  if (given === undefined) throw missingField("input", EXPECTED_INPUT);
   if (typeof given === "string") return [checkedText(given)];
   if (!Array.isArray(given)) throw wrongType("input", EXPECTED_INPUT, given);
-  if (given.length === 0)
-    throw invalidField("input", "'input': expected at least one input, got none", "empty_array");
+  if (given.length === 0) throw emptyField("input", "input");
   if (typeof given[0] === "number") return [checkedTokens(given)];
-  if (given.length > MOST_INPUTS) {
-    const text = `'input': expected at most ${MOST_INPUTS} inputs, got ${given.length}`;
-    throw invalidField("input", text, "array_above_max_length");
-  }
+  checkLength("input", given, MOST_INPUTS, "inputs");
   return given.map((input) => {
     if (typeof input === "string") return checkedText(input);
     if (Array.isArray(input)) return checkedTokens(input);
@@ -104,8 +77,7 @@ function checkedText(text: string): string {
 }
 
 function checkedTokens(tokens: readonly unknown[]): readonly number[] {
-  if (tokens.length === 0)
-    throw invalidField("input", "'input': expected at least one token, got none", "empty_array");
+  if (tokens.length === 0) throw emptyField("input", "token");
   if (isIntegers(tokens)) return tokens;
   throw wrongType("input", EXPECTED_INPUT, tokens);
 }
@@ -116,16 +88,10 @@ function checkedTokens(tokens: readonly unknown[]): readonly number[] {
  */
 const MOST_CALLS_AT_A_TIME = 8;
 
-/** The embeddings of all inputs, in their order. */
-interface Embeddings {
-  readonly vectors: readonly Vector[];
-  /** Tokens of all inputs; undefined if the model does not report them. */
-  readonly tokens: number | undefined;
-}
-
 /**
  * Runs requests for embeddings, several at a time. The first error ends them all, and so does a client that leaves.
  *
+ * @returns the embeddings of all inputs in their order, and the tokens of all inputs if the model reports them
  * @throws the first error of the model; ClientGone when the client leaves
  */
 async function runEmbeddings(
@@ -133,7 +99,7 @@ async function runEmbeddings(
   pinned: PinnedModel,
   model: EmbeddingModel,
   calls: readonly EmbeddingCall[],
-): Promise<Embeddings> {
+): Promise<{ readonly vectors: readonly Vector[]; readonly tokens: number | undefined }> {
   const sent: Exchange[] = [];
   let over = false;
   const cancelAll = () => {
@@ -141,12 +107,31 @@ async function runEmbeddings(
     for (const call of sent) call.cancel();
   };
   const forget = exchange.request.onGone(cancelAll);
+  const { output, countsTokens } = model;
+  const requestedOutputs = countsTokens ? [output, "num_input_tokens"] : [output];
+  const send = ({ inputs }: EmbeddingCall, suffix: string) => {
+    const { call, init } = exchange.newCall(pinned.inService(), suffix, { inputs, requestedOutputs });
+    sent.push(call);
+    return new Promise<InferenceResponse>((resolve, reject) => {
+      let answer: InferenceResponse | undefined;
+      void call.send(init, {
+        respond(outcome, final) {
+          if (TritonError.is(outcome)) reject(outcome);
+          else answer ??= outcome;
+          if (!final) return;
+          if (answer !== undefined) resolve(answer);
+          else reject(errorOf("INTERNAL", `model '${pinned.name}': expected an embedding, got no response`));
+        },
+        refuse: reject,
+      });
+    });
+  };
   const answers: InferenceResponse[] = new Array(calls.length);
   let next = 0;
   const work = async () => {
     while (next < calls.length && !over) {
       const index = next++;
-      answers[index] = await runCall(exchange, pinned, model, calls[index]!, index, sent);
+      answers[index] = await send(calls[index]!, index === 0 ? "" : `-${index}`);
     }
   };
   try {
@@ -167,59 +152,16 @@ async function runEmbeddings(
   };
 }
 
-function runCall(
-  exchange: OpenAiExchange,
-  pinned: PinnedModel,
-  { output, countsTokens }: EmbeddingModel,
-  { inputs }: EmbeddingCall,
-  index: number,
-  sent: Exchange[],
-): Promise<InferenceResponse> {
-  const { service, requestId } = exchange;
-  const call = new Exchange(service, undefined, pinned.inService());
-  sent.push(call);
-  const trace = traceModelRequest(exchange, pinned.name);
-  call.trace = trace;
-  const init: InferInit = {
-    id: index === 0 ? requestId : `${requestId}-${index}`,
-    inputs,
-    requestedOutputs: countsTokens ? [output, "num_input_tokens"] : [output],
-    trace: trace?.request,
-  };
-  return new Promise((resolve, reject) => {
-    let answer: InferenceResponse | undefined;
-    void call.send(init, {
-      respond(outcome, final) {
-        if (TritonError.is(outcome)) reject(outcome);
-        else answer ??= outcome;
-        if (!final) return;
-        if (answer !== undefined) resolve(answer);
-        else
-          reject(
-            new TritonError("INTERNAL", `model '${pinned.name}': expected an embedding, got no response`),
-          );
-      },
-      refuse: reject,
-    });
-  });
-}
-
-/** Inputs and outputs of a model that makes embeddings. */
 interface EmbeddingModel {
   readonly name: string;
-  /** Rows in a batch; 0 for a model without batches. */
   readonly maxBatchSize: number;
   /** Input for vLLM's JSON. Its embedding comes as JSON in `text_output`. */
   readonly requestInput: InputSlot | undefined;
-  /** Input for a text. */
-  readonly textInput: InputSlot | undefined;
-  /** Input for the numbers of tokens. */
-  readonly tokenInput: InputSlot | undefined;
+  readonly textInput?: InputSlot | undefined;
+  readonly tokenInput?: InputSlot | undefined;
   /** Inputs beside the tokens, which hold a 1 or a 0 for each of them. */
   readonly tokenMasks: readonly InputSlot[];
-  /** Output with the embedding, or with its JSON. */
   readonly output: string;
-  /** Whether the model reports the tokens of its input. */
   readonly countsTokens: boolean;
 }
 
@@ -241,10 +183,10 @@ function embeddingModelOf({ name, input, output, maxBatchSize }: ModelConfig): E
   const named = (wanted: string) => slots.find((slot) => slot.name === wanted);
   const requestInput = named("embedding_request");
   const required = slots.filter(({ optional }) => !optional);
-  const described = { name, maxBatchSize, countsTokens, tokenMasks: [] };
+  const described = { name, maxBatchSize, countsTokens, requestInput, tokenMasks: [] };
   if (requestInput !== undefined && outputs.includes("text_output")) {
     const textInput = required.find((slot) => slot.name === "text_input");
-    return { ...described, requestInput, textInput, tokenInput: undefined, output: "text_output" };
+    return { ...described, textInput, output: "text_output" };
   }
   const floats = output.filter(({ dataType }) => FLOATS.has(dataType));
   const [vector] = floats;
@@ -252,32 +194,23 @@ function embeddingModelOf({ name, input, output, maxBatchSize }: ModelConfig): E
     const texts = slots.filter(({ datatype }) => datatype === "BYTES");
     const textInput = named("text_input") ?? (texts.length === 1 ? texts[0] : undefined);
     if (textInput !== undefined && required.every((slot) => slot === textInput)) {
-      return { ...described, requestInput, textInput, tokenInput: undefined, output: vector.name };
+      return { ...described, textInput, output: vector.name };
     }
     const masks = slots.filter((slot) => Object.hasOwn(MASK_VALUES, slot.name));
     const tokens = slots.filter((slot) => INTEGERS.has(slot.datatype) && !masks.includes(slot));
     const [tokenInput] = tokens;
     if (tokens.length === 1 && required.every((slot) => slot === tokenInput || masks.includes(slot))) {
-      return {
-        ...described,
-        tokenMasks: masks,
-        requestInput,
-        textInput: undefined,
-        tokenInput,
-        output: vector.name,
-      };
+      return { ...described, tokenMasks: masks, tokenInput, output: vector.name };
     }
   }
   const text =
     `model '${name}' does not make embeddings: expected one input of BYTES for a text, or of INT64 or INT32 for tokens, ` +
     "and one output of FP32";
-  throw new OpenAiError(400, text, { param: "model", code: "model_not_supported" });
+  throw invalidField("model", text, "model_not_supported");
 }
 
-/** One request to the model. */
 interface EmbeddingCall {
   readonly inputs: ReadonlyMap<string, Tensor>;
-  /** Number of embeddings in its answer. */
   readonly rows: number;
 }
 
@@ -308,11 +241,6 @@ function embeddingCalls(model: EmbeddingModel, { inputs, dimensions }: Embedding
   return batches;
 }
 
-/** Whether the model itself cuts embeddings to `dimensions`. */
-function cutsItself({ requestInput }: EmbeddingModel): boolean {
-  return requestInput !== undefined;
-}
-
 function jsonCall(
   { textInput, name }: EmbeddingModel,
   slot: InputSlot,
@@ -331,19 +259,12 @@ function textCall(
 ): EmbeddingCall {
   if (textInput === undefined) {
     const text = `model '${name}' takes only tokens: expected arrays of integers, got text`;
-    throw new OpenAiError(400, text, { param: "input", code: "unsupported_value" });
+    throw invalidField("input", text, "unsupported_value");
   }
-  const [first] = texts;
-  if (maxBatchSize === 0) {
-    return { inputs: new Map([[textInput.name, fittedTensor(name, textInput, first!)]]), rows: 1 };
-  }
-  const row = fittedTensor(name, textInput, first!).shape.slice(1);
-  const shape: Shape = [texts.length, ...row];
-  const tensor = Tensor.fromElements(
-    "BYTES",
-    shape,
-    texts.map((text) => Buffer.from(text)),
-  );
+  const first = fittedTensor(name, textInput, texts[0]!);
+  if (maxBatchSize === 0) return { inputs: new Map([[textInput.name, first]]), rows: 1 };
+  const elements = texts.map((text) => Buffer.from(text));
+  const tensor = Tensor.fromElements("BYTES", [texts.length, ...first.shape.slice(1)], elements);
   return { inputs: new Map([[textInput.name, tensor]]), rows: texts.length };
 }
 
@@ -353,19 +274,12 @@ function tokenCall(
 ): EmbeddingCall {
   if (tokenInput === undefined) {
     const text = `model '${name}' takes only text: expected strings, got tokens`;
-    throw new OpenAiError(400, text, { param: "input", code: "unsupported_value" });
+    throw invalidField("input", text, "unsupported_value");
   }
   const inputs = new Map([[tokenInput.name, fittedTensor(name, tokenInput, tokens)]]);
   for (const mask of tokenMasks) {
-    const value = MASK_VALUES[mask.name]!;
-    inputs.set(
-      mask.name,
-      fittedTensor(
-        name,
-        mask,
-        tokens.map(() => value),
-      ),
-    );
+    const values = new Array<number>(tokens.length).fill(MASK_VALUES[mask.name]!);
+    inputs.set(mask.name, fittedTensor(name, mask, values));
   }
   return { inputs, rows: 1 };
 }
@@ -378,7 +292,6 @@ function fittedTensor(model: string, slot: InputSlot, value: SlotValue): Tensor 
   throw invalidField("input", text);
 }
 
-/** One embedding. */
 type Vector = Float32Array;
 
 /**
@@ -432,7 +345,6 @@ function cutVector(vector: Vector, dimensions: number): Vector {
   return norm === 0 ? cut : cut.map((value) => value / norm);
 }
 
-/** An embedding as base64 of its FP32 numbers in little-endian order. */
 function vectorBase64(vector: Vector): string {
   const bytes = Buffer.alloc(vector.length * 4);
   for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * 4);
@@ -451,11 +363,5 @@ function vectorFromJson(bytes: Uint8Array | undefined): Vector | undefined {
 }
 
 function invalidOutput(model: string, output: string, expected: string, got: string): TritonError {
-  return new TritonError(
-    "INTERNAL",
-    `model '${model}', output '${output}': expected ${expected}, got ${got}`,
-    {
-      reason: "INVALID_OUTPUT",
-    },
-  );
+  return errorOf("INVALID_OUTPUT", `model '${model}', output '${output}': expected ${expected}, got ${got}`);
 }

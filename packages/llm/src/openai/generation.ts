@@ -1,31 +1,21 @@
-import { Exchange, type InferenceResponse, type InferInit } from "@tritonjs/core/frontend";
+import type { Exchange, InferenceResponse, InferInit } from "@tritonjs/core/frontend";
 import { type Tensor, TritonError } from "@tritonjs/protocol";
 import type { ToolCallDelta, ToolCallPiece } from "../chat/tool-call-family.js";
-import { StopTexts } from "../text-answer.js";
-import { type OpenAiExchange, traceModelRequest } from "./openai-exchange.js";
-import type { Sampling } from "./request-fields.js";
+import type { ToolCallReader } from "../chat/tool-call-reader.js";
+import { LOWEST_LOGPROB, StopTexts } from "../text-answer.js";
+import {
+  FINISH_REASONS,
+  type TextFinishReason,
+  type TokenProbability,
+  type YieldedLogprob,
+} from "../text-callback.js";
+import type { OpenAiExchange } from "./openai-exchange.js";
 import { type TextCall, type TextModel, textInputs } from "./text-model.js";
 
-/** Numbers of tokens, as OpenAI names them. */
 export interface Usage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
-}
-
-/** One request to the model, whose answer is one choice. */
-interface ChoiceRequest extends Pick<InferInit, "inputs" | "requestedOutputs"> {
-  /** Which of the prompts of the request it continues: the tokens of a prompt are counted once. */
-  readonly prompt: number;
-  readonly filters: ChoiceFilters;
-}
-
-/** The requests that make one answer. */
-export interface GenerationPlan {
-  /** The look-up of the model, whose version all requests are for. */
-  readonly call: Exchange;
-  readonly model: TextModel;
-  readonly choices: readonly ChoiceRequest[];
 }
 
 /** Receives the progress of an answer. After `onError` or `onEnd`, nothing more is called but `onSettled`. */
@@ -33,7 +23,7 @@ interface GenerationListener {
   /** Called once, before the first part: the model has begun to answer. */
   onBegin(): void;
   onDelta(choice: number, delta: ChoiceDelta): void;
-  onChoiceEnd(choice: number, reason: FinishReason): void;
+  onChoiceEnd(choice: number, reason: TextFinishReason): void;
   /** @param usage undefined if the model does not report it */
   onEnd(usage: Usage | undefined): void;
   onError(error: unknown): void;
@@ -46,12 +36,9 @@ interface GenerationListener {
  * cancelled at once.
  */
 export class Generation {
-  readonly #exchange: OpenAiExchange;
-  readonly #plan: GenerationPlan;
-  readonly #listener: GenerationListener;
   readonly #choices: readonly TextChoice[];
   readonly #calls: Exchange[] = [];
-  /** Number of choices that have not ended. */
+  #listener!: GenerationListener;
   #open: number;
   /** Number of requests that are in flight or still to be sent. */
   #unsettled: number;
@@ -59,18 +46,38 @@ export class Generation {
   #over = false;
   #stopWatching: () => void = () => {};
 
-  constructor(exchange: OpenAiExchange, plan: GenerationPlan, listener: GenerationListener) {
-    this.#exchange = exchange;
-    this.#plan = plan;
-    this.#listener = listener;
-    this.#choices = plan.choices.map(({ filters }) => new TextChoice(plan.model, filters));
-    this.#open = plan.choices.length;
-    this.#unsettled = plan.choices.length;
+  /**
+   * Plans a request to the model for each choice of each prompt. Choices of one prompt have seeds in a row.
+   *
+   * @param lookUp the look-up of the model, whose version all requests are for
+   */
+  constructor(
+    private readonly exchange: OpenAiExchange,
+    private readonly lookUp: Exchange,
+    model: TextModel,
+    calls: readonly PromptCall[],
+  ) {
+    const withoutEffect = (field: string) => exchange.warnings.withoutEffect(model.name, field);
+    this.#choices = calls.flatMap((call, prompt) =>
+      Array.from({ length: call.choices }, (_, choice) => {
+        const { seed } = call.sampling;
+        const sampling =
+          choice > 0 && typeof seed === "number" ? { ...call.sampling, seed: seed + choice } : call.sampling;
+        return new TextChoice(model, { ...call, sampling }, prompt, withoutEffect);
+      }),
+    );
+    this.#open = this.#choices.length;
+    this.#unsettled = this.#choices.length;
+  }
+
+  get length(): number {
+    return this.#choices.length;
   }
 
   /** Sends all requests. Errors go to the listener. */
-  start(): void {
-    const { request } = this.#exchange;
+  start(listener: GenerationListener): void {
+    this.#listener = listener;
+    const { request } = this.exchange;
     this.#stopWatching = request.onGone(() => this.cancel());
     let isRefused = false;
     for (let index = 0; index < this.#choices.length; index++) {
@@ -97,18 +104,9 @@ export class Generation {
 
   /** @returns the turn of the refusal, if the request is refused and that has to wait */
   #send(index: number): Promise<void> | undefined {
-    const { service, requestId } = this.#exchange;
-    const { inputs, requestedOutputs } = this.#plan.choices[index]!;
-    const call = new Exchange(service, undefined, this.#plan.call.model);
+    const suffix = this.#choices.length === 1 ? "" : `-${index}`;
+    const { call, init } = this.exchange.newCall(this.lookUp.model, suffix, this.#choices[index]!.tensors);
     this.#calls.push(call);
-    const trace = traceModelRequest(this.#exchange, this.#plan.model.name);
-    call.trace = trace;
-    const init: InferInit = {
-      id: this.#plan.choices.length === 1 ? requestId : `${requestId}-${index}`,
-      inputs,
-      ...(requestedOutputs && { requestedOutputs }),
-      trace: trace?.request,
-    };
     return call.send(init, {
       respond: (outcome, final) => this.#receive(index, outcome, final),
       refuse: (error) => {
@@ -160,9 +158,9 @@ export class Generation {
   #usage(): Usage | undefined {
     const prompts = new Map<number, number>();
     let completion = 0;
-    for (const [index, { inputTokens, outputTokens }] of this.#choices.entries()) {
+    for (const { prompt, inputTokens, outputTokens } of this.#choices) {
       if (inputTokens === undefined || outputTokens === undefined) return undefined;
-      prompts.set(this.#plan.choices[index]!.prompt, inputTokens);
+      prompts.set(prompt, inputTokens);
       completion += outputTokens;
     }
     const prompt = [...prompts.values()].reduce((sum, tokens) => sum + tokens, 0);
@@ -183,49 +181,13 @@ export class Generation {
   }
 }
 
-/** A call of a model for one prompt or one chat. */
 export interface PromptCall extends TextCall {
-  /** Number of choices for it. */
   readonly choices: number;
   /** Makes a reader of the calls in the text of a choice, if the server has to read them. */
   readonly toolCalls?: (() => ToolCallText | undefined) | undefined;
-  /** True if the request names the tool to call. */
   readonly isCallNamed?: boolean | undefined;
 }
 
-/** Plans a request to the model for each choice of each prompt. Choices of one prompt have seeds in a row. */
-export function planGeneration(
-  exchange: OpenAiExchange,
-  call: Exchange,
-  model: TextModel,
-  calls: readonly PromptCall[],
-): GenerationPlan {
-  const withoutEffect = (field: string) => exchange.warnings.withoutEffect(model.name, field);
-  const choices: ChoiceRequest[] = [];
-  for (const [prompt, given] of calls.entries()) {
-    for (let choice = 0; choice < given.choices; choice++) {
-      const sampling = samplingOfChoice(given.sampling, choice);
-      const tensors = textInputs(model, { ...given, sampling }, withoutEffect);
-      const { isCallNamed } = given;
-      const filters = { stops: stopsFor(model, sampling), toolCalls: given.toolCalls?.(), isCallNamed };
-      choices.push({ ...tensors, prompt, filters });
-    }
-  }
-  return { call, model, choices };
-}
-
-function samplingOfChoice(sampling: Sampling, choice: number): Sampling {
-  if (choice === 0 || typeof sampling.seed !== "number") return sampling;
-  return { ...sampling, seed: sampling.seed + choice };
-}
-
-/** Models with `sampling_parameters` look for stop strings themselves. */
-function stopsFor(model: TextModel, { stop, include_stop_str_in_output }: Sampling): StopTexts | undefined {
-  if (stop === undefined || model.inputs.has("sampling_parameters")) return undefined;
-  return new StopTexts(stop as readonly string[], include_stop_str_in_output === true);
-}
-
-/** A part of a choice. */
 export interface ChoiceDelta {
   readonly text: string;
   readonly toolCalls: readonly ToolCallDelta[];
@@ -233,139 +195,94 @@ export interface ChoiceDelta {
 }
 
 /** Reads calls of tools out of the text of a model. */
-export interface ToolCallText {
-  push(text: string): readonly ToolCallPiece[];
-  end(): readonly ToolCallPiece[];
-}
+export type ToolCallText = Pick<ToolCallReader, "push" | "end">;
 
-/** Filters for the text of a choice on its way to the client. */
-interface ChoiceFilters {
-  /** Set if the server has to look for stop strings. */
-  readonly stops?: StopTexts | undefined;
-  /** Set if the server has to look for calls of tools. */
-  readonly toolCalls?: ToolCallText | undefined;
-  /** True if the request names the tool to call: then a call ends with `stop`, as in OpenAI's API. */
-  readonly isCallNamed?: boolean | undefined;
-}
-
-/** Turns the responses to one request into the parts of a choice. */
+/** One request to the model, and what becomes of its responses: the parts of a choice. */
 class TextChoice {
+  readonly tensors: Pick<InferInit, "inputs" | "requestedOutputs">;
   /** Tokens of the prompt, if the model reports them. */
   inputTokens: number | undefined;
   /** Tokens of the choice, if the model reports them. */
   outputTokens: number | undefined;
-  readonly #pieces: TextPieces;
-  readonly #filters: ChoiceFilters;
-  #reason: FinishReason | undefined;
-  #stopped = false;
+  /** True once a stop string has ended the text: the model need not go on. */
+  stopped = false;
+  /** Characters may be split between two responses. */
+  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  /** Set if the server has to look for stop strings. */
+  readonly #stops: StopTexts | undefined;
+  /** Set if the server has to look for calls of tools. */
+  readonly #reader: ToolCallText | undefined;
+  readonly #isCallNamed: boolean;
+  #reason: TextFinishReason | undefined;
   #calls = false;
 
-  constructor(model: TextModel, filters: ChoiceFilters) {
-    this.#pieces = new TextPieces(model);
-    this.#filters = filters;
+  /** @param prompt which of the prompts of the request it continues: the tokens of a prompt are counted once */
+  constructor(
+    private readonly model: TextModel,
+    call: PromptCall,
+    readonly prompt: number,
+    withoutEffect: (field: string) => void,
+  ) {
+    this.tensors = textInputs(model, call, withoutEffect);
+    const { stop, include_stop_str_in_output } = call.sampling;
+    // Models with `sampling_parameters` look for stop strings themselves.
+    if (stop !== undefined && !model.inputs.has("sampling_parameters")) {
+      this.#stops = new StopTexts(stop as readonly string[], include_stop_str_in_output === true);
+    }
+    this.#reader = call.toolCalls?.();
+    this.#isCallNamed = call.isCallNamed === true;
   }
 
-  /** True once a stop string has ended the text: the model need not go on. */
-  get stopped(): boolean {
-    return this.#stopped;
+  /** Why the choice ended. A call of a named tool ends with `stop`, as in OpenAI's API. */
+  get finishReason(): TextFinishReason {
+    const reason = this.stopped ? "stop" : (this.#reason ?? "stop");
+    if (reason === "stop") return this.#calls && !this.#isCallNamed ? "tool_calls" : "stop";
+    return reason === "tool_calls" && this.#isCallNamed ? "stop" : reason;
   }
 
-  /** Why the choice ended. */
-  get finishReason(): FinishReason {
-    const reason = this.#stopped ? "stop" : (this.#reason ?? "stop");
-    if (reason === "stop") return this.#calls && !this.#filters.isCallNamed ? "tool_calls" : "stop";
-    return reason === "tool_calls" && this.#filters.isCallNamed ? "stop" : reason;
+  take({ outputs }: InferenceResponse): ChoiceDelta {
+    const bytes = firstBytes(outputs.get(this.model.textOutput));
+    const text = bytes === undefined ? "" : this.#decoder.decode(bytes, { stream: true });
+    this.inputTokens = outputCount(outputs.get("num_input_tokens")) ?? this.inputTokens;
+    const tokens = outputCount(outputs.get("num_output_tokens"));
+    if (tokens !== undefined) this.outputTokens = (this.outputTokens ?? 0) + tokens;
+    const reason = outputText(outputs.get("finish_reason")) as TextFinishReason;
+    if (FINISH_REASONS.includes(reason)) this.#reason = reason;
+    const calls = readArray(outputText(outputs.get("tool_calls")), (call) => [call as ToolCallDelta]);
+    const logprobs = readLogprobs(outputText(outputs.get("logprobs")));
+    const certain = this.#beforeStop(text);
+    const pieces = certain === "" ? undefined : this.#reader?.push(certain);
+    return this.#delta(pieces ?? [{ content: certain }], calls, logprobs);
   }
 
-  take(response: InferenceResponse): ChoiceDelta {
-    const { text, finishReason, logprobs, inputTokens, outputTokens, toolCalls } =
-      this.#pieces.read(response);
-    this.inputTokens = inputTokens ?? this.inputTokens;
-    if (outputTokens !== undefined) this.outputTokens = (this.outputTokens ?? 0) + outputTokens;
-    this.#reason = finishReason ?? this.#reason;
-    return this.#delta(this.#beforeStop(text), toolCalls, logprobs ?? []);
-  }
-
-  /** The rest that was held back. */
+  /** The rest that was held back, with replacement characters for one that never became whole. */
   end(): ChoiceDelta {
-    const { stops, toolCalls } = this.#filters;
-    const text = this.#stopped ? "" : this.#beforeStop(this.#pieces.end()) + (stops?.rest() ?? "");
-    const delta = this.#delta(text, [], []);
-    return toolCalls === undefined ? delta : this.#joined(delta, toolCalls.end());
+    const text = this.stopped ? "" : this.#beforeStop(this.#decoder.decode()) + (this.#stops?.rest() ?? "");
+    if (this.#reader === undefined) return this.#delta([{ content: text }], [], []);
+    return this.#delta([...(text === "" ? [] : this.#reader.push(text)), ...this.#reader.end()], [], []);
   }
 
   #beforeStop(text: string): string {
-    const { stops } = this.#filters;
-    if (stops === undefined) return text;
-    if (this.#stopped) return "";
-    const piece = stops.take(text);
-    this.#stopped = piece.stopped;
+    if (this.#stops === undefined) return text;
+    if (this.stopped) return "";
+    const piece = this.#stops.take(text);
+    this.stopped = piece.stopped;
     return piece.text;
   }
 
-  #delta(text: string, calls: readonly ToolCallDelta[], logprobs: readonly RankedToken[]): ChoiceDelta {
-    if (calls.length > 0) this.#calls = true;
-    const { toolCalls } = this.#filters;
-    if (toolCalls === undefined || text === "") return { text, toolCalls: calls, logprobs };
-    return this.#joined({ text: "", toolCalls: calls, logprobs }, toolCalls.push(text));
-  }
-
-  #joined(delta: ChoiceDelta, pieces: readonly ToolCallPiece[]): ChoiceDelta {
-    let text = delta.text;
-    const toolCalls = [...delta.toolCalls];
+  #delta(
+    pieces: readonly ToolCallPiece[],
+    calls: readonly ToolCallDelta[],
+    logprobs: readonly RankedToken[],
+  ): ChoiceDelta {
+    let text = "";
+    const toolCalls = [...calls];
     for (const piece of pieces) {
       if ("content" in piece) text += piece.content;
       else toolCalls.push(piece);
     }
     if (toolCalls.length > 0) this.#calls = true;
-    return { text, toolCalls, logprobs: delta.logprobs };
-  }
-}
-
-/** Why a choice ended. */
-export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
-
-/** One response of a text model. */
-interface TextPiece {
-  readonly text: string;
-  readonly finishReason: FinishReason | undefined;
-  readonly logprobs: readonly RankedToken[] | undefined;
-  readonly inputTokens: number | undefined;
-  readonly outputTokens: number | undefined;
-  readonly toolCalls: readonly ToolCallDelta[];
-}
-
-const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
-  stop: "stop",
-  length: "length",
-  tool_calls: "tool_calls",
-  content_filter: "content_filter",
-};
-
-/** Reads the responses of one request. Characters may be split between two responses. */
-class TextPieces {
-  readonly #model: TextModel;
-  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-
-  constructor(model: TextModel) {
-    this.#model = model;
-  }
-
-  read({ outputs }: InferenceResponse): TextPiece {
-    const text = firstBytes(outputs.get(this.#model.textOutput));
-    return {
-      text: text === undefined ? "" : this.#decoder.decode(text, { stream: true }),
-      finishReason: FINISH_REASONS[outputText(outputs.get("finish_reason"))],
-      logprobs: readLogprobs(outputText(outputs.get("logprobs"))),
-      inputTokens: outputCount(outputs.get("num_input_tokens")),
-      outputTokens: outputCount(outputs.get("num_output_tokens")),
-      toolCalls: readToolCalls(outputText(outputs.get("tool_calls"))),
-    };
-  }
-
-  /** The rest of the text: replacement characters for one that never became whole. */
-  end(): string {
-    return this.#decoder.decode();
+    return { text, toolCalls, logprobs };
   }
 }
 
@@ -384,25 +301,14 @@ function outputCount(tensor: Tensor | undefined): number | undefined {
   return count === undefined ? undefined : Number(count);
 }
 
-/** A token and how likely it was. */
-export interface TokenLogprob {
-  readonly token: string;
-  readonly logprob: number;
-}
-
 /** The token that was chosen, and the most likely ones in descending order. */
-export interface RankedToken extends TokenLogprob {
-  readonly top: readonly TokenLogprob[];
-}
+export type RankedToken = TokenProbability & Required<Pick<YieldedLogprob, "top">>;
 
 interface TokenEntry {
   readonly logprob?: number | null;
   readonly rank?: number | null;
   readonly decoded_token?: string | null;
 }
-
-/** OpenAI's value for a logprob of minus infinity. */
-const LEAST_LOGPROB = -9999;
 
 /** A key that is a number. Inside of a string, such a key has escaped quotes. */
 const NUMBER_KEY = /([{,]\s*)"(\d+)"(?=\s*:)/g;
@@ -412,56 +318,41 @@ const NOT_FINITE = /:\s*(?:-?Infinity|NaN)\b/g;
 /**
  * Reads the logprobs of vLLM's Triton backend: an array with an object for each token, from numbers of tokens to
  * `{ logprob, rank, decoded_token }`. The first key is the token that was chosen.
- *
- * @returns undefined for `null`, and for a text that cannot be read
  */
-function readLogprobs(text: string): RankedToken[] | undefined {
-  if (text === "" || text === "null") return undefined;
+function readLogprobs(text: string): RankedToken[] {
+  // Objects of JavaScript sort keys that are numbers, so the numbers become names.
+  const named = text.replace(NUMBER_KEY, '$1"t$2"').replace(NOT_FINITE, `:${LOWEST_LOGPROB}`);
+  return readArray(named, (token) => (token === null ? [] : [rankedToken(token as object)]));
+}
+
+/** Reads an array of JSON. `null`, and a text that cannot be read, have no elements. */
+function readArray<T>(text: string, read: (element: unknown) => readonly T[]): T[] {
+  if (text === "" || text === "null") return [];
   try {
-    // Objects of JavaScript sort keys that are numbers, so the numbers become names.
-    const named = text.replace(NUMBER_KEY, '$1"t$2"').replace(NOT_FINITE, `:${LEAST_LOGPROB}`);
-    const tokens = JSON.parse(named) as unknown;
-    if (!Array.isArray(tokens)) return undefined;
-    return tokens.flatMap((token) => (token === null ? [] : [rankedToken(token)]));
+    const value = JSON.parse(text) as unknown;
+    return Array.isArray(value) ? value.flatMap(read) : [];
   } catch {
-    return undefined;
+    return [];
   }
 }
 
-function rankedToken(token: Readonly<Record<string, TokenEntry>>): RankedToken {
-  const entries = Object.values(token);
+function rankedToken(token: object): RankedToken {
+  const entries: TokenEntry[] = Object.values(token);
   const [chosen = {}] = entries;
-  const top = [...entries].sort((a, b) => rankOf(a) - rankOf(b));
+  const top = [...entries].sort((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity));
   return { ...tokenLogprob(chosen), top: top.map(tokenLogprob) };
 }
 
-function rankOf({ rank }: TokenEntry): number {
-  return rank ?? Number.MAX_SAFE_INTEGER;
+function tokenLogprob({ decoded_token, logprob }: TokenEntry): TokenProbability {
+  return { token: decoded_token ?? "", logprob: logprob ?? LOWEST_LOGPROB };
 }
 
-function tokenLogprob({ decoded_token, logprob }: TokenEntry): TokenLogprob {
-  return { token: decoded_token ?? "", logprob: logprob ?? LEAST_LOGPROB };
-}
-
-/** A whole call of a tool. */
 export interface ToolCall {
   readonly id: string;
   readonly type: "function";
   readonly function: { readonly name: string; readonly arguments: string };
 }
 
-/** Reads the output `tool_calls`. A text that is not a JSON array has no calls. */
-function readToolCalls(text: string): readonly ToolCallDelta[] {
-  if (text === "" || text === "null") return [];
-  try {
-    const calls = JSON.parse(text) as unknown;
-    return Array.isArray(calls) ? (calls as ToolCallDelta[]) : [];
-  } catch {
-    return [];
-  }
-}
-
-/** Joins the parts of calls. */
 export function joinToolCalls(deltas: readonly ToolCallDelta[]): ToolCall[] {
   const calls = new Map<number, { id: string; name: string; text: string }>();
   for (const { index, id, function: part } of deltas) {

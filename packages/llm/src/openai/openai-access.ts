@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { AccessGate, type InferenceService } from "@tritonjs/core/frontend";
 import type { AccessGroup } from "@tritonjs/core/types";
 import { firstHeader, headersOf, type V2Request } from "@tritonjs/http/frontend";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf } from "@tritonjs/protocol";
 import { describeError, OpenAiError } from "./openai-error.js";
 
 /** API key of clients, and the groups of endpoints that it opens. */
@@ -46,7 +46,7 @@ export class OpenAiAccess {
     this.#keys = apiKeys.map((given) => {
       const { key, groups = OPENAI_GROUPS } = typeof given === "string" ? { key: given } : given;
       if (typeof key !== "string" || key === "") {
-        throw invalidOption("apiKeys: expected keys that are not empty, got an empty one");
+        throw errorOf("INVALID_OPTION", "apiKeys: expected keys that are not empty, got an empty one");
       }
       checkGroups(groups, "apiKeys.groups");
       return { secret: new Secret(key), groups: new Set(groups) };
@@ -56,7 +56,8 @@ export class OpenAiAccess {
     checkGroups(Object.keys(restrictions), "restrictions");
     for (const [group, restriction] of Object.entries(restrictions)) {
       const { header, value } = restriction;
-      if (!header || !value) throw invalidOption(`restrictions of '${group}': expected a header and a value`);
+      if (!header || !value)
+        throw errorOf("INVALID_OPTION", `restrictions of '${group}': expected a header and a value`);
       this.#headers.set(group as OpenAiGroup, { header, secret: new Secret(value) });
     }
   }
@@ -74,11 +75,8 @@ export class OpenAiAccess {
     const sent = firstHeader(request, restriction.header);
     if (sent !== undefined && restriction.secret.isEqual(sent)) return;
     // The words of Triton's OpenAI frontend.
-    throw new OpenAiError(
-      401,
-      `This API is restricted, expecting header '${restriction.header}' with valid value`,
-      { type: "authentication_error", code: "invalid_auth" },
-    );
+    const text = `This API is restricted, expecting header '${restriction.header}' with valid value`;
+    throw new OpenAiError(401, text, { type: "authentication_error", code: "invalid_auth" });
   }
 
   #checkKey(request: V2Request, group: OpenAiGroup): void {
@@ -91,23 +89,17 @@ export class OpenAiAccess {
     const found = this.#keys.filter(({ secret }) => secret.isEqual(sent));
     if (found.length === 0) throw unauthorized("incorrect API key provided");
     if (found.some(({ groups }) => groups.has(group))) return;
-    throw new OpenAiError(403, `the API key is not for the endpoints of ${group}`, {
-      code: "insufficient_permissions",
-    });
+    const text = `the API key is not for the endpoints of ${group}`;
+    throw new OpenAiError(403, text, { code: "insufficient_permissions" });
   }
 }
 
-/** The token of `Authorization: Bearer`. */
 function bearerOf(request: V2Request): string | undefined {
   return /^Bearer +(\S+) *$/i.exec(firstHeader(request, "authorization") ?? "")?.[1];
 }
 
 function unauthorized(text: string): OpenAiError {
   return new OpenAiError(401, text, { code: "invalid_api_key", headers: { "www-authenticate": "Bearer" } });
-}
-
-function invalidOption(text: string): TritonError {
-  return new TritonError("INVALID_ARG", text, { reason: "INVALID_OPTION" });
 }
 
 /** Groups of endpoints that can be restricted, with the names of Triton's OpenAI frontend. */
@@ -127,17 +119,10 @@ export type OpenAiGroup = (typeof OPENAI_GROUPS)[number];
 function checkGroups(names: readonly string[], option: string): void {
   for (const name of names) {
     if (OPENAI_GROUPS.some((group) => group === name)) continue;
-    throw new TritonError(
-      "INVALID_ARG",
-      `${option}: expected one of ${OPENAI_GROUPS.join(", ")}, got '${name}'`,
-      {
-        reason: "INVALID_OPTION",
-      },
-    );
+    throw errorOf("INVALID_OPTION", `${option}: expected one of ${OPENAI_GROUPS.join(", ")}, got '${name}'`);
   }
 }
 
-/** Prefix of a secret that is given as its hash. */
 const HASHED = /^sha256:([0-9a-f]{64})$/i;
 
 /** A secret of which only the hash is kept. */
@@ -162,17 +147,15 @@ function digestOf(text: string): Buffer {
 
 /** Applies the `security` of the `Triton` to a request, as all frontends do. */
 export class ServiceAccess {
-  readonly #service: InferenceService;
   readonly #gate: AccessGate;
 
-  constructor(service: InferenceService) {
-    this.#service = service;
+  constructor(private readonly service: InferenceService) {
     this.#gate = new AccessGate(service.restrictions);
   }
 
   /** True if requests of the group have to be checked. */
   guards(group: AccessGroup): boolean {
-    return this.#gate.guards(group) || this.#service.authentication?.guards(group) === true;
+    return this.#gate.guards(group) || this.service.authentication?.guards(group) === true;
   }
 
   /**
@@ -181,16 +164,16 @@ export class ServiceAccess {
    * @throws OpenAiError 401 or 403, and the errors of `security.authenticate`
    */
   async check(request: V2Request, group: AccessGroup): Promise<void> {
-    const { authentication } = this.#service;
+    const { authentication } = this.service;
     if (authentication?.guards(group)) {
       const { method, path, remoteAddress } = request;
       const headers = headersOf(request);
       try {
         await authentication.check({ transport: "http", method, path, group, headers, remoteAddress });
       } catch (thrown) {
-        const { status, body } = describeError(request, thrown);
+        const { status, message } = describeError(request, thrown);
         if (status !== 401) throw thrown;
-        throw new OpenAiError(401, body.error.message, {
+        throw new OpenAiError(401, message, {
           code: "unauthenticated",
           headers: { "www-authenticate": authentication.challenge },
         });
@@ -201,8 +184,7 @@ export class ServiceAccess {
       (name) => firstHeader(request, name) ?? bearerOf(request),
     );
     if (missing === undefined) return;
-    throw new OpenAiError(403, `This API is restricted, expecting header '${missing}'`, {
-      code: "access_restricted",
-    });
+    const text = `This API is restricted, expecting header '${missing}'`;
+    throw new OpenAiError(403, text, { code: "access_restricted" });
   }
 }

@@ -1,7 +1,6 @@
 import type { V2Request, V2Response } from "@tritonjs/http/frontend";
 import { type ErrorReason, httpStatusOf, TritonError } from "@tritonjs/protocol";
 
-/** Kinds of errors, as OpenAI names them. */
 type OpenAiErrorType =
   | "invalid_request_error"
   | "authentication_error"
@@ -9,13 +8,11 @@ type OpenAiErrorType =
   | "rate_limit_error"
   | "server_error";
 
-/** Members of an error beside its status and message. */
 interface OpenAiErrorOptions {
   /** @default the kind that fits the status */
   readonly type?: OpenAiErrorType;
   /** Field of the request that is at fault. */
-  readonly param?: string;
-  /** The cause in one word, for programs. */
+  readonly param?: string | undefined;
   readonly code?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -39,9 +36,15 @@ export class OpenAiError extends Error {
     this.code = code ?? null;
     this.headers = headers;
   }
+
+  /** The body of its answer. All four members of `error` are always present. */
+  get body() {
+    const { message, type, param, code } = this;
+    // Triton's OpenAI frontend has the message again in `detail`. Clients of OpenAI ignore it.
+    return { error: { message, type, param, code }, detail: message };
+  }
 }
 
-/** The error of a field with a wrong value. */
 export function invalidField(param: string, message: string, code = "invalid_value"): OpenAiError {
   return new OpenAiError(400, message, { param, code });
 }
@@ -51,7 +54,24 @@ export function wrongType(param: string, expected: string, value: unknown): Open
   return invalidField(param, `'${param}': expected ${expected}, got ${shown(value)}`, "invalid_type");
 }
 
-/** Longest value that an error repeats. */
+/** The error of a field that a request must have. */
+export function missingField(param: string, expected: string): OpenAiError {
+  const text = `you must provide '${param}': expected ${expected}`;
+  return invalidField(param, text, "missing_required_parameter");
+}
+
+/** The error of an array that must have elements. */
+export function emptyField(param: string, element: string): OpenAiError {
+  return invalidField(param, `'${param}': expected at least one ${element}, got none`, "empty_array");
+}
+
+/** Checks the number of elements of an array. */
+export function checkLength(param: string, values: readonly unknown[], most: number, elements: string): void {
+  if (values.length <= most) return;
+  const text = `'${param}': expected at most ${most} ${elements}, got ${values.length}`;
+  throw invalidField(param, text, "array_above_max_length");
+}
+
 const MOST_SHOWN = 40;
 
 /** A value as errors show it. */
@@ -62,7 +82,6 @@ export function shown(value: unknown): string {
   return `'${value.length <= MOST_SHOWN ? value : `${value.slice(0, MOST_SHOWN)}...`}'`;
 }
 
-/** The kind of error that fits an HTTP status. */
 function typeOfStatus(status: number): OpenAiErrorType {
   if (status >= 500) return "server_error";
   if (status === 429) return "rate_limit_error";
@@ -70,33 +89,9 @@ function typeOfStatus(status: number): OpenAiErrorType {
   return "invalid_request_error";
 }
 
-/** The body of an error. All four members of `error` are always present. */
-interface ErrorBody {
-  readonly error: {
-    readonly message: string;
-    readonly type: string;
-    readonly param: string | null;
-    readonly code: string | null;
-  };
-  /** The message again, where Triton's OpenAI frontend has it. Clients of OpenAI ignore it. */
-  readonly detail: string;
-}
-
-/** Makes the body of an error. */
-function errorBody(error: ErrorBody["error"]): ErrorBody {
-  return { error, detail: error.message };
-}
-
 /** Makes the body of the refusal of a request that no endpoint has seen. */
 export function requestFaultBody(message: string) {
-  return { ...errorBody({ message, type: "invalid_request_error", param: null, code: null }) };
-}
-
-/** An error, ready to be answered or to be sent in a stream. */
-export interface ErrorAnswer {
-  readonly status: number;
-  readonly body: ErrorBody;
-  readonly headers: Readonly<Record<string, string>>;
+  return new OpenAiError(400, message).body;
 }
 
 /** Reasons for which a client should slow down: OpenAI answers them with 429. */
@@ -109,34 +104,24 @@ const CLIENT_CLOSED_REQUEST = 499;
  * Describes any error as OpenAI does. An error that is neither an `OpenAiError` nor a `TritonError` is reported to the
  * host and not shown to the client.
  */
-export function describeError(request: Pick<V2Request, "report">, thrown: unknown): ErrorAnswer {
-  if (thrown instanceof OpenAiError) {
-    const { status, message, type, param, code, headers } = thrown;
-    return { status, headers, body: errorBody({ message, type, param, code }) };
+export function describeError(request: Pick<V2Request, "report">, thrown: unknown): OpenAiError {
+  if (thrown instanceof OpenAiError) return thrown;
+  if (!TritonError.is(thrown)) {
+    request.report(thrown);
+    return new OpenAiError(500, "internal error", { code: "internal" });
   }
-  if (TritonError.is(thrown)) return describeTritonError(thrown);
-  request.report(thrown);
-  return {
-    status: 500,
-    headers: {},
-    body: errorBody({ message: "internal error", type: "server_error", param: null, code: "internal" }),
-  };
+  const status = statusOf(thrown);
+  const param = thrown.code === "INVALID_ARG" ? fieldOf(thrown.message) : undefined;
+  const code = status === 429 ? "rate_limit_exceeded" : thrown.reason.toLowerCase();
+  return new OpenAiError(status, thrown.message, { param, code, headers: retryHeaders(thrown, status) });
 }
 
-function describeTritonError(error: TritonError): ErrorAnswer {
-  const status = statusOf(error);
-  const code = status === 429 ? "rate_limit_exceeded" : error.reason.toLowerCase();
-  const param = error.code === "INVALID_ARG" ? fieldOf(error.message) : null;
-  const body = errorBody({ message: error.message, type: typeOfStatus(status), param, code });
-  return { status, headers: retryHeaders(error, status), body };
-}
-
-/** The field of the request that a text model names in an error; null if it names none. */
-function fieldOf(message: string): string | null {
+/** The field of the request that a text model names in an error; undefined if it names none. */
+function fieldOf(message: string): string | undefined {
   if (message.startsWith("max_tokens of a request")) return "max_tokens";
   if (message.startsWith("the chat template rejects the messages")) return "messages";
   const found = /^sampling parameter '([\w.]+)'|^input '(messages|tools)'/.exec(message);
-  return found?.[1] ?? found?.[2] ?? null;
+  return found?.[1] ?? found?.[2];
 }
 
 /** Statuses decide whether clients retry: they do for 408, 409, 429, and from 500 on. */
@@ -164,8 +149,7 @@ function retryHeaders({ retryAfterMs }: TritonError, status: number): Record<str
   return status === 429 || status === 503 ? { "retry-after": "1" } : {};
 }
 
-/** Makes the answer to an error. */
-export function refusalResponse({ status, body, headers }: ErrorAnswer): V2Response {
+export function refusalResponse({ status, body, headers }: OpenAiError): V2Response {
   return {
     status,
     headers: { "content-type": "application/json", ...headers },

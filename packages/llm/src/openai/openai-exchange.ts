@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import {
   Exchange,
   type InferenceService,
+  type InferInit,
   type PinnedModel,
   type RequestShare,
 } from "@tritonjs/core/frontend";
@@ -20,38 +21,9 @@ import {
 import { TritonError } from "@tritonjs/protocol";
 import type { ChatTemplates } from "./chat-templates.js";
 import type { OpenAiGroup } from "./openai-access.js";
-import { OpenAiError } from "./openai-error.js";
+import { invalidField, OpenAiError } from "./openai-error.js";
 import { acceptCommonFields, Fields, type FieldWarnings } from "./request-fields.js";
 
-/** Settings that all requests share. */
-export interface ServerContext {
-  readonly service: InferenceService;
-  readonly warnings: FieldWarnings;
-  readonly templates: ChatTemplates;
-  /** Largest body in bytes. */
-  readonly maxBodySize: number;
-  /** Largest number of choices of a request. */
-  readonly maxChoices: number;
-  /** `max_tokens` of a request without one; undefined to leave it to OpenAI's rules and the model. */
-  readonly defaultMaxTokens: number | undefined;
-  /** Seconds since 1970 at which the server started. */
-  readonly startedAt: number;
-}
-
-/** One request on its way through a route. */
-export interface OpenAiExchange extends ServerContext {
-  readonly request: V2Request;
-  /** Id of the request, which the answer, the log and traces have. */
-  readonly requestId: string;
-  /** Counts the body of the request until it is answered. */
-  readonly memory: RequestShare;
-  /** The traces of its requests to models. */
-  readonly traces: HttpTrace[];
-  /** When the request began to arrive, on the clock of traces; undefined on a server without traces. */
-  readonly startMs: number | undefined;
-}
-
-/** An endpoint. */
 export interface OpenAiRoute {
   /** Matches the whole path. The group `model` is the name of a model, percent-encoded. */
   readonly path: RegExp;
@@ -63,7 +35,11 @@ export interface OpenAiRoute {
   handle(exchange: OpenAiExchange, model: string): V2Response | Promise<V2Response>;
 }
 
-/** Answers with JSON. */
+/** The route of an endpoint that runs models. */
+export function inferenceRoute(path: RegExp, handle: OpenAiRoute["handle"]): OpenAiRoute {
+  return { path, method: "POST", group: "inference", access: "inference", handle };
+}
+
 export function jsonResult(value: unknown): V2Response {
   return {
     status: 200,
@@ -72,43 +48,112 @@ export function jsonResult(value: unknown): V2Response {
   };
 }
 
-/**
- * Reads the body of a request, and warns of unknown fields.
- *
- * @param read reads all fields of the endpoint
- * @throws OpenAiError for the first field at fault
- */
-export async function readRequest<T>(
-  { request, memory, maxBodySize, warnings }: OpenAiExchange,
-  read: (fields: Fields) => T,
-): Promise<T> {
-  const fields = new Fields(await readJsonObject(request, memory, maxBodySize));
-  const value = read(fields);
-  acceptCommonFields(fields);
-  for (const name of fields.unread()) warnings.unknown(request.path, name);
-  return value;
-}
+/** One request on its way through a route, and its requests to models. */
+export class OpenAiExchange {
+  readonly traces: HttpTrace[] = [];
+  /** Counts the body of the request until it is answered. */
+  readonly memory: RequestShare;
+  /** When the request began to arrive, on the clock of traces; undefined on a server without traces. */
+  readonly #startMs: number | undefined;
 
-/**
- * Looks up the model of a request. While its queue is full, waits for the refusal's turn.
- *
- * @throws OpenAiError 404 for an unknown model; TritonError UNAVAILABLE for one that is not ready, or whose queue is
- * full; ClientGone when the client leaves meanwhile
- */
-export async function lookUpModel(
-  { service, request, requestId }: OpenAiExchange,
-  name: string,
-): Promise<Exchange> {
-  let model: PinnedModel;
-  try {
-    model = service.model(name, "");
-  } catch (error) {
-    if (!TritonError.is(error) || error.code !== "NOT_FOUND") throw error;
-    throw unknownModel(name, error);
+  /**
+   * @param requestId id of the request, which the answer, the log and traces have
+   * @param maxBodySize largest body in bytes
+   */
+  constructor(
+    readonly service: InferenceService,
+    readonly request: V2Request,
+    readonly requestId: string,
+    readonly templates: ChatTemplates,
+    readonly warnings: FieldWarnings,
+    private readonly maxBodySize: number,
+  ) {
+    this.memory = service.requestMemory.share();
+    this.#startMs = service.tracing?.now();
   }
-  const call = new Exchange(service, request, model);
-  await call.turn(requestId);
-  return call;
+
+  /**
+   * Reads the body of the request, and warns of unknown fields.
+   *
+   * @param read reads all fields of the endpoint
+   * @throws OpenAiError 413 for a body that is too large or has too many values, 415 for a compressed one, 400 for a
+   * body that is not a JSON object, and for the first field at fault
+   * @throws TritonError UNAVAILABLE for a body above the memory budget, ClientGone when the client leaves
+   */
+  async readBody<T>(read: (fields: Fields) => T): Promise<T> {
+    const fields = new Fields(await this.#readJsonObject());
+    const value = read(fields);
+    acceptCommonFields(fields);
+    for (const name of fields.unread()) this.warnings.unknown(this.request.path, name);
+    return value;
+  }
+
+  async #readJsonObject(): Promise<Record<string, unknown>> {
+    const { request, maxBodySize } = this;
+    const encoding = firstHeader(request, "content-encoding") || "identity";
+    if (encoding !== "identity") {
+      const text = `content-encoding: expected identity, got ${encoding}`;
+      throw new OpenAiError(415, text, { code: "unsupported_content_encoding" });
+    }
+    const declared = Number(firstHeader(request, "content-length") ?? 0);
+    if (declared > maxBodySize) throw tooLarge(maxBodySize);
+    let body: Uint8Array;
+    try {
+      // A body without offsets of tensors is limited by its bytes.
+      body = await request.readBody(this.memory, maxBodySize, 0);
+    } catch (thrown) {
+      throw thrown instanceof InputTooLarge ? tooLarge(maxBodySize) : thrown;
+    }
+    if (body.length > maxBodySize) throw tooLarge(maxBodySize);
+    const value =
+      body.length < LONG_BODY_BYTES ? parseBody(body) : await inTurn(request, () => parseLongBody(body));
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      throw new OpenAiError(400, "expected a JSON object as the body of the request", {
+        code: "invalid_json",
+      });
+    }
+    return value as Record<string, unknown>;
+  }
+
+  /**
+   * Looks up the model of the request. While its queue is full, waits for the refusal's turn.
+   *
+   * @throws OpenAiError 404 for an unknown model; TritonError UNAVAILABLE for one that is not ready, or whose queue is
+   * full; ClientGone when the client leaves meanwhile
+   */
+  async lookUpModel(name: string): Promise<Exchange> {
+    let model: PinnedModel;
+    try {
+      model = this.service.model(name, "");
+    } catch (error) {
+      if (!TritonError.is(error) || error.code !== "NOT_FOUND") throw error;
+      throw unknownModel(name, error);
+    }
+    const call = new Exchange(this.service, this.request, model);
+    await call.turn(this.requestId);
+    return call;
+  }
+
+  /**
+   * Makes a request to a model. Its trace begins, if it is selected or the client's headers continue one, and ends when
+   * the answer to the client has been sent.
+   *
+   * @param suffix distinguishes the ids of several requests
+   */
+  newCall(
+    model: PinnedModel,
+    suffix: string,
+    tensors: Pick<InferInit, "inputs" | "requestedOutputs">,
+  ): { readonly call: Exchange; readonly init: InferInit } {
+    const { service, request } = this;
+    const call = new Exchange(service, undefined, model);
+    const traced: TracedExchange = { service, request, model: model.name, trace: undefined };
+    traceReceived(traced, this.#startMs);
+    const { trace } = traced;
+    if (trace !== undefined) this.traces.push(trace);
+    call.trace = trace;
+    return { call, init: { id: this.requestId + suffix, ...tensors, trace: trace?.request } };
+  }
 }
 
 /** Creates the error for a name that no model has. */
@@ -116,43 +161,6 @@ export function unknownModel(name: string, cause?: unknown): OpenAiError {
   const error = new OpenAiError(404, `Unknown model: ${name}`, { param: "model", code: "model_not_found" });
   error.cause = cause;
   return error;
-}
-
-/**
- * Reads the body of a request, which is a JSON object.
- *
- * @param memory share that counts the body
- * @throws OpenAiError 413 for a body above `maxBodySize` bytes or with too many values, 415 for a compressed one, 400 for a body that is not a
- * JSON object
- * @throws TritonError UNAVAILABLE for a body above the memory budget, ClientGone when the client leaves
- */
-async function readJsonObject(
-  request: V2Request,
-  memory: RequestShare,
-  maxBodySize: number,
-): Promise<Record<string, unknown>> {
-  const encoding = firstHeader(request, "content-encoding") || "identity";
-  if (encoding !== "identity") {
-    throw new OpenAiError(415, `content-encoding: expected identity, got ${encoding}`, {
-      code: "unsupported_content_encoding",
-    });
-  }
-  const declared = Number(firstHeader(request, "content-length") ?? 0);
-  if (declared > maxBodySize) throw tooLarge(maxBodySize);
-  let body: Uint8Array;
-  try {
-    // A body without offsets of tensors is limited by its bytes.
-    body = await request.readBody(memory, maxBodySize, 0);
-  } catch (thrown) {
-    throw thrown instanceof InputTooLarge ? tooLarge(maxBodySize) : thrown;
-  }
-  if (body.length > maxBodySize) throw tooLarge(maxBodySize);
-  const value =
-    body.length < LONG_BODY_BYTES ? parseBody(body) : await inTurn(request, () => parseLongBody(body));
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new OpenAiError(400, "expected a JSON object as the body of the request", { code: "invalid_json" });
-  }
-  return value as Record<string, unknown>;
 }
 
 function tooLarge(maxBodySize: number): OpenAiError {
@@ -183,28 +191,11 @@ function parseBody(body: Uint8Array): unknown {
   } catch (fault) {
     const [, param, value] = NOT_A_NUMBER.exec(text) ?? [];
     if (param !== undefined) {
-      throw new OpenAiError(400, `'${param}': expected a number, got ${value}`, {
-        param,
-        code: "invalid_type",
-      });
+      throw invalidField(param, `'${param}': expected a number, got ${value}`, "invalid_type");
     }
-    const text1 = `the body of the request is not valid JSON: ${(fault as Error).message}`;
-    throw new OpenAiError(400, text1, { code: "invalid_json" });
+    const why = `the body of the request is not valid JSON: ${(fault as Error).message}`;
+    throw new OpenAiError(400, why, { code: "invalid_json" });
   }
-}
-
-/**
- * Begins the trace of a request to a model, if it is selected or the client's headers continue a trace. It ends when
- * the answer of the exchange has been sent.
- */
-export function traceModelRequest(
-  { service, request, traces, startMs }: OpenAiExchange,
-  model: string,
-): HttpTrace | undefined {
-  const traced: TracedExchange = { service, request, model, trace: undefined };
-  traceReceived(traced, startMs);
-  if (traced.trace !== undefined) traces.push(traced.trace);
-  return traced.trace;
 }
 
 /** Makes an id with OpenAI's prefix of its kind: `chatcmpl-`, `call_`. */

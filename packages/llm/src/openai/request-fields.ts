@@ -1,28 +1,27 @@
 import type { Log } from "@tritonjs/core/frontend";
 import { definedMembers, hasMoreLevels, MOST_LEVELS } from "@tritonjs/protocol";
-import { invalidField, shown, wrongType } from "./openai-error.js";
+import { checkLength, invalidField, missingField, shown, wrongType } from "./openai-error.js";
 
 /** The fields of a JSON object, read with checks. `null` counts as absent, as OpenAI's clients send it. */
 export class Fields {
-  readonly #values: Readonly<Record<string, unknown>>;
   readonly #path: string;
   readonly #read = new Set<string>();
 
   /** @param path path of the object in the request, for errors; empty for the request itself */
-  constructor(values: Readonly<Record<string, unknown>>, path = "") {
-    this.#values = values;
+  constructor(
+    private readonly values: Readonly<Record<string, unknown>>,
+    path = "",
+  ) {
     this.#path = path;
   }
 
-  /** The path of a field in the request. */
   path(name: string): string {
     return this.#path === "" ? name : `${this.#path}.${name}`;
   }
 
-  /** A field of any type. */
   any(name: string): unknown {
     this.#read.add(name);
-    return Object.hasOwn(this.#values, name) ? (this.#values[name] ?? undefined) : undefined;
+    return Object.hasOwn(this.values, name) ? (this.values[name] ?? undefined) : undefined;
   }
 
   string(name: string): string | undefined {
@@ -33,14 +32,8 @@ export class Fields {
 
   requiredString(name: string): string {
     const value = this.string(name);
-    if (value === undefined || value === "") {
-      const path = this.path(name);
-      throw invalidField(
-        path,
-        `you must provide '${path}': expected a string that is not empty`,
-        "missing_required_parameter",
-      );
-    }
+    if (value === undefined || value === "")
+      throw missingField(this.path(name), "a string that is not empty");
     return value;
   }
 
@@ -50,27 +43,30 @@ export class Fields {
     throw wrongType(this.path(name), "a boolean", value);
   }
 
-  /** A number from `least` to `most`. */
   number(name: string, least: number, most: number): number | undefined {
-    const value = this.any(name);
-    if (value === undefined) return undefined;
-    const path = this.path(name);
-    if (typeof value !== "number") throw wrongType(path, "a number", value);
-    if (value >= least && value <= most) return value;
-    throw invalidField(path, `'${path}': expected a number ${range(least, most)}, got ${value}`);
+    return this.#within(name, "a number", least, most, () => true);
   }
 
-  /** An integer from `least` to `most`. */
   integer(name: string, least: number, most = Number.MAX_SAFE_INTEGER): number | undefined {
+    return this.#within(name, "an integer", least, most, Number.isInteger);
+  }
+
+  #within(
+    name: string,
+    kind: string,
+    least: number,
+    most: number,
+    isKind: (value: number) => boolean,
+  ): number | undefined {
     const value = this.any(name);
     if (value === undefined) return undefined;
     const path = this.path(name);
-    if (typeof value !== "number") throw wrongType(path, "an integer", value);
-    if (Number.isInteger(value) && value >= least && value <= most) return value;
-    throw invalidField(path, `'${path}': expected an integer ${range(least, most)}, got ${value}`);
+    if (typeof value !== "number") throw wrongType(path, kind, value);
+    if (isKind(value) && value >= least && value <= most) return value;
+    const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+    throw invalidField(path, `'${path}': expected ${kind} ${range}, got ${value}`);
   }
 
-  /** One of some words. */
   choice<const W extends string>(name: string, words: readonly W[]): W | undefined {
     const value = this.any(name);
     if (value === undefined) return undefined;
@@ -91,9 +87,12 @@ export class Fields {
     return value === undefined ? undefined : objectFields(value, this.path(name));
   }
 
-  /** Names of the fields that nothing has read. */
+  requiredObject(name: string): Fields {
+    return objectFields(this.any(name), this.path(name));
+  }
+
   unread(): string[] {
-    return Object.keys(this.#values).filter((name) => !this.#read.has(name));
+    return Object.keys(this.values).filter((name) => !this.#read.has(name));
   }
 }
 
@@ -119,10 +118,6 @@ export function isIntegers(values: readonly unknown[]): values is readonly numbe
 export function requestJson(value: unknown, path: string): string {
   if (!hasMoreLevels(value, MOST_LEVELS)) return JSON.stringify(value);
   throw invalidField(path, `'${path}': expected at most ${MOST_LEVELS} levels of nesting, got more`);
-}
-
-function range(least: number, most: number): string {
-  return most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
 }
 
 /** Settings of the sampling with the field names of OpenAI and vLLM, as models get them in `sampling_parameters`. */
@@ -172,13 +167,7 @@ function readStop(fields: Fields): string[] | undefined {
   const value = fields.any("stop");
   if (value === undefined) return undefined;
   const stops = Array.isArray(value) ? value : [value];
-  if (stops.length > MOST_STOPS) {
-    throw invalidField(
-      "stop",
-      `'stop': expected at most ${MOST_STOPS} strings, got ${stops.length}`,
-      "array_above_max_length",
-    );
-  }
+  checkLength("stop", stops, MOST_STOPS, "strings");
   for (const stop of stops) {
     if (typeof stop !== "string") throw wrongType("stop", "a string or an array of strings", stop);
     if (stop === "") throw invalidField("stop", "'stop': expected strings that are not empty");
@@ -211,16 +200,13 @@ function readLogitBias(fields: Fields): unknown {
   return entries.length === 0 ? undefined : given;
 }
 
-/** The format, or undefined for plain text. */
 function readResponseFormat(fields: Fields): unknown {
   const format = fields.object("response_format");
   if (format === undefined) return undefined;
   const type = format.choice("type", ["text", "json_object", "json_schema"]);
   if (type === undefined) {
-    throw invalidField(
-      "response_format.type",
-      "'response_format.type': expected text, json_object or json_schema",
-    );
+    const text = "'response_format.type': expected text, json_object or json_schema";
+    throw invalidField("response_format.type", text);
   }
   if (type === "text") return undefined;
   if (type === "json_object") return { type };
@@ -240,7 +226,6 @@ export interface StreamOptions {
   readonly includeUsage: boolean;
 }
 
-/** Reads `stream` and `stream_options`. */
 export function readStreamOptions(fields: Fields): StreamOptions {
   const stream = fields.boolean("stream") ?? false;
   const options = fields.object("stream_options");
@@ -268,24 +253,18 @@ export function acceptCommonFields(fields: Fields): void {
 
 /** Largest number of remembered names, so that a client with ever new names fills neither memory nor log. */
 const MOST_NAMES = 1000;
-/** Longest name in the log. */
 const LONGEST_NAME = 64;
 
 /** Warns of fields without effect, once for each field. */
 export class FieldWarnings {
-  readonly #log: Pick<Log, "warning">;
   readonly #known = new Set<string>();
 
-  constructor(log: Pick<Log, "warning">) {
-    this.#log = log;
-  }
+  constructor(private readonly log: Pick<Log, "warning">) {}
 
-  /** Warns of a field that this library does not know. */
   unknown(path: string, field: string): void {
     this.#once(`${path} ${field}`, () => `OpenAI: ${path} ignores the unknown field '${shortened(field)}'`);
   }
 
-  /** Warns of a field that a model has no input for. */
   withoutEffect(model: string, field: string): void {
     this.#once(
       `${model} ${field}`,
@@ -296,7 +275,7 @@ export class FieldWarnings {
   #once(key: string, text: () => string): void {
     if (this.#known.has(key) || this.#known.size >= MOST_NAMES) return;
     this.#known.add(key);
-    this.#log.warning(text());
+    this.log.warning(text());
   }
 }
 

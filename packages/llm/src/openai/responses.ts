@@ -1,46 +1,31 @@
+import type { ChatMessage } from "../chat/chat-template.js";
 import type { ToolCallDelta } from "../chat/tool-call-family.js";
-import {
-  collectAnswer,
-  type EventWriter,
-  streamAnswer,
-  type WholeAnswer,
-  type WholeChoice,
-} from "./answers.js";
-import { planChat } from "./chat-completions.js";
-import { type Chat, type Message, type RequestLimits, readMessages, readToolUse } from "./chat-request.js";
-import type { ChoiceDelta, FinishReason, RankedToken, TokenLogprob, ToolCall, Usage } from "./generation.js";
-import { type ErrorAnswer, invalidField, OpenAiError, shown } from "./openai-error.js";
-import {
-  jsonResult,
-  lookUpModel,
-  newId,
-  type OpenAiRoute,
-  readRequest,
-  unixSeconds,
-} from "./openai-exchange.js";
+import type { TextFinishReason } from "../text-callback.js";
+import { type AnswerWriter, answer, rankedLogprobs, type WholeAnswer, type WholeChoice } from "./answers.js";
+import { type Chat, MOST_TOP_LOGPROBS, readMessages, readToolUse } from "./chat-request.js";
+import { planChat } from "./completions.js";
+import type { ChoiceDelta, RankedToken, ToolCall, Usage } from "./generation.js";
+import { invalidField, type OpenAiError, shown } from "./openai-error.js";
+import { inferenceRoute, newId, unixSeconds } from "./openai-exchange.js";
 import { Fields, MOST_TOKENS, objectFields, readSampling } from "./request-fields.js";
 
-/** Route of the Responses API, with text and calls of functions: `POST /v1/responses`. */
-export const responsesRoute: OpenAiRoute = {
-  path: /^\/v1\/responses$/,
-  method: "POST",
-  group: "inference",
-  access: "inference",
-  async handle(exchange) {
-    const { chat, echoed } = await readRequest(exchange, (fields) => readResponseRequest(fields, exchange));
-    const call = await lookUpModel(exchange, chat.model);
-    const template = await exchange.templates.find(call.model);
-    const plan = planChat(exchange, call, template, chat);
-    const frame = responseFrame(echoed);
-    if (chat.stream.stream) return streamAnswer(exchange, plan, new ResponseEvents(frame, chat.topLogprobs));
-    return jsonResult(responseAnswer(await collectAnswer(exchange, plan), frame, chat.topLogprobs));
-  },
-};
+/**
+ * Route of the Responses API, with text and calls of functions: `POST /v1/responses`.
+ *
+ * @param defaultMaxTokens `max_output_tokens` of a request without one
+ */
+export function responsesRoute(defaultMaxTokens: number | undefined) {
+  return inferenceRoute(/^\/v1\/responses$/, async (exchange) => {
+    const { chat, echoed } = await exchange.readBody((fields) =>
+      readResponseRequest(fields, defaultMaxTokens),
+    );
+    const generation = await planChat(exchange, chat);
+    return answer(exchange, generation, chat.stream.stream, new ResponseWriter(echoed, chat.topLogprobs));
+  });
+}
 
-/** A request of the Responses API. */
 interface ResponseRequest {
   readonly chat: Chat;
-  /** Members of the request that the response repeats. */
   readonly echoed: Readonly<Record<string, unknown>>;
 }
 
@@ -51,14 +36,12 @@ const UNSUPPORTED_FIELDS: Readonly<Record<string, string>> = {
   prompt: "prompts are not stored: send 'input' and 'instructions'",
 };
 
-const MOST_TOP_LOGPROBS = 20;
-
 /**
  * Reads the body of `POST /v1/responses`: text and calls of functions, without stored responses and OpenAI's own tools.
  *
  * @throws OpenAiError 400 for the first field at fault
  */
-function readResponseRequest(fields: Fields, { defaultMaxTokens }: RequestLimits): ResponseRequest {
+function readResponseRequest(fields: Fields, defaultMaxTokens: number | undefined): ResponseRequest {
   const model = fields.requiredString("model");
   refuseUnsupported(fields);
   const instructions = fields.string("instructions");
@@ -107,14 +90,11 @@ function readResponseRequest(fields: Fields, { defaultMaxTokens }: RequestLimits
 function refuseUnsupported(fields: Fields): void {
   for (const [name, reason] of Object.entries(UNSUPPORTED_FIELDS)) {
     if (fields.any(name) === undefined) continue;
-    throw new OpenAiError(400, `'${name}': expected none, because ${reason}`, {
-      param: name,
-      code: "unsupported_parameter",
-    });
+    throw invalidField(name, `'${name}': expected none, because ${reason}`, "unsupported_parameter");
   }
   if (fields.boolean("background") === true) {
     const text = "'background': expected false, because responses are not stored";
-    throw new OpenAiError(400, text, { param: "background", code: "unsupported_parameter" });
+    throw invalidField("background", text, "unsupported_parameter");
   }
   for (const name of ["truncation", "include", "reasoning", "max_tool_calls", "stream_options"])
     fields.any(name);
@@ -135,23 +115,19 @@ function readTextFormat(fields: Fields): unknown {
   if (type === "json_object") return { type };
   const name = format.requiredString("name");
   if (format.object("schema") === undefined) {
-    throw invalidField(
-      "text.format.schema",
-      "'text.format.schema': expected a JSON schema, got none",
-      "missing_required_parameter",
-    );
+    const text = "'text.format.schema': expected a JSON schema, got none";
+    throw invalidField("text.format.schema", text, "missing_required_parameter");
   }
   return { type, json_schema: { name, schema: format.any("schema"), strict: format.any("strict") ?? null } };
 }
 
-/** Tools as chats have them. */
 function readResponseTools(fields: Fields): unknown[] {
   return (fields.array("tools") ?? []).map((tool, index) => {
     const given = objectFields(tool, `tools[${index}]`);
     const type = given.requiredString("type");
     if (type !== "function") {
       const text = `'tools[${index}].type': expected function, got ${type}: tools of OpenAI itself do not run here`;
-      throw new OpenAiError(400, text, { param: `tools[${index}].type`, code: "unsupported_value" });
+      throw invalidField(`tools[${index}].type`, text, "unsupported_value");
     }
     const { name, description, parameters, strict } = tool as Record<string, unknown>;
     return { type, function: { name, description, parameters, strict } };
@@ -166,19 +142,19 @@ const TEXT_PARTS = new Set(["input_text", "output_text", "text"]);
  *
  * @throws OpenAiError 400 that names the item at fault
  */
-function readInputItems(fields: Fields): readonly Message[] {
+function readInputItems(fields: Fields): readonly ChatMessage[] {
   const input = fields.any("input");
   if (typeof input === "string") return [{ role: "user", content: input }];
   if (!Array.isArray(input) || input.length === 0) {
     const text = `you must provide 'input': expected a string or an array of items, got ${shown(input)}`;
     throw invalidField("input", text, input === undefined ? "missing_required_parameter" : "invalid_type");
   }
-  const messages: Message[] = [];
+  const messages: ChatMessage[] = [];
   for (const [index, item] of input.entries()) addItem(messages, objectFields(item, `input[${index}]`));
   return readMessages(new Fields({ messages }));
 }
 
-function addItem(messages: Message[], item: Fields): void {
+function addItem(messages: ChatMessage[], item: Fields): void {
   const type = item.string("type") ?? "message";
   switch (type) {
     case "message":
@@ -200,22 +176,21 @@ function addItem(messages: Message[], item: Fields): void {
     default: {
       const path = item.path("type");
       const text = `'${path}': expected message, function_call or function_call_output, got ${shown(type)}`;
-      throw new OpenAiError(400, text, { param: path, code: "unsupported_value" });
+      throw invalidField(path, text, "unsupported_value");
     }
   }
 }
 
 /** Calls in a row belong to one message of the assistant. */
-function addCall(messages: Message[], item: Fields): void {
+function addCall(messages: ChatMessage[], item: Fields): void {
   const call = {
     id: item.requiredString("call_id"),
-    type: "function",
+    type: "function" as const,
     function: { name: item.requiredString("name"), arguments: item.string("arguments") ?? "{}" },
   };
   const last = messages.at(-1);
   if (last?.role === "assistant") {
-    const calls = (last.tool_calls as unknown[] | undefined) ?? [];
-    messages[messages.length - 1] = { ...last, tool_calls: [...calls, call] };
+    messages[messages.length - 1] = { ...last, tool_calls: [...(last.tool_calls ?? []), call] };
   } else messages.push({ role: "assistant", content: null, tool_calls: [call] });
 }
 
@@ -223,20 +198,17 @@ function contentText(item: Fields): string {
   const content = item.any("content");
   if (typeof content === "string") return content;
   const path = item.path("content");
-  if (!Array.isArray(content))
-    throw invalidField(
-      path,
-      `'${path}': expected a string or an array, got ${shown(content)}`,
-      "invalid_type",
-    );
-  return content.map((part, index) => partText(objectFields(part, `${path}[${index}]`))).join("\n");
+  if (Array.isArray(content)) return joinedParts(content, path);
+  throw invalidField(path, `'${path}': expected a string or an array, got ${shown(content)}`, "invalid_type");
 }
 
 function outputText(item: Fields): string {
   const output = item.any("output");
-  return Array.isArray(output)
-    ? output.map((part, index) => partText(objectFields(part, item.path(`output[${index}]`)))).join("\n")
-    : item.requiredString("output");
+  return Array.isArray(output) ? joinedParts(output, item.path("output")) : item.requiredString("output");
+}
+
+function joinedParts(parts: readonly unknown[], path: string): string {
+  return parts.map((part, index) => partText(objectFields(part, `${path}[${index}]`))).join("\n");
 }
 
 function partText(part: Fields): string {
@@ -244,36 +216,45 @@ function partText(part: Fields): string {
   if (TEXT_PARTS.has(type)) return part.string("text") ?? "";
   if (type === "refusal") return part.string("refusal") ?? "";
   const path = part.path("type");
-  throw new OpenAiError(400, `'${path}': expected text, got ${type}`, {
-    param: path,
-    code: "unsupported_content",
-  });
+  throw invalidField(path, `'${path}': expected text, got ${type}`, "unsupported_content");
 }
 
-/** Writes the events of a streamed response: items open, grow and close one after the other. */
-class ResponseEvents implements EventWriter {
-  readonly #frame: ResponseFrame;
-  readonly #topLogprobs: number | undefined;
-  /** Items that are closed. */
+/** Writes a response. In a stream, items open, grow and close one after the other. */
+class ResponseWriter implements AnswerWriter {
+  readonly #id = newId("resp_");
+  readonly #createdAt = unixSeconds();
   readonly #output: object[] = [];
   #item: OpenMessage | OpenCall | undefined;
   #sequence = 0;
-  #reason: FinishReason = "stop";
+  #reason: TextFinishReason = "stop";
 
-  constructor(frame: ResponseFrame, topLogprobs: number | undefined) {
-    this.#frame = frame;
-    this.#topLogprobs = topLogprobs;
+  /** @param echoed members of the request that the response repeats */
+  constructor(
+    readonly echoed: Readonly<Record<string, unknown>>,
+    private readonly topLogprobs: number | undefined,
+  ) {}
+
+  whole({ choices, usage }: WholeAnswer): object {
+    const [choice] = choices as readonly [WholeChoice];
+    const { text, toolCalls, logprobs, finishReason } = choice;
+    const [status, incomplete] = endState(finishReason);
+    const output: object[] = [];
+    if (text !== "" || toolCalls.length === 0) {
+      output.push(messageItem(newId("msg_"), status, [textPart(text, this.#logprobs(logprobs))]));
+    }
+    for (const call of toolCalls) output.push(callItem(newId("fc_"), call, "completed"));
+    return this.#response(status, output, incomplete, usage);
   }
 
   begin(): string {
-    const response = this.#response({ status: "in_progress", output: [] });
+    const response = this.#response("in_progress", []);
     return this.#event("response.created", { response }) + this.#event("response.in_progress", { response });
   }
 
   delta(_choice: number, { text, toolCalls, logprobs }: ChoiceDelta): string {
     let events = "";
     if (text !== "" || logprobs.length > 0) {
-      const tokens = responseLogprobs(logprobs, this.#topLogprobs);
+      const tokens = this.#logprobs(logprobs);
       const { item, opening } = this.#message();
       item.text += text;
       item.logprobs.push(...tokens);
@@ -285,7 +266,7 @@ class ResponseEvents implements EventWriter {
     return events;
   }
 
-  choiceEnd(_choice: number, reason: FinishReason): string {
+  choiceEnd(_choice: number, reason: TextFinishReason): string {
     this.#reason = reason;
     if (this.#item !== undefined) return this.#closeItem();
     // An empty text is an item, too.
@@ -293,12 +274,12 @@ class ResponseEvents implements EventWriter {
   }
 
   end(usage: Usage | undefined): string {
-    const state = endState(this.#reason);
-    const response = this.#response({ ...state, output: this.#output, usage });
-    return this.#event(`response.${state.status}`, { response });
+    const [status, incomplete] = endState(this.#reason);
+    const response = this.#response(status, this.#output, incomplete, usage);
+    return this.#event(`response.${status}`, { response });
   }
 
-  error({ body: { error } }: ErrorAnswer): string {
+  error({ body: { error } }: OpenAiError): string {
     const { code, message, param } = error;
     return this.#event("error", { code, message, param, error });
   }
@@ -356,7 +337,7 @@ class ResponseEvents implements EventWriter {
     } else {
       const { text, logprobs } = item;
       const part = textPart(text, logprobs);
-      closed = messageItem(item.id, endState(this.#reason).status, [part]);
+      closed = messageItem(item.id, endState(this.#reason)[0], [part]);
       events += this.#event("response.output_text.done", { ...place, content_index: 0, text, logprobs });
       events += this.#event("response.content_part.done", { ...place, content_index: 0, part });
     }
@@ -365,8 +346,28 @@ class ResponseEvents implements EventWriter {
     return events;
   }
 
-  #response(state: ResponseState): object {
-    return responseObject(this.#frame, state);
+  #response(status: string, output: readonly object[], incomplete?: string, usage?: Usage): object {
+    return {
+      id: this.#id,
+      object: "response",
+      created_at: this.#createdAt,
+      status,
+      error: null,
+      incomplete_details: incomplete === undefined ? null : { reason: incomplete },
+      ...this.echoed,
+      output,
+      previous_response_id: null,
+      reasoning: { effort: null, summary: null },
+      service_tier: "default",
+      store: false,
+      truncation: "disabled",
+      usage: usage === undefined ? null : responseUsage(usage),
+      user: null,
+    };
+  }
+
+  #logprobs(tokens: readonly RankedToken[]): object[] {
+    return this.topLogprobs === undefined ? [] : rankedLogprobs(tokens, this.topLogprobs);
   }
 
   #event(type: string, members: object): string {
@@ -375,7 +376,6 @@ class ResponseEvents implements EventWriter {
   }
 }
 
-/** A message that grows. */
 interface OpenMessage {
   readonly kind: "message";
   readonly id: string;
@@ -383,7 +383,6 @@ interface OpenMessage {
   readonly logprobs: object[];
 }
 
-/** A call that grows. */
 interface OpenCall {
   readonly kind: "call";
   readonly id: string;
@@ -397,101 +396,23 @@ function toolCallOf({ callId, name, text }: OpenCall): ToolCall {
   return { id: callId, type: "function", function: { name, arguments: text } };
 }
 
-/** The members of a response that stay the same while it is made. */
-interface ResponseFrame {
-  readonly id: string;
-  readonly created_at: number;
-  readonly echoed: Readonly<Record<string, unknown>>;
+/** Status of a response whose text ended for a reason, and why it is incomplete. */
+function endState(reason: TextFinishReason): [status: string, incomplete?: string] {
+  if (reason === "length") return ["incomplete", "max_output_tokens"];
+  return reason === "content_filter" ? ["incomplete", reason] : ["completed"];
 }
 
-/** Makes the frame of a new response. */
-function responseFrame(echoed: ResponseFrame["echoed"]): ResponseFrame {
-  return { id: newId("resp_"), created_at: unixSeconds(), echoed };
-}
-
-/** Members of a response that change from its first to its last event. */
-interface ResponseState {
-  readonly status: "in_progress" | "completed" | "incomplete" | "failed";
-  readonly output: readonly object[];
-  readonly usage?: Usage | undefined;
-  readonly incompleteReason?: string | undefined;
-  readonly error?: { readonly code: string; readonly message: string } | undefined;
-}
-
-/** A response in a state. */
-function responseObject({ id, created_at, echoed }: ResponseFrame, state: ResponseState): object {
-  const { status, output, usage, incompleteReason, error } = state;
-  return {
-    id,
-    object: "response",
-    created_at,
-    status,
-    error: error ?? null,
-    incomplete_details: incompleteReason === undefined ? null : { reason: incompleteReason },
-    ...echoed,
-    output,
-    previous_response_id: null,
-    reasoning: { effort: null, summary: null },
-    service_tier: "default",
-    store: false,
-    truncation: "disabled",
-    usage: usage === undefined ? null : responseUsage(usage),
-    user: null,
-  };
-}
-
-/** Status of a response whose text ended for a reason. */
-function endState(reason: FinishReason): Pick<ResponseState, "status" | "incompleteReason"> {
-  if (reason === "length") return { status: "incomplete", incompleteReason: "max_output_tokens" };
-  if (reason === "content_filter") return { status: "incomplete", incompleteReason: reason };
-  return { status: "completed" };
-}
-
-/** Makes the answer to a request that is not streamed. */
-function responseAnswer(
-  { choices, usage }: WholeAnswer,
-  frame: ResponseFrame,
-  topLogprobs: number | undefined,
-): object {
-  const [choice] = choices as readonly [WholeChoice];
-  const { text, toolCalls, logprobs, finishReason } = choice;
-  const state = endState(finishReason);
-  const output: object[] = [];
-  if (text !== "" || toolCalls.length === 0) {
-    const part = textPart(text, responseLogprobs(logprobs, topLogprobs));
-    output.push(messageItem(newId("msg_"), state.status, [part]));
-  }
-  for (const call of toolCalls) output.push(callItem(newId("fc_"), call, "completed"));
-  return responseObject(frame, { ...state, output, usage });
-}
-
-/** The item of a message. */
-function messageItem(id: string, status: ResponseState["status"], content: readonly object[]): object {
+function messageItem(id: string, status: string, content: readonly object[]): object {
   return { id, type: "message", status, role: "assistant", content };
 }
 
-/** The part of a message with its text. */
 function textPart(text: string, logprobs: readonly object[]): object {
   return { type: "output_text", text, annotations: [], logprobs };
 }
 
-/** The item of a call of a function. */
 function callItem(id: string, call: ToolCall, status: string): object {
   const { name, arguments: text } = call.function;
   return { id, type: "function_call", status, call_id: call.id, name, arguments: text };
-}
-
-/** Logprobs as the Responses API has them. */
-function responseLogprobs(tokens: readonly RankedToken[], top: number | undefined): object[] {
-  if (top === undefined) return [];
-  return tokens.map((token) => ({
-    ...withBytes(token),
-    top_logprobs: token.top.slice(0, top).map(withBytes),
-  }));
-}
-
-function withBytes({ token, logprob }: TokenLogprob): object {
-  return { token, logprob, bytes: [...Buffer.from(token)] };
 }
 
 function responseUsage({ prompt_tokens, completion_tokens, total_tokens }: Usage): object {

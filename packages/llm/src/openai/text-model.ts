@@ -1,12 +1,13 @@
 import type { InferInit } from "@tritonjs/core/frontend";
 import {
   type DataType,
+  type Elements,
   fromConfigDataType,
   type ModelConfig,
   type ModelInput,
   Tensor,
 } from "@tritonjs/protocol";
-import { invalidField, OpenAiError } from "./openai-error.js";
+import { invalidField, type OpenAiError } from "./openai-error.js";
 import { requestJson, type Sampling } from "./request-fields.js";
 
 /** Inputs and outputs of a model that generates text. */
@@ -16,7 +17,6 @@ export interface TextModel {
   readonly outputs: ReadonlySet<string>;
   /** Input for a prompt; undefined for a model that takes only messages. */
   readonly promptInput: string | undefined;
-  /** Output with the text. */
   readonly textOutput: string;
 }
 
@@ -51,7 +51,7 @@ function describeTextModel({ name, input, output, maxBatchSize }: ModelConfig): 
     const text =
       `model '${name}' does not generate text: expected an input 'text_input' or 'messages' and an output ` +
       `'text_output' of BYTES, got inputs ${namesOf(input)} and outputs ${namesOf(output)}`;
-    throw new OpenAiError(400, text, { param: "model", code: "model_not_supported" });
+    throw invalidField("model", text, "model_not_supported");
   }
   return { name, inputs, outputs: new Set(output.map((one) => one.name)), promptInput, textOutput };
 }
@@ -171,7 +171,7 @@ function putResponseFormat(
   const text =
     `model '${model.name}' cannot constrain its output to ${type}: expected a model with the input ` +
     "'sampling_parameters' or 'guided_decoding_guide_type'";
-  throw new OpenAiError(400, text, { param: "response_format", code: "unsupported_value" });
+  throw invalidField("response_format", text, "unsupported_value");
 }
 
 interface ResponseFormat {
@@ -189,11 +189,8 @@ function outputsFor({ outputs, textOutput }: TextModel, { logprobs, tools, messa
 
 function notOnePrompt({ name, promptInput, inputs }: TextModel): OpenAiError {
   const shape = inputs.get(promptInput!)!.shape.join(", ");
-  return invalidField(
-    "model",
-    `model '${name}': expected an input '${promptInput}' for one prompt, got shape [${shape}]`,
-    "model_not_supported",
-  );
+  const text = `model '${name}': expected an input '${promptInput}' for one prompt, got shape [${shape}]`;
+  return invalidField("model", text, "model_not_supported");
 }
 
 /** An input of a model as requests give it: its shape includes the batch axis. */
@@ -234,30 +231,19 @@ function fitShape(shape: readonly number[], count: number): number[] | undefined
   return shape.map((size, axis) => (size !== -1 ? size : axis === open ? count / fixed : 1));
 }
 
-function elementsOf(datatype: DataType, values: readonly (string | number | boolean)[]) {
-  if (datatype === "BYTES") {
-    return values.every((value) => typeof value === "string")
-      ? values.map((value) => Buffer.from(value as string))
-      : undefined;
-  }
-  if (values.some((value) => typeof value === "string")) return undefined;
-  const numbers = values.map(Number);
-  switch (datatype) {
-    case "BOOL":
-      return Uint8Array.from(numbers, (value) => (value === 0 ? 0 : 1));
-    case "INT32":
-      return Int32Array.from(numbers);
-    case "UINT32":
-      return Uint32Array.from(numbers);
-    case "INT64":
-      return BigInt64Array.from(numbers, BigInt);
-    case "UINT64":
-      return BigUint64Array.from(numbers, BigInt);
-    case "FP32":
-      return Float32Array.from(numbers);
-    case "FP64":
-      return Float64Array.from(numbers);
-    default:
-      return undefined;
-  }
+/** Makes the elements of the data types that numbers in a request become. */
+const ELEMENTS: Readonly<Partial<Record<DataType, (numbers: readonly number[]) => Elements>>> = {
+  BOOL: (numbers) => Uint8Array.from(numbers, (value) => (value === 0 ? 0 : 1)),
+  INT32: (numbers) => Int32Array.from(numbers),
+  UINT32: (numbers) => Uint32Array.from(numbers),
+  INT64: (numbers) => BigInt64Array.from(numbers, BigInt),
+  UINT64: (numbers) => BigUint64Array.from(numbers, BigInt),
+  FP32: (numbers) => Float32Array.from(numbers),
+  FP64: (numbers) => Float64Array.from(numbers),
+};
+
+function elementsOf(datatype: DataType, values: readonly (string | number)[]): Elements | undefined {
+  const texts = values.filter((value) => typeof value === "string");
+  if (datatype === "BYTES" && texts.length === values.length) return texts.map((text) => Buffer.from(text));
+  return texts.length > 0 ? undefined : ELEMENTS[datatype]?.(values.map(Number));
 }

@@ -1,4 +1,11 @@
-import { definedMembers, hasMoreLevels, MOST_LEVELS, type Parameters, TritonError } from "@tritonjs/protocol";
+import {
+  definedMembers,
+  errorOf,
+  hasMoreLevels,
+  MOST_LEVELS,
+  type Parameters,
+  type TritonError,
+} from "@tritonjs/protocol";
 
 /** Largest number of strings that may end a text. Each one is searched for after each token. */
 const MAX_STOP_STRINGS = 16;
@@ -30,16 +37,7 @@ export interface SamplingSource {
  * ```
  */
 export function readSamplingParameters(source: SamplingSource): SamplingParameters {
-  return samplingParametersOf(openFields(source));
-}
-
-/** The fields of a request, from which its sampling parameters are read. */
-export function openFields({ json, parameters = {} }: SamplingSource): ParameterFields {
-  return new ParameterFields(
-    json === undefined
-      ? { values: parameters, textValues: true }
-      : { values: parseObject(json), textValues: false },
-  );
+  return samplingParametersOf(new ParameterFields(source));
 }
 
 /** Like {@link readSamplingParameters}. */
@@ -83,10 +81,7 @@ function parseObject(json: string): Readonly<Record<string, unknown>> {
 }
 
 function notAnObject(got: string, cause?: unknown): TritonError {
-  return new TritonError("INVALID_ARG", `input 'sampling_parameters': expected a JSON object, got ${got}`, {
-    reason: "INVALID_INPUT",
-    cause,
-  });
+  return errorOf("INVALID_INPUT", `input 'sampling_parameters': expected a JSON object, got ${got}`, cause);
 }
 
 /** Refuses parameters of vLLM that would change the text and have no counterpart here. */
@@ -94,11 +89,8 @@ function refuseUnsupported(fields: ParameterFields): void {
   for (const name of ["n", "best_of"]) {
     const value = fields.raw(name)?.value;
     if (value !== undefined && value !== 1) {
-      throw invalidParameter(
-        name,
-        "1, because a request gets one text: send one request for each text",
-        value,
-      );
+      const expected = "1, because a request gets one text: send one request for each text";
+      throw invalidParameter(name, expected, value);
     }
   }
   if (fields.boolean("use_beam_search") === true) {
@@ -132,39 +124,29 @@ function stopStrings(fields: ParameterFields): readonly string[] | undefined {
 }
 
 function tokenIds(fields: ParameterFields, name: string, least: number): readonly number[] | undefined {
-  const value = fields.raw(name)?.value;
-  if (value === undefined) return undefined;
-  if (!Array.isArray(value) || value.length < least || !value.every(isTokenId)) {
-    const expected = least === 0 ? "a list of token numbers" : "a list of at least one token number";
-    throw invalidParameter(name, expected, value);
-  }
-  return value;
+  const expected = least === 0 ? "a list of token numbers" : "a list of at least one token number";
+  const isTokens = (value: unknown): value is number[] =>
+    Array.isArray(value) && value.length >= least && value.every(isTokenId);
+  return fields.value([name], expected, isTokens);
 }
 
 function badWords(fields: ParameterFields): readonly string[] | undefined {
-  const value = fields.raw("bad_words")?.value;
-  if (value === undefined) return undefined;
-  const isWords = Array.isArray(value) && value.length <= MAX_BAD_WORDS && value.every(isBadWord);
-  if (isWords) return value;
   const expected = `at most ${MAX_BAD_WORDS} strings of 1 to ${MAX_STOP_LENGTH} characters`;
-  throw invalidParameter("bad_words", expected, value);
-}
-
-function isBadWord(value: unknown): value is string {
-  return typeof value === "string" && value.trim() !== "" && value.length <= MAX_STOP_LENGTH;
+  const isWord = (value: unknown) =>
+    typeof value === "string" && value.trim() !== "" && value.length <= MAX_STOP_LENGTH;
+  const isWords = (value: unknown): value is string[] =>
+    Array.isArray(value) && value.length <= MAX_BAD_WORDS && value.every(isWord);
+  return fields.value(["bad_words"], expected, isWords);
 }
 
 function logitBias(fields: ParameterFields): Readonly<Record<number, number>> | undefined {
-  const value = fields.raw("logit_bias")?.value;
-  if (value === undefined) return undefined;
   const expected = "an object from token numbers to numbers from -100 to 100";
-  if (typeof value !== "object" || Array.isArray(value))
-    throw invalidParameter("logit_bias", expected, value);
-  for (const [id, bias] of Object.entries(value as object)) {
+  const value = fields.value(["logit_bias"], expected, isObject);
+  for (const [id, bias] of Object.entries(value ?? {})) {
     const valid = /^\d+$/.test(id) && typeof bias === "number" && Math.abs(bias) <= 100;
     if (!valid) throw invalidParameter("logit_bias", expected, { [id]: bias });
   }
-  return value as Readonly<Record<number, number>>;
+  return value as Readonly<Record<number, number>> | undefined;
 }
 
 /** `logprobs` is a number as in vLLM and completions, or true with `top_logprobs` as in chat completions. */
@@ -329,14 +311,6 @@ function isObject(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The values of a request's parameters by name, and where they come from. */
-interface ParameterSource {
-  readonly values: Readonly<Record<string, unknown>>;
-  /** True for request parameters, which cannot hold fractions or lists: a string with their JSON is taken too. */
-  readonly textValues: boolean;
-}
-
-/** Bounds of a number. */
 interface Bounds {
   readonly min?: number;
   readonly max?: number;
@@ -346,45 +320,46 @@ interface Bounds {
 
 /** Reads typed fields, and names the field in each error. Absent and null fields are undefined. */
 export class ParameterFields {
-  readonly #source: ParameterSource;
+  readonly #values: Readonly<Record<string, unknown>>;
+  /** True for request parameters, which cannot hold fractions or lists: a string with their JSON is taken too. */
+  readonly #hasTexts: boolean;
 
-  constructor(source: ParameterSource) {
-    this.#source = source;
+  constructor({ json, parameters = {} }: SamplingSource) {
+    this.#hasTexts = json === undefined;
+    this.#values = json === undefined ? parameters : parseObject(json);
   }
 
   /** The value of the first of the names that has one. */
   raw(...names: readonly string[]): { readonly name: string; readonly value: unknown } | undefined {
     for (const name of names) {
-      const value = Object.hasOwn(this.#source.values, name) ? this.#source.values[name] : undefined;
+      const value = Object.hasOwn(this.#values, name) ? this.#values[name] : undefined;
       if (value !== undefined && value !== null) return { name, value: this.#parsed(value) };
     }
     return undefined;
   }
 
+  /** The value of the first of the names that has one. */
+  value<T>(
+    names: readonly string[],
+    expected: string,
+    isValid: (value: unknown) => value is T,
+  ): T | undefined {
+    const found = this.raw(...names);
+    if (found === undefined || isValid(found.value)) return found?.value as T | undefined;
+    throw invalidParameter(found.name, expected, found.value);
+  }
+
   number(name: string, bounds: Bounds): number | undefined {
-    const value = this.raw(name)?.value;
-    if (value === undefined) return undefined;
-    const expected = `a number${boundsText(bounds)}`;
-    if (typeof value !== "number" || !fits(value, bounds)) throw invalidParameter(name, expected, value);
-    return value;
+    return this.value([name], `a number${boundsText(bounds)}`, (value) => fits(value, bounds));
   }
 
   integer(names: readonly string[], bounds: Bounds): number | undefined {
-    const found = this.raw(...names);
-    if (found === undefined) return undefined;
-    const { name, value } = found;
-    const expected = `an integer${boundsText(bounds)}`;
-    if (typeof value !== "number" || !Number.isSafeInteger(value) || !fits(value, bounds)) {
-      throw invalidParameter(name, expected, value);
-    }
-    return value;
+    const isInteger = (value: unknown): value is number => Number.isSafeInteger(value) && fits(value, bounds);
+    return this.value(names, `an integer${boundsText(bounds)}`, isInteger);
   }
 
   boolean(name: string): boolean | undefined {
-    const value = this.raw(name)?.value;
-    if (value === undefined) return undefined;
-    if (typeof value !== "boolean") throw invalidParameter(name, "true or false", value);
-    return value;
+    return this.value([name], "true or false", (value) => typeof value === "boolean");
   }
 
   #parsed(value: unknown): unknown {
@@ -392,7 +367,7 @@ export class ParameterFields {
       const number = Number(value);
       return Number.isSafeInteger(number) ? number : value;
     }
-    if (!this.#source.textValues || typeof value !== "string") return value;
+    if (!this.#hasTexts || typeof value !== "string") return value;
     try {
       const parsed: unknown = JSON.parse(value);
       return typeof parsed === "string" ? value : (parsed ?? value);
@@ -413,13 +388,15 @@ export function invalidParameter(
   got: unknown,
   shown: string = shownValue(got),
 ): TritonError {
-  return new TritonError("INVALID_ARG", `sampling parameter '${name}': expected ${expected}, got ${shown}`, {
-    reason: "INVALID_INPUT",
-  });
+  return errorOf("INVALID_INPUT", `sampling parameter '${name}': expected ${expected}, got ${shown}`);
 }
 
-function fits(value: number, { min = -Infinity, max = Infinity, above = -Infinity }: Bounds): boolean {
-  return Number.isFinite(value) && value >= min && value <= max && value > above;
+function fits(
+  value: unknown,
+  { min = -Infinity, max = Infinity, above = -Infinity }: Bounds,
+): value is number {
+  if (typeof value !== "number" || !Number.isFinite(value)) return false;
+  return value >= min && value <= max && value > above;
 }
 
 function boundsText({ min, max, above }: Bounds): string {

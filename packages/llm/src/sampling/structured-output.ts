@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { findInstalled } from "@tritonjs/core/internal/worker";
-import { TritonError } from "@tritonjs/protocol";
-import { spellingOfBytes, type TokenSpelling, tokenSpelling } from "../token-spelling.js";
+import { errorOf, TritonError } from "@tritonjs/protocol";
+import { spellingOfBytes, type TokenizerJson, type TokenSpelling, tokenSpelling } from "../token-spelling.js";
 import type { ResponseFormat } from "./sampling-parameters.js";
 
 /** Largest number of cached grammars. One of a few kilobytes takes 0.1 to 1 s to compile for 128,000 tokens. */
@@ -10,8 +10,14 @@ const MAX_GRAMMARS = 32;
 /** Largest number of matchers of a grammar that are kept for later texts. */
 const MAX_IDLE_MATCHERS = 16;
 
+/** A copy of the library with the vocabulary. */
+interface OpenVocabulary {
+  readonly library: WebXgrammar;
+  readonly compiler: GrammarCompiler;
+}
+
 interface CachedGrammar {
-  readonly compiled: CompiledGrammar;
+  readonly compiled: Disposable;
   readonly idle: GrammarMatcher[];
 }
 
@@ -26,7 +32,8 @@ interface CachedGrammar {
  * ```
  */
 export class StructuredOutput {
-  #compiler: Promise<VocabularyCompiler> | undefined;
+  #opened: Promise<OpenVocabulary> | undefined;
+  #reader: XgrammarInstance | undefined;
   /** In the order of use, the latest last. */
   readonly #grammars = new Map<string, Promise<CachedGrammar>>();
 
@@ -36,10 +43,8 @@ export class StructuredOutput {
     readonly endTokens: readonly number[],
   ) {
     if (endTokens.length === 0) {
-      throw new TritonError(
-        "INVALID_ARG",
-        "cannot limit answers to a format: expected a token that ends a text, got none",
-      );
+      const text = "cannot limit answers to a format: expected a token that ends a text, got none";
+      throw new TritonError("INVALID_ARG", text);
     }
   }
 
@@ -50,18 +55,22 @@ export class StructuredOutput {
    * not installed
    */
   async constrain(format: ResponseFormat): Promise<TokenConstraint | undefined> {
-    const source = grammarSource(format);
-    if (source === undefined) return undefined;
-    const compiler = await this.#open();
-    const key = JSON.stringify(source);
+    if (format.type === "text") return undefined;
+    const key = JSON.stringify(format);
+    if (key.length > MAX_CHARACTERS) {
+      const text = `cannot read response_format: expected a grammar of at most ${MAX_CHARACTERS} characters, got ${key.length}`;
+      throw errorOf("INVALID_INPUT", text);
+    }
+    const { library, compiler } = await this.#open();
     const pending =
-      this.#grammars.get(key) ?? compiler.compile(source).then((compiled) => ({ compiled, idle: [] }));
+      this.#grammars.get(key) ??
+      this.#compile(format, library, compiler).then((compiled) => ({ compiled, idle: [] }));
     this.#grammars.delete(key);
     this.#grammars.set(key, pending);
     try {
       const { compiled, idle } = await pending;
       this.#evict();
-      const matcher = idle.pop() ?? (await compiler.library.GrammarMatcher.createGrammarMatcher(compiled));
+      const matcher = idle.pop() ?? (await library.GrammarMatcher.createGrammarMatcher(compiled));
       const { tokens, size = tokens.length } = this.vocabulary;
       return new GrammarConstraint(matcher, size, () => {
         // A reset matcher is as good as a new one, and each new one leaks a few bytes.
@@ -74,12 +83,55 @@ export class StructuredOutput {
     }
   }
 
-  #open(): Promise<VocabularyCompiler> {
-    this.#compiler ??= VocabularyCompiler.open(this.vocabulary, this.endTokens).catch((error: unknown) => {
-      this.#compiler = undefined;
+  #open(): Promise<OpenVocabulary> {
+    this.#opened ??= this.#openVocabulary().catch((error: unknown) => {
+      this.#opened = undefined;
       throw error;
     });
-    return this.#compiler;
+    return this.#opened;
+  }
+
+  async #openVocabulary(): Promise<OpenVocabulary> {
+    const { tokens, spelling, size = tokens.length } = this.vocabulary;
+    const { library } = openXgrammar();
+    const info = await library.TokenizerInfo.createTokenizerInfo(
+      tokens,
+      spelling,
+      false,
+      size,
+      this.endTokens,
+    );
+    const compiler = await library.GrammarCompiler.createGrammarCompiler(info, false);
+    info.dispose();
+    return { library, compiler };
+  }
+
+  /**
+   * A grammar that the library cannot read aborts its instance, so grammars are first read by an instance of their own,
+   * which is replaced after an abort. The instance with the vocabulary stays.
+   *
+   * @throws TritonError INVALID_ARG with the library's words for a grammar that it cannot read
+   */
+  async #compile(
+    format: GrammarFormat,
+    library: WebXgrammar,
+    compiler: GrammarCompiler,
+  ): Promise<Disposable> {
+    this.#reader ??= openXgrammar();
+    const reader = this.#reader;
+    try {
+      (await readGrammar(reader.library, format)).dispose();
+    } catch (error) {
+      if (this.#reader === reader) this.#reader = undefined;
+      const why = reportedReason(reader.takeReport() ?? (error as Error).message);
+      throw errorOf("INVALID_ARG", `cannot compile the format of the answer: ${why}`, error);
+    }
+    const grammar = await readGrammar(library, format);
+    try {
+      return await compiler.compileGrammar(grammar);
+    } finally {
+      grammar.dispose();
+    }
   }
 
   #evict(): void {
@@ -141,12 +193,6 @@ export interface ConstraintVocabulary {
   readonly size?: number;
 }
 
-interface AddedToken {
-  readonly id: number;
-  readonly content: string;
-  readonly special: boolean;
-}
-
 /**
  * Reads the vocabulary for constraints from the content of `tokenizer.json`. Special tokens get an empty spelling,
  * which no format allows. `size` is the width of the model's logits.
@@ -154,20 +200,10 @@ interface AddedToken {
  * @throws TritonError INVALID_ARG for a tokenizer whose tokens do not join to a text as they are, such as WordPiece
  */
 export function readConstraintVocabulary(tokenizer: unknown, size?: number): ConstraintVocabulary {
-  const {
-    model,
-    decoder,
-    added_tokens: added = [],
-  } = tokenizer as {
-    model?: { type?: string; vocab?: unknown };
-    decoder?: unknown;
-    added_tokens?: readonly AddedToken[];
-  };
+  const { model, decoder, added_tokens: added = [] } = tokenizer as TokenizerJson;
   if (model?.type !== undefined && model.type !== "BPE" && model.type !== "Unigram") {
-    throw new TritonError(
-      "INVALID_ARG",
-      `cannot limit answers to a format: expected a tokenizer of the type BPE or Unigram, got ${model.type}`,
-    );
+    const text = `cannot limit answers to a format: expected a tokenizer of the type BPE or Unigram, got ${model.type}`;
+    throw new TritonError("INVALID_ARG", text);
   }
   const spelling = tokenSpelling(decoder);
   const tokens: string[] = [];
@@ -176,9 +212,7 @@ export function readConstraintVocabulary(tokenizer: unknown, size?: number): Con
   for (const { id, content, special } of added) tokens[id] = special ? "" : spell(content);
   // Ids without a token.
   for (let id = 0; id < tokens.length; id++) tokens[id] ??= "";
-  return size === undefined || size <= tokens.length
-    ? { tokens, spelling, size: tokens.length }
-    : { tokens, spelling, size };
+  return { tokens, spelling, size: Math.max(size ?? 0, tokens.length) };
 }
 
 function vocabularyEntries(vocabulary: unknown): Iterable<readonly [string, number]> {
@@ -187,10 +221,8 @@ function vocabularyEntries(vocabulary: unknown): Iterable<readonly [string, numb
   }
   if (typeof vocabulary === "object" && vocabulary !== null)
     return Object.entries(vocabulary as Record<string, number>);
-  throw new TritonError(
-    "INVALID_ARG",
-    'cannot read tokenizer.json: expected "model.vocab", an object or an array',
-  );
+  const text = 'cannot read tokenizer.json: expected "model.vocab", an object or an array';
+  throw new TritonError("INVALID_ARG", text);
 }
 
 /** Spellings of tokens that were added, which are plain text in the file. */
@@ -200,24 +232,16 @@ const ADDED_TOKEN_SPELLINGS: Readonly<Record<TokenSpelling, (text: string) => st
   raw: (text) => text,
 };
 
-/** Constraint over a matcher of the library. */
 class GrammarConstraint implements TokenConstraint {
-  #matcher: GrammarMatcher | undefined;
   #mask: Promise<Int32Array> | undefined;
-  #finished = false;
+  finished = false;
 
   /** `size` is the width of the logits. `giveBack` takes the matcher when the constraint is released. */
   constructor(
-    matcher: GrammarMatcher,
+    private matcher: GrammarMatcher | undefined,
     readonly size: number,
     readonly giveBack: () => void,
-  ) {
-    this.#matcher = matcher;
-  }
-
-  get finished(): boolean {
-    return this.#finished;
-  }
+  ) {}
 
   allowed(): Promise<Int32Array> {
     this.#mask ??= this.#next();
@@ -229,14 +253,14 @@ class GrammarConstraint implements TokenConstraint {
       throw new TritonError("INTERNAL", `cannot accept token ${token}: expected one that the format allows`);
     }
     this.#mask = undefined;
-    this.#finished = this.#open().isTerminated();
-    return this.#finished;
+    this.finished = this.#open().isTerminated();
+    return this.finished;
   }
 
   release(): void {
-    if (this.#matcher === undefined) return;
-    this.#matcher.reset();
-    this.#matcher = undefined;
+    if (this.matcher === undefined) return;
+    this.matcher.reset();
+    this.matcher = undefined;
     this.giveBack();
   }
 
@@ -248,67 +272,20 @@ class GrammarConstraint implements TokenConstraint {
     const last = mask.length - 1;
     if (used !== 0) mask[last] = (mask[last] as number) & ((1 << used) - 1);
     if (mask.some((word) => word !== 0)) return mask;
-    throw new TritonError(
-      "INVALID_ARG",
-      "cannot continue the answer in its format: expected a token for it in the model's vocabulary, got none",
-    );
+    const text =
+      "cannot continue the answer in its format: expected a token for it in the model's vocabulary, got none";
+    throw new TritonError("INVALID_ARG", text);
   }
 
   #open(): GrammarMatcher {
-    if (this.#matcher !== undefined && !this.#finished) return this.#matcher;
-    const state = this.#finished ? "finished" : "released";
+    if (this.matcher !== undefined && !this.finished) return this.matcher;
+    const state = this.finished ? "finished" : "released";
     throw new TritonError("INTERNAL", `cannot use the constraint of an answer: it is ${state}`);
   }
 }
 
-/** Grammar of a text: a JSON schema, a regular expression, a choice of texts, or a grammar in xgrammar's EBNF. */
-type GrammarSource =
-  | { readonly kind: "schema"; readonly schema: string; readonly strict: boolean }
-  | { readonly kind: "regex"; readonly pattern: string }
-  | { readonly kind: "choice"; readonly texts: readonly string[] }
-  | { readonly kind: "grammar"; readonly grammar: string };
-
 /** Longest schema, pattern or grammar, in characters. Its compilation takes time in proportion. */
 const MAX_CHARACTERS = 65_536;
-
-/**
- * The grammar of a format; undefined for any text.
- *
- * @throws TritonError INVALID_ARG for a grammar of more than 65,536 characters
- */
-function grammarSource(format: ResponseFormat): GrammarSource | undefined {
-  const source = grammarSourceOf(format);
-  if (source === undefined) return undefined;
-  const { length } = JSON.stringify(source);
-  if (length <= MAX_CHARACTERS) return source;
-  throw new TritonError(
-    "INVALID_ARG",
-    `cannot read response_format: expected a grammar of at most ${MAX_CHARACTERS} characters, got ${length}`,
-    { reason: "INVALID_INPUT" },
-  );
-}
-
-function grammarSourceOf(format: ResponseFormat): GrammarSource | undefined {
-  switch (format.type) {
-    case "text":
-      return undefined;
-    case "json_object":
-      return { kind: "schema", schema: '{"type":"object"}', strict: false };
-    case "json_schema":
-      return { kind: "schema", schema: JSON.stringify(format.schema), strict: format.strict !== false };
-    case "regex":
-      return { kind: "regex", pattern: format.pattern };
-    case "choice":
-      return { kind: "choice", texts: format.texts };
-    case "grammar":
-      return { kind: "grammar", grammar: format.grammar };
-  }
-}
-
-type Grammar = Awaited<ReturnType<WebXgrammar["Grammar"]["fromEBNF"]>>;
-
-/** Grammar that was compiled for a vocabulary. */
-type CompiledGrammar = Awaited<ReturnType<GrammarCompiler["compileGrammar"]>>;
 
 /**
  * White space that an answer may have in a row between the parts of its JSON. Without a limit, a small model may write
@@ -316,81 +293,26 @@ type CompiledGrammar = Awaited<ReturnType<GrammarCompiler["compileGrammar"]>>;
  */
 const MAX_WHITE_SPACE = 20;
 
-/**
- * Compiles grammars for a vocabulary. A grammar that the library cannot read aborts its instance, so grammars are first
- * read by an instance of their own, which is replaced after an abort. The instance with the vocabulary stays.
- */
-class VocabularyCompiler {
-  #reader: XgrammarInstance | undefined;
-  readonly #instance: XgrammarInstance;
-  readonly #compiler: GrammarCompiler;
+type GrammarFormat = Exclude<ResponseFormat, { type: "text" }>;
 
-  private constructor(instance: XgrammarInstance, compiler: GrammarCompiler) {
-    this.#instance = instance;
-    this.#compiler = compiler;
-  }
-
-  static async open(
-    vocabulary: ConstraintVocabulary,
-    endTokens: readonly number[],
-  ): Promise<VocabularyCompiler> {
-    const { tokens, spelling, size = tokens.length } = vocabulary;
-    const instance = openXgrammar();
-    const { TokenizerInfo, GrammarCompiler } = instance.library;
-    const info = await TokenizerInfo.createTokenizerInfo(tokens, spelling, false, size, endTokens);
-    const compiler = await GrammarCompiler.createGrammarCompiler(info, false);
-    info.dispose();
-    return new VocabularyCompiler(instance, compiler);
-  }
-
-  /** The library that compiled grammars belong to. */
-  get library(): WebXgrammar {
-    return this.#instance.library;
-  }
-
-  /** @throws TritonError INVALID_ARG with the library's words for a grammar that it cannot read */
-  async compile(source: GrammarSource): Promise<CompiledGrammar> {
-    await this.#check(source);
-    const grammar = await readGrammar(this.library, source);
-    try {
-      return await this.#compiler.compileGrammar(grammar);
-    } finally {
-      grammar.dispose();
-    }
-  }
-
-  async #check(source: GrammarSource): Promise<void> {
-    this.#reader ??= openXgrammar();
-    const reader = this.#reader;
-    try {
-      (await readGrammar(reader.library, source)).dispose();
-    } catch (error) {
-      if (this.#reader === reader) this.#reader = undefined;
-      const why = reportedReason(reader.takeReport() ?? (error as Error).message);
-      throw new TritonError("INVALID_ARG", `cannot compile the format of the answer: ${why}`, {
-        cause: error,
-      });
-    }
-  }
-}
-
-function readGrammar({ Grammar }: WebXgrammar, source: GrammarSource): Promise<Grammar> {
-  switch (source.kind) {
-    case "schema":
-      return Grammar.fromJSONSchema(source.schema, true, 2, [",", ":"], source.strict, MAX_WHITE_SPACE);
+/** Reads the grammar of a format. Grammars are in xgrammar's EBNF. */
+function readGrammar({ Grammar }: WebXgrammar, format: GrammarFormat): Promise<Disposable> {
+  const ofSchema = (schema: unknown, strict: boolean) =>
+    Grammar.fromJSONSchema(JSON.stringify(schema), true, 2, [",", ":"], strict, MAX_WHITE_SPACE);
+  switch (format.type) {
+    case "json_object":
+      return ofSchema({ type: "object" }, false);
+    case "json_schema":
+      return ofSchema(format.schema, format.strict !== false);
     case "regex":
-      return Grammar.fromStructuralTag({
-        type: "structural_tag",
-        format: { type: "regex", pattern: source.pattern },
-      });
+      return Grammar.fromStructuralTag({ type: "structural_tag", format });
     case "choice":
-      return Grammar.fromEBNF(`root ::= ${source.texts.map(quotedInEbnf).join(" | ")}`);
+      return Grammar.fromEBNF(`root ::= ${format.texts.map(quotedInEbnf).join(" | ")}`);
     case "grammar":
-      return Grammar.fromEBNF(source.grammar);
+      return Grammar.fromEBNF(format.grammar);
   }
 }
 
-/** A text in EBNF. */
 function quotedInEbnf(text: string): string {
   const escaped = text
     .replace(/[\\"]/g, "\\$&")
@@ -415,7 +337,6 @@ interface Disposable {
   dispose(): void;
 }
 
-/** State of a grammar in one text. */
 interface GrammarMatcher extends Disposable {
   acceptToken(token: number): boolean;
   getNextTokenBitmask(): Promise<Int32Array>;
@@ -423,7 +344,6 @@ interface GrammarMatcher extends Disposable {
   reset(): void;
 }
 
-/** Compiles grammars for one vocabulary. */
 interface GrammarCompiler extends Disposable {
   compileGrammar(grammar: Disposable): Promise<Disposable>;
 }
@@ -518,9 +438,6 @@ function scriptOf(file: string): (...values: unknown[]) => void {
 function findPackage(): string {
   const found = findInstalled(PACKAGE, import.meta.url);
   if (found !== undefined) return found;
-  throw new TritonError(
-    "UNAVAILABLE",
-    `cannot limit the answer to a format: expected the package ${PACKAGE}, which is not installed; install it, or leave out response_format`,
-    { reason: "PACKAGE_NOT_INSTALLED" },
-  );
+  const text = `cannot limit the answer to a format: expected the package ${PACKAGE}, which is not installed; install it, or leave out response_format`;
+  throw errorOf("PACKAGE_NOT_INSTALLED", text);
 }

@@ -1,43 +1,36 @@
 import { randomInt } from "node:crypto";
-import { TritonError } from "@tritonjs/protocol";
+import { errorOf } from "@tritonjs/protocol";
 import type { SamplingParameters } from "./sampling-parameters.js";
-
-/** Parts of the model and the request that a sampler needs. */
-interface SamplerContext {
-  /** Tokens of the prompt, for the repetition penalty. */
-  readonly prompt: readonly number[];
-  /** Tokens that end the text. They are not taken before `minTokens`. */
-  readonly endTokens: ReadonlySet<number>;
-  /** Tokens in a row that must not be generated. @default none */
-  readonly excluded?: readonly (readonly number[])[];
-}
 
 /** Chooses the tokens of one text by its sampling parameters. It keeps the counts of tokens that penalties need. */
 export class TokenSampler {
   readonly #random: RandomGenerator;
-  readonly #parameters: SamplingParameters;
-  readonly #context: SamplerContext;
   readonly #bias: readonly (readonly [number, number])[];
-  /** How often each token is in the text. */
   readonly #counts = new Map<number, number>();
   readonly #inPrompt: ReadonlySet<number>;
   readonly #penalizes: boolean;
   readonly #allowed: ReadonlySet<number> | undefined;
-  readonly #excluded: readonly (readonly number[])[];
   /** The last tokens of the text, as many as the longest excluded row has before its last one. */
   readonly #last: number[] = [];
   #length = 0;
 
-  constructor(parameters: SamplingParameters, context: SamplerContext) {
+  /**
+   * @param prompt tokens of the prompt, for the repetition penalty
+   * @param endTokens tokens that end the text. They are not taken before `minTokens`
+   * @param excluded tokens in a row that must not be generated
+   */
+  constructor(
+    private readonly parameters: SamplingParameters,
+    prompt: readonly number[],
+    private readonly endTokens: ReadonlySet<number>,
+    private readonly excluded: readonly (readonly number[])[] = [],
+  ) {
     const { repetitionPenalty = 1, presencePenalty = 0, frequencyPenalty = 0, logitBias = {} } = parameters;
-    this.#parameters = parameters;
-    this.#context = context;
     this.#random = new RandomGenerator(parameters.seed);
     this.#bias = Object.entries(logitBias).map(([id, bias]) => [Number(id), bias]);
     this.#penalizes = repetitionPenalty !== 1 || presencePenalty !== 0 || frequencyPenalty !== 0;
     this.#allowed = parameters.allowedTokenIds && new Set(parameters.allowedTokenIds);
-    this.#excluded = context.excluded ?? [];
-    this.#inPrompt = new Set(repetitionPenalty === 1 ? [] : context.prompt);
+    this.#inPrompt = new Set(repetitionPenalty === 1 ? [] : prompt);
   }
 
   /** True if the sampler changes the scores that it gets. */
@@ -46,7 +39,7 @@ export class TokenSampler {
       this.#bias.length > 0 ||
       this.#penalizes ||
       this.#excludes ||
-      this.#length < (this.#parameters.minTokens ?? 0)
+      this.#length < (this.parameters.minTokens ?? 0)
     );
   }
 
@@ -58,19 +51,20 @@ export class TokenSampler {
    * @param mask bits of the tokens that are allowed: bit `id & 31` of word `id >> 5`
    */
   next(scores: Float32Array, mask?: Int32Array): number {
-    this.#adjust(scores);
+    for (const [id, bias] of this.#bias) if (id < scores.length) scores[id]! += bias;
+    if (this.#penalizes) this.#penalize(scores);
     if (mask !== undefined) applyMask(scores, mask);
     if (this.#excludes) this.#exclude(scores);
-    if (this.#length < (this.#parameters.minTokens ?? 0)) this.#continueText(scores);
-    const token = pickToken(scores, this.#parameters, this.#random);
+    if (this.#length < (this.parameters.minTokens ?? 0)) this.#continueText(scores);
+    const token = pickToken(scores, this.parameters, this.#random);
     this.#counts.set(token, (this.#counts.get(token) ?? 0) + 1);
     this.#length++;
-    if (this.#excluded.length > 0) this.#remember(token);
+    if (this.excluded.length > 0) this.#remember(token);
     return token;
   }
 
   get #excludes(): boolean {
-    return this.#allowed !== undefined || this.#excluded.length > 0;
+    return this.#allowed !== undefined || this.excluded.length > 0;
   }
 
   /** Leaves only the allowed tokens, without those that complete an excluded row. */
@@ -79,41 +73,34 @@ export class TokenSampler {
     for (let id = 0; allowed !== undefined && id < scores.length; id++) {
       if (!allowed.has(id)) scores[id] = Number.NEGATIVE_INFINITY;
     }
-    for (const row of this.#excluded) {
+    for (const row of this.excluded) {
       const before = row.slice(0, -1);
       const isNext = before.every((id, i) => this.#last.at(i - before.length) === id);
       const last = row.at(-1)!;
       if (isNext && last < scores.length) scores[last] = Number.NEGATIVE_INFINITY;
     }
     if (scores.some((score) => score > Number.NEGATIVE_INFINITY)) return;
-    throw new TritonError(
-      "INVALID_ARG",
-      "cannot continue the text: expected a token that 'allowed_token_ids', 'bad_words' and the format allow, got none",
-      { reason: "INVALID_INPUT" },
-    );
+    const text =
+      "cannot continue the text: expected a token that 'allowed_token_ids', 'bad_words' and the format allow, got none";
+    throw errorOf("INVALID_INPUT", text);
   }
 
   #remember(token: number): void {
     this.#last.push(token);
-    const longest = Math.max(...this.#excluded.map((row) => row.length));
+    const longest = Math.max(...this.excluded.map((row) => row.length));
     if (this.#last.length >= longest) this.#last.shift();
-  }
-
-  #adjust(scores: Float32Array): void {
-    for (const [id, bias] of this.#bias) if (id < scores.length) scores[id]! += bias;
-    if (this.#penalizes) this.#penalize(scores);
   }
 
   /** Excludes the tokens that end the text, unless no other token is allowed. */
   #continueText(scores: Float32Array): void {
-    const { endTokens } = this.#context;
+    const { endTokens } = this;
     const hasOther = scores.some((score, id) => score > Number.NEGATIVE_INFINITY && !endTokens.has(id));
     if (!hasOther) return;
     for (const id of endTokens) if (id < scores.length) scores[id] = Number.NEGATIVE_INFINITY;
   }
 
   #penalize(scores: Float32Array): void {
-    const { repetitionPenalty = 1, presencePenalty = 0, frequencyPenalty = 0 } = this.#parameters;
+    const { repetitionPenalty = 1, presencePenalty = 0, frequencyPenalty = 0 } = this.parameters;
     if (repetitionPenalty !== 1) {
       for (const id of this.#inPrompt) penalizeRepetition(scores, id, repetitionPenalty);
       for (const id of this.#counts.keys()) {
@@ -136,9 +123,6 @@ function applyMask(scores: Float32Array, mask: Int32Array): void {
   }
 }
 
-/** Sampling parameters by which a token is picked. */
-type PickRules = Pick<SamplingParameters, "temperature" | "topK" | "topP" | "minP">;
-
 /** Below this, a temperature acts as 0: the exponentials would not fit. */
 const COLDEST = 1e-5;
 
@@ -151,7 +135,7 @@ const FAR_BELOW = 21;
  */
 function pickToken(
   scores: Float32Array,
-  { temperature = 0, topK = 0, topP = 1, minP = 0 }: PickRules,
+  { temperature = 0, topK = 0, topP = 1, minP = 0 }: SamplingParameters,
   random: RandomGenerator,
 ): number {
   const best = highest(scores);
@@ -162,17 +146,13 @@ function pickToken(
   const least = minP > 0 ? Math.log(minP) * temperature : Number.NEGATIVE_INFINITY;
   const far = Math.max(least, -FAR_BELOW * temperature);
   const candidates = atLeast(scores, top + far);
-  if (topK === 0 && topP >= 1) return drawn(scores, candidates, candidates.length, top, temperature, share);
-  candidates.sort((a, b) => scores[b]! - scores[a]! || a - b);
-  const kept = topK > 0 ? Math.min(topK, candidates.length) : candidates.length;
-  return drawn(
-    scores,
-    candidates,
-    nucleus(scores, candidates, kept, topP, temperature),
-    top,
-    temperature,
-    share,
-  );
+  let kept = candidates.length;
+  if (topK > 0 || topP < 1) {
+    candidates.sort((a, b) => scores[b]! - scores[a]! || a - b);
+    if (topK > 0) kept = Math.min(topK, kept);
+    if (topP < 1) kept = nucleus(scores, candidates, kept, topP, temperature);
+  }
+  return drawn(scores, candidates, kept, top, temperature, share);
 }
 
 function highest(scores: Float32Array): number {
@@ -197,7 +177,6 @@ function nucleus(
   topP: number,
   temperature: number,
 ): number {
-  if (topP >= 1) return count;
   const top = scores[sorted[0]!]!;
   let total = 0;
   for (let i = 0; i < count; i++) total += Math.exp((scores[sorted[i]!]! - top) / temperature);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { EngineLoad } from "../../src/decoder/engine-load.js";
-import { Admission } from "../../src/decoder/engine-load.js";
 import { KvBudget } from "../../src/decoder/generation-engine.js";
+import type { EngineLoad } from "../../src/decoder/text-generation.js";
+import { Admission } from "../../src/decoder/text-generation.js";
 
 const load = (given: Partial<EngineLoad>): EngineLoad => ({
   taken: 0,

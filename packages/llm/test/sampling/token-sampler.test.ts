@@ -16,7 +16,7 @@ function choose(
     end?: number[];
   },
 ): number[] {
-  const sampler = new TokenSampler(parameters, { prompt, endTokens: new Set(end), excluded });
+  const sampler = new TokenSampler(parameters, prompt, new Set(end), excluded);
   return Array.from({ length: count }, () => sampler.next(Float32Array.from(scores), mask));
 }
 
