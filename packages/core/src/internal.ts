@@ -56,6 +56,7 @@ export {
   ownedByAnswer,
   UnpackFault,
 } from "./request/request-memory.js";
+export { readScalarOptions, readScalarParameter, type ScalarReader, scalarOptions } from "./request-info.js";
 export type { RoomWait } from "./service/inference-service.js";
 export {
   LOAD_REPORT_FORMAT_HEADER,

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { Triton } from "@tritonjs/core";
 import { writePrototxt } from "@tritonjs/core/config";
-import type { InferInit } from "@tritonjs/core/frontend";
+import { InferenceRequest, type InferInit } from "@tritonjs/core/frontend";
+import { readScalarOptions } from "@tritonjs/core/internal";
 import type { Clock, Timer } from "@tritonjs/core/testing";
 import { type ModelConfig, Tensor, TritonError } from "@tritonjs/protocol";
 import { cleanUpAtExit } from "../exit-cleanups.js";
@@ -111,7 +112,10 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
         onEnd();
       };
       try {
-        model.infer(initOf(request, inputsOf(request.rows)), (outcome, final) => final && end(outcome));
+        model.infer(
+          requestOf(model.name, request, inputsOf(request.rows)),
+          (outcome, final) => final && end(outcome),
+        );
       } catch (error) {
         end(TritonError.from(error));
       }
@@ -212,16 +216,10 @@ function inputsFor(maxBatchSize: number): (rows: number) => ReadonlyMap<string, 
   };
 }
 
-function initOf(request: SimulatedRequest, inputs: ReadonlyMap<string, Tensor>): InferInit {
-  const { priority = 0, queueTimeoutMicroseconds = 0, sequence } = request;
-  return {
-    inputs,
-    priority,
-    queueTimeoutMicroseconds,
-    ...(sequence === undefined
-      ? {}
-      : { correlationId: sequence.id, sequenceStart: sequence.start, sequenceEnd: sequence.end }),
-  };
+function requestOf(name: string, wanted: SimulatedRequest, inputs: ReadonlyMap<string, Tensor>): InferInit {
+  const request = new InferenceRequest(name, { inputs });
+  readScalarOptions(wanted, request);
+  return request;
 }
 
 interface Entry {

@@ -5,7 +5,13 @@ import { Log, type LogChanges, type LogSettings, type LogSubject } from "../obse
 import type { RequestArrival, RequestTrace } from "../observe/request-trace.js";
 import type { TraceChanges, TraceSettings } from "../observe/trace-settings.js";
 import { Tracing } from "../observe/tracing.js";
-import type { InferInit, RequestHandle, ResponseHandler } from "../request/inference-request.js";
+import {
+  type InferenceRequest,
+  type InferInit,
+  type RequestHandle,
+  type ResponseHandler,
+  requestOf,
+} from "../request/inference-request.js";
 import type { PinnedModel } from "../service/inference-service.js";
 import type { WatchedModel, WatchedVersion } from "../service/service-watch.js";
 import { realClock } from "../system/clock.js";
@@ -29,7 +35,7 @@ interface ModelsOwner {
   /** @throws TritonError UNAVAILABLE while the server refuses requests. */
   assertOpen(): void;
   /** Sends a request to the engine. */
-  send(model: MirroredModel, init: InferInit, onResponse: ResponseHandler): RequestHandle;
+  send(model: MirroredModel, request: InferenceRequest): RequestHandle;
 }
 
 /** The copies of all model versions, and the look-ups of the protocol with Triton's texts. */
@@ -153,7 +159,7 @@ class MirroredModel implements PinnedModel {
 
   infer(init: InferInit, onResponse: ResponseHandler): RequestHandle {
     this.#owner.assertOpen();
-    return this.#owner.send(this, init, onResponse);
+    return this.#owner.send(this, requestOf(init, this.name, onResponse));
   }
 }
 
@@ -167,17 +173,17 @@ export class SentRequests {
   }
 
   /** Sends a request to the engine. Memory of its large tensors is handed over. */
-  send(model: MirroredModel, init: InferInit, onResponse: ResponseHandler): RequestHandle {
-    const request = new SentRequest(this, init.id ?? "", model, onResponse);
+  send(model: MirroredModel, content: InferenceRequest): RequestHandle {
+    const request = new SentRequest(this, content, model);
     const number = this.#requests.add(request);
     request.number = number;
     try {
       const link = this.#link();
       const trace =
-        init.trace instanceof MirroredTrace
-          ? init.trace.sentWith((end) => this.#endTrace(number, end))
+        content.trace instanceof MirroredTrace
+          ? content.trace.sentWith((end) => this.#endTrace(number, end))
           : undefined;
-      writeRequest(link.outgoing, number, model, init, trace);
+      writeRequest(link.outgoing, number, model, content, trace);
       link.send();
     } catch (error) {
       this.#requests.delete(number);
@@ -229,9 +235,8 @@ class SentRequest implements RequestHandle, AnsweredRequest {
 
   constructor(
     requests: SentRequests,
-    id: string,
+    { id, onResponse }: InferenceRequest,
     { name, version, config }: MirroredModel,
-    onResponse: ResponseHandler,
   ) {
     this.#requests = requests;
     this.id = id;

@@ -65,7 +65,7 @@ export class MirroredService implements InferenceService {
     this.#models = new MirroredModels(data.namespacing, {
       catchUp: () => control.catchUp(),
       assertOpen: () => this.#assertOpen(),
-      send: (model, init, onResponse) => requests.send(model, init, onResponse),
+      send: (model, request) => requests.send(model, request),
     });
     this.take(data.state);
   }

@@ -6,27 +6,23 @@ import {
   errorWithoutStack,
   type ModelConfig,
   NO_PARAMETERS,
-  type Parameters,
   Tensor,
   TritonError,
 } from "@tritonjs/protocol";
-import type { InferInit } from "../request/inference-request.js";
+import { InferenceRequest } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import { freeMemory, LARGE_REQUEST_BYTES, ownedByAnswer } from "../request/request-memory.js";
+import { readScalarParameter, scalarParameters, writtenScalars } from "../request-info.js";
 import { type IncomingFrame, KIND, MOVED, type OutgoingFrame } from "./frames.js";
 
 /** Flags of a request; fields without a flag have their defaults. */
 const FLAG = {
   latest: MOVED << 1,
-  start: MOVED << 2,
-  end: MOVED << 3,
-  id: MOVED << 4,
-  parameters: MOVED << 5,
-  outputs: MOVED << 6,
-  correlationNumber: MOVED << 7,
-  correlationText: MOVED << 8,
-  limits: MOVED << 9,
-  trace: MOVED << 10,
+  id: MOVED << 2,
+  parameters: MOVED << 3,
+  outputs: MOVED << 4,
+  scalars: MOVED << 5,
+  trace: MOVED << 6,
 } as const;
 
 /** The model version for which a request was decoded. */
@@ -42,16 +38,14 @@ export function writeRequest(
   frame: OutgoingFrame,
   number: number,
   { key, latest, config }: RequestTarget,
-  init: InferInit,
+  request: InferenceRequest,
   trace: string | undefined,
 ): void {
-  const { id = "", requestedOutputs = [], parameters = NO_PARAMETERS, correlationId } = init;
-  const { priority = 0, queueTimeoutMicroseconds = 0, sequenceStart, sequenceEnd } = init;
+  const { id, requestedOutputs, parameters } = request;
+  const scalars = scalarParameters(request);
   let flags = 0;
   frame.open(KIND.request, number).word(key);
   if (latest) flags |= FLAG.latest;
-  if (sequenceStart) flags |= FLAG.start;
-  if (sequenceEnd) flags |= FLAG.end;
   if (id !== "") {
     flags |= FLAG.id;
     frame.text(id);
@@ -65,20 +59,15 @@ export function writeRequest(
     frame.word(requestedOutputs.length);
     for (const name of requestedOutputs) writeName(frame, name, config.output);
   }
-  if (correlationId !== undefined) {
-    flags |= typeof correlationId === "bigint" ? FLAG.correlationNumber : FLAG.correlationText;
-    frame.text(String(correlationId));
-  }
-  if (priority !== 0 || queueTimeoutMicroseconds !== 0) {
-    flags |= FLAG.limits;
-    frame.double(priority);
-    frame.double(queueTimeoutMicroseconds);
+  if (scalars !== undefined) {
+    flags |= FLAG.scalars;
+    frame.parameters(scalars);
   }
   if (trace !== undefined) {
     flags |= FLAG.trace;
     frame.text(trace);
   }
-  writeTensorMap(frame, init.inputs, config.input, true);
+  writeTensorMap(frame, request.inputs, config.input, true);
   frame.close(flags);
 }
 
@@ -88,51 +77,34 @@ export function readRequestKey(frame: IncomingFrame): Omit<RequestTarget, "confi
 }
 
 /** A request as it arrived. */
-export class ReceivedRequest implements InferInit {
-  readonly id: string;
-  readonly parameters: Parameters;
-  readonly requestedOutputs: readonly string[];
-  readonly correlationId: bigint | string | undefined;
-  readonly priority: number;
-  readonly queueTimeoutMicroseconds: number;
-  readonly sequenceStart: boolean;
-  readonly sequenceEnd: boolean;
-  readonly inputs: ReadonlyMap<string, Tensor>;
-  trace: InferInit["trace"] = undefined;
-  readonly onInputsUsed: (() => void) | undefined;
+export class ReceivedRequest extends InferenceRequest {
   /** How a request that may be traced came, as JSON. */
   readonly arrival: string | undefined;
 
   /** Reads the rest of a request, after its key. */
-  constructor(frame: IncomingFrame, config: RequestTarget["config"]) {
-    const { flags } = frame;
-    this.id = flags & FLAG.id ? frame.text() : "";
-    this.parameters = flags & FLAG.parameters ? frame.parameters() : NO_PARAMETERS;
-    this.requestedOutputs = flags & FLAG.outputs ? readNames(frame, config.output) : NO_NAMES;
-    this.correlationId = readCorrelationId(frame);
-    const limited = (flags & FLAG.limits) !== 0;
-    this.priority = limited ? frame.double() : 0;
-    this.queueTimeoutMicroseconds = limited ? frame.double() : 0;
-    this.sequenceStart = (flags & FLAG.start) !== 0;
-    this.sequenceEnd = (flags & FLAG.end) !== 0;
+  constructor(
+    frame: IncomingFrame,
+    model: { readonly name: string; readonly config: RequestTarget["config"] },
+  ) {
+    super(model.name);
+    const { flags, moved } = frame;
+    if (flags & FLAG.id) this.id = frame.text();
+    if (flags & FLAG.parameters) this.parameters = frame.parameters();
+    if (flags & FLAG.outputs) this.requestedOutputs = readNames(frame, model.config.output);
+    if (flags & FLAG.scalars) {
+      for (const [name, value] of Object.entries(frame.parameters()))
+        readScalarParameter(name, value, this, writtenScalars);
+    }
     this.arrival = flags & FLAG.trace ? frame.text() : undefined;
-    this.inputs = readTensorMap(frame, config.input);
-    const { moved } = frame;
-    this.onInputsUsed = moved.length === 0 ? undefined : () => moved.forEach(freeMemory);
+    this.inputs = readTensorMap(frame, model.config.input);
+    if (moved.length > 0) this.onInputsUsed = () => moved.forEach(freeMemory);
   }
 }
-
-const NO_NAMES: readonly string[] = [];
 
 function readNames(frame: IncomingFrame, known: ModelConfig["output"]): string[] {
   const names = new Array<string>(frame.word());
   for (let i = 0; i < names.length; i++) names[i] = readName(frame, known);
   return names;
-}
-
-function readCorrelationId(frame: IncomingFrame): bigint | string | undefined {
-  if (frame.flags & FLAG.correlationNumber) return BigInt(frame.text());
-  return frame.flags & FLAG.correlationText ? frame.text() : undefined;
 }
 
 /** Flags of a response. */

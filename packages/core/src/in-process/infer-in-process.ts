@@ -13,6 +13,7 @@ import type { ModelRegistry } from "../model/registry.js";
 import type { RequestTrace } from "../observe/request-trace.js";
 import type { StartUp } from "../repository/model-repository.js";
 import { InferenceRequest, type RequestHandle, type ResponseHandler } from "../request/inference-request.js";
+import { readScalarOptions } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
 import {
   type CallBatchAxis,
@@ -144,18 +145,6 @@ export async function inferByName(
   return inferInProcess(model, models.clock, values, options, "given");
 }
 
-/** Turns a number into a correlation id: an unsigned 64-bit integer. */
-function toId(id: number): bigint {
-  if (Number.isSafeInteger(id) && id >= 0) return BigInt(id);
-  throw new TritonError(
-    "INVALID_ARG",
-    `sequence.id: expected an integer of at least 0 or a string, got ${id}`,
-    {
-      reason: "INVALID_SEQUENCE",
-    },
-  );
-}
-
 /** Options of a call that another request has caused. */
 export interface NestedOptions extends InferOptions {
   /** Time limit of the causing request, in milliseconds on the clock. */
@@ -179,13 +168,12 @@ export function sendInProcess(
   options: NestedOptions,
   onResponse: ResponseHandler,
 ): RequestHandle {
-  const { signal, timeoutMs, sequence } = options;
+  const { signal, timeoutMs } = options;
   if (options.parameters !== undefined) checkParameters(model.name, options.parameters);
   if (signal?.aborted) throw cancelledError(signal);
   const deadline = isLimited(timeoutMs)
     ? earlier(options.deadline, timeoutMs, clock.now())
     : options.deadline;
-  const correlationId = typeof sequence?.id === "number" ? toId(sequence.id) : sequence?.id;
   // A nested call is traced only if the request that caused it is.
   const sampled = options.callers === undefined ? model.tracing?.sample(model.name) : undefined;
   let unfollow: (() => void) | undefined;
@@ -200,11 +188,17 @@ export function sendInProcess(
           onResponse(outcome, final, request);
         };
   const trace = sampled ?? options.parentTrace?.child(model.name);
-  const request = new InferenceRequest({ inputs, trace }, model.name, settling);
-  writeOptions(request, options);
+  const request = new InferenceRequest(model.name, undefined, settling);
+  request.inputs = inputs;
+  request.trace = trace;
+  const { id, requestedOutputs, parameters, callers } = options;
+  if (id !== undefined) request.id = id;
+  if (requestedOutputs !== undefined) request.requestedOutputs = requestedOutputs;
+  if (parameters !== undefined) request.parameters = parameters;
+  if (callers !== undefined) request.callers = callers;
   if (deadline !== undefined) request.deadline = deadline;
-  if (correlationId !== undefined) request.correlationId = correlationId;
   try {
+    readScalarOptions(options, request);
     model.infer(request);
   } catch (error) {
     sampled?.release();
@@ -216,19 +210,6 @@ export function sendInProcess(
     unfollow = onAbort(signal, cancel);
   }
   return request;
-}
-
-/** Writes what the caller has set: most calls have no options. */
-function writeOptions(request: InferenceRequest, options: NestedOptions): void {
-  const { id, requestedOutputs, parameters, priority, queueTimeoutMicroseconds, callers, sequence } = options;
-  if (id !== undefined) request.id = id;
-  if (requestedOutputs !== undefined) request.requestedOutputs = requestedOutputs;
-  if (parameters !== undefined) request.parameters = parameters;
-  if (priority !== undefined) request.priority = priority;
-  if (queueTimeoutMicroseconds !== undefined) request.queueTimeoutMicroseconds = queueTimeoutMicroseconds;
-  if (callers !== undefined) request.callers = callers;
-  request.sequenceStart = sequence?.start ?? false;
-  request.sequenceEnd = sequence?.end ?? false;
 }
 
 function earlier(deadline: number | undefined, timeoutMs: number, now: number): number {

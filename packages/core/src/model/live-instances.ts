@@ -301,7 +301,7 @@ export function warmupRequests(
   );
   return Array.from(
     { length: sample.batchSize },
-    () => new InferenceRequest({ inputs }, config.name, onResponse),
+    () => new InferenceRequest(config.name, { inputs }, onResponse),
   );
 }
 

@@ -14,13 +14,7 @@ import {
 import { type Log, requestFields } from "../observe/log.js";
 import type { RequestTrace } from "../observe/request-trace.js";
 import type { FailureReason, ModelStatistics } from "../observe/statistics.js";
-import {
-  InferenceRequest,
-  type InferInit,
-  type RequestHandle,
-  type RequestObserver,
-  type ResponseHandler,
-} from "../request/inference-request.js";
+import type { InferenceRequest, RequestObserver } from "../request/inference-request.js";
 import type { RequestValidator } from "../request/request-validator.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import type { Clock, DeadlineQueue } from "../system/clock.js";
@@ -76,17 +70,6 @@ export class ModelRequests implements RequestObserver {
   }
 
   /**
-   * Constructs a request, checks it and queues it.
-   *
-   * @throws TritonError if the request is refused. Its handler is never called then.
-   */
-  send(init: InferInit, onResponse: ResponseHandler): RequestHandle {
-    const request = new InferenceRequest(init, this.#model.name, onResponse);
-    this.infer(request);
-    return request;
-  }
-
-  /**
    * Checks a request and queues it.
    *
    * @throws TritonError if the request is refused. It stays untouched, and its handler is never called.
@@ -110,6 +93,7 @@ export class ModelRequests implements RequestObserver {
       throw timeoutError();
     }
     if (request.callers.length > 0) request.leaveCallGraph = this.#calls.enter(request.callers, this.#model);
+    request.enterContext();
     request.owner = this;
     this.#inflight.add(request);
     statistics.pendingCount++;

@@ -6,12 +6,7 @@ import { modelState } from "../observe/diagnostics-channels.js";
 import type { Log } from "../observe/log.js";
 import { createLatencies, ModelStatistics } from "../observe/statistics.js";
 import type { Tracing } from "../observe/tracing.js";
-import type {
-  InferenceRequest,
-  InferInit,
-  RequestHandle,
-  ResponseHandler,
-} from "../request/inference-request.js";
+import type { InferenceRequest } from "../request/inference-request.js";
 import { RequestValidator } from "../request/request-validator.js";
 import { DynamicBatchScheduler } from "../scheduler/dynamic-batch-scheduler.js";
 import { EnsembleScheduler } from "../scheduler/ensemble-scheduler.js";
@@ -178,15 +173,6 @@ export class ModelVersion implements RegisteredVersion {
   /** Number of requests accepted and not yet answered. */
   get inflightCount(): number {
     return this.#requests.count;
-  }
-
-  /**
-   * Constructs a request, checks it and queues it.
-   *
-   * @throws TritonError if the request is refused. Its handler is never called then.
-   */
-  send(init: InferInit, onResponse: ResponseHandler): RequestHandle {
-    return this.#requests.send(init, onResponse);
   }
 
   /**

@@ -2,7 +2,7 @@ import { isDecoupled, type ModelConfig, type Tensor, TritonError, timeoutError }
 import type { ComputeTimes, ModelStatistics } from "../observe/statistics.js";
 import type { InferenceRequest, RequestObserver, RequestRunner } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
-import type { SequencePlace } from "../request-info.js";
+import { copySequence, type SequencePlace, sequenceAfter } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
 import {
   type EnsembleMember,
@@ -12,8 +12,6 @@ import {
   ensembleAnswer,
   type FindMember,
   type PlannedStep,
-  plainSequence,
-  sequenceAfter,
   sequenceOf,
   stepInputs,
 } from "./ensemble-steps.js";
@@ -150,18 +148,16 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
     try {
       const member = findMember(step.modelName, step.modelVersion, step.modelNamespace);
       const read = step.inputs.map(([, tensor]) => tensor);
-      const sequence = sequenceOf(read, frame.tensors, plainSequence(this.request));
+      const sequence = sequenceOf(read, frame.tensors, this.request);
       const request = this.request.child(
         member.config.name,
         `${config.name}/${version}`,
-        {
-          inputs: stepInputs(step, member.config, frame.tensors),
-          requestedOutputs: this.#selection.requestedOutputs.get(step)!,
-          ...sequence,
-        },
         clock.now(),
         (outcome, final) => this.#receive(call!, outcome, final),
       );
+      request.inputs = stepInputs(step, member.config, frame.tensors);
+      request.requestedOutputs = this.#selection.requestedOutputs.get(step)!;
+      copySequence(sequence, request);
       call = new StepCall(step, frame, member, request, sequence, this.#readerIsBehind, this);
       this.#calls.add(call);
       member.infer(request);

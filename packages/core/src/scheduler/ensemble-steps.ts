@@ -1,15 +1,7 @@
-import {
-  type ModelConfig,
-  matchesShape,
-  NO_PARAMETERS,
-  type Parameters,
-  type ParameterValue,
-  type Tensor,
-  TritonError,
-} from "@tritonjs/protocol";
+import { type ModelConfig, matchesShape, NO_PARAMETERS, type Tensor } from "@tritonjs/protocol";
 import type { InferenceRequest } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
-import type { SequencePlace } from "../request-info.js";
+import { type SequencePlace, sequenceParameters } from "../request-info.js";
 import { copyTensor } from "../tensor-rows.js";
 
 /** One step of an ensemble. */
@@ -176,11 +168,6 @@ function lacksAxisOfOne(shape: readonly number[], dims: readonly number[]): bool
   return shape.length === 1 && dims.length === 1 && dims[0] === 1;
 }
 
-/** Copies the sequence position of a request, and nothing else. */
-export function plainSequence({ correlationId, sequenceStart, sequenceEnd }: SequencePlace): SequencePlace {
-  return { correlationId, sequenceStart, sequenceEnd };
-}
-
 /**
  * The sequence of a step's request. It is that of the step's first tensor that comes from another step, else that of
  * the ensemble's request.
@@ -197,40 +184,6 @@ export function sequenceOf(
   return request;
 }
 
-/**
- * The sequence of the steps after a response. It is that of the step itself, unless the response has one of the
- * parameters `sequence_id`, `sequence_start` and `sequence_end`. If it has any of them, missing flags are off.
- *
- * @throws TritonError INVALID_ARG for a parameter of another type.
- */
-export function sequenceAfter(step: SequencePlace, parameters: Parameters): SequencePlace {
-  const { sequence_id: id, sequence_start: start, sequence_end: end } = parameters;
-  if (id === undefined && start === undefined && end === undefined) return step;
-  return {
-    correlationId: id === undefined ? step.correlationId : toId(id),
-    sequenceStart: toFlag("sequence_start", start),
-    sequenceEnd: toFlag("sequence_end", end),
-  };
-}
-
-function toId(value: ParameterValue): bigint | string {
-  if (typeof value === "string" || typeof value === "bigint") return value;
-  if (typeof value === "number" && Number.isInteger(value)) return BigInt.asUintN(64, BigInt(value));
-  throw new TritonError(
-    "INVALID_ARG",
-    "expected parameter 'sequence_id' to be TRITONSERVER_PARAMETER_INT or TRITONSERVER_PARAMETER_STRING",
-    { reason: "INVALID_SEQUENCE" },
-  );
-}
-
-function toFlag(name: string, value: ParameterValue | undefined): boolean {
-  if (value === undefined) return false;
-  if (typeof value === "boolean") return value;
-  throw new TritonError("INVALID_ARG", `expect parameter '${name}' to be TRITONSERVER_PARAMETER_BOOL`, {
-    reason: "INVALID_SEQUENCE",
-  });
-}
-
 /** Takes the inputs of a step from the tensors of its frame. */
 export function stepInputs(
   step: PlannedStep,
@@ -243,21 +196,6 @@ export function stepInputs(
     if (tensor !== undefined) inputs.set(name, tensor);
   }
   return inputs;
-}
-
-/** Sequence parameters of an ensemble's answer, which it has even without a sequence. */
-function sequenceParameters(
-  { correlationId = 0n, sequenceStart, sequenceEnd }: SequencePlace,
-  outputs: ReadonlyMap<string, Tensor>,
-): Parameters {
-  if (outputs.size === 0) return NO_PARAMETERS;
-  const id = typeof correlationId === "bigint" ? asNumber(correlationId) : correlationId;
-  return { sequence_id: id, sequence_start: sequenceStart, sequence_end: sequenceEnd };
-}
-
-/** Parameters are bigints only outside the safe range. */
-function asNumber(value: bigint): number | bigint {
-  return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
 }
 
 /**
@@ -275,6 +213,6 @@ export function ensembleAnswer(
     if (tensor !== undefined) outputs.set(name, tensor);
   }
   const sequence = sequenceOf([...outputs.keys()].reverse(), tensors, request);
-  const parameters = sequenceParameters(sequence, outputs);
+  const parameters = outputs.size === 0 ? NO_PARAMETERS : sequenceParameters(sequence);
   return { modelName: config.name, modelVersion: version, id: request.id, parameters, outputs };
 }

@@ -14,7 +14,7 @@ import { defaultDynamicBatching } from "../config/defaults.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import { InferenceRequest } from "../request/inference-request.js";
-import type { SequenceInfo, SequencePlace } from "../request-info.js";
+import { NO_SEQUENCE, type SequenceInfo, type SequencePlace } from "../request-info.js";
 import type { Clock, DeadlineQueue, Timer } from "../system/clock.js";
 import { copyTensor } from "../tensor-rows.js";
 import { DynamicBatchScheduler } from "./dynamic-batch-scheduler.js";
@@ -104,8 +104,7 @@ export class DirectBatcher extends SlotBatcher {
   }
 
   #nullInputsLike(inputs: Tensors): Tensors {
-    const none = { correlationId: undefined, sequenceStart: false, sequenceEnd: false, ready: false };
-    return this.#controls.addTo(nullInputs(inputs), none);
+    return this.#controls.addTo(nullInputs(inputs), { ...NO_SEQUENCE, ready: false });
   }
 }
 
@@ -114,7 +113,7 @@ export class DirectBatcher extends SlotBatcher {
  * strings, and it has no caller.
  */
 function nullRequest(like: InferenceRequest, inputs: Tensors): InferenceRequest {
-  const request = new InferenceRequest({ inputs, ready: false }, like.modelName, () => {});
+  const request = new InferenceRequest(like.modelName, { inputs, ready: false });
   request.batchSize = like.batchSize;
   return request;
 }

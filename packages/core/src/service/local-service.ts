@@ -17,7 +17,12 @@ import type { MetricsPage, MetricsText } from "../observe/metrics-page.js";
 import type { Tracing } from "../observe/tracing.js";
 import type { ModelRepository, StartUp } from "../repository/model-repository.js";
 import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
-import type { InferInit, RequestHandle, ResponseHandler } from "../request/inference-request.js";
+import {
+  type InferInit,
+  type RequestHandle,
+  type ResponseHandler,
+  requestOf,
+} from "../request/inference-request.js";
 import type { RequestMemory } from "../request/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import { realClock } from "../system/clock.js";
@@ -369,7 +374,9 @@ class PinnedVersion implements PinnedModel {
 
   infer(init: InferInit, onResponse: ResponseHandler): RequestHandle {
     this.#service.assertOpen();
-    return this.#model.send(init, onResponse);
+    const request = requestOf(init, this.#model.name, onResponse);
+    this.#model.infer(request);
+    return request;
   }
 
   /** @throws TritonError UNAVAILABLE if the queue is still full. */
