@@ -77,10 +77,16 @@ export {
   SharedMemory,
 } from "./shared-memory/shared-memory.js";
 export { type Clock, quietClock, settledWithin, type Timer } from "./system/clock.js";
+export { LinkedList } from "./system/linked-list.js";
 export { residentBytes } from "./system/start-process.js";
 export type { Allocate } from "./tensor-rows.js";
 export { VERSION } from "./version.js";
 export { OpenedWorker, prepareWorkers } from "./worker/open-worker.js";
 export { Restarts } from "./worker/restarts.js";
 export type { OpenModel } from "./worker/serve-models.js";
-export { BatchesOfWorker, type BatchOfWorker, WorkerExecutor } from "./worker/worker-executor.js";
+export {
+  BatchesOfWorker,
+  type BatchOfWorker,
+  OpenExecutions,
+  WorkerExecutor,
+} from "./worker/worker-executor.js";

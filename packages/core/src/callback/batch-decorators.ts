@@ -151,7 +151,6 @@ export function fillOptionals<const K extends string>(
     decorate({ name: "fillOptionals", defaults }, given)) as FillOptionals<K>;
 }
 
-/** Type of the context among the inputs. */
 interface ContextSpec {
   readonly name: "tritonContext";
   readonly dtype: "BYTES";
@@ -159,7 +158,6 @@ interface ContextSpec {
   readonly [seenAs]: InferContext;
 }
 
-/** Name of the context among the inputs. */
 export const TRITON_CONTEXT = "tritonContext";
 
 /**

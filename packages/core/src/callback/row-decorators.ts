@@ -390,12 +390,10 @@ type InputArrays = Readonly<Record<string, NdArray>>;
 
 type List = unknown[] | TypedArray;
 
-/** One row of an array, as a view. */
 function rowOf(values: NdArray, row: number): NdArray {
   return values.pick(row, ...values.shape.slice(1).map(() => null));
 }
 
-/** True when all rows of an array hold the same elements. */
 function sameRows(values: NdArray): boolean {
   const { elements, perRow } = flat(values);
   for (let i = perRow; i < elements.length; i++) {
@@ -421,7 +419,6 @@ function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
 }
 
-/** Copies some rows of an array into a new array, in the given order. */
 function takeRows(values: NdArray, rows: readonly number[]): NdArray {
   const { elements, perRow } = flat(values);
   const taken = emptyLike(elements, rows.length * perRow);

@@ -7,14 +7,11 @@ import { MemoryUsage } from "../request/request-memory.js";
 import type { AuthenticationRequest } from "../service/access-control.js";
 import type { InferenceService } from "../service/inference-service.js";
 import type { ServiceChange } from "../service/service-watch.js";
+import { RestartPause } from "../worker/restarts.js";
 import { Control, type FrontendThreadData, type ServiceData } from "./control.js";
 import { EngineRequests, type SentArrival, type ServiceState } from "./engine-requests.js";
 import { createRing } from "./ring.js";
 import { ThreadLink } from "./thread-link.js";
-
-/** Milliseconds before a thread is started again. Each failure in a row doubles them. */
-const FIRST_DELAY_MS = 100;
-const LONGEST_DELAY_MS = 30_000;
 
 /** Milliseconds after which a thread that still runs has not failed in a row. */
 const STEADY_AFTER_MS = 60_000;
@@ -45,7 +42,7 @@ export class FrontendThread {
   readonly #frontends = new Map<string, ThreadedFrontend>();
   #run: Run;
   #startedAt = performance.now();
-  #delayMs = FIRST_DELAY_MS;
+  readonly #pause = new RestartPause();
   #restart: NodeJS.Timeout | undefined;
   #ending = false;
 
@@ -117,9 +114,8 @@ export class FrontendThread {
     MemoryUsage.end(this.#owner.data.memoryRows, this.#row);
     this.#owner.service.sharedMemory.settleAll();
     if (this.#ending) return;
-    if (performance.now() - this.#startedAt > STEADY_AFTER_MS) this.#delayMs = FIRST_DELAY_MS;
-    const delayMs = this.#delayMs;
-    this.#delayMs = Math.min(2 * delayMs, LONGEST_DELAY_MS);
+    if (performance.now() - this.#startedAt > STEADY_AFTER_MS) this.#pause.reset();
+    const delayMs = this.#pause.next();
     this.#owner.service.log.error(
       `frontend thread ${this.number} has ended: ${cause}. Its connections are closed, its requests are cancelled. ` +
         `It is started again in ${delayMs} ms`,

@@ -25,7 +25,6 @@ const FLAG = {
   trace: MOVED << 6,
 } as const;
 
-/** The model version for which a request was decoded. */
 export interface RequestTarget {
   readonly key: number;
   /** True if the client named no version. */
@@ -76,12 +75,10 @@ export function readRequestKey(frame: IncomingFrame): Omit<RequestTarget, "confi
   return { key: frame.word(), latest: (frame.flags & FLAG.latest) !== 0 };
 }
 
-/** A request as it arrived. */
 export class ReceivedRequest extends InferenceRequest {
   /** How a request that may be traced came, as JSON. */
   readonly arrival: string | undefined;
 
-  /** Reads the rest of a request, after its key. */
   constructor(
     frame: IncomingFrame,
     model: { readonly name: string; readonly config: RequestTarget["config"] },
@@ -107,12 +104,9 @@ function readNames(frame: IncomingFrame, known: ModelConfig["output"]): string[]
   return names;
 }
 
-/** Flags of a response. */
 export const RESPONSE = {
   final: MOVED << 1,
-  /** An error follows. */
   error: MOVED << 2,
-  /** Outputs follow. */
   outputs: MOVED << 3,
   /** The error is the refusal of the request. */
   refused: MOVED << 4,
@@ -123,7 +117,6 @@ export const RESPONSE = {
   model: MOVED << 7,
 } as const;
 
-/** The request that a response answers, as both sides know it. */
 export interface AnsweredRequest {
   readonly id: string;
   readonly modelName: string;
@@ -185,7 +178,6 @@ export function readOutcome(
   };
 }
 
-/** Writes an error without its cause. */
 export function writeFramedError(
   frame: OutgoingFrame,
   { code, reason, message, retryAfterMs }: TritonError,
@@ -270,7 +262,6 @@ function writeName(frame: OutgoingFrame, name: string, known: readonly { readonl
   frame.text(name);
 }
 
-/** Reads a name that {@link writeName} wrote. */
 function readName(frame: IncomingFrame, known: readonly { readonly name: string }[]): string {
   const number = frame.word();
   return number === 0 ? frame.text() : known[number - 1]!.name;
@@ -340,11 +331,9 @@ const SLOT_MASK = (1 << SLOT_BITS) - 1;
 export class RequestSlots<R> {
   readonly #requests: (R | undefined)[] = [];
   readonly #numbers: number[] = [];
-  /** Free slots, at the end that gives out the numbers. */
   readonly #free: number[] = [];
   #givesNumbers = false;
 
-  /** Adds a request, and returns its number. */
   add(request: R): number {
     this.#givesNumbers = true;
     const slot = this.#free.pop() ?? this.#requests.length;
@@ -353,7 +342,6 @@ export class RequestSlots<R> {
     return number;
   }
 
-  /** Adds a request under the number that the other end has given it. */
   set(number: number, request: R): void {
     const slot = number & SLOT_MASK;
     while (this.#requests.length <= slot) {
@@ -377,7 +365,6 @@ export class RequestSlots<R> {
     if (this.#givesNumbers) this.#free.push(slot);
   }
 
-  /** The requests in flight. */
   values(): R[] {
     return this.#requests.filter((request) => request !== undefined);
   }

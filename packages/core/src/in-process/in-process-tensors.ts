@@ -27,7 +27,6 @@ export type CallBatchAxis = "given" | "added";
 /** Values by input name, in any form that a tensor can be given in. */
 export type InputValues = Readonly<Record<string, unknown>>;
 
-/** ndarrays by output name. */
 export type OutputArrays = Record<string, ReturnType<typeof ndArrayOf>>;
 
 /** Placeholder for an input that the model does not have. The request validation then names the input. */
@@ -72,7 +71,6 @@ function rowOf(shape: Shape, { sample, row }: InputTarget): Shape {
   return shape === sample.shape ? row : [1, ...shape];
 }
 
-/** Shapes in which an input can be given. */
 interface InputTarget {
   readonly hasRows: boolean;
   /** Target with the batch axis, if the model has one, and without it. */
@@ -102,11 +100,6 @@ function targetsOf(config: ModelConfig): ReadonlyMap<string, InputTarget> {
   return targets;
 }
 
-/**
- * Converts a response to ndarrays.
- *
- * @param added whether the batch axis is removed again from outputs that have one
- */
 export function toArrays(response: InferenceResponse, added: boolean, config: ModelConfig): OutputArrays {
   const arrays: OutputArrays = {};
   for (const [name, tensor] of response.outputs) {

@@ -30,7 +30,6 @@ import {
  */
 export function inferInProcess(
   model: ModelVersion,
-  clock: Clock,
   values: InputValues,
   options: NestedOptions,
   axis: CallBatchAxis,
@@ -41,36 +40,34 @@ export function inferInProcess(
     // Done before the first wait, so that later changes of the caller to its arrays have no effect.
     const inputs = toTensors(model.config, values, added);
     const onResponse = settling(model, added, resolve, reject);
-    if (model.state === "READY") sendNow(model, clock, inputs, options, onResponse, axis);
-    else sendWhenReady(model, clock, inputs, options, onResponse, axis).catch(reject);
+    if (model.state === "READY") sendNow(model, inputs, options, onResponse, axis);
+    else sendWhenReady(model, inputs, options, onResponse, axis).catch(reject);
   });
 }
 
 async function sendWhenReady(
   model: ModelVersion,
-  clock: Clock,
   inputs: ReadonlyMap<string, Tensor>,
   options: NestedOptions,
   onResponse: ResponseHandler,
   axis: CallBatchAxis,
 ): Promise<void> {
-  await awaitReady(model, clock, options);
+  await awaitReady(model, options);
   // Whether an ensemble is decoupled is known only from its members.
   assertUnary(model);
-  sendNow(model, clock, inputs, options, onResponse, axis);
+  sendNow(model, inputs, options, onResponse, axis);
 }
 
 /** Sends a request, and words the error with which it is refused for its caller. */
 function sendNow(
   model: ModelVersion,
-  clock: Clock,
   inputs: ReadonlyMap<string, Tensor>,
   options: NestedOptions,
   onResponse: ResponseHandler,
   axis: CallBatchAxis,
 ): void {
   try {
-    sendInProcess(model, clock, inputs, options, onResponse);
+    sendInProcess(model, inputs, options, onResponse);
   } catch (error) {
     throw inCallersWords(error, model.config, inputs, axis);
   }
@@ -111,12 +108,10 @@ function assertUnary({ name, config }: ModelVersion): void {
   );
 }
 
-/** The parts of the server that an inference by name uses. */
 interface NamedInference {
   readonly registry: ModelRegistry;
   readonly startUp: Pick<StartUp, "underWay" | "over">;
   readonly service: { readonly stopping: boolean };
-  readonly models: { readonly clock: Clock };
 }
 
 /**
@@ -124,7 +119,7 @@ interface NamedInference {
  * repository is about to load. A reload delays no request: the old version answers.
  */
 export async function inferByName(
-  { registry, startUp, service, models }: NamedInference,
+  { registry, startUp, service }: NamedInference,
   modelName: string,
   inputs: InputValues,
   { modelVersion, ...options }: InferOptions & { readonly modelVersion?: number },
@@ -142,10 +137,9 @@ export async function inferByName(
     await registry.loading(modelName);
   }
   const model = registry.find(modelName, modelVersion === undefined ? "" : String(modelVersion));
-  return inferInProcess(model, models.clock, values, options, "given");
+  return inferInProcess(model, values, options, "given");
 }
 
-/** Options of a call that another request has caused. */
 export interface NestedOptions extends InferOptions {
   /** Time limit of the causing request, in milliseconds on the clock. */
   readonly deadline?: number | undefined;
@@ -157,13 +151,8 @@ export interface NestedOptions extends InferOptions {
   readonly requestedOutputs?: readonly string[] | undefined;
 }
 
-/**
- * Queues a request of this process and connects it to its abort signal. Throws the error with which the request is
- * refused.
- */
 export function sendInProcess(
   model: ModelVersion,
-  clock: Clock,
   inputs: ReadonlyMap<string, Tensor>,
   options: NestedOptions,
   onResponse: ResponseHandler,
@@ -172,7 +161,7 @@ export function sendInProcess(
   if (options.parameters !== undefined) checkParameters(model.name, options.parameters);
   if (signal?.aborted) throw cancelledError(signal);
   const deadline = isLimited(timeoutMs)
-    ? earlier(options.deadline, timeoutMs, clock.now())
+    ? earlier(options.deadline, timeoutMs, model.clock.now())
     : options.deadline;
   // A nested call is traced only if the request that caused it is.
   const sampled = options.callers === undefined ? model.tracing?.sample(model.name) : undefined;
@@ -250,12 +239,8 @@ function cancelledError(signal: AbortSignal): TritonError {
  *
  * @throws TritonError UNAVAILABLE for a model that is not served or takes too long, CANCELLED when `signal` aborts.
  */
-export async function awaitReady(
-  model: ModelVersion,
-  clock: Clock,
-  { signal, timeoutMs }: InferOptions,
-): Promise<void> {
-  if (model.state === "LOADING") await untilGivenUp(model.ready, clock, signal, timeoutMs);
+export async function awaitReady(model: ModelVersion, { signal, timeoutMs }: InferOptions): Promise<void> {
+  if (model.state === "LOADING") await untilGivenUp(model.ready, model.clock, signal, timeoutMs);
   if (model.state === "UNAVAILABLE") {
     throw new TritonError(
       "UNAVAILABLE",
@@ -265,11 +250,6 @@ export async function awaitReady(
   }
 }
 
-/**
- * True for a finite time limit.
- *
- * @throws TritonError INVALID_ARG for a value that is not a number, from callers without TypeScript
- */
 function isLimited(timeoutMs: number | undefined): timeoutMs is number {
   if (timeoutMs === undefined) return false;
   if (typeof timeoutMs === "number" && !Number.isNaN(timeoutMs)) return timeoutMs < Number.POSITIVE_INFINITY;

@@ -30,9 +30,7 @@ import {
 import { resolveNow } from "./library-hooks.js";
 import type { Callable } from "./run-callable.js";
 
-/** A user's module and its settings. */
 export interface ModuleOptions {
-  /** URL of the module. */
   readonly module: string;
   /** True if its callback has to return ndarrays. */
   readonly strict?: boolean | undefined;
@@ -42,7 +40,6 @@ export interface ModuleOptions {
   readonly directory?: string | undefined;
 }
 
-/** Receives the output of a model besides its answers. */
 export interface ModuleHost {
   /** @param about further fields of the line: the requests that the model works on */
   log(line: LogLine, about?: LogSubject): void;
@@ -51,7 +48,6 @@ export interface ModuleHost {
   control(ask: ControlAsk): Promise<unknown>;
 }
 
-/** A model of a module, ready to run. */
 export interface ImportedModel {
   readonly callable: Callable;
   /** Releases the model's resources, and logs failures; absent if the model defines no `finalize`. */
@@ -272,7 +268,6 @@ function placeInSource(error: unknown): string | undefined {
 
 /** Data of the thread that finds a syntax error. */
 export interface SyntaxCheck {
-  /** URL of the module that cannot be imported. */
   readonly module: string;
   /** Message of the syntax error. */
   readonly message: string;

@@ -133,7 +133,6 @@ async function makeElements(
   }
 }
 
-/** An open resource and the function that closes it. */
 interface Held {
   readonly opened: Promise<unknown>;
   readonly close: () => Promise<void>;

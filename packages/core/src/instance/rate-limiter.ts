@@ -2,7 +2,6 @@ import { TritonError } from "@tritonjs/protocol";
 import type { PlannedInstance } from "../config/instance-groups.js";
 import type { Log } from "../observe/log.js";
 
-/** An instance in the rate limiter. */
 export interface RateLimitedInstance {
   readonly demand: ReturnType<typeof demandOf>;
   readonly priority: number;
@@ -37,11 +36,6 @@ export class RateLimiter {
     this.#pools = new ResourcePools(resources, onLimits);
   }
 
-  /**
-   * Registers an instance.
-   *
-   * @throws TritonError INVALID_ARG if its resources do not exist
-   */
   register(planned: PlannedInstance): RateLimitedInstance {
     const demand = demandOf(planned);
     this.#pools.add(demand);
@@ -49,7 +43,6 @@ export class RateLimiter {
     return { demand, priority, executions: 1, granted: () => {} };
   }
 
-  /** Removes an instance. */
   unregister(instance: RateLimitedInstance): void {
     this.unstage(instance);
     this.#pools.remove(instance.demand);
@@ -61,7 +54,6 @@ export class RateLimiter {
     this.#grantFirst();
   }
 
-  /** Removes an instance from the queue. */
   unstage(instance: RateLimitedInstance): void {
     const at = this.#staged.indexOf(instance);
     if (at >= 0) this.#staged.splice(at, 1);
@@ -162,7 +154,6 @@ export class ResourcePools {
     }
   }
 
-  /** Removes the demand of an instance. */
   remove(demand: Pieces): void {
     this.#demands.delete(demand);
     this.#update();
@@ -180,7 +171,6 @@ export class ResourcePools {
     return true;
   }
 
-  /** Returns the resources of a demand. */
   release(demand: Pieces): void {
     this.#change(demand, -1);
   }

@@ -1,20 +1,17 @@
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
-import type { BatchLayout } from "../batch/batch-layout.js";
-import { divideOutputs, joinInputs, type Tensors } from "../batch/batch-tensors.js";
+import { divideOutputs, joinInputs } from "../batch/batch-tensors.js";
 import { defaultTensors } from "../callback/batch-decorators.js";
 import { explainFailure, notAListText } from "../callback/callback-error.js";
 import { type Defaults, type RequestDecorator, requestDecoratorsOf } from "../callback/decorate.js";
 import {
   type AnyInferFunc,
   type InstanceInfo,
-  type ModelCaller,
   type PlainInferFunc,
   RESCHEDULE,
   type ResponseSender,
   STEPWISE_IS_TOLD,
   stepwiseModelOf,
   styleOf,
-  type TensorCaller,
   type TensorFunc,
 } from "../callback/infer-func.js";
 import type { OutputChecker } from "../request/inference-response.js";
@@ -23,9 +20,8 @@ import type { Clock } from "../system/clock.js";
 import { repeatRows } from "../tensor-rows.js";
 import type { CallbackExecution, ExecutionResult } from "./backend.js";
 import { contextOf, toCallbackArrays, toInferRequest, withInputs } from "./callback-context.js";
-import { StepLoop } from "./stepwise-executor.js";
+import { ExecutionView, StepLoop } from "./stepwise-executor.js";
 
-/** A callback with everything needed to run it. */
 export interface Callable {
   readonly fn: AnyInferFunc;
   readonly info: InstanceInfo;
@@ -96,11 +92,6 @@ async function runSample(
   return divideOutputs(execution, checker.fromTensorFunc(value, request.rows, request.requestedOutputs));
 }
 
-/**
- * Checks the results of a plain callback.
- *
- * @throws TritonError INTERNAL unless there is one for each request.
- */
 function resultsOf(values: unknown, model: string, count: number): readonly unknown[] {
   if (!Array.isArray(values)) {
     throw new TritonError("INTERNAL", notAListText(model, values), { reason: "INVALID_OUTPUT" });
@@ -338,79 +329,27 @@ function sendResult(
   execution.send(index, checker.fromCallback(result, undefined, requestedOutputs), final);
 }
 
-/** Marks the first and the last part of an execution: the times of the whole are taken there. */
-interface PartPosition {
-  readonly first: boolean;
-  readonly last: boolean;
-}
-
-/** A subset of the requests of an execution, as an execution of its own. */
-class PartOfExecution implements CallbackExecution {
-  readonly requests: readonly ExecutableRequest[];
-
-  /**
-   * @param indices positions in the whole, in the order of the part
-   * @param requests views of these requests; by default those of the whole
-   */
+/** A subset of the requests of an execution. The times of the whole are taken at its first and last part. */
+class PartOfExecution extends ExecutionView {
   constructor(
-    private readonly whole: CallbackExecution,
-    private readonly indices: readonly number[],
-    private readonly position: PartPosition,
-    requests?: readonly ExecutableRequest[],
+    whole: CallbackExecution,
+    indices: readonly number[],
+    private readonly isFirst: boolean,
+    private readonly isLast: boolean,
   ) {
-    this.requests = requests ?? indices.map((index) => whole.requests[index]!);
+    super(
+      whole,
+      indices.map((index) => whole.requests[index]!),
+      indices,
+    );
   }
 
-  get signal(): AbortSignal {
-    return this.whole.signal;
+  override inputsReady(): void {
+    if (this.isFirst) super.inputsReady();
   }
 
-  get models(): ModelCaller & Partial<TensorCaller> {
-    return this.whole.models;
-  }
-
-  get clock(): Clock {
-    return this.whole.clock;
-  }
-
-  get layout(): BatchLayout | undefined {
-    return this.whole.layout;
-  }
-
-  get decoupled(): boolean {
-    return this.whole.decoupled;
-  }
-
-  inputsReady(): void {
-    if (this.position.first) this.whole.inputsReady();
-  }
-
-  outputsReady(): void {
-    if (this.position.last) this.whole.outputsReady();
-  }
-
-  isOpen(index: number): boolean {
-    return this.whole.isOpen(this.indices[index]!);
-  }
-
-  writable(index: number): Promise<void> | undefined {
-    return this.whole.writable(this.indices[index]!);
-  }
-
-  send(index: number, outputs: Tensors, final?: boolean): void {
-    this.whole.send(this.indices[index]!, outputs, final);
-  }
-
-  sendError(index: number, error: TritonError, final?: boolean): void {
-    this.whole.sendError(this.indices[index]!, error, final);
-  }
-
-  finish(index: number): void {
-    this.whole.finish(this.indices[index]!);
-  }
-
-  reschedule(index: number): void {
-    this.whole.reschedule(this.indices[index]!);
+  override outputsReady(): void {
+    if (this.isLast) super.outputsReady();
   }
 }
 
@@ -442,7 +381,7 @@ async function runGroups(execution: CallbackExecution, run: Run): Promise<Result
   if (groups.length === 1) return run(execution);
   const results: ExecutionResult[] = [];
   for (const [i, indices] of groups.entries()) {
-    const part = new PartOfExecution(execution, indices, { first: i === 0, last: i === groups.length - 1 });
+    const part = new PartOfExecution(execution, indices, i === 0, i === groups.length - 1);
     try {
       const own = await run(part);
       for (const [at, index] of indices.entries()) if (own !== undefined) results[index] = own[at]!;
@@ -483,8 +422,7 @@ function filled(execution: CallbackExecution, defaults: Defaults, config: ModelC
     }
     return withInputs(request, inputs, request.rows);
   });
-  const all = requests.map((_, index) => index);
-  return new PartOfExecution(execution, all, { first: true, last: true }, withDefaults);
+  return new ExecutionView(execution, withDefaults);
 }
 
 /** One loop for each callback of an instance. */
@@ -547,11 +485,6 @@ export class LoopShare {
     return this.#spentMs + (this.#atWork > 0 ? now - this.#atWorkSince : 0) >= SHARE_MS;
   }
 
-  /**
-   * Records that a callback begins or continues.
-   *
-   * @returns the number of the turn, for `end`
-   */
   begin(): number {
     const now = this.#clock.now();
     if (!this.#hasBegun) {

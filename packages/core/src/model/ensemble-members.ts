@@ -20,7 +20,6 @@ export type MemberOf = (
   step: Pick<ModelEnsembleStep, "modelName" | "modelVersion"> & Partial<ModelEnsembleStep>,
 ) => MemberView | undefined;
 
-/** State of an ensemble that follows from its members. */
 interface EnsembleState {
   readonly state: ModelState;
   readonly reason: string;
@@ -39,7 +38,6 @@ export class EnsembleMembers {
     return this.#ready.promise;
   }
 
-  /** Checks the members again. */
   look(memberOf: MemberOf): EnsembleState {
     const { config } = this;
     const steps = config.ensembleScheduling!.step;

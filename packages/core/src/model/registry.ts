@@ -6,7 +6,6 @@ import { AbsentVersion, type RegisteredVersion } from "./version-status.js";
 
 /** All model versions by name, and the look-ups of the protocol with Triton's texts. */
 export class ModelRegistry {
-  /** Versions by name, then by namespace. */
   readonly #models = new Map<string, Map<string, Versions>>();
   /** Models that stay known without versions. */
   readonly #announced = new WeakSet<Versions>();
@@ -42,7 +41,6 @@ export class ModelRegistry {
     this.#latest.clear();
   }
 
-  /** Removes a model that has no versions. */
   forget(name: string, namespace: string): void {
     const spaces = this.#models.get(name);
     if (spaces?.get(namespace)?.size === 0) spaces.delete(namespace);
@@ -86,7 +84,6 @@ export class ModelRegistry {
     return this.#models.get(name)?.get("")?.has(version) ?? false;
   }
 
-  /** All versions of all models, ordered by name and then by version. */
   all(): RegisteredVersion[] {
     return [...this.#models.keys()].sort().flatMap((name) => this.versions(name));
   }
@@ -105,7 +102,6 @@ export class ModelRegistry {
     return this.models().filter((model) => model.directory === undefined);
   }
 
-  /** True for a model that the program binds. */
   isBound(name: string): boolean {
     return this.versions(name, "").some((one) => one instanceof ModelVersion && one.directory === undefined);
   }
@@ -128,7 +124,6 @@ export class ModelRegistry {
     return found.flatMap((versions: Versions) => ascending(versions));
   }
 
-  /** True while a version of a model is loading. */
   isLoading(name: string): boolean {
     return this.versions(name).some((one) => one.state === "LOADING");
   }
@@ -197,7 +192,6 @@ export class ModelRegistry {
     }
   }
 
-  /** Looks up the model of a step of an ensemble. */
   readonly memberOf: MemberOf = ({ modelName, modelVersion, modelNamespace }) => {
     const preferred = this.versions(modelName, modelNamespace ?? "");
     const versions = (preferred.length > 0 ? preferred : this.versions(modelName))

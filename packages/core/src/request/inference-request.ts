@@ -82,14 +82,13 @@ export interface RequestHandle {
 /** Keeps a request while it waits. */
 export interface RequestHolder {
   /** Removes a request that leaves: its turn has come, or it was cancelled. */
-  remove(request: InferenceRequest): void;
+  remove(request: InferenceRequest): unknown;
 }
 
 /** Answers a request once it has left its holder. */
 export interface RequestRunner {
   /** The last answer is sent now. An answer that is held back until its turn may be cancelled before. */
   answered?(request: InferenceRequest, error: TritonError | undefined): void;
-  /** The request was cancelled. */
   givenUp(request: InferenceRequest): void;
   /** Asks the model to stop, because no more answers are wanted. Returns false if the model cannot be told. */
   askedToStop?(request: InferenceRequest): boolean;
@@ -111,7 +110,6 @@ export interface RequestObserver {
   outputs?(request: InferenceRequest, outputs: Tensors): void;
   /** The model has computed an answer: milliseconds for the inputs, for the model itself, and for the outputs. */
   computed?(request: InferenceRequest, inputMs: number, inferMs: number, outputMs: number): void;
-  /** The request is over; `error` is undefined if it succeeded. */
   settled?(request: InferenceRequest, error: TritonError | undefined): void;
   /**
    * An instance has finished with the request, or the request was cancelled on its way there. `again` is true when the
@@ -513,7 +511,6 @@ function contextOf(trace: RequestTrace | undefined): AsyncResource {
 /** A consumer's pause between responses. */
 class Pause {
   #end = () => {};
-  /** Resolves when the pause is over. */
   readonly over = new Promise<void>((resolve) => {
     this.#end = resolve;
   });

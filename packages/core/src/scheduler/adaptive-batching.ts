@@ -202,7 +202,6 @@ export class ArrivalRate {
     this.#windowMs = windowMs;
   }
 
-  /** Counts rows that arrive now. */
   add(rows: number, now: number): void {
     this.#roll(now);
     this.#count += rows;
@@ -297,9 +296,7 @@ const ENOUGH_IN_TIME = 0.95;
 export interface WaitingWork {
   /** Rows in the queue, at least one. */
   readonly rows: number;
-  /** Milliseconds that the oldest request has waited. */
   readonly waitedMs: number;
-  /** Milliseconds until the answer to the first request is due. */
   readonly answerInMs: number;
   readonly arrivals: {
     readonly rowsPerMs: number;
@@ -313,9 +310,7 @@ export interface WaitingWork {
   readonly patience: number;
 }
 
-/** Decision about the waiting requests. */
 interface BatchPlan {
-  /** Most rows in a batch. */
   readonly maxRows: number;
   /** Milliseconds after which the batch starts; it starts earlier with `enoughRows`, and 0 is now. */
   readonly waitMs: number;
@@ -406,7 +401,6 @@ const ENOUGH_OF_LARGEST = 0.99;
 /** Smallest batch size that is chosen for throughput: equal sizes would teach nothing about the curve. */
 const LEAST_ROWS = 4;
 
-/** Settings from the configuration. */
 interface AdaptiveRules {
   readonly targetLatencyMs: number;
   readonly maxBatchSize: number;
@@ -436,9 +430,7 @@ const SAFETY = 2;
 
 /** Work that has to be done before a new request is answered. */
 export interface WorkAhead {
-  /** Rows in the queue that run before the request. */
   readonly rowsAhead: number;
-  /** Rows of the request itself. */
   readonly rows: number;
   /** Milliseconds until each instance is idle, ascending; at least one. */
   readonly idleInMs: readonly number[];
@@ -501,7 +493,6 @@ export interface DurationFit extends DurationCurve {
   readonly covariance: number;
 }
 
-/** Expected duration of a batch with this number of rows, in milliseconds. */
 export function expectedMs(curve: DurationCurve, rows: number): number {
   return curve.fixedMs + curve.perRowMs * rows;
 }

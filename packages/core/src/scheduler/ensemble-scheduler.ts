@@ -25,7 +25,6 @@ export class EnsembleScheduler implements Scheduler {
   readonly queuedCount = 0;
   readonly version: string;
   readonly plan: EnsemblePlan;
-  /** By index of the step. */
   readonly limits: readonly StepLimit[];
   #stopped = false;
 
@@ -77,7 +76,6 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
   outputMs = 0;
   readonly #selection: EnsembleSelection;
   readonly #calls = new Set<StepCall>();
-  /** Steps that wait for a permit, with the semaphore that they wait for. */
   readonly #inLine = new Map<WaitingStart, StepLimit>();
   readonly #start: number;
   /** Number of steps that have started, or are about to start, and have not ended. */
@@ -373,7 +371,6 @@ class StepCall implements RequestObserver {
   }
 }
 
-/** A start that waits for a permit. */
 interface WaitingStart {
   /** Starts. Returns false if it is no longer wanted; the permit goes to the next then. */
   start(): boolean;

@@ -4,7 +4,6 @@ import type { InferenceResponse } from "../request/inference-response.js";
 import { type SequencePlace, sequenceParameters } from "../request-info.js";
 import { copyTensor } from "../tensor-rows.js";
 
-/** One step of an ensemble. */
 export interface PlannedStep {
   readonly index: number;
   readonly modelName: string;
@@ -26,7 +25,6 @@ export interface EnsembleSelection {
   readonly requestedOutputs: ReadonlyMap<PlannedStep, readonly string[]>;
   /** Number of reads of each tensor: by inputs of steps, and one by the answer if the tensor is part of it. */
   readonly readers: ReadonlyMap<string, number>;
-  /** Tensors of the answer, in the ensemble's order. */
   readonly outputs: readonly string[];
 }
 
@@ -137,7 +135,6 @@ export class EnsembleTensor {
   }
 }
 
-/** Dimensions of a member's input, or of the ensemble's output. */
 function dimsOf(tensors: ModelConfig["input"] | ModelConfig["output"], name: string): readonly number[] {
   return tensors.find((tensor) => tensor.name === name)?.dims ?? [];
 }
@@ -184,7 +181,6 @@ export function sequenceOf(
   return request;
 }
 
-/** Takes the inputs of a step from the tensors of its frame. */
 export function stepInputs(
   step: PlannedStep,
   { input, maxBatchSize }: ModelConfig,
@@ -198,9 +194,6 @@ export function stepInputs(
   return inputs;
 }
 
-/**
- * Makes the answer of an ensemble from these outputs, all of which exist. An output that a step left out is left out.
- */
 export function ensembleAnswer(
   { config, version }: { readonly config: ModelConfig; readonly version: string },
   request: InferenceRequest,

@@ -118,7 +118,6 @@ function nullRequest(like: InferenceRequest, inputs: Tensors): InferenceRequest 
   return request;
 }
 
-/** Makes inputs of the same shapes, with all zeros or empty strings. */
 function nullInputs(inputs: Tensors): Tensors {
   return new Map([...inputs].map(([name, tensor]) => [name, zeros(tensor)]));
 }
@@ -138,7 +137,6 @@ function zeros({ datatype, shape }: Tensor): Tensor {
 /** Rounding error allowed in sums of fractional milliseconds. */
 const CLOCK_ERROR_MS = 1e-6;
 
-/** Rules of the direct strategy from the model's configuration. */
 export interface DirectRules {
   /** Longest wait for further requests, in milliseconds; 0 for none. */
   readonly maxQueueDelayMs: number;
@@ -147,7 +145,6 @@ export interface DirectRules {
   readonly equalInputs: EqualInputsRule;
 }
 
-/** Decision about the slots of an instance. */
 interface DirectDecision {
   /** For each slot from the lowest: true if its request runs, false if a null request takes its place. */
   readonly rows: readonly boolean[];
@@ -294,7 +291,6 @@ export class OldestBatcher extends SlotBatcher {
   }
 }
 
-/** Values of the control inputs for one request. */
 export interface ControlValues extends SequencePlace {
   /** False for a null request; all others are then false, zero or empty too. */
   readonly ready: boolean;
@@ -314,7 +310,6 @@ export class ControlInputs {
     this.#shape = config.maxBatchSize > 0 ? [1, 1] : [1];
   }
 
-  /** Adds the controls to the inputs of a request. */
   addTo(inputs: Tensors, values: ControlValues): Tensors {
     if (this.#controls.length === 0) return inputs;
     const all = new Map(inputs);
@@ -384,7 +379,6 @@ export class ImplicitStates {
   readonly #initial: ReadonlyMap<string, Tensor>;
   readonly #kept = new WeakMap<SequenceInfo, Map<string, Tensor>>();
 
-  /** @param initial by name of the state's input, for each state of the configuration */
   constructor(config: ModelConfig, initial: ReadonlyMap<string, Tensor>) {
     this.#states = (config.sequenceBatching?.state ?? []).map(({ inputName, outputName }) => ({
       input: inputName,
@@ -413,7 +407,6 @@ export class ImplicitStates {
     request.inputs = new Map([...request.inputs, ...states]);
   }
 
-  /** Keeps the states of a sequence that the model returned. */
   keep(info: SequenceInfo, outputs: Tensors): void {
     const states = this.#kept.get(info);
     for (const { input, output } of this.#states) {

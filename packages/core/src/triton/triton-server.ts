@@ -35,7 +35,6 @@ import { saysReady } from "../service/model-reports.js";
 import { meteredModels, ServerInspector } from "../service/server-inspector.js";
 import { SharedMemory } from "../shared-memory/shared-memory.js";
 import { type Clock, realClock, settledWithin, sleep } from "../system/clock.js";
-import { VERSION } from "../version.js";
 import { DEFAULT_SERVE_OPTIONS, type TritonOptions } from "./triton-options.js";
 
 /** A server: makes its parts, opens its frontends, and closes everything in order. */
@@ -110,7 +109,6 @@ export class TritonServer {
     this.service = new LocalService({
       registry,
       repository,
-      startUp: repository.startUp,
       log,
       tracing: models.tracing,
       sharedMemory,
@@ -120,7 +118,7 @@ export class TritonServer {
       authentication,
       inspector,
       metrics: this.metrics,
-      identity: { id: options.id ?? "triton", version: VERSION },
+      id: options.id ?? "triton",
       strictReadiness: options.strictReadiness ?? true,
       allowModelFileOverride: options.allowModelFileOverride ?? false,
     });
@@ -250,7 +248,7 @@ class ModelsOfServer {
       backlogHoldUntil:
         options.backlogDelayScheduler ?? (Number(process.env.TRITONSERVER_BACKLOG_DELAY_SCHEDULER) || 0),
       findMember: (name, version, namespace) => registry.findMember(name, version, namespace),
-      callModels: callModels(registry, this.clock),
+      callModels: callModels(registry),
       calls: new CallGraph(),
       log,
       metrics,

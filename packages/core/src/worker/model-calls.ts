@@ -33,7 +33,6 @@ export class CallsOfWorker {
     private readonly modelsOf: (batch: number) => ModelCaller | undefined,
   ) {}
 
-  /** Handles a message of the worker. */
   take(message: Extract<FromWorker, { type: "call" | "next" | "end" }>): void {
     if (message.type === "call") this.#start(message);
     else if (message.type === "next") this.#next(message.call);
@@ -58,7 +57,6 @@ export class CallsOfWorker {
     if (!message.stream) this.#next(message.call);
   }
 
-  /** Sends the next answer to the worker. */
   #next(call: number): void {
     const open = this.#open.get(call);
     if (open === undefined) return;
@@ -87,7 +85,6 @@ export class CallsOfWorker {
     void Promise.resolve(open?.answers.return?.()).catch(() => {});
   }
 
-  /** Ends all calls, because the worker has ended. */
   endAll(): void {
     for (const call of [...this.#open.keys()]) this.#end(call);
   }
@@ -102,7 +99,6 @@ type Answer = Extract<ToWorker, { type: "answer" }>;
 /** The worker's side of calls to other models, which the main thread makes. */
 export class CallsToModels {
   #next = 0;
-  /** Callbacks for the next answer to each call. */
   readonly #waiting = new Map<number, (answer: Answer) => void>();
 
   constructor(private readonly post: (message: FromWorker, transfer: ArrayBuffer[]) => void) {}

@@ -73,11 +73,9 @@ export interface WorkerHost extends ModuleHost {
   report(this: void, value: unknown): void;
 }
 
-/** A model that was opened before its configuration is complete. */
 export interface OpenModel {
   /** Description of the model; must survive structured cloning. */
   readonly description: unknown;
-  /** Continues as the model of an instance. */
   load(info: InstanceInfo): WorkerModel;
   close(): Promise<void>;
 }
@@ -117,7 +115,6 @@ export function serveModels(port: WorkerPort): void {
 /** One model of a worker, from the time before it is open. */
 class ModelPlace {
   readonly #asks = new AsksOfServer((message) => this.port.post(message, []));
-  /** Messages that arrived before the model was loaded. */
   readonly #early: MessageToModel[] = [];
   /** The opening or loading in progress; settled if there is none. */
   #starts: Promise<void> = Promise.resolve();
@@ -229,14 +226,12 @@ class AsksOfServer {
   }
 }
 
-/** A message to a loaded model. */
 type MessageToModel = Exclude<ToWorker, { type: "prepare" | "open" | "load" | "answered" | "stop" }>;
 
 type ExecuteMessage = Extract<ToWorker, { type: "execute" }>;
 
 type BatchToRun = ExecuteMessage & { readonly stream: WorkerStream };
 
-/** A loaded model in a worker: runs one batch at a time, and answers. */
 class ServedModel {
   /** Resolves when no batch runs. */
   finished: Promise<void> = Promise.resolve();
@@ -342,7 +337,6 @@ const WINDOW = 16;
 interface Line {
   readonly controller: AbortController;
   open: boolean;
-  /** Number of responses sent and not yet taken. */
   underWay: number;
   waiting: { readonly promise: Promise<void>; resolve(): void } | undefined;
 }
@@ -367,7 +361,6 @@ class WorkerStream implements WorkerResponseStream {
     }));
   }
 
-  /** True while a request of the batch is open. */
   get live(): boolean {
     return this.#lines.some((line) => line.open);
   }
@@ -383,7 +376,6 @@ class WorkerStream implements WorkerResponseStream {
     line.controller.abort();
   }
 
-  /** Counts a response that its consumer has taken. */
   taken(index: number): void {
     const line = this.#lines[index]!;
     line.underWay--;

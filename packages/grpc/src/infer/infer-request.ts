@@ -27,13 +27,6 @@ export class DecodedMessage extends InferenceRequest implements InferParameters 
   enableEmptyFinalResponse = false;
 }
 
-/**
- * Decodes the request in a message.
- *
- * @param forwarded Parameters made of headers.
- * @param regions Holds the shared memory that the message names, until the caller releases it.
- * @throws TritonError INVALID_ARG, NOT_FOUND or UNSUPPORTED for the first fault.
- */
 export function decodeInferRequest(
   message: inference.ModelInferRequest,
   forwarded: Parameters,
@@ -139,12 +132,6 @@ function decodeInput(
   return Tensor.fromBytes(datatype, shape, bytes);
 }
 
-/**
- * Decodes typed contents; contents without a value make a tensor of no bytes.
- *
- * @param where `input tensor 'X' for model 'M'`, for messages.
- * @throws TritonError INVALID_ARG when the values are in a field of another data type, or in two fields.
- */
 function decodeTypedContents(
   contents: inference.InferTensorContents.$Properties,
   datatype: DataType,
@@ -162,7 +149,6 @@ function decodeTypedContents(
   }
 }
 
-/** Hands out the raw contents of a request one after the other. */
 class RawContents {
   readonly #buffers: readonly Uint8Array[];
   #index = 0;
@@ -228,7 +214,6 @@ export function decodeInferParameters(
     custom.length === 0 ? forwarded : Object.fromEntries([...custom, ...Object.entries(forwarded)]);
 }
 
-/** Reads the parameters that decide how a request is scheduled. */
 const SCALARS: ScalarReader<Parameter> = {
   readId(parameter, key) {
     // An integer id is unsigned: -1 is the largest id.
@@ -288,7 +273,6 @@ function reservedKey(): TritonError {
 
 type RequestedOutput = inference.ModelInferRequest.InferRequestedOutputTensor.$Properties;
 
-/** How to return an output that is not simply part of the answer. */
 interface OutputForm {
   /** Number of classes to return instead of the tensor. */
   readonly classes?: number;
@@ -296,7 +280,6 @@ interface OutputForm {
   readonly range?: RegionRange;
 }
 
-/** Forms of outputs by name. */
 export type OutputForms = ReadonlyMap<string, OutputForm>;
 
 /** All outputs as the model returned them. */
@@ -367,11 +350,6 @@ const REGION = "shared_memory_region";
 const OFFSET = "shared_memory_offset";
 const BYTE_SIZE = "shared_memory_byte_size";
 
-/**
- * Reads the shared-memory parameters of a tensor; undefined when it names no region.
- *
- * @throws TritonError INVALID_ARG for values of a wrong type, and for a range without a region or a size.
- */
 function decodeSharedMemoryRange({ name, parameters }: Parameterized): RequestedRange | undefined {
   const region = parameters?.[REGION];
   if (region !== undefined && region.parameterChoice !== "stringParam")

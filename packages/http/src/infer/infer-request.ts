@@ -62,12 +62,6 @@ export function decodeInferRequest(
   return decodeInferJson(model, json, body, headerLength, maxInputSize, regions, key);
 }
 
-/**
- * Decodes an infer request whose JSON has been parsed.
- *
- * @param key {@link headerKey} of a header to keep
- * @throws TritonError with Triton's code and text for the first fault.
- */
 export function decodeInferJson(
   model: ReadyModel,
   json: JsonValue,
@@ -109,7 +103,6 @@ export function inferenceHeaderLength(header: string | undefined, bodyLength: nu
   );
 }
 
-/** An input whose bytes follow the JSON. */
 interface BinaryInput {
   readonly name: string;
   readonly datatype: DataType;
@@ -165,7 +158,6 @@ function keepHeader(
   known.set(key, { request: content, inputs });
 }
 
-/** How one output goes to the client. */
 export interface OutputForm {
   readonly binary: boolean;
   /** Number of classes to return instead of the tensor; 0 returns the tensor. */
@@ -352,7 +344,6 @@ function invalid(message: string): TritonError {
   return new TritonError("INVALID_ARG", message, { reason: "INVALID_INPUT" });
 }
 
-/** Reads the parameters that decide how a request is scheduled. */
 const SCALARS: ScalarReader<JsonValue> = {
   readId: (value) => (isUnsigned(value) ? BigInt(value) : asText(value, "Unable to parse 'sequence_id'")),
   readFlag: (value, name) => asBoolean(value, `Unable to parse '${name}'`),
@@ -390,7 +381,6 @@ function readRequestParameters(request: JsonValue, into: DecodedRequest): void {
   if (custom !== undefined) into.parameters = custom;
 }
 
-/** A parameter for the model: string, integer, boolean or double. */
 export function readParameter(name: string, value: JsonValue): ParameterValue {
   if (value instanceof Uint8Array) return asText(value);
   if (typeof value === "boolean" || isInteger(value)) return value;

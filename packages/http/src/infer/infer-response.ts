@@ -133,7 +133,6 @@ function knownJson({ config }: ReadyModel, response: InferenceResponse): Buffer 
   return Buffer.from(known.json);
 }
 
-/** Keeps the JSON of an answer of which {@link isRepeated} is true. */
 function keepJson({ config }: ReadyModel, response: InferenceResponse, json: Uint8Array): void {
   const outputs = Array.from(response.outputs, ([name, { datatype, shape, byteLength }]) => ({
     name,
@@ -157,7 +156,6 @@ function isRepeated({ id, parameters, outputs }: InferenceResponse, forms: Outpu
   return true;
 }
 
-/** The bytes of the outputs in their order, without empty ones. */
 function bytesOf(outputs: ReadonlyMap<string, Tensor>): Uint8Array[] {
   const bytes: Uint8Array[] = [];
   for (const tensor of outputs.values()) if (tensor.byteLength > 0) bytes.push(tensor.bytes);
