@@ -19,15 +19,9 @@ export { parseVersion } from "./model/pick-version.js";
 export { Log, type LogLevel, type LogSettings } from "./observe/log.js";
 export type { RequestTrace } from "./observe/request-trace.js";
 export { Tracing } from "./observe/tracing.js";
-export {
-  InferenceRequest,
-  type InferInit,
-  type RequestHandle,
-  type ResponseHandler,
-} from "./request/inference-request.js";
+export type { InferInit, RequestHandle, ResponseHandler } from "./request/inference-request.js";
 export { classify, type InferenceResponse } from "./request/inference-response.js";
 export { RequestMemory, type RequestShare } from "./request/request-memory.js";
-export type { RequestScalars } from "./request-info.js";
 export {
   AccessGate,
   type AllowedHosts,

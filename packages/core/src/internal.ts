@@ -47,6 +47,7 @@ export {
   type NativeLibrary,
   requireKoffi,
 } from "./optional-packages.js";
+export { InferenceRequest } from "./request/inference-request.js";
 export { OutputChecker } from "./request/inference-response.js";
 export {
   freeMemory,
@@ -56,7 +57,13 @@ export {
   ownedByAnswer,
   UnpackFault,
 } from "./request/request-memory.js";
-export { readScalarOptions, readScalarParameter, type ScalarReader, scalarOptions } from "./request-info.js";
+export {
+  type RequestScalars,
+  readScalarOptions,
+  readScalarParameter,
+  type ScalarReader,
+  scalarOptions,
+} from "./request-info.js";
 export type { RoomWait } from "./service/inference-service.js";
 export {
   LOAD_REPORT_FORMAT_HEADER,
@@ -77,7 +84,7 @@ export {
   SharedMemory,
 } from "./shared-memory/shared-memory.js";
 export { type Clock, quietClock, settledWithin, type Timer } from "./system/clock.js";
-export { LinkedList } from "./system/linked-list.js";
+export { LinkedList } from "./system/collections.js";
 export { residentBytes } from "./system/start-process.js";
 export type { Allocate } from "./tensor-rows.js";
 export { VERSION } from "./version.js";

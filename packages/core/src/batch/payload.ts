@@ -2,7 +2,7 @@ import { type ModelConfig, type Shape, sameShape, type Tensor, type TritonError 
 import type { BatchKey } from "../config/model-options.js";
 import type { CutReason } from "../observe/statistics.js";
 import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
-import { LinkedList } from "../system/linked-list.js";
+import { LinkedList } from "../system/collections.js";
 import type { Tensors } from "./batch-tensors.js";
 
 /**

@@ -18,6 +18,7 @@ import {
 import type { NdArray } from "ndarray";
 import ndarray from "ndarray";
 import { batchSizeError, outputsByName } from "../request/inference-response.js";
+import { getOrAdd } from "../system/collections.js";
 import { TRITON_CONTEXT } from "./batch-decorators.js";
 import {
   type DecoratesMethod,
@@ -196,9 +197,7 @@ function groupRows(inputs: InputArrays, keys: readonly string[]): number[][] {
   for (let row = 0; row < rows; row++) {
     // A missing optional input is missing in all rows.
     const key = keys.map((name) => (inputs[name] === undefined ? "" : rowKey(inputs[name], row))).join("|");
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [row]);
-    else group.push(row);
+    getOrAdd(groups, key, () => []).push(row);
   }
   return [...groups.values()];
 }

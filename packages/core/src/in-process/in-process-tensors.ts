@@ -14,6 +14,7 @@ import {
   type ValueTarget,
 } from "@tritonjs/protocol";
 import { type InferenceResponse, withParameters } from "../request/inference-response.js";
+import { getOrAdd } from "../system/collections.js";
 import { copyTensor } from "../tensor-rows.js";
 
 /*
@@ -84,20 +85,20 @@ interface InputTarget {
 const targetsOfConfig = new WeakMap<ModelConfig, ReadonlyMap<string, InputTarget>>();
 
 function targetsOf(config: ModelConfig): ReadonlyMap<string, InputTarget> {
-  let targets = targetsOfConfig.get(config);
-  if (targets === undefined) {
-    targets = new Map(
-      config.input.map(({ name, dataType, dims, isShapeTensor }) => {
-        const hasRows = config.maxBatchSize > 0 && !isShapeTensor;
-        const what = `input '${name}' of model '${config.name}'`;
-        const sample = { what, datatype: fromConfigDataType(dataType)!, shape: dims, takesScalar: true };
-        const whole = hasRows ? { ...sample, shape: [-1, ...dims] } : sample;
-        return [name, { hasRows, sample, whole, row: [1, ...dims] }];
-      }),
-    );
-    targetsOfConfig.set(config, targets);
-  }
-  return targets;
+  return getOrAdd(
+    targetsOfConfig,
+    config,
+    () =>
+      new Map(
+        config.input.map(({ name, dataType, dims, isShapeTensor }) => {
+          const hasRows = config.maxBatchSize > 0 && !isShapeTensor;
+          const what = `input '${name}' of model '${config.name}'`;
+          const sample = { what, datatype: fromConfigDataType(dataType)!, shape: dims, takesScalar: true };
+          const whole = hasRows ? { ...sample, shape: [-1, ...dims] } : sample;
+          return [name, { hasRows, sample, whole, row: [1, ...dims] }];
+        }),
+      ),
+  );
 }
 
 export function toArrays(response: InferenceResponse, added: boolean, config: ModelConfig): OutputArrays {

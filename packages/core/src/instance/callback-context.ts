@@ -15,15 +15,11 @@ export function toInferRequest(request: ExecutableRequest, modelName: string) {
   return withSignal({ ...toRequestInfo(request), inputs }, request);
 }
 
-export function contextOf(info: InstanceInfo, execution: CallbackExecution): InferContext {
-  return new CallbackContext(info, execution);
-}
-
 /**
  * Context of a callback: its arguments besides the tensors. Created for each batch; rarely used properties are created
  * on first access.
  */
-class CallbackContext implements InferContext {
+export class CallbackContext implements InferContext {
   readonly modelName: string;
   readonly modelVersion: number;
   readonly modelConfig: ModelConfig;

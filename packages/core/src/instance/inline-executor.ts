@@ -3,6 +3,7 @@ import { getHeapStatistics } from "node:v8";
 import { elementCount, type Tensor, TritonError } from "@tritonjs/protocol";
 import type { InstanceDevice, InstanceInfo } from "../callback/infer-func.js";
 import type { Clock } from "../system/clock.js";
+import { getOrAdd } from "../system/collections.js";
 import type { Execution, ExecutionResult, Executor } from "./backend.js";
 import type { ImportedModel } from "./import-callable.js";
 import { type Callable, type LoopShare, loopShareOf, runCallable, runDecoupled } from "./run-callable.js";
@@ -153,8 +154,7 @@ export function heldByInstance<T>(
   open: () => Promise<T>,
   close: (thing: T) => Promise<void>,
 ): Promise<T> {
-  const things = heldThings.get(device) ?? new Map<string, Held>();
-  heldThings.set(device, things);
+  const things = getOrAdd(heldThings, device, () => new Map<string, Held>());
   const known = things.get(key);
   if (known !== undefined) return known.opened as Promise<T>;
   const opened = open();

@@ -1,7 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import type { Clock } from "../system/clock.js";
-import { LinkedList } from "../system/linked-list.js";
+import { LinkedList } from "../system/collections.js";
 import type { ModelInstance } from "./model-instance.js";
 import { RateLimiter } from "./rate-limiter.js";
 

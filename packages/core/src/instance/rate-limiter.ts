@@ -1,6 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { PlannedInstance } from "../config/instance-groups.js";
 import type { Log } from "../observe/log.js";
+import { getOrAdd } from "../system/collections.js";
 
 export interface RateLimitedInstance {
   readonly demand: ReturnType<typeof demandOf>;
@@ -116,7 +117,7 @@ export function demandOf({ deviceId, group }: PlannedInstance): Pieces {
   const demand = new Map<Device, Map<string, number>>();
   for (const { name, count, global } of group.rateLimiter?.resources ?? []) {
     const device = global ? GLOBAL : deviceId;
-    demand.set(device, (demand.get(device) ?? new Map<string, number>()).set(name, count));
+    getOrAdd(demand, device, () => new Map<string, number>()).set(name, count);
   }
   return demand;
 }
@@ -182,8 +183,7 @@ export class ResourcePools {
 
   #change(demand: Pieces, sign: 1 | -1): void {
     for (const [device, resources] of demand) {
-      const taken = this.#taken.get(device) ?? new Map<string, number>();
-      this.#taken.set(device, taken);
+      const taken = getOrAdd(this.#taken, device, () => new Map<string, number>());
       for (const [name, count] of resources) taken.set(name, (taken.get(name) ?? 0) + sign * count);
     }
   }
@@ -192,8 +192,7 @@ export class ResourcePools {
     const limits = new Map<Device, Map<string, number>>();
     for (const demand of this.#demands) {
       for (const [device, resources] of demand) {
-        const most = limits.get(device) ?? new Map<string, number>();
-        limits.set(device, most);
+        const most = getOrAdd(limits, device, () => new Map<string, number>());
         for (const [name, count] of resources) most.set(name, Math.max(most.get(name) ?? 0, count));
       }
     }

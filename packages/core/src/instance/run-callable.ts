@@ -17,9 +17,10 @@ import {
 import type { OutputChecker } from "../request/inference-response.js";
 import type { ExecutableRequest, RequestScope } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
+import { getOrAdd } from "../system/collections.js";
 import { repeatRows } from "../tensor-rows.js";
 import type { CallbackExecution, ExecutionResult } from "./backend.js";
-import { contextOf, toCallbackArrays, toInferRequest, withInputs } from "./callback-context.js";
+import { CallbackContext, toCallbackArrays, toInferRequest, withInputs } from "./callback-context.js";
 import { ExecutionView, StepLoop } from "./stepwise-executor.js";
 
 export interface Callable {
@@ -62,7 +63,7 @@ async function runBatch(
   execution.inputsReady();
   const value = await (fn as unknown as TensorFunc<[], []>)(
     toCallbackArrays(inputs, info.modelName),
-    contextOf(info, execution),
+    new CallbackContext(info, execution),
   );
   execution.outputsReady();
   return divideOutputs(execution, checker.fromTensorFunc(value, totalRows(requests), requestedBy(requests)));
@@ -87,7 +88,7 @@ async function runSample(
   const inputs = toCallbackArrays(joinInputs(execution), info.modelName);
   execution.inputsReady();
   const call = fn as unknown as TensorFunc<[], []>;
-  const value = await request.runInContext(() => call(inputs, contextOf(info, execution)));
+  const value = await request.runInContext(() => call(inputs, new CallbackContext(info, execution)));
   execution.outputsReady();
   return divideOutputs(execution, checker.fromTensorFunc(value, request.rows, request.requestedOutputs));
 }
@@ -114,7 +115,7 @@ async function runRequests(
   const { requests } = execution;
   const seen = requests.map((request) => toInferRequest(request, info.modelName));
   execution.inputsReady();
-  const context = contextOf(info, execution);
+  const context = new CallbackContext(info, execution);
   let values: unknown;
   try {
     values = await (fn as PlainInferFunc<[], []>)(seen as never, context);
@@ -169,7 +170,7 @@ async function streamBatch({ fn, info, checker }: Callable, execution: CallbackE
   execution.inputsReady();
   const value = (fn as unknown as TensorFunc<[], []>)(
     toCallbackArrays(inputs, info.modelName),
-    contextOf(info, execution),
+    new CallbackContext(info, execution),
   );
   await forEachStep(value, execution, (outputs) => {
     const split = divideOutputs(execution, checker.fromTensorFunc(outputs, totalRows(requests), []));
@@ -183,7 +184,7 @@ async function streamSample({ fn, info, checker }: Callable, execution: Callback
   const inputs = toCallbackArrays(joinInputs(execution), info.modelName);
   execution.inputsReady();
   const call = fn as unknown as TensorFunc<[], []>;
-  const value = request.runInContext(() => call(inputs, contextOf(info, execution)));
+  const value = request.runInContext(() => call(inputs, new CallbackContext(info, execution)));
   const send = (outputs: unknown) => {
     const checked = checker.fromTensorFunc(outputs, request.rows, request.requestedOutputs);
     execution.send(0, execution.layout === undefined ? checked : divideOutputs(execution, checked)[0]!);
@@ -210,7 +211,10 @@ async function answerRequests(callable: Callable, execution: CallbackExecution):
     }),
   );
   execution.inputsReady();
-  const value: unknown = (fn as unknown as PlainInferFunc<[], []>)(seen as never, contextOf(info, execution));
+  const value: unknown = (fn as unknown as PlainInferFunc<[], []>)(
+    seen as never,
+    new CallbackContext(info, execution),
+  );
   if ((await value) === undefined) {
     // The senders answer, even after this.
     execution.outputsReady();
@@ -402,9 +406,7 @@ function groupsOf(requests: readonly ExecutableRequest[]): number[][] {
   const groups = new Map<string, number[]>();
   for (const [index, { inputs }] of requests.entries()) {
     const key = JSON.stringify([...inputs.keys()].sort());
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [index]);
-    else group.push(index);
+    getOrAdd(groups, key, () => []).push(index);
   }
   return [...groups.values()];
 }
@@ -430,12 +432,8 @@ const loops = new WeakMap<Callable, StepLoop>();
 
 /** Passes the requests of an execution to the loop of a stepwise callback, which answers them from then on. */
 function runStepwise(callable: Callable, execution: CallbackExecution): void {
-  let loop = loops.get(callable);
-  if (loop === undefined) {
-    loop = new StepLoop(stepwiseModelOf(callable.fn), callable.info);
-    loops.set(callable, loop);
-  }
-  loop.add(execution);
+  const { fn, info } = callable;
+  getOrAdd(loops, callable, () => new StepLoop(stepwiseModelOf(fn), info)).add(execution);
 }
 
 /** Milliseconds in which callbacks may start and continue before the event loop handles its events. */
@@ -534,10 +532,5 @@ const shares = new WeakMap<Clock, LoopShare>();
 
 /** The share of all callbacks with this clock: those of the real one run on the same event loop. */
 export function loopShareOf(clock: Clock): LoopShare {
-  let share = shares.get(clock);
-  if (share === undefined) {
-    share = new LoopShare(clock);
-    shares.set(clock, share);
-  }
-  return share;
+  return getOrAdd(shares, clock, () => new LoopShare(clock));
 }

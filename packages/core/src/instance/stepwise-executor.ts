@@ -5,7 +5,7 @@ import { type AnyStepwiseModel, type InstanceInfo, isDone } from "../callback/in
 import { divideParameters, OutputChecker } from "../request/inference-response.js";
 import type { ExecutableRequest } from "../request-info.js";
 import type { CallbackExecution, Execution, ExecutionResult, ExecutionWatcher, Executor } from "./backend.js";
-import { contextOf, toCallbackArrays } from "./callback-context.js";
+import { CallbackContext, toCallbackArrays } from "./callback-context.js";
 
 /**
  * Lets requests join those that an instance already runs. It takes as many batches at a time as the model's batch has
@@ -231,7 +231,7 @@ export class StepLoop {
         info.modelName,
       );
       execution.inputsReady();
-      state = await request.runInContext(() => model.start(inputs, contextOf(info, execution)));
+      state = await request.runInContext(() => model.start(inputs, new CallbackContext(info, execution)));
     } catch (error) {
       execution.sendError(index, TritonError.from(error), true);
       return;

@@ -18,7 +18,7 @@ import { selectOutputs } from "../request/inference-response.js";
 import type { RequestValidator } from "../request/request-validator.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
 import { type Clock, type Deadline, type DeadlineQueue, everyMs } from "../system/clock.js";
-import { LinkedList } from "../system/linked-list.js";
+import { getOrAdd, LinkedList } from "../system/collections.js";
 import { copyTensor } from "../tensor-rows.js";
 import type { Callee, CallGraph, ModelServer } from "./model-server.js";
 
@@ -402,8 +402,7 @@ class CachedModel {
   }
 
   #run(request: InferenceRequest, key: string, lookupMs: number): void {
-    const waiting = this.#inFlight.get(key) ?? new WaitingRequests();
-    this.#inFlight.set(key, waiting);
+    const waiting = getOrAdd(this.#inFlight, key, () => new WaitingRequests());
     const run: RequestObserver = {
       outputs: (_, outputs) => this.#computed(request, key, lookupMs, outputs),
       settled: (_, error) => {

@@ -1,4 +1,5 @@
 import { TritonError } from "@tritonjs/protocol";
+import { getOrAdd } from "../system/collections.js";
 import type { MemberOf } from "./ensemble-members.js";
 import { ModelVersion } from "./model-version.js";
 import { isReady, parseVersion, pickNamespace, pickVersion, type Versions } from "./pick-version.js";
@@ -235,13 +236,4 @@ export class ModelRegistry {
 
 function ascending(versions: Versions): RegisteredVersion[] {
   return [...versions.values()].sort((a, b) => a.version - b.version);
-}
-
-function getOrAdd<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  let value = map.get(key);
-  if (value === undefined) {
-    value = make();
-    map.set(key, value);
-  }
-  return value;
 }

@@ -7,7 +7,7 @@ import {
 import { defaultQueuePolicy } from "../config/defaults.js";
 import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
 import type { DeadlineQueue } from "../system/clock.js";
-import { LinkedList } from "../system/linked-list.js";
+import { getOrAdd, LinkedList } from "../system/collections.js";
 
 /** Waiting requests in the order in which they run, as batches are formed from them. */
 export interface QueuedRequestView {
@@ -195,10 +195,7 @@ export class PriorityQueue implements QueuedRequestView {
 
   /** Totals of a level over all queues that share its limits. */
   #totalsOfAll(priority: number): QueueTotals | undefined {
-    if (this.#sharedLevels === undefined) return undefined;
-    const found = this.#sharedLevels.get(priority) ?? { size: 0, rows: 0 };
-    this.#sharedLevels.set(priority, found);
-    return found;
+    return this.#sharedLevels && getOrAdd(this.#sharedLevels, priority, () => ({ size: 0, rows: 0 }));
   }
 
   #openLevel(priority: number): Level {

@@ -4,7 +4,7 @@ import type { ModelRequests } from "../model/model-requests.js";
 import type { InferInit, RequestHandle } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import type { Clock } from "../system/clock.js";
-import { LinkedList } from "../system/linked-list.js";
+import { LinkedList } from "../system/collections.js";
 import type { InferenceService, PinnedModel, RoomWait } from "./inference-service.js";
 
 /** The client of an exchange, as its transport knows it. */

@@ -1,9 +1,10 @@
-import { InferenceRequest, type RequestScalars } from "@tritonjs/core/frontend";
 import {
   freeWhenUsed,
+  InferenceRequest,
   type RegionRange,
   type RequestedRange,
   type RequestRegions,
+  type RequestScalars,
   readScalarParameter,
   type ScalarReader,
 } from "@tritonjs/core/internal";

@@ -1,5 +1,6 @@
-import { InferenceRequest, type ReadyModel } from "@tritonjs/core/frontend";
+import type { ReadyModel } from "@tritonjs/core/frontend";
 import {
+  InferenceRequest,
   type RegionRange,
   type RequestedRange,
   type RequestRegions,

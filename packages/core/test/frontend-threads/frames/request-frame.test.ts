@@ -1,4 +1,4 @@
-import { InferenceRequest, type InferInit } from "@tritonjs/core/frontend";
+import type { InferInit } from "@tritonjs/core/frontend";
 import { NO_PARAMETERS, Tensor } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
 import { OutgoingFrame } from "../../../src/frontend-threads/frames.js";
@@ -7,6 +7,7 @@ import {
   readRequestKey,
   writeRequest,
 } from "../../../src/frontend-threads/request-frames.js";
+import { InferenceRequest } from "../../../src/request/inference-request.js";
 import { copyScalars, NO_SEQUENCE } from "../../../src/request-info.js";
 import { pass } from "./exchange.js";
 

@@ -44,3 +44,17 @@ export class LinkedList<T extends Linked<T>> {
     return all;
   }
 }
+
+/** The value of a key, which is made when the map has none. */
+export function getOrAdd<K, V>(
+  map: { get(key: K): V | undefined; set(key: K, value: V): unknown },
+  key: K,
+  make: () => V,
+): V {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make();
+    map.set(key, value);
+  }
+  return value;
+}

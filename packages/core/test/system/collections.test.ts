@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type Linked, LinkedList } from "../../src/system/linked-list.js";
+import { type Linked, LinkedList } from "../../src/system/collections.js";
 
 interface Member extends Linked<Member> {
   readonly name: string;
