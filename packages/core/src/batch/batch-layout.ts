@@ -150,7 +150,6 @@ interface Part {
 
 type Divide = (output: Tensor, parts: readonly Part[]) => readonly Tensor[];
 
-/** Splits the outputs of a batch among its requests. */
 class OutputLayout {
   /** True if each request gets its rows. */
   readonly isPlain: boolean;
@@ -216,7 +215,6 @@ class OutputLayout {
     });
   }
 
-  /** Splits rows, and removes the padding. */
   #cut(name: string, dims: Shape, input: string, output: Tensor, parts: readonly Part[]): Tensor[] {
     return parts.map(({ inputs, start, rows }) => {
       const mine = sliceRows(output, start, rows);

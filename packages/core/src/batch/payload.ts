@@ -25,7 +25,6 @@ export class Payload implements RequestHolder {
   requiredEqual: RequiredEqualInputs | undefined;
   /** Reason why it has no more requests, if a batcher formed it. */
   cut: CutReason | undefined;
-  /** Largest total cost of its requests. */
   maxCost = Number.POSITIVE_INFINITY;
   /** Called when its last request is cancelled while the payload waits. */
   onEmpty: ((payload: Payload) => void) | undefined;

@@ -201,7 +201,6 @@ interface DefaultTensors {
   readonly problems: readonly string[];
 }
 
-/** Reads the defaults of a model's inputs. The tensors have no batch axis. */
 export function defaultTensors(defaults: Defaults, config: ModelConfig): DefaultTensors {
   const tensors = new Map<string, Tensor>();
   const [unknown, dtypes, shapes, problems]: string[][] = [[], [], [], []];
@@ -253,7 +252,6 @@ function tuple(shape: Shape): string {
   return `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
 }
 
-/** Lists decorators of a callback that do not fit a model of this configuration. */
 export function callableProblems(fn: unknown, config: ModelConfig): string[] {
   const decorators = decoratorsOf(fn);
   const problems: string[] = [];

@@ -236,7 +236,6 @@ export interface TensorCaller {
 
 /** The execution on whose behalf a model is called. */
 export interface CallOrigin {
-  /** Aborted when no request waits for the caller any more. */
   readonly signal: AbortSignal;
   readonly deadline: number | undefined;
   /** Models that execute the caller's requests, the caller itself last. */

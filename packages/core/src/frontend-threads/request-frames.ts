@@ -76,7 +76,6 @@ export function readRequestKey(frame: IncomingFrame): Omit<RequestTarget, "confi
 }
 
 export class ReceivedRequest extends InferenceRequest {
-  /** How a request that may be traced came, as JSON. */
   readonly arrival: string | undefined;
 
   constructor(
@@ -108,10 +107,8 @@ export const RESPONSE = {
   final: MOVED << 1,
   error: MOVED << 2,
   outputs: MOVED << 3,
-  /** The error is the refusal of the request. */
   refused: MOVED << 4,
   parameters: MOVED << 5,
-  /** The id differs from that of the request. */
   id: MOVED << 6,
   /** The name or version of the model differs from what the request was decoded for. */
   model: MOVED << 7,
@@ -188,7 +185,6 @@ export function writeFramedError(
   frame.double(retryAfterMs ?? Number.NaN);
 }
 
-/** Reads an error that {@link writeFramedError} wrote. */
 export function readFramedError(frame: IncomingFrame): TritonError {
   const code = frame.text() as ErrorCode;
   const reason = frame.text() as ErrorReason;
@@ -236,7 +232,6 @@ export function writeTensorMap(
   }
 }
 
-/** Reads tensors that {@link writeTensorMap} wrote. */
 export function readTensorMap(
   frame: IncomingFrame,
   known: readonly { readonly name: string }[],
@@ -250,7 +245,6 @@ export function readTensorMap(
   return tensors;
 }
 
-/** Writes a name, as a number if both sides know it. */
 function writeName(frame: OutgoingFrame, name: string, known: readonly { readonly name: string }[]): void {
   for (let i = 0; i < known.length; i++) {
     if (known[i]!.name === name) {

@@ -32,7 +32,6 @@ import type { Callable } from "./run-callable.js";
 
 export interface ModuleOptions {
   readonly module: string;
-  /** True if its callback has to return ndarrays. */
   readonly strict?: boolean | undefined;
   /** True if its requests run step by step, as a callback made with `stepwise` requires, and no other accepts. */
   readonly stepwise?: boolean | undefined;
@@ -125,7 +124,6 @@ function callbackOf(model: JsModel, modelName: string): AnyInferFunc {
   return bound as AnyInferFunc;
 }
 
-/** Runs one stage of starting or ending a model, and names the stage in its error. */
 async function stage<T>(modelName: string, what: string, run: () => T | Promise<T>): Promise<T> {
   try {
     return await run();
@@ -144,7 +142,6 @@ interface JsModule {
   readonly autoCompleteConfig: JsModelClass["autoCompleteConfig"];
 }
 
-/** Exports that a module may have besides its callback. */
 interface CallbackExports extends Pick<JsModelClass, "autoCompleteConfig"> {
   initialize?(args: JsModelArgs): void | Promise<void>;
   finalize?(): void | Promise<void>;
@@ -266,7 +263,6 @@ function placeInSource(error: unknown): string | undefined {
   return undefined;
 }
 
-/** Data of the thread that finds a syntax error. */
 export interface SyntaxCheck {
   readonly module: string;
   /** Message of the syntax error. */

@@ -91,7 +91,6 @@ const NO_TENSORS: readonly (readonly [string, Tensor])[] = [];
 /** Bytes of heap that an element takes: the view, and its place in the list. */
 const HEAP_BYTES_OF_ELEMENT = 128;
 
-/** The inputs whose elements take long to make, with their names. */
 function longStrings({ requests }: Execution): readonly (readonly [string, Tensor])[] {
   let found = NO_TENSORS;
   for (const { inputs } of requests) {

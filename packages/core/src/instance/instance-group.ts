@@ -68,7 +68,6 @@ export class InstanceGroup {
     for (const instance of instances) this.#watch(instance);
   }
 
-  /** All instances, including those that take no payloads. */
   get instances(): readonly ModelInstance[] {
     return this.#instances;
   }
@@ -88,7 +87,6 @@ export class InstanceGroup {
     this.dispatch();
   }
 
-  /** Adds a loaded instance, in place of another or at the end. */
   join(instance: ModelInstance, replaced?: ModelInstance): void {
     const at = replaced === undefined ? -1 : this.#instances.indexOf(replaced);
     this.#instances.splice(at < 0 ? this.#instances.length : at, 0, instance);
@@ -132,7 +130,6 @@ export class InstanceGroup {
     return this.#parts.get(instance)?.waiting ?? [];
   }
 
-  /** True if a rate limiter decides when instances may run. */
   get limited(): boolean {
     return this.#limiter !== undefined;
   }
@@ -155,7 +152,6 @@ export class InstanceGroup {
     return whyNoneCanRun(this.#instances, this.serving);
   }
 
-  /** True if a model of an instance reports its own readiness. */
   get reportsReadiness(): boolean {
     return this.#instances.some(({ executor }) => executor.checkReady !== undefined);
   }
@@ -393,7 +389,6 @@ class InstanceLoader {
     this.#held.delete(instance);
   }
 
-  /** Releases all instances that are loading or loaded, and allows no more loading. */
   async stop(): Promise<void> {
     this.stopped = true;
     await Promise.all([...this.#held].map((instance) => this.release(instance)));

@@ -237,7 +237,6 @@ export async function answerControl(control: ModelControl, ask: ControlAsk): Pro
 export interface LogLine {
   readonly level: "error" | "warning" | "info" | "verbose";
   readonly message: string;
-  /** Level of a verbose line. */
   readonly verboseLevel?: number | undefined;
 }
 

@@ -30,14 +30,12 @@ import type { RateLimitedInstance } from "./rate-limiter.js";
 export class ModelInstance {
   /** True while the executor can take a batch. */
   healthy = false;
-  /** Why the executor cannot take a batch. */
   unhealthyReason: TritonError | undefined;
   readonly atWork: Payload[] = [];
   /** Its registration at the rate limiter, while it is loaded and there is a rate limiter. */
   lease: RateLimitedInstance | undefined;
   beingReplaced = false;
   staysUntil = Number.NEGATIVE_INFINITY;
-  /** Number of requests that it has run. */
   #served = 0;
   readonly #model: InstanceModel;
 
@@ -175,7 +173,6 @@ export interface InstanceModel {
   readonly modelName: string;
   readonly modelVersion: string;
   readonly decoupled: boolean;
-  /** True if the model may reschedule a request. */
   readonly iterative: boolean;
   readonly clock: Clock;
   readonly statistics: ModelStatistics;

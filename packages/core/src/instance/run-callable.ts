@@ -453,7 +453,6 @@ const TURN_MS = 50;
  */
 export class LoopShare {
   readonly #clock: Pick<Clock, "now" | "defer">;
-  /** Number of the turn. */
   #turn = 0;
   #hasBegun = false;
   /** When the first callback of this turn began. */
@@ -512,7 +511,6 @@ export class LoopShare {
     this.#listeners.add(listener);
   }
 
-  /** Resolves when there is a new share. */
   renewed(): Promise<void> {
     return new Promise((resolve) => this.whenRenewed(resolve));
   }

@@ -153,7 +153,6 @@ export class ExecutionView implements CallbackExecution {
   }
 }
 
-/** An execution that reports when all of its requests are over. */
 class WatchedExecution extends ExecutionView implements Execution {
   readonly #over: () => void;
   #watcher: ExecutionWatcher | undefined;

@@ -96,7 +96,6 @@ function missingMember(ensemble: string, step: ModelEnsembleStep, member: Member
     : [`${depends} whose required version ${step.modelVersion} is not loaded`];
 }
 
-/** A promise that is settled from outside. */
 class Pending {
   readonly promise: Promise<void>;
   settled = false;

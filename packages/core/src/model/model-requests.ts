@@ -196,7 +196,6 @@ export class ModelRequests implements RequestObserver {
     if (TritonError.is(error)) statistics.errors.record(error, clock.wallNow());
   }
 
-  /** Tells subscribers and the log of a request that was refused. */
   #reportRefusal(request: InferenceRequest, error: unknown): void {
     const { name, version, clock } = this.#model;
     request.trace?.end(clock.now(), TritonError.from(error));
@@ -346,7 +345,6 @@ class CachedModel {
     else this.#answer(request, found, clock.now() - start);
   }
 
-  /** Counts a failure of the cache, and reports it from time to time. */
   #cacheFailed(what: "lookup" | "insertion", error: unknown): void {
     const { name, version, statistics } = this.owner;
     statistics.cacheFailures++;
@@ -452,7 +450,6 @@ class CachedModel {
     }
   }
 
-  /** Runs the next of the waiting requests after the one in flight has failed. */
   #runNext(key: string): void {
     const waiting = this.#inFlight.get(key);
     const next = waiting?.head;
@@ -464,7 +461,6 @@ class CachedModel {
     this.#runLate(next, key, 0);
   }
 
-  /** Answers the requests that wait for an equal one. */
   #answerAll(key: string, outputs: CachedOutputs): void {
     const waiting = this.#inFlight.get(key);
     this.#inFlight.delete(key);

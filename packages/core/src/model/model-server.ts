@@ -37,7 +37,6 @@ export interface ModelPlan {
   readonly initialStates?: ReadonlyMap<string, Tensor> | undefined;
   /** Distinguishes models of the same name; empty unless namespaces are on. */
   readonly namespace?: string;
-  /** Directory of the model, if it is from a repository. */
   readonly directory?: string | undefined;
   /** If true, the version stays LOADING after loading, until `publish`. */
   readonly held?: boolean;
@@ -51,16 +50,13 @@ export interface ModelServer {
   /** Decides whose turn it is, over all models; undefined if any idle instance may run. */
   readonly rateLimiter?: RateLimiter | undefined;
   readonly hostPolicies: HostPolicies;
-  /** Cache of responses, for models that ask for it. */
   readonly responseCache?: ResponseCache | undefined;
   /** Number of requests before the first batch of the dynamic batcher: a hold for tests. */
   readonly holdUntil: number;
   /** Number of requests in the sequence batcher's backlog to wait for in addition. */
   readonly backlogHoldUntil: number;
-  /** Log that models write to, and registry of their own metrics. */
   readonly log: Log;
   readonly metrics: () => Registry;
-  /** The models of the repository, for models that load others. */
   readonly control?: ModelControl | undefined;
   /** Decides which requests of this process are traced. */
   readonly tracing?: Tracing | undefined;

@@ -33,7 +33,6 @@ export class ModelVersion implements RegisteredVersion {
   readonly name: string;
   readonly namespace: string;
   readonly version: number;
-  /** Key of the model as a caller of others. */
   readonly key: string;
   readonly directory: string | undefined;
   readonly labels: ReadonlyMap<string, readonly string[]>;

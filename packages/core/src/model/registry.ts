@@ -98,7 +98,6 @@ export class ModelRegistry {
     }
   }
 
-  /** Versions of the models that the program binds. */
   bound(): ModelVersion[] {
     return this.models().filter((model) => model.directory === undefined);
   }
@@ -107,12 +106,10 @@ export class ModelRegistry {
     return this.versions(name, "").some((one) => one instanceof ModelVersion && one.directory === undefined);
   }
 
-  /** All models, including those that are being unloaded. */
   models(): ModelVersion[] {
     return [...this.all().filter((one) => one instanceof ModelVersion), ...this.#retired];
   }
 
-  /** Ready versions of all models or of the named one, ordered by name and then by version. */
   ready(name?: string): ModelVersion[] {
     return (name === undefined ? this.all() : this.versions(name)).filter(isReady);
   }

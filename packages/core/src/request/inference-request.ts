@@ -121,7 +121,6 @@ export interface RequestObserver {
 /** Gate between a request and its handler, which holds answers back until it is their turn. */
 export interface ResponseGate {
   pass(deliver: () => void, final: boolean): void;
-  /** The request was cancelled, so no other request needs to wait for it. */
   leave(): void;
 }
 
@@ -498,7 +497,6 @@ export function requestOf(
 /** Nothing is notified when a request is collected. */
 const MANUAL_DESTROY = { requireManualDestroy: true };
 
-/** Keeps the present asynchronous context. */
 function newAsyncContext(): AsyncResource {
   return new AsyncResource("TritonRequest", MANUAL_DESTROY);
 }
@@ -508,7 +506,6 @@ function contextOf(trace: RequestTrace | undefined): AsyncResource {
   return trace === undefined ? newAsyncContext() : trace.within(newAsyncContext);
 }
 
-/** A consumer's pause between responses. */
 class Pause {
   #end = () => {};
   readonly over = new Promise<void>((resolve) => {

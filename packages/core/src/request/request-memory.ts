@@ -347,7 +347,6 @@ interface InflateLimits {
   readonly maxBytes: number;
   /** Largest ratio of output to input; `Infinity` for any. */
   readonly maxRatio: number;
-  /** Counts the output as it arrives. */
   readonly share: RequestShare;
   readonly signal: AbortSignal;
 }

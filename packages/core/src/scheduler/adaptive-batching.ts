@@ -294,7 +294,6 @@ const ENOUGH_IN_TIME = 0.95;
 
 /** State of the queue when an instance could take a batch. */
 export interface WaitingWork {
-  /** Rows in the queue, at least one. */
   readonly rows: number;
   readonly waitedMs: number;
   readonly answerInMs: number;
@@ -396,7 +395,6 @@ function rowsThatLeaveRoom(work: WaitingWork, rules: AdaptiveRules): number {
   return least;
 }
 
-/** Share of the best throughput that suffices. */
 const ENOUGH_OF_LARGEST = 0.99;
 /** Smallest batch size that is chosen for throughput: equal sizes would teach nothing about the curve. */
 const LEAST_ROWS = 4;
@@ -428,7 +426,6 @@ export function largestBatch(curve: DurationCurve, rules: AdaptiveRules): number
 /** Number of usual deviations added to the durations under full caution. */
 const SAFETY = 2;
 
-/** Work that has to be done before a new request is answered. */
 export interface WorkAhead {
   readonly rowsAhead: number;
   readonly rows: number;
@@ -483,7 +480,6 @@ interface DurationCurve {
   readonly spread: number;
 }
 
-/** Learnt durations of batches: a curve, and the sums that it is fitted to. */
 export interface DurationFit extends DurationCurve {
   readonly observations: number;
   readonly weight: number;

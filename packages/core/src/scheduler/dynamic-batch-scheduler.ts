@@ -34,7 +34,6 @@ export class DynamicBatchScheduler implements Scheduler {
   #rules: BatchingRules;
   #payload = NO_PAYLOAD;
   #payloadClosed = true;
-  /** Fires when the delay of the oldest request ends. */
   readonly #alarm: Alarm;
   #wakeAtRows = 0;
   #looking = false;
@@ -97,7 +96,6 @@ export class DynamicBatchScheduler implements Scheduler {
     return this.#queue.headPriority;
   }
 
-  /** True if the batcher has to look at its queue when a slot is free. */
   get needsSlot(): boolean {
     return this.#needsSlot && this.#queue.size > 0;
   }
@@ -293,7 +291,6 @@ export class OrderedResponses {
   #head: Place | undefined;
   #tail: Place | undefined;
   #flushing = false;
-  /** One function that all places share. */
   readonly #flushAll = () => this.#flush();
 
   admit(request: InferenceRequest): void {

@@ -396,7 +396,6 @@ export class StepLimit {
     return true;
   }
 
-  /** Returns the permit of a request of the step that is over. */
   release(): void {
     this.#underWay--;
     for (const next of this.#waiting) {
@@ -407,7 +406,6 @@ export class StepLimit {
     }
   }
 
-  /** Removes a waiting start that is no longer wanted. */
   leave(waiting: WaitingStart): void {
     this.#waiting.delete(waiting);
   }

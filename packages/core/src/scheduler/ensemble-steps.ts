@@ -19,7 +19,6 @@ export interface PlannedStep {
 
 /** The part of an ensemble that has to run for one request. */
 export interface EnsembleSelection {
-  /** Steps by the tensors that they read. */
   readonly consumers: ReadonlyMap<string, readonly PlannedStep[]>;
   /** Outputs of each step's model that are read. */
   readonly requestedOutputs: ReadonlyMap<PlannedStep, readonly string[]>;
@@ -59,7 +58,6 @@ export class EnsemblePlan {
     return this.#selectFor(this.#outputs.filter((name) => requested.includes(name)));
   }
 
-  /** Walks back from the outputs to the steps that they depend on. */
   #selectFor(outputs: readonly string[]): EnsembleSelection {
     const needed = new Set<PlannedStep>();
     const need = (tensor: string) => {

@@ -50,7 +50,6 @@ export class GroupingScheduler implements Scheduler {
   #lookAgain = false;
   #stopped = false;
   #sweepAt = IDLE_GROUPS;
-  /** Hold for tests, over the requests of all groups together. */
   readonly #hold: ArrivalHold;
 
   constructor(

@@ -19,9 +19,7 @@ export interface LevelStatus {
   /** 1 is the highest; 0 for a queue without levels. */
   readonly priorityLevel: number;
   readonly queued: number;
-  /** Requests whose timeout passed under the DELAY action. */
   readonly delayed: number;
-  /** Rows of all waiting requests. */
   readonly rows: number;
   /** Arrival of the oldest waiting request, on the model's clock in milliseconds. */
   readonly oldestQueueStart: number;
@@ -193,7 +191,6 @@ export class PriorityQueue implements QueuedRequestView {
     return found ?? this.#openLevel(priority);
   }
 
-  /** Totals of a level over all queues that share its limits. */
   #totalsOfAll(priority: number): QueueTotals | undefined {
     return this.#sharedLevels && getOrAdd(this.#sharedLevels, priority, () => ({ size: 0, rows: 0 }));
   }

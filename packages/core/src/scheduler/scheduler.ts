@@ -22,7 +22,6 @@ export interface Scheduler extends InstanceUser {
   readonly queuedCount: number;
   /** Waiting requests by priority level, for schedulers with levels; only levels that have requests. */
   readonly levels?: readonly LevelStatus[];
-  /** Live sequences, for schedulers of sequences. */
   readonly sequences?: SequenceCounts;
   /**
    * Number of requests of this priority that the queue has room for; without a priority, of the priority with the most

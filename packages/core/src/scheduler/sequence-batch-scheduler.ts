@@ -21,7 +21,6 @@ import { ControlInputs, DirectBatcher, ImplicitStates, OldestBatcher } from "./s
 export interface SequenceSchedulerOptions {
   /** Number of requests in slots before the first batch, once: a hold for tests. */
   readonly holdUntil: number;
-  /** Number of requests in the backlog to wait for in addition. */
   readonly backlogHoldUntil: number;
   /** Called when a sequence ended without its END, once no instance has a request of it. */
   readonly onEvict?: EvictionListener | undefined;

@@ -5,7 +5,6 @@ import type { EvictionReason, SequenceInfo } from "../request-info.js";
 import type { Clock, Deadline, DeadlineQueue } from "../system/clock.js";
 import { Heap, type QueueTotals, RequestQueue } from "./priority-queue.js";
 
-/** A place for one sequence at one instance. */
 export interface Slot {
   readonly batcher: SlotBatcher;
   /** Position among the slots of the instance; in the direct strategy the row of the batch. */
@@ -15,17 +14,14 @@ export interface Slot {
   sequence: Sequence | undefined;
 }
 
-/** A request that waits in a slot: the properties that decide about batches. */
 export type WaitingRequest = Pick<InferenceRequest, "queueStart" | "inputs">;
 
 export interface SequenceHost {
   /** True during a hold for tests: nothing may run. */
   readonly held: boolean;
-  /** The next request of a slot, with the states that it would get. */
   head(slot: Slot): WaitingRequest | undefined;
   /** Takes the first request of a slot's sequence for the instance, with its controls and states. */
   take(slot: Slot): InferenceRequest;
-  /** The instance failed, and the state of its sequences is lost. */
   lost(batcher: SlotBatcher): void;
   /** A waiting request and those behind it were cancelled: the sequence accepts no more. */
   gaveUp(sequence: Sequence): void;
@@ -81,7 +77,6 @@ export abstract class SlotBatcher implements InstanceUser {
   abstract healthChanged(healthy: boolean): void;
   /** Requests that have left their sequence, and that no instance has taken. */
   abstract get queuedCount(): number;
-  /** Looks at a slot that has a new request or another sequence. */
   abstract changed(slot: Slot): void;
   /** Ends all waiting for further requests, because no more will arrive. */
   abstract hurry(): void;
@@ -141,7 +136,6 @@ export class Sequence implements RequestHolder {
     return this.info !== undefined;
   }
 
-  /** True if no request waits and none can arrive. */
   get over(): boolean {
     return !this.open && this.#waiting.size === 0;
   }
@@ -263,14 +257,12 @@ export class Places {
     return [...this.#backlog];
   }
 
-  /** Gives a new sequence the lowest free slot, or a place in the backlog. */
   enter(sequence: Sequence): void {
     const slot = this.#takeFree();
     if (slot === undefined) this.#backlog.add(sequence);
     else this.#assign(slot, sequence);
   }
 
-  /** Frees the place of a sequence that is over. */
   leave(sequence: Sequence): void {
     this.#backlog.delete(sequence);
     const { slot } = sequence;
@@ -349,7 +341,6 @@ export class SequenceTimeouts {
     });
   }
 
-  /** Starts the idle limit of a sequence that has been assigned a slot. */
   assigned(sequence: Sequence): void {
     sequence.expiry?.cancel();
     sequence.lastUsed = this.clock.now();

@@ -387,7 +387,6 @@ export class ImplicitStates {
     this.#initial = initial;
   }
 
-  /** The request with the states that it would get if it left now. */
   withStates(request: InferenceRequest, info: SequenceInfo | undefined): WaitingRequest {
     const kept = info === undefined || request.sequenceStart ? undefined : this.#kept.get(info);
     return {
@@ -396,7 +395,6 @@ export class ImplicitStates {
     };
   }
 
-  /** Adds the states of its sequence to a request that leaves. */
   attach(request: InferenceRequest, info: SequenceInfo): void {
     let states = this.#kept.get(info);
     if (states === undefined) {

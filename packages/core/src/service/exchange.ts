@@ -378,7 +378,6 @@ export class RefusalLine {
     }
   }
 
-  /** Keeps count after a request has left its list. */
   #removed(queue: FullQueue | undefined, list: LinkedList<Waiting>): void {
     this.#count--;
     if (list.tail !== undefined) return;
@@ -424,7 +423,6 @@ export class RefusalLine {
     if (this.#count > 0) this.#wait();
   }
 
-  /** Lets out the oldest request of the model whose turn it is. */
   #letOut(): void {
     const [queue, list] = this.#waiting.entries().next().value!;
     const oldest = list.head!;

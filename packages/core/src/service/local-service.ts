@@ -279,7 +279,6 @@ export class LocalService implements InferenceService {
     return this.#registry.namespacing;
   }
 
-  /** The place of a request that found the queue of a model full. */
   placeFor(model: ModelVersion): RoomWait {
     return this.#refusals.placeFor(model.requests);
   }
@@ -301,7 +300,6 @@ export class LocalService implements InferenceService {
     return this.#registry.find(name, version);
   }
 
-  /** True if the server is shutting down, or could not start. */
   get #refusesAll(): boolean {
     return this.stopping || this.#parts.repository.startUp.failed;
   }

@@ -26,7 +26,6 @@ function notAvailable(text: string): TritonError {
   return new TritonError("INVALID_ARG", text, { reason: "MODEL_NOT_AVAILABLE" });
 }
 
-/** Copies the counters into a report. */
 export function reportStatistics(
   name: string,
   version: number,
@@ -214,7 +213,6 @@ export async function modelReadiness(
   return { ready: reason === undefined, reason: reason ?? "" };
 }
 
-/** Asks a version in service whether it is ready. */
 export async function saysReady(model: ModelVersion, log: Log): Promise<boolean> {
   return (await unreadyReason(model, log)) === undefined;
 }

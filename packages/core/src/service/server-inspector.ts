@@ -186,7 +186,6 @@ export interface ObservedModel {
   /** Why the version is not READY, or the latest failure since it became READY. */
   readonly reason: string;
   readonly isEnsemble: boolean;
-  /** True for a model that the program binds, false for one of a repository. */
   readonly bound: boolean;
   /** Success, failures, queue and latencies, for lists of all models; undefined for a version that was never created. */
   readonly counters: ObservedCounters | undefined;
@@ -198,10 +197,8 @@ export interface ObservedCounters {
   readonly succeeded: number;
   /** Requests that failed after they were accepted, and those refused on arrival. */
   readonly failed: number;
-  /** Rows of answered requests. */
   readonly inferences: number;
   readonly executions: number;
-  /** Requests that wait for an instance. */
   readonly queued: number;
   /** Time that the oldest waiting request has waited; 0 if none waits. */
   readonly oldestMicroseconds: number;

@@ -46,13 +46,11 @@ interface WireCause {
 }
 
 export interface WireInputs {
-  /** The joined inputs. */
   readonly inputs: readonly WireTensor[];
   /** True if they are not joined by rows, so that the batch cannot be divided again. */
   readonly indivisible?: boolean;
   /** Inputs of each request, instead of `inputs`, which the worker joins. */
   readonly parts?: readonly (readonly WireTensor[])[];
-  /** Padding rules for joining them. */
   readonly padding?: PaddingRules | undefined;
 }
 
@@ -125,7 +123,6 @@ export type FromWorker =
   | {
       readonly type: "ready";
       readonly details: Readonly<Record<string, string>>;
-      /** True if the model needs to be closed before the worker ends. */
       readonly closes: boolean;
     }
   | { readonly type: "warning"; readonly message: string }
@@ -134,7 +131,6 @@ export type FromWorker =
   /** The model changes metrics of its own. */
   | { readonly type: "metrics"; readonly changes: readonly MetricChange[] }
   | { readonly type: "ask"; readonly number: number; readonly ask: ControlAsk }
-  /** Memory in use, sent before the answer to a batch. */
   | { readonly type: "memory"; readonly bytes: number }
   | { readonly type: "failed"; readonly error: WireError }
   /** Outputs of the whole batch, which have to be split. */
@@ -165,7 +161,6 @@ export type FromWorker =
       readonly final: boolean;
       readonly outputs?: WireOutputs;
       readonly error?: WireError;
-      /** True if the model rescheduled the request. */
       readonly again?: boolean;
     };
 
@@ -289,7 +284,6 @@ function unpackCause({ name, message, stack }: WireCause): Error {
 export interface Channel {
   /** Properties of the place: the id of the process. */
   readonly details: Readonly<Record<string, string>>;
-  /** Listener for all further messages. */
   listener: ChannelListener;
   /**
    * Sends a message; a worker that has ended does not get it. The buffers in `transfer` are moved without a copy if
@@ -320,7 +314,6 @@ export interface ChannelListener {
 
 /** Settings for the start of a worker. */
 interface WorkerLimits extends InstanceLimits {
-  /** True if it may have had other models before, and may get others afterwards. */
   readonly reusable: boolean;
 }
 

@@ -17,7 +17,6 @@ import { type FromWorker, packError, type ToWorker, unpackError } from "./messag
 
 type Call = Extract<FromWorker, { type: "call" }>;
 
-/** A call in flight: an iterator over its answers, and the means to cancel it. */
 interface OpenCall {
   readonly controller: AbortController;
   readonly answers: AsyncIterator<CallOutputs, void>;
@@ -77,7 +76,6 @@ export class CallsOfWorker {
     );
   }
 
-  /** Ends a call that the worker cancels or needs no more answers of. */
   #end(call: number): void {
     const open = this.#open.get(call);
     this.#open.delete(call);

@@ -45,7 +45,6 @@ export interface WorkerProgram {
 export interface WorkerPlace {
   /** `isolation` "process" for a child process, anything else for a thread. */
   readonly hosting?: InstanceHosting;
-  /** Priority of a child process. */
   readonly nice?: number | undefined;
 }
 

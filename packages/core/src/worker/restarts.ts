@@ -32,7 +32,6 @@ export class Restarts {
   readonly #pause = new RestartPause();
   /** True once the worker must not be restarted. */
   over = false;
-  /** Number of times that the worker was started again. */
   count = 0;
 
   constructor(
@@ -98,7 +97,6 @@ export class Restarts {
     return { model, version, instance };
   }
 
-  /** Ends all restarts. */
   stop(): void {
     this.over = true;
     this.#timer?.cancel();

@@ -203,7 +203,6 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** The worker's side of a model's requests to the server's repository. */
 class AsksOfServer {
   readonly #waiting = new Map<number, Waiting>();
   #next = 0;
@@ -233,13 +232,11 @@ type ExecuteMessage = Extract<ToWorker, { type: "execute" }>;
 type BatchToRun = ExecuteMessage & { readonly stream: WorkerStream };
 
 class ServedModel {
-  /** Resolves when no batch runs. */
   finished: Promise<void> = Promise.resolve();
   readonly #decoupled: boolean;
   /** Batches with open requests: the running one, and those of a decoupled model that are still being answered. */
   readonly #streams = new Map<number, WorkerStream>();
   readonly #post: (message: FromWorker, transfer: ArrayBuffer[]) => void;
-  /** The running batch, and those that arrived meanwhile. */
   readonly #batches: BatchToRun[] = [];
 
   constructor(
@@ -369,7 +366,6 @@ class WorkerStream implements WorkerResponseStream {
     return this.#lines[index]!.controller.signal;
   }
 
-  /** Cancels a request, when the main thread reports it. */
   cancel(index: number): void {
     const line = this.#lines[index]!;
     this.#close(line);

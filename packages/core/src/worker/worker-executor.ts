@@ -1,7 +1,6 @@
 import { type Isolation, TritonError } from "@tritonjs/protocol";
 import { divideOutputs, joinInputsIn } from "../batch/batch-tensors.js";
 import { type InstanceInfo, RESCHEDULE } from "../callback/infer-func.js";
-import { keyList } from "../config/option-names.js";
 import type { Execution, ExecutionResult, Executor } from "../instance/backend.js";
 import type { ModuleHost } from "../instance/import-callable.js";
 import { notServed } from "../instance/js-model.js";
@@ -114,13 +113,6 @@ export class WorkerExecutor implements Executor {
             for (const ahead of this.#batches.all) this.#post(ahead);
             this.#batches.begin();
             resolve();
-          } else if (isHostMessage(message)) {
-            forwardHostMessage(
-              message,
-              this.#context,
-              (answer) => channel.post(answer, []),
-              () => this.#aboutRunning,
-            );
           } else if (message.type === "failed") {
             failure = unpackError(message.error);
             // The module may have left a timer or a socket open, which would keep the worker alive.
@@ -212,8 +204,24 @@ export class WorkerExecutor implements Executor {
     await gone;
   }
 
-  #take(message: Exclude<FromWorker, HostMessage | { type: "ready" | "failed" | "opened" | "free" }>): void {
+  #take(message: Exclude<FromWorker, { type: "ready" | "failed" | "opened" | "free" }>): void {
+    const { info, warn, host, onReport } = this.#context;
     switch (message.type) {
+      case "warning":
+        warn(`model '${info.modelName}': ${message.message}`);
+        break;
+      case "report":
+        onReport?.(message.value);
+        break;
+      case "log":
+        host?.log(message.line, this.#aboutRunning);
+        break;
+      case "metrics":
+        host?.changeMetrics(message.changes);
+        break;
+      case "ask":
+        this.#ask(message);
+        break;
       case "memory":
         this.memoryBytes = message.bytes;
         break;
@@ -248,6 +256,17 @@ export class WorkerExecutor implements Executor {
     const wait = execution.writable(index);
     if (wait === undefined) taken();
     else void wait.then(taken);
+  }
+
+  /** Passes a request of the model to the server, and its answer to the worker that asked. */
+  #ask({ number, ask }: Extract<FromWorker, { type: "ask" }>): void {
+    const channel = this.#channel;
+    const { host, info } = this.#context;
+    const asked = host?.control(ask) ?? Promise.reject(notServed(info.modelName));
+    asked.then(
+      (value) => channel?.post({ type: "answered", number, value: value === true }, []),
+      (thrown) => channel?.post({ type: "answered", number, error: packError(thrown) }, []),
+    );
   }
 
   #finish(answer: WorkerAnswer): void {
@@ -310,9 +329,7 @@ interface WorkerContext extends WorkerPlace {
   readonly warn: (message: string) => void;
   /** The server's log; undefined for a worker without a server. */
   readonly log?: Log;
-  /** Receives a module's lines for the log, and changes of its metrics. */
   readonly host?: ModuleHost;
-  /** Receives what the model tells its backend. */
   readonly onReport?: ((value: unknown) => void) | undefined;
   /** A worker that already has the model open, for the first start. */
   readonly opened?: OpenedWorker | undefined;
@@ -403,7 +420,6 @@ export class BatchesOfWorker {
     return done;
   }
 
-  /** Removes the batch that was running when the worker died. */
   takeLost(): BatchOfWorker | undefined {
     this.limitBy(undefined);
     return this.#batches.shift();
@@ -421,7 +437,6 @@ export class BatchesOfWorker {
     this.limitBy(this.#startLimit());
   }
 
-  /** Sets another time limit for the running batch. */
   limitBy(limit: Timer | undefined): void {
     this.#limit?.cancel();
     this.#limit = limit;
@@ -433,7 +448,6 @@ export class BatchesOfWorker {
   }
 }
 
-/** A worker's answer to a batch. */
 type WorkerAnswer = Extract<FromWorker, { type: "merged" | "separate" | "error" | "returned" }>;
 
 function readAnswer(
@@ -487,13 +501,11 @@ export class OpenExecutions {
     return this.#executions.get(batch);
   }
 
-  /** Removes a batch whose requests are answered elsewhere. */
   forget(batch: number): void {
     this.#executions.delete(batch);
     if (this.#executions.size === 0) for (const resolve of this.#emptyWaiters.splice(0)) resolve();
   }
 
-  /** Removes a batch if none of its requests is open any more. */
   forgetWhenOver(batch: number): void {
     const execution = this.#executions.get(batch);
     if (execution?.requests.every((_, i) => !execution.isOpen(i))) this.forget(batch);
@@ -508,45 +520,5 @@ export class OpenExecutions {
       for (let i = 0; i < execution.requests.length; i++) execution.sendError(i, error, true);
       this.forget(batch);
     }
-  }
-}
-
-/**
- * Messages of a model besides its answers: warnings, reports to its backend, lines for the log, changes of metrics,
- * requests to the server.
- */
-type HostMessage = Extract<FromWorker, { type: "warning" | "report" | "log" | "metrics" | "ask" }>;
-
-const KINDS: ReadonlySet<FromWorker["type"]> = new Set(
-  keyList<Record<HostMessage["type"], unknown>>({
-    warning: true,
-    report: true,
-    log: true,
-    metrics: true,
-    ask: true,
-  }),
-);
-
-function isHostMessage(message: FromWorker): message is HostMessage {
-  return KINDS.has(message.type);
-}
-
-function forwardHostMessage(
-  message: HostMessage,
-  { info, warn, host, onReport }: WorkerContext,
-  post: (message: ToWorker) => void,
-  running: () => LogSubject,
-): void {
-  if (message.type === "warning") warn(`model '${info.modelName}': ${message.message}`);
-  else if (message.type === "report") onReport?.(message.value);
-  else if (message.type === "log") host?.log(message.line, running());
-  else if (message.type === "metrics") host?.changeMetrics(message.changes);
-  else {
-    const { number, ask } = message;
-    const asked = host?.control(ask) ?? Promise.reject(notServed(info.modelName));
-    asked.then(
-      (value) => post({ type: "answered", number, value: value === true }),
-      (thrown) => post({ type: "answered", number, error: packError(thrown) }),
-    );
   }
 }

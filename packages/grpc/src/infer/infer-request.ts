@@ -158,7 +158,6 @@ class RawContents {
     this.#buffers = buffers;
   }
 
-  /** True when the request has raw contents. */
   get used(): boolean {
     return this.#buffers.length > 0;
   }
@@ -275,15 +274,12 @@ function reservedKey(): TritonError {
 type RequestedOutput = inference.ModelInferRequest.InferRequestedOutputTensor.$Properties;
 
 interface OutputForm {
-  /** Number of classes to return instead of the tensor. */
   readonly classes?: number;
-  /** Range of shared memory for the output. */
   readonly range?: RegionRange;
 }
 
 export type OutputForms = ReadonlyMap<string, OutputForm>;
 
-/** All outputs as the model returned them. */
 const NO_FORMS: OutputForms = new Map();
 const ALL_OUTPUTS: readonly string[] = [];
 
@@ -341,7 +337,6 @@ function classificationCount(output: RequestedOutput): number | undefined {
   return Number(count);
 }
 
-/** The part that inputs and requested outputs have in common. */
 interface Parameterized {
   readonly name?: string | null;
   readonly parameters?: Record<string, inference.InferParameter.$Properties> | null;

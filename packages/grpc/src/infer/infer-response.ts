@@ -95,7 +95,6 @@ function bareResponse(request: Request, final: boolean): inference.ModelInferRes
 type ResponseMessage = inference.ModelInferResponse.$Properties;
 type StreamMessage = inference.ModelStreamInferResponse.$Properties;
 
-/** Largest size of a message, in bytes. */
 const MAX_MESSAGE_SIZE = 0x7fff_ffff;
 
 type ParameterMessages = NonNullable<ResponseMessage["parameters"]>;

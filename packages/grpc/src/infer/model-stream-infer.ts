@@ -203,7 +203,6 @@ class InferStream {
     return model !== undefined && isDecoupled(model.config) ? undefined : this.#ordered.open();
   }
 
-  /** Stops reading, for a request that waits or for its refusal. */
   #hold(): void {
     this.#held = true;
     this.#stream.pause();
@@ -284,7 +283,6 @@ class InferStream {
     this.#giveUp();
   }
 
-  /** Cancels all requests that wait or are in flight: the stream is over. */
   #giveUp(): void {
     this.#ended = true;
     for (const { sent } of this.#open.all()) sent.cancel();

@@ -209,7 +209,6 @@ function readRequestedOutputs(
   return named;
 }
 
-/** Shared memory gets an output exactly as the model returned it. */
 function checkForm(parameters: JsonValue | undefined): void {
   if (find(parameters, "shared_memory_region") === undefined) return;
   if (find(parameters, "classification") !== undefined) {

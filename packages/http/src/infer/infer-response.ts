@@ -15,7 +15,6 @@ import type { OutputForm, OutputForms } from "./infer-request.js";
 /** Class names of an output, by index; undefined when it has none. */
 export type LabelLookup = (model: ReadyModel, output: string) => readonly string[] | undefined;
 
-/** An answer ready to be sent: the JSON, then the tensors that it announces. */
 export interface EncodedResponse {
   readonly json: Buffer;
   /** Binary tensors in the order of the outputs; empty ones are left out. */
@@ -42,7 +41,6 @@ export function encodeInferResponse(
   return encoded;
 }
 
-/** True for an answer with a tensor that takes long to write in JSON. */
 export function isLongAnswer({ outputs }: InferenceResponse, forms: OutputForms): boolean {
   for (const [name, tensor] of outputs) {
     const { binary, classes, range } = forms.named.get(name) ?? forms.others;
