@@ -66,7 +66,7 @@ export class ServerProcess {
 
   /** Processes that run instances of models. */
   modelProcesses() {
-    return childrenOf(this.pid).filter((pid) => /process-main|run_model\.py/.test(commandOf(pid)));
+    return childrenOf(this.pid).filter((pid) => /worker-main|run_model\.py/.test(commandOf(pid)));
   }
 
   /** Guardians, which end the processes of Python models when the server is gone. */

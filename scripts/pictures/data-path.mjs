@@ -13,7 +13,7 @@ export function drawDataPath() {
     parts.push(arrow([162, y + 26], [200, 138]));
   }
   const stages = [
-    ["InferInit", "decoded request"],
+    ["InferenceRequest", "made by the decoder"],
     ["model version", "checks, counts, cache"],
     ["scheduler", "queue, priorities, batch"],
   ];

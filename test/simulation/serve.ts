@@ -99,7 +99,7 @@ export async function serve(scenario: Scenario, setting: Setting, run: Run): Pro
     if (due !== undefined) await due;
     if (sent === scenario.requests || missed > mayMiss) break;
     sent++;
-    const request = new InferenceRequest({ inputs: NO_TENSORS }, "m", (outcome) => {
+    const request = new InferenceRequest("m", { inputs: NO_TENSORS }, (outcome) => {
       if (TritonError.is(outcome)) missed++;
       else {
         if (clock.now() - at > scenario.targetMs) missed++;

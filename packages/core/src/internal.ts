@@ -47,6 +47,7 @@ export {
   type NativeLibrary,
   requireKoffi,
 } from "./optional-packages.js";
+export { InferenceRequest } from "./request/inference-request.js";
 export { OutputChecker } from "./request/inference-response.js";
 export {
   freeMemory,
@@ -56,6 +57,13 @@ export {
   ownedByAnswer,
   UnpackFault,
 } from "./request/request-memory.js";
+export {
+  type RequestScalars,
+  readScalarOptions,
+  readScalarParameter,
+  type ScalarReader,
+  scalarOptions,
+} from "./request-info.js";
 export { Heap } from "./scheduler/priority-queue.js";
 export type { RoomWait } from "./service/inference-service.js";
 export {
@@ -77,10 +85,16 @@ export {
   SharedMemory,
 } from "./shared-memory/shared-memory.js";
 export { type Clock, quietClock, settledWithin, type Timer } from "./system/clock.js";
+export { LinkedList } from "./system/collections.js";
 export { residentBytes } from "./system/start-process.js";
 export type { Allocate } from "./tensor-rows.js";
 export { VERSION } from "./version.js";
 export { OpenedWorker, prepareWorkers } from "./worker/open-worker.js";
 export { Restarts } from "./worker/restarts.js";
 export type { OpenModel } from "./worker/serve-models.js";
-export { BatchesOfWorker, type BatchOfWorker, WorkerExecutor } from "./worker/worker-executor.js";
+export {
+  BatchesOfWorker,
+  type BatchOfWorker,
+  OpenExecutions,
+  WorkerExecutor,
+} from "./worker/worker-executor.js";

@@ -1,4 +1,10 @@
-import type { Parameters, Tensor } from "@tritonjs/protocol";
+import {
+  type InferOptions,
+  type Parameters,
+  type ParameterValue,
+  type Tensor,
+  TritonError,
+} from "@tritonjs/protocol";
 
 /** Properties of one request without its tensors. */
 export interface RequestInfo extends SequencePlace {
@@ -9,9 +15,6 @@ export interface RequestInfo extends SequencePlace {
   readonly priority: number;
   /** Longest wait in the queue that the client allows; 0 for any. */
   readonly queueTimeoutMicroseconds: number;
-  readonly correlationId: bigint | string | undefined;
-  readonly sequenceStart: boolean;
-  readonly sequenceEnd: boolean;
   /** The sequence of the request; undefined for a model without sequences and for null requests. */
   readonly sequence: SequenceInfo | undefined;
   /** False for a null request, which fills an empty slot of a sequence batch; its outputs are discarded. */
@@ -82,6 +85,200 @@ export interface SequencePlace {
   readonly correlationId: bigint | string | undefined;
   readonly sequenceStart: boolean;
   readonly sequenceEnd: boolean;
+}
+
+/** The place of a request without a sequence. */
+export const NO_SEQUENCE: SequencePlace = {
+  correlationId: undefined,
+  sequenceStart: false,
+  sequenceEnd: false,
+};
+
+/** The scalars that decide how a request is scheduled. */
+export interface RequestScalars {
+  priority: number;
+  queueTimeoutMicroseconds: number;
+  correlationId: bigint | string | undefined;
+  sequenceStart: boolean;
+  sequenceEnd: boolean;
+}
+
+/** Copies the place of a request in its sequence. */
+export function copySequence(
+  from: SequencePlace,
+  to: Omit<RequestScalars, "priority" | "queueTimeoutMicroseconds">,
+): void {
+  to.correlationId = from.correlationId;
+  to.sequenceStart = from.sequenceStart;
+  to.sequenceEnd = from.sequenceEnd;
+}
+
+export function copyScalars(from: RequestScalars, to: RequestScalars): void {
+  to.priority = from.priority;
+  to.queueTimeoutMicroseconds = from.queueTimeoutMicroseconds;
+  copySequence(from, to);
+}
+
+/** The scalars among the options of a call. */
+type ScalarOptions = Pick<InferOptions, "priority" | "queueTimeoutMicroseconds" | "sequence">;
+
+/** Writes the scalars of a request as options of a call. Defaults are left out. */
+export function scalarOptions(request: Partial<Readonly<RequestScalars>>): ScalarOptions {
+  const { priority = 0, queueTimeoutMicroseconds = 0, correlationId, sequenceStart, sequenceEnd } = request;
+  const hasSequence = correlationId !== undefined && correlationId !== 0n && correlationId !== "";
+  return {
+    ...(priority === 0 ? {} : { priority }),
+    ...(queueTimeoutMicroseconds === 0 ? {} : { queueTimeoutMicroseconds }),
+    ...(hasSequence && {
+      sequence: {
+        id: correlationId,
+        ...(sequenceStart ? { start: true } : {}),
+        ...(sequenceEnd ? { end: true } : {}),
+      },
+    }),
+  };
+}
+
+/** Reads the scalars among the options of a call. Most calls have none. */
+export function readScalarOptions(options: ScalarOptions, into: RequestScalars): void {
+  const { priority, queueTimeoutMicroseconds, sequence } = options;
+  if (priority !== undefined) into.priority = priority;
+  if (queueTimeoutMicroseconds !== undefined) into.queueTimeoutMicroseconds = queueTimeoutMicroseconds;
+  if (sequence === undefined) return;
+  const { id, start = false, end = false } = sequence;
+  if (id !== undefined) into.correlationId = typeof id === "number" ? toId(id) : id;
+  into.sequenceStart = start;
+  into.sequenceEnd = end;
+}
+
+/** Turns a number into a correlation id: an unsigned 64-bit integer. */
+function toId(id: number): bigint {
+  if (Number.isSafeInteger(id) && id >= 0) return BigInt(id);
+  throw new TritonError(
+    "INVALID_ARG",
+    `sequence.id: expected an integer of at least 0 or a string, got ${id}`,
+    { reason: "INVALID_SEQUENCE" },
+  );
+}
+
+/** Writes the scalars of a request as parameters of the protocol. Defaults are left out; undefined if all are defaults. */
+export function scalarParameters(
+  request: Readonly<RequestScalars>,
+): Record<string, ParameterValue> | undefined {
+  let all: Record<string, ParameterValue> | undefined;
+  const add = (name: string, value: ParameterValue): void => {
+    all ??= {};
+    all[name] = value;
+  };
+  if (request.correlationId !== undefined) add("sequence_id", request.correlationId);
+  if (request.sequenceStart) add("sequence_start", true);
+  if (request.sequenceEnd) add("sequence_end", true);
+  if (request.priority !== 0) add("priority", request.priority);
+  if (request.queueTimeoutMicroseconds !== 0) add("timeout", request.queueTimeoutMicroseconds);
+  return all;
+}
+
+/** Reads values of reserved parameters from a protocol; each method throws the protocol's error for a wrong value. */
+export interface ScalarReader<V> {
+  readId(value: V, name: string): bigint | string;
+  readFlag(value: V, name: string): boolean;
+  readPriority(value: V, name: string): number;
+  readTimeout(value: V, name: string): number;
+}
+
+const MAX_CORRELATION_ID_BYTES = 128;
+
+/**
+ * Reads a parameter of the protocol that is a scalar of the request. Returns false for any other parameter.
+ *
+ * @throws TritonError UNSUPPORTED for a text of more than 128 bytes as the id of a sequence, and the reader's errors
+ */
+export function readScalarParameter<V>(
+  name: string,
+  value: V,
+  into: Partial<RequestScalars>,
+  reader: ScalarReader<V>,
+): boolean {
+  switch (name) {
+    case "sequence_id":
+      into.correlationId = shortId(reader.readId(value, name));
+      return true;
+    case "sequence_start":
+      into.sequenceStart = reader.readFlag(value, name);
+      return true;
+    case "sequence_end":
+      into.sequenceEnd = reader.readFlag(value, name);
+      return true;
+    case "priority":
+      into.priority = reader.readPriority(value, name);
+      return true;
+    case "timeout":
+      into.queueTimeoutMicroseconds = reader.readTimeout(value, name);
+      return true;
+    default:
+      return false;
+  }
+}
+
+function shortId(id: bigint | string): bigint | string {
+  if (typeof id === "bigint" || Buffer.byteLength(id) <= MAX_CORRELATION_ID_BYTES) return id;
+  throw new TritonError(
+    "UNSUPPORTED",
+    `string correlation ID cannot be longer than ${MAX_CORRELATION_ID_BYTES} characters`,
+  );
+}
+
+/** Reads scalars that {@link scalarParameters} wrote. */
+export const writtenScalars: ScalarReader<ParameterValue> = {
+  readId: (value) => value as bigint | string,
+  readFlag: Boolean,
+  readPriority: Number,
+  readTimeout: Number,
+};
+
+/**
+ * The sequence of the steps of an ensemble after a response. It is that of the step itself, unless the response has one
+ * of the parameters `sequence_id`, `sequence_start` and `sequence_end`. If it has any of them, missing flags are off.
+ *
+ * @throws TritonError INVALID_ARG for a parameter of another type.
+ */
+export function sequenceAfter(step: SequencePlace, parameters: Parameters): SequencePlace {
+  const { sequence_id: id, sequence_start: start, sequence_end: end } = parameters;
+  if (id === undefined && start === undefined && end === undefined) return step;
+  return {
+    correlationId: id === undefined ? step.correlationId : answeredId(id),
+    sequenceStart: answeredFlag("sequence_start", start),
+    sequenceEnd: answeredFlag("sequence_end", end),
+  };
+}
+
+function answeredId(value: ParameterValue): bigint | string {
+  if (typeof value === "string" || typeof value === "bigint") return value;
+  if (typeof value === "number" && Number.isInteger(value)) return BigInt.asUintN(64, BigInt(value));
+  throw new TritonError(
+    "INVALID_ARG",
+    "expected parameter 'sequence_id' to be TRITONSERVER_PARAMETER_INT or TRITONSERVER_PARAMETER_STRING",
+    { reason: "INVALID_SEQUENCE" },
+  );
+}
+
+function answeredFlag(name: string, value: ParameterValue | undefined): boolean {
+  if (value === undefined) return false;
+  if (typeof value === "boolean") return value;
+  throw new TritonError("INVALID_ARG", `expect parameter '${name}' to be TRITONSERVER_PARAMETER_BOOL`, {
+    reason: "INVALID_SEQUENCE",
+  });
+}
+
+/** The parameters from which {@link sequenceAfter} reads a sequence; an ensemble's answer always has them. */
+export function sequenceParameters({
+  correlationId: id = 0n,
+  sequenceStart,
+  sequenceEnd,
+}: SequencePlace): Parameters {
+  // Parameters are bigints only outside the safe range.
+  const isSafe = typeof id === "bigint" && id <= BigInt(Number.MAX_SAFE_INTEGER);
+  return { sequence_id: isSafe ? Number(id) : id, sequence_start: sequenceStart, sequence_end: sequenceEnd };
 }
 
 /** Reason why a sequence ended without its END. */

@@ -6,6 +6,7 @@ import {
   isDecoupled,
   type Parameters,
   type ParameterValue,
+  type RequestSequence,
   TritonError,
 } from "@tritonjs/protocol";
 import { FrameBody, type MemoryDescription, type PythonTensor } from "./frames.js";
@@ -216,7 +217,11 @@ function flagsOf({ sequenceStart, sequenceEnd }: ExecutableRequest): number {
   return (sequenceStart ? START : 0) | (sequenceEnd ? END : 0);
 }
 
-/** Reads from the flags of a request whether it starts or ends a sequence. */
-export function readFlags(flags: number): { readonly sequenceStart: boolean; readonly sequenceEnd: boolean } {
-  return { sequenceStart: (flags & START) !== 0, sequenceEnd: (flags & END) !== 0 };
+/** Reads the sequence of a request that a model makes. */
+export function readSequence({ correlationId: id, flags }: WireCall): RequestSequence {
+  return {
+    id: typeof id === "string" ? BigInt(id) : id[0],
+    start: (flags & START) !== 0,
+    end: (flags & END) !== 0,
+  };
 }

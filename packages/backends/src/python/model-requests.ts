@@ -6,8 +6,8 @@ import { FrameBody, readTensors } from "./frames.js";
 import {
   type FromPython,
   parametersJson,
-  readFlags,
   readParameters,
+  readSequence,
   type WireAsk,
   type WireCall,
   writeError,
@@ -153,8 +153,6 @@ export class PythonCallHost {
       const text = `the call of model '${call.model}' was cancelled: the batch that made it has ended`;
       throw errorOf("CALLER_ENDED", text);
     }
-    const id = call.correlationId;
-    const { sequenceStart, sequenceEnd } = readFlags(call.flags);
     const answers = models.callWithTensors(call.model, readTensors(call.inputs, body), {
       signal: open.controller.signal,
       stopSignal: open.stop?.signal,
@@ -164,11 +162,7 @@ export class PythonCallHost {
       parameters: readParameters(call.parameters),
       queueTimeoutMicroseconds: call.timeout,
       ...(call.version === -1 ? {} : { modelVersion: call.version }),
-      sequence: {
-        id: typeof id === "string" ? BigInt(id) : id[0],
-        start: sequenceStart,
-        end: sequenceEnd,
-      },
+      sequence: readSequence(call),
     });
     for await (const answer of answers) {
       this.#answer(call.call, answer);

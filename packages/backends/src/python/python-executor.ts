@@ -3,6 +3,7 @@ import { OutputsWithParameters } from "@tritonjs/core/backend";
 import {
   BatchesOfWorker,
   type BatchOfWorker,
+  OpenExecutions,
   RESCHEDULE,
   Restarts,
   runningFields,
@@ -49,7 +50,8 @@ export class PythonExecutor implements Executor {
   memoryBytes: number | undefined;
   onHealth: Executor["onHealth"];
   readonly #batches = new BatchesOfWorker(() => this.#limit());
-  readonly #open = new OpenBatches();
+  /** Batches with unanswered requests: the running batch, and batches whose response senders the model still holds. */
+  readonly #open = new OpenExecutions();
   readonly #ahead: BatchesAhead;
   readonly #calls: PythonCallHost;
   readonly #serverRequests: PythonServerRequests;
@@ -286,7 +288,7 @@ export class PythonExecutor implements Executor {
       else if (result !== null) execution.send(index, result, true);
     });
     resolve(undefined);
-    this.#open.closeWhenOver(batch);
+    this.#open.forgetWhenOver(batch);
   }
 
   /** Reads the result of `execute` for one request; null when a sender answers the request. */
@@ -338,7 +340,7 @@ export class PythonExecutor implements Executor {
 
   /** Keeps the running batch open, because `execute` may call other models on its behalf. */
   #closeWhenOver(batch: number): void {
-    if (this.#batches.running?.batch !== batch) this.#open.closeWhenOver(batch);
+    if (this.#batches.running?.batch !== batch) this.#open.forgetWhenOver(batch);
   }
 
   /**
@@ -432,56 +434,6 @@ export class BatchesAhead {
   get count(): number {
     if (!this.#isPossible || this.#estimate === undefined) return 0;
     return Math.min(MOST_BATCHES, Math.floor(MOST_MICROSECONDS / this.#estimate));
-  }
-}
-
-/** Batches with unanswered requests: the running batch, and batches whose response senders the model still holds. */
-class OpenBatches {
-  readonly #executions = new Map<number, Execution>();
-  #waiters: (() => void)[] = [];
-
-  add(batch: number, execution: Execution): void {
-    this.#executions.set(batch, execution);
-  }
-
-  /** Open batches, oldest first. */
-  get executions(): Iterable<Execution> {
-    return this.#executions.values();
-  }
-
-  get(batch: number): Execution | undefined {
-    return this.#executions.get(batch);
-  }
-
-  /** Drops a batch whose requests are answered elsewhere. */
-  forget(batch: number): void {
-    this.#executions.delete(batch);
-    this.#resolveIfEmpty();
-  }
-
-  /** Drops a batch when none of its requests is open any more. */
-  closeWhenOver(batch: number): void {
-    const execution = this.#executions.get(batch);
-    if (execution?.requests.some((_, index) => execution.isOpen(index)) ?? true) return;
-    this.#executions.delete(batch);
-    this.#resolveIfEmpty();
-  }
-
-  fail(error: TritonError): void {
-    for (const execution of this.#executions.values()) {
-      for (let index = 0; index < execution.requests.length; index++) execution.sendError(index, error, true);
-    }
-    this.#executions.clear();
-    this.#resolveIfEmpty();
-  }
-
-  async whenEmpty(): Promise<void> {
-    if (this.#executions.size > 0) await new Promise<void>((resolve) => this.#waiters.push(resolve));
-  }
-
-  #resolveIfEmpty(): void {
-    if (this.#executions.size > 0) return;
-    for (const resolve of this.#waiters.splice(0)) resolve();
   }
 }
 

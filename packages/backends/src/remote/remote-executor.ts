@@ -9,7 +9,15 @@ import {
   joinInputs,
   OutputsWithParameters,
 } from "@tritonjs/core/backend";
-import { errorOf, isReservedParameter, type Parameters, type Tensor, TritonError } from "@tritonjs/protocol";
+import { scalarOptions } from "@tritonjs/core/internal";
+import {
+  errorOf,
+  isReservedParameter,
+  type Parameters,
+  type RequestSequence,
+  type Tensor,
+  TritonError,
+} from "@tritonjs/protocol";
 import type { RemoteCall, RemoteDescription } from "./replica-client.js";
 import type { Replica, ReplicaPool } from "./replica-pool.js";
 
@@ -145,12 +153,11 @@ export class RemoteExecutor implements Executor {
       execution.requests.map(async (request) => {
         const call = this.#prepared([request], Object.fromEntries(request.inputs));
         const limits = this.#limits(execution, request.signal);
-        const hasId =
-          request.correlationId !== undefined && request.correlationId !== "" && request.correlationId !== 0n;
+        const { sequence } = scalarOptions(request);
         try {
-          const result = await (hasId
-            ? this.#sequences.infer(request, call, limits)
-            : this.#calls.infer(undefined, call, limits));
+          const result = await (sequence === undefined
+            ? this.#calls.infer(undefined, call, limits)
+            : this.#sequences.infer(sequence, call, limits));
           return this.#outputsOf(result, request.rows, call, false);
         } catch (thrown) {
           return TritonError.from(thrown);
@@ -468,7 +475,7 @@ const MOST_SEQUENCES = 65_536;
 
 /** The sequences of a model that keeps their state at its replicas: all requests of a sequence go to one replica. */
 class RemoteSequences {
-  readonly #replicas = new Map<bigint | string, Replica>();
+  readonly #replicas = new Map<RequestSequence["id"], Replica>();
 
   constructor(
     private readonly pool: ReplicaPool,
@@ -480,16 +487,12 @@ class RemoteSequences {
    *
    * @throws TritonError UNAVAILABLE if the replica with the state of the sequence is gone.
    */
-  async infer(
-    { correlationId, sequenceStart: start, sequenceEnd: end }: ExecutableRequest,
-    call: PreparedCall,
-    limits: CallLimits,
-  ): Promise<InferResult> {
-    const id = correlationId!;
+  async infer(sequence: RequestSequence, call: PreparedCall, limits: CallLimits): Promise<InferResult> {
+    const { id, start = false, end = false } = sequence;
     // Removed first, so that it becomes the newest entry below.
     const known = start ? undefined : this.#replicas.get(id);
     this.#replicas.delete(id);
-    const sent = { ...call, sequence: { id, start, end } };
+    const sent = { ...call, sequence };
     const tried = new Set<Replica>();
     for (;;) {
       const replica = this.#take(id, known, tried);
@@ -508,7 +511,7 @@ class RemoteSequences {
     }
   }
 
-  #take(id: bigint | string, known: Replica | undefined, tried: ReadonlySet<Replica>): Replica {
+  #take(id: RequestSequence["id"], known: Replica | undefined, tried: ReadonlySet<Replica>): Replica {
     if (known === undefined) {
       const replica = this.pool.take(false, tried);
       if (replica !== undefined) return replica;

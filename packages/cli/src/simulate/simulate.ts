@@ -7,7 +7,7 @@ import { Triton } from "@tritonjs/core";
 import type { Backend, Execution, ExecutionResult, Executor } from "@tritonjs/core/backend";
 import { writePrototxt } from "@tritonjs/core/config";
 import type { InferInit } from "@tritonjs/core/frontend";
-import { Heap } from "@tritonjs/core/internal";
+import { Heap, InferenceRequest, readScalarOptions } from "@tritonjs/core/internal";
 import type { Clock, Timer } from "@tritonjs/core/testing";
 import { type ModelConfig, type ModelInstanceGroup, Tensor, TritonError } from "@tritonjs/protocol";
 import { cleanUpAtExit } from "../exit-cleanups.js";
@@ -104,7 +104,7 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
       };
       try {
         model.infer(
-          initOf(request, inputsOf(isBatched ? request.rows : 0)),
+          requestOf(model.name, request, inputsOf(isBatched ? request.rows : 0)),
           (outcome, final) => final && end(outcome),
         );
       } catch (error) {
@@ -202,16 +202,10 @@ function tensorsOf(name: string): (rows: number) => ReadonlyMap<string, Tensor> 
   };
 }
 
-function initOf(request: SimulatedRequest, inputs: ReadonlyMap<string, Tensor>): InferInit {
-  const { priority = 0, queueTimeoutMicroseconds = 0, sequence } = request;
-  return {
-    inputs,
-    priority,
-    queueTimeoutMicroseconds,
-    ...(sequence === undefined
-      ? {}
-      : { correlationId: sequence.id, sequenceStart: sequence.start, sequenceEnd: sequence.end }),
-  };
+function requestOf(name: string, wanted: SimulatedRequest, inputs: ReadonlyMap<string, Tensor>): InferInit {
+  const request = new InferenceRequest(name, { inputs });
+  readScalarOptions(wanted, request);
+  return request;
 }
 
 interface Entry {

@@ -86,11 +86,6 @@ export class BatchLayout {
     return merged;
   }
 
-  /**
-   * Splits the outputs of a batch into those of each request: `rows[i]` rows for request i, in order.
-   *
-   * @param requests inputs of each request, before padding
-   */
   split(outputs: Tensors, requests: readonly Tensors[], rows: readonly number[]): Tensors[] {
     return this.#outputs.split(outputs, requests, rows);
   }
@@ -146,7 +141,6 @@ function source(inputs: Tensors, name: string, target: string): Tensor {
   );
 }
 
-/** One request: the properties that its part of an output depends on. */
 interface Part {
   readonly rows: number;
   /** First row of the request in the batch. */
@@ -156,7 +150,6 @@ interface Part {
 
 type Divide = (output: Tensor, parts: readonly Part[]) => readonly Tensor[];
 
-/** Splits the outputs of a batch among its requests. */
 class OutputLayout {
   /** True if each request gets its rows. */
   readonly isPlain: boolean;
@@ -222,7 +215,6 @@ class OutputLayout {
     });
   }
 
-  /** Splits rows, and removes the padding. */
   #cut(name: string, dims: Shape, input: string, output: Tensor, parts: readonly Part[]): Tensor[] {
     return parts.map(({ inputs, start, rows }) => {
       const mine = sliceRows(output, start, rows);
@@ -324,7 +316,6 @@ export interface CutOutput {
 
 /** Rules that pad the requests of a batch to one shape, and cut their answers back. */
 export interface PaddingRules {
-  /** Fill value of each input. */
   readonly values: Readonly<Record<string, PadValue>>;
   /** Pads instead of `values`. It cannot be sent to another thread. */
   readonly pad?: BatchPadFunction | undefined;

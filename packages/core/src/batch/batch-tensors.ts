@@ -2,7 +2,6 @@ import { type Tensor, TritonError } from "@tritonjs/protocol";
 import { divideParameters } from "../request/inference-response.js";
 import { type Allocate, concatRows, RowSlices } from "../tensor-rows.js";
 
-/** Tensors by name. */
 export type Tensors = ReadonlyMap<string, Tensor>;
 
 /**

@@ -2,6 +2,7 @@ import { type ModelConfig, type Shape, sameShape, type Tensor, type TritonError 
 import type { BatchKey } from "../config/model-options.js";
 import type { CutReason } from "../observe/statistics.js";
 import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
+import { LinkedList } from "../system/collections.js";
 import type { Tensors } from "./batch-tensors.js";
 
 /**
@@ -24,123 +25,76 @@ export class Payload implements RequestHolder {
   requiredEqual: RequiredEqualInputs | undefined;
   /** Reason why it has no more requests, if a batcher formed it. */
   cut: CutReason | undefined;
-  /** Largest total cost of its requests. */
   maxCost = Number.POSITIVE_INFINITY;
   /** Called when its last request is cancelled while the payload waits. */
   onEmpty: ((payload: Payload) => void) | undefined;
-  /** Neighbours in the queue of payloads. */
   next: Payload | undefined;
   previous: Payload | undefined;
-  /** A list through the requests, so that one leaves from any position in O(1). */
-  #first: InferenceRequest | undefined;
-  #last: InferenceRequest | undefined;
-  #count = 0;
+  #waiting = new LinkedList<InferenceRequest>();
   /** Its requests once an instance has them: links would keep all of them while one is referenced. */
   #taken: readonly InferenceRequest[] | undefined;
-  #batchSize = 0;
-  #cost = 0;
+  batchSize = 0;
+  cost = 0;
 
-  /** Requests in batch order. */
   get requests(): readonly InferenceRequest[] {
-    return this.#taken ?? this.#list();
+    return this.#taken ?? this.#waiting.all();
   }
 
   /** Gives the requests to an instance, which runs them. None leaves or joins any more. */
   take(): readonly InferenceRequest[] {
-    const requests = this.#list();
-    this.#clear();
-    this.#count = requests.length;
-    this.#taken = requests;
-    return requests;
+    this.#taken = this.#release();
+    return this.#taken;
   }
 
   get requestCount(): number {
-    return this.#count;
-  }
-
-  /** Rows of the batch. */
-  get batchSize(): number {
-    return this.#batchSize;
-  }
-
-  /** Total cost of its requests. */
-  get cost(): number {
-    return this.#cost;
+    return this.#taken?.length ?? this.#waiting.size;
   }
 
   add(request: InferenceRequest): void {
-    request.previous = this.#last;
-    if (this.#last === undefined) this.#first = request;
-    else this.#last.next = request;
-    this.#last = request;
-    this.#count++;
-    this.#batchSize += request.rows;
-    this.#cost += request.batchCost;
+    this.#waiting.push(request);
+    this.batchSize += request.rows;
+    this.cost += request.batchCost;
     this.oldestQueueStart = Math.min(this.oldestQueueStart, request.batcherStart ?? request.queueStart);
     request.holder = this;
   }
 
   /** Removes a waiting request that was cancelled, which makes its rows available. */
   remove(request: InferenceRequest): void {
-    const { previous, next } = request;
-    if (previous === undefined) this.#first = next;
-    else previous.next = next;
-    if (next === undefined) this.#last = previous;
-    else next.previous = previous;
-    request.previous = undefined;
-    request.next = undefined;
-    this.#count--;
-    this.#batchSize -= request.rows;
-    this.#cost -= request.batchCost;
-    if (this.#count === 0) this.onEmpty?.(this);
+    this.#waiting.remove(request);
+    this.batchSize -= request.rows;
+    this.cost -= request.batchCost;
+    if (this.#waiting.size === 0) this.onEmpty?.(this);
   }
 
-  /** True if this payload can take the requests of another one. */
   accepts(other: Payload): boolean {
-    const first = other.#first!;
-    if (this.#key !== other.#key || this.#cost + other.#cost > this.maxCost) return false;
+    const first = other.#waiting.head!;
+    if (this.#key !== other.#key || this.cost + other.cost > this.maxCost) return false;
     return this.requiredEqual === undefined || this.requiredEqual.holdsFor(first.inputs);
   }
 
-  /** Takes all requests of another payload. */
   absorb(other: Payload): void {
-    const requests = other.#list();
-    other.#clear();
-    other.#batchSize = 0;
-    other.#cost = 0;
+    const requests = other.#release();
+    other.batchSize = 0;
+    other.cost = 0;
     for (const request of requests) this.add(request);
     this.cut = other.cut;
   }
 
-  #list(): InferenceRequest[] {
-    const all: InferenceRequest[] = [];
-    for (let one = this.#first; one !== undefined; one = one.next) all.push(one);
-    return all;
-  }
-
-  #clear(): void {
-    for (let one = this.#first; one !== undefined; ) {
-      const { next } = one;
-      one.previous = undefined;
-      one.next = undefined;
-      one = next;
-    }
-    this.#first = undefined;
-    this.#last = undefined;
-    this.#count = 0;
+  #release(): readonly InferenceRequest[] {
+    const requests = this.#waiting.all();
+    for (const request of requests) this.#waiting.remove(request);
+    return requests;
   }
 
   get #key(): BatchKey | undefined {
-    return this.#first?.batchKey;
+    return this.#waiting.head?.batchKey;
   }
 
-  /** Fails all remaining requests. */
   fail(error: TritonError): void {
     for (const request of this.requests) request.cancel(error);
   }
 }
 
-/** Placeholder for no payload. */
 export const NO_PAYLOAD = new Payload();
 NO_PAYLOAD.state = "taken";
 
@@ -208,7 +162,6 @@ export class RequiredEqualInputs {
     }
   }
 
-  /** True when a request with these inputs may join the batch. */
   holdsFor(inputs: Tensors): boolean {
     if (this.#names !== undefined) {
       if (inputs.size !== this.#names.size) return false;

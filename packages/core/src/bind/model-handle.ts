@@ -19,7 +19,6 @@ import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { ModelState, QueueSnapshot } from "../model/version-status.js";
 import { reportStatistics } from "../service/model-reports.js";
-import type { Clock } from "../system/clock.js";
 import { changedGroups, type InstanceChange } from "./plan-executors.js";
 
 /** Status of a bound model. */
@@ -133,7 +132,7 @@ export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly
 
 interface HandleServer {
   readonly registry: ModelRegistry;
-  readonly models: { readonly clock: Clock; readonly gpus: Gpus };
+  readonly models: { readonly gpus: Gpus };
   readonly drainTimeoutMs: number;
 }
 
@@ -141,13 +140,11 @@ export function modelHandle<const I extends readonly TensorSpec[], const O exten
   model: ModelVersion,
   server: HandleServer,
 ): ModelHandle<I, O> {
-  const { clock, gpus } = server.models;
+  const { gpus } = server.models;
   const { instanceProblems = () => [] } = model.plan;
   const { name, version, config } = model;
   const infer = (inputs: InputValuesOf<I>, options: InferOptions, axis: CallBatchAxis) =>
-    inferInProcess(model, clock, inputs as InputValues, options, axis) as Promise<unknown> as Promise<
-      ResultOf<O>
-    >;
+    inferInProcess(model, inputs as InputValues, options, axis) as Promise<unknown> as Promise<ResultOf<O>>;
   return {
     name,
     version,
@@ -163,12 +160,11 @@ export function modelHandle<const I extends readonly TensorSpec[], const O exten
       return infer(inputs, options, "given");
     },
     stream: (inputs, options = {}) =>
-      streamInProcess(
-        model,
-        clock,
-        inputs as InputValues,
-        options,
-      ) as AsyncGenerator<unknown> as AsyncGenerator<ResultOf<O>, void, void>,
+      streamInProcess(model, inputs as InputValues, options) as AsyncGenerator<unknown> as AsyncGenerator<
+        ResultOf<O>,
+        void,
+        void
+      >,
     ready: () => model.ready,
     status: () => ({ version, state: model.state, reason: model.reason }),
     metadata: () => modelMetadata(config, [version]),

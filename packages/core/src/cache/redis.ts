@@ -109,7 +109,6 @@ const START = MAGIC.length + 4;
 
 type Entry = readonly [name: string, datatype: DataType, shape: readonly number[], byteLength: number];
 
-/** Encodes outputs in one buffer. */
 function encodeOutputs(outputs: CachedOutputs): Buffer {
   const entries = [...outputs].map(
     ([name, { datatype, shape, bytes }]): Entry => [name, datatype, shape, bytes.byteLength],
@@ -120,11 +119,6 @@ function encodeOutputs(outputs: CachedOutputs): Buffer {
   return Buffer.concat([MAGIC, length, header, ...[...outputs.values()].map(({ bytes }) => bytes)]);
 }
 
-/**
- * Decodes the format of {@link encodeOutputs}; tensors are views of `bytes`.
- *
- * @throws TritonError INTERNAL for anything else.
- */
 function decodeOutputs(bytes: Buffer): CachedOutputs {
   const start = START + (bytes.byteLength >= START ? bytes.readUInt32LE(MAGIC.length) : 0);
   if (!bytes.subarray(0, MAGIC.length).equals(MAGIC) || start > bytes.byteLength) throw unreadable();

@@ -151,7 +151,6 @@ export function fillOptionals<const K extends string>(
     decorate({ name: "fillOptionals", defaults }, given)) as FillOptionals<K>;
 }
 
-/** Type of the context among the inputs. */
 interface ContextSpec {
   readonly name: "tritonContext";
   readonly dtype: "BYTES";
@@ -159,7 +158,6 @@ interface ContextSpec {
   readonly [seenAs]: InferContext;
 }
 
-/** Name of the context among the inputs. */
 export const TRITON_CONTEXT = "tritonContext";
 
 /**
@@ -203,7 +201,6 @@ interface DefaultTensors {
   readonly problems: readonly string[];
 }
 
-/** Reads the defaults of a model's inputs. The tensors have no batch axis. */
 export function defaultTensors(defaults: Defaults, config: ModelConfig): DefaultTensors {
   const tensors = new Map<string, Tensor>();
   const [unknown, dtypes, shapes, problems]: string[][] = [[], [], [], []];
@@ -255,7 +252,6 @@ function tuple(shape: Shape): string {
   return `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
 }
 
-/** Lists decorators of a callback that do not fit a model of this configuration. */
 export function callableProblems(fn: unknown, config: ModelConfig): string[] {
   const decorators = decoratorsOf(fn);
   const problems: string[] = [];

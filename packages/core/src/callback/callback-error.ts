@@ -61,7 +61,6 @@ function textOf(thrown: unknown): string | undefined {
 /** The text for a plain function that was meant for `batch` or `sample`. */
 const QUESTION = "a plain function receives a list of requests; did you mean batch(fn) or sample(fn)?";
 
-/** Error for a plain function that answers something other than a list. */
 export function notAListText(modelName: string, answer: unknown): string {
   return `model '${modelName}': ${QUESTION} It answered ${describe(answer)}`;
 }

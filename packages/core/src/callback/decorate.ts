@@ -125,15 +125,12 @@ function checkOrder(decorator: Decorator, inner: readonly Decorator[]): void {
   }
 }
 
-/** Error text for a decorator of tensors that would get requests. */
 export function afterBatch({ name }: Decorator): string {
   return `The @${name} decorator must be used after the @batch decorator.`;
 }
 
-/** Default values of inputs by name, without the batch axis. */
 export type Defaults = Readonly<Record<string, TensorValue<DataType>>>;
 
-/** One decorator of a callback, with the facts that other code needs. */
 type Decorator =
   | { readonly name: "batch" | "sample" | "padBatch" | "tritonContext" }
   | { readonly name: "groupByKeys" }
@@ -149,28 +146,23 @@ const mark = Symbol.for("tritonjs.decorators");
 const NONE: readonly Decorator[] = [];
 const NO_REQUEST_DECORATORS: readonly RequestDecorator[] = [];
 
-/** The decorators of a function, outermost first. */
 export function decoratorsOf(fn: unknown): readonly Decorator[] {
   return (fn as { [mark]?: readonly Decorator[] } | undefined)?.[mark] ?? NONE;
 }
 
-/** Records the decorators of a function. */
 function markDecorators(fn: object, decorators: readonly Decorator[]): void {
   Object.defineProperty(fn, mark, { value: decorators });
 }
 
-/** The decorators that see requests before a callback does, outermost first. */
 export function requestDecoratorsOf(fn: unknown): readonly RequestDecorator[] {
   const decorators = decoratorsOf(fn);
   return decorators.some(isRequestDecorator) ? decorators.filter(isRequestDecorator) : NO_REQUEST_DECORATORS;
 }
 
-/** True for `batch` and `sample`, which turn requests into tensors. */
 export function makesTensors({ name }: Decorator): boolean {
   return name === "batch" || name === "sample";
 }
 
-/** True for a decorator that gets requests instead of tensors. */
 export function isRequestDecorator(decorator: Decorator): decorator is RequestDecorator {
   return decorator.name === "groupByKeys" || decorator.name === "fillOptionals";
 }
@@ -201,7 +193,6 @@ type ClassicArguments = readonly [
   descriptor: PropertyDescriptor | undefined,
 ];
 
-/** A decorated method that is not bound to an object yet. */
 interface UnboundMethod {
   readonly method: object;
   readonly boundTo: (owner: object) => object;

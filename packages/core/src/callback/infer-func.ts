@@ -113,7 +113,6 @@ export type InferFunc<I extends readonly TensorSpec[], O extends readonly Tensor
 /** A callback of any model, without the types of its tensors. */
 export type AnyInferFunc = InferFunc<readonly TensorSpec[], readonly TensorSpec[]>;
 
-/** The way in which `fn` takes its requests. */
 export function styleOf(fn: AnyInferFunc): CallableStyle {
   return (fn as Partial<StyledInferFunc<[], []>>)[callableStyle] ?? "requests";
 }
@@ -203,9 +202,7 @@ export interface ModelCaller {
   ) => AsyncGenerator<R, void, void>;
 }
 
-/** Options of a call with tensors. */
 export interface TensorCallOptions extends ContextCallOptions {
-  /** Outputs to return. @default all */
   readonly requestedOutputs?: readonly string[];
   /** Whether the called model may be decoupled, that is, answer with any number of responses. @default true */
   readonly decoupled?: boolean;
@@ -219,7 +216,6 @@ export interface TensorCallOptions extends ContextCallOptions {
 /** A response of a called model, or an error. Has neither when the model ends without another response. */
 export interface TensorAnswer {
   readonly outcome: InferenceResponse | TritonError | undefined;
-  /** True for the last answer. */
   readonly final: boolean;
 }
 
@@ -240,9 +236,7 @@ export interface TensorCaller {
 
 /** The execution on whose behalf a model is called. */
 export interface CallOrigin {
-  /** Aborted when no request waits for the caller any more. */
   readonly signal: AbortSignal;
-  /** Time limit of the caller, in milliseconds on the model's clock. */
   readonly deadline: number | undefined;
   /** Models that execute the caller's requests, the caller itself last. */
   readonly callers: readonly string[];
@@ -250,7 +244,6 @@ export interface CallOrigin {
   readonly trace: RequestTrace | undefined;
 }
 
-/** Makes the model caller of one execution. */
 export type CallModels = (origin: CallOrigin) => ModelCaller & TensorCaller;
 
 /**
@@ -351,7 +344,6 @@ export function stepwise<const I extends readonly TensorSpec[], const O extends 
 
 const stepwiseModel = Symbol.for("tritonjs.stepwiseModel");
 
-/** A stepwise model, without the types of its tensors. */
 export type AnyStepwiseModel = StepwiseModel<[], [], unknown>;
 
 /** Problem of a module whose stepwise callback is bound without `config.stepwise`. */
@@ -361,7 +353,6 @@ export const STEPWISE_IS_TOLD = "the module's callback is made with stepwise(): 
 export const STEPWISE_IS_MISSING =
   "config.stepwise is set, but the module's callback is not made with stepwise()";
 
-/** The model of a callback made with `stepwise`. */
 export function stepwiseModelOf(callback: object): AnyStepwiseModel {
   return (callback as { [stepwiseModel]: AnyStepwiseModel })[stepwiseModel];
 }
@@ -375,7 +366,6 @@ export function done<T = never>(outputs?: T): Done<T> {
   return { [doneMark]: true, outputs };
 }
 
-/** True for a result of `done`. */
 export function isDone(result: unknown): result is Done<unknown> {
   return typeof result === "object" && result !== null && doneMark in result;
 }

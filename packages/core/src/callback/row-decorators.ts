@@ -18,6 +18,7 @@ import {
 import type { NdArray } from "ndarray";
 import ndarray from "ndarray";
 import { batchSizeError, outputsByName } from "../request/inference-response.js";
+import { getOrAdd } from "../system/collections.js";
 import { TRITON_CONTEXT } from "./batch-decorators.js";
 import {
   type DecoratesMethod,
@@ -196,9 +197,7 @@ function groupRows(inputs: InputArrays, keys: readonly string[]): number[][] {
   for (let row = 0; row < rows; row++) {
     // A missing optional input is missing in all rows.
     const key = keys.map((name) => (inputs[name] === undefined ? "" : rowKey(inputs[name], row))).join("|");
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [row]);
-    else group.push(row);
+    getOrAdd(groups, key, () => []).push(row);
   }
   return [...groups.values()];
 }
@@ -390,12 +389,10 @@ type InputArrays = Readonly<Record<string, NdArray>>;
 
 type List = unknown[] | TypedArray;
 
-/** One row of an array, as a view. */
 function rowOf(values: NdArray, row: number): NdArray {
   return values.pick(row, ...values.shape.slice(1).map(() => null));
 }
 
-/** True when all rows of an array hold the same elements. */
 function sameRows(values: NdArray): boolean {
   const { elements, perRow } = flat(values);
   for (let i = perRow; i < elements.length; i++) {
@@ -421,7 +418,6 @@ function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
 }
 
-/** Copies some rows of an array into a new array, in the given order. */
 function takeRows(values: NdArray, rows: readonly number[]): NdArray {
   const { elements, perRow } = flat(values);
   const taken = emptyLike(elements, rows.length * perRow);

@@ -156,7 +156,7 @@ export class EngineRequests {
       this.refuse(new EngineRequest(this, number, "", NO_VERSION), forgotten());
       return;
     }
-    const init = new ReceivedRequest(frame, version.config);
+    const init = new ReceivedRequest(frame, version);
     const request = new EngineRequest(this, number, init.id, version);
     this.#requests.set(number, request);
     try {

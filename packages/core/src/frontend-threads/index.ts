@@ -10,6 +10,7 @@ import type { TraceChanges } from "../observe/trace-settings.js";
 import { MemoryUsage } from "../request/request-memory.js";
 import type { InferenceService } from "../service/inference-service.js";
 import type { ServiceChange } from "../service/service-watch.js";
+import { RestartPause } from "../worker/restarts.js";
 import {
   type ClonedAuthenticationRequest,
   Control,
@@ -174,10 +175,6 @@ class PooledFrontend implements Frontend {
   }
 }
 
-/** Milliseconds before a thread is started again. Each failure in a row doubles them. */
-const FIRST_DELAY_MS = 100;
-const LONGEST_DELAY_MS = 30_000;
-
 /** Milliseconds after which a thread that still runs has not failed in a row. */
 const STEADY_AFTER_MS = 60_000;
 
@@ -195,7 +192,7 @@ class FrontendThread {
   readonly #frontends = new Map<string, ThreadedFrontend>();
   #run: Run;
   #startedAt = performance.now();
-  #delayMs = FIRST_DELAY_MS;
+  readonly #pause = new RestartPause();
   #restart: NodeJS.Timeout | undefined;
   #ending = false;
 
@@ -258,9 +255,8 @@ class FrontendThread {
     MemoryUsage.end(this.state.data.memoryRows, this.number);
     this.state.service.sharedMemory.settleAll();
     if (this.#ending) return;
-    if (performance.now() - this.#startedAt > STEADY_AFTER_MS) this.#delayMs = FIRST_DELAY_MS;
-    const delayMs = this.#delayMs;
-    this.#delayMs = Math.min(2 * delayMs, LONGEST_DELAY_MS);
+    if (performance.now() - this.#startedAt > STEADY_AFTER_MS) this.#pause.reset();
+    const delayMs = this.#pause.next();
     this.state.service.log.error(
       `frontend thread ${this.number} has ended: ${cause}. Its connections are closed, its requests are cancelled. ` +
         `It is started again in ${delayMs} ms`,

@@ -3,7 +3,7 @@ import { Log, type LogChanges, type LogSettings, type LogSubject } from "../obse
 import type { RequestArrival, RequestTrace } from "../observe/request-trace.js";
 import type { TraceChanges, TraceSettings } from "../observe/trace-settings.js";
 import { Tracing } from "../observe/tracing.js";
-import type { InferInit, RequestHandle, ResponseHandler } from "../request/inference-request.js";
+import type { InferenceRequest, RequestHandle, ResponseHandler } from "../request/inference-request.js";
 import { realClock } from "../system/clock.js";
 import type { Control } from "./control.js";
 import type { SentArrival, TraceEnd, TraceMark } from "./engine-requests.js";
@@ -29,17 +29,17 @@ export class SentRequests {
   constructor(private readonly link: () => ThreadLink) {}
 
   /** Sends a request to the engine. Memory of its large tensors is handed over. */
-  send(model: SentModel, init: InferInit, onResponse: ResponseHandler): RequestHandle {
-    const request = new SentRequest(this, init.id ?? "", model, onResponse);
+  send(model: SentModel, content: InferenceRequest): RequestHandle {
+    const request = new SentRequest(this, content, model);
     const number = this.#requests.add(request);
     request.number = number;
     try {
       const link = this.link();
       const trace =
-        init.trace instanceof MirroredTrace
-          ? init.trace.sentWith((end) => this.#endTrace(number, end))
+        content.trace instanceof MirroredTrace
+          ? content.trace.sentWith((end) => this.#endTrace(number, end))
           : undefined;
-      writeRequest(link.outgoing, number, model, init, trace);
+      writeRequest(link.outgoing, number, model, content, trace);
       link.send();
     } catch (error) {
       this.#requests.delete(number);
@@ -88,9 +88,8 @@ class SentRequest implements RequestHandle, AnsweredRequest {
 
   constructor(
     requests: SentRequests,
-    id: string,
+    { id, onResponse }: InferenceRequest,
     { name, version, config }: SentModel,
-    onResponse: ResponseHandler,
   ) {
     this.#requests = requests;
     this.id = id;

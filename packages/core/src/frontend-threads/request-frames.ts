@@ -6,30 +6,25 @@ import {
   errorWithoutStack,
   type ModelConfig,
   NO_PARAMETERS,
-  type Parameters,
   Tensor,
   TritonError,
 } from "@tritonjs/protocol";
-import type { InferInit } from "../request/inference-request.js";
+import { InferenceRequest } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import { freeMemory, LARGE_REQUEST_BYTES, ownedByAnswer } from "../request/request-memory.js";
+import { readScalarParameter, scalarParameters, writtenScalars } from "../request-info.js";
 import { type IncomingFrame, KIND, MOVED, type OutgoingFrame } from "./frames.js";
 
 /** Flags of a request; fields without a flag have their defaults. */
 const FLAG = {
   latest: MOVED << 1,
-  start: MOVED << 2,
-  end: MOVED << 3,
-  id: MOVED << 4,
-  parameters: MOVED << 5,
-  outputs: MOVED << 6,
-  correlationNumber: MOVED << 7,
-  correlationText: MOVED << 8,
-  limits: MOVED << 9,
-  trace: MOVED << 10,
+  id: MOVED << 2,
+  parameters: MOVED << 3,
+  outputs: MOVED << 4,
+  scalars: MOVED << 5,
+  trace: MOVED << 6,
 } as const;
 
-/** The model version for which a request was decoded. */
 export interface RequestTarget {
   readonly key: number;
   /** True if the client named no version. */
@@ -42,16 +37,14 @@ export function writeRequest(
   frame: OutgoingFrame,
   number: number,
   { key, latest, config }: RequestTarget,
-  init: InferInit,
+  request: InferenceRequest,
   trace: string | undefined,
 ): void {
-  const { id = "", requestedOutputs = [], parameters = NO_PARAMETERS, correlationId } = init;
-  const { priority = 0, queueTimeoutMicroseconds = 0, sequenceStart, sequenceEnd } = init;
+  const { id, requestedOutputs, parameters } = request;
+  const scalars = scalarParameters(request);
   let flags = 0;
   frame.open(KIND.request, number).word(key);
   if (latest) flags |= FLAG.latest;
-  if (sequenceStart) flags |= FLAG.start;
-  if (sequenceEnd) flags |= FLAG.end;
   if (id !== "") {
     flags |= FLAG.id;
     frame.text(id);
@@ -65,20 +58,15 @@ export function writeRequest(
     frame.word(requestedOutputs.length);
     for (const name of requestedOutputs) writeName(frame, name, config.output);
   }
-  if (correlationId !== undefined) {
-    flags |= typeof correlationId === "bigint" ? FLAG.correlationNumber : FLAG.correlationText;
-    frame.text(String(correlationId));
-  }
-  if (priority !== 0 || queueTimeoutMicroseconds !== 0) {
-    flags |= FLAG.limits;
-    frame.double(priority);
-    frame.double(queueTimeoutMicroseconds);
+  if (scalars !== undefined) {
+    flags |= FLAG.scalars;
+    frame.parameters(scalars);
   }
   if (trace !== undefined) {
     flags |= FLAG.trace;
     frame.text(trace);
   }
-  writeTensorMap(frame, init.inputs, config.input, true);
+  writeTensorMap(frame, request.inputs, config.input, true);
   frame.close(flags);
 }
 
@@ -87,42 +75,27 @@ export function readRequestKey(frame: IncomingFrame): Omit<RequestTarget, "confi
   return { key: frame.word(), latest: (frame.flags & FLAG.latest) !== 0 };
 }
 
-/** A request as it arrived. */
-export class ReceivedRequest implements InferInit {
-  readonly id: string;
-  readonly parameters: Parameters;
-  readonly requestedOutputs: readonly string[];
-  readonly correlationId: bigint | string | undefined;
-  readonly priority: number;
-  readonly queueTimeoutMicroseconds: number;
-  readonly sequenceStart: boolean;
-  readonly sequenceEnd: boolean;
-  readonly inputs: ReadonlyMap<string, Tensor>;
-  trace: InferInit["trace"] = undefined;
-  readonly onInputsUsed: (() => void) | undefined;
-  /** How a request that may be traced came, as JSON. */
+export class ReceivedRequest extends InferenceRequest {
   readonly arrival: string | undefined;
 
-  /** Reads the rest of a request, after its key. */
-  constructor(frame: IncomingFrame, config: RequestTarget["config"]) {
-    const { flags } = frame;
-    this.id = flags & FLAG.id ? frame.text() : "";
-    this.parameters = flags & FLAG.parameters ? frame.parameters() : NO_PARAMETERS;
-    this.requestedOutputs = flags & FLAG.outputs ? readNames(frame, config.output) : NO_NAMES;
-    this.correlationId = readCorrelationId(frame);
-    const limited = (flags & FLAG.limits) !== 0;
-    this.priority = limited ? frame.double() : 0;
-    this.queueTimeoutMicroseconds = limited ? frame.double() : 0;
-    this.sequenceStart = (flags & FLAG.start) !== 0;
-    this.sequenceEnd = (flags & FLAG.end) !== 0;
+  constructor(
+    frame: IncomingFrame,
+    model: { readonly name: string; readonly config: RequestTarget["config"] },
+  ) {
+    super(model.name);
+    const { flags, moved } = frame;
+    if (flags & FLAG.id) this.id = frame.text();
+    if (flags & FLAG.parameters) this.parameters = frame.parameters();
+    if (flags & FLAG.outputs) this.requestedOutputs = readNames(frame, model.config.output);
+    if (flags & FLAG.scalars) {
+      for (const [name, value] of Object.entries(frame.parameters()))
+        readScalarParameter(name, value, this, writtenScalars);
+    }
     this.arrival = flags & FLAG.trace ? frame.text() : undefined;
-    this.inputs = readTensorMap(frame, config.input);
-    const { moved } = frame;
-    this.onInputsUsed = moved.length === 0 ? undefined : () => moved.forEach(freeMemory);
+    this.inputs = readTensorMap(frame, model.config.input);
+    if (moved.length > 0) this.onInputsUsed = () => moved.forEach(freeMemory);
   }
 }
-
-const NO_NAMES: readonly string[] = [];
 
 function readNames(frame: IncomingFrame, known: ModelConfig["output"]): string[] {
   const names = new Array<string>(frame.word());
@@ -130,28 +103,17 @@ function readNames(frame: IncomingFrame, known: ModelConfig["output"]): string[]
   return names;
 }
 
-function readCorrelationId(frame: IncomingFrame): bigint | string | undefined {
-  if (frame.flags & FLAG.correlationNumber) return BigInt(frame.text());
-  return frame.flags & FLAG.correlationText ? frame.text() : undefined;
-}
-
-/** Flags of a response. */
 export const RESPONSE = {
   final: MOVED << 1,
-  /** An error follows. */
   error: MOVED << 2,
-  /** Outputs follow. */
   outputs: MOVED << 3,
-  /** The error is the refusal of the request. */
   refused: MOVED << 4,
   parameters: MOVED << 5,
-  /** The id differs from that of the request. */
   id: MOVED << 6,
   /** The name or version of the model differs from what the request was decoded for. */
   model: MOVED << 7,
 } as const;
 
-/** The request that a response answers, as both sides know it. */
 export interface AnsweredRequest {
   readonly id: string;
   readonly modelName: string;
@@ -213,7 +175,6 @@ export function readOutcome(
   };
 }
 
-/** Writes an error without its cause. */
 export function writeFramedError(
   frame: OutgoingFrame,
   { code, reason, message, retryAfterMs }: TritonError,
@@ -224,7 +185,6 @@ export function writeFramedError(
   frame.double(retryAfterMs ?? Number.NaN);
 }
 
-/** Reads an error that {@link writeFramedError} wrote. */
 export function readFramedError(frame: IncomingFrame): TritonError {
   const code = frame.text() as ErrorCode;
   const reason = frame.text() as ErrorReason;
@@ -272,7 +232,6 @@ export function writeTensorMap(
   }
 }
 
-/** Reads tensors that {@link writeTensorMap} wrote. */
 export function readTensorMap(
   frame: IncomingFrame,
   known: readonly { readonly name: string }[],
@@ -286,7 +245,6 @@ export function readTensorMap(
   return tensors;
 }
 
-/** Writes a name, as a number if both sides know it. */
 function writeName(frame: OutgoingFrame, name: string, known: readonly { readonly name: string }[]): void {
   for (let i = 0; i < known.length; i++) {
     if (known[i]!.name === name) {
@@ -298,7 +256,6 @@ function writeName(frame: OutgoingFrame, name: string, known: readonly { readonl
   frame.text(name);
 }
 
-/** Reads a name that {@link writeName} wrote. */
 function readName(frame: IncomingFrame, known: readonly { readonly name: string }[]): string {
   const number = frame.word();
   return number === 0 ? frame.text() : known[number - 1]!.name;
@@ -368,11 +325,9 @@ const SLOT_MASK = (1 << SLOT_BITS) - 1;
 export class RequestSlots<R> {
   readonly #requests: (R | undefined)[] = [];
   readonly #numbers: number[] = [];
-  /** Free slots, at the end that gives out the numbers. */
   readonly #free: number[] = [];
   #givesNumbers = false;
 
-  /** Adds a request, and returns its number. */
   add(request: R): number {
     this.#givesNumbers = true;
     const slot = this.#free.pop() ?? this.#requests.length;
@@ -381,7 +336,6 @@ export class RequestSlots<R> {
     return number;
   }
 
-  /** Adds a request under the number that the other end has given it. */
   set(number: number, request: R): void {
     const slot = number & SLOT_MASK;
     while (this.#requests.length <= slot) {
@@ -405,7 +359,6 @@ export class RequestSlots<R> {
     if (this.#givesNumbers) this.#free.push(slot);
   }
 
-  /** The requests in flight. */
   values(): R[] {
     return this.#requests.filter((request) => request !== undefined);
   }

@@ -10,7 +10,12 @@ import {
 import { modelMetadata } from "../config/model-metadata.js";
 import type { Frontend, FrontendAddress, ThreadedFrontend } from "../frontend/serve-frontends.js";
 import { parseVersion, pickNamespace, pickVersion } from "../model/pick-version.js";
-import type { InferInit, RequestHandle, ResponseHandler } from "../request/inference-request.js";
+import {
+  type InferInit,
+  type RequestHandle,
+  type ResponseHandler,
+  requestOf,
+} from "../request/inference-request.js";
 import { RequestMemory } from "../request/request-memory.js";
 import { type AllowedHosts, Authentication, type Restrictions } from "../service/access-control.js";
 import type { InferenceService, PinnedModel } from "../service/inference-service.js";
@@ -176,7 +181,7 @@ class MirroredService implements InferenceService {
 
   send(model: MirroredModel, init: InferInit, onResponse: ResponseHandler): RequestHandle {
     this.#assertOpen();
-    return this.#requests.send(model, init, onResponse);
+    return this.#requests.send(model, requestOf(init, model.name, onResponse));
   }
 
   #set({ name, namespace, versions }: WatchedModel): void {

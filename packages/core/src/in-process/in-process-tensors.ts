@@ -14,6 +14,7 @@ import {
   type ValueTarget,
 } from "@tritonjs/protocol";
 import { type InferenceResponse, withParameters } from "../request/inference-response.js";
+import { getOrAdd } from "../system/collections.js";
 import { copyTensor } from "../tensor-rows.js";
 
 /*
@@ -27,7 +28,6 @@ export type CallBatchAxis = "given" | "added";
 /** Values by input name, in any form that a tensor can be given in. */
 export type InputValues = Readonly<Record<string, unknown>>;
 
-/** ndarrays by output name. */
 export type OutputArrays = Record<string, ReturnType<typeof ndArrayOf>>;
 
 /** Placeholder for an input that the model does not have. The request validation then names the input. */
@@ -72,7 +72,6 @@ function rowOf(shape: Shape, { sample, row }: InputTarget): Shape {
   return shape === sample.shape ? row : [1, ...shape];
 }
 
-/** Shapes in which an input can be given. */
 interface InputTarget {
   readonly hasRows: boolean;
   /** Target with the batch axis, if the model has one, and without it. */
@@ -86,27 +85,22 @@ interface InputTarget {
 const targetsOfConfig = new WeakMap<ModelConfig, ReadonlyMap<string, InputTarget>>();
 
 function targetsOf(config: ModelConfig): ReadonlyMap<string, InputTarget> {
-  let targets = targetsOfConfig.get(config);
-  if (targets === undefined) {
-    targets = new Map(
-      config.input.map(({ name, dataType, dims, isShapeTensor }) => {
-        const hasRows = config.maxBatchSize > 0 && !isShapeTensor;
-        const what = `input '${name}' of model '${config.name}'`;
-        const sample = { what, datatype: fromConfigDataType(dataType)!, shape: dims, takesScalar: true };
-        const whole = hasRows ? { ...sample, shape: [-1, ...dims] } : sample;
-        return [name, { hasRows, sample, whole, row: [1, ...dims] }];
-      }),
-    );
-    targetsOfConfig.set(config, targets);
-  }
-  return targets;
+  return getOrAdd(
+    targetsOfConfig,
+    config,
+    () =>
+      new Map(
+        config.input.map(({ name, dataType, dims, isShapeTensor }) => {
+          const hasRows = config.maxBatchSize > 0 && !isShapeTensor;
+          const what = `input '${name}' of model '${config.name}'`;
+          const sample = { what, datatype: fromConfigDataType(dataType)!, shape: dims, takesScalar: true };
+          const whole = hasRows ? { ...sample, shape: [-1, ...dims] } : sample;
+          return [name, { hasRows, sample, whole, row: [1, ...dims] }];
+        }),
+      ),
+  );
 }
 
-/**
- * Converts a response to ndarrays.
- *
- * @param added whether the batch axis is removed again from outputs that have one
- */
 export function toArrays(response: InferenceResponse, added: boolean, config: ModelConfig): OutputArrays {
   const arrays: OutputArrays = {};
   for (const [name, tensor] of response.outputs) {

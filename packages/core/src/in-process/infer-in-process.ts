@@ -13,6 +13,7 @@ import type { ModelRegistry } from "../model/registry.js";
 import type { RequestTrace } from "../observe/request-trace.js";
 import type { StartUp } from "../repository/model-repository.js";
 import { InferenceRequest, type RequestHandle, type ResponseHandler } from "../request/inference-request.js";
+import { readScalarOptions } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
 import {
   type CallBatchAxis,
@@ -29,7 +30,6 @@ import {
  */
 export function inferInProcess(
   model: ModelVersion,
-  clock: Clock,
   values: InputValues,
   options: NestedOptions,
   axis: CallBatchAxis,
@@ -40,36 +40,34 @@ export function inferInProcess(
     // Done before the first wait, so that later changes of the caller to its arrays have no effect.
     const inputs = toTensors(model.config, values, added);
     const onResponse = settling(model, added, resolve, reject);
-    if (model.state === "READY") sendNow(model, clock, inputs, options, onResponse, axis);
-    else sendWhenReady(model, clock, inputs, options, onResponse, axis).catch(reject);
+    if (model.state === "READY") sendNow(model, inputs, options, onResponse, axis);
+    else sendWhenReady(model, inputs, options, onResponse, axis).catch(reject);
   });
 }
 
 async function sendWhenReady(
   model: ModelVersion,
-  clock: Clock,
   inputs: ReadonlyMap<string, Tensor>,
   options: NestedOptions,
   onResponse: ResponseHandler,
   axis: CallBatchAxis,
 ): Promise<void> {
-  await awaitReady(model, clock, options);
+  await awaitReady(model, options);
   // Whether an ensemble is decoupled is known only from its members.
   assertUnary(model);
-  sendNow(model, clock, inputs, options, onResponse, axis);
+  sendNow(model, inputs, options, onResponse, axis);
 }
 
 /** Sends a request, and words the error with which it is refused for its caller. */
 function sendNow(
   model: ModelVersion,
-  clock: Clock,
   inputs: ReadonlyMap<string, Tensor>,
   options: NestedOptions,
   onResponse: ResponseHandler,
   axis: CallBatchAxis,
 ): void {
   try {
-    sendInProcess(model, clock, inputs, options, onResponse);
+    sendInProcess(model, inputs, options, onResponse);
   } catch (error) {
     throw inCallersWords(error, model.config, inputs, axis);
   }
@@ -110,12 +108,10 @@ function assertUnary({ name, config }: ModelVersion): void {
   );
 }
 
-/** The parts of the server that an inference by name uses. */
 interface NamedInference {
   readonly registry: ModelRegistry;
   readonly startUp: Pick<StartUp, "underWay" | "over">;
   readonly service: { readonly stopping: boolean };
-  readonly models: { readonly clock: Clock };
 }
 
 /**
@@ -123,7 +119,7 @@ interface NamedInference {
  * repository is about to load. A reload delays no request: the old version answers.
  */
 export async function inferByName(
-  { registry, startUp, service, models }: NamedInference,
+  { registry, startUp, service }: NamedInference,
   modelName: string,
   inputs: InputValues,
   { modelVersion, ...options }: InferOptions & { readonly modelVersion?: number },
@@ -141,22 +137,9 @@ export async function inferByName(
     await registry.loading(modelName);
   }
   const model = registry.find(modelName, modelVersion === undefined ? "" : String(modelVersion));
-  return inferInProcess(model, models.clock, values, options, "given");
+  return inferInProcess(model, values, options, "given");
 }
 
-/** Turns a number into a correlation id: an unsigned 64-bit integer. */
-function toId(id: number): bigint {
-  if (Number.isSafeInteger(id) && id >= 0) return BigInt(id);
-  throw new TritonError(
-    "INVALID_ARG",
-    `sequence.id: expected an integer of at least 0 or a string, got ${id}`,
-    {
-      reason: "INVALID_SEQUENCE",
-    },
-  );
-}
-
-/** Options of a call that another request has caused. */
 export interface NestedOptions extends InferOptions {
   /** Time limit of the causing request, in milliseconds on the clock. */
   readonly deadline?: number | undefined;
@@ -168,24 +151,18 @@ export interface NestedOptions extends InferOptions {
   readonly requestedOutputs?: readonly string[] | undefined;
 }
 
-/**
- * Queues a request of this process and connects it to its abort signal. Throws the error with which the request is
- * refused.
- */
 export function sendInProcess(
   model: ModelVersion,
-  clock: Clock,
   inputs: ReadonlyMap<string, Tensor>,
   options: NestedOptions,
   onResponse: ResponseHandler,
 ): RequestHandle {
-  const { signal, timeoutMs, sequence } = options;
+  const { signal, timeoutMs } = options;
   if (options.parameters !== undefined) checkParameters(model.name, options.parameters);
   if (signal?.aborted) throw cancelledError(signal);
   const deadline = isLimited(timeoutMs)
-    ? earlier(options.deadline, timeoutMs, clock.now())
+    ? earlier(options.deadline, timeoutMs, model.clock.now())
     : options.deadline;
-  const correlationId = typeof sequence?.id === "number" ? toId(sequence.id) : sequence?.id;
   // A nested call is traced only if the request that caused it is.
   const sampled = options.callers === undefined ? model.tracing?.sample(model.name) : undefined;
   let unfollow: (() => void) | undefined;
@@ -200,11 +177,17 @@ export function sendInProcess(
           onResponse(outcome, final, request);
         };
   const trace = sampled ?? options.parentTrace?.child(model.name);
-  const request = new InferenceRequest({ inputs, trace }, model.name, settling);
-  writeOptions(request, options);
+  const request = new InferenceRequest(model.name, undefined, settling);
+  request.inputs = inputs;
+  request.trace = trace;
+  const { id, requestedOutputs, parameters, callers } = options;
+  if (id !== undefined) request.id = id;
+  if (requestedOutputs !== undefined) request.requestedOutputs = requestedOutputs;
+  if (parameters !== undefined) request.parameters = parameters;
+  if (callers !== undefined) request.callers = callers;
   if (deadline !== undefined) request.deadline = deadline;
-  if (correlationId !== undefined) request.correlationId = correlationId;
   try {
+    readScalarOptions(options, request);
     model.infer(request);
   } catch (error) {
     sampled?.release();
@@ -216,19 +199,6 @@ export function sendInProcess(
     unfollow = onAbort(signal, cancel);
   }
   return request;
-}
-
-/** Writes what the caller has set: most calls have no options. */
-function writeOptions(request: InferenceRequest, options: NestedOptions): void {
-  const { id, requestedOutputs, parameters, priority, queueTimeoutMicroseconds, callers, sequence } = options;
-  if (id !== undefined) request.id = id;
-  if (requestedOutputs !== undefined) request.requestedOutputs = requestedOutputs;
-  if (parameters !== undefined) request.parameters = parameters;
-  if (priority !== undefined) request.priority = priority;
-  if (queueTimeoutMicroseconds !== undefined) request.queueTimeoutMicroseconds = queueTimeoutMicroseconds;
-  if (callers !== undefined) request.callers = callers;
-  request.sequenceStart = sequence?.start ?? false;
-  request.sequenceEnd = sequence?.end ?? false;
 }
 
 function earlier(deadline: number | undefined, timeoutMs: number, now: number): number {
@@ -269,12 +239,8 @@ function cancelledError(signal: AbortSignal): TritonError {
  *
  * @throws TritonError UNAVAILABLE for a model that is not served or takes too long, CANCELLED when `signal` aborts.
  */
-export async function awaitReady(
-  model: ModelVersion,
-  clock: Clock,
-  { signal, timeoutMs }: InferOptions,
-): Promise<void> {
-  if (model.state === "LOADING") await untilGivenUp(model.ready, clock, signal, timeoutMs);
+export async function awaitReady(model: ModelVersion, { signal, timeoutMs }: InferOptions): Promise<void> {
+  if (model.state === "LOADING") await untilGivenUp(model.ready, model.clock, signal, timeoutMs);
   if (model.state === "UNAVAILABLE") {
     throw new TritonError(
       "UNAVAILABLE",
@@ -284,11 +250,6 @@ export async function awaitReady(
   }
 }
 
-/**
- * True for a finite time limit.
- *
- * @throws TritonError INVALID_ARG for a value that is not a number, from callers without TypeScript
- */
 function isLimited(timeoutMs: number | undefined): timeoutMs is number {
   if (timeoutMs === undefined) return false;
   if (typeof timeoutMs === "number" && !Number.isNaN(timeoutMs)) return timeoutMs < Number.POSITIVE_INFINITY;

@@ -11,7 +11,6 @@ import type {
 import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { RequestHandle } from "../request/inference-request.js";
-import type { Clock } from "../system/clock.js";
 import {
   type InputValues,
   inCallersWords,
@@ -29,22 +28,20 @@ import { awaitReady, inferInProcess, type NestedOptions, sendInProcess } from ".
  */
 export function streamInProcess(
   model: ModelVersion,
-  clock: Clock,
   values: InputValues,
   options: NestedOptions,
 ): AsyncGenerator<OutputArrays, void, void> {
   // Done before the first wait, so that later changes of the caller to its arrays have no effect.
-  return responses(model, clock, toTensors(model.config, values, false), options);
+  return responses(model, toTensors(model.config, values, false), options);
 }
 
 async function* responses(
   model: ModelVersion,
-  clock: Clock,
   inputs: ReadonlyMap<string, Tensor>,
   options: NestedOptions,
 ): AsyncGenerator<OutputArrays, void, void> {
-  if (model.state !== "READY") await awaitReady(model, clock, options);
-  const answers = openReader(model, clock, inputs, options);
+  if (model.state !== "READY") await awaitReady(model, options);
+  const answers = openReader(model, inputs, options);
   try {
     for (;;) {
       const { outcome, final } = await answers.next();
@@ -59,12 +56,11 @@ async function* responses(
 
 function openReader(
   model: ModelVersion,
-  clock: Clock,
   inputs: ReadonlyMap<string, Tensor>,
   options: NestedOptions,
 ): AnswerReader {
   try {
-    return new AnswerReader(model, clock, inputs, options);
+    return new AnswerReader(model, inputs, options);
   } catch (error) {
     throw inCallersWords(error, model.config, inputs, "given");
   }
@@ -79,7 +75,6 @@ function openReader(
  */
 async function* streamTensors(
   model: ModelVersion,
-  clock: Clock,
   inputs: ReadonlyMap<string, Tensor>,
   options: NestedOptions & Pick<TensorCallOptions, "decoupled" | "stopSignal">,
 ): AsyncGenerator<TensorAnswer, void, void> {
@@ -90,12 +85,10 @@ async function* streamTensors(
     throw new TritonError(
       "UNSUPPORTED",
       `model '${name}' is decoupled, so it has no single response: use a streaming call`,
-      {
-        reason: "DECOUPLED_MODEL",
-      },
+      { reason: "DECOUPLED_MODEL" },
     );
   }
-  const answers = new AnswerReader(model, clock, inputs, options);
+  const answers = new AnswerReader(model, inputs, options);
   const { stopSignal } = options;
   stopSignal?.addEventListener("abort", () => answers.askToStop(), { once: true });
   if (stopSignal?.aborted) answers.askToStop();
@@ -117,14 +110,9 @@ class AnswerReader {
   #wake = () => {};
 
   /** Sends the request. Throws the error with which it is refused. */
-  constructor(
-    model: ModelVersion,
-    clock: Clock,
-    inputs: ReadonlyMap<string, Tensor>,
-    options: NestedOptions,
-  ) {
+  constructor(model: ModelVersion, inputs: ReadonlyMap<string, Tensor>, options: NestedOptions) {
     let sent: RequestHandle | undefined;
-    this.#request = sendInProcess(model, clock, inputs, options, (outcome, final) => {
+    this.#request = sendInProcess(model, inputs, options, (outcome, final) => {
       this.#waiting.push({ outcome, final });
       sent?.pause();
       this.#wake();
@@ -160,24 +148,23 @@ class AnswerReader {
 /**
  * Lets callbacks call the models of a registry. A call gets the remaining time of its caller, and is cancelled with it.
  */
-export function callModels(registry: ModelRegistry, clock: Clock): CallModels {
+export function callModels(registry: ModelRegistry): CallModels {
   const find = (name: string, { modelVersion }: ContextCallOptions) =>
     registry.find(name, modelVersion === undefined ? "" : String(modelVersion));
   return (origin) => ({
     async infer<R>(name: string, inputs: CallInputs, options: ContextCallOptions = {}) {
-      const outputs = inferInProcess(find(name, options), clock, inputs, nested(origin, options), "given");
+      const outputs = inferInProcess(find(name, options), inputs, nested(origin, options), "given");
       return outputs as Promise<unknown> as Promise<R>;
     },
     async *stream<R>(name: string, inputs: CallInputs, options: ContextCallOptions = {}) {
       yield* streamInProcess(
         find(name, options),
-        clock,
         inputs,
         nested(origin, options),
       ) as AsyncGenerator<unknown> as AsyncGenerator<R, void, void>;
     },
     async *callWithTensors(name, inputs, options) {
-      yield* streamTensors(find(name, options), clock, inputs, { ...options, ...nested(origin, options) });
+      yield* streamTensors(find(name, options), inputs, { ...options, ...nested(origin, options) });
     },
   });
 }

@@ -234,7 +234,6 @@ export interface Execution {
   reschedule(index: number): void;
 }
 
-/** A batch as callback runners see it. */
 export type CallbackExecution = Omit<Execution, "watch">;
 
 /** Result of one request: its outputs, its error, or that the model wants to run it again. */

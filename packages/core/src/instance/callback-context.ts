@@ -4,29 +4,22 @@ import type { InferContext, InstanceDevice, InstanceInfo } from "../callback/inf
 import { type ExecutableRequest, type RequestInfo, type RequestScope, requestInfo } from "../request-info.js";
 import type { CallbackExecution } from "./backend.js";
 
-/** Converts tensors to callback arguments: ndarrays by name. */
 export function toCallbackArrays(inputs: Tensors, modelName: string): Record<never, never> {
   const arrays: Record<string, unknown> = {};
   for (const [name, tensor] of inputs) arrays[name] = toNdArray(tensor, "input", name, modelName);
   return arrays;
 }
 
-/** Converts a request to the argument of a plain callback. */
 export function toInferRequest(request: ExecutableRequest, modelName: string) {
   const inputs = toCallbackArrays(request.inputs, modelName);
   return withSignal({ ...toRequestInfo(request), inputs }, request);
-}
-
-/** Context of a callback: its arguments besides the tensors. */
-export function contextOf(info: InstanceInfo, execution: CallbackExecution): InferContext {
-  return new CallbackContext(info, execution);
 }
 
 /**
  * Context of a callback: its arguments besides the tensors. Created for each batch; rarely used properties are created
  * on first access.
  */
-class CallbackContext implements InferContext {
+export class CallbackContext implements InferContext {
   readonly modelName: string;
   readonly modelVersion: number;
   readonly modelConfig: ModelConfig;

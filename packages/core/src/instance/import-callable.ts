@@ -30,11 +30,8 @@ import {
 import { resolveNow } from "./library-hooks.js";
 import type { Callable } from "./run-callable.js";
 
-/** A user's module and its settings. */
 export interface ModuleOptions {
-  /** URL of the module. */
   readonly module: string;
-  /** True if its callback has to return ndarrays. */
   readonly strict?: boolean | undefined;
   /** True if its requests run step by step, as a callback made with `stepwise` requires, and no other accepts. */
   readonly stepwise?: boolean | undefined;
@@ -42,7 +39,6 @@ export interface ModuleOptions {
   readonly directory?: string | undefined;
 }
 
-/** Receives the output of a model besides its answers. */
 export interface ModuleHost {
   /** @param about further fields of the line: the requests that the model works on */
   log(line: LogLine, about?: LogSubject): void;
@@ -51,7 +47,6 @@ export interface ModuleHost {
   control(ask: ControlAsk): Promise<unknown>;
 }
 
-/** A model of a module, ready to run. */
 export interface ImportedModel {
   readonly callable: Callable;
   /** Releases the model's resources, and logs failures; absent if the model defines no `finalize`. */
@@ -129,7 +124,6 @@ function callbackOf(model: JsModel, modelName: string): AnyInferFunc {
   return bound as AnyInferFunc;
 }
 
-/** Runs one stage of starting or ending a model, and names the stage in its error. */
 async function stage<T>(modelName: string, what: string, run: () => T | Promise<T>): Promise<T> {
   try {
     return await run();
@@ -148,7 +142,6 @@ interface JsModule {
   readonly autoCompleteConfig: JsModelClass["autoCompleteConfig"];
 }
 
-/** Exports that a module may have besides its callback. */
 interface CallbackExports extends Pick<JsModelClass, "autoCompleteConfig"> {
   initialize?(args: JsModelArgs): void | Promise<void>;
   finalize?(): void | Promise<void>;
@@ -270,9 +263,7 @@ function placeInSource(error: unknown): string | undefined {
   return undefined;
 }
 
-/** Data of the thread that finds a syntax error. */
 export interface SyntaxCheck {
-  /** URL of the module that cannot be imported. */
   readonly module: string;
   /** Message of the syntax error. */
   readonly message: string;

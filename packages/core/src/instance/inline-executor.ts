@@ -3,6 +3,7 @@ import { getHeapStatistics } from "node:v8";
 import { elementCount, type Tensor, TritonError } from "@tritonjs/protocol";
 import type { InstanceDevice, InstanceInfo } from "../callback/infer-func.js";
 import type { Clock } from "../system/clock.js";
+import { getOrAdd } from "../system/collections.js";
 import type { Execution, ExecutionResult, Executor } from "./backend.js";
 import type { ImportedModel } from "./import-callable.js";
 import { type Callable, type LoopShare, loopShareOf, runCallable, runDecoupled } from "./run-callable.js";
@@ -90,7 +91,6 @@ const NO_TENSORS: readonly (readonly [string, Tensor])[] = [];
 /** Bytes of heap that an element takes: the view, and its place in the list. */
 const HEAP_BYTES_OF_ELEMENT = 128;
 
-/** The inputs whose elements take long to make, with their names. */
 function longStrings({ requests }: Execution): readonly (readonly [string, Tensor])[] {
   let found = NO_TENSORS;
   for (const { inputs } of requests) {
@@ -133,7 +133,6 @@ async function makeElements(
   }
 }
 
-/** An open resource and the function that closes it. */
 interface Held {
   readonly opened: Promise<unknown>;
   readonly close: () => Promise<void>;
@@ -154,8 +153,7 @@ export function heldByInstance<T>(
   open: () => Promise<T>,
   close: (thing: T) => Promise<void>,
 ): Promise<T> {
-  const things = heldThings.get(device) ?? new Map<string, Held>();
-  heldThings.set(device, things);
+  const things = getOrAdd(heldThings, device, () => new Map<string, Held>());
   const known = things.get(key);
   if (known !== undefined) return known.opened as Promise<T>;
   const opened = open();

@@ -1,6 +1,7 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import type { Clock } from "../system/clock.js";
+import { LinkedList } from "../system/collections.js";
 import type { ModelInstance } from "./model-instance.js";
 import { RateLimiter } from "./rate-limiter.js";
 
@@ -14,9 +15,7 @@ export interface InstanceUser {
   slotFreed?(): void;
   /** An instance failed, or recovered. */
   healthChanged?(healthy: boolean): void;
-  /** An execution starts. */
   started?(instance: ModelInstance, payload: Payload): void;
-  /** An execution has ended. */
   ended?(instance: ModelInstance, payload: Payload): void;
   /**
    * An instance was added. For a scheduler that chooses instances itself: each instance then has a group of its own.
@@ -46,7 +45,7 @@ export class InstanceGroup {
   readonly #queue = new PayloadQueue(() => this.#user.slotFreed?.());
   readonly #instances: ModelInstance[];
   /** Instances that take payloads: neither passive nor about to be removed. */
-  #serving: ModelInstance[];
+  serving: readonly ModelInstance[];
   /** Instances in the queue of the rate limiter: one for each waiting payload. */
   readonly #staged = new Set<ModelInstance>();
   #idleWaiters: (() => void)[] = [];
@@ -61,7 +60,7 @@ export class InstanceGroup {
     onWorn: (instance: ModelInstance) => void = () => {},
   ) {
     this.#instances = [...instances];
-    this.#serving = instances.filter((instance) => !instance.passive);
+    this.serving = instances.filter((instance) => !instance.passive);
     this.#clock = clock;
     this.#limiter = limiter;
     this.loader = new InstanceLoader(limiter);
@@ -69,14 +68,8 @@ export class InstanceGroup {
     for (const instance of instances) this.#watch(instance);
   }
 
-  /** All instances, including those that take no payloads. */
   get instances(): readonly ModelInstance[] {
     return this.#instances;
-  }
-
-  /** Instances that take payloads. */
-  get serving(): readonly ModelInstance[] {
-    return this.#serving;
   }
 
   /** Connects the scheduler that feeds the instances. */
@@ -84,7 +77,7 @@ export class InstanceGroup {
     this.#user = scheduler;
     this.#queue.mergeAfterMs = scheduler.mergeAfterMs ?? 0;
     this.#queue.maxBatchSize = scheduler.maxBatchSize ?? 0;
-    if (scheduler.opened !== undefined) for (const instance of this.#serving) this.#openPart(instance);
+    if (scheduler.opened !== undefined) for (const instance of this.serving) this.#openPart(instance);
   }
 
   /** Loads every instance. Rejects with the first failure, after the others have been stopped. */
@@ -94,14 +87,13 @@ export class InstanceGroup {
     this.dispatch();
   }
 
-  /** Adds a loaded instance, in place of another or at the end. */
   join(instance: ModelInstance, replaced?: ModelInstance): void {
     const at = replaced === undefined ? -1 : this.#instances.indexOf(replaced);
     this.#instances.splice(at < 0 ? this.#instances.length : at, 0, instance);
     this.#watch(instance);
     instance.healthy = true;
     if (!instance.passive) {
-      this.#serving = this.#instances.filter((one) => one === instance || this.#serving.includes(one));
+      this.serving = this.#instances.filter((one) => one === instance || this.serving.includes(one));
       if (this.#user.opened !== undefined) this.#openPart(instance);
     }
     this.#freed();
@@ -111,7 +103,7 @@ export class InstanceGroup {
   async retire(instance: ModelInstance): Promise<void> {
     const part = this.#parts.get(instance);
     if (part !== undefined) await this.#user.closed?.(part);
-    this.#serving = this.#serving.filter((one) => one !== instance);
+    this.serving = this.serving.filter((one) => one !== instance);
     (part ?? this).#unstage(instance);
     this.dispatch();
     await (part ?? this).#idleOf((one) => one === instance);
@@ -125,14 +117,12 @@ export class InstanceGroup {
     return this.loader.stop();
   }
 
-  /** Number of payloads that wait for an instance. */
   get queuedPayloads(): number {
     return this.#queue.size;
   }
 
-  /** The payloads that wait for any of the instances, next one first. */
   get waiting(): readonly Payload[] {
-    return this.#queue.all;
+    return this.#queue.all();
   }
 
   /** The payloads that wait for one instance alone, for a scheduler that chooses instances itself. */
@@ -140,7 +130,6 @@ export class InstanceGroup {
     return this.#parts.get(instance)?.waiting ?? [];
   }
 
-  /** True if a rate limiter decides when instances may run. */
   get limited(): boolean {
     return this.#limiter !== undefined;
   }
@@ -150,20 +139,19 @@ export class InstanceGroup {
    * several at a time.
    */
   get idleInstances(): number {
-    return this.#serving.reduce((sum, instance) => sum + instance.room, 0);
+    return this.serving.reduce((sum, instance) => sum + instance.room, 0);
   }
 
   /** Number of payloads that have a place in an instance, now or after a turn of the event loop. */
   get freePlaces(): number {
-    return this.#serving.reduce((sum, instance) => sum + instance.freePlaces, 0);
+    return this.serving.reduce((sum, instance) => sum + instance.freePlaces, 0);
   }
 
   /** Why no instance can run; undefined while at least one can. */
   get unhealthyReason(): TritonError | undefined {
-    return whyNoneCanRun(this.#instances, this.#serving);
+    return whyNoneCanRun(this.#instances, this.serving);
   }
 
-  /** True if a model of an instance reports its own readiness. */
   get reportsReadiness(): boolean {
     return this.#instances.some(({ executor }) => executor.checkReady !== undefined);
   }
@@ -174,26 +162,24 @@ export class InstanceGroup {
   }
 
   enqueue(payload: Payload): void {
-    this.#queue.add(payload);
+    this.#queue.push(payload);
     this.dispatch();
     const dead = this.unhealthyReason;
     if (dead !== undefined) payload.fail(dead);
   }
 
-  /** Gives payloads to instances that can take them. */
   dispatch(): void {
     if (this.#limiter !== undefined) {
       this.#stage(this.#limiter);
       return;
     }
     for (let next = this.#queue.head; next !== undefined; next = this.#queue.head) {
-      const instance = chooseInstance(this.#serving, next);
+      const instance = chooseInstance(this.serving, next);
       if (instance === undefined) return;
       this.#runNext(instance);
     }
   }
 
-  /** Fails the requests of all waiting payloads. */
   failQueued(error: TritonError): void {
     this.#queue.fail(error);
   }
@@ -257,7 +243,7 @@ export class InstanceGroup {
   /** Stages idle instances at the rate limiter until there is one for each waiting payload. */
   #stage(limiter: RateLimiter): void {
     while (this.#staged.size < this.#queue.size) {
-      const free = this.#serving.filter((one) => one.room > 0 && !this.#staged.has(one));
+      const free = this.serving.filter((one) => one.room > 0 && !this.#staged.has(one));
       const instance = RateLimiter.first(free);
       const lease = instance?.lease;
       if (instance === undefined || lease === undefined) return;
@@ -310,103 +296,65 @@ function whyNoneCanRun(
   );
 }
 
-/** Payloads that wait for an instance, in order of arrival. */
-class PayloadQueue {
+class PayloadQueue extends LinkedList<Payload> {
   /** Milliseconds that a payload must have waited before the next one may be merged into it; 0 for never. */
   mergeAfterMs = 0;
   maxBatchSize = 0;
-  /** A list through the payloads, so that a payload leaves from any position in O(1) without a trace. */
-  #head: Payload | undefined;
-  #tail: Payload | undefined;
-  #size = 0;
   /** One function for all payloads, called when the last request of one is cancelled. */
   readonly #onEmpty: (empty: Payload) => void;
 
   /** @param onLeft called when a payload leaves because its last request was cancelled */
   constructor(onLeft: () => void) {
+    super();
     this.#onEmpty = (empty) => {
-      this.#leave(empty);
+      this.remove(empty);
       onLeft();
     };
   }
 
-  get size(): number {
-    return this.#size;
-  }
-
-  /** The waiting payloads, next one first. */
-  get all(): readonly Payload[] {
-    const all: Payload[] = [];
-    for (let one = this.#head; one !== undefined; one = one.next) all.push(one);
-    return all;
-  }
-
-  /** The payload that is taken next. */
-  get head(): Payload | undefined {
-    return this.#head;
-  }
-
-  add(payload: Payload): void {
+  override push(payload: Payload): void {
     payload.state = "queued";
     payload.onEmpty = this.#onEmpty;
-    payload.previous = this.#tail;
-    if (this.#tail === undefined) this.#head = payload;
-    else this.#tail.next = payload;
-    this.#tail = payload;
-    this.#size++;
+    super.push(payload);
+  }
+
+  override remove(payload: Payload): boolean {
+    payload.state = "taken";
+    payload.onEmpty = undefined;
+    return super.remove(payload);
   }
 
   /** Takes the oldest payload, and merges payloads into it that waited longer than `mergeAfterMs`. */
   take(now: number): Payload | undefined {
     const payload = this.head;
     if (payload === undefined) return undefined;
-    this.#leave(payload);
+    this.remove(payload);
     if (this.mergeAfterMs > 0 && !payload.saturated) this.#mergeInto(payload, now);
     return payload;
   }
 
-  /** Fails the requests of all payloads. */
   fail(error: TritonError): void {
-    for (const payload of this.all) payload.fail(error);
+    for (const payload of this.all()) payload.fail(error);
   }
 
   #mergeInto(payload: Payload, now: number): void {
     for (let next = this.head; next !== undefined; next = this.head) {
       if (next.saturated || now - next.oldestQueueStart <= this.mergeAfterMs) return;
       if (payload.batchSize + next.batchSize > this.maxBatchSize || !payload.accepts(next)) return;
-      this.#leave(next);
+      this.remove(next);
       payload.absorb(next);
     }
-  }
-
-  #leave(payload: Payload): void {
-    payload.state = "taken";
-    payload.onEmpty = undefined;
-    const { previous, next } = payload;
-    if (previous === undefined) this.#head = next;
-    else previous.next = next;
-    if (next === undefined) this.#tail = previous;
-    else next.previous = previous;
-    payload.previous = undefined;
-    payload.next = undefined;
-    this.#size--;
   }
 }
 
 /** Loads and releases instances, including their registration at the rate limiter. */
 class InstanceLoader {
   readonly #limiter: RateLimiter | undefined;
-  /** Instances that are loading or loaded, until they are released. */
   readonly #held = new Set<ModelInstance>();
-  #stopped = false;
+  stopped = false;
 
   constructor(limiter: RateLimiter | undefined) {
     this.#limiter = limiter;
-  }
-
-  /** True once `stop` has been called. */
-  get stopped(): boolean {
-    return this.#stopped;
   }
 
   /** Loads an instance; releases its resources if loading fails. */
@@ -434,7 +382,6 @@ class InstanceLoader {
     throw TritonError.from(failed.reason);
   }
 
-  /** Stops an instance, and ends its registration at the rate limiter. */
   async release(instance: ModelInstance): Promise<void> {
     if (instance.lease !== undefined) this.#limiter?.unregister(instance.lease);
     instance.lease = undefined;
@@ -442,14 +389,13 @@ class InstanceLoader {
     this.#held.delete(instance);
   }
 
-  /** Releases all instances that are loading or loaded, and allows no more loading. */
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.stopped = true;
     await Promise.all([...this.#held].map((instance) => this.release(instance)));
   }
 
   #assertOpen(): void {
-    if (this.#stopped)
+    if (this.stopped)
       throw new TritonError("UNAVAILABLE", "the model was stopped while it was loading", {
         reason: "MODEL_STOPPED",
       });

@@ -202,7 +202,6 @@ function wrong(text: string): TritonError {
   return new TritonError("INVALID_ARG", text, { reason: "INVALID_METRIC" });
 }
 
-/** A model's request to the server's repository. */
 export type ControlAsk =
   | {
       readonly what: "load";
@@ -235,15 +234,12 @@ export async function answerControl(control: ModelControl, ask: ControlAsk): Pro
   return undefined;
 }
 
-/** A line for the server's log. */
 export interface LogLine {
   readonly level: "error" | "warning" | "info" | "verbose";
   readonly message: string;
-  /** Level of a verbose line. */
   readonly verboseLevel?: number | undefined;
 }
 
-/** Creates a model's logger; `write` receives its lines. */
 export function modelLogger(write: (line: LogLine) => void): JsModelLogger {
   const at = (level: LogLine["level"]) => (message: string) => write({ level, message: String(message) });
   return {
@@ -255,13 +251,11 @@ export function modelLogger(write: (line: LogLine) => void): JsModelLogger {
   };
 }
 
-/** Writes a line of a model to the log. */
 export function writeLine(log: Log, { level, message, verboseLevel = 1 }: LogLine, about: LogSubject): void {
   if (level === "verbose") log.verbose(verboseLevel, message, about);
   else log[level](message, about);
 }
 
-/** The error of a model that asks the server something, and runs without one. */
 export function notServed(modelName: string): TritonError {
   return new TritonError("UNAVAILABLE", `model '${modelName}' runs without a server, so it cannot ask one`, {
     reason: "NO_SERVER",

@@ -23,7 +23,6 @@ export async function resolve<R>(
   }
 }
 
-/** Hook for `registerHooks`. */
 export function resolveNow<R>(specifier: string, context: ResolveContext, next: NextResolve<R>): R {
   try {
     return next(specifier, context);

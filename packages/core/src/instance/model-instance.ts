@@ -30,17 +30,12 @@ import type { RateLimitedInstance } from "./rate-limiter.js";
 export class ModelInstance {
   /** True while the executor can take a batch. */
   healthy = false;
-  /** Why the executor cannot take a batch. */
   unhealthyReason: TritonError | undefined;
-  /** Payloads that are running. */
   readonly atWork: Payload[] = [];
   /** Its registration at the rate limiter, while it is loaded and there is a rate limiter. */
   lease: RateLimitedInstance | undefined;
-  /** True while its replacement is being created. */
   beingReplaced = false;
-  /** Earliest time of its replacement, on the model's clock. */
   staysUntil = Number.NEGATIVE_INFINITY;
-  /** Number of requests that it has run. */
   #served = 0;
   readonly #model: InstanceModel;
 
@@ -52,17 +47,14 @@ export class ModelInstance {
     this.#model = model;
   }
 
-  /** True while a payload is running. */
   get busy(): boolean {
     return this.atWork.length > 0;
   }
 
-  /** Number of payloads that it has places for besides the running ones. */
   get freePlaces(): number {
     return this.healthy ? Math.max(0, (this.executor.capacity ?? 1) - this.atWork.length) : 0;
   }
 
-  /** Number of payloads that it could start now. */
   get room(): number {
     return this.executor.isPausing === true ? 0 : this.freePlaces;
   }
@@ -78,7 +70,6 @@ export class ModelInstance {
     return this.placement.group.passive;
   }
 
-  /** True if it is time to replace it. */
   get worn(): boolean {
     const recycle = this.placement.group.hosting?.recycle;
     if (recycle === undefined || this.beingReplaced || this.#model.clock.now() < this.staysUntil)
@@ -178,22 +169,17 @@ function failureOfAll({ requests }: RequestExecution, thrown: unknown): readonly
   return requests.map(() => error);
 }
 
-/** A model version as its instances see it. */
 export interface InstanceModel {
   readonly modelName: string;
   readonly modelVersion: string;
-  /** True if requests get any number of responses. */
   readonly decoupled: boolean;
-  /** True if the model may reschedule a request. */
   readonly iterative: boolean;
   readonly clock: Clock;
   readonly statistics: ModelStatistics;
-  /** Names of all outputs, in the model's order. */
   readonly outputNames: readonly string[];
   readonly callModels: CallModels;
   /** Rules that join requests to a batch; undefined if they are joined by rows. */
   readonly layout?: BatchLayout | undefined;
-  /** An instance has crashed and cannot be restarted. */
   restartFailed?(instance: string, error: TritonError): void;
 }
 
@@ -214,7 +200,6 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
    */
   #responded: Set<number> | undefined;
   #rescheduled: Set<number> | undefined;
-  /** Set for a decoupled model. */
   readonly #responses: CountedResponses | undefined;
 
   constructor(
@@ -373,7 +358,6 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
     this.#countSuccess(request);
   }
 
-  /** True if the model rescheduled the request at `index`. */
   isRescheduled(index: number): boolean {
     return this.#rescheduled?.has(index) === true && !this.requests[index]!.answered;
   }
@@ -425,13 +409,9 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
   }
 }
 
-/** Counters of one request. */
 interface Counted {
-  /** Index of the next response. */
   next: number;
-  /** Time at which the previous response was sent. */
   since: number | undefined;
-  /** True if no more responses are counted. */
   over: boolean;
 }
 
@@ -461,7 +441,6 @@ class CountedResponses {
     this.#step(counted, now, final);
   }
 
-  /** Counts an error that was sent. */
   failed(request: number, start: number, final: boolean): void {
     const counted = this.#requests[request]!;
     if (counted.over) return;
@@ -470,7 +449,6 @@ class CountedResponses {
     this.#step(counted, now, final);
   }
 
-  /** Records that the model has finished the request. */
   finished(request: number, start: number): void {
     const counted = this.#requests[request]!;
     if (!counted.over && counted.next === 0) this.log.empty(0, this.clock.now() - start);

@@ -1,8 +1,8 @@
 import { TritonError } from "@tritonjs/protocol";
 import type { PlannedInstance } from "../config/instance-groups.js";
 import type { Log } from "../observe/log.js";
+import { getOrAdd } from "../system/collections.js";
 
-/** An instance in the rate limiter. */
 export interface RateLimitedInstance {
   readonly demand: ReturnType<typeof demandOf>;
   readonly priority: number;
@@ -37,11 +37,6 @@ export class RateLimiter {
     this.#pools = new ResourcePools(resources, onLimits);
   }
 
-  /**
-   * Registers an instance.
-   *
-   * @throws TritonError INVALID_ARG if its resources do not exist
-   */
   register(planned: PlannedInstance): RateLimitedInstance {
     const demand = demandOf(planned);
     this.#pools.add(demand);
@@ -49,7 +44,6 @@ export class RateLimiter {
     return { demand, priority, executions: 1, granted: () => {} };
   }
 
-  /** Removes an instance. */
   unregister(instance: RateLimitedInstance): void {
     this.unstage(instance);
     this.#pools.remove(instance.demand);
@@ -61,7 +55,6 @@ export class RateLimiter {
     this.#grantFirst();
   }
 
-  /** Removes an instance from the queue. */
   unstage(instance: RateLimitedInstance): void {
     const at = this.#staged.indexOf(instance);
     if (at >= 0) this.#staged.splice(at, 1);
@@ -124,7 +117,7 @@ export function demandOf({ deviceId, group }: PlannedInstance): Pieces {
   const demand = new Map<Device, Map<string, number>>();
   for (const { name, count, global } of group.rateLimiter?.resources ?? []) {
     const device = global ? GLOBAL : deviceId;
-    demand.set(device, (demand.get(device) ?? new Map<string, number>()).set(name, count));
+    getOrAdd(demand, device, () => new Map<string, number>()).set(name, count);
   }
   return demand;
 }
@@ -162,7 +155,6 @@ export class ResourcePools {
     }
   }
 
-  /** Removes the demand of an instance. */
   remove(demand: Pieces): void {
     this.#demands.delete(demand);
     this.#update();
@@ -180,7 +172,6 @@ export class ResourcePools {
     return true;
   }
 
-  /** Returns the resources of a demand. */
   release(demand: Pieces): void {
     this.#change(demand, -1);
   }
@@ -192,8 +183,7 @@ export class ResourcePools {
 
   #change(demand: Pieces, sign: 1 | -1): void {
     for (const [device, resources] of demand) {
-      const taken = this.#taken.get(device) ?? new Map<string, number>();
-      this.#taken.set(device, taken);
+      const taken = getOrAdd(this.#taken, device, () => new Map<string, number>());
       for (const [name, count] of resources) taken.set(name, (taken.get(name) ?? 0) + sign * count);
     }
   }
@@ -202,8 +192,7 @@ export class ResourcePools {
     const limits = new Map<Device, Map<string, number>>();
     for (const demand of this.#demands) {
       for (const [device, resources] of demand) {
-        const most = limits.get(device) ?? new Map<string, number>();
-        limits.set(device, most);
+        const most = getOrAdd(limits, device, () => new Map<string, number>());
         for (const [name, count] of resources) most.set(name, Math.max(most.get(name) ?? 0, count));
       }
     }

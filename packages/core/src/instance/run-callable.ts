@@ -1,31 +1,28 @@
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
-import type { BatchLayout } from "../batch/batch-layout.js";
-import { divideOutputs, joinInputs, type Tensors } from "../batch/batch-tensors.js";
+import { divideOutputs, joinInputs } from "../batch/batch-tensors.js";
 import { defaultTensors } from "../callback/batch-decorators.js";
 import { explainFailure, notAListText } from "../callback/callback-error.js";
 import { type Defaults, type RequestDecorator, requestDecoratorsOf } from "../callback/decorate.js";
 import {
   type AnyInferFunc,
   type InstanceInfo,
-  type ModelCaller,
   type PlainInferFunc,
   RESCHEDULE,
   type ResponseSender,
   STEPWISE_IS_TOLD,
   stepwiseModelOf,
   styleOf,
-  type TensorCaller,
   type TensorFunc,
 } from "../callback/infer-func.js";
 import type { OutputChecker } from "../request/inference-response.js";
 import type { ExecutableRequest, RequestScope } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
+import { getOrAdd } from "../system/collections.js";
 import { repeatRows } from "../tensor-rows.js";
 import type { CallbackExecution, ExecutionResult } from "./backend.js";
-import { contextOf, toCallbackArrays, toInferRequest, withInputs } from "./callback-context.js";
-import { StepLoop } from "./stepwise-executor.js";
+import { CallbackContext, toCallbackArrays, toInferRequest, withInputs } from "./callback-context.js";
+import { ExecutionView, StepLoop } from "./stepwise-executor.js";
 
-/** A callback with everything needed to run it. */
 export interface Callable {
   readonly fn: AnyInferFunc;
   readonly info: InstanceInfo;
@@ -66,7 +63,7 @@ async function runBatch(
   execution.inputsReady();
   const value = await (fn as unknown as TensorFunc<[], []>)(
     toCallbackArrays(inputs, info.modelName),
-    contextOf(info, execution),
+    new CallbackContext(info, execution),
   );
   execution.outputsReady();
   return divideOutputs(execution, checker.fromTensorFunc(value, totalRows(requests), requestedBy(requests)));
@@ -91,16 +88,11 @@ async function runSample(
   const inputs = toCallbackArrays(joinInputs(execution), info.modelName);
   execution.inputsReady();
   const call = fn as unknown as TensorFunc<[], []>;
-  const value = await request.runInContext(() => call(inputs, contextOf(info, execution)));
+  const value = await request.runInContext(() => call(inputs, new CallbackContext(info, execution)));
   execution.outputsReady();
   return divideOutputs(execution, checker.fromTensorFunc(value, request.rows, request.requestedOutputs));
 }
 
-/**
- * Checks the results of a plain callback.
- *
- * @throws TritonError INTERNAL unless there is one for each request.
- */
 function resultsOf(values: unknown, model: string, count: number): readonly unknown[] {
   if (!Array.isArray(values)) {
     throw new TritonError("INTERNAL", notAListText(model, values), { reason: "INVALID_OUTPUT" });
@@ -123,7 +115,7 @@ async function runRequests(
   const { requests } = execution;
   const seen = requests.map((request) => toInferRequest(request, info.modelName));
   execution.inputsReady();
-  const context = contextOf(info, execution);
+  const context = new CallbackContext(info, execution);
   let values: unknown;
   try {
     values = await (fn as PlainInferFunc<[], []>)(seen as never, context);
@@ -178,7 +170,7 @@ async function streamBatch({ fn, info, checker }: Callable, execution: CallbackE
   execution.inputsReady();
   const value = (fn as unknown as TensorFunc<[], []>)(
     toCallbackArrays(inputs, info.modelName),
-    contextOf(info, execution),
+    new CallbackContext(info, execution),
   );
   await forEachStep(value, execution, (outputs) => {
     const split = divideOutputs(execution, checker.fromTensorFunc(outputs, totalRows(requests), []));
@@ -192,7 +184,7 @@ async function streamSample({ fn, info, checker }: Callable, execution: Callback
   const inputs = toCallbackArrays(joinInputs(execution), info.modelName);
   execution.inputsReady();
   const call = fn as unknown as TensorFunc<[], []>;
-  const value = request.runInContext(() => call(inputs, contextOf(info, execution)));
+  const value = request.runInContext(() => call(inputs, new CallbackContext(info, execution)));
   const send = (outputs: unknown) => {
     const checked = checker.fromTensorFunc(outputs, request.rows, request.requestedOutputs);
     execution.send(0, execution.layout === undefined ? checked : divideOutputs(execution, checked)[0]!);
@@ -219,7 +211,10 @@ async function answerRequests(callable: Callable, execution: CallbackExecution):
     }),
   );
   execution.inputsReady();
-  const value: unknown = (fn as unknown as PlainInferFunc<[], []>)(seen as never, contextOf(info, execution));
+  const value: unknown = (fn as unknown as PlainInferFunc<[], []>)(
+    seen as never,
+    new CallbackContext(info, execution),
+  );
   if ((await value) === undefined) {
     // The senders answer, even after this.
     execution.outputsReady();
@@ -338,79 +333,27 @@ function sendResult(
   execution.send(index, checker.fromCallback(result, undefined, requestedOutputs), final);
 }
 
-/** Marks the first and the last part of an execution: the times of the whole are taken there. */
-interface PartPosition {
-  readonly first: boolean;
-  readonly last: boolean;
-}
-
-/** A subset of the requests of an execution, as an execution of its own. */
-class PartOfExecution implements CallbackExecution {
-  readonly requests: readonly ExecutableRequest[];
-
-  /**
-   * @param indices positions in the whole, in the order of the part
-   * @param requests views of these requests; by default those of the whole
-   */
+/** A subset of the requests of an execution. The times of the whole are taken at its first and last part. */
+class PartOfExecution extends ExecutionView {
   constructor(
-    private readonly whole: CallbackExecution,
-    private readonly indices: readonly number[],
-    private readonly position: PartPosition,
-    requests?: readonly ExecutableRequest[],
+    whole: CallbackExecution,
+    indices: readonly number[],
+    private readonly isFirst: boolean,
+    private readonly isLast: boolean,
   ) {
-    this.requests = requests ?? indices.map((index) => whole.requests[index]!);
+    super(
+      whole,
+      indices.map((index) => whole.requests[index]!),
+      indices,
+    );
   }
 
-  get signal(): AbortSignal {
-    return this.whole.signal;
+  override inputsReady(): void {
+    if (this.isFirst) super.inputsReady();
   }
 
-  get models(): ModelCaller & Partial<TensorCaller> {
-    return this.whole.models;
-  }
-
-  get clock(): Clock {
-    return this.whole.clock;
-  }
-
-  get layout(): BatchLayout | undefined {
-    return this.whole.layout;
-  }
-
-  get decoupled(): boolean {
-    return this.whole.decoupled;
-  }
-
-  inputsReady(): void {
-    if (this.position.first) this.whole.inputsReady();
-  }
-
-  outputsReady(): void {
-    if (this.position.last) this.whole.outputsReady();
-  }
-
-  isOpen(index: number): boolean {
-    return this.whole.isOpen(this.indices[index]!);
-  }
-
-  writable(index: number): Promise<void> | undefined {
-    return this.whole.writable(this.indices[index]!);
-  }
-
-  send(index: number, outputs: Tensors, final?: boolean): void {
-    this.whole.send(this.indices[index]!, outputs, final);
-  }
-
-  sendError(index: number, error: TritonError, final?: boolean): void {
-    this.whole.sendError(this.indices[index]!, error, final);
-  }
-
-  finish(index: number): void {
-    this.whole.finish(this.indices[index]!);
-  }
-
-  reschedule(index: number): void {
-    this.whole.reschedule(this.indices[index]!);
+  override outputsReady(): void {
+    if (this.isLast) super.outputsReady();
   }
 }
 
@@ -442,7 +385,7 @@ async function runGroups(execution: CallbackExecution, run: Run): Promise<Result
   if (groups.length === 1) return run(execution);
   const results: ExecutionResult[] = [];
   for (const [i, indices] of groups.entries()) {
-    const part = new PartOfExecution(execution, indices, { first: i === 0, last: i === groups.length - 1 });
+    const part = new PartOfExecution(execution, indices, i === 0, i === groups.length - 1);
     try {
       const own = await run(part);
       for (const [at, index] of indices.entries()) if (own !== undefined) results[index] = own[at]!;
@@ -463,9 +406,7 @@ function groupsOf(requests: readonly ExecutableRequest[]): number[][] {
   const groups = new Map<string, number[]>();
   for (const [index, { inputs }] of requests.entries()) {
     const key = JSON.stringify([...inputs.keys()].sort());
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [index]);
-    else group.push(index);
+    getOrAdd(groups, key, () => []).push(index);
   }
   return [...groups.values()];
 }
@@ -483,8 +424,7 @@ function filled(execution: CallbackExecution, defaults: Defaults, config: ModelC
     }
     return withInputs(request, inputs, request.rows);
   });
-  const all = requests.map((_, index) => index);
-  return new PartOfExecution(execution, all, { first: true, last: true }, withDefaults);
+  return new ExecutionView(execution, withDefaults);
 }
 
 /** One loop for each callback of an instance. */
@@ -492,12 +432,8 @@ const loops = new WeakMap<Callable, StepLoop>();
 
 /** Passes the requests of an execution to the loop of a stepwise callback, which answers them from then on. */
 function runStepwise(callable: Callable, execution: CallbackExecution): void {
-  let loop = loops.get(callable);
-  if (loop === undefined) {
-    loop = new StepLoop(stepwiseModelOf(callable.fn), callable.info);
-    loops.set(callable, loop);
-  }
-  loop.add(execution);
+  const { fn, info } = callable;
+  getOrAdd(loops, callable, () => new StepLoop(stepwiseModelOf(fn), info)).add(execution);
 }
 
 /** Milliseconds in which callbacks may start and continue before the event loop handles its events. */
@@ -517,7 +453,6 @@ const TURN_MS = 50;
  */
 export class LoopShare {
   readonly #clock: Pick<Clock, "now" | "defer">;
-  /** Number of the turn. */
   #turn = 0;
   #hasBegun = false;
   /** When the first callback of this turn began. */
@@ -547,11 +482,6 @@ export class LoopShare {
     return this.#spentMs + (this.#atWork > 0 ? now - this.#atWorkSince : 0) >= SHARE_MS;
   }
 
-  /**
-   * Records that a callback begins or continues.
-   *
-   * @returns the number of the turn, for `end`
-   */
   begin(): number {
     const now = this.#clock.now();
     if (!this.#hasBegun) {
@@ -581,7 +511,6 @@ export class LoopShare {
     this.#listeners.add(listener);
   }
 
-  /** Resolves when there is a new share. */
   renewed(): Promise<void> {
     return new Promise((resolve) => this.whenRenewed(resolve));
   }
@@ -601,10 +530,5 @@ const shares = new WeakMap<Clock, LoopShare>();
 
 /** The share of all callbacks with this clock: those of the real one run on the same event loop. */
 export function loopShareOf(clock: Clock): LoopShare {
-  let share = shares.get(clock);
-  if (share === undefined) {
-    share = new LoopShare(clock);
-    shares.set(clock, share);
-  }
-  return share;
+  return getOrAdd(shares, clock, () => new LoopShare(clock));
 }

@@ -5,7 +5,7 @@ import { type AnyStepwiseModel, type InstanceInfo, isDone } from "../callback/in
 import { divideParameters, OutputChecker } from "../request/inference-response.js";
 import type { ExecutableRequest } from "../request-info.js";
 import type { CallbackExecution, Execution, ExecutionResult, ExecutionWatcher, Executor } from "./backend.js";
-import { contextOf, toCallbackArrays } from "./callback-context.js";
+import { CallbackContext, toCallbackArrays } from "./callback-context.js";
 
 /**
  * Lets requests join those that an instance already runs. It takes as many batches at a time as the model's batch has
@@ -15,7 +15,6 @@ import { contextOf, toCallbackArrays } from "./callback-context.js";
  * requests.
  */
 export class StepwiseExecutor implements Executor {
-  /** Called when the capacity has grown. */
   onRoom: Executor["onRoom"];
   readonly #inner: Executor;
   readonly #capacity: () => number;
@@ -64,97 +63,120 @@ export class StepwiseExecutor implements Executor {
   }
 
   async execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
-    const watched = new WatchedExecution(execution);
+    let over!: () => void;
+    const answered = new Promise<void>((resolve) => {
+      over = resolve;
+    });
+    const watched = new WatchedExecution(execution, over);
     const handedOver = this.#handingOver.then(() => this.#inner.execute(watched));
     this.#handingOver = handedOver.catch(() => {});
     await handedOver;
-    await watched.over();
+    watched.answered();
+    await answered;
     return undefined;
   }
 }
 
-/** An execution that reports when all of its requests are over. */
-class WatchedExecution implements Execution {
-  readonly requests: readonly ExecutableRequest[];
-  readonly decoupled = true;
-  #checkOver: (() => void) | undefined;
-  /** Watcher of the inner executor. */
+/**
+ * An execution through which some or all requests of another one are answered.
+ *
+ * @param indices positions of its requests in the whole, in the order of the part; the same positions if undefined
+ */
+export class ExecutionView implements CallbackExecution {
+  constructor(
+    protected readonly whole: CallbackExecution,
+    readonly requests: readonly ExecutableRequest[] = whole.requests,
+    private readonly indices?: readonly number[],
+  ) {}
+
+  get signal(): AbortSignal {
+    return this.whole.signal;
+  }
+
+  get clock(): Execution["clock"] {
+    return this.whole.clock;
+  }
+
+  get models(): Execution["models"] {
+    return this.whole.models;
+  }
+
+  get layout(): Execution["layout"] {
+    return this.whole.layout;
+  }
+
+  get decoupled(): boolean {
+    return this.whole.decoupled;
+  }
+
+  inputsReady(): void {
+    this.whole.inputsReady();
+  }
+
+  outputsReady(): void {
+    this.whole.outputsReady();
+  }
+
+  isOpen(index: number): boolean {
+    return this.whole.isOpen(this.#at(index));
+  }
+
+  writable(index: number): Promise<void> | undefined {
+    return this.whole.writable(this.#at(index));
+  }
+
+  send(index: number, outputs: Tensors, final?: boolean): void {
+    this.whole.send(this.#at(index), outputs, final);
+    this.answered();
+  }
+
+  sendError(index: number, error: TritonError, final?: boolean): void {
+    this.whole.sendError(this.#at(index), error, final);
+    this.answered();
+  }
+
+  finish(index: number): void {
+    this.whole.finish(this.#at(index));
+    this.answered();
+  }
+
+  reschedule(index: number): void {
+    this.whole.reschedule(this.#at(index));
+    this.answered();
+  }
+
+  /** Called after each answer. */
+  protected answered(): void {}
+
+  #at(index: number): number {
+    return this.indices === undefined ? index : this.indices[index]!;
+  }
+}
+
+class WatchedExecution extends ExecutionView implements Execution {
+  readonly #over: () => void;
   #watcher: ExecutionWatcher | undefined;
 
-  constructor(private readonly execution: Execution) {
-    this.requests = execution.requests;
+  constructor(execution: Execution, over: () => void) {
+    super(execution);
+    this.#over = over;
     execution.watch({
       givenUp: (index) => {
         this.#watcher?.givenUp(index);
-        this.#checkOver?.();
+        this.answered();
       },
     });
   }
 
-  /** Resolves when no request is open any more. Must be called only once. */
-  over(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#checkOver = () => {
-        if (this.requests.every((_, i) => !this.isOpen(i))) resolve();
-      };
-      this.#checkOver();
-    });
+  override answered(): void {
+    if (this.requests.every((_, i) => !this.isOpen(i))) this.#over();
   }
 
   watch(watcher: ExecutionWatcher): void {
     this.#watcher = watcher;
   }
-
-  get signal(): AbortSignal {
-    return this.execution.signal;
-  }
-
-  get clock(): Execution["clock"] {
-    return this.execution.clock;
-  }
-
-  get models(): Execution["models"] {
-    return this.execution.models;
-  }
-
-  inputsReady(): void {
-    this.execution.inputsReady();
-  }
-
-  outputsReady(): void {
-    this.execution.outputsReady();
-  }
-
-  isOpen(index: number): boolean {
-    return this.execution.isOpen(index);
-  }
-
-  writable(index: number): Promise<void> | undefined {
-    return this.execution.writable(index);
-  }
-
-  send(index: number, outputs: Tensors, final?: boolean): void {
-    this.execution.send(index, outputs, final);
-    this.#checkOver?.();
-  }
-
-  sendError(index: number, error: TritonError, final?: boolean): void {
-    this.execution.sendError(index, error, final);
-    this.#checkOver?.();
-  }
-
-  finish(index: number): void {
-    this.execution.finish(index);
-    this.#checkOver?.();
-  }
-
-  reschedule(index: number): void {
-    this.execution.reschedule(index);
-    this.#checkOver?.();
-  }
 }
 
-/** A request in the loop. */
 interface Active {
   readonly execution: CallbackExecution;
   readonly index: number;
@@ -187,7 +209,6 @@ export class StepLoop {
     this.#checker = new OutputChecker({ ...info.modelConfig, maxBatchSize: 0 });
   }
 
-  /** Adds the requests of an execution, which are answered through it. */
   add(execution: CallbackExecution): void {
     for (let i = 0; i < execution.requests.length; i++) void this.#start(execution, i);
   }
@@ -209,7 +230,7 @@ export class StepLoop {
         info.modelName,
       );
       execution.inputsReady();
-      state = await request.runInContext(() => model.start(inputs, contextOf(info, execution)));
+      state = await request.runInContext(() => model.start(inputs, new CallbackContext(info, execution)));
     } catch (error) {
       execution.sendError(index, TritonError.from(error), true);
       return;

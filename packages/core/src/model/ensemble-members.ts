@@ -20,7 +20,6 @@ export type MemberOf = (
   step: Pick<ModelEnsembleStep, "modelName" | "modelVersion"> & Partial<ModelEnsembleStep>,
 ) => MemberView | undefined;
 
-/** State of an ensemble that follows from its members. */
 interface EnsembleState {
   readonly state: ModelState;
   readonly reason: string;
@@ -39,7 +38,6 @@ export class EnsembleMembers {
     return this.#ready.promise;
   }
 
-  /** Checks the members again. */
   look(memberOf: MemberOf): EnsembleState {
     const { config } = this;
     const steps = config.ensembleScheduling!.step;
@@ -98,7 +96,6 @@ function missingMember(ensemble: string, step: ModelEnsembleStep, member: Member
     : [`${depends} whose required version ${step.modelVersion} is not loaded`];
 }
 
-/** A promise that is settled from outside. */
 class Pending {
   readonly promise: Promise<void>;
   settled = false;

@@ -32,9 +32,7 @@ import type { Clock } from "../system/clock.js";
 import { dataFilesOf, type ReadDataFile, readFileNow } from "../system/files.js";
 import type { ModelPlan, ModelServer } from "./model-server.js";
 
-/** Result of a change of instance groups. */
 export interface InstanceUpdate {
-  /** Resolves when the removed instances are released. */
   readonly removed: Promise<void>;
 }
 
@@ -57,7 +55,6 @@ export class LiveInstances implements InstanceModel {
   readonly layout: BatchLayout | undefined;
   readonly #checker: OutputChecker;
   readonly #readFile: ReadDataFile;
-  /** The model's configuration with its present instance groups. */
   config: ModelConfig;
   /** The last change; changes are made one at a time. */
   #changes: Promise<unknown> = Promise.resolve();
@@ -92,7 +89,6 @@ export class LiveInstances implements InstanceModel {
     );
   }
 
-  /** Loads all instances and warms them up. */
   async start(): Promise<void> {
     await this.group.start();
     for (const instance of this.group.serving) await this.#warmUp(instance);
@@ -301,7 +297,7 @@ export function warmupRequests(
   );
   return Array.from(
     { length: sample.batchSize },
-    () => new InferenceRequest({ inputs }, config.name, onResponse),
+    () => new InferenceRequest(config.name, { inputs }, onResponse),
   );
 }
 

@@ -1,6 +1,5 @@
-import { queueFullError, type Tensor, TritonError, timeoutError } from "@tritonjs/protocol";
-import { CachedModel } from "../cache/cached-model.js";
-import type { ResponseCache } from "../cache/response-cache.js";
+import { NO_PARAMETERS, queueFullError, type Tensor, TritonError, timeoutError } from "@tritonjs/protocol";
+import { type CachedOutputs, cacheKey, type ResponseCache } from "../cache/response-cache.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import {
   type DiagnosedRequest,
@@ -14,23 +13,18 @@ import {
 import { type Log, requestFields } from "../observe/log.js";
 import type { RequestTrace } from "../observe/request-trace.js";
 import type { FailureReason, ModelStatistics } from "../observe/statistics.js";
-import {
-  InferenceRequest,
-  type InferInit,
-  type RequestHandle,
-  type RequestObserver,
-  type ResponseHandler,
-} from "../request/inference-request.js";
+import type { InferenceRequest, RequestHolder, RequestObserver } from "../request/inference-request.js";
+import { selectOutputs } from "../request/inference-response.js";
 import type { RequestValidator } from "../request/request-validator.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
-import type { Clock, DeadlineQueue } from "../system/clock.js";
+import { type Clock, type Deadline, type DeadlineQueue, everyMs } from "../system/clock.js";
+import { getOrAdd, LinkedList } from "../system/collections.js";
+import { copyTensor } from "../tensor-rows.js";
 import type { Callee, CallGraph, ModelServer } from "./model-server.js";
 
-/** A model version as its requests see it. */
 interface RequestsModel extends Callee {
   readonly name: string;
   readonly version: number;
-  /** Names of all outputs of the model. */
   readonly outputNames: readonly string[];
   readonly clock: Clock;
   readonly deadlines: DeadlineQueue;
@@ -59,12 +53,10 @@ export class ModelRequests implements RequestObserver {
     this.#cached = cache && new CachedModel(cache, model);
   }
 
-  /** Number of requests accepted and not yet answered. */
   get count(): number {
     return this.#inflight.size;
   }
 
-  /** Resolves when no request is in flight. */
   empty(): Promise<void> {
     return this.#inflight.empty();
   }
@@ -73,17 +65,6 @@ export class ModelRequests implements RequestObserver {
   cancelAll(): void {
     const text = `model '${this.#model.name}' was stopped before the request finished`;
     this.#inflight.cancel(new TritonError("UNAVAILABLE", text, { reason: "MODEL_STOPPED" }));
-  }
-
-  /**
-   * Constructs a request, checks it and queues it.
-   *
-   * @throws TritonError if the request is refused. Its handler is never called then.
-   */
-  send(init: InferInit, onResponse: ResponseHandler): RequestHandle {
-    const request = new InferenceRequest(init, this.#model.name, onResponse);
-    this.infer(request);
-    return request;
   }
 
   /**
@@ -110,6 +91,7 @@ export class ModelRequests implements RequestObserver {
       throw timeoutError();
     }
     if (request.callers.length > 0) request.leaveCallGraph = this.#calls.enter(request.callers, this.#model);
+    request.enterContext();
     request.owner = this;
     this.#inflight.add(request);
     statistics.pendingCount++;
@@ -134,14 +116,12 @@ export class ModelRequests implements RequestObserver {
     }
   }
 
-  /** Called by the requests when the model has made outputs for one of them. */
   outputs(request: InferenceRequest, outputs: ReadonlyMap<string, Tensor>): void {
     if (!requestResponse.hasSubscribers || request.settled) return;
     const durationMs = this.#model.clock.now() - request.queueStart;
     requestResponse.publish({ request: this.#shown(request), outputs, durationMs });
   }
 
-  /** Called by the requests when one of them is over. */
   settled(request: InferenceRequest, error: TritonError | undefined): void {
     request.leaveCallGraph?.();
     request.leaveCallGraph = undefined;
@@ -211,13 +191,11 @@ export class ModelRequests implements RequestObserver {
     return queueFullError(request.id, this.#drainMs());
   }
 
-  /** Remembers the text of an error. */
   #recordError(error: unknown): void {
     const { statistics, clock } = this.#model;
     if (TritonError.is(error)) statistics.errors.record(error, clock.wallNow());
   }
 
-  /** Tells subscribers and the log of a request that was refused. */
   #reportRefusal(request: InferenceRequest, error: unknown): void {
     const { name, version, clock } = this.#model;
     request.trace?.end(clock.now(), TritonError.from(error));
@@ -269,19 +247,15 @@ function reasonOf(error: TritonError): FailureReason {
  */
 export class InflightRequests {
   #first: InferenceRequest | undefined;
-  #size = 0;
+  size = 0;
   #emptied: (() => void) | undefined;
-
-  get size(): number {
-    return this.#size;
-  }
 
   add(request: InferenceRequest): void {
     const next = this.#first;
     request.nextInflight = next;
     if (next !== undefined) next.previousInflight = request;
     this.#first = request;
-    this.#size++;
+    this.size++;
   }
 
   /** Removes a request; has no effect if it is not in the list. */
@@ -293,13 +267,12 @@ export class InflightRequests {
     if (next !== undefined) next.previousInflight = previous;
     request.previousInflight = undefined;
     request.nextInflight = undefined;
-    this.#size--;
-    if (this.#size === 0) this.#emptied?.();
+    this.size--;
+    if (this.size === 0) this.#emptied?.();
   }
 
-  /** Resolves when the list is empty. */
   async empty(): Promise<void> {
-    if (this.#size === 0) return;
+    if (this.size === 0) return;
     await new Promise<void>((resolve) => {
       this.#emptied = resolve;
     });
@@ -330,4 +303,207 @@ function drainTimeMs(
   const executionMs = (computeInput.ns + computeInfer.ns + computeOutput.ns) / 1e6 / answered;
   const requestsPerExecution = answered / executionCount;
   return Math.max(1, Math.ceil((waiting * executionMs) / requestsPerExecution / Math.max(1, instances)));
+}
+
+/**
+ * The response cache in front of one model. A request with a known answer is answered at once. Of equal requests that
+ * arrive while the first one runs, only the first runs. If the cache fails, requests run.
+ *
+ * ```
+ * known     -> answer
+ * under way -> wait for it; when it fails, the next of those that wait runs
+ * new       -> run, keep the outputs
+ * ```
+ *
+ * With an asynchronous cache, a request is in flight from its lookup on.
+ */
+class CachedModel {
+  /** Requests that wait for an equal one in flight, by key. */
+  readonly #inFlight = new Map<string, WaitingRequests>();
+  readonly #mayWarn: () => boolean;
+
+  constructor(
+    private readonly cache: ResponseCache,
+    private readonly owner: RequestsModel,
+  ) {
+    this.#mayWarn = everyMs(owner.clock, WARN_EVERY_MS);
+  }
+
+  /** Answers, parks or queues a request. Throws if the request is refused. */
+  infer(request: InferenceRequest): void {
+    const { name, version, outputNames, clock } = this.owner;
+    const start = clock.now();
+    const key = cacheKey(name, String(version), request, outputNames);
+    const waiting = this.#inFlight.get(key);
+    if (waiting !== undefined) {
+      waiting.push(request);
+      return;
+    }
+    const found = this.#lookUp(key);
+    if (found instanceof Promise) this.#lookUpLater(request, key, found, start);
+    else if (found === undefined) this.#run(request, key, clock.now() - start);
+    else this.#answer(request, found, clock.now() - start);
+  }
+
+  #cacheFailed(what: "lookup" | "insertion", error: unknown): void {
+    const { name, version, statistics } = this.owner;
+    statistics.cacheFailures++;
+    if (!this.#mayWarn()) return;
+    process.emitWarning(
+      `${what} in the response cache failed for model '${name}/${version}': ${TritonError.from(error).message}`,
+      "TritonWarning",
+    );
+  }
+
+  #lookUp(key: string): CachedOutputs | undefined | Promise<CachedOutputs | undefined> {
+    try {
+      return this.cache.get(key);
+    } catch (error) {
+      this.#cacheFailed("lookup", error);
+      return undefined;
+    }
+  }
+
+  /** Holds the request, and equal ones, until the cache has answered or its time limit has passed. */
+  #lookUpLater(
+    request: InferenceRequest,
+    key: string,
+    found: Promise<CachedOutputs | undefined>,
+    start: number,
+  ): void {
+    const { clock, deadlines } = this.owner;
+    this.#inFlight.set(key, new WaitingRequests());
+    request.holder = LOOKUP;
+    let timeout: Deadline | undefined;
+    let over = false;
+    const done = (outputs?: CachedOutputs, failure?: unknown) => {
+      if (over) return;
+      over = true;
+      timeout?.cancel();
+      if (failure !== undefined) this.#cacheFailed("lookup", failure);
+      const lookupMs = clock.now() - start;
+      request.holder = undefined;
+      if (outputs !== undefined) {
+        this.#answerAll(key, outputs);
+        this.#answer(request, outputs, lookupMs);
+      } else if (request.settled) {
+        this.#runNext(key);
+      } else {
+        this.#runLate(request, key, lookupMs);
+      }
+    };
+    const limitMs = this.cache.lookupTimeoutMs;
+    if (limitMs !== undefined) {
+      timeout = deadlines.add(start + limitMs, () => done(undefined, `no answer within ${limitMs} ms`));
+    }
+    found.then(done, (error: unknown) => done(undefined, error ?? "rejected"));
+  }
+
+  #run(request: InferenceRequest, key: string, lookupMs: number): void {
+    const waiting = getOrAdd(this.#inFlight, key, () => new WaitingRequests());
+    const run: RequestObserver = {
+      outputs: (_, outputs) => this.#computed(request, key, lookupMs, outputs),
+      settled: (_, error) => {
+        if (error !== undefined) this.#runNext(key);
+      },
+    };
+    request.observe(run);
+    try {
+      this.owner.scheduler.enqueue(request);
+    } catch (error) {
+      request.ignore(run);
+      if (waiting.size === 0) this.#inFlight.delete(key);
+      throw error;
+    }
+  }
+
+  /** Runs a request that was already accepted. If the model refuses it, the request ends with the error. */
+  #runLate(request: InferenceRequest, key: string, lookupMs: number): void {
+    try {
+      this.#run(request, key, lookupMs);
+    } catch (error) {
+      request.cancel(TritonError.from(error));
+      this.#runNext(key);
+    }
+  }
+
+  /** @param made the outputs of the model; the request may want only some of them */
+  #computed(request: InferenceRequest, key: string, lookupMs: number, made: CachedOutputs): void {
+    const { clock, statistics } = this.owner;
+    const start = clock.now();
+    const outputs = selectOutputs(made, this.owner.outputNames, request.requestedOutputs);
+    const copies = new Map([...outputs].map(([name, tensor]) => [name, copyTensor(tensor)]));
+    let byteSize = 0;
+    for (const tensor of copies.values()) byteSize += tensor.byteLength;
+    this.#insert(key, copies, byteSize);
+    statistics.recordCacheMiss(lookupMs + clock.now() - start);
+    this.#answerAll(key, copies);
+  }
+
+  #insert(key: string, outputs: CachedOutputs, byteSize: number): void {
+    const failed = (error: unknown) => this.#cacheFailed("insertion", error);
+    try {
+      const inserted = this.cache.set(key, outputs, byteSize);
+      if (inserted instanceof Promise) inserted.catch(failed);
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  #runNext(key: string): void {
+    const waiting = this.#inFlight.get(key);
+    const next = waiting?.head;
+    if (next === undefined) {
+      this.#inFlight.delete(key);
+      return;
+    }
+    waiting!.remove(next);
+    this.#runLate(next, key, 0);
+  }
+
+  #answerAll(key: string, outputs: CachedOutputs): void {
+    const waiting = this.#inFlight.get(key);
+    this.#inFlight.delete(key);
+    for (const request of waiting?.takeAll() ?? []) this.#answer(request, outputs, 0);
+  }
+
+  #answer(request: InferenceRequest, outputs: CachedOutputs, lookupMs: number): void {
+    if (request.settled) return;
+    const { name, version, clock, statistics } = this.owner;
+    request.holder = undefined;
+    statistics.recordCacheHit(lookupMs, clock.now() - request.queueStart, clock.wallNow());
+    const { id } = request;
+    request.respond({
+      modelName: name,
+      modelVersion: String(version),
+      id,
+      parameters: NO_PARAMETERS,
+      outputs,
+    });
+  }
+}
+
+/** Shortest interval between warnings: a cache that is down fails the lookup of every request. */
+const WARN_EVERY_MS = 60_000;
+
+/** Holds a request during the lookup of its answer. A cancelled request is noticed when the lookup is over. */
+const LOOKUP: RequestHolder = { remove() {} };
+
+class WaitingRequests extends LinkedList<InferenceRequest> implements RequestHolder {
+  override push(request: InferenceRequest): void {
+    super.push(request);
+    request.holder = this;
+  }
+
+  override remove(request: InferenceRequest): boolean {
+    request.holder = undefined;
+    return super.remove(request);
+  }
+
+  /** Takes all requests, in order of arrival. */
+  takeAll(): readonly InferenceRequest[] {
+    const all = this.all();
+    for (const request of all) this.remove(request);
+    return all;
+  }
 }

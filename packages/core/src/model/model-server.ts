@@ -13,7 +13,6 @@ import type { FindMember } from "../scheduler/ensemble-steps.js";
 import type { VariableLength } from "../scheduler/grouping-scheduler.js";
 import type { Clock } from "../system/clock.js";
 
-/** Makes the executor of one instance. */
 export type ExecutorFactory = (context: ExecutorContext) => Executor;
 
 /** One version of a model, as a program binds it or the repository reads it. */
@@ -21,7 +20,6 @@ export interface ModelPlan {
   readonly name: string;
   readonly version: number;
   readonly config: ModelConfig;
-  /** Class names by output. */
   readonly labels: ReadonlyMap<string, readonly string[]>;
   readonly createExecutor: ExecutorFactory;
   /** Lists problems with instance groups that would replace those of a bound model. */
@@ -30,9 +28,7 @@ export interface ModelPlan {
   readonly mixedInputs?: boolean | undefined;
   /** True if callbacks have to return ndarrays, without any conversion. */
   readonly strict?: boolean | undefined;
-  /** Called for sequences that ended without an END. */
   readonly onSequenceEvict?: EvictionListener | undefined;
-  /** Rules for batches of requests whose lengths differ. */
   readonly variableLength?: VariableLength | undefined;
   /**
    * Initial states of sequences, for a model with implicit state.
@@ -41,42 +37,32 @@ export interface ModelPlan {
   readonly initialStates?: ReadonlyMap<string, Tensor> | undefined;
   /** Distinguishes models of the same name; empty unless namespaces are on. */
   readonly namespace?: string;
-  /** Directory of the model, if it is from a repository. */
   readonly directory?: string | undefined;
   /** If true, the version stays LOADING after loading, until `publish`. */
   readonly held?: boolean;
 }
 
-/** The parts of a server that all its models share. */
 export interface ModelServer {
   readonly clock: Clock;
-  /** Finds the members of an ensemble. */
   readonly findMember: FindMember;
-  /** Calls other models for callbacks. */
   readonly callModels: CallModels;
-  /** Graph of the models that wait for each other. */
   readonly calls: CallGraph;
   /** Decides whose turn it is, over all models; undefined if any idle instance may run. */
   readonly rateLimiter?: RateLimiter | undefined;
   readonly hostPolicies: HostPolicies;
-  /** Cache of responses, for models that ask for it. */
   readonly responseCache?: ResponseCache | undefined;
   /** Number of requests before the first batch of the dynamic batcher: a hold for tests. */
   readonly holdUntil: number;
   /** Number of requests in the sequence batcher's backlog to wait for in addition. */
   readonly backlogHoldUntil: number;
-  /** Log that models write to, and registry of their own metrics. */
   readonly log: Log;
   readonly metrics: () => Registry;
-  /** The models of the repository, for models that load others. */
   readonly control?: ModelControl | undefined;
   /** Decides which requests of this process are traced. */
   readonly tracing?: Tracing | undefined;
-  /** Metrics of latency to record. */
   readonly metricsConfig: ResolvedMetricsConfig;
 }
 
-/** A model that is called by another. */
 export interface Callee {
   /** `name/version`. */
   readonly key: string;

@@ -6,12 +6,7 @@ import { modelState } from "../observe/diagnostics-channels.js";
 import type { Log } from "../observe/log.js";
 import { createLatencies, ModelStatistics } from "../observe/statistics.js";
 import type { Tracing } from "../observe/tracing.js";
-import type {
-  InferenceRequest,
-  InferInit,
-  RequestHandle,
-  ResponseHandler,
-} from "../request/inference-request.js";
+import type { InferenceRequest } from "../request/inference-request.js";
 import { RequestValidator } from "../request/request-validator.js";
 import { DynamicBatchScheduler } from "../scheduler/dynamic-batch-scheduler.js";
 import { EnsembleScheduler } from "../scheduler/ensemble-scheduler.js";
@@ -38,7 +33,6 @@ export class ModelVersion implements RegisteredVersion {
   readonly name: string;
   readonly namespace: string;
   readonly version: number;
-  /** Key of the model as a caller of others. */
   readonly key: string;
   readonly directory: string | undefined;
   readonly labels: ReadonlyMap<string, readonly string[]>;
@@ -55,15 +49,15 @@ export class ModelVersion implements RegisteredVersion {
   state: ModelState = "LOADING";
   /** Why the version is UNAVAILABLE, or the latest failure since it became READY. */
   reason = "";
-  /** Called when the state has changed. */
   onStateChange: (() => void) | undefined;
 
   readonly #live: LiveInstances;
-  readonly #requests: ModelRequests;
+  readonly requests: ModelRequests;
   /** Set for an ensemble. */
   readonly #members: EnsembleMembers | undefined;
   readonly #log: Log;
-  readonly #loaded: Promise<void>;
+  /** Resolves when the instances of the version are loaded and warm; rejects if that failed. */
+  readonly loaded: Promise<void>;
   #held: boolean;
   /** True once the version is stopped: if it was loading, the end of that is not a failure. */
   #stopping = false;
@@ -96,10 +90,10 @@ export class ModelVersion implements RegisteredVersion {
     this.scheduler = createScheduler(this, server);
     this.instances.serve(this.scheduler);
     const cache = config.responseCache?.enable ? server.responseCache : undefined;
-    this.#requests = new ModelRequests(this, server, cache);
+    this.requests = new ModelRequests(this, server, cache);
     if (this.isEnsemble) this.#members = new EnsembleMembers(config);
-    this.#loaded = this.isEnsemble ? Promise.resolve() : this.#load();
-    this.#loaded.catch(() => {});
+    this.loaded = this.isEnsemble ? Promise.resolve() : this.#load();
+    this.loaded.catch(() => {});
   }
 
   get config(): ModelConfig {
@@ -108,12 +102,7 @@ export class ModelVersion implements RegisteredVersion {
 
   /** Resolves when the version is READY; rejects if loading failed. An ensemble waits for its members. */
   get ready(): Promise<void> {
-    return this.#members?.ready ?? this.#loaded;
-  }
-
-  /** Resolves when the instances of the version are loaded and warm; rejects if that failed. */
-  get loaded(): Promise<void> {
-    return this.#loaded;
+    return this.#members?.ready ?? this.loaded;
   }
 
   /** Puts a version that was held back into service, once it is loaded. */
@@ -170,52 +159,12 @@ export class ModelVersion implements RegisteredVersion {
     };
   }
 
-  /** Live sequences; undefined for a model without sequences. */
   get sequences(): SequenceCounts | undefined {
     return this.scheduler.sequences;
   }
 
-  /** Number of requests accepted and not yet answered. */
-  get inflightCount(): number {
-    return this.#requests.count;
-  }
-
-  /**
-   * Constructs a request, checks it and queues it.
-   *
-   * @throws TritonError if the request is refused. Its handler is never called then.
-   */
-  send(init: InferInit, onResponse: ResponseHandler): RequestHandle {
-    return this.#requests.send(init, onResponse);
-  }
-
-  /**
-   * Checks a request and queues it.
-   *
-   * @throws TritonError if the request is refused. It stays untouched, and its handler is never called.
-   */
   infer(request: InferenceRequest): void {
-    this.#requests.infer(request);
-  }
-
-  /** True if the queue is full, so that any request would be refused. */
-  get isFull(): boolean {
-    return this.#requests.isFull;
-  }
-
-  /** Number of requests that the queue has room for; infinite without a limit. */
-  get freePlaces(): number {
-    return this.#requests.freePlaces;
-  }
-
-  /** Called after each request that is over. Set while requests wait for room in the queue. */
-  set onSettled(listener: (() => void) | undefined) {
-    this.#requests.onSettled = listener;
-  }
-
-  /** Counts the refusal of a request that finds the model full, and returns its error; undefined if there is room. */
-  refusal(id: string): TritonError | undefined {
-    return this.#requests.refusal(id);
+    this.requests.infer(request);
   }
 
   /**
@@ -247,7 +196,7 @@ export class ModelVersion implements RegisteredVersion {
   async finish(): Promise<void> {
     if (this.state !== "READY") return;
     this.scheduler.stop();
-    await this.#requests.empty();
+    await this.requests.empty();
   }
 
   /**
@@ -283,7 +232,7 @@ export class ModelVersion implements RegisteredVersion {
     if (this.state !== "READY" && !isIdle && !this.isEnsemble) return;
     this.#enter("UNLOADING");
     this.scheduler.stop();
-    const answered = this.#requests.empty().then(() => this.instances.idle());
+    const answered = this.requests.empty().then(() => this.instances.idle());
     const cutOff = new Promise<void>((resolve) => {
       this.#onCutOff = resolve;
     });
@@ -306,9 +255,8 @@ export class ModelVersion implements RegisteredVersion {
     this.#log.error(`failed to load '${this.name}' version ${this.version}: ${why}`);
   }
 
-  /** Cancels the requests in flight. */
   #cutOff(): void {
-    this.#requests.cancelAll();
+    this.requests.cancelAll();
     this.#onCutOff?.();
   }
 
@@ -322,7 +270,6 @@ export class ModelVersion implements RegisteredVersion {
   }
 }
 
-/** Creates the scheduler that the configuration of a model asks for. */
 function createScheduler(model: ModelVersion, server: ModelServer): Scheduler {
   const { plan, config, instances, clock, deadlines, statistics } = model;
   const { holdUntil, backlogHoldUntil, findMember } = server;

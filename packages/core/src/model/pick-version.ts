@@ -2,7 +2,6 @@ import { TritonError } from "@tritonjs/protocol";
 import type { ModelVersion } from "./model-version.js";
 import type { RegisteredVersion } from "./version-status.js";
 
-/** Versions of one model by number. */
 export type Versions<V extends RegisteredVersion = RegisteredVersion> = Map<number, V>;
 
 /**
@@ -37,12 +36,6 @@ export function pickNamespace<V extends RegisteredVersion>(
   );
 }
 
-/**
- * Picks the version that a request means: the one it names, or the highest that is ready.
- *
- * @throws TritonError NOT_FOUND for a missing version, or if none is ready; UNAVAILABLE for a version that is not
- * ready.
- */
 export function pickVersion<V extends RegisteredVersion>(
   name: string,
   versions: Versions<V>,

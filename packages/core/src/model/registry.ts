@@ -1,4 +1,5 @@
 import { TritonError } from "@tritonjs/protocol";
+import { getOrAdd } from "../system/collections.js";
 import type { MemberOf } from "./ensemble-members.js";
 import { ModelVersion } from "./model-version.js";
 import { isReady, parseVersion, pickNamespace, pickVersion, type Versions } from "./pick-version.js";
@@ -6,7 +7,6 @@ import { AbsentVersion, type RegisteredVersion } from "./version-status.js";
 
 /** All model versions by name, and the look-ups of the protocol with Triton's texts. */
 export class ModelRegistry {
-  /** Versions by name, then by namespace. */
   readonly #models = new Map<string, Map<string, Versions>>();
   /** Models that stay known without versions. */
   readonly #announced = new WeakSet<Versions>();
@@ -42,7 +42,6 @@ export class ModelRegistry {
     this.#latest.clear();
   }
 
-  /** Removes a model that has no versions. */
   forget(name: string, namespace: string): void {
     const spaces = this.#models.get(name);
     if (spaces?.get(namespace)?.size === 0) spaces.delete(namespace);
@@ -86,7 +85,6 @@ export class ModelRegistry {
     return this.#models.get(name)?.get("")?.has(version) ?? false;
   }
 
-  /** All versions of all models, ordered by name and then by version. */
   all(): RegisteredVersion[] {
     return [...this.#models.keys()].sort().flatMap((name) => this.versions(name));
   }
@@ -100,22 +98,18 @@ export class ModelRegistry {
     }
   }
 
-  /** Versions of the models that the program binds. */
   bound(): ModelVersion[] {
     return this.models().filter((model) => model.directory === undefined);
   }
 
-  /** True for a model that the program binds. */
   isBound(name: string): boolean {
     return this.versions(name, "").some((one) => one instanceof ModelVersion && one.directory === undefined);
   }
 
-  /** All models, including those that are being unloaded. */
   models(): ModelVersion[] {
     return [...this.all().filter((one) => one instanceof ModelVersion), ...this.#retired];
   }
 
-  /** Ready versions of all models or of the named one, ordered by name and then by version. */
   ready(name?: string): ModelVersion[] {
     return (name === undefined ? this.all() : this.versions(name)).filter(isReady);
   }
@@ -128,7 +122,6 @@ export class ModelRegistry {
     return found.flatMap((versions: Versions) => ascending(versions));
   }
 
-  /** True while a version of a model is loading. */
   isLoading(name: string): boolean {
     return this.versions(name).some((one) => one.state === "LOADING");
   }
@@ -197,7 +190,6 @@ export class ModelRegistry {
     }
   }
 
-  /** Looks up the model of a step of an ensemble. */
   readonly memberOf: MemberOf = ({ modelName, modelVersion, modelNamespace }) => {
     const preferred = this.versions(modelName, modelNamespace ?? "");
     const versions = (preferred.length > 0 ? preferred : this.versions(modelName))
@@ -241,13 +233,4 @@ export class ModelRegistry {
 
 function ascending(versions: Versions): RegisteredVersion[] {
   return [...versions.values()].sort((a, b) => a.version - b.version);
-}
-
-function getOrAdd<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  let value = map.get(key);
-  if (value === undefined) {
-    value = make();
-    map.set(key, value);
-  }
-  return value;
 }

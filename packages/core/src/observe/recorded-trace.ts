@@ -1,4 +1,5 @@
 import { floatReader, Tensor } from "@tritonjs/protocol";
+import { scalarOptions } from "../request-info.js";
 import type { RequestTrace, TracedBatch, TracedRequest } from "./request-trace.js";
 import type { CutReason, ExecutionTimes } from "./statistics.js";
 import type { TraceLevel } from "./trace-settings.js";
@@ -94,21 +95,12 @@ export class RecordedTrace implements RequestTrace {
 
 /** Properties of a request that decide how it is batched: those that `tritonjs replay` needs. */
 function tracedContent(request: TracedRequest): TracedContent {
-  const { rows = 1, priority = 0, queueTimeoutMicroseconds = 0, correlationId } = request;
-  const known = correlationId !== undefined && correlationId !== 0n && correlationId !== "";
+  const { priority, queueTimeoutMicroseconds, sequence } = scalarOptions(request);
   return {
-    rows,
-    ...(priority === 0 ? {} : { priority }),
-    ...(queueTimeoutMicroseconds === 0 ? {} : { queue_timeout_us: queueTimeoutMicroseconds }),
-    ...(known
-      ? {
-          sequence: {
-            id: typeof correlationId === "string" ? correlationId : String(correlationId),
-            ...(request.sequenceStart ? { start: true } : {}),
-            ...(request.sequenceEnd ? { end: true } : {}),
-          },
-        }
-      : {}),
+    rows: request.rows ?? 1,
+    ...(priority && { priority }),
+    ...(queueTimeoutMicroseconds && { queue_timeout_us: queueTimeoutMicroseconds }),
+    ...(sequence && { sequence: { ...sequence, id: String(sequence.id) } }),
   };
 }
 
@@ -122,7 +114,7 @@ interface TracedContent {
   readonly rows: number;
   readonly priority?: number;
   readonly queue_timeout_us?: number;
-  readonly sequence?: { readonly id: string; readonly start?: true; readonly end?: true };
+  readonly sequence?: { readonly id: string; readonly start?: boolean; readonly end?: boolean };
 }
 
 type TracePart = { readonly id: number } & (

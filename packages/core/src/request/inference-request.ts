@@ -8,7 +8,12 @@ import {
 } from "@tritonjs/protocol";
 import type { BatchKey } from "../config/model-options.js";
 import type { RequestTrace } from "../observe/request-trace.js";
-import type { ExecutableRequest, SequenceInfo, SequencePlace } from "../request-info.js";
+import {
+  copyScalars,
+  type ExecutableRequest,
+  type RequestScalars,
+  type SequenceInfo,
+} from "../request-info.js";
 import type { Deadline } from "../system/clock.js";
 import type { InferenceResponse } from "./inference-response.js";
 
@@ -25,39 +30,24 @@ export type ResponseHandler = (
   request: RequestHandle,
 ) => void;
 
-/** Content of an infer request as decoders produce it. The request is constructed from it directly. */
-export interface InferInit {
-  readonly id?: string;
-  readonly inputs: Tensors;
-  /** Names of the outputs to return; empty for all. */
-  readonly requestedOutputs?: readonly string[];
-  readonly parameters?: Parameters;
-  /** 0 for the model's default level; 1 is the highest. */
-  readonly priority?: number;
-  /** Longest wait in the queue, for queues whose policy lets requests set one; 0 for none. */
-  readonly queueTimeoutMicroseconds?: number;
-  /** Time on the model's clock, in milliseconds, at which the caller stops waiting for the answer. */
-  readonly deadline?: number;
-  readonly correlationId?: bigint | string;
-  readonly sequenceStart?: boolean;
-  readonly sequenceEnd?: boolean;
-  /** False for a null request, which fills an empty slot of a sequence batch and has no caller. */
-  readonly ready?: boolean;
-  /** Models that this request is part of the work of, outermost first: ensembles, and models that call others. */
-  readonly callers?: readonly string[];
-  /**
-   * The asynchronous context that the request is made on behalf of.
-   * @default the context that constructs the request
-   */
-  readonly asyncContext?: AsyncResource | undefined;
-  /** Set for a request that is traced. */
-  readonly trace?: RequestTrace | undefined;
-  /**
-   * Called at most once, before the response, when nothing reads the inputs any more, so that their memory may be
-   * freed. It is not called where a model or a trace may keep them: callbacks on the main thread, and ensembles.
-   */
-  readonly onInputsUsed?: (() => void) | undefined;
-}
+/** Content of a request as plain values, for programs that make requests. */
+export type InferInit = { readonly inputs: Tensors } & Partial<
+  Readonly<
+    Pick<
+      InferenceRequest,
+      | keyof RequestScalars
+      | "id"
+      | "requestedOutputs"
+      | "parameters"
+      | "deadline"
+      | "ready"
+      | "callers"
+      | "asyncContext"
+      | "trace"
+      | "onInputsUsed"
+    >
+  >
+>;
 
 /** The sender's control over a request. */
 export interface RequestHandle {
@@ -92,14 +82,13 @@ export interface RequestHandle {
 /** Keeps a request while it waits. */
 export interface RequestHolder {
   /** Removes a request that leaves: its turn has come, or it was cancelled. */
-  remove(request: InferenceRequest): void;
+  remove(request: InferenceRequest): unknown;
 }
 
 /** Answers a request once it has left its holder. */
 export interface RequestRunner {
   /** The last answer is sent now. An answer that is held back until its turn may be cancelled before. */
   answered?(request: InferenceRequest, error: TritonError | undefined): void;
-  /** The request was cancelled. */
   givenUp(request: InferenceRequest): void;
   /** Asks the model to stop, because no more answers are wanted. Returns false if the model cannot be told. */
   askedToStop?(request: InferenceRequest): boolean;
@@ -121,7 +110,6 @@ export interface RequestObserver {
   outputs?(request: InferenceRequest, outputs: Tensors): void;
   /** The model has computed an answer: milliseconds for the inputs, for the model itself, and for the outputs. */
   computed?(request: InferenceRequest, inputMs: number, inferMs: number, outputMs: number): void;
-  /** The request is over; `error` is undefined if it succeeded. */
   settled?(request: InferenceRequest, error: TritonError | undefined): void;
   /**
    * An instance has finished with the request, or the request was cancelled on its way there. `again` is true when the
@@ -133,17 +121,18 @@ export interface RequestObserver {
 /** Gate between a request and its handler, which holds answers back until it is their turn. */
 export interface ResponseGate {
   pass(deliver: () => void, final: boolean): void;
-  /** The request was cancelled, so no other request needs to wait for it. */
   leave(): void;
 }
 
 const NO_INPUTS: Tensors = new Map();
 const NO_OUTPUTS: readonly string[] = Object.freeze([]);
 const NO_CALLERS: readonly string[] = Object.freeze([]);
+const NO_HANDLER: ResponseHandler = () => {};
 
 /**
- * A request: its content as the sender made it, and the state of its processing. It settles exactly once: the first of
- * answer, error, cancellation and deadline is delivered, and the others have no effect.
+ * A request: its content as the sender made it, and the state of its processing. Decoders make it and write what the
+ * client sent. It settles exactly once: the first of answer, error, cancellation and deadline is delivered, and the
+ * others have no effect.
  *
  * The state is fields, and lists are linked through the requests themselves. So a request joins a list without an
  * allocation, and leaves it in O(1) from any position.
@@ -151,7 +140,7 @@ const NO_CALLERS: readonly string[] = Object.freeze([]);
  * It stays inside the library. The sender has a `RequestHandle`, backends have an `ExecutableRequest`, and callbacks get
  * copies of its `RequestInfo`.
  */
-export class InferenceRequest implements ExecutableRequest, RequestHandle {
+export class InferenceRequest implements ExecutableRequest, RequestHandle, RequestScalars {
   // Content.
   readonly modelName: string;
   id = "";
@@ -159,21 +148,35 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle {
    * Tensors by name, in the order of the request. Validation reshapes them as the model expects them. Emptied when the
    * request is cancelled before it runs.
    */
-  inputs: Tensors;
+  inputs = NO_INPUTS;
+  /** Names of the outputs to return; empty for all. */
   requestedOutputs = NO_OUTPUTS;
   parameters: Parameters = NO_PARAMETERS;
+  /** 0 for the model's default level; 1 is the highest. */
   priority = 0;
+  /** Longest wait in the queue, for queues whose policy lets requests set one; 0 for none. */
   queueTimeoutMicroseconds = 0;
+  /** Time on the model's clock, in milliseconds, at which the caller stops waiting for the answer. */
   deadline: number | undefined = undefined;
+  /** False for a null request, which fills an empty slot of a sequence batch and has no caller. */
   ready = true;
+  /** Models that this request is part of the work of, outermost first: ensembles, and models that call others. */
   callers = NO_CALLERS;
   /** Set for a request that is traced. */
   trace: RequestTrace | undefined = undefined;
   /**
-   * The asynchronous context of the caller; null requests have none. It is an `AsyncResource`, which costs 20 ns, or 50
-   * ns while an `AsyncLocalStorage` is in use. `AsyncLocalStorage.snapshot()` costs 15 µs on Node 20.
+   * The asynchronous context of the caller: that in which the request is sent, unless it was set before. Null requests
+   * have none. It is an `AsyncResource`, which costs 20 ns, or 50 ns while an `AsyncLocalStorage` is in use.
+   * `AsyncLocalStorage.snapshot()` costs 15 µs on Node 20.
    */
   asyncContext: AsyncResource | undefined = undefined;
+  /**
+   * Called at most once, before the response, when nothing reads the inputs any more, so that their memory may be
+   * freed. It is not called where a model or a trace may keep them: callbacks on the main thread, and ensembles.
+   */
+  onInputsUsed: (() => void) | undefined = undefined;
+  /** Receives the outcomes. */
+  onResponse: ResponseHandler;
 
   // Position in its sequence: the sender's, unless the scheduler makes an iterative sequence of the request.
   correlationId: bigint | string | undefined = undefined;
@@ -238,32 +241,23 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle {
   #runner: RequestRunner | undefined = undefined;
   #pause: Pause | undefined = undefined;
   #controller: AbortController | undefined = undefined;
-  readonly #onResponse: ResponseHandler;
-  #onInputsUsed: (() => void) | undefined = undefined;
 
-  constructor(content: InferInit, modelName: string, onResponse: ResponseHandler) {
+  constructor(modelName: string, content?: InferInit, onResponse: ResponseHandler = NO_HANDLER) {
     this.modelName = modelName;
-    this.#onResponse = onResponse;
-    this.inputs = content.inputs;
-    // Fields are written only where they differ from their defaults, which takes half the time.
-    if (content.id !== undefined) this.id = content.id;
-    if (content.requestedOutputs !== undefined) this.requestedOutputs = content.requestedOutputs;
-    if (content.parameters !== undefined) this.parameters = content.parameters;
-    if (content.priority !== undefined) this.priority = content.priority;
-    if (content.queueTimeoutMicroseconds !== undefined)
-      this.queueTimeoutMicroseconds = content.queueTimeoutMicroseconds;
-    if (content.deadline !== undefined) this.deadline = content.deadline;
-    if (content.correlationId !== undefined) this.correlationId = content.correlationId;
-    if (content.sequenceStart) this.sequenceStart = true;
-    if (content.sequenceEnd) this.sequenceEnd = true;
-    if (content.callers !== undefined) this.callers = content.callers;
-    if (content.trace !== undefined) this.trace = content.trace;
-    if (content.onInputsUsed !== undefined) this.#onInputsUsed = content.onInputsUsed;
-    if (content.ready === false) {
-      this.ready = false;
-      this.settled = true;
-      this.answered = true;
-    } else this.asyncContext = content.asyncContext ?? contextOf(content.trace);
+    this.onResponse = onResponse;
+    if (content === undefined) return;
+    Object.assign(this, content);
+    if (this.ready) return;
+    this.settled = true;
+    this.answered = true;
+  }
+
+  /** Takes the content of another request, all but its inputs and what belongs to one request alone. */
+  copyContent(other: InferenceRequest): void {
+    this.id = other.id;
+    this.requestedOutputs = other.requestedOutputs;
+    this.parameters = other.parameters;
+    copyScalars(other, this);
   }
 
   /**
@@ -272,27 +266,24 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle {
    * @param caller name of this request's model among the callers
    * @param now time on the model's clock, in milliseconds
    */
-  child(
-    modelName: string,
-    caller: string,
-    own: Pick<InferInit, "inputs" | "requestedOutputs"> & SequencePlace,
-    now: number,
-    onResponse: ResponseHandler,
-  ): InferenceRequest {
+  child(modelName: string, caller: string, now: number, onResponse: ResponseHandler): InferenceRequest {
+    const request = new InferenceRequest(modelName, undefined, onResponse);
+    request.copyContent(this);
+    request.requestedOutputs = NO_OUTPUTS;
+    request.queueTimeoutMicroseconds = this.#remainingMicroseconds(now);
+    request.deadline = this.deadline;
+    request.callers = [...this.callers, caller];
     const trace = this.trace?.child(modelName);
-    const content: InferInit = {
-      id: this.id,
-      parameters: this.parameters,
-      priority: this.priority,
-      queueTimeoutMicroseconds: this.#remainingMicroseconds(now),
-      deadline: this.deadline,
-      callers: [...this.callers, caller],
-      // A callback sees the span of its own request, in the context of the first sender.
-      asyncContext: trace && this.ready ? this.runInContext(() => contextOf(trace)) : this.asyncContext,
-      trace,
-      ...own,
-    };
-    return new InferenceRequest(content, modelName, onResponse);
+    request.trace = trace;
+    // A callback sees the span of its own request, in the context of the first sender.
+    request.asyncContext =
+      trace && this.ready ? this.runInContext(() => contextOf(trace)) : this.asyncContext;
+    return request;
+  }
+
+  /** Takes the present asynchronous context, unless the request has one. */
+  enterContext(): void {
+    if (this.ready) this.asyncContext ??= contextOf(this.trace);
   }
 
   /** Remaining time that the request may wait in queues. At least 1, because 0 means no limit. */
@@ -365,7 +356,7 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle {
   inputsUsed(): void {
     if (this.trace !== undefined) return;
     try {
-      this.#onInputsUsed?.();
+      this.onInputsUsed?.();
     } catch (error) {
       // It must not affect the other requests of the batch.
       process.emitWarning(error instanceof Error ? error : String(error));
@@ -485,17 +476,27 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle {
   /** Calls the handler. An error that it throws must not affect the other requests of the batch. */
   #handOver(outcome: InferenceResponse | TritonError | undefined, final: boolean): void {
     try {
-      this.#onResponse(outcome, final, this);
+      this.onResponse(outcome, final, this);
     } catch (error) {
       process.emitWarning(error instanceof Error ? error : String(error));
     }
   }
 }
 
+/** The request that has this content: the one that a decoder has made, or a new one for plain values. */
+export function requestOf(
+  content: InferInit,
+  modelName: string,
+  onResponse: ResponseHandler,
+): InferenceRequest {
+  if (!(content instanceof InferenceRequest)) return new InferenceRequest(modelName, content, onResponse);
+  content.onResponse = onResponse;
+  return content;
+}
+
 /** Nothing is notified when a request is collected. */
 const MANUAL_DESTROY = { requireManualDestroy: true };
 
-/** Keeps the present asynchronous context. */
 function newAsyncContext(): AsyncResource {
   return new AsyncResource("TritonRequest", MANUAL_DESTROY);
 }
@@ -505,10 +506,8 @@ function contextOf(trace: RequestTrace | undefined): AsyncResource {
   return trace === undefined ? newAsyncContext() : trace.within(newAsyncContext);
 }
 
-/** A consumer's pause between responses. */
 class Pause {
   #end = () => {};
-  /** Resolves when the pause is over. */
   readonly over = new Promise<void>((resolve) => {
     this.#end = resolve;
   });

@@ -71,7 +71,6 @@ export class OutputsWithParameters extends Map<string, Tensor> {
   }
 }
 
-/** Divides the parameters among the requests of a batch. */
 export function divideParameters(
   outputs: ReadonlyMap<string, Tensor>,
   divided: ReadonlyMap<string, Tensor>[],
@@ -80,7 +79,6 @@ export function divideParameters(
   return divided.map((part, i) => new OutputsWithParameters(part, parametersOf(outputs, i)));
 }
 
-/** The parameters for the response to the request at `index` of its batch. */
 export function parametersOf(outputs: ReadonlyMap<string, Tensor>, index = 0): Parameters {
   if (!(outputs instanceof OutputsWithParameters)) return NO_PARAMETERS;
   const { parameters } = outputs;
@@ -125,12 +123,6 @@ function describe(value: unknown): string {
 
 type Tensors = ReadonlyMap<string, Tensor>;
 
-/**
- * Selects the outputs that a request asks for, in the model's order.
- *
- * @param names names of all outputs of the model
- * @param requested names of the requested outputs; empty for all
- */
 export function selectOutputs(
   outputs: Tensors,
   names: readonly string[],
@@ -412,13 +404,11 @@ function describeReturned(value: unknown): string {
   return Array.isArray(value) ? "an array" : value === null ? "null" : typeof value;
 }
 
-/** An output as the configuration declares it. */
 interface DeclaredOutput {
   readonly name: string;
   readonly datatype: DataType;
   /** Shape with the batch axis, as -1, if the model has one. */
   readonly shape: readonly number[];
-  /** True if the first dimension is the rows of the batch. */
   readonly hasRows: boolean;
 }
 
@@ -495,7 +485,6 @@ export function outputsByName(value: unknown, names: Iterable<string>): unknown 
   return Object.fromEntries(order.map((name, i) => [name, value[i] as unknown]));
 }
 
-/** The error of outputs whose number of rows differs from that of the batch. */
 export function batchSizeError(shapes: ReadonlyMap<string, Shape>, expected: number): TritonError {
   const got = [...shapes].map(
     ([name, shape]) => `${name}: (${shape.join(", ")}${shape.length === 1 ? "," : ""})`,

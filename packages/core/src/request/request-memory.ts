@@ -122,7 +122,6 @@ export interface RequestMemoryOptions {
 
 const GIBIBYTE = 2 ** 30;
 
-/** The default of each option. */
 export const REQUEST_MEMORY_DEFAULTS: Required<RequestMemoryOptions> = {
   /**
    * Sixteen requests of the largest size that frontends take by default. Three quarters of the memory remain for
@@ -137,11 +136,6 @@ export const REQUEST_MEMORY_DEFAULTS: Required<RequestMemoryOptions> = {
   maxCompressionRatio: 100,
 };
 
-/**
- * Fills in the defaults.
- *
- * @throws TritonError INVALID_ARG for an unknown option, and for a number that an option cannot have.
- */
 function resolveRequestMemory(options: RequestMemoryOptions = {}): Required<RequestMemoryOptions> {
   checkOptionNames("requestMemory", options, Object.keys(REQUEST_MEMORY_DEFAULTS));
   const resolved = { ...REQUEST_MEMORY_DEFAULTS, ...definedMembers(options) };
@@ -208,11 +202,9 @@ class MemoryBudget {
   }
 }
 
-/** Counters of one thread. */
 const COUNTERS = { usedBytes: 0, BUDGET: 1, QUEUE: 2, RATIO: 3 } as const;
 const ROW = Object.keys(COUNTERS).length;
 
-/** Reason of a refusal. */
 type MemoryRefusal = Exclude<keyof typeof COUNTERS, "usedBytes">;
 
 /**
@@ -351,14 +343,11 @@ export class UnpackFault extends Error {
 /** Compression formats. `gzip-data` is a gzip member without its header, and any bytes after it. */
 export type CompressionFormat = "gzip" | "gzip-data" | "deflate";
 
-/** Limits of unpacking one input. */
 interface InflateLimits {
   readonly maxBytes: number;
   /** Largest ratio of output to input; `Infinity` for any. */
   readonly maxRatio: number;
-  /** Counts the output as it arrives. */
   readonly share: RequestShare;
-  /** Cancels the unpacking. */
   readonly signal: AbortSignal;
 }
 
@@ -448,7 +437,7 @@ const EMPTY = Buffer.alloc(0);
 /** Collects pieces in one buffer, which doubles when it is full. */
 class GrowingBuffer {
   #buffer = EMPTY;
-  #length = 0;
+  length = 0;
   readonly #firstCapacity: number;
 
   /** @param expected bytes to allocate with the first piece */
@@ -456,30 +445,26 @@ class GrowingBuffer {
     this.#firstCapacity = expected;
   }
 
-  get length(): number {
-    return this.#length;
-  }
-
   add(piece: Uint8Array): void {
-    const needed = this.#length + piece.length;
+    const needed = this.length + piece.length;
     if (needed > this.#buffer.length) this.#grow(needed);
-    this.#buffer.set(piece, this.#length);
-    this.#length = needed;
+    this.#buffer.set(piece, this.length);
+    this.length = needed;
   }
 
   /** All pieces. The bytes are copied when the buffer is less than half full. */
   bytes(): Buffer {
-    const bytes = this.#buffer.subarray(0, this.#length);
-    if (2 * this.#length >= this.#buffer.length) return bytes;
-    const copy = Buffer.allocUnsafeSlow(this.#length);
+    const bytes = this.#buffer.subarray(0, this.length);
+    if (2 * this.length >= this.#buffer.length) return bytes;
+    const copy = Buffer.allocUnsafeSlow(this.length);
     copy.set(bytes);
     return copy;
   }
 
   #grow(needed: number): void {
-    const capacity = this.#length === 0 ? this.#firstCapacity : 2 * this.#buffer.length;
+    const capacity = this.length === 0 ? this.#firstCapacity : 2 * this.#buffer.length;
     const grown = Buffer.allocUnsafeSlow(Math.max(needed, capacity));
-    grown.set(this.#buffer.subarray(0, this.#length));
+    grown.set(this.#buffer.subarray(0, this.length));
     this.#buffer = grown;
   }
 }
@@ -493,7 +478,6 @@ type Transferable = ArrayBuffer & { transfer?(newByteLength: number): ArrayBuffe
  */
 export const LARGE_REQUEST_BYTES = 64 * 1024;
 
-/** Memory of answers that belongs to them alone. */
 const ownedByAnswers = new WeakSet<ArrayBufferLike>();
 
 let closed: MessagePort | undefined;

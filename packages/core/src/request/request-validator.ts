@@ -240,7 +240,6 @@ function checkByteSize(
   );
 }
 
-/** Checks the elements of a BYTES tensor. */
 function checkElements(
   request: InferenceRequest,
   model: string,
@@ -277,7 +276,6 @@ function checkElements(
 
 type Tensors = ReadonlyMap<string, Tensor>;
 
-/** Changes the shapes of tensors. */
 type Reshape = (tensors: Tensors) => Tensors;
 
 /** Shape changes for a model with `reshape` in its configuration; undefined where nothing changes. */
@@ -288,7 +286,6 @@ interface Reshapes {
   readonly outputs: Reshape | undefined;
 }
 
-/** The shape changes that a configuration asks for. */
 function reshapesOf({ input, output, maxBatchSize }: ModelConfig): Reshapes {
   const batched = maxBatchSize > 0;
   return {

@@ -202,7 +202,6 @@ export class ArrivalRate {
     this.#windowMs = windowMs;
   }
 
-  /** Counts rows that arrive now. */
   add(rows: number, now: number): void {
     this.#roll(now);
     this.#count += rows;
@@ -295,11 +294,8 @@ const ENOUGH_IN_TIME = 0.95;
 
 /** State of the queue when an instance could take a batch. */
 export interface WaitingWork {
-  /** Rows in the queue, at least one. */
   readonly rows: number;
-  /** Milliseconds that the oldest request has waited. */
   readonly waitedMs: number;
-  /** Milliseconds until the answer to the first request is due. */
   readonly answerInMs: number;
   readonly arrivals: {
     readonly rowsPerMs: number;
@@ -313,9 +309,7 @@ export interface WaitingWork {
   readonly patience: number;
 }
 
-/** Decision about the waiting requests. */
 interface BatchPlan {
-  /** Most rows in a batch. */
   readonly maxRows: number;
   /** Milliseconds after which the batch starts; it starts earlier with `enoughRows`, and 0 is now. */
   readonly waitMs: number;
@@ -401,12 +395,10 @@ function rowsThatLeaveRoom(work: WaitingWork, rules: AdaptiveRules): number {
   return least;
 }
 
-/** Share of the best throughput that suffices. */
 const ENOUGH_OF_LARGEST = 0.99;
 /** Smallest batch size that is chosen for throughput: equal sizes would teach nothing about the curve. */
 const LEAST_ROWS = 4;
 
-/** Settings from the configuration. */
 interface AdaptiveRules {
   readonly targetLatencyMs: number;
   readonly maxBatchSize: number;
@@ -434,11 +426,8 @@ export function largestBatch(curve: DurationCurve, rules: AdaptiveRules): number
 /** Number of usual deviations added to the durations under full caution. */
 const SAFETY = 2;
 
-/** Work that has to be done before a new request is answered. */
 export interface WorkAhead {
-  /** Rows in the queue that run before the request. */
   readonly rowsAhead: number;
-  /** Rows of the request itself. */
   readonly rows: number;
   /** Milliseconds until each instance is idle, ascending; at least one. */
   readonly idleInMs: readonly number[];
@@ -491,7 +480,6 @@ interface DurationCurve {
   readonly spread: number;
 }
 
-/** Learnt durations of batches: a curve, and the sums that it is fitted to. */
 export interface DurationFit extends DurationCurve {
   readonly observations: number;
   readonly weight: number;
@@ -501,7 +489,6 @@ export interface DurationFit extends DurationCurve {
   readonly covariance: number;
 }
 
-/** Expected duration of a batch with this number of rows, in milliseconds. */
 export function expectedMs(curve: DurationCurve, rows: number): number {
   return curve.fixedMs + curve.perRowMs * rows;
 }

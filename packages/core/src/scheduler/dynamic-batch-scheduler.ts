@@ -34,7 +34,6 @@ export class DynamicBatchScheduler implements Scheduler {
   #rules: BatchingRules;
   #payload = NO_PAYLOAD;
   #payloadClosed = true;
-  /** Fires when the delay of the oldest request ends. */
   readonly #alarm: Alarm;
   #wakeAtRows = 0;
   #looking = false;
@@ -45,7 +44,6 @@ export class DynamicBatchScheduler implements Scheduler {
   #stopped = false;
   /** True once the delay is off although the configuration has one. */
   #flushing = false;
-  /** Undefined when it is over. */
   #hold: ArrivalHold | undefined;
 
   constructor(
@@ -94,12 +92,10 @@ export class DynamicBatchScheduler implements Scheduler {
     return this.#queue.head;
   }
 
-  /** Priority level of the next request. */
   get headPriority(): number {
     return this.#queue.headPriority;
   }
 
-  /** True if the batcher has to look at its queue when a slot is free. */
   get needsSlot(): boolean {
     return this.#needsSlot && this.#queue.size > 0;
   }
@@ -159,7 +155,6 @@ export class DynamicBatchScheduler implements Scheduler {
     if (hold.isOver) this.#hold = undefined;
   }
 
-  /** Ends the hold for tests. */
   release(): void {
     this.#hold = undefined;
     this.#look();
@@ -179,7 +174,6 @@ export class DynamicBatchScheduler implements Scheduler {
     this.#instances.failQueued(error);
   }
 
-  /** True if another payload may be formed now. */
   get hasSlot(): boolean {
     if (this.#adaptive !== undefined || !this.#queue.allowsPrefetch)
       return this.#instances.idleInstances > this.#instances.queuedPayloads;
@@ -252,13 +246,11 @@ export class DynamicBatchScheduler implements Scheduler {
 
 /** Settings of a batcher besides its configuration, when it is one of several or knows of lengths. */
 interface BatcherShare {
-  /** Largest total cost of the requests of a batch. */
   readonly maxBatchCost?: number | undefined;
   /** Inputs that are padded to one shape later, so their shapes may differ between the requests of a batch. */
   readonly padded?: ReadonlySet<string> | undefined;
   /** True if requests with different optional inputs may share a batch, which the model divides by itself. */
   readonly mixed?: boolean | undefined;
-  /** Keeps the answers of all batchers in order. */
   readonly ordered?: OrderedResponses | undefined;
   /** Totals by priority level over all batchers, which the size limit of a level counts. */
   readonly levels?: Map<number, QueueTotals> | undefined;
@@ -266,7 +258,6 @@ interface BatcherShare {
   readonly onChange?: (() => void) | undefined;
 }
 
-/** Place of one request in the order of answers. */
 class Place implements ResponseGate {
   deliveries: (() => void)[] = [];
   done = false;
@@ -300,10 +291,8 @@ export class OrderedResponses {
   #head: Place | undefined;
   #tail: Place | undefined;
   #flushing = false;
-  /** One function that all places share. */
   readonly #flushAll = () => this.#flush();
 
-  /** Gives a request the next place. */
   admit(request: InferenceRequest): void {
     const place = new Place(this.#flushAll);
     if (this.#tail === undefined) this.#head = place;

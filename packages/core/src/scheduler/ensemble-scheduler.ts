@@ -2,7 +2,7 @@ import { isDecoupled, type ModelConfig, type Tensor, TritonError, timeoutError }
 import type { ComputeTimes, ModelStatistics } from "../observe/statistics.js";
 import type { InferenceRequest, RequestObserver, RequestRunner } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
-import type { SequencePlace } from "../request-info.js";
+import { copySequence, type SequencePlace, sequenceAfter } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
 import {
   type EnsembleMember,
@@ -12,8 +12,6 @@ import {
   ensembleAnswer,
   type FindMember,
   type PlannedStep,
-  plainSequence,
-  sequenceAfter,
   sequenceOf,
   stepInputs,
 } from "./ensemble-steps.js";
@@ -27,7 +25,6 @@ export class EnsembleScheduler implements Scheduler {
   readonly queuedCount = 0;
   readonly version: string;
   readonly plan: EnsemblePlan;
-  /** By index of the step. */
   readonly limits: readonly StepLimit[];
   #stopped = false;
 
@@ -79,7 +76,6 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
   outputMs = 0;
   readonly #selection: EnsembleSelection;
   readonly #calls = new Set<StepCall>();
-  /** Steps that wait for a permit, with the semaphore that they wait for. */
   readonly #inLine = new Map<WaitingStart, StepLimit>();
   readonly #start: number;
   /** Number of steps that have started, or are about to start, and have not ended. */
@@ -150,18 +146,16 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
     try {
       const member = findMember(step.modelName, step.modelVersion, step.modelNamespace);
       const read = step.inputs.map(([, tensor]) => tensor);
-      const sequence = sequenceOf(read, frame.tensors, plainSequence(this.request));
+      const sequence = sequenceOf(read, frame.tensors, this.request);
       const request = this.request.child(
         member.config.name,
         `${config.name}/${version}`,
-        {
-          inputs: stepInputs(step, member.config, frame.tensors),
-          requestedOutputs: this.#selection.requestedOutputs.get(step)!,
-          ...sequence,
-        },
         clock.now(),
         (outcome, final) => this.#receive(call!, outcome, final),
       );
+      request.inputs = stepInputs(step, member.config, frame.tensors);
+      request.requestedOutputs = this.#selection.requestedOutputs.get(step)!;
+      copySequence(sequence, request);
       call = new StepCall(step, frame, member, request, sequence, this.#readerIsBehind, this);
       this.#calls.add(call);
       member.infer(request);
@@ -377,7 +371,6 @@ class StepCall implements RequestObserver {
   }
 }
 
-/** A start that waits for a permit. */
 interface WaitingStart {
   /** Starts. Returns false if it is no longer wanted; the permit goes to the next then. */
   start(): boolean;
@@ -403,7 +396,6 @@ export class StepLimit {
     return true;
   }
 
-  /** Returns the permit of a request of the step that is over. */
   release(): void {
     this.#underWay--;
     for (const next of this.#waiting) {
@@ -414,7 +406,6 @@ export class StepLimit {
     }
   }
 
-  /** Removes a waiting start that is no longer wanted. */
   leave(waiting: WaitingStart): void {
     this.#waiting.delete(waiting);
   }

@@ -1,18 +1,9 @@
-import {
-  type ModelConfig,
-  matchesShape,
-  NO_PARAMETERS,
-  type Parameters,
-  type ParameterValue,
-  type Tensor,
-  TritonError,
-} from "@tritonjs/protocol";
+import { type ModelConfig, matchesShape, NO_PARAMETERS, type Tensor } from "@tritonjs/protocol";
 import type { InferenceRequest } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
-import type { SequencePlace } from "../request-info.js";
+import { type SequencePlace, sequenceParameters } from "../request-info.js";
 import { copyTensor } from "../tensor-rows.js";
 
-/** One step of an ensemble. */
 export interface PlannedStep {
   readonly index: number;
   readonly modelName: string;
@@ -28,13 +19,11 @@ export interface PlannedStep {
 
 /** The part of an ensemble that has to run for one request. */
 export interface EnsembleSelection {
-  /** Steps by the tensors that they read. */
   readonly consumers: ReadonlyMap<string, readonly PlannedStep[]>;
   /** Outputs of each step's model that are read. */
   readonly requestedOutputs: ReadonlyMap<PlannedStep, readonly string[]>;
   /** Number of reads of each tensor: by inputs of steps, and one by the answer if the tensor is part of it. */
   readonly readers: ReadonlyMap<string, number>;
-  /** Tensors of the answer, in the ensemble's order. */
   readonly outputs: readonly string[];
 }
 
@@ -69,7 +58,6 @@ export class EnsemblePlan {
     return this.#selectFor(this.#outputs.filter((name) => requested.includes(name)));
   }
 
-  /** Walks back from the outputs to the steps that they depend on. */
   #selectFor(outputs: readonly string[]): EnsembleSelection {
     const needed = new Set<PlannedStep>();
     const need = (tensor: string) => {
@@ -145,7 +133,6 @@ export class EnsembleTensor {
   }
 }
 
-/** Dimensions of a member's input, or of the ensemble's output. */
 function dimsOf(tensors: ModelConfig["input"] | ModelConfig["output"], name: string): readonly number[] {
   return tensors.find((tensor) => tensor.name === name)?.dims ?? [];
 }
@@ -176,11 +163,6 @@ function lacksAxisOfOne(shape: readonly number[], dims: readonly number[]): bool
   return shape.length === 1 && dims.length === 1 && dims[0] === 1;
 }
 
-/** Copies the sequence position of a request, and nothing else. */
-export function plainSequence({ correlationId, sequenceStart, sequenceEnd }: SequencePlace): SequencePlace {
-  return { correlationId, sequenceStart, sequenceEnd };
-}
-
 /**
  * The sequence of a step's request. It is that of the step's first tensor that comes from another step, else that of
  * the ensemble's request.
@@ -197,41 +179,6 @@ export function sequenceOf(
   return request;
 }
 
-/**
- * The sequence of the steps after a response. It is that of the step itself, unless the response has one of the
- * parameters `sequence_id`, `sequence_start` and `sequence_end`. If it has any of them, missing flags are off.
- *
- * @throws TritonError INVALID_ARG for a parameter of another type.
- */
-export function sequenceAfter(step: SequencePlace, parameters: Parameters): SequencePlace {
-  const { sequence_id: id, sequence_start: start, sequence_end: end } = parameters;
-  if (id === undefined && start === undefined && end === undefined) return step;
-  return {
-    correlationId: id === undefined ? step.correlationId : toId(id),
-    sequenceStart: toFlag("sequence_start", start),
-    sequenceEnd: toFlag("sequence_end", end),
-  };
-}
-
-function toId(value: ParameterValue): bigint | string {
-  if (typeof value === "string" || typeof value === "bigint") return value;
-  if (typeof value === "number" && Number.isInteger(value)) return BigInt.asUintN(64, BigInt(value));
-  throw new TritonError(
-    "INVALID_ARG",
-    "expected parameter 'sequence_id' to be TRITONSERVER_PARAMETER_INT or TRITONSERVER_PARAMETER_STRING",
-    { reason: "INVALID_SEQUENCE" },
-  );
-}
-
-function toFlag(name: string, value: ParameterValue | undefined): boolean {
-  if (value === undefined) return false;
-  if (typeof value === "boolean") return value;
-  throw new TritonError("INVALID_ARG", `expect parameter '${name}' to be TRITONSERVER_PARAMETER_BOOL`, {
-    reason: "INVALID_SEQUENCE",
-  });
-}
-
-/** Takes the inputs of a step from the tensors of its frame. */
 export function stepInputs(
   step: PlannedStep,
   { input, maxBatchSize }: ModelConfig,
@@ -245,24 +192,6 @@ export function stepInputs(
   return inputs;
 }
 
-/** Sequence parameters of an ensemble's answer, which it has even without a sequence. */
-function sequenceParameters(
-  { correlationId = 0n, sequenceStart, sequenceEnd }: SequencePlace,
-  outputs: ReadonlyMap<string, Tensor>,
-): Parameters {
-  if (outputs.size === 0) return NO_PARAMETERS;
-  const id = typeof correlationId === "bigint" ? asNumber(correlationId) : correlationId;
-  return { sequence_id: id, sequence_start: sequenceStart, sequence_end: sequenceEnd };
-}
-
-/** Parameters are bigints only outside the safe range. */
-function asNumber(value: bigint): number | bigint {
-  return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value;
-}
-
-/**
- * Makes the answer of an ensemble from these outputs, all of which exist. An output that a step left out is left out.
- */
 export function ensembleAnswer(
   { config, version }: { readonly config: ModelConfig; readonly version: string },
   request: InferenceRequest,
@@ -275,6 +204,6 @@ export function ensembleAnswer(
     if (tensor !== undefined) outputs.set(name, tensor);
   }
   const sequence = sequenceOf([...outputs.keys()].reverse(), tensors, request);
-  const parameters = sequenceParameters(sequence, outputs);
+  const parameters = outputs.size === 0 ? NO_PARAMETERS : sequenceParameters(sequence);
   return { modelName: config.name, modelVersion: version, id: request.id, parameters, outputs };
 }

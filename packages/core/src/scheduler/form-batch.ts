@@ -5,7 +5,6 @@ import type { QueuedRequestView } from "./priority-queue.js";
 /** Rounding error allowed in sums of fractional milliseconds. */
 const CLOCK_ERROR_MS = 1e-6;
 
-/** Rules from the model's configuration. */
 export interface BatchingRules {
   readonly maxBatchSize: number;
   /** In ascending order, without duplicates. */
@@ -20,12 +19,10 @@ export interface BatchingRules {
 /** The payload that requests would join: an empty one, or one that waits for an instance. */
 export interface PayloadView {
   readonly batchSize: number;
-  /** Total cost of its requests. */
   readonly cost: number;
   readonly requiredEqual: RequiredEqualInputs | undefined;
 }
 
-/** Decision about the requests at the head of the queue. */
 export interface BatchDecision {
   /** Number of requests that join the payload now; 0 for none. */
   readonly take: number;

@@ -50,7 +50,6 @@ export class GroupingScheduler implements Scheduler {
   #lookAgain = false;
   #stopped = false;
   #sweepAt = IDLE_GROUPS;
-  /** Hold for tests, over the requests of all groups together. */
   readonly #hold: ArrivalHold;
 
   constructor(
@@ -261,7 +260,6 @@ function refusal(request: InferenceRequest, what: string, why: string, cause?: u
   });
 }
 
-/** Position of a batcher in the line, by its next request when it was added. */
 interface Place {
   readonly batcher: DynamicBatchScheduler;
   readonly priority: number;
@@ -313,7 +311,6 @@ function compare(a: Place, b: Place): number {
 /** The model's own functions that decide which requests share a batch, and how many. */
 type BatchGrouping = Pick<VariableLengthOptions, "batchBy" | "cost" | "maxBatchCost">;
 
-/** A model's rules for requests whose lengths differ. */
 export interface VariableLength {
   readonly grouping: BatchGrouping;
   /** Inputs whose shapes may differ within a batch. */

@@ -7,6 +7,7 @@ import {
 import { defaultQueuePolicy } from "../config/defaults.js";
 import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
 import type { DeadlineQueue } from "../system/clock.js";
+import { getOrAdd, LinkedList } from "../system/collections.js";
 
 /** Waiting requests in the order in which they run, as batches are formed from them. */
 export interface QueuedRequestView {
@@ -14,24 +15,18 @@ export interface QueuedRequestView {
   after(request: InferenceRequest): InferenceRequest | undefined;
 }
 
-/** Fill state of one priority level. */
 export interface LevelStatus {
   /** 1 is the highest; 0 for a queue without levels. */
   readonly priorityLevel: number;
-  /** Waiting requests, delayed ones included. */
   readonly queued: number;
-  /** Requests whose timeout passed under the DELAY action. */
   readonly delayed: number;
-  /** Rows of all waiting requests. */
   readonly rows: number;
   /** Arrival of the oldest waiting request, on the model's clock in milliseconds. */
   readonly oldestQueueStart: number;
 }
 
-/** The requests of one priority level. */
 interface Level {
   readonly priority: number;
-  /** Requests of the level in this queue and in the queues that share its limits. */
   readonly shared: QueueTotals;
   readonly own: QueueTotals;
   readonly policy: ModelQueuePolicy;
@@ -78,12 +73,10 @@ export class PriorityQueue implements QueuedRequestView {
     this.#now = now;
   }
 
-  /** Waiting requests. */
   get size(): number {
     return this.#totals.size;
   }
 
-  /** Rows of all waiting requests. */
   get rows(): number {
     return this.#totals.rows;
   }
@@ -155,10 +148,6 @@ export class PriorityQueue implements QueuedRequestView {
     return freePlacesOf(this.#batching, sizeOf, priority);
   }
 
-  /**
-   * Adds a request.
-   * @throws TritonError UNAVAILABLE if its level is full.
-   */
   push(request: InferenceRequest): void {
     const level = this.#levelOf(request);
     if (placesLeft(level.policy, level.shared.size) === 0) {
@@ -172,7 +161,6 @@ export class PriorityQueue implements QueuedRequestView {
     }
   }
 
-  /** Removes a request whose turn has come. */
   take(request: InferenceRequest): void {
     request.holder!.remove(request);
   }
@@ -203,12 +191,8 @@ export class PriorityQueue implements QueuedRequestView {
     return found ?? this.#openLevel(priority);
   }
 
-  /** Totals of a level over all queues that share its limits. */
   #totalsOfAll(priority: number): QueueTotals | undefined {
-    if (this.#sharedLevels === undefined) return undefined;
-    const found = this.#sharedLevels.get(priority) ?? { size: 0, rows: 0 };
-    this.#sharedLevels.set(priority, found);
-    return found;
+    return this.#sharedLevels && getOrAdd(this.#sharedLevels, priority, () => ({ size: 0, rows: 0 }));
   }
 
   #openLevel(priority: number): Level {
@@ -246,7 +230,6 @@ function levelOf({ priorityLevels, defaultPriorityLevel }: ModelDynamicBatching,
   return priority >= 1 && priority <= priorityLevels ? priority : defaultPriorityLevel;
 }
 
-/** The queue policy of a level. */
 function policyOf(batching: ModelDynamicBatching, level: number): ModelQueuePolicy {
   return batching.priorityQueuePolicy[level] ?? batching.defaultQueuePolicy ?? defaultQueuePolicy();
 }
@@ -283,46 +266,22 @@ export function freePlacesOf(
   return most;
 }
 
-/** Totals that several queues share. */
 export interface QueueTotals {
-  /** Waiting requests. */
   size: number;
-  /** Rows of all waiting requests. */
   rows: number;
 }
 
-/**
- * Requests in order of arrival: a doubly linked list through the requests themselves. A cancelled request leaves in
- * O(1) from any position.
- */
-export class RequestQueue implements RequestHolder {
-  #head: InferenceRequest | undefined;
-  #tail: InferenceRequest | undefined;
-  #size = 0;
+export class RequestQueue extends LinkedList<InferenceRequest> implements RequestHolder {
   readonly #totals: readonly QueueTotals[];
 
   /** @param totals totals to update besides the queue's own size */
   constructor(...totals: readonly QueueTotals[]) {
+    super();
     this.#totals = totals;
   }
 
-  /** Waiting requests. */
-  get size(): number {
-    return this.#size;
-  }
-
-  /** The request that has waited longest. */
-  get head(): InferenceRequest | undefined {
-    return this.#head;
-  }
-
-  push(request: InferenceRequest): void {
-    request.previous = this.#tail;
-    request.next = undefined;
-    if (this.#tail === undefined) this.#head = request;
-    else this.#tail.next = request;
-    this.#tail = request;
-    this.#size++;
+  override push(request: InferenceRequest): void {
+    super.push(request);
     for (const totals of this.#totals) {
       totals.size++;
       totals.rows += request.rows;
@@ -330,21 +289,15 @@ export class RequestQueue implements RequestHolder {
     request.holder = this;
   }
 
-  remove(request: InferenceRequest): void {
-    if (request.previous === undefined) this.#head = request.next;
-    else request.previous.next = request.next;
-    if (request.next === undefined) this.#tail = request.previous;
-    else request.next.previous = request.previous;
-    request.next = undefined;
-    request.previous = undefined;
+  override remove(request: InferenceRequest): boolean {
     request.holder = undefined;
     request.queueDeadline?.cancel();
     request.queueDeadline = undefined;
-    this.#size--;
     for (const totals of this.#totals) {
       totals.size--;
       totals.rows -= request.rows;
     }
+    return super.remove(request);
   }
 }
 

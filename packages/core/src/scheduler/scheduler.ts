@@ -4,11 +4,8 @@ import type { InstanceGroup, InstanceUser } from "../instance/instance-group.js"
 import type { InferenceRequest } from "../request/inference-request.js";
 import type { LevelStatus } from "./priority-queue.js";
 
-/** Sequences of a model, by where they are. */
 export interface SequenceCounts {
-  /** Sequences with a slot at an instance. */
   readonly inSlots: number;
-  /** Sequences that wait for a slot. */
   readonly inBacklog: number;
 }
 
@@ -22,11 +19,9 @@ export interface Scheduler extends InstanceUser {
    * @throws TritonError if the request is refused.
    */
   enqueue(request: InferenceRequest): void;
-  /** Number of waiting requests that have not been handed to the instances. */
   readonly queuedCount: number;
   /** Waiting requests by priority level, for schedulers with levels; only levels that have requests. */
   readonly levels?: readonly LevelStatus[];
-  /** Live sequences, for schedulers of sequences. */
   readonly sequences?: SequenceCounts;
   /**
    * Number of requests of this priority that the queue has room for; without a priority, of the priority with the most
@@ -35,7 +30,6 @@ export interface Scheduler extends InstanceUser {
   freePlaces?(priority?: number): number;
   /** Refuses new requests from now on. Waiting requests still run. */
   stop(): void;
-  /** Fails every waiting request. */
   failQueued(error: TritonError): void;
 }
 
@@ -67,7 +61,6 @@ export class DirectScheduler implements Scheduler {
   }
 }
 
-/** The error of a request that arrives after the scheduler was stopped. */
 export function stoppedError(request: InferenceRequest): TritonError {
   return new TritonError(
     "UNAVAILABLE",

@@ -18,11 +18,9 @@ import {
 } from "./sequence.js";
 import { ControlInputs, DirectBatcher, ImplicitStates, OldestBatcher } from "./slot-batchers.js";
 
-/** Settings of the sequence scheduler besides the configuration. */
 export interface SequenceSchedulerOptions {
   /** Number of requests in slots before the first batch, once: a hold for tests. */
   readonly holdUntil: number;
-  /** Number of requests in the backlog to wait for in addition. */
   readonly backlogHoldUntil: number;
   /** Called when a sequence ended without its END, once no instance has a request of it. */
   readonly onEvict?: EvictionListener | undefined;
@@ -41,7 +39,6 @@ export interface SequenceSchedulerOptions {
  * ```
  */
 export class SequenceBatchScheduler implements Scheduler, SequenceHost {
-  /** True during a hold for tests. */
   held: boolean;
   readonly states: ImplicitStates | undefined;
   readonly #modelName: string;
@@ -50,7 +47,6 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
   readonly #timeouts: SequenceTimeouts;
   readonly #options: SequenceSchedulerOptions;
   readonly #controls: ControlInputs;
-  /** The batcher of each instance, by its group. */
   readonly #batchers = new Map<InstanceGroup, SlotBatcher>();
   readonly #makeBatcher: (part: InstanceGroup) => SlotBatcher;
   /** Slots of each instance. */
@@ -260,16 +256,10 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
   }
 }
 
-/** True if a request names its sequence. */
 function hasCorrelationId({ correlationId: id }: InferenceRequest): boolean {
   return id !== undefined && id !== 0n && id !== "";
 }
 
-/**
- * Returns the correlation id of a request that may join a sequence.
- *
- * @throws TritonError INVALID_ARG for more than one row, and for a request without an id.
- */
 function admittedId(request: InferenceRequest, modelName: string): bigint | string {
   if (request.batchSize > 1) {
     throw new TritonError(
@@ -288,7 +278,6 @@ function admittedId(request: InferenceRequest, modelName: string): bigint | stri
   return request.correlationId;
 }
 
-/** The error of a request whose sequence has not begun, or is over. */
 function startMissingError(id: bigint | string, modelName: string): TritonError {
   return new TritonError(
     "INVALID_ARG",

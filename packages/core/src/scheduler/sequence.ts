@@ -5,7 +5,6 @@ import type { EvictionReason, SequenceInfo } from "../request-info.js";
 import type { Clock, Deadline, DeadlineQueue } from "../system/clock.js";
 import { Heap, type QueueTotals, RequestQueue } from "./priority-queue.js";
 
-/** A place for one sequence at one instance. */
 export interface Slot {
   readonly batcher: SlotBatcher;
   /** Position among the slots of the instance; in the direct strategy the row of the batch. */
@@ -15,18 +14,14 @@ export interface Slot {
   sequence: Sequence | undefined;
 }
 
-/** A request that waits in a slot: the properties that decide about batches. */
 export type WaitingRequest = Pick<InferenceRequest, "queueStart" | "inputs">;
 
-/** The scheduler of sequences, as its sequences and their batchers see it. */
 export interface SequenceHost {
   /** True during a hold for tests: nothing may run. */
   readonly held: boolean;
-  /** The next request of a slot, with the states that it would get. */
   head(slot: Slot): WaitingRequest | undefined;
   /** Takes the first request of a slot's sequence for the instance, with its controls and states. */
   take(slot: Slot): InferenceRequest;
-  /** The instance failed, and the state of its sequences is lost. */
   lost(batcher: SlotBatcher): void;
   /** A waiting request and those behind it were cancelled: the sequence accepts no more. */
   gaveUp(sequence: Sequence): void;
@@ -67,12 +62,10 @@ export abstract class SlotBatcher implements InstanceUser {
     if (this.slots.every((slot) => slot.sequence === undefined)) this.#onEmpty();
   }
 
-  /** Counts a request of a slot that leaves its sequence. */
   left(_slot: Slot): void {
     this.#atWork++;
   }
 
-  /** Counts a request of a slot that its instance has finished. */
   released(_slot: Slot): void {
     this.#atWork--;
   }
@@ -84,7 +77,6 @@ export abstract class SlotBatcher implements InstanceUser {
   abstract healthChanged(healthy: boolean): void;
   /** Requests that have left their sequence, and that no instance has taken. */
   abstract get queuedCount(): number;
-  /** Looks at a slot that has a new request or another sequence. */
   abstract changed(slot: Slot): void;
   /** Ends all waiting for further requests, because no more will arrive. */
   abstract hurry(): void;
@@ -113,7 +105,7 @@ export class Sequence implements RequestHolder {
   readonly #host: SequenceHost;
   readonly #waiting: RequestQueue;
   /** Set once the model has seen a request of the sequence. */
-  #info: SequenceInfo | undefined;
+  info: SequenceInfo | undefined;
   #running = 0;
   #failing = false;
   #retired: EvictionReason | undefined;
@@ -128,32 +120,22 @@ export class Sequence implements RequestHolder {
     this.#waiting = new RequestQueue(totals);
   }
 
-  /** The next request. */
   get head(): InferenceRequest | undefined {
     return this.#waiting.head;
   }
 
-  /** Number of waiting requests. */
   get size(): number {
     return this.#waiting.size;
   }
 
-  /** True while an instance has a request of the sequence. */
   get running(): boolean {
     return this.#running > 0;
   }
 
-  /** True once the model has seen a request of the sequence. */
   get begun(): boolean {
-    return this.#info !== undefined;
+    return this.info !== undefined;
   }
 
-  /** The sequence as the model knows it; undefined until the model has seen a request of it. */
-  get info(): SequenceInfo | undefined {
-    return this.#info;
-  }
-
-  /** True if no request waits and none can arrive. */
   get over(): boolean {
     return !this.open && this.#waiting.size === 0;
   }
@@ -180,17 +162,14 @@ export class Sequence implements RequestHolder {
       new TritonError(
         "CANCELLED",
         "another request of the same sequence was cancelled, which ended the sequence",
-        {
-          reason: "SEQUENCE_CANCELLED",
-        },
+        { reason: "SEQUENCE_CANCELLED" },
       ),
     );
     this.#host.gaveUp(this);
   }
 
-  /** Ends every waiting request. */
   failAll(error: TritonError): void {
-    this.#fail(from(this.#waiting.head), error);
+    this.#fail(this.#waiting.all(), error);
   }
 
   #fail(requests: readonly InferenceRequest[], error: TritonError): void {
@@ -209,16 +188,15 @@ export class Sequence implements RequestHolder {
   /** Takes the first request for an instance. A START begins a new sequence, even if the old one is not over. */
   take(request: InferenceRequest, slot: Slot): SequenceInfo {
     this.#waiting.remove(request);
-    if (request.sequenceStart && this.#info !== undefined) this.#host.evicted(this.#info, "restarted");
-    if (request.sequenceStart || this.#info === undefined) {
-      this.#info = { correlationId: this.correlationId, slot: slot.number };
+    if (request.sequenceStart && this.info !== undefined) this.#host.evicted(this.info, "restarted");
+    if (request.sequenceStart || this.info === undefined) {
+      this.info = { correlationId: this.correlationId, slot: slot.number };
     }
-    request.sequence = this.#info;
+    request.sequence = this.info;
     this.#running++;
-    return this.#info;
+    return this.info;
   }
 
-  /** Records that an instance has finished with a request of the sequence. */
   released(): void {
     this.#running--;
     this.#evictIfOver();
@@ -234,13 +212,12 @@ export class Sequence implements RequestHolder {
   }
 
   #evictIfOver(): void {
-    if (this.#retired === undefined || this.#running > 0 || this.#info === undefined) return;
-    this.#host.evicted(this.#info, this.#retired);
-    this.#info = undefined;
+    if (this.#retired === undefined || this.#running > 0 || this.info === undefined) return;
+    this.#host.evicted(this.info, this.#retired);
+    this.info = undefined;
   }
 }
 
-/** Lists a request and those behind it. */
 function from(first: InferenceRequest | undefined): InferenceRequest[] {
   const all: InferenceRequest[] = [];
   for (let one = first; one !== undefined; one = one.next) all.push(one);
@@ -253,7 +230,6 @@ function from(first: InferenceRequest | undefined): InferenceRequest[] {
  * added and removed with their instances.
  */
 export class Places {
-  /** The free slots. */
   readonly #free = new Heap<Slot>((a, b) => a.rank - b.rank);
   /** Free slots at instances that were down at the last look. */
   #aside: Slot[] = [];
@@ -281,14 +257,12 @@ export class Places {
     return [...this.#backlog];
   }
 
-  /** Gives a new sequence the lowest free slot, or a place in the backlog. */
   enter(sequence: Sequence): void {
     const slot = this.#takeFree();
     if (slot === undefined) this.#backlog.add(sequence);
     else this.#assign(slot, sequence);
   }
 
-  /** Frees the place of a sequence that is over. */
   leave(sequence: Sequence): void {
     this.#backlog.delete(sequence);
     const { slot } = sequence;
@@ -334,7 +308,6 @@ const STOOD_STILL_MS = 100;
 /** Time to read the requests that came while the process stood still, before a sequence counts as idle. */
 const CATCH_UP_MS = 500;
 
-/** Time limits of sequences. */
 interface SequenceLimits {
   /** Longest time in a slot without a request, in milliseconds. */
   readonly maxIdleMs: number;
@@ -368,7 +341,6 @@ export class SequenceTimeouts {
     });
   }
 
-  /** Starts the idle limit of a sequence that has been assigned a slot. */
   assigned(sequence: Sequence): void {
     sequence.expiry?.cancel();
     sequence.lastUsed = this.clock.now();

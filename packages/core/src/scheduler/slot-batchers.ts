@@ -14,7 +14,7 @@ import { defaultDynamicBatching } from "../config/defaults.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import { InferenceRequest } from "../request/inference-request.js";
-import type { SequenceInfo, SequencePlace } from "../request-info.js";
+import { NO_SEQUENCE, type SequenceInfo, type SequencePlace } from "../request-info.js";
 import type { Clock, DeadlineQueue, Timer } from "../system/clock.js";
 import { copyTensor } from "../tensor-rows.js";
 import { DynamicBatchScheduler } from "./dynamic-batch-scheduler.js";
@@ -104,8 +104,7 @@ export class DirectBatcher extends SlotBatcher {
   }
 
   #nullInputsLike(inputs: Tensors): Tensors {
-    const none = { correlationId: undefined, sequenceStart: false, sequenceEnd: false, ready: false };
-    return this.#controls.addTo(nullInputs(inputs), none);
+    return this.#controls.addTo(nullInputs(inputs), { ...NO_SEQUENCE, ready: false });
   }
 }
 
@@ -114,12 +113,11 @@ export class DirectBatcher extends SlotBatcher {
  * strings, and it has no caller.
  */
 function nullRequest(like: InferenceRequest, inputs: Tensors): InferenceRequest {
-  const request = new InferenceRequest({ inputs, ready: false }, like.modelName, () => {});
+  const request = new InferenceRequest(like.modelName, { inputs, ready: false });
   request.batchSize = like.batchSize;
   return request;
 }
 
-/** Makes inputs of the same shapes, with all zeros or empty strings. */
 function nullInputs(inputs: Tensors): Tensors {
   return new Map([...inputs].map(([name, tensor]) => [name, zeros(tensor)]));
 }
@@ -139,7 +137,6 @@ function zeros({ datatype, shape }: Tensor): Tensor {
 /** Rounding error allowed in sums of fractional milliseconds. */
 const CLOCK_ERROR_MS = 1e-6;
 
-/** Rules of the direct strategy from the model's configuration. */
 export interface DirectRules {
   /** Longest wait for further requests, in milliseconds; 0 for none. */
   readonly maxQueueDelayMs: number;
@@ -148,7 +145,6 @@ export interface DirectRules {
   readonly equalInputs: EqualInputsRule;
 }
 
-/** Decision about the slots of an instance. */
 interface DirectDecision {
   /** For each slot from the lowest: true if its request runs, false if a null request takes its place. */
   readonly rows: readonly boolean[];
@@ -295,7 +291,6 @@ export class OldestBatcher extends SlotBatcher {
   }
 }
 
-/** Values of the control inputs for one request. */
 export interface ControlValues extends SequencePlace {
   /** False for a null request; all others are then false, zero or empty too. */
   readonly ready: boolean;
@@ -315,7 +310,6 @@ export class ControlInputs {
     this.#shape = config.maxBatchSize > 0 ? [1, 1] : [1];
   }
 
-  /** Adds the controls to the inputs of a request. */
   addTo(inputs: Tensors, values: ControlValues): Tensors {
     if (this.#controls.length === 0) return inputs;
     const all = new Map(inputs);
@@ -385,7 +379,6 @@ export class ImplicitStates {
   readonly #initial: ReadonlyMap<string, Tensor>;
   readonly #kept = new WeakMap<SequenceInfo, Map<string, Tensor>>();
 
-  /** @param initial by name of the state's input, for each state of the configuration */
   constructor(config: ModelConfig, initial: ReadonlyMap<string, Tensor>) {
     this.#states = (config.sequenceBatching?.state ?? []).map(({ inputName, outputName }) => ({
       input: inputName,
@@ -394,7 +387,6 @@ export class ImplicitStates {
     this.#initial = initial;
   }
 
-  /** The request with the states that it would get if it left now. */
   withStates(request: InferenceRequest, info: SequenceInfo | undefined): WaitingRequest {
     const kept = info === undefined || request.sequenceStart ? undefined : this.#kept.get(info);
     return {
@@ -403,7 +395,6 @@ export class ImplicitStates {
     };
   }
 
-  /** Adds the states of its sequence to a request that leaves. */
   attach(request: InferenceRequest, info: SequenceInfo): void {
     let states = this.#kept.get(info);
     if (states === undefined) {
@@ -414,7 +405,6 @@ export class ImplicitStates {
     request.inputs = new Map([...request.inputs, ...states]);
   }
 
-  /** Keeps the states of a sequence that the model returned. */
   keep(info: SequenceInfo, outputs: Tensors): void {
     const states = this.#kept.get(info);
     for (const { input, output } of this.#states) {

@@ -38,11 +38,6 @@ export type Restrictions = Readonly<Partial<Record<EndpointGroup, Restriction>>>
  */
 export type AllowedHosts = true | readonly string[];
 
-/**
- * Checks that all names are groups of operations, and returns them.
- *
- * @throws TritonError INVALID_ARG that lists the unknown names.
- */
 export function checkGroups(names: readonly string[]): EndpointGroup[] {
   const known = (name: string): name is EndpointGroup => ENDPOINT_GROUPS.some((group) => group === name);
   const unknown = names.filter((name) => !known(name)).sort();

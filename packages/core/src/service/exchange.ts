@@ -1,9 +1,10 @@
 import { performance } from "node:perf_hooks";
 import { errorWithoutStack, TritonError } from "@tritonjs/protocol";
-import type { ModelVersion } from "../model/model-version.js";
+import type { ModelRequests } from "../model/model-requests.js";
 import type { InferInit, RequestHandle } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
 import type { Clock } from "../system/clock.js";
+import { LinkedList } from "../system/collections.js";
 import type { InferenceService, PinnedModel, RoomWait } from "./inference-service.js";
 
 /** The client of an exchange, as its transport knows it. */
@@ -33,7 +34,6 @@ export interface ResponseSink {
   refuse(error: unknown): void;
 }
 
-/** A trace that notes when responses come. */
 interface ResponseTrace {
   responded(): void;
 }
@@ -218,7 +218,6 @@ export class Exchange {
   }
 }
 
-/** Settles a promise with the only response to a request. */
 class SingleResponse implements ResponseSink {
   readonly #resolve: (response: InferenceResponse) => void;
   readonly refuse: (error: unknown) => void;
@@ -266,7 +265,7 @@ const LONGEST_BUSY_WAIT_MS = 5000;
 const BUSY = 0.8;
 
 /** The queue of a model, as the line sees it. */
-type FullQueue = Pick<ModelVersion, "freePlaces" | "onSettled">;
+type FullQueue = Pick<ModelRequests, "freePlaces" | "onSettled">;
 
 /**
  * Line of requests that found a full queue. Clients that retry at once must not take turns of the event loop from
@@ -290,7 +289,7 @@ export class RefusalLine {
   readonly #clock: Clock;
   readonly #utilization: () => number;
   /** Requests by the queue that they wait for, the one whose turn is next first; undefined for mere refusals. */
-  readonly #waiting = new Map<FullQueue | undefined, WaitingList>();
+  readonly #waiting = new Map<FullQueue | undefined, LinkedList<Waiting>>();
   #count = 0;
   /** 1 while the event loop has idle time. */
   #slowness = 1;
@@ -310,7 +309,6 @@ export class RefusalLine {
     return this.#mayPass() ? undefined : this.#join(undefined).turn;
   }
 
-  /** A place for a request that found this queue full. */
   placeFor(queue: FullQueue): RoomWait {
     return this.#mayPass() ? PASSED : this.#join(queue);
   }
@@ -338,20 +336,21 @@ export class RefusalLine {
       this.#wait();
     }
     const list = this.#waiting.get(queue) ?? this.#open(queue);
-    const waiting = list.add();
+    const waiting = new Waiting();
+    list.push(waiting);
     this.#count++;
     return {
       turn: waiting.turn,
       leave: () => {
-        if (!list.delete(waiting)) return;
+        if (!list.remove(waiting)) return;
         this.#removed(queue, list);
         waiting.reject(errorWithoutStack("CANCELLED", "the request was cancelled"));
       },
     };
   }
 
-  #open(queue: FullQueue | undefined): WaitingList {
-    const list = new WaitingList();
+  #open(queue: FullQueue | undefined): LinkedList<Waiting> {
+    const list = new LinkedList<Waiting>();
     this.#waiting.set(queue, list);
     let isDue = false;
     if (queue !== undefined) {
@@ -369,20 +368,19 @@ export class RefusalLine {
   }
 
   /** Accepts the newest requests while their queue has room. */
-  #fill(queue: FullQueue, list: WaitingList): void {
+  #fill(queue: FullQueue, list: LinkedList<Waiting>): void {
     for (let places = queue.freePlaces; places > 0; places--) {
-      const newest = list.newest;
+      const newest = list.tail;
       if (newest === undefined) return;
-      list.delete(newest);
+      list.remove(newest);
       this.#removed(queue, list);
       newest.resolve();
     }
   }
 
-  /** Keeps count after a request has left its list. */
-  #removed(queue: FullQueue | undefined, list: WaitingList): void {
+  #removed(queue: FullQueue | undefined, list: LinkedList<Waiting>): void {
     this.#count--;
-    if (list.newest !== undefined) return;
+    if (list.tail !== undefined) return;
     this.#waiting.delete(queue);
     if (queue !== undefined) queue.onSettled = undefined;
   }
@@ -425,13 +423,12 @@ export class RefusalLine {
     if (this.#count > 0) this.#wait();
   }
 
-  /** Lets out the oldest request of the model whose turn it is. */
   #letOut(): void {
     const [queue, list] = this.#waiting.entries().next().value!;
-    const oldest = list.oldest!;
-    list.delete(oldest);
+    const oldest = list.head!;
+    list.remove(oldest);
     this.#removed(queue, list);
-    if (list.oldest !== undefined && this.#waiting.size > 1) {
+    if (list.head !== undefined && this.#waiting.size > 1) {
       this.#waiting.delete(queue);
       this.#waiting.set(queue, list);
     }
@@ -442,49 +439,18 @@ export class RefusalLine {
 /** The place of a refusal that goes out at once. */
 const PASSED: RoomWait = { turn: Promise.resolve(), leave: () => {} };
 
-/** A waiting request. */
 class Waiting {
   readonly turn: Promise<void>;
   resolve!: () => void;
   reject!: (error: Error) => void;
-  older: Waiting | undefined;
-  newer: Waiting | undefined;
-  isOut = false;
+  next: Waiting | undefined = undefined;
+  previous: Waiting | undefined = undefined;
 
   constructor() {
     this.turn = new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
     });
-  }
-}
-
-/** Requests that wait for the same queue, as a list through them: any of them may leave. */
-class WaitingList {
-  oldest: Waiting | undefined;
-  newest: Waiting | undefined;
-
-  add(): Waiting {
-    const waiting = new Waiting();
-    waiting.older = this.newest;
-    if (this.newest === undefined) this.oldest = waiting;
-    else this.newest.newer = waiting;
-    this.newest = waiting;
-    return waiting;
-  }
-
-  /** Removes a request. False if it has been removed before. */
-  delete(waiting: Waiting): boolean {
-    if (waiting.isOut) return false;
-    waiting.isOut = true;
-    const { older, newer } = waiting;
-    if (older === undefined) this.oldest = newer;
-    else older.newer = newer;
-    if (newer === undefined) this.newest = older;
-    else newer.older = older;
-    waiting.older = undefined;
-    waiting.newer = undefined;
-    return true;
   }
 }
 

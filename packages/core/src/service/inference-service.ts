@@ -41,7 +41,6 @@ export interface MountedFrontend {
   end(): void;
 }
 
-/** The wait of a request that found a full queue. */
 export interface RoomWait {
   /**
    * Resolves when the queue has room. Rejects with UNAVAILABLE when it is the refusal's turn, and with CANCELLED after

@@ -15,12 +15,18 @@ import type { QueueSnapshot } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
 import type { MetricsPage, MetricsText } from "../observe/metrics-page.js";
 import type { Tracing } from "../observe/tracing.js";
-import type { ModelRepository, StartUp } from "../repository/model-repository.js";
+import type { ModelRepository } from "../repository/model-repository.js";
 import type { LoadParameters, UnloadParameters } from "../repository/repository-options.js";
-import type { InferInit, RequestHandle, ResponseHandler } from "../request/inference-request.js";
+import {
+  type InferInit,
+  type RequestHandle,
+  type ResponseHandler,
+  requestOf,
+} from "../request/inference-request.js";
 import type { RequestMemory } from "../request/request-memory.js";
 import type { SharedMemory } from "../shared-memory/shared-memory.js";
 import { realClock } from "../system/clock.js";
+import { VERSION } from "../version.js";
 import type { AllowedHosts, Authentication, Restrictions } from "./access-control.js";
 import { RefusalLine } from "./exchange.js";
 import type { InferenceService, MountedFrontend, PinnedModel, RoomWait } from "./inference-service.js";
@@ -35,34 +41,29 @@ import {
 import type { ServerInspector } from "./server-inspector.js";
 import { type ServiceChange, ServiceWatch } from "./service-watch.js";
 
-/** Name and version of the server in its metadata. */
-interface ServerIdentity {
-  readonly id: string;
-  readonly version: string;
-}
-
-/** The parts of the service. */
-interface ServiceParts {
+/** What one server has, for its service. */
+interface ServiceOptions
+  extends Pick<
+    LocalService,
+    | "log"
+    | "tracing"
+    | "sharedMemory"
+    | "requestMemory"
+    | "restrictions"
+    | "allowedHosts"
+    | "authentication"
+    | "inspector"
+  > {
   readonly registry: ModelRegistry;
   readonly repository: ModelRepository;
-  readonly startUp: Pick<StartUp, "underWay" | "failed" | "over">;
-  readonly log: Log;
-  readonly tracing: Tracing | undefined;
-  readonly sharedMemory: SharedMemory;
-  readonly requestMemory: RequestMemory;
-  readonly restrictions: Restrictions;
-  readonly allowedHosts: AllowedHosts;
-  readonly authentication: Authentication | undefined;
-  readonly inspector: ServerInspector;
   readonly metrics: MetricsPage;
-  readonly identity: ServerIdentity;
-  /** Whether the server is ready only while all models are ready. */
+  /** Name of the server in its metadata. */
+  readonly id: string;
   readonly strictReadiness: boolean;
   /** Whether load requests of clients may have files. */
   readonly allowModelFileOverride: boolean;
 }
 
-/** The v2 operations over the models of this process. */
 export class LocalService implements InferenceService {
   readonly log: Log;
   readonly tracing: Tracing | undefined;
@@ -72,18 +73,18 @@ export class LocalService implements InferenceService {
   readonly allowedHosts: AllowedHosts;
   readonly authentication: Authentication | undefined;
   readonly inspector: ServerInspector;
-  readonly #parts: ServiceParts;
+  readonly #parts: ServiceOptions;
   readonly #registry: ModelRegistry;
-  readonly #identity: ServerIdentity;
   readonly #listeners = new Set<() => void>();
   readonly #mounted: MountedFrontend[] = [];
   readonly #refusals = new RefusalLine(realClock);
   /** Versions that requests without a version mean, until a model changes. A look-up takes longer than the rest of `model`. */
   readonly #latest = new Map<string, ModelVersion>();
-  #stopping = false;
+  /** True after `drain` was called. */
+  stopping = false;
   #leaving = false;
 
-  constructor(parts: ServiceParts) {
+  constructor(parts: ServiceOptions) {
     this.#parts = parts;
     this.log = parts.log;
     this.tracing = parts.tracing;
@@ -94,18 +95,12 @@ export class LocalService implements InferenceService {
     this.authentication = parts.authentication;
     this.inspector = parts.inspector;
     this.#registry = parts.registry;
-    this.#identity = parts.identity;
     const tell = () => {
       this.#latest.clear();
       for (const listener of this.#listeners) listener();
     };
     parts.registry.onChange(tell);
-    void parts.startUp.over.then(tell);
-  }
-
-  /** True after `drain` was called. */
-  get stopping(): boolean {
-    return this.#stopping;
+    void parts.repository.startUp.over.then(tell);
   }
 
   /** Reports from now on that the server is not ready. It still accepts requests. */
@@ -117,7 +112,7 @@ export class LocalService implements InferenceService {
 
   /** Starts the shutdown: the server is no longer ready and refuses new requests. */
   drain(): void {
-    this.#stopping = true;
+    this.stopping = true;
     for (const frontend of this.#mounted) frontend.drain();
     this.#refusals.dissolve();
     for (const listener of this.#listeners) listener();
@@ -130,7 +125,7 @@ export class LocalService implements InferenceService {
 
   mount(frontend: MountedFrontend): void {
     this.#mounted.push(frontend);
-    if (this.#stopping) frontend.drain();
+    if (this.stopping) frontend.drain();
   }
 
   onChange(listener: () => void): () => void {
@@ -139,12 +134,12 @@ export class LocalService implements InferenceService {
   }
 
   isLive(): boolean {
-    return !this.#parts.startUp.failed;
+    return !this.#parts.repository.startUp.failed;
   }
 
   isReady(): boolean {
-    const { startUp, strictReadiness, repository } = this.#parts;
-    if (this.#refusesAll || this.#leaving || startUp.underWay) return false;
+    const { strictReadiness, repository } = this.#parts;
+    if (this.#refusesAll || this.#leaving || repository.startUp.underWay) return false;
     if (!strictReadiness) return true;
     const settled = this.#registry
       .all()
@@ -154,7 +149,7 @@ export class LocalService implements InferenceService {
 
   serverMetadata(): ServerMetadata {
     const extensions = serverExtensions(this.sharedMemory.allowed, this.tracing !== undefined);
-    return { name: this.#identity.id, version: this.#identity.version, extensions };
+    return { name: this.#parts.id, version: VERSION, extensions };
   }
 
   isModelReady(name: string, version: string): boolean {
@@ -284,9 +279,8 @@ export class LocalService implements InferenceService {
     return this.#registry.namespacing;
   }
 
-  /** The place of a request that found the queue of a model full. */
   placeFor(model: ModelVersion): RoomWait {
-    return this.#refusals.placeFor(model);
+    return this.#refusals.placeFor(model.requests);
   }
 
   refusalTurn(): Promise<void> | undefined {
@@ -306,9 +300,8 @@ export class LocalService implements InferenceService {
     return this.#registry.find(name, version);
   }
 
-  /** True if the server is shutting down, or could not start. */
   get #refusesAll(): boolean {
-    return this.#stopping || this.#parts.startUp.failed;
+    return this.stopping || this.#parts.repository.startUp.failed;
   }
 
   /** @throws TritonError UNAVAILABLE while the server refuses requests */
@@ -322,7 +315,6 @@ export class LocalService implements InferenceService {
   }
 }
 
-/** The model version that one look-up has found. */
 class PinnedVersion implements PinnedModel {
   readonly #service: LocalService;
   readonly #model: ModelVersion;
@@ -362,25 +354,26 @@ class PinnedVersion implements PinnedModel {
   }
 
   awaitRoom(id: string): RoomWait | undefined {
-    if (!this.#model.isFull) return undefined;
+    if (!this.#model.requests.isFull) return undefined;
     const { turn, leave } = this.#service.placeFor(this.#model);
     return { turn: turn.then(() => this.#assertRoom(id)), leave };
   }
 
   infer(init: InferInit, onResponse: ResponseHandler): RequestHandle {
     this.#service.assertOpen();
-    return this.#model.send(init, onResponse);
+    const request = requestOf(init, this.#model.name, onResponse);
+    this.#model.infer(request);
+    return request;
   }
 
   /** @throws TritonError UNAVAILABLE if the queue is still full. */
   #assertRoom(id: string): void {
     this.#service.assertOpen();
-    const refusal = this.inService().#model.refusal(id);
+    const refusal = this.inService().#model.requests.refusal(id);
     if (refusal !== undefined) throw refusal;
   }
 }
 
-/** The protocol extensions that the service offers, in Triton's order. */
 function serverExtensions(allowsSharedMemory: boolean, traces: boolean): string[] {
   return EXTENSIONS.filter(
     (name) => (allowsSharedMemory || !name.endsWith("_shared_memory")) && (traces || name !== "trace"),

@@ -26,7 +26,6 @@ function notAvailable(text: string): TritonError {
   return new TritonError("INVALID_ARG", text, { reason: "MODEL_NOT_AVAILABLE" });
 }
 
-/** Copies the counters into a report. */
 export function reportStatistics(
   name: string,
   version: number,
@@ -98,7 +97,6 @@ const GAUGES = {
   num_requests_waiting: "tritonjs_generation_waiting",
 } as const;
 
-/** Reads the load of a model. */
 export async function loadReportOf(model: ModelVersion, gaugeOf: GaugeReader): Promise<LoadReport> {
   const { name, version, statistics, isEnsemble } = model;
   const namedMetrics: Record<string, number> = { queue_length: statistics.pendingCount };
@@ -168,7 +166,6 @@ function decimal(value: number): string {
   return Number.isInteger(value) ? String(value) : value.toFixed(6);
 }
 
-/** A field of bytes that are shorter than 128. */
 function bytesField(field: number, bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.of((field << 3) | WIRE_BYTES, bytes.length), bytes]);
 }
@@ -187,7 +184,6 @@ export interface ModelReadiness {
   readonly reason: string;
 }
 
-/** The sources of the readiness of models. */
 interface ReadinessSource {
   readonly registry: ModelRegistry;
   readonly repository: { problemOf(name: string): string | undefined };
@@ -217,7 +213,6 @@ export async function modelReadiness(
   return { ready: reason === undefined, reason: reason ?? "" };
 }
 
-/** Asks a version in service whether it is ready. */
 export async function saysReady(model: ModelVersion, log: Log): Promise<boolean> {
   return (await unreadyReason(model, log)) === undefined;
 }

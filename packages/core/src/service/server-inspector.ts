@@ -9,7 +9,6 @@ import type { ModelControlMode } from "../repository/repository-options.js";
 import type { SequenceCounts } from "../scheduler/scheduler.js";
 import { reportStatistics } from "./model-reports.js";
 
-/** The parts of the server that an inspector reads. */
 interface ObservedServer {
   readonly registry: ModelRegistry;
   readonly modelControlMode: ModelControlMode;
@@ -86,7 +85,6 @@ export class ServerInspector {
   }
 }
 
-/** Reads the counters of a version. */
 function countersOf(model: ModelVersion): ObservedCounters {
   const { statistics, instances, isEnsemble } = model;
   const { success, failures, watch } = statistics;
@@ -115,12 +113,11 @@ function oldestOf({ levels, payloads, instances }: QueueSnapshot): number {
   );
 }
 
-/** Reads the detail of a version. */
 function activityOf(model: ModelVersion): ObservedActivity {
-  const { name, version, statistics, inflightCount, sequences } = model;
+  const { name, version, statistics, requests, sequences } = model;
   return {
     statistics: reportStatistics(name, version, statistics),
-    inflight: inflightCount,
+    inflight: requests.count,
     queue: model.queue(),
     instances: model.isEnsemble ? [] : model.instances.instances.map(instanceOf),
     sequences,
@@ -144,7 +141,6 @@ function instanceOf(instance: ModelVersion["instances"]["instances"][number]): O
   };
 }
 
-/** One instance of a model, as an operator sees it. */
 export interface ObservedInstance {
   readonly name: string;
   readonly kind: string;
@@ -181,7 +177,6 @@ export interface ObservedActivity {
   readonly loadMilliseconds: number;
 }
 
-/** A version of a model, in whatever state. */
 export interface ObservedModel {
   readonly name: string;
   /** Distinguishes models of the same name: the path of the repository if namespaces are on, otherwise empty. */
@@ -191,7 +186,6 @@ export interface ObservedModel {
   /** Why the version is not READY, or the latest failure since it became READY. */
   readonly reason: string;
   readonly isEnsemble: boolean;
-  /** True for a model that the program binds, false for one of a repository. */
   readonly bound: boolean;
   /** Success, failures, queue and latencies, for lists of all models; undefined for a version that was never created. */
   readonly counters: ObservedCounters | undefined;
@@ -199,16 +193,12 @@ export interface ObservedModel {
   readonly activity: (() => ObservedActivity) | undefined;
 }
 
-/** Counters of a version since it was created. */
 export interface ObservedCounters {
-  /** Requests that were answered. */
   readonly succeeded: number;
   /** Requests that failed after they were accepted, and those refused on arrival. */
   readonly failed: number;
-  /** Rows of answered requests. */
   readonly inferences: number;
   readonly executions: number;
-  /** Requests that wait for an instance. */
   readonly queued: number;
   /** Time that the oldest waiting request has waited; 0 if none waits. */
   readonly oldestMicroseconds: number;

@@ -4,6 +4,7 @@ import type { ModelRegistry } from "../model/registry.js";
 import type { RegisteredVersion } from "../model/version-status.js";
 import type { LogSettings } from "../observe/log.js";
 import type { WatchedRegion } from "../shared-memory/shared-memory.js";
+import { getOrAdd } from "../system/collections.js";
 
 /** A version of a model, as a copy of the service in another thread knows it. All of it can be cloned. */
 export interface WatchedVersion extends RegisteredVersion {
@@ -118,11 +119,7 @@ export class ServiceWatch {
   }
 
   #watched(version: RegisteredVersion): WatchedVersion {
-    let key = this.#keys.get(version);
-    if (key === undefined) {
-      key = ++this.#lastKey;
-      this.#keys.set(version, key);
-    }
+    const key = getOrAdd(this.#keys, version, () => ++this.#lastKey);
     const { name, namespace, version: number, state, reason, isEnsemble } = version;
     const model = version instanceof ModelVersion ? version : undefined;
     return {

@@ -53,7 +53,6 @@ import { saysReady } from "../service/model-reports.js";
 import { meteredModels, ServerInspector } from "../service/server-inspector.js";
 import { SharedMemory } from "../shared-memory/shared-memory.js";
 import { type Clock, realClock, settledWithin, sleep } from "../system/clock.js";
-import { VERSION } from "../version.js";
 import { DEFAULT_SERVE_OPTIONS, TRITON_OPTION_KEYS, type TritonOptions } from "./triton-options.js";
 
 /**
@@ -373,7 +372,6 @@ class TritonServer {
     this.service = new LocalService({
       registry,
       repository,
-      startUp: repository.startUp,
       log,
       tracing: models.tracing,
       sharedMemory,
@@ -383,7 +381,7 @@ class TritonServer {
       authentication,
       inspector,
       metrics: this.metrics,
-      identity: { id: options.id ?? "triton", version: VERSION },
+      id: options.id ?? "triton",
       strictReadiness: options.strictReadiness ?? true,
       allowModelFileOverride: options.allowModelFileOverride ?? false,
     });
@@ -507,7 +505,7 @@ class ModelsOfServer {
       backlogHoldUntil:
         options.backlogDelayScheduler ?? (Number(process.env.TRITONSERVER_BACKLOG_DELAY_SCHEDULER) || 0),
       findMember: (name, version, namespace) => registry.findMember(name, version, namespace),
-      callModels: callModels(registry, this.clock),
+      callModels: callModels(registry),
       calls: new CallGraph(),
       log,
       metrics,

@@ -120,7 +120,6 @@ export function gaugesOf({ info, log, metrics, control }: ExecutorContext): Chan
     host.changeMetrics([{ family: { ...family, kind: "gauge" }, labels, action: "add", value }]);
 }
 
-/** Connects a model to the server's log, metrics and repository. */
 export function serverHost(
   { modelName, modelVersion }: Pick<InstanceInfo, "modelName" | "modelVersion">,
   log: Log,

@@ -91,7 +91,6 @@ class SignalOfAll {
   }
 }
 
-/** A signal that aborts when all of these have aborted. */
 function allAborted(signals: readonly AbortSignal[]): AbortSignal {
   const controller = new AbortController();
   const check = () => {
@@ -109,7 +108,6 @@ function allAborted(signals: readonly AbortSignal[]): AbortSignal {
 class SequencesOfSlots {
   readonly #bySlot = new Map<number, SequenceInfo>();
 
-  /** The shared object of a request's sequence. */
   of(request: {
     readonly sequence: SequenceInfo | undefined;
     readonly sequenceStart: boolean;

@@ -22,7 +22,6 @@ import type { Allocate } from "../tensor-rows.js";
  * direction. Tensors are sent as bytes; their buffers are transferred to a thread without a copy.
  */
 
-/** A tensor in a message. */
 export interface WireTensor {
   readonly name: string;
   readonly datatype: DataType;
@@ -30,7 +29,6 @@ export interface WireTensor {
   readonly bytes: Uint8Array;
 }
 
-/** An error in a message. */
 export interface WireError {
   readonly code: ErrorCode;
   readonly message: string;
@@ -47,19 +45,15 @@ interface WireCause {
   readonly stack: string;
 }
 
-/** The inputs of a batch in a message. */
 export interface WireInputs {
-  /** The joined inputs. */
   readonly inputs: readonly WireTensor[];
   /** True if they are not joined by rows, so that the batch cannot be divided again. */
   readonly indivisible?: boolean;
   /** Inputs of each request, instead of `inputs`, which the worker joins. */
   readonly parts?: readonly (readonly WireTensor[])[];
-  /** Padding rules for joining them. */
   readonly padding?: PaddingRules | undefined;
 }
 
-/** Outputs in a message, with their parameters. */
 interface WireOutputs {
   readonly tensors: readonly WireTensor[];
   readonly parameters?: ResponseParameters;
@@ -68,9 +62,7 @@ interface WireOutputs {
 /** Result of one request; "again" if the model rescheduled it. */
 export type WireResult = WireOutputs | WireError | "again";
 
-/** Description of the instance for its worker. */
 export interface WorkerInit {
-  /** Module that exports `load(data, info)`. */
   readonly entry: string;
   readonly data: unknown;
   readonly info: InstanceInfo;
@@ -90,7 +82,6 @@ export type ToWorker =
       readonly type: "execute";
       /** Number of the batch: responses of a decoupled model may come after the next batch has begun. */
       readonly batch: number;
-      /** Rows of each request. */
       readonly rows: readonly number[];
       /** True if the buffers of the inputs come back with the answer. */
       readonly lendsInputs?: boolean;
@@ -132,19 +123,14 @@ export type FromWorker =
   | {
       readonly type: "ready";
       readonly details: Readonly<Record<string, string>>;
-      /** True if the model needs to be closed before the worker ends. */
       readonly closes: boolean;
     }
   | { readonly type: "warning"; readonly message: string }
-  /** The model tells its backend something. */
   | { readonly type: "report"; readonly value: unknown }
-  /** The model writes to the server's log. */
   | { readonly type: "log"; readonly line: LogLine }
   /** The model changes metrics of its own. */
   | { readonly type: "metrics"; readonly changes: readonly MetricChange[] }
-  /** The model requests something of the server's repository. */
   | { readonly type: "ask"; readonly number: number; readonly ask: ControlAsk }
-  /** Memory in use, sent before the answer to a batch. */
   | { readonly type: "memory"; readonly bytes: number }
   | { readonly type: "failed"; readonly error: WireError }
   /** Outputs of the whole batch, which have to be split. */
@@ -152,7 +138,6 @@ export type FromWorker =
   /** Outputs or an error for each request. */
   | ({ readonly type: "separate"; readonly results: readonly WireResult[] } & ReturnedInputs)
   | ({ readonly type: "error"; readonly error: WireError } & ReturnedInputs)
-  /** The callback of a decoupled model has returned. */
   | { readonly type: "returned" }
   /** A call of another model on behalf of a batch. */
   | {
@@ -176,7 +161,6 @@ export type FromWorker =
       readonly final: boolean;
       readonly outputs?: WireOutputs;
       readonly error?: WireError;
-      /** True if the model rescheduled the request. */
       readonly again?: boolean;
     };
 
@@ -234,7 +218,6 @@ export class BatchMemory {
     return new Uint8Array(buffer, 0, byteSize);
   }
 
-  /** Takes back the memory of a batch. */
   release(buffers: readonly ArrayBuffer[]): void {
     this.#free.push(...buffers.filter(({ byteLength }) => byteLength >= LEAST_BYTES));
     let bytes = this.#free.reduce((sum, { byteLength }) => sum + byteLength, 0);
@@ -248,7 +231,6 @@ export function unpackTensors(tensors: readonly WireTensor[]): Map<string, Tenso
   );
 }
 
-/** Packs outputs like {@link packTensors}. */
 export function packOutputs(
   outputs: ReadonlyMap<string, Tensor>,
   transfer: ArrayBuffer[],
@@ -302,7 +284,6 @@ function unpackCause({ name, message, stack }: WireCause): Error {
 export interface Channel {
   /** Properties of the place: the id of the process. */
   readonly details: Readonly<Record<string, string>>;
-  /** Listener for all further messages. */
   listener: ChannelListener;
   /**
    * Sends a message; a worker that has ended does not get it. The buffers in `transfer` are moved without a copy if
@@ -325,7 +306,6 @@ export interface Channel {
   kill(): void;
 }
 
-/** Receives the messages of a worker. */
 export interface ChannelListener {
   message(message: FromWorker): void;
   /** The worker has ended, or has another model; this is the last call. `fault` is the cause of its death, if known. */
@@ -334,18 +314,15 @@ export interface ChannelListener {
 
 /** Settings for the start of a worker. */
 interface WorkerLimits extends InstanceLimits {
-  /** True if it may have had other models before, and may get others afterwards. */
   readonly reusable: boolean;
 }
 
 /** Starts a worker, or takes a spare one. It waits for a message to open or load a model. */
 export type OpenChannel = (limits: WorkerLimits, listener: ChannelListener) => Channel;
 
-/** The worker's end of the channel. */
 export interface WorkerPort {
   /** @throws for values that cannot be cloned */
   post(message: FromWorker, transfer: ArrayBuffer[]): void;
   onMessage(listener: (message: ToWorker) => void): void;
-  /** Lets the worker end. */
   close(): void;
 }

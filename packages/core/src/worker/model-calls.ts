@@ -17,7 +17,6 @@ import { type FromWorker, packError, type ToWorker, unpackError } from "./messag
 
 type Call = Extract<FromWorker, { type: "call" }>;
 
-/** A call in flight: an iterator over its answers, and the means to cancel it. */
 interface OpenCall {
   readonly controller: AbortController;
   readonly answers: AsyncIterator<CallOutputs, void>;
@@ -33,7 +32,6 @@ export class CallsOfWorker {
     private readonly modelsOf: (batch: number) => ModelCaller | undefined,
   ) {}
 
-  /** Handles a message of the worker. */
   take(message: Extract<FromWorker, { type: "call" | "next" | "end" }>): void {
     if (message.type === "call") this.#start(message);
     else if (message.type === "next") this.#next(message.call);
@@ -58,7 +56,6 @@ export class CallsOfWorker {
     if (!message.stream) this.#next(message.call);
   }
 
-  /** Sends the next answer to the worker. */
   #next(call: number): void {
     const open = this.#open.get(call);
     if (open === undefined) return;
@@ -79,7 +76,6 @@ export class CallsOfWorker {
     );
   }
 
-  /** Ends a call that the worker cancels or needs no more answers of. */
   #end(call: number): void {
     const open = this.#open.get(call);
     this.#open.delete(call);
@@ -87,7 +83,6 @@ export class CallsOfWorker {
     void Promise.resolve(open?.answers.return?.()).catch(() => {});
   }
 
-  /** Ends all calls, because the worker has ended. */
   endAll(): void {
     for (const call of [...this.#open.keys()]) this.#end(call);
   }
@@ -102,7 +97,6 @@ type Answer = Extract<ToWorker, { type: "answer" }>;
 /** The worker's side of calls to other models, which the main thread makes. */
 export class CallsToModels {
   #next = 0;
-  /** Callbacks for the next answer to each call. */
   readonly #waiting = new Map<number, (answer: Answer) => void>();
 
   constructor(private readonly post: (message: FromWorker, transfer: ArrayBuffer[]) => void) {}

@@ -42,11 +42,9 @@ export interface WorkerProgram {
   readonly loadTimeoutMs?: number | undefined;
 }
 
-/** Where a worker runs. */
 export interface WorkerPlace {
   /** `isolation` "process" for a child process, anything else for a thread. */
   readonly hosting?: InstanceHosting;
-  /** Priority of a child process. */
   readonly nice?: number | undefined;
 }
 
@@ -91,10 +89,6 @@ export class OpenedWorker {
   #channel: Channel | undefined;
   #onGone: (() => void) | undefined;
 
-  /**
-   * @param modelName name of the model for errors
-   * @param warn shows a warning of the worker
-   */
   constructor(
     modelName: string,
     program: WorkerProgram,
@@ -181,7 +175,6 @@ export class SpareThreads<Thread extends SpareThread> {
     return this.#threads.length;
   }
 
-  /** Records that a model begins to load in a thread. */
   loadBegins(): void {
     this.#loading++;
   }
@@ -218,7 +211,6 @@ export class SpareThreads<Thread extends SpareThread> {
     this.#endLater();
   }
 
-  /** Removes a thread that has ended. */
   forget(thread: Thread): void {
     this.#threads = this.#threads.filter((one) => one !== thread);
   }
@@ -236,7 +228,6 @@ const spares = new SpareThreads<WorkerThread>();
 /** Milliseconds in which a spare thread ends by itself. Its imports take seconds on a busy machine. */
 const RETIRES_WITHIN_MS = 60_000;
 
-/** Start data of a thread. */
 export interface ThreadData {
   readonly nativeCalls: Int32Array;
 }
@@ -269,7 +260,6 @@ class WorkerThread implements Channel {
   readonly #keeps: boolean;
   listener: ChannelListener = NOBODY;
   #fault: unknown;
-  /** Program of the model that is loading. */
   #loading: string | undefined;
   #patience: NodeJS.Timeout | undefined;
 
@@ -278,7 +268,7 @@ class WorkerThread implements Channel {
     // A thread whose event loop gets only a part of its descriptors leaves them open.
     const giveBack = takeLastDescriptors();
     try {
-      this.#worker = new Worker(ownProgram(new URL("./thread-main.js", import.meta.url)), {
+      this.#worker = new Worker(ownProgram(new URL("./worker-main.js", import.meta.url)), {
         workerData: { nativeCalls: this.#ending.state } satisfies ThreadData,
         ...(heapLimitMb === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: heapLimitMb } }),
       });
@@ -305,7 +295,6 @@ class WorkerThread implements Channel {
     });
   }
 
-  /** Makes the thread the worker of a model. */
   begin(listener: ChannelListener): void {
     this.listener = listener;
     this.#worker.ref();
@@ -386,7 +375,7 @@ const DEBUGGING = /^--(inspect|debug)/;
  * process. Messages use Node's own channel, and are copied once on each side.
  */
 const openProcess: OpenChannel = ({ heapLimitMb, nice }, listener) => {
-  const main = ownProgram(new URL("./process-main.js", import.meta.url));
+  const main = ownProgram(new URL("./worker-main.js", import.meta.url));
   const execArgv = process.execArgv.filter((argument) => !DEBUGGING.test(argument));
   if (heapLimitMb !== undefined) execArgv.push(`--max-old-space-size=${heapLimitMb}`);
   const child = startProcess(() =>

@@ -7,7 +7,21 @@ import type { Clock, Timer } from "../system/clock.js";
 const FIRST_PAUSE_MS = 100;
 const LAST_PAUSE_MS = 30_000;
 
-/** The instance of the worker, as its context describes it. */
+/** Pause before a restart in milliseconds: doubles with each failure in a row. */
+export class RestartPause {
+  #ms = FIRST_PAUSE_MS;
+
+  next(): number {
+    const ms = this.#ms;
+    this.#ms = Math.min(2 * ms, LAST_PAUSE_MS);
+    return ms;
+  }
+
+  reset(): void {
+    this.#ms = FIRST_PAUSE_MS;
+  }
+}
+
 type RestartedInstance = Pick<InstanceInfo, "modelName" | "modelVersion" | "instanceName">;
 
 /** Restarts a worker that has died, after a pause that doubles with each failure. The log says so. */
@@ -15,9 +29,10 @@ export class Restarts {
   /** True after a crash, until the worker has worked again. */
   failed = false;
   #timer: Timer | undefined;
-  #pauseMs = FIRST_PAUSE_MS;
-  #over = false;
-  #count = 0;
+  readonly #pause = new RestartPause();
+  /** True once the worker must not be restarted. */
+  over = false;
+  count = 0;
 
   constructor(
     private readonly clock: Clock,
@@ -28,20 +43,10 @@ export class Restarts {
     private readonly log: Log | undefined,
   ) {}
 
-  /** True once the worker must not be restarted. */
-  get over(): boolean {
-    return this.#over;
-  }
-
-  /** Number of times that the worker was started again. */
-  get count(): number {
-    return this.#count;
-  }
-
   /** Records that the worker works, which resets the pause. */
   worked(): void {
     this.failed = false;
-    this.#pauseMs = FIRST_PAUSE_MS;
+    this.#pause.reset();
   }
 
   /**
@@ -49,7 +54,7 @@ export class Restarts {
    * instance becomes unhealthy.
    */
   crashed(error: TritonError, restartFailed = false): void {
-    if (this.#over) return;
+    if (this.over) return;
     this.failed = true;
     this.onHealth(
       false,
@@ -57,8 +62,7 @@ export class Restarts {
         ? new TritonError("UNAVAILABLE", error.message, { reason: "INSTANCES_FAILED", cause: error })
         : undefined,
     );
-    const pauseMs = this.#pauseMs;
-    this.#pauseMs = Math.min(pauseMs * 2, LAST_PAUSE_MS);
+    const pauseMs = this.#pause.next();
     const text = `${this.#name} restarts in ${pauseMs} ms`;
     // The instance group has logged why a restart failed.
     if (restartFailed) this.log?.info(text, this.#about);
@@ -67,7 +71,7 @@ export class Restarts {
     this.#timer = this.clock.setTimer(pauseMs, () => {
       this.start().then(
         () => {
-          this.#count++;
+          this.count++;
           this.onHealth(true);
           this.log?.info(`${this.#name} has restarted`, this.#about);
           this.#report("restarted", undefined, 0);
@@ -88,15 +92,13 @@ export class Restarts {
     return `instance '${instanceName}' of model '${modelName}' version ${modelVersion}`;
   }
 
-  /** Fields of lines about the instance. */
   get #about(): LogSubject {
     const { modelName: model, modelVersion: version, instanceName: instance } = this.instance;
     return { model, version, instance };
   }
 
-  /** Ends all restarts. */
   stop(): void {
-    this.#over = true;
+    this.over = true;
     this.#timer?.cancel();
   }
 }

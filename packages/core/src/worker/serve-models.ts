@@ -73,11 +73,9 @@ export interface WorkerHost extends ModuleHost {
   report(this: void, value: unknown): void;
 }
 
-/** A model that was opened before its configuration is complete. */
 export interface OpenModel {
   /** Description of the model; must survive structured cloning. */
   readonly description: unknown;
-  /** Continues as the model of an instance. */
   load(info: InstanceInfo): WorkerModel;
   close(): Promise<void>;
 }
@@ -117,7 +115,6 @@ export function serveModels(port: WorkerPort): void {
 /** One model of a worker, from the time before it is open. */
 class ModelPlace {
   readonly #asks = new AsksOfServer((message) => this.port.post(message, []));
-  /** Messages that arrived before the model was loaded. */
   readonly #early: MessageToModel[] = [];
   /** The opening or loading in progress; settled if there is none. */
   #starts: Promise<void> = Promise.resolve();
@@ -206,7 +203,6 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** The worker's side of a model's requests to the server's repository. */
 class AsksOfServer {
   readonly #waiting = new Map<number, Waiting>();
   #next = 0;
@@ -229,22 +225,18 @@ class AsksOfServer {
   }
 }
 
-/** A message to a loaded model. */
 type MessageToModel = Exclude<ToWorker, { type: "prepare" | "open" | "load" | "answered" | "stop" }>;
 
 type ExecuteMessage = Extract<ToWorker, { type: "execute" }>;
 
 type BatchToRun = ExecuteMessage & { readonly stream: WorkerStream };
 
-/** A loaded model in a worker: runs one batch at a time, and answers. */
 class ServedModel {
-  /** Resolves when no batch runs. */
   finished: Promise<void> = Promise.resolve();
   readonly #decoupled: boolean;
   /** Batches with open requests: the running one, and those of a decoupled model that are still being answered. */
   readonly #streams = new Map<number, WorkerStream>();
   readonly #post: (message: FromWorker, transfer: ArrayBuffer[]) => void;
-  /** The running batch, and those that arrived meanwhile. */
   readonly #batches: BatchToRun[] = [];
 
   constructor(
@@ -342,7 +334,6 @@ const WINDOW = 16;
 interface Line {
   readonly controller: AbortController;
   open: boolean;
-  /** Number of responses sent and not yet taken. */
   underWay: number;
   waiting: { readonly promise: Promise<void>; resolve(): void } | undefined;
 }
@@ -367,7 +358,6 @@ class WorkerStream implements WorkerResponseStream {
     }));
   }
 
-  /** True while a request of the batch is open. */
   get live(): boolean {
     return this.#lines.some((line) => line.open);
   }
@@ -376,14 +366,12 @@ class WorkerStream implements WorkerResponseStream {
     return this.#lines[index]!.controller.signal;
   }
 
-  /** Cancels a request, when the main thread reports it. */
   cancel(index: number): void {
     const line = this.#lines[index]!;
     this.#close(line);
     line.controller.abort();
   }
 
-  /** Counts a response that its consumer has taken. */
   taken(index: number): void {
     const line = this.#lines[index]!;
     line.underWay--;

@@ -1,7 +1,6 @@
 import { type Isolation, TritonError } from "@tritonjs/protocol";
 import { divideOutputs, joinInputsIn } from "../batch/batch-tensors.js";
 import { type InstanceInfo, RESCHEDULE } from "../callback/infer-func.js";
-import { keyList } from "../config/option-names.js";
 import type { Execution, ExecutionResult, Executor } from "../instance/backend.js";
 import type { ModuleHost } from "../instance/import-callable.js";
 import { notServed } from "../instance/js-model.js";
@@ -66,7 +65,7 @@ export class WorkerExecutor implements Executor {
   #endedFor: TritonError | undefined;
   readonly restarts: Restarts;
   #nextBatch = 0;
-  readonly #streams = new OpenStreams();
+  readonly #streams = new OpenExecutions();
   readonly #calls = new CallsOfWorker(
     (message, transfer) => this.#channel?.post(message, transfer),
     (batch) => (this.#batches.find(batch)?.execution ?? this.#streams.get(batch))?.models,
@@ -114,13 +113,6 @@ export class WorkerExecutor implements Executor {
             for (const ahead of this.#batches.all) this.#post(ahead);
             this.#batches.begin();
             resolve();
-          } else if (isHostMessage(message)) {
-            forwardHostMessage(
-              message,
-              this.#context,
-              (answer) => channel.post(answer, []),
-              () => this.#aboutRunning,
-            );
           } else if (message.type === "failed") {
             failure = unpackError(message.error);
             // The module may have left a timer or a socket open, which would keep the worker alive.
@@ -212,14 +204,29 @@ export class WorkerExecutor implements Executor {
     await gone;
   }
 
-  #take(message: Exclude<FromWorker, HostMessage | { type: "ready" | "failed" | "opened" | "free" }>): void {
+  #take(message: Exclude<FromWorker, { type: "ready" | "failed" | "opened" | "free" }>): void {
+    const { info, warn, host, onReport } = this.#context;
     switch (message.type) {
+      case "warning":
+        warn(`model '${info.modelName}': ${message.message}`);
+        break;
+      case "report":
+        onReport?.(message.value);
+        break;
+      case "log":
+        host?.log(message.line, this.#aboutRunning);
+        break;
+      case "metrics":
+        host?.changeMetrics(message.changes);
+        break;
+      case "ask":
+        this.#ask(message);
+        break;
       case "memory":
         this.memoryBytes = message.bytes;
         break;
       case "response": {
-        const { batch, index } = message;
-        this.#streams.respond(message, () => this.#channel?.post({ type: "taken", batch, index }, []));
+        this.#respond(message);
         break;
       }
       case "call":
@@ -230,6 +237,36 @@ export class WorkerExecutor implements Executor {
       default:
         this.#finish(message);
     }
+  }
+
+  /** Delivers a response, and tells the worker when its consumer can take another. */
+  #respond(message: Extract<FromWorker, { type: "response" }>): void {
+    const { batch, index, final, outputs, error, again } = message;
+    const execution = this.#streams.get(batch);
+    if (execution === undefined) return;
+    if (error !== undefined) execution.sendError(index, unpackError(error), final);
+    else if (outputs !== undefined) execution.send(index, unpackOutputs(outputs), final);
+    else if (again) execution.reschedule(index);
+    else execution.finish(index);
+    if (final) {
+      this.#streams.forgetWhenOver(batch);
+      return;
+    }
+    const taken = () => this.#channel?.post({ type: "taken", batch, index }, []);
+    const wait = execution.writable(index);
+    if (wait === undefined) taken();
+    else void wait.then(taken);
+  }
+
+  /** Passes a request of the model to the server, and its answer to the worker that asked. */
+  #ask({ number, ask }: Extract<FromWorker, { type: "ask" }>): void {
+    const channel = this.#channel;
+    const { host, info } = this.#context;
+    const asked = host?.control(ask) ?? Promise.reject(notServed(info.modelName));
+    asked.then(
+      (value) => channel?.post({ type: "answered", number, value: value === true }, []),
+      (thrown) => channel?.post({ type: "answered", number, error: packError(thrown) }, []),
+    );
   }
 
   #finish(answer: WorkerAnswer): void {
@@ -263,7 +300,6 @@ export class WorkerExecutor implements Executor {
     });
   }
 
-  /** Fields of a line that the model writes now. */
   get #aboutRunning(): LogSubject {
     const running = this.#batches.running?.execution;
     return runningFields(new Set([...this.#streams.executions, ...(running === undefined ? [] : [running])]));
@@ -286,31 +322,19 @@ export class WorkerExecutor implements Executor {
   }
 }
 
-/** External dependencies of a worker executor. */
 interface WorkerContext extends WorkerPlace {
   readonly info: InstanceInfo;
   readonly checker: OutputChecker;
   readonly clock: Clock;
-  /** Shows a warning of the worker. */
   readonly warn: (message: string) => void;
   /** The server's log; undefined for a worker without a server. */
   readonly log?: Log;
-  /** Receives a module's lines for the log, and changes of its metrics. */
   readonly host?: ModuleHost;
-  /** Receives what the model tells its backend. */
   readonly onReport?: ((value: unknown) => void) | undefined;
   /** A worker that already has the model open, for the first start. */
   readonly opened?: OpenedWorker | undefined;
 }
 
-/**
- * Makes the message that gives a batch to its worker, and records that the inputs are ready.
- *
- * @param batch number of the batch
- * @param transfer receives the buffers that may be transferred
- * @param memory lends the buffers of the inputs
- * @throws TritonError if the inputs cannot be joined
- */
 function executeMessage(
   batch: number,
   execution: Execution,
@@ -333,12 +357,6 @@ function executeMessage(
   return { type: "execute", batch, ...inputs, rows, ...known, lendsInputs: memory !== undefined };
 }
 
-/**
- * Packs the inputs of a batch.
- *
- * @param joins true if the worker itself joins requests that are not joined by rows
- * @param transfer receives the buffers that may be transferred
- */
 function packInputs(
   execution: Execution,
   joins: boolean,
@@ -358,7 +376,6 @@ function packInputs(
   return layout === undefined ? { inputs } : { inputs, indivisible: true };
 }
 
-/** A batch that was sent to a worker. */
 export interface BatchOfWorker {
   readonly batch: number;
   readonly execution: Execution;
@@ -375,17 +392,14 @@ export class BatchesOfWorker {
   #limit: Timer | undefined;
   readonly #startLimit: () => Timer | undefined;
 
-  /** @param startLimit sets a timer for the batch that starts now */
   constructor(startLimit: () => Timer | undefined) {
     this.#startLimit = startLimit;
   }
 
-  /** The running batch. */
   get running(): BatchOfWorker | undefined {
     return this.#batches[0];
   }
 
-  /** All batches, running one first. */
   get all(): readonly BatchOfWorker[] {
     return [...this.#batches];
   }
@@ -406,13 +420,11 @@ export class BatchesOfWorker {
     return done;
   }
 
-  /** Removes the batch that was running when the worker died. */
   takeLost(): BatchOfWorker | undefined {
     this.limitBy(undefined);
     return this.#batches.shift();
   }
 
-  /** Removes a batch that never reached the worker. */
   remove(batch: BatchOfWorker): void {
     if (batch === this.running) this.takeDone();
     else if (this.#batches.includes(batch)) this.#batches.splice(this.#batches.indexOf(batch), 1);
@@ -425,27 +437,19 @@ export class BatchesOfWorker {
     this.limitBy(this.#startLimit());
   }
 
-  /** Sets another time limit for the running batch. */
   limitBy(limit: Timer | undefined): void {
     this.#limit?.cancel();
     this.#limit = limit;
   }
 
-  /** Fails all batches. */
   fail(error: unknown): void {
     this.limitBy(undefined);
     for (const { reject } of this.#batches.splice(0)) reject(error);
   }
 }
 
-/** A worker's answer to a batch. */
 type WorkerAnswer = Extract<FromWorker, { type: "merged" | "separate" | "error" | "returned" }>;
 
-/**
- * Reads the results of a batch, one for each request; undefined for a batch that is answered by responses.
- *
- * @throws TritonError if the whole batch failed
- */
 function readAnswer(
   answer: WorkerAnswer,
   execution: Execution,
@@ -480,8 +484,7 @@ function readSeparate(
   }
 }
 
-/** The main thread's side of the batches of a decoupled model that a worker is still answering. */
-class OpenStreams {
+export class OpenExecutions {
   readonly #executions = new Map<number, Execution>();
   #emptyWaiters: (() => void)[] = [];
 
@@ -498,88 +501,24 @@ class OpenStreams {
     return this.#executions.get(batch);
   }
 
-  /** Delivers a response; `taken` is called once its consumer can take another. */
-  respond(message: Extract<FromWorker, { type: "response" }>, taken: () => void): void {
-    const { batch, index, final, outputs, error, again } = message;
-    const execution = this.#executions.get(batch);
-    if (execution === undefined) return;
-    if (error !== undefined) execution.sendError(index, unpackError(error), final);
-    else if (outputs !== undefined) execution.send(index, unpackOutputs(outputs), final);
-    else if (again) execution.reschedule(index);
-    else execution.finish(index);
-    if (final) {
-      this.forgetWhenOver(batch);
-      return;
-    }
-    const wait = execution.writable(index);
-    if (wait === undefined) taken();
-    else void wait.then(taken);
-  }
-
-  /** Removes a batch if none of its requests is open any more. */
-  forgetWhenOver(batch: number): void {
-    const execution = this.#executions.get(batch);
-    if (!execution?.requests.every((_, i) => !execution.isOpen(i))) return;
+  forget(batch: number): void {
     this.#executions.delete(batch);
     if (this.#executions.size === 0) for (const resolve of this.#emptyWaiters.splice(0)) resolve();
   }
 
-  /** Resolves when every batch is answered. */
+  forgetWhenOver(batch: number): void {
+    const execution = this.#executions.get(batch);
+    if (execution?.requests.every((_, i) => !execution.isOpen(i))) this.forget(batch);
+  }
+
   async whenEmpty(): Promise<void> {
     if (this.#executions.size > 0) await new Promise<void>((resolve) => this.#emptyWaiters.push(resolve));
   }
 
-  /** Fails every open request. */
   fail(error: TritonError): void {
-    for (const execution of this.#executions.values()) {
+    for (const [batch, execution] of this.#executions) {
       for (let i = 0; i < execution.requests.length; i++) execution.sendError(i, error, true);
+      this.forget(batch);
     }
-    this.#executions.clear();
-    for (const resolve of this.#emptyWaiters.splice(0)) resolve();
-  }
-}
-
-/**
- * Messages of a model besides its answers: warnings, reports to its backend, lines for the log, changes of metrics,
- * requests to the server.
- */
-type HostMessage = Extract<FromWorker, { type: "warning" | "report" | "log" | "metrics" | "ask" }>;
-
-const KINDS: ReadonlySet<FromWorker["type"]> = new Set(
-  keyList<Record<HostMessage["type"], unknown>>({
-    warning: true,
-    report: true,
-    log: true,
-    metrics: true,
-    ask: true,
-  }),
-);
-
-function isHostMessage(message: FromWorker): message is HostMessage {
-  return KINDS.has(message.type);
-}
-
-/**
- * Forwards the messages of a model besides its answers.
- *
- * @param running returns the fields of lines about the requests that the worker has now
- */
-function forwardHostMessage(
-  message: HostMessage,
-  { info, warn, host, onReport }: WorkerContext,
-  post: (message: ToWorker) => void,
-  running: () => LogSubject,
-): void {
-  if (message.type === "warning") warn(`model '${info.modelName}': ${message.message}`);
-  else if (message.type === "report") onReport?.(message.value);
-  else if (message.type === "log") host?.log(message.line, running());
-  else if (message.type === "metrics") host?.changeMetrics(message.changes);
-  else {
-    const { number, ask } = message;
-    const asked = host?.control(ask) ?? Promise.reject(notServed(info.modelName));
-    asked.then(
-      (value) => post({ type: "answered", number, value: value === true }),
-      (thrown) => post({ type: "answered", number, error: packError(thrown) }),
-    );
   }
 }

@@ -4,7 +4,7 @@ import { InferenceRequest } from "../../src/request/inference-request.js";
 
 /** Key of a request for a model with the outputs `y` and `z`. */
 function keyFor(requestedOutputs: readonly string[]): string {
-  const request = new InferenceRequest({ inputs: new Map(), requestedOutputs }, "m", () => {});
+  const request = new InferenceRequest("m", { inputs: new Map(), requestedOutputs });
   return cacheKey("m", "1", request, ["y", "z"]);
 }
 

@@ -14,7 +14,7 @@ export function requestWith(
   inputs: Readonly<Record<string, Tensor>>,
   { onResponse = () => {}, ...init }: RequestFields = {},
 ): InferenceRequest {
-  return new InferenceRequest({ ...init, inputs: new Map(Object.entries(inputs)) }, "m", onResponse);
+  return new InferenceRequest("m", { ...init, inputs: new Map(Object.entries(inputs)) }, onResponse);
 }
 
 /** A validated request with this many rows that has waited since `queueStart`. */

@@ -6,7 +6,6 @@ import type { Call } from "../transport/method.js";
 
 type SampledCall = Pick<Call, "headers" | "remoteAddress">;
 
-/** The trace of a gRPC request: the part that this frontend adds. */
 export class GrpcTrace {
   #responded = false;
   #sending = false;
@@ -38,7 +37,6 @@ export class GrpcTrace {
     this.#mark("GRPC_SEND_START");
   }
 
-  /** Ends the trace: no more messages follow. */
   sent(): void {
     if (this.#released) return;
     this.#released = true;

@@ -1,60 +1,39 @@
-import type { InferInit, RequestTrace } from "@tritonjs/core/frontend";
 import {
   freeWhenUsed,
+  InferenceRequest,
   type RegionRange,
   type RequestedRange,
   type RequestRegions,
+  type RequestScalars,
+  readScalarParameter,
+  type ScalarReader,
 } from "@tritonjs/core/internal";
 import {
   type DataType,
   isDataType,
-  NO_PARAMETERS,
   type Parameters,
   type ParameterValue,
   type Shape,
   Tensor,
-  TritonError,
+  type TritonError,
   wireShape,
 } from "@tritonjs/protocol";
 import { ContentsError, type inference, typedElements, WireStrings } from "@tritonjs/protocol/grpc";
 import { invalidArgument } from "../status-from-code.js";
 
-const NO_INPUTS: ReadonlyMap<string, Tensor> = new Map();
-const NO_NAMES: readonly string[] = [];
-
-/**
- * A request as in its message; the model's request is made directly from it. `outputs` and `enableEmptyFinalResponse`
- * say how to answer.
- */
-export class DecodedMessage implements InferInit, InferParameters {
-  id = "";
-  inputs = NO_INPUTS;
-  requestedOutputs = NO_NAMES;
-  parameters: Parameters = NO_PARAMETERS;
-  priority = 0;
-  queueTimeoutMicroseconds = 0;
-  correlationId: bigint | string | undefined = undefined;
-  sequenceStart = false;
-  sequenceEnd = false;
-  trace: RequestTrace | undefined = undefined;
+/** A request as in its message. `outputs` and `enableEmptyFinalResponse` say how to answer. */
+export class DecodedMessage extends InferenceRequest implements InferParameters {
   outputs: OutputForms = NO_FORMS;
+  /** True when a stream reports the end of a decoupled request even if no response marks it. */
   enableEmptyFinalResponse = false;
-  onInputsUsed: (() => void) | undefined = undefined;
 }
 
-/**
- * Decodes the request in a message.
- *
- * @param forwarded Parameters made of headers.
- * @param regions Holds the shared memory that the message names, until the caller releases it.
- * @throws TritonError INVALID_ARG, NOT_FOUND or UNSUPPORTED for the first fault.
- */
 export function decodeInferRequest(
   message: inference.ModelInferRequest,
   forwarded: Parameters,
   regions: RequestRegions,
 ): DecodedMessage {
-  const request = new DecodedMessage();
+  const request = new DecodedMessage(message.modelName);
   request.id = message.id;
   decodeInferParameters(message.parameters, forwarded, request);
   request.inputs = decodeInputs(message, regions);
@@ -154,12 +133,6 @@ function decodeInput(
   return Tensor.fromBytes(datatype, shape, bytes);
 }
 
-/**
- * Decodes typed contents; contents without a value make a tensor of no bytes.
- *
- * @param where `input tensor 'X' for model 'M'`, for messages.
- * @throws TritonError INVALID_ARG when the values are in a field of another data type, or in two fields.
- */
 function decodeTypedContents(
   contents: inference.InferTensorContents.$Properties,
   datatype: DataType,
@@ -177,7 +150,6 @@ function decodeTypedContents(
   }
 }
 
-/** Hands out the raw contents of a request one after the other. */
 class RawContents {
   readonly #buffers: readonly Uint8Array[];
   #index = 0;
@@ -186,7 +158,6 @@ class RawContents {
     this.#buffers = buffers;
   }
 
-  /** True when the request has raw contents. */
   get used(): boolean {
     return this.#buffers.length > 0;
   }
@@ -206,23 +177,14 @@ function toDataType(name: string): DataType {
 
 type Parameter = inference.InferParameter.$Properties;
 
-/**
- * The decoded parameters of a request: reserved ones as members of their own, all others in `parameters` for the model.
- */
-export interface InferParameters {
-  correlationId?: bigint | string | undefined;
-  sequenceStart?: boolean;
-  sequenceEnd?: boolean;
-  priority?: number;
-  queueTimeoutMicroseconds?: number;
-  /** True when a stream reports the end of a decoupled request even if no response marks it. */
+/** The parameters of a request: reserved ones as members of their own, all others in `parameters` for the model. */
+export interface InferParameters extends Partial<RequestScalars> {
   enableEmptyFinalResponse: boolean;
   parameters: Parameters;
 }
 
 const ENABLE_EMPTY_FINAL_RESPONSE = "triton_enable_empty_final_response";
 const RESERVED_PREFIX = "triton_";
-const MAX_CORRELATION_ID_BYTES = 128;
 
 /**
  * Reads the parameters of a request into `decoded`.
@@ -243,8 +205,8 @@ export function decodeInferParameters(
   const custom: [string, ParameterValue][] = [];
   for (const key of keys) {
     const parameter = parameters[key]!;
-    const reserved = RESERVED.get(key);
-    if (reserved !== undefined) reserved(into, parameter, key);
+    if (readScalarParameter(key, parameter, into, SCALARS)) continue;
+    if (key === ENABLE_EMPTY_FINAL_RESPONSE) into.enableEmptyFinalResponse = bool(parameter, key);
     else if (key.startsWith(RESERVED_PREFIX)) throw reservedKey();
     else custom.push([key, customValue(key, parameter)]);
   }
@@ -252,51 +214,27 @@ export function decodeInferParameters(
     custom.length === 0 ? forwarded : Object.fromEntries([...custom, ...Object.entries(forwarded)]);
 }
 
-type ReservedParameter = (decoded: InferParameters, parameter: Parameter, key: string) => void;
-
-const RESERVED = new Map<string, ReservedParameter>([
-  ["sequence_id", setCorrelationId],
-  ["sequence_start", (decoded, parameter, key) => (decoded.sequenceStart = bool(key, parameter))],
-  ["sequence_end", (decoded, parameter, key) => (decoded.sequenceEnd = bool(key, parameter))],
-  ["priority", setPriority],
-  ["timeout", setTimeout],
-  [
-    ENABLE_EMPTY_FINAL_RESPONSE,
-    (decoded, parameter, key) => (decoded.enableEmptyFinalResponse = bool(key, parameter)),
-  ],
-]);
-
-/** An integer id is unsigned: -1 is the largest id. */
-function setCorrelationId(decoded: InferParameters, parameter: Parameter, key: string): void {
-  if (parameter.parameterChoice === "int64Param") {
-    decoded.correlationId = BigInt.asUintN(64, BigInt(parameter.int64Param!));
-  } else if (parameter.parameterChoice === "stringParam") {
-    const id = parameter.stringParam!;
-    if (Buffer.byteLength(id) > MAX_CORRELATION_ID_BYTES) {
-      throw new TritonError(
-        "UNSUPPORTED",
-        `string correlation ID cannot be longer than ${MAX_CORRELATION_ID_BYTES} characters`,
-      );
-    }
-    decoded.correlationId = id;
-  } else throw wrongKind(key, "int64_param or string_param");
-}
-
-function setPriority(decoded: InferParameters, parameter: Parameter, key: string): void {
-  if (parameter.parameterChoice === "int64Param") {
+const SCALARS: ScalarReader<Parameter> = {
+  readId(parameter, key) {
+    // An integer id is unsigned: -1 is the largest id.
+    if (parameter.parameterChoice === "int64Param") return BigInt.asUintN(64, BigInt(parameter.int64Param!));
+    if (parameter.parameterChoice === "stringParam") return parameter.stringParam!;
+    throw wrongKind(key, "int64_param or string_param");
+  },
+  readFlag: bool,
+  readPriority(parameter, key) {
+    if (parameter.parameterChoice === "uint64Param") return Number(parameter.uint64Param);
+    if (parameter.parameterChoice !== "int64Param") throw wrongKind(key, "int64_param or uint64_param");
     if (parameter.int64Param! < 0)
       throw invalidArgument("invalid value for 'priority', expected value >= 0.", "INVALID_PARAMETER");
-    decoded.priority = Number(parameter.int64Param);
-  } else if (parameter.parameterChoice === "uint64Param") {
-    decoded.priority = Number(parameter.uint64Param);
-  } else throw wrongKind(key, "int64_param or uint64_param");
-}
-
-/** A timeout is unsigned, so a negative one never expires in practice. */
-function setTimeout(decoded: InferParameters, parameter: Parameter, key: string): void {
-  if (parameter.parameterChoice !== "int64Param") throw wrongKind(key, "int64_param");
-  decoded.queueTimeoutMicroseconds = Number(BigInt.asUintN(64, BigInt(parameter.int64Param!)));
-}
+    return Number(parameter.int64Param);
+  },
+  readTimeout(parameter, key) {
+    if (parameter.parameterChoice !== "int64Param") throw wrongKind(key, "int64_param");
+    // A timeout is unsigned, so a negative one never expires in practice.
+    return Number(BigInt.asUintN(64, BigInt(parameter.int64Param!)));
+  },
+};
 
 function customValue(key: string, parameter: Parameter): ParameterValue {
   switch (parameter.parameterChoice) {
@@ -313,7 +251,7 @@ function customValue(key: string, parameter: Parameter): ParameterValue {
   }
 }
 
-function bool(key: string, parameter: Parameter): boolean {
+function bool(parameter: Parameter, key: string): boolean {
   if (parameter.parameterChoice !== "boolParam") throw wrongKind(key, "bool_param");
   return parameter.boolParam!;
 }
@@ -335,18 +273,13 @@ function reservedKey(): TritonError {
 
 type RequestedOutput = inference.ModelInferRequest.InferRequestedOutputTensor.$Properties;
 
-/** How to return an output that is not simply part of the answer. */
 interface OutputForm {
-  /** Number of classes to return instead of the tensor. */
   readonly classes?: number;
-  /** Range of shared memory for the output. */
   readonly range?: RegionRange;
 }
 
-/** Forms of outputs by name. */
 export type OutputForms = ReadonlyMap<string, OutputForm>;
 
-/** All outputs as the model returned them. */
 const NO_FORMS: OutputForms = new Map();
 const ALL_OUTPUTS: readonly string[] = [];
 
@@ -404,7 +337,6 @@ function classificationCount(output: RequestedOutput): number | undefined {
   return Number(count);
 }
 
-/** The part that inputs and requested outputs have in common. */
 interface Parameterized {
   readonly name?: string | null;
   readonly parameters?: Record<string, inference.InferParameter.$Properties> | null;
@@ -414,11 +346,6 @@ const REGION = "shared_memory_region";
 const OFFSET = "shared_memory_offset";
 const BYTE_SIZE = "shared_memory_byte_size";
 
-/**
- * Reads the shared-memory parameters of a tensor; undefined when it names no region.
- *
- * @throws TritonError INVALID_ARG for values of a wrong type, and for a range without a region or a size.
- */
 function decodeSharedMemoryRange({ name, parameters }: Parameterized): RequestedRange | undefined {
   const region = parameters?.[REGION];
   if (region !== undefined && region.parameterChoice !== "stringParam")

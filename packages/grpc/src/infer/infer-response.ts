@@ -49,7 +49,6 @@ function encodeParameters(parameters: Parameters): Record<string, inference.Infe
 type Request = inference.ModelInferRequest;
 type StreamReply = inference.ModelStreamInferResponse.$Properties;
 
-/** Encodes a response or an error as a message of a stream. */
 export function encodeStreamReply(
   request: Request,
   model: ReadyModel,
@@ -67,7 +66,6 @@ export function encodeStreamReply(
   }
 }
 
-/** Encodes the end of a request that came without a response. */
 export function encodeEmptyFinal(request: Request): StreamReply {
   return { inferResponse: bareResponse(request, true) };
 }
@@ -97,7 +95,6 @@ function bareResponse(request: Request, final: boolean): inference.ModelInferRes
 type ResponseMessage = inference.ModelInferResponse.$Properties;
 type StreamMessage = inference.ModelStreamInferResponse.$Properties;
 
-/** Largest size of a message, in bytes. */
 const MAX_MESSAGE_SIZE = 0x7fff_ffff;
 
 type ParameterMessages = NonNullable<ResponseMessage["parameters"]>;
@@ -115,11 +112,6 @@ const NOT_FINAL = encodeFinal(false);
 const RAW_OUTPUT_CONTENTS_TAG = (6 << 3) | 2;
 const INFER_RESPONSE_TAG = (2 << 3) | 2;
 
-/**
- * Encodes a `ModelInferResponse`.
- *
- * @throws TritonError INVALID_ARG when it exceeds the largest size of a message.
- */
 export function encodeInferResponseParts(message: ResponseMessage): Uint8Array[] {
   const { rawOutputContents, id, parameters } = message;
   const head = responseHead(message);
@@ -146,7 +138,6 @@ function ownFields(id: string, parameters: ParameterMessages): Uint8Array {
   return final ? FINAL : NOT_FINAL;
 }
 
-/** Encodes a `ModelStreamInferResponse`. */
 export function encodeStreamResponseParts(message: StreamMessage): Uint8Array[] {
   const { inferResponse, errorMessage } = message;
   const parts: Uint8Array[] = [];
@@ -158,7 +149,6 @@ export function encodeStreamResponseParts(message: StreamMessage): Uint8Array[] 
   return parts;
 }
 
-/** Bytes of all parts together. */
 function partsByteLength(parts: readonly Uint8Array[]): number {
   let total = 0;
   for (const part of parts) total += part.byteLength;
@@ -175,7 +165,6 @@ function checkSize(size: number): void {
   );
 }
 
-/** Encodes a tag of one byte and a length as varints. */
 function prefix(tag: number, length: number): Uint8Array {
   let size = 2;
   for (let rest = length; rest > 0x7f; rest = Math.floor(rest / 0x80)) size++;
@@ -195,7 +184,6 @@ type Outputs = readonly inference.ModelInferResponse.InferOutputTensor.$Properti
 
 /** Encoded fields of a response that are equal in the responses of a model with outputs of the same shapes. */
 interface ResponseHead {
-  /** Name and version of the model. */
   readonly model: Uint8Array;
   /** Name, data type and shape of each output. */
   readonly outputs: Uint8Array;

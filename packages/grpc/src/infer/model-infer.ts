@@ -19,7 +19,6 @@ import { encodeInferResponse, encodeInferResponseParts } from "./infer-response.
 
 type InferMessage = inference.ModelInferResponse.$Properties;
 
-/** Dependencies of the inference handlers besides their messages. */
 export interface InferHandlerContext {
   readonly service: InferenceService;
   /** Pattern of the headers that go to the model as parameters. */
@@ -30,7 +29,6 @@ export interface InferHandlerContext {
 /** Most bytes of tensors in a message that may be kept until its refusal is sent. */
 const MOST_KEPT_BYTES = 64 * 1024;
 
-/** `ModelInfer`. */
 export function inferMethods(context: InferHandlerContext): Method[] {
   const sampler = new GrpcSampler(context.service.tracing, "ModelInfer");
   return [
@@ -140,7 +138,6 @@ function contentBytes({ rawInputContents, inputs }: inference.ModelInferRequest)
   return bytes;
 }
 
-/** The headers of a call that go to the model as parameters. */
 export function forwardedParameters(
   { forwardedHeaders }: InferHandlerContext,
   { headers }: Call,

@@ -6,7 +6,7 @@ import {
   type RequestHandle,
   type RequestShare,
 } from "@tritonjs/core/frontend";
-import { RequestRegions } from "@tritonjs/core/internal";
+import { LinkedList, RequestRegions } from "@tritonjs/core/internal";
 import { isDecoupled, isTimeout, TritonError } from "@tritonjs/protocol";
 import { type inference, inferencePath } from "@tritonjs/protocol/grpc";
 import { type DuplexStream, duplex, type Method } from "../transport/method.js";
@@ -33,7 +33,6 @@ type StreamMessage = inference.ModelStreamInferResponse.$Properties;
 /** Header that makes the first error of a model end the stream; of several values the first counts. */
 const ERROR_MODE_HEADER = "triton_grpc_error";
 
-/** `ModelStreamInfer`. */
 export function streamInferMethods(context: InferHandlerContext): Method[] {
   return [
     duplex(
@@ -60,7 +59,7 @@ class InferStream {
     (message) => this.#write(message),
     (error) => this.#end(error),
   );
-  readonly #open = new OpenRequests();
+  readonly #open = new LinkedList<OpenRequest>();
   readonly #sampler: GrpcSampler;
   /** Format of the load report that the client asks for, and the model that it is about: that of the last request. */
   readonly #reportFormat: string | undefined;
@@ -80,7 +79,6 @@ class InferStream {
     this.#endOnError = errorMode === "true";
   }
 
-  /** Starts reading. */
   open(): void {
     const forget = this.#context.shutdown.onExpire((reason) => this.#end(reason));
     this.#stream.onClose(() => {
@@ -126,17 +124,17 @@ class InferStream {
     exchange: Exchange,
     share: RequestShare,
   ): Promise<void> {
-    const entry = this.#open.add(exchange);
+    const entry = this.#add(exchange);
     this.#hold();
     try {
       await turn;
       exchange.current();
-      this.#open.delete(entry);
+      this.#open.remove(entry);
       this.#held = false;
       if (this.#ended) share.release();
       else this.#send(message, exchange, share);
     } catch (error) {
-      this.#open.delete(entry);
+      this.#open.remove(entry);
       this.#held = false;
       share.release();
       this.#refuse(message, this.#placeFor(exchange.model), error);
@@ -150,7 +148,7 @@ class InferStream {
     const place = this.#placeFor(model);
     const regions = new RequestRegions(service.sharedMemory);
     const trace = this.#sampler.sample(model.name, this.#stream);
-    const entry = this.#open.add(exchange);
+    const entry = this.#add(exchange);
     let waitsForRefusal = false;
     const close = (): void => {
       regions.release();
@@ -158,7 +156,7 @@ class InferStream {
       trace?.sent();
     };
     const refuse = (error: unknown): void => {
-      this.#open.delete(entry);
+      this.#open.remove(entry);
       if (waitsForRefusal) this.#held = false;
       close();
       this.#refuse(message, place, error);
@@ -175,7 +173,7 @@ class InferStream {
     if (this.#stream.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
     const refusal = exchange.send(decoded, {
       respond: (outcome, final) => {
-        if (final) this.#open.delete(entry);
+        if (final) this.#open.remove(entry);
         trace?.responded();
         trace?.sending();
         try {
@@ -194,12 +192,17 @@ class InferStream {
     else if (this.#behind) exchange.pause();
   }
 
+  #add(sent: SentRequest): OpenRequest {
+    const entry: OpenRequest = { sent, previous: undefined, next: undefined };
+    this.#open.push(entry);
+    return entry;
+  }
+
   /** The place of an answer of this model, or of an error without a model; undefined for a decoupled model. */
   #placeFor(model: ReadyModel | undefined): Place<StreamMessage> | undefined {
     return model !== undefined && isDecoupled(model.config) ? undefined : this.#ordered.open();
   }
 
-  /** Stops reading, for a request that waits or for its refusal. */
   #hold(): void {
     this.#held = true;
     this.#stream.pause();
@@ -254,17 +257,17 @@ class InferStream {
     if (this.#ended || this.#stream.write(message) || this.#behind) return;
     this.#behind = true;
     this.#stream.pause();
-    for (const request of this.#open.sent()) request.pause();
+    for (const { sent } of this.#open.all()) sent.pause();
   }
 
   #catchUp(): void {
     this.#behind = false;
     this.#readOn();
-    for (const request of this.#open.sent()) request.resume();
+    for (const { sent } of this.#open.all()) sent.resume();
   }
 
   #endIfDone(): void {
-    if (!this.#halfClosed || this.#held || !this.#open.isEmpty) return;
+    if (!this.#halfClosed || this.#held || this.#open.size > 0) return;
     const model = this.#lastModel;
     if (model === undefined) this.#end();
     else
@@ -280,65 +283,19 @@ class InferStream {
     this.#giveUp();
   }
 
-  /** Cancels all requests that wait or are in flight: the stream is over. */
   #giveUp(): void {
     this.#ended = true;
-    for (const request of this.#open.sent()) request.cancel();
+    for (const { sent } of this.#open.all()) sent.cancel();
   }
 }
 
 /** A request that a stream can pause and cancel. */
 type SentRequest = Pick<RequestHandle, "cancel" | "pause" | "resume">;
 
-/** A request of a stream that has not been answered yet. */
 interface OpenRequest {
-  sent: SentRequest | undefined;
+  readonly sent: SentRequest;
   previous: OpenRequest | undefined;
   next: OpenRequest | undefined;
-}
-
-/**
- * The unanswered requests of a stream, as a list through its entries. A `Set` that lives as long as the stream would
- * keep answered requests alive. Each table that V8 outgrows holds its entries and the next table, and an old table is
- * seldom collected.
- */
-export class OpenRequests {
-  #first: OpenRequest | undefined;
-  #last: OpenRequest | undefined;
-
-  get isEmpty(): boolean {
-    return this.#first === undefined;
-  }
-
-  /** Adds an entry for the next request. */
-  add(sent?: SentRequest): OpenRequest {
-    const entry: OpenRequest = { sent, previous: this.#last, next: undefined };
-    if (this.#last === undefined) this.#first = entry;
-    else this.#last.next = entry;
-    this.#last = entry;
-    return entry;
-  }
-
-  /** Removes an entry; without effect for an entry that has been removed before. */
-  delete(entry: OpenRequest): void {
-    const { previous, next } = entry;
-    if (previous !== undefined) previous.next = next;
-    else if (this.#first === entry) this.#first = next;
-    else return;
-    if (next !== undefined) next.previous = previous;
-    else this.#last = previous;
-    entry.previous = undefined;
-    entry.next = undefined;
-  }
-
-  /** The requests, oldest first. */
-  sent(): SentRequest[] {
-    const all: SentRequest[] = [];
-    for (let entry = this.#first; entry !== undefined; entry = entry.next) {
-      if (entry.sent !== undefined) all.push(entry.sent);
-    }
-    return all;
-  }
 }
 
 /**
@@ -389,7 +346,6 @@ class Place<M> {
   readonly messages: M[] = [];
   closed = false;
   error: TritonError | undefined;
-  /** The place after this one. */
   next: Place<M> | undefined;
   readonly #order: OrderedStreamResponses<M>;
 

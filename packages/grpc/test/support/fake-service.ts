@@ -118,7 +118,7 @@ export class FakeService implements InferenceService {
       inService: () => model,
       awaitRoom: (id) => this.awaitRoom(id),
       infer: (init, onResponse) => {
-        const request = Object.assign(new InferenceRequest(init, name, onResponse), {
+        const request = Object.assign(Object.assign(new InferenceRequest(name, init), { onResponse }), {
           modelVersion: version,
         });
         this.requests.push(request);

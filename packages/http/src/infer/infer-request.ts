@@ -1,11 +1,17 @@
-import type { InferInit, ReadyModel, RequestTrace } from "@tritonjs/core/frontend";
-import type { RegionRange, RequestedRange, RequestRegions } from "@tritonjs/core/internal";
+import type { ReadyModel } from "@tritonjs/core/frontend";
+import {
+  InferenceRequest,
+  type RegionRange,
+  type RequestedRange,
+  type RequestRegions,
+  readScalarParameter,
+  type ScalarReader,
+} from "@tritonjs/core/internal";
 import {
   type DataType,
   elementByteSize,
   fromConfigDataType,
   NO_PARAMETERS,
-  type Parameters,
   type ParameterValue,
   Tensor,
   TritonError,
@@ -47,18 +53,16 @@ export function decodeInferRequest(
   const known = key === undefined ? undefined : knownHeader(model, key);
   if (known !== undefined) {
     const reader = new InputReader(model, body.subarray(headerLength), maxInputSize, regions);
-    return known.request.withInputs(reader.readBinary(known.inputs));
+    const request = new DecodedRequest(model.name);
+    request.copyContent(known.request);
+    request.inputs = reader.readBinary(known.inputs);
+    request.outputs = known.request.outputs;
+    return request;
   }
   const json = parseJson(body.subarray(0, headerLength), maxNumbers(maxInputSize));
   return decodeInferJson(model, json, body, headerLength, maxInputSize, regions, key);
 }
 
-/**
- * Decodes an infer request whose JSON has been parsed.
- *
- * @param key {@link headerKey} of a header to keep
- * @throws TritonError with Triton's code and text for the first fault.
- */
 export function decodeInferJson(
   model: ReadyModel,
   json: JsonValue,
@@ -70,7 +74,7 @@ export function decodeInferJson(
 ): DecodedRequest {
   const reader = new InputReader(model, body.subarray(headerLength), maxInputSize, regions);
   const idJson = find(json, "id");
-  const request = new DecodedRequest();
+  const request = new DecodedRequest(model.name);
   if (idJson !== undefined) request.id = asText(idJson, "Unable to parse 'id'");
   readRequestParameters(json, request);
   request.inputs = reader.read(json, request.id);
@@ -100,7 +104,6 @@ export function inferenceHeaderLength(header: string | undefined, bodyLength: nu
   );
 }
 
-/** An input whose bytes follow the JSON. */
 interface BinaryInput {
   readonly name: string;
   readonly datatype: DataType;
@@ -110,7 +113,7 @@ interface BinaryInput {
 
 /** The content of a JSON header whose tensors all follow it: everything but their bytes. */
 interface BinaryHeader {
-  /** The request without its tensors. */
+  /** A request without tensors. */
   readonly request: DecodedRequest;
   readonly inputs: readonly BinaryInput[];
 }
@@ -150,10 +153,12 @@ function keepHeader(
   const known = headersByConfig.get(config) ?? new Map<string, BinaryHeader>();
   headersByConfig.set(config, known);
   if (known.size >= MAX_HEADERS) known.clear();
-  known.set(key, { request: request.withoutInputs(), inputs });
+  const content = new DecodedRequest(request.modelName);
+  content.copyContent(request);
+  content.outputs = request.outputs;
+  known.set(key, { request: content, inputs });
 }
 
-/** How one output goes to the client. */
 export interface OutputForm {
   readonly binary: boolean;
   /** Number of classes to return instead of the tensor; 0 returns the tensor. */
@@ -204,7 +209,6 @@ function readRequestedOutputs(
   return named;
 }
 
-/** Shared memory gets an output exactly as the model returned it. */
 function checkForm(parameters: JsonValue | undefined): void {
   if (find(parameters, "shared_memory_region") === undefined) return;
   if (find(parameters, "classification") !== undefined) {
@@ -222,49 +226,9 @@ function checkForm(parameters: JsonValue | undefined): void {
   }
 }
 
-const NO_INPUTS: ReadonlyMap<string, Tensor> = new Map();
-const NO_NAMES: readonly string[] = [];
-
-/**
- * A request as the client wrote it. Readers fill it in, and the model's request is made directly from it. `outputs`
- * says how the client wants the outputs.
- */
-export class DecodedRequest implements InferInit {
-  id = "";
-  inputs = NO_INPUTS;
-  requestedOutputs = NO_NAMES;
-  parameters: Parameters = NO_PARAMETERS;
-  priority = 0;
-  queueTimeoutMicroseconds = 0;
-  correlationId: bigint | string | undefined = undefined;
-  sequenceStart = false;
-  sequenceEnd = false;
-  trace: RequestTrace | undefined = undefined;
-  onInputsUsed: (() => void) | undefined = undefined;
+/** A request as the client wrote it. `outputs` says how the client wants the outputs. */
+export class DecodedRequest extends InferenceRequest {
   outputs: OutputForms = ALL_IN_JSON;
-
-  /** The same request with other tensors. */
-  withInputs(inputs: ReadonlyMap<string, Tensor>): DecodedRequest {
-    const request = new DecodedRequest();
-    // Property by property: a spread looks each property up at run time, which takes longer than the rest of this
-    // function.
-    request.id = this.id;
-    request.inputs = inputs;
-    request.requestedOutputs = this.requestedOutputs;
-    request.parameters = this.parameters;
-    request.priority = this.priority;
-    request.queueTimeoutMicroseconds = this.queueTimeoutMicroseconds;
-    request.correlationId = this.correlationId;
-    request.sequenceStart = this.sequenceStart;
-    request.sequenceEnd = this.sequenceEnd;
-    request.outputs = this.outputs;
-    return request;
-  }
-
-  /** The same request without its tensors. */
-  withoutInputs(): DecodedRequest {
-    return this.withInputs(NO_INPUTS);
-  }
 }
 
 const SOURCES =
@@ -380,30 +344,16 @@ function invalid(message: string): TritonError {
   return new TritonError("INVALID_ARG", message, { reason: "INVALID_INPUT" });
 }
 
-const MAX_CORRELATION_ID_LENGTH = 128;
-
-/** Readers of the parameters with a meaning of their own, by name. */
-const reserved: Readonly<Record<string, (value: JsonValue, into: DecodedRequest) => void>> = {
-  sequence_id: (value, into) => {
-    into.correlationId = isUnsigned(value) ? BigInt(value) : correlationText(value);
-  },
-  sequence_start: (value, into) => {
-    into.sequenceStart = asBoolean(value, "Unable to parse 'sequence_start'");
-  },
-  sequence_end: (value, into) => {
-    into.sequenceEnd = asBoolean(value, "Unable to parse 'sequence_end'");
-  },
-  priority: (value, into) => {
-    into.priority = Number(asUnsigned(value, "Unable to parse 'priority'"));
-  },
-  timeout: (value, into) => {
-    into.queueTimeoutMicroseconds = Number(asUnsigned(value, "Unable to parse 'timeout'"));
-  },
-  binary_data_output: (value, into) => {
-    const binary = asBoolean(value, "Unable to parse 'binary_data_output'");
-    into.outputs = binary ? ALL_IN_BINARY : ALL_IN_JSON;
-  },
+const SCALARS: ScalarReader<JsonValue> = {
+  readId: (value) => (isUnsigned(value) ? BigInt(value) : asText(value, "Unable to parse 'sequence_id'")),
+  readFlag: (value, name) => asBoolean(value, `Unable to parse '${name}'`),
+  readPriority: readCount,
+  readTimeout: readCount,
 };
+
+function readCount(value: JsonValue, name: string): number {
+  return Number(asUnsigned(value, `Unable to parse '${name}'`));
+}
 
 /** Reads `parameters` of an infer request into `into`. */
 function readRequestParameters(request: JsonValue, into: DecodedRequest): void {
@@ -413,8 +363,11 @@ function readRequestParameters(request: JsonValue, into: DecodedRequest): void {
   checkCount("parameters", given.size, MAX_JSON_PARAMETERS);
   let custom: Record<string, ParameterValue> | undefined;
   for (const [name, value] of given) {
-    if (Object.hasOwn(reserved, name)) reserved[name]!(value, into);
-    else if (name.startsWith("triton_")) {
+    if (readScalarParameter(name, value, into, SCALARS)) continue;
+    if (name === "binary_data_output") {
+      const binary = asBoolean(value, "Unable to parse 'binary_data_output'");
+      into.outputs = binary ? ALL_IN_BINARY : ALL_IN_JSON;
+    } else if (name.startsWith("triton_")) {
       throw new TritonError(
         "INVALID_ARG",
         "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.",
@@ -428,7 +381,6 @@ function readRequestParameters(request: JsonValue, into: DecodedRequest): void {
   if (custom !== undefined) into.parameters = custom;
 }
 
-/** A parameter for the model: string, integer, boolean or double. */
 export function readParameter(name: string, value: JsonValue): ParameterValue {
   if (value instanceof Uint8Array) return asText(value);
   if (typeof value === "boolean" || isInteger(value)) return value;
@@ -439,17 +391,6 @@ export function readParameter(name: string, value: JsonValue): ParameterValue {
     `parameter '${name}' has invalid type. It should be either 'int', 'bool', or 'string'.`,
     { reason: "INVALID_PARAMETER" },
   );
-}
-
-function correlationText(value: JsonValue): string {
-  const text = asText(value, "Unable to parse 'sequence_id'");
-  if (Buffer.byteLength(text) > MAX_CORRELATION_ID_LENGTH) {
-    throw new TritonError(
-      "UNSUPPORTED",
-      `string correlation ID cannot be longer than ${MAX_CORRELATION_ID_LENGTH} characters`,
-    );
-  }
-  return text;
 }
 
 /** Reads the range of shared memory from the parameters of an input or output; undefined when they name none. */
@@ -496,7 +437,7 @@ export function decodeRawRequest(model: ReadyModel, body: Uint8Array, maxInputSi
     input.dataType === "TYPE_STRING"
       ? rawString(input.name, input.dims, shape, body)
       : rawTensor(model, shape, body);
-  const request = new DecodedRequest();
+  const request = new DecodedRequest(model.name);
   request.inputs = new Map([[input.name, tensor]]);
   request.outputs = ALL_IN_BINARY;
   return request;

@@ -15,7 +15,6 @@ import type { OutputForm, OutputForms } from "./infer-request.js";
 /** Class names of an output, by index; undefined when it has none. */
 export type LabelLookup = (model: ReadyModel, output: string) => readonly string[] | undefined;
 
-/** An answer ready to be sent: the JSON, then the tensors that it announces. */
 export interface EncodedResponse {
   readonly json: Buffer;
   /** Binary tensors in the order of the outputs; empty ones are left out. */
@@ -42,7 +41,6 @@ export function encodeInferResponse(
   return encoded;
 }
 
-/** True for an answer with a tensor that takes long to write in JSON. */
 export function isLongAnswer({ outputs }: InferenceResponse, forms: OutputForms): boolean {
   for (const [name, tensor] of outputs) {
     const { binary, classes, range } = forms.named.get(name) ?? forms.others;
@@ -133,7 +131,6 @@ function knownJson({ config }: ReadyModel, response: InferenceResponse): Buffer 
   return Buffer.from(known.json);
 }
 
-/** Keeps the JSON of an answer of which {@link isRepeated} is true. */
 function keepJson({ config }: ReadyModel, response: InferenceResponse, json: Uint8Array): void {
   const outputs = Array.from(response.outputs, ([name, { datatype, shape, byteLength }]) => ({
     name,
@@ -157,7 +154,6 @@ function isRepeated({ id, parameters, outputs }: InferenceResponse, forms: Outpu
   return true;
 }
 
-/** The bytes of the outputs in their order, without empty ones. */
 function bytesOf(outputs: ReadonlyMap<string, Tensor>): Uint8Array[] {
   const bytes: Uint8Array[] = [];
   for (const tensor of outputs.values()) if (tensor.byteLength > 0) bytes.push(tensor.bytes);

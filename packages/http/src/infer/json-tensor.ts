@@ -32,10 +32,8 @@ import { checkCount, InputTooLarge, MAX_DATA_DEPTH, MAX_RANK } from "../limits.j
 const NO_BYTES = new Uint8Array(0);
 const MAX_INT64 = 2n ** 63n - 1n;
 
-/** The properties of an input that are known before its `data` is read. */
 interface JsonTensorHeader {
   readonly name: string;
-  /** As the client wrote it. */
   readonly datatype: string;
   readonly shape: readonly (number | bigint)[];
   /** True when the model's input has no dimensions: the empty shape then means one element. */
@@ -66,11 +64,6 @@ export function datatypeOf(name: string): DataType {
   return isDataType(name) ? name : ("<invalid>" as DataType);
 }
 
-/**
- * Reads a tensor of `count` elements of any data type but BYTES.
- *
- * @throws TritonError for data types without a JSON form, and for data that does not fit.
- */
 export function readElements(
   name: string,
   datatype: string,
@@ -180,7 +173,6 @@ function invalidShape(input: string, shape: readonly (number | bigint)[], fault:
 
 const MISMATCH = "Shape does not match true shape of 'data' field";
 
-/** How the elements of one data type are read from JSON. */
 interface ElementReader {
   /** Which packed values it takes. */
   readonly takes: "any" | "integers" | "unsigned";
@@ -229,7 +221,6 @@ function mismatch(): TritonError {
   return new TritonError("INTERNAL", MISMATCH, { reason: "MALFORMED_JSON" });
 }
 
-/** Makes the error of data that is nested deeper than Triton allows. */
 function tooDeep(): TritonError {
   return new TritonError(
     "INVALID_ARG",

@@ -208,7 +208,7 @@ interface GenerateInput {
  */
 export function decodeGenerateJson(model: ReadyModel, json: JsonValue): DecodedRequest {
   const idJson = find(json, "id");
-  const request = new DecodedRequest();
+  const request = new DecodedRequest(model.name);
   if (idJson !== undefined) request.id = asText(idJson, "Unable to parse 'id'");
   const reader = new GenerateReader(model, request.id);
   reader.read(json);

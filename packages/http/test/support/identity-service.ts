@@ -106,7 +106,7 @@ export class IdentityService implements InferenceService {
       inService: () => model,
       awaitRoom: (id) => this.awaitRoom(id),
       infer: (init, onResponse) => {
-        const request = new InferenceRequest(init, name, onResponse);
+        const request = Object.assign(new InferenceRequest(name, init), { onResponse });
         this.requests.push(request);
         if (this.onRequest === undefined) this.answer(request);
         else this.onRequest(request);

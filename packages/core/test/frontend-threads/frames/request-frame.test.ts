@@ -7,20 +7,32 @@ import {
   readRequestKey,
   writeRequest,
 } from "../../../src/frontend-threads/request-frames.js";
+import { InferenceRequest } from "../../../src/request/inference-request.js";
+import { copyScalars, NO_SEQUENCE } from "../../../src/request-info.js";
 import { pass } from "./exchange.js";
 
 const config = { input: [{ name: "x" }, { name: "ids" }], output: [{ name: "y" }] } as never;
 const frame = new OutgoingFrame();
 
 function sent(init: InferInit, latest = false) {
-  writeRequest(frame, 5, { key: 17, latest, config }, init, undefined);
+  writeRequest(frame, 5, { key: 17, latest, config }, new InferenceRequest("m", init), undefined);
   const incoming = pass(frame);
   return {
     number: incoming.number,
     target: readRequestKey(incoming),
-    request: new ReceivedRequest(incoming, config),
+    request: contentOf(new ReceivedRequest(incoming, { name: "m", config })),
   };
 }
+
+/** A request without the state of its processing. */
+function contentOf(request: ReceivedRequest) {
+  const { id, parameters, requestedOutputs, inputs, trace, arrival } = request;
+  const scalars = { ...NO_SCALARS };
+  copyScalars(request, scalars);
+  return { id, parameters, requestedOutputs, inputs, trace, arrival, ...scalars };
+}
+
+const NO_SCALARS = { priority: 0, queueTimeoutMicroseconds: 0, ...NO_SEQUENCE };
 
 const x = () => Tensor.fromElements("FP32", [1, 3], Float32Array.of(1, 2, 3));
 
