@@ -297,7 +297,7 @@ describe("a callback that throws", () => {
   test.each<[string, object]>([
     ["with batch()", { inferFunc: batch(() => failing()) }],
     ["as a plain function", { inferFunc: () => failing() }],
-    ["with an error in its list", { inferFunc: () => [errorOf(failing)] }],
+    ["with an error in its list", { inferFunc: () => [errorFor(failing)] }],
     [
       "in a worker",
       {
@@ -356,7 +356,7 @@ function failing(): never {
   throw new RangeError("the index is empty");
 }
 
-function errorOf(fn: () => never): unknown {
+function errorFor(fn: () => never): unknown {
   try {
     return fn();
   } catch (error) {

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { WorkerResponseStream } from "@tritonjs/core/backend";
-import { errorOf, Tensor, TritonError } from "@tritonjs/protocol";
+import { errorFor, Tensor, TritonError } from "@tritonjs/protocol";
 import type { ToolCallDelta, ToolCallPiece } from "./chat/tool-call-family.js";
 import { createToolCallReader, type ToolCallReader } from "./chat/tool-call-reader.js";
 import type { ScoredToken } from "./sampling/token-sampler.js";
@@ -335,7 +335,7 @@ class ToolCallDeltas {
     }
     if (name === undefined) {
       const text = "toolCall: expected a name in the first piece of a call, got none";
-      throw errorOf(
+      throw errorFor(
         "INVALID_OUTPUT",
         `model '${this.modelName}': cannot use a piece of textGenerator: ${text}`,
       );

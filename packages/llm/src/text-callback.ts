@@ -1,5 +1,5 @@
 import type { InferContext, RequestInfo } from "@tritonjs/core";
-import { errorOf } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 import type { GeneratorRequest } from "./text-request.js";
 
 /** Pieces of an answer, over time or at once. */
@@ -97,7 +97,7 @@ export function readPiece(value: unknown, modelName: string): YieldedParts {
   if (typeof value === "string") return { text: value };
   const fault = faultOf(value);
   if (fault === undefined) return value as YieldedParts;
-  throw errorOf("INVALID_OUTPUT", `model '${modelName}': cannot use a piece of textGenerator: ${fault}`);
+  throw errorFor("INVALID_OUTPUT", `model '${modelName}': cannot use a piece of textGenerator: ${fault}`);
 }
 
 function faultOf(value: unknown): string | undefined {

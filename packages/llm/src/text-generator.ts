@@ -9,7 +9,7 @@ import {
   type ExecutorContext,
   type TypedBackend,
 } from "@tritonjs/core/backend";
-import { errorOf, onAbort, TritonError } from "@tritonjs/protocol";
+import { errorFor, onAbort, TritonError } from "@tritonjs/protocol";
 import type { ChatMessage, ChatTool } from "./chat/chat-template.js";
 import type { ToolCallFamily } from "./chat/tool-call-family.js";
 import { TextAnswer } from "./text-answer.js";
@@ -119,7 +119,7 @@ function checkOptions(callback: unknown, options: TextGeneratorOptions): void {
 }
 
 function invalidOption(message: string): TritonError {
-  return errorOf("INVALID_OPTION", `textGenerator(): ${message}`);
+  return errorFor("INVALID_OPTION", `textGenerator(): ${message}`);
 }
 
 function readWithTemplate(template: PromptTemplate) {
@@ -306,7 +306,7 @@ export function textEmbedder(
 ): TypedBackend<typeof EMBEDDING_INPUTS, typeof EMBEDDING_OUTPUTS> {
   if (typeof callback !== "function") {
     const text = `textEmbedder(): callback: expected a function, got ${typeof callback}`;
-    throw errorOf("INVALID_OPTION", text);
+    throw errorFor("INVALID_OPTION", text);
   }
   const inferFunc = batch<typeof EMBEDDING_INPUTS, typeof EMBEDDING_OUTPUTS>(
     async ({ text_input }, context) => {
@@ -343,5 +343,5 @@ function wrongVectors(vectors: unknown, count: number, modelName: string): Trito
     ? `${vectors.length} with the lengths [${[...new Set(vectors.map((one) => one?.length))].join(", ")}]`
     : `a ${typeof vectors}`;
   const text = `model '${modelName}': textEmbedder: expected ${count} vectors of one length above 0, got ${got}`;
-  return errorOf("INVALID_OUTPUT", text);
+  return errorFor("INVALID_OUTPUT", text);
 }

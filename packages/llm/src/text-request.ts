@@ -1,5 +1,5 @@
 import type { TensorSpec } from "@tritonjs/core";
-import { errorOf, type Parameters, type Tensor, type TritonError } from "@tritonjs/protocol";
+import { errorFor, type Parameters, type Tensor, type TritonError } from "@tritonjs/protocol";
 import type { ChatMessage, ChatTool } from "./chat/chat-template.js";
 import type { ToolCallFamily } from "./chat/tool-call-family.js";
 import {
@@ -122,7 +122,7 @@ function flagInput(inputs: Inputs, name: string): boolean | undefined {
 }
 
 function invalidRequest(message: string, cause?: unknown): TritonError {
-  return errorOf("INVALID_INPUT", message, cause);
+  return errorFor("INVALID_INPUT", message, { cause });
 }
 
 /** First argument of the callback of {@link textGenerator}: a prompt, or the messages of a chat. */
@@ -207,7 +207,7 @@ function readArray(input: string, json: string): readonly unknown[] {
 }
 
 function invalidInput(what: string, expected: string, got: string, cause?: unknown): TritonError {
-  return errorOf("INVALID_INPUT", `input '${what}': expected ${expected}, got ${got}`, cause);
+  return errorFor("INVALID_INPUT", `input '${what}': expected ${expected}, got ${got}`, { cause });
 }
 
 function describe(value: unknown): string {

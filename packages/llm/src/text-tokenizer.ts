@@ -1,5 +1,5 @@
 import { Tokenizer } from "@huggingface/tokenizers";
-import { errorOf, TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import { bytesOfSpelling, type TokenizerJson, type TokenSpelling, tokenSpelling } from "./token-spelling.js";
 
 interface TokenizerFiles {
@@ -30,7 +30,7 @@ export class TextTokenizer {
       this.tokens = tokensOf(this.#tokenizer);
     } catch (error) {
       const text = `cannot read tokenizer.json: expected a tokenizer of Hugging Face, got ${(error as Error).message}`;
-      throw errorOf("INVALID_MODEL", text, error);
+      throw errorFor("INVALID_MODEL", text, { cause: error });
     }
     this.#added = new Map(added.map(({ id, content }) => [id, content]));
     this.#special = new Set(added.filter(({ special }) => special).map(({ id }) => id));

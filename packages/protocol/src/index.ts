@@ -157,7 +157,6 @@ export {
 export { activeTraceHeaders, withTraceparent } from "./trace-context.js";
 export {
   errorFor,
-  errorOf,
   errorWithoutStack,
   httpStatusOf,
   isTimeout,

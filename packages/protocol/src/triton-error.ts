@@ -150,14 +150,6 @@ export function statusText(thrown: unknown): string {
   return `${WORDS[code]}: ${message}`;
 }
 
-/** Makes the error of a reason, which has one code. */
-export function errorOf(reason: ErrorReason, message: string, cause?: unknown): TritonError {
-  return new TritonError(errorReasons[reason].code, message, {
-    reason,
-    ...(cause !== undefined && { cause }),
-  });
-}
-
 /**
  * Makes an error without a stack trace, for failures that hit many requests at once, such as a full queue, or a client
  * that leaves with thousands of requests. The place where such an error was made has no meaning, and recording it would

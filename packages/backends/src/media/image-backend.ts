@@ -9,7 +9,7 @@ import { importInstalled, inlineRequests } from "@tritonjs/core/internal";
 import {
   ConcurrencyGate,
   definedMembers,
-  errorOf,
+  errorFor,
   float32ToFloat16,
   fromConfigDataType,
   type ModelConfig,
@@ -203,7 +203,7 @@ async function importSharp(): Promise<SharpModule> {
   }
   const why = cause === undefined ? "it is not installed" : firstLine(cause);
   const text = `cannot load sharp (${why}): install it next to @tritonjs/backends`;
-  throw errorOf("PACKAGE_NOT_INSTALLED", text, cause);
+  throw errorFor("PACKAGE_NOT_INSTALLED", text, { cause });
 }
 
 /** A decoded image of the tensor's size: channels from 0 to 255, pixel by pixel, row by row. */

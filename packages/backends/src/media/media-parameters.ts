@@ -1,7 +1,7 @@
 import type { AutoCompleteConfig } from "@tritonjs/core/config";
 import { wrongParameter } from "@tritonjs/core/internal";
 import {
-  errorOf,
+  errorFor,
   type ModelConfig,
   type Tensor,
   type TensorSpec,
@@ -71,7 +71,10 @@ export class ParameterReader {
     const other = Object.keys(parameters).find((key) => !this.#known.has(key));
     if (other === undefined) return;
     const known = [...this.#known].sort().join(", ");
-    throw errorOf("INVALID_CONFIG", `model '${name}': expected only the parameters ${known}, got '${other}'`);
+    throw errorFor(
+      "INVALID_CONFIG",
+      `model '${name}': expected only the parameters ${known}, got '${other}'`,
+    );
   }
 
   #invalid(option: string, expected: string, text: string): TritonError {
@@ -100,7 +103,7 @@ function optionText(value: unknown): string {
 
 /** Creates the error of an invalid option. */
 export function mediaOptionError(name: string, expected: string, got: unknown): TritonError {
-  return errorOf("INVALID_OPTION", `${name}: expected ${expected}, got ${optionText(got)}`);
+  return errorFor("INVALID_OPTION", `${name}: expected ${expected}, got ${optionText(got)}`);
 }
 
 /** @throws TritonError INVALID_ARG unless the value is an integer in the range */
@@ -133,7 +136,7 @@ export function filesOf(input: Tensor | undefined, name: string, hasRows: boolea
  */
 export function badFile(name: string, row: number | undefined, text: string, cause?: unknown): TritonError {
   const place = row === undefined ? "" : `, row ${row}`;
-  return errorOf("INVALID_INPUT", `input '${name}'${place}: ${text}`, cause);
+  return errorFor("INVALID_INPUT", `input '${name}'${place}: ${text}`, { cause });
 }
 
 /** True if the tensors of a configuration have an axis of rows: the batch axis, or one that is written in the dims. */

@@ -3,7 +3,7 @@ import type { ModelDescription } from "@tritonjs/core/backend";
 import {
   type DataType,
   type DescribedTensor,
-  errorOf,
+  errorFor,
   fromOnnxType,
   TritonError,
   toOnnxType,
@@ -77,7 +77,7 @@ function unsupported(what: string, elementType: number | undefined): TritonError
     elementType === toOnnxType("BF16")
       ? "of type bfloat16, which onnxruntime-node cannot pass; cast it to float32 or float16 inside the model, or use the engine 'native'"
       : `of ${typeName(elementType)}, which the protocol cannot carry`;
-  return errorOf("MODEL_NOT_SUPPORTED", `${what} ${why}`);
+  return errorFor("MODEL_NOT_SUPPORTED", `${what} ${why}`);
 }
 
 const OTHER_TYPES: Readonly<Record<number, string>> = {
@@ -113,10 +113,10 @@ export function readOnnxFile(model: string | Uint8Array): OnnxDescription {
   } catch (error) {
     if (error instanceof RangeError) {
       const what = describeNotOnnx(model, error.message);
-      throw errorOf("INVALID_MODEL", `cannot read the ONNX model ${label}: ${what}`, error);
+      throw errorFor("INVALID_MODEL", `cannot read the ONNX model ${label}: ${what}`, { cause: error });
     }
     const text = `cannot open the ONNX model ${label}: ${whyNotOpened(model, error)}`;
-    throw errorOf("MODEL_FILES_NOT_FOUND", text, error);
+    throw errorFor("MODEL_FILES_NOT_FOUND", text, { cause: error });
   }
 }
 

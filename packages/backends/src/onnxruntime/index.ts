@@ -30,7 +30,7 @@ import {
   type ArrayOf,
   type DataType,
   type DescribedTensor,
-  errorOf,
+  errorFor,
   type InstanceHosting,
   type Isolation,
   type ModelConfig,
@@ -113,7 +113,7 @@ class OnnxBackend implements Backend {
     const { model, engine = "worker" } = options;
     if (!ONNX_ENGINES.includes(engine)) {
       const text = `engine of the ONNX model: expected one of ${ONNX_ENGINES.join(", ")}, got '${String(engine)}'`;
-      throw errorOf("INVALID_CONFIG", text);
+      throw errorFor("INVALID_CONFIG", text);
     }
     // Before workers start, because they get copies of the environment.
     disableTelemetry();
@@ -244,7 +244,7 @@ class OnnxBackend implements Backend {
     const obstacle = obstacleOf(providers, { ...this.hosting, ...hosting });
     if (this.#engine === "native") {
       if (obstacle === undefined) return { api: loadOrtApi() };
-      throw errorOf("INVALID_CONFIG", `engine 'native': ${obstacle}; use the engine 'worker'`);
+      throw errorFor("INVALID_CONFIG", `engine 'native': ${obstacle}; use the engine 'worker'`);
     }
     if (obstacle !== undefined) return { reason: obstacle };
     if (instanceCount > PARALLEL_RUNS) {
@@ -409,7 +409,7 @@ export class OnnxSession {
     if (unknown !== undefined || missing !== undefined) {
       const got = Object.keys(given).join(", ");
       const expected = this.inputs.map(({ name }) => name).join(", ");
-      throw errorOf("INVALID_CONFIG", `inputs of the ONNX model: expected [${expected}], got [${got}]`);
+      throw errorFor("INVALID_CONFIG", `inputs of the ONNX model: expected [${expected}], got [${got}]`);
     }
     return new Map(
       this.inputs.map(({ name, dtype, shape }) => [
@@ -450,7 +450,7 @@ async function modelFile(source: ModelLocation): Promise<string> {
 
 /** Triton's onnxruntime backend first checks whether the file is a directory. */
 function notStatted(path: string): TritonError {
-  return errorOf("FILE_NOT_READABLE", `failed to stat file ${path}`);
+  return errorFor("FILE_NOT_READABLE", `failed to stat file ${path}`);
 }
 
 /** Parameters of Triton's openvino backend that ONNX Runtime has under another name. */
@@ -488,7 +488,7 @@ const openvinoBackend: BackendFactory = async (source) => {
 
 function assertPlaced({ instanceGroup }: ModelConfig): void {
   if (instanceGroup.every(({ kind }) => kind === "KIND_CPU" || kind === "KIND_AUTO")) return;
-  throw errorOf("INVALID_CONFIG", "Triton OpenVINO backend supports only Kind CPU and AUTO");
+  throw errorFor("INVALID_CONFIG", "Triton OpenVINO backend supports only Kind CPU and AUTO");
 }
 
 /** The parameters as ONNX Runtime has them, and the names of the parameters without effect there. */
@@ -516,7 +516,7 @@ function refused({ name }: ModelSource, path: string): TritonError {
   const text =
     `model '${name}': '${path}' runs only in OpenVINO, which has no package for Node that installs without a download; ` +
     `${how}; then put model.onnx into the version directory and set default_model_filename: "model.onnx"`;
-  return errorOf("MODEL_NOT_SUPPORTED", text);
+  return errorFor("MODEL_NOT_SUPPORTED", text);
 }
 
 /** Backends for models of a repository, by the name in `config.pbtxt`. */

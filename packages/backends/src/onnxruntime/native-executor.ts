@@ -9,7 +9,7 @@ import { joinInputsIn, type Tensors, totalRows } from "@tritonjs/core/internal";
 import {
   type DataType,
   elementCount,
-  errorOf,
+  errorFor,
   fromOnnxType,
   type ModelConfig,
   Tensor,
@@ -133,7 +133,7 @@ export class NativeExecutor implements Executor {
     const limitMs = hosting.executionTimeoutMs;
     const end = () => {
       const text = `${this.#name} ended its batch: it ran for more than ${limitMs} ms`;
-      this.end(errorOf("TIME_LIMIT_EXCEEDED", text));
+      this.end(errorFor("TIME_LIMIT_EXCEEDED", text));
     };
     const limit = limitMs === undefined ? undefined : clock.setTimer(limitMs, end);
     this.#isRunning = true;
@@ -149,7 +149,7 @@ export class NativeExecutor implements Executor {
   }
 
   #stopped(): TritonError {
-    return errorOf("MODEL_STOPPED", `${this.#name} was stopped`);
+    return errorFor("MODEL_STOPPED", `${this.#name} was stopped`);
   }
 
   get #config(): ModelConfig {
@@ -179,7 +179,7 @@ function removeFromExit(instance: NativeExecutor): void {
 }
 
 function endAll(): void {
-  for (const instance of running) instance.end(errorOf("MODEL_STOPPED", "the process exits"));
+  for (const instance of running) instance.end(errorFor("MODEL_STOPPED", "the process exits"));
 }
 
 /** ONNX Runtime's words, in old and new versions, for an output that does not have the shape of its memory. */
@@ -395,7 +395,7 @@ function outputDataType(name: string, elementType: number): DataType {
   const datatype = fromOnnxType(elementType);
   if (datatype !== undefined) return datatype;
   const text = `output '${name}' has ONNX type ${elementType}, which the protocol cannot carry`;
-  throw errorOf("MODEL_NOT_SUPPORTED", text);
+  throw errorFor("MODEL_NOT_SUPPORTED", text);
 }
 
 function strings(api: OrtApi, value: number, count: number): Uint8Array[] {

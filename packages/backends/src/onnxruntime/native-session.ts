@@ -1,5 +1,5 @@
 import type { NativeFunction } from "@tritonjs/core/internal";
-import { ConcurrencyGate, errorOf, fromOnnxType, TritonError } from "@tritonjs/protocol";
+import { ConcurrencyGate, errorFor, fromOnnxType, TritonError } from "@tritonjs/protocol";
 import type { SessionTensors } from "./describe-onnx-model.js";
 import { modelLabel } from "./onnx-file.js";
 import type { SessionData } from "./onnx-options.js";
@@ -30,7 +30,7 @@ async function open(api: OrtApi, data: SessionData): Promise<NativeSession> {
     };
   } catch (cause) {
     const [why] = TritonError.from(cause).message.split("\n");
-    throw errorOf("INVALID_MODEL", `cannot load the ONNX model ${modelLabel(model)}: ${why}`, cause);
+    throw errorFor("INVALID_MODEL", `cannot load the ONNX model ${modelLabel(model)}: ${why}`, { cause });
   } finally {
     if (settings !== undefined) api.releaseSessionOptions(settings);
   }

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { assertInside, isInside } from "@tritonjs/core/internal/worker";
-import { errorOf } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 
 /** The model in error messages. */
 export function modelLabel(model: string | Uint8Array): string {
@@ -129,7 +129,7 @@ export async function checkExternalData(directory: string, path: string): Promis
     const file = join(dirname(path), location);
     if (isAbsolute(location) || !isInside(directory, file)) {
       const text = `external data of the ONNX model '${path}': expected a path inside the model's directory, got '${location}'`;
-      throw errorOf("PATH_NOT_ALLOWED", text);
+      throw errorFor("PATH_NOT_ALLOWED", text);
     }
     await assertInside(directory, file);
   }
@@ -144,7 +144,9 @@ export function externalLocations(path: string): ReadonlySet<string> {
     return walk.locations;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw errorOf("INVALID_MODEL", `cannot read the ONNX model '${path}': ${error.message}`, error);
+    throw errorFor("INVALID_MODEL", `cannot read the ONNX model '${path}': ${error.message}`, {
+      cause: error,
+    });
   } finally {
     source.close();
   }

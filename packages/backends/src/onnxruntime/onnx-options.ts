@@ -1,5 +1,5 @@
 import { keyList } from "@tritonjs/core/internal/worker";
-import { definedMembers, errorOf, type ModelConfig } from "@tritonjs/protocol";
+import { definedMembers, errorFor, type ModelConfig } from "@tritonjs/protocol";
 
 /** An execution provider of ONNX Runtime: its name, or its name with options. */
 export type ExecutionProvider = string | { readonly name: string; readonly [option: string]: unknown };
@@ -128,7 +128,7 @@ function severityLevel(config: ModelConfig): OnnxRuntimeOptions["logSeverityLeve
   if (config.parameters.log_severity_level === undefined) return undefined;
   const level = LEVELS_OF_SEVERITY.find((one) => one === count(config, "log_severity_level"));
   if (level !== undefined) return level;
-  throw errorOf("INVALID_CONFIG", "parameter 'log_severity_level': expected a number from 0 to 4");
+  throw errorFor("INVALID_CONFIG", "parameter 'log_severity_level': expected a number from 0 to 4");
 }
 
 const LEVELS_OF_SEVERITY = [0, 1, 2, 3, 4] as const;
@@ -138,7 +138,7 @@ function executionMode(config: ModelConfig): "sequential" | "parallel" {
   if (mode === 0) return "sequential";
   if (mode === 1) return "parallel";
   const text = `Invalid configuration value provided. Expected values for  execution_mode are 0 or 1 but got ${mode} .`;
-  throw errorOf("INVALID_CONFIG", text);
+  throw errorFor("INVALID_CONFIG", text);
 }
 
 /** A number as C++ reads it. Triton ignores values below 0. */
@@ -150,7 +150,7 @@ function count(
   const text = parameters[key]?.stringValue ?? settings[key] ?? "0";
   const value = Number(text);
   if (/^\s*[+-]?\d+$/.test(text) && Number.isSafeInteger(value)) return value;
-  throw errorOf("INVALID_CONFIG", `failed to convert '${text}' to integral number`);
+  throw errorFor("INVALID_CONFIG", `failed to convert '${text}' to integral number`);
 }
 
 function flag({ parameters }: ModelConfig, key: string): boolean | undefined {
@@ -158,7 +158,7 @@ function flag({ parameters }: ModelConfig, key: string): boolean | undefined {
   if (text === undefined) return undefined;
   if (/^(true|on|1)$/i.test(text)) return true;
   if (/^(false|off|0)$/i.test(text)) return false;
-  throw errorOf("INVALID_CONFIG", `failed to convert '${text}' to boolean`);
+  throw errorFor("INVALID_CONFIG", `failed to convert '${text}' to boolean`);
 }
 
 /** The only options that onnxruntime-node passes on to WebGPU. */
@@ -204,7 +204,7 @@ function accelerators(
   const providers = asked.map(({ name, parameters = {} }): ExecutionProvider => {
     const options = Object.hasOwn(PROVIDERS, name) ? PROVIDERS[name] : undefined;
     if (options === undefined) {
-      throw errorOf("INVALID_CONFIG", `unknown Execution Accelerator '${name}' is requested`);
+      throw errorFor("INVALID_CONFIG", `unknown Execution Accelerator '${name}' is requested`);
     }
     if (name === "tensorrt") checkTensorrtParameters(parameters);
     const unused = Object.keys(parameters).filter((key) => !options.includes(key));
@@ -261,10 +261,10 @@ function checkTensorrtParameters(parameters: Readonly<Record<string, string>>): 
   for (const [key, value] of Object.entries(parameters)) {
     if (!PARAMETERS.has(key)) {
       const text = `unknown parameter '${key}' is provided for TensorRT Execution Accelerator`;
-      throw errorOf("INVALID_CONFIG", text);
+      throw errorFor("INVALID_CONFIG", text);
     }
     if (key === "precision_mode" && !PRECISIONS.includes(value)) {
-      throw errorOf("INVALID_CONFIG", `unsupported precision mode '${value}' is requested`);
+      throw errorFor("INVALID_CONFIG", `unsupported precision mode '${value}' is requested`);
     }
   }
 }
@@ -297,7 +297,7 @@ function warnOfUnused(
     for (const [key, count] of Object.entries(CHOICES)) {
       const value = parameters[key]?.stringValue;
       if (value === undefined || (/^\s*\d+$/.test(value) && Number(value) < count)) continue;
-      throw errorOf("INVALID_CONFIG", `unsupported ${key} value '${value}' is requested`);
+      throw errorFor("INVALID_CONFIG", `unsupported ${key} value '${value}' is requested`);
     }
   }
   const unused = NO_EFFECT.filter((key) => Object.hasOwn(parameters, key));

@@ -8,7 +8,7 @@ import {
   requireKoffi,
 } from "@tritonjs/core/internal";
 import { disableTelemetry, unbundledRequire } from "@tritonjs/core/internal/worker";
-import { errorOf, TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 
 /** ONNX Runtime's C interface in this process. Addresses are numbers: those of a process fit into 53 bits. */
 export interface OrtApi extends CFunctions {
@@ -56,14 +56,14 @@ function loadKoffi(): Koffi {
     koffi = requireKoffi();
   } catch (cause) {
     const text = "cannot load the package 'koffi', which the engine 'native' needs: npm install koffi";
-    throw errorOf("PACKAGE_NOT_INSTALLED", text, cause);
+    throw errorFor("PACKAGE_NOT_INSTALLED", text, { cause });
   }
   const { async_stack_size } = koffi.config();
   if (async_stack_size >= ASYNC_STACK_BYTES) return koffi;
   const text =
     `koffi's setting async_stack_size: expected at least ${ASYNC_STACK_BYTES}, got ${async_stack_size}; set it before ` +
     "the program loads its first library";
-  throw errorOf("PLATFORM_NOT_SUPPORTED", text);
+  throw errorFor("PLATFORM_NOT_SUPPORTED", text);
 }
 
 /**
@@ -136,7 +136,7 @@ function openLibrary(koffi: Koffi, file: string): OpenLibrary {
   const text =
     `cannot use '${file}' as ONNX Runtime: expected a library with version ${API_VERSION} of its C interface, got ` +
     `version ${version} of ONNX Runtime${why}`;
-  throw errorOf("PACKAGE_NOT_INSTALLED", text, cause);
+  throw errorFor("PACKAGE_NOT_INSTALLED", text, { cause });
 }
 
 function addresses(koffi: Koffi, at: bigint, count: number): bigint[] {
@@ -258,12 +258,12 @@ export function ortLibraryFile(
     }
   } catch (cause) {
     const text = `cannot find onnxruntime-node (${TritonError.from(cause).message}): install it next to @tritonjs/backends`;
-    throw errorOf("PACKAGE_NOT_INSTALLED", text, cause);
+    throw errorFor("PACKAGE_NOT_INSTALLED", text, { cause });
   }
   const text =
     `cannot find ONNX Runtime's library: expected ${NAMES[platform] ?? "a file"} in the folder bin of onnxruntime-node ` +
     `for ${platform} ${arch}, got none`;
-  throw errorOf("PACKAGE_NOT_INSTALLED", text);
+  throw errorFor("PACKAGE_NOT_INSTALLED", text);
 }
 
 function filesOf(folder: string): readonly string[] {

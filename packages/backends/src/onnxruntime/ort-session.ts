@@ -14,7 +14,7 @@ import {
   type DataType,
   definedMembers,
   type Elements,
-  errorOf,
+  errorFor,
   type ModelConfig,
   type ModelInput,
   Tensor,
@@ -53,13 +53,15 @@ export async function createSession(
     }
   }
   const label = modelLabel(data.model);
-  throw errorOf("INVALID_MODEL", `cannot load the ONNX model ${label}: ${messageOf(failure)}`, failure);
+  throw errorFor("INVALID_MODEL", `cannot load the ONNX model ${label}: ${messageOf(failure)}`, {
+    cause: failure,
+  });
 }
 
 async function openWith(ort: Ort, data: SessionData, provider: ExecutionProvider): Promise<InferenceSession> {
   if (providerName(provider) === "webgpu" && !isMainThread) {
     const text = "it crashes when two threads of a process use it: set isolation 'process' for the instance";
-    throw errorOf("PLATFORM_NOT_SUPPORTED", text);
+    throw errorFor("PLATFORM_NOT_SUPPORTED", text);
   }
   const options = {
     ...data.sessionOptions,
@@ -150,7 +152,7 @@ export async function importOnnxRuntime(): Promise<Ort> {
     return await importPeer<Ort>("onnxruntime-node", import.meta.url);
   } catch (error) {
     const text = `cannot load onnxruntime-node (${TritonError.from(error).message}): install it next to @tritonjs/backends`;
-    throw errorOf("PACKAGE_NOT_INSTALLED", text, error);
+    throw errorFor("PACKAGE_NOT_INSTALLED", text, { cause: error });
   }
 }
 
@@ -248,7 +250,7 @@ function toStrings(name: string, elements: readonly Uint8Array[]): string[] {
 
 function unfit(name: string, index: number, why: string): TritonError {
   const text = `cannot pass element ${index} of input '${name}' as an ONNX string: ${why}`;
-  return errorOf("INVALID_INPUT", text);
+  return errorFor("INVALID_INPUT", text);
 }
 
 /** Converts the session's results to tensors over the same memory. */
@@ -258,7 +260,7 @@ export function fromResults(results: Readonly<Record<string, OrtTensor>>): Map<s
       const datatype = FROM_ORT.get(type);
       if (datatype === undefined) {
         const text = `output '${name}' has type ${type}, which the protocol cannot carry`;
-        throw errorOf("MODEL_NOT_SUPPORTED", text);
+        throw errorFor("MODEL_NOT_SUPPORTED", text);
       }
       return [name, Tensor.fromElements(datatype, [...dims], toElements(datatype, data))];
     }),

@@ -14,7 +14,7 @@ import {
   toConfigJson,
 } from "@tritonjs/core/internal/worker";
 import {
-  errorOf,
+  errorFor,
   fromConfigDataType,
   type ModelInput,
   type ModelOutput,
@@ -159,7 +159,7 @@ export const STUB_TIMEOUT_SECONDS = 30;
 /** @throws TritonError UNSUPPORTED on Windows, where processes do not inherit descriptors as the stub needs */
 export function assertPythonCanRun(): void {
   if (process.platform === "win32") {
-    throw errorOf("PLATFORM_NOT_SUPPORTED", "Python models cannot run on Windows");
+    throw errorFor("PLATFORM_NOT_SUPPORTED", "Python models cannot run on Windows");
   }
 }
 

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Backend, BackendFactory } from "@tritonjs/core/backend";
-import { errorOf } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 import {
   assertPythonCanRun,
   configParameters,
@@ -55,7 +55,7 @@ export function python(options: PythonOptions): Backend {
     isolations: ["process"],
     describe: () => {
       if (existsSync(settings.path)) return describeWithPython({ settings, parameters });
-      throw errorOf("MODEL_FILES_NOT_FOUND", `cannot find the Python model '${settings.path}'`);
+      throw errorFor("MODEL_FILES_NOT_FOUND", `cannot find the Python model '${settings.path}'`);
     },
     createExecutor: ({ info, ...context }) => {
       const { modelConfig } = info;
@@ -76,7 +76,7 @@ function settingsOf(options: PythonOptions): PythonSettings {
     .filter(([, seconds]) => !(seconds > 0 && seconds < 2 ** 31 / 1000))
     .map(([name, seconds]) => `${name}: expected a number above 0, got ${seconds}`);
   if (!path.endsWith(".py")) problems.push(`model: expected a '.py' file, got '${path}'`);
-  if (problems.length > 0) throw errorOf("INVALID_OPTION", `python(): ${problems.join("; ")}`);
+  if (problems.length > 0) throw errorFor("INVALID_OPTION", `python(): ${problems.join("; ")}`);
   return {
     python: options.python ?? process.env.TRITONJS_PYTHON ?? "python3",
     path,

@@ -1,6 +1,6 @@
 import type { ExecutorContext } from "@tritonjs/core/backend";
 import type { LogSubject, ModelCaller, TensorAnswer, TensorCaller } from "@tritonjs/core/internal";
-import { errorOf, TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { FrameBody, readTensors } from "./frames.js";
 import {
@@ -83,7 +83,7 @@ export class PythonServerRequests {
       }
       default: {
         const { modelName } = this.context.info;
-        throw errorOf(
+        throw errorFor(
           "INTERNAL",
           `model '${modelName}' asked the server for '${what}', which it does not know`,
         );
@@ -94,7 +94,7 @@ export class PythonServerRequests {
   get #control() {
     const { control, info } = this.context;
     if (control !== undefined) return control;
-    throw errorOf("NO_SERVER", `model '${info.modelName}' runs without a server, so it cannot ask one`);
+    throw errorFor("NO_SERVER", `model '${info.modelName}' runs without a server, so it cannot ask one`);
   }
 }
 
@@ -151,7 +151,7 @@ export class PythonCallHost {
     const models = this.modelsOf(call.batch);
     if (models?.callWithTensors === undefined) {
       const text = `the call of model '${call.model}' was cancelled: the batch that made it has ended`;
-      throw errorOf("CALLER_ENDED", text);
+      throw errorFor("CALLER_ENDED", text);
     }
     const answers = models.callWithTensors(call.model, readTensors(call.inputs, body), {
       signal: open.controller.signal,
@@ -198,7 +198,7 @@ function refusal({ model }: WireCall, thrown: unknown): TritonError {
   const error = TritonError.from(thrown);
   if (error.code === "CANCELLED") return error;
   const text = `Model ${model} - Error when running inference: ${refusalText(model, error)}`;
-  return errorOf("INTERNAL", text, error);
+  return errorFor("INTERNAL", text, { cause: error });
 }
 
 function refusalText(model: string, { code, message }: TritonError): string {
@@ -293,7 +293,7 @@ class ModelMetrics {
       }
       if (!/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name)) {
         const text = `invalid name of a metric '${name}': expected letters, digits, '_' and ':', and no digit first`;
-        throw errorOf("INVALID_METRIC", text);
+        throw errorFor("INVALID_METRIC", text);
       }
       family = new Family(name, help, kind);
       shared.set(name, family);
@@ -311,13 +311,13 @@ class ModelMetrics {
     for (const label of Object.keys(labels ?? {})) {
       if (!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(label)) {
         const text = `invalid label '${label}' of metric '${family.name}': expected letters, digits and '_', and no digit first`;
-        throw errorOf("INVALID_METRIC", text);
+        throw errorFor("INVALID_METRIC", text);
       }
     }
     const key = JSON.stringify(Object.entries(labels ?? {}).sort());
     const bounds = buckets ?? [];
     if (bounds.some((bound, i) => !(i === 0 || bound > bounds[i - 1]!))) {
-      throw errorOf("INVALID_METRIC", `buckets of metric '${family.name}': expected ascending order`);
+      throw errorFor("INVALID_METRIC", `buckets of metric '${family.name}': expected ascending order`);
     }
     const series = family.series.get(key) ?? {
       labels: labels ?? {},
@@ -337,7 +337,7 @@ class ModelMetrics {
     const { family, series } = this.#find(id);
     const { kind } = family;
     if (how === "increment" && kind === "COUNTER" && value < 0) {
-      throw errorOf("INVALID_METRIC", "TRITONSERVER_METRIC_KIND_COUNTER does not support negative value");
+      throw errorFor("INVALID_METRIC", "TRITONSERVER_METRIC_KIND_COUNTER does not support negative value");
     }
     const fits =
       how === "set" ? kind === "GAUGE" : how === "observe" ? kind === "HISTOGRAM" : kind !== "HISTOGRAM";

@@ -11,7 +11,7 @@ import {
   type Timer,
 } from "@tritonjs/core/internal";
 import {
-  errorOf,
+  errorFor,
   type InstanceHosting,
   isDecoupled,
   type ModelConfig,
@@ -105,7 +105,7 @@ export class PythonExecutor implements Executor {
       const found = await this.find();
       if (this.#stopped) {
         await found.release();
-        throw errorOf("MODEL_STOPPED", "the model was stopped while it was loading");
+        throw errorFor("MODEL_STOPPED", "the model was stopped while it was loading");
       }
       this.#python = found;
       this.settings = { ...this.settings, python: found.program };
@@ -182,11 +182,11 @@ export class PythonExecutor implements Executor {
 
   async checkReady(): Promise<void> {
     const session = this.#session;
-    if (!session?.isReady) throw errorOf("WORKER_CRASHED", this.#unhealthy);
+    if (!session?.isReady) throw errorFor("WORKER_CRASHED", this.#unhealthy);
     if (!session.canTellReadiness) return;
     const asked = this.#readiness ?? this.#askReadiness(session);
     if (await settledWithin(this.context.clock, ANSWERS_WITHIN_MS, asked)) return asked;
-    throw errorOf("MODEL_NOT_READY", "Timed out waiting for user-defined is_ready() response");
+    throw errorFor("MODEL_NOT_READY", "Timed out waiting for user-defined is_ready() response");
   }
 
   #askReadiness(session: PythonSession): Promise<void> {
@@ -208,7 +208,7 @@ export class PythonExecutor implements Executor {
   #answerReadiness({ ready, error }: Extract<FromPython, { type: "readiness" }>): void {
     const text = `Model '${this.context.placement.name}' is not ready (user-defined check failed).`;
     if (error !== undefined) this.#endQuestion?.(new TritonError("INTERNAL", error));
-    else this.#endQuestion?.(ready ? undefined : errorOf("MODEL_NOT_READY", text));
+    else this.#endQuestion?.(ready ? undefined : errorFor("MODEL_NOT_READY", text));
   }
 
   drained(): Promise<void> {
@@ -221,7 +221,7 @@ export class PythonExecutor implements Executor {
     const session = this.#session;
     if (session === undefined) {
       const text = `instance '${this.context.placement.name}' was stopped`;
-      this.#batches.fail(errorOf("MODEL_STOPPED", text));
+      this.#batches.fail(errorFor("MODEL_STOPPED", text));
     } else {
       if (session.isReady && this.#batches.running === undefined) session.end();
       else session.kill();
@@ -380,7 +380,7 @@ export class PythonExecutor implements Executor {
     const how = this.#endedFor ?? why;
     this.#endedFor = undefined;
     this.#session = undefined;
-    const error = errorOf("WORKER_CRASHED", `${this.#unhealthy} It ${how}.`);
+    const error = errorFor("WORKER_CRASHED", `${this.#unhealthy} It ${how}.`);
     this.restarts.crashed(error);
     this.#batches.takeLost()?.reject(error);
     if (this.restarts.over) this.#batches.fail(error);

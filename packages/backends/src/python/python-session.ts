@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import type { Clock, Timer } from "@tritonjs/core/internal";
 import type { Log } from "@tritonjs/core/internal/worker";
 import { startProcess } from "@tritonjs/core/internal/worker";
-import { errorOf, TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import {
   type FrameBody,
   type MemoryDescription,
@@ -265,7 +265,7 @@ export class PythonSession {
     const death = this.#hasStarted
       ? `Stub process '${name}' is not healthy. It ${why} while the model loaded.`
       : `cannot start model '${modelName}' with '${this.settings.python}': it ${why}${HINT}`;
-    return errorOf("WORKER_CRASHED", this.#failure ?? death);
+    return errorFor("WORKER_CRASHED", this.#failure ?? death);
   }
 
   /** The error of a backend whose program imports a module that is not installed. */
@@ -277,7 +277,7 @@ export class PythonSession {
       `the backend '${backend.name}' of model '${this.modelName}' needs the Python module '${module}', which ` +
       `${python} cannot import: install it there, or name another Python by the parameter EXECUTION_ENV_PATH of the ` +
       `model, by the setting 'executable' of the backend, or by TRITONJS_PYTHON. ${this.#failure ?? ""}`;
-    return errorOf("PACKAGE_NOT_INSTALLED", text);
+    return errorFor("PACKAGE_NOT_INSTALLED", text);
   }
 }
 

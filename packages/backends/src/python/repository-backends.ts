@@ -20,7 +20,7 @@ import {
 } from "@tritonjs/core/backend";
 import { loadTimeoutMs, OutputChecker, totalRows, withInputs } from "@tritonjs/core/internal";
 import { isInside, Log, realClock, startProcess } from "@tritonjs/core/internal/worker";
-import { errorOf, type Isolation, NO_PARAMETERS, type Tensor, TritonError } from "@tritonjs/protocol";
+import { errorFor, type Isolation, NO_PARAMETERS, type Tensor, TritonError } from "@tritonjs/protocol";
 import {
   assertPythonCanRun,
   completeWithPython,
@@ -71,7 +71,7 @@ async function pythonModel(
   const hosting = hostingOf(source, ISOLATIONS, false);
   if (hosting.heapLimitMb !== undefined) {
     const text = `model '${source.name}' has heap_limit_mb, which has no effect on Python: remove it`;
-    throw errorOf("INVALID_CONFIG", text);
+    throw errorFor("INVALID_CONFIG", text);
   }
   const stubTimeoutMs = 1000 * stubTimeoutSeconds(source);
   const first = await findPython(source, withinMs);
@@ -114,14 +114,14 @@ async function pythonModel(
 
 function assertStubName(name: string): void {
   if (!SHELL_CHARACTERS.test(name)) return;
-  throw errorOf("INVALID_CONFIG", "Invalid stub name: contains invalid characters");
+  throw errorFor("INVALID_CONFIG", "Invalid stub name: contains invalid characters");
 }
 
 function stubTimeoutSeconds({ settings }: ModelSource): number {
   const text = settings["stub-timeout-seconds"];
   const seconds = text === undefined ? STUB_TIMEOUT_SECONDS : Number(text);
   if (seconds > 0 && Number.isFinite(seconds)) return seconds;
-  throw errorOf("INVALID_CONFIG", "stub-timeout-seconds can't be smaller than or equal to zero.");
+  throw errorFor("INVALID_CONFIG", "stub-timeout-seconds can't be smaller than or equal to zero.");
 }
 
 async function modelFile(source: ModelSource): Promise<string> {
@@ -129,10 +129,10 @@ async function modelFile(source: ModelSource): Promise<string> {
   const name = defaultModelFilename === "" ? "model.py" : defaultModelFilename;
   if (!name.endsWith(".py")) {
     const text = `Model name must end with '.py'. Model name is "${defaultModelFilename}".`;
-    throw errorOf("INVALID_CONFIG", text);
+    throw errorFor("INVALID_CONFIG", text);
   }
   const missing = (path: string) =>
-    errorOf("FILE_NOT_READABLE", `model.py does not exist in the model repository path: ${path}`);
+    errorFor("FILE_NOT_READABLE", `model.py does not exist in the model repository path: ${path}`);
   const { path, isDirectory } = await findModelFile(source, ["model.py"], missing);
   if (isDirectory) throw missing(path);
   return path;
@@ -167,7 +167,7 @@ function notArchive(name: string): TritonError {
   const text =
     `model '${name}' is compiled ahead of time (torch_aoti, model.pt2), which is not supported: save it as TorchScript, ` +
     "torch.jit.trace(model, example).save('model.pt'), and set platform: \"pytorch_libtorch\"";
-  return errorOf("MODEL_NOT_SUPPORTED", text);
+  return errorFor("MODEL_NOT_SUPPORTED", text);
 }
 
 /** Leaves the outputs of a whole batch unchecked: they are checked before they are split. */
@@ -259,23 +259,23 @@ async function pythonOf(
   const path = resolve(given.replace(MODEL_DIRECTORY, () => directory));
   const what = `model '${name}' has EXECUTION_ENV_PATH '${given}'`;
   if (given.includes(MODEL_DIRECTORY) && !isInside(directory, path)) {
-    throw errorOf("PATH_NOT_ALLOWED", `${what}: expected a path inside the model's directory`);
+    throw errorFor("PATH_NOT_ALLOWED", `${what}: expected a path inside the model's directory`);
   }
   const found = await stat(path).catch(() => undefined);
-  if (found === undefined) throw errorOf("INVALID_CONFIG", `${what}: '${path}' does not exist`);
+  if (found === undefined) throw errorFor("INVALID_CONFIG", `${what}: '${path}' does not exist`);
   if (found.isDirectory()) {
     const program = await programIn(path);
     if (program !== undefined) return kept(program);
-    throw errorOf("INVALID_CONFIG", `${what}: '${join(path, "bin", "python3")}' does not exist`);
+    throw errorFor("INVALID_CONFIG", `${what}: '${join(path, "bin", "python3")}' does not exist`);
   }
   const environment = await unpackedEnvironment(path, unpackWithinMs).catch((cause) => {
     const why = TritonError.from(cause).message;
-    throw errorOf("INTERNAL", `${what}: cannot unpack it: ${why}`, cause);
+    throw errorFor("INTERNAL", `${what}: cannot unpack it: ${why}`, { cause });
   });
   const program = await programIn(environment.directory);
   if (program !== undefined) return { program, release: environment.release };
   await environment.release();
-  throw errorOf("INVALID_CONFIG", `${what}: expected 'bin/python3' in the archive`);
+  throw errorFor("INVALID_CONFIG", `${what}: expected 'bin/python3' in the archive`);
 }
 
 async function programIn(environment: string): Promise<string | undefined> {

@@ -8,7 +8,7 @@ import type {
 } from "@tritonjs/core/backend";
 import type { AutoCompleteConfig } from "@tritonjs/core/config";
 import { parameterText, wrongParameter } from "@tritonjs/core/internal";
-import { definedMembers, errorOf, toConfigDataType } from "@tritonjs/protocol";
+import { definedMembers, errorFor, toConfigDataType } from "@tritonjs/protocol";
 import { RemoteExecutor } from "./remote-executor.js";
 import {
   type RemoteDescription,
@@ -57,7 +57,7 @@ export async function remote(options: RemoteOptions): Promise<RemoteModel> {
     const description = await client.describe({ timeoutMs: settings.timeoutMs });
     if (description.decoupled === true && client.stream === undefined) {
       const text = `model '${settings.model}' at ${url} is decoupled: expected an address of gRPC, as HTTP has no streams of tensors`;
-      throw errorOf("DECOUPLED_MODEL", text);
+      throw errorFor("DECOUPLED_MODEL", text);
     }
     return new RemoteBackend(pool, description);
   } catch (error) {
@@ -102,7 +102,7 @@ class RemoteBackend implements Backend {
   createExecutor(context: ExecutorContext): Executor {
     if (this.pool.closed) {
       const text = `the replicas of model '${this.pool.settings.model}' are closed: call remote() again`;
-      throw errorOf("CLIENT_CLOSED", text);
+      throw errorFor("CLIENT_CLOSED", text);
     }
     this.#executors++;
     return new RemoteExecutor(context, this.pool, this.description, () => {

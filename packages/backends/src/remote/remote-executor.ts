@@ -11,7 +11,7 @@ import {
 } from "@tritonjs/core/backend";
 import { scalarOptions } from "@tritonjs/core/internal";
 import {
-  errorOf,
+  errorFor,
   isReservedParameter,
   type Parameters,
   type RequestSequence,
@@ -80,12 +80,12 @@ export class RemoteExecutor implements Executor {
   async checkReady(): Promise<void> {
     if (this.pool.isServing) return;
     const { model } = this.pool.settings;
-    throw this.pool.reason ?? errorOf("INSTANCES_FAILED", `no replica of model '${model}' serves`);
+    throw this.pool.reason ?? errorFor("INSTANCES_FAILED", `no replica of model '${model}' serves`);
   }
 
   async stop(): Promise<void> {
     this.pool.onChange.delete(this.#changed);
-    this.#stopped.abort(errorOf("MODEL_STOPPED", `model '${this.context.info.modelName}' was stopped`));
+    this.#stopped.abort(errorFor("MODEL_STOPPED", `model '${this.context.info.modelName}' was stopped`));
     this.onStop();
   }
 
@@ -95,7 +95,7 @@ export class RemoteExecutor implements Executor {
     if (isServing && this.#healthy && free === 0) return;
     this.#healthy = isServing;
     if (isServing) this.onHealth?.(true);
-    else this.onHealth?.(false, reason && errorOf("INSTANCES_FAILED", reason.message, reason));
+    else this.onHealth?.(false, reason && errorFor("INSTANCES_FAILED", reason.message, { cause: reason }));
   }
 
   /** Sends the requests together, or in groups with the same parameters. */
@@ -455,7 +455,7 @@ export class RemoteCalls {
     const { model } = this.pool.settings;
     const cause = this.pool.reason;
     const why = cause === undefined ? "" : `: ${cause.message}`;
-    return errorOf("INSTANCES_FAILED", `no replica of model '${model}' serves${why}`, cause);
+    return errorFor("INSTANCES_FAILED", `no replica of model '${model}' serves${why}`, { cause });
   }
 
   #named(thrown: unknown, { url }: Replica): TritonError {
@@ -518,6 +518,6 @@ class RemoteSequences {
     } else if (this.pool.takeThis(known)) return known;
     const { model } = this.pool.settings;
     const where = known === undefined ? "no replica serves" : `its replica ${known.url} does not serve`;
-    throw errorOf("SEQUENCE_LOST", `sequence '${id}' of model '${model}': ${where}; start it again`);
+    throw errorFor("SEQUENCE_LOST", `sequence '${id}' of model '${model}': ${where}; start it again`);
   }
 }

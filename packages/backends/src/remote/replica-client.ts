@@ -15,7 +15,7 @@ import {
   type DataType,
   type DescribedTensor,
   definedMembers,
-  errorOf,
+  errorFor,
   fromConfigDataType,
   isDataType,
   LONGEST_TIMEOUT_MS,
@@ -151,7 +151,7 @@ export function protocolOf(url: string, protocol: RemoteProtocol = "grpc"): Remo
 }
 
 function invalid(option: string, expected: string, got: unknown): TritonError {
-  return errorOf("INVALID_OPTION", `remote model, option ${option}: expected ${expected}, got '${got}'`);
+  return errorFor("INVALID_OPTION", `remote model, option ${option}: expected ${expected}, got '${got}'`);
 }
 
 /** A batch or a request on its way to a replica. */
@@ -320,5 +320,5 @@ function describeMetadata(modelName: string, { inputs, outputs }: ModelMetadata)
 function knownType(model: string, tensor: string, datatype: DataType | undefined, got: string): DataType {
   if (datatype !== undefined) return datatype;
   const text = `tensor '${tensor}' of model '${model}': expected a known data type, got '${got}'`;
-  throw errorOf("INVALID_ANSWER", text);
+  throw errorFor("INVALID_ANSWER", text);
 }

@@ -1,5 +1,5 @@
 import { hostNameOf, nextPause, ServerAddresses } from "@tritonjs/client/internal";
-import { errorOf, onAbort, TritonError } from "@tritonjs/protocol";
+import { errorFor, onAbort, TritonError } from "@tritonjs/protocol";
 import { openReplicaClient, protocolOf, type RemoteSettings, type ReplicaClient } from "./replica-client.js";
 
 /** Longest time for a probe. A ready server answers at once. */
@@ -142,7 +142,7 @@ export class ReplicaPool {
     const cause = this.reason;
     const why = cause === undefined ? "" : `: ${cause.message}`;
     const text = `no replica of model '${model}' was ready within ${initTimeoutMs} ms${why}`;
-    throw errorOf("INSTANCES_FAILED", text, cause);
+    throw errorFor("INSTANCES_FAILED", text, { cause });
   }
 
   close(): void {
@@ -215,7 +215,7 @@ export class ReplicaPool {
     try {
       const ready = await replica.client.isReady({ timeoutMs: PROBE_TIMEOUT_MS });
       const text = `model '${this.settings.model}' is not ready at ${replica.url}`;
-      if (!ready) fault = errorOf("MODEL_NOT_READY", text);
+      if (!ready) fault = errorFor("MODEL_NOT_READY", text);
     } catch (thrown) {
       fault = TritonError.from(thrown);
     }
@@ -236,7 +236,7 @@ export class ReplicaPool {
 }
 
 function closedError(model: string): TritonError {
-  return errorOf("CLIENT_CLOSED", `the replicas of model '${model}' are closed`);
+  return errorFor("CLIENT_CLOSED", `the replicas of model '${model}' are closed`);
 }
 
 /** Longest pause between two probes of a server that is away, so that its return is noticed. */

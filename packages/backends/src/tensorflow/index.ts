@@ -13,7 +13,7 @@ import {
   wrongParameter,
 } from "@tritonjs/core/internal";
 import { emptyConfig } from "@tritonjs/core/internal/worker";
-import { definedMembers, errorOf, type Isolation } from "@tritonjs/protocol";
+import { definedMembers, errorFor, type Isolation } from "@tritonjs/protocol";
 import { graphDescription, readModelJson } from "./model-json.js";
 import {
   findRuntime,
@@ -73,7 +73,8 @@ function modelData(
   { runtime, signature = "serving_default" }: Omit<TensorflowOptions, "model">,
   onGpu: boolean,
 ): TensorflowData {
-  if (!existsSync(path)) throw errorOf("MODEL_FILES_NOT_FOUND", `cannot find the TensorFlow model '${path}'`);
+  if (!existsSync(path))
+    throw errorFor("MODEL_FILES_NOT_FOUND", `cannot find the TensorFlow model '${path}'`);
   const savedModel = isSavedModel(path);
   return { path, directory, savedModel, signature, runtime: findRuntime({ runtime, onGpu, savedModel }) };
 }
@@ -137,7 +138,7 @@ const tensorflowBackend: BackendFactory = async (source) => {
     const text =
       `model '${name}' is a frozen graph (tensorflow_graphdef), which TensorFlow.js cannot read: convert it with ` +
       "tensorflowjs_converter --input_format=tf_frozen_model to model.json, or with tf2onnx to model.onnx";
-    throw errorOf("MODEL_NOT_SUPPORTED", text);
+    throw errorFor("MODEL_NOT_SUPPORTED", text);
   }
   const path = await modelPath(source);
   const options = optionsOf(source);

@@ -4,7 +4,7 @@ import type { ModelDescription } from "@tritonjs/core/backend";
 import {
   type DataType,
   type DescribedTensor,
-  errorOf,
+  errorFor,
   type TensorSpec,
   TritonError,
 } from "@tritonjs/protocol";
@@ -55,7 +55,7 @@ export function readModelJson(path: string): ModelJson {
   const content = parse(path);
   const topology = content.modelTopology as Record<string, unknown> | undefined;
   if (typeof topology !== "object" || topology === null) {
-    throw errorOf("INVALID_MODEL", `'${path}' is not a TensorFlow.js model: it has no modelTopology`);
+    throw errorFor("INVALID_MODEL", `'${path}' is not a TensorFlow.js model: it has no modelTopology`);
   }
   const { format, weightsManifest = [], signature, userDefinedMetadata } = content;
   const isGraph = format === "graph-model" || (format === undefined && "node" in topology);
@@ -77,16 +77,16 @@ function parse(path: string): Record<string, unknown> {
   } catch (cause) {
     const { message } = TritonError.from(cause);
     const text = `cannot open the TensorFlow.js model '${path}': ${message}`;
-    throw errorOf("MODEL_FILES_NOT_FOUND", text, cause);
+    throw errorFor("MODEL_FILES_NOT_FOUND", text, { cause });
   }
   try {
     const content: unknown = JSON.parse(text);
     if (typeof content === "object" && content !== null) return content as Record<string, unknown>;
   } catch (cause) {
     const { message } = TritonError.from(cause);
-    throw errorOf("INVALID_MODEL", `cannot read the TensorFlow.js model '${path}': ${message}`, cause);
+    throw errorFor("INVALID_MODEL", `cannot read the TensorFlow.js model '${path}': ${message}`, { cause });
   }
-  throw errorOf("INVALID_MODEL", `'${path}' is not a TensorFlow.js model: it is not a JSON object`);
+  throw errorFor("INVALID_MODEL", `'${path}' is not a TensorFlow.js model: it is not a JSON object`);
 }
 
 /** Paths of the files of weights, in the order of their bytes. */
@@ -149,7 +149,7 @@ const DATA_TYPES: ReadonlyMap<string | number | undefined, DataType> = new Map<s
 export function tensorDataType(type: string | number | undefined): DataType {
   const found = DATA_TYPES.get(type);
   if (found !== undefined) return found;
-  throw errorOf("MODEL_NOT_SUPPORTED", `the protocol cannot carry TensorFlow's type ${type}`);
+  throw errorFor("MODEL_NOT_SUPPORTED", `the protocol cannot carry TensorFlow's type ${type}`);
 }
 
 /** The fields of a graph's node that are read. */
@@ -208,7 +208,7 @@ function toSpec(
 ): TensorSpec {
   if (shape === undefined || shape.unknownRank) {
     const text = `cannot serve the TensorFlow.js model '${path}': the rank of '${name}' is unknown`;
-    throw errorOf("MODEL_NOT_SUPPORTED", text);
+    throw errorFor("MODEL_NOT_SUPPORTED", text);
   }
   const dims = (shape.dim ?? []).map(({ size }) => Number(size));
   return { name, dtype: tensorDataType(type), shape: dims.map((dim) => (dim > 0 ? dim : -1)) };

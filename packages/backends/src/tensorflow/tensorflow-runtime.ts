@@ -1,7 +1,7 @@
 import { dirname, sep } from "node:path";
 import { isMainThread } from "node:worker_threads";
 import { unbundledRequire } from "@tritonjs/core/internal/worker";
-import { errorOf, TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 
 /** Runtimes of TensorFlow.js models: a package, or a backend of the package `tfjs`. */
 export type TensorflowRuntime = "tfjs-node-gpu" | "tfjs-node" | "wasm" | "cpu";
@@ -56,13 +56,16 @@ export function findRuntime(
   if (runtime !== undefined && possible.length === 0) {
     const what = savedModel ? "a SavedModel" : "an instance on a GPU";
     const text = `TensorFlow's runtime for ${what}: expected ${any.join(" or ")}, got '${runtime}'`;
-    throw errorOf("INVALID_OPTION", text);
+    throw errorFor("INVALID_OPTION", text);
   }
   const names = possible.map((one) => PACKAGES[one].join(" with "));
   const why = savedModel
     ? "a SavedModel needs TensorFlow's own library; or convert it with tensorflowjs_converter to model.json"
     : "TensorFlow.js is not installed";
-  throw errorOf("PACKAGE_NOT_INSTALLED", `${why}: install ${names.join(", or ")} next to @tritonjs/backends`);
+  throw errorFor(
+    "PACKAGE_NOT_INSTALLED",
+    `${why}: install ${names.join(", or ")} next to @tritonjs/backends`,
+  );
 }
 
 /** Whether a runtime has native code, which cannot be interrupted in a thread. */
@@ -102,7 +105,7 @@ export async function openRuntime(runtime: TensorflowRuntime, gpu: number | unde
     const text = `cannot load TensorFlow's runtime '${runtime}': ${message.split("\n")[0]}`;
     if (TritonError.is(error))
       throw new TritonError(error.code, text, { reason: error.reason, cause: error });
-    throw errorOf("PACKAGE_NOT_INSTALLED", text, error);
+    throw errorFor("PACKAGE_NOT_INSTALLED", text, { cause: error });
   }
 }
 
@@ -131,7 +134,7 @@ function chooseGpu(gpu: number): void {
   if (gpu === chosen) return;
   if (chosen !== undefined) {
     const text = `TensorFlow already uses GPU ${chosen} in this process: set isolation 'process' for an instance on GPU ${gpu}`;
-    throw errorOf("INVALID_CONFIG", text);
+    throw errorFor("INVALID_CONFIG", text);
   }
   if (gpu === 0) {
     chosen = gpu;
@@ -139,7 +142,7 @@ function chooseGpu(gpu: number): void {
   }
   if (!isMainThread) {
     const text = `TensorFlow uses the first GPU of its process: set isolation 'process' for an instance on GPU ${gpu}`;
-    throw errorOf("INVALID_CONFIG", text);
+    throw errorFor("INVALID_CONFIG", text);
   }
   chosen = gpu;
   // The number is an index into the visible GPUs.

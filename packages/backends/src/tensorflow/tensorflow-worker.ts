@@ -6,7 +6,7 @@ import { assertInside, isInside } from "@tritonjs/core/internal/worker";
 import {
   type DataType,
   type Elements,
-  errorOf,
+  errorFor,
   type FixedDataType,
   floatReader,
   floatWriter,
@@ -83,7 +83,9 @@ async function run(
     return outputs;
   } catch (error) {
     if (TritonError.is(error)) throw error;
-    throw errorOf("INTERNAL", `TensorFlow: ${TritonError.from(error).message.split("\n")[0]}`, error);
+    throw errorFor("INTERNAL", `TensorFlow: ${TritonError.from(error).message.split("\n")[0]}`, {
+      cause: error,
+    });
   } finally {
     tf.dispose(held);
   }
@@ -131,7 +133,7 @@ function narrowed(name: string, value: number | bigint): number {
   const number = Number(value);
   if (number === (number | 0)) return number;
   const text = `input '${name}': expected integers of 32 bits, which TensorFlow.js has, got ${value}`;
-  throw errorOf("INVALID_INPUT", text);
+  throw errorFor("INVALID_INPUT", text);
 }
 
 /**
@@ -144,7 +146,7 @@ async function fromTf(name: string, datatype: DataType, output: TfTensor): Promi
   const wanted = tfTypeOf(datatype);
   if (wanted !== output.dtype) {
     const text = `output '${name}': expected ${datatype}, got ${output.dtype} from TensorFlow.js`;
-    throw errorOf("INVALID_OUTPUT", text);
+    throw errorFor("INVALID_OUTPUT", text);
   }
   if (wanted === "string") {
     const bytes = (await output.bytes()) as Uint8Array[];
@@ -191,7 +193,7 @@ async function openModel(tf: Tf, location: TensorflowData): Promise<OpenTensorFl
     if (TritonError.is(error)) throw error;
     const { message } = TritonError.from(error);
     const text = `cannot load the TensorFlow model '${location.path}': ${message.split("\n")[0]}`;
-    throw errorOf("INVALID_MODEL", text, error);
+    throw errorFor("INVALID_MODEL", text, { cause: error });
   }
 }
 
@@ -213,7 +215,7 @@ function checkOperations(graph: object, path: string): void {
   if (unknown.length === 0) return;
   const names = [...new Set(unknown.map(({ op }) => op))];
   const text = `cannot serve the TensorFlow.js model '${path}': TensorFlow.js lacks its operations ${names.join(", ")}`;
-  throw errorOf("MODEL_NOT_SUPPORTED", text);
+  throw errorFor("MODEL_NOT_SUPPORTED", text);
 }
 
 type NodeNames = Readonly<Record<string, { readonly name: string }>> | undefined;
@@ -306,7 +308,7 @@ async function openSavedModel(tf: Tf, { path, signature }: TensorflowData): Prom
   if (graph === undefined) {
     const names = graphs.flatMap(({ signatureDefs }) => Object.keys(signatureDefs));
     const text = `unknown signature '${signature}' of the SavedModel '${path}': expected one of [${names.join(", ")}]`;
-    throw errorOf("INVALID_CONFIG", text);
+    throw errorFor("INVALID_CONFIG", text);
   }
   const { inputs, outputs } = graph.signatureDefs[signature]!;
   const model = await api.loadSavedModel(path, graph.tags, signature);
@@ -359,7 +361,7 @@ async function readWeights(model: ModelJson, directory: string): Promise<ArrayBu
   for (const file of weightFiles(model)) {
     if (!isInside(directory, file)) {
       const text = `weights of the TensorFlow.js model '${model.path}': expected a path inside the model's directory, got '${file}'`;
-      throw errorOf("PATH_NOT_ALLOWED", text);
+      throw errorFor("PATH_NOT_ALLOWED", text);
     }
     await assertInside(directory, file);
     try {
@@ -368,14 +370,14 @@ async function readWeights(model: ModelJson, directory: string): Promise<ArrayBu
       const { code } = cause as NodeJS.ErrnoException;
       const why = code === "ENOENT" ? "is missing" : `cannot be read: ${TritonError.from(cause).message}`;
       const text = `the weights '${file}' of the TensorFlow.js model '${model.path}' ${why}`;
-      throw errorOf("INVALID_MODEL", text, cause);
+      throw errorFor("INVALID_MODEL", text, { cause });
     }
   }
   const total = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
   const expected = weightBytes(model);
   if (expected !== undefined && expected !== total) {
     const text = `weights of the TensorFlow.js model '${model.path}': expected ${expected} bytes, got ${total}`;
-    throw errorOf("INVALID_MODEL", text);
+    throw errorFor("INVALID_MODEL", text);
   }
   const joined = new Uint8Array(total);
   let offset = 0;

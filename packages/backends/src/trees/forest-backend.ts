@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type Backend, type Executor, workerExecutor } from "@tritonjs/core/backend";
 import { inlineRequests, nextTurn } from "@tritonjs/core/internal";
-import { type DescribedTensor, errorOf, type Isolation, type Tensor } from "@tritonjs/protocol";
+import { type DescribedTensor, errorFor, type Isolation, type Tensor } from "@tritonjs/protocol";
 import type { Forest } from "./forest.js";
 import { detectModelType, type ModelType, readForest } from "./read-forest.js";
 import {
@@ -54,7 +54,7 @@ function settingsOf(options: TreesOptions) {
     treeShap = false,
   } = options;
   if (typeof threshold !== "number" || Number.isNaN(threshold)) {
-    throw errorOf("INVALID_OPTION", `threshold: expected a number, got ${threshold}`);
+    throw errorFor("INVALID_OPTION", `threshold: expected a number, got ${threshold}`);
   }
   return { isClassifier, predictProba, bothClasses, threshold: Math.fround(threshold), explains: treeShap };
 }
@@ -65,7 +65,7 @@ function readFile(model: string | URL): Uint8Array {
     return readFileSync(path);
   } catch (error) {
     const text = `cannot read the tree model '${path}': ${(error as Error).message}`;
-    throw errorOf("MODEL_FILES_NOT_FOUND", text, error);
+    throw errorFor("MODEL_FILES_NOT_FOUND", text, { cause: error });
   }
 }
 
@@ -172,7 +172,7 @@ export class TreeModel {
   explain(values: Float32Array): Float32Array {
     const rows = this.#rowsOf(values);
     if (!this.#scorer.plan.explains) {
-      throw errorOf("INVALID_OPTION", "explain: expected the option treeShap, got a model without it");
+      throw errorFor("INVALID_OPTION", "explain: expected the option treeShap, got a model without it");
     }
     const explanations = new Float32Array(rows * this.#scorer.explanationColumns);
     this.#scorer.explain(values, 0, rows, explanations);
@@ -183,7 +183,7 @@ export class TreeModel {
     const rows = values.length / this.features;
     if (values instanceof Float32Array && Number.isInteger(rows)) return rows;
     const text = `rows: expected a Float32Array of a multiple of ${this.features} values, got ${values.length}`;
-    throw errorOf("INVALID_INPUT", text);
+    throw errorFor("INVALID_INPUT", text);
   }
 }
 

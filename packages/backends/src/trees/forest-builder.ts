@@ -1,4 +1,4 @@
-import { errorOf } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 import {
   type Forest,
   type ForestHead,
@@ -345,5 +345,5 @@ export function roundCount(
   const all = Math.ceil(trees / perRound);
   const count = rounds === "best" ? (best() ?? all) : rounds;
   if (Number.isInteger(count) && count >= 1 && count <= all) return Math.min(trees, count * perRound);
-  throw errorOf("INVALID_OPTION", `rounds: expected an integer from 1 to ${all}, got ${count}`);
+  throw errorFor("INVALID_OPTION", `rounds: expected an integer from 1 to ${all}, got ${count}`);
 }

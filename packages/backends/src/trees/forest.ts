@@ -1,4 +1,4 @@
-import { errorOf, type TritonError } from "@tritonjs/protocol";
+import { errorFor, type TritonError } from "@tritonjs/protocol";
 
 /** Task of a model, as its file states it. */
 export type Task = "binary" | "multiclass" | "regression" | "ranking" | "anomaly";
@@ -121,10 +121,10 @@ export function keyAtMost(limit: number): number {
 
 /** The error for a file that is not a valid model. */
 export function invalidModel(text: string): TritonError {
-  return errorOf("INVALID_MODEL", text);
+  return errorFor("INVALID_MODEL", text);
 }
 
 /** The error for a valid model that cannot be served. */
 export function notSupported(text: string): TritonError {
-  return errorOf("MODEL_NOT_SUPPORTED", text);
+  return errorFor("MODEL_NOT_SUPPORTED", text);
 }

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { type BackendFactory, findModelFile, hostingOf } from "@tritonjs/core/backend";
-import { errorOf, type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { FOREST_ISOLATIONS, forestBackend } from "./forest-backend.js";
 import { FILE_NAMES, type ModelType, modelTypeOf, readForest } from "./read-forest.js";
 import { EXPLANATION, OUTPUT, planAnswers } from "./scorer.js";
@@ -39,7 +39,7 @@ const fil: BackendFactory = async (source) => {
     checkConfig: ({ name, maxBatchSize, input, output }) => {
       if (maxBatchSize > 0 || (input.length === 0 && output.length === 0)) return;
       const text = `model '${name}': max_batch_size: expected at least 1, got ${maxBatchSize}`;
-      throw errorOf("INVALID_CONFIG", text);
+      throw errorFor("INVALID_CONFIG", text);
     },
   };
 };
@@ -95,7 +95,8 @@ function readFilParameters({ parameters }: ModelConfig, warn: (message: string) 
   const flag = (key: string, given: string | undefined, otherwise?: boolean): boolean => {
     if (given === undefined && otherwise !== undefined) return otherwise;
     if (given === "true" || given === "false") return given === "true";
-    if (given === undefined) throw errorOf("INVALID_CONFIG", `Required parameter ${key} not found in config`);
+    if (given === undefined)
+      throw errorFor("INVALID_CONFIG", `Required parameter ${key} not found in config`);
     throw new TritonError("INTERNAL", `Expected 'true' or 'false' for parameter '${key}', got: '${given}'`);
   };
   const older = text("output_class");
@@ -106,7 +107,7 @@ function readFilParameters({ parameters }: ModelConfig, warn: (message: string) 
   const unknownFields = "xgboost_allow_unknown_field";
   const allowUnknownFields = flag(unknownFields, text(unknownFields), false);
   const threshold = isClassifier ? Number.parseFloat(text("threshold") ?? "0.5") : 0.5;
-  if (Number.isNaN(threshold)) throw errorOf("INVALID_CONFIG", "Bad input for parameter threshold");
+  if (Number.isNaN(threshold)) throw errorFor("INVALID_CONFIG", "Bad input for parameter threshold");
   return { predictProba, modelType, allowUnknownFields, isClassifier, threshold: Math.fround(threshold) };
 }
 

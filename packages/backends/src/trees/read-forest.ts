@@ -1,4 +1,4 @@
-import { errorOf } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 import { ByteReader } from "./byte-reader.js";
 import {
   type Forest,
@@ -54,7 +54,7 @@ export const FILE_NAMES: Readonly<Record<ModelType, string>> = {
 /** @throws TritonError UNSUPPORTED, in the words of Triton's backend, for the name of an unknown format */
 export function modelTypeOf(name: string): ModelType {
   if (Object.hasOwn(FILE_NAMES, name)) return name as ModelType;
-  throw errorOf("MODEL_NOT_SUPPORTED", `${name} not recognized as a valid serialization format.`);
+  throw errorFor("MODEL_NOT_SUPPORTED", `${name} not recognized as a valid serialization format.`);
 }
 
 /**

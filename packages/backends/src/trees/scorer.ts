@@ -1,5 +1,5 @@
 import type { WorkerModel } from "@tritonjs/core/backend";
-import { errorOf, shapeToString, Tensor } from "@tritonjs/protocol";
+import { errorFor, shapeToString, Tensor } from "@tritonjs/protocol";
 import { type Forest, type Link, notSupported } from "./forest.js";
 import { firstChildTakes, MarginComputer, writeRowKeys } from "./margins.js";
 
@@ -117,7 +117,7 @@ export function planAnswers(forest: Forest, settings: AnswerSettings): AnswerPla
   if (bothClasses && !(isBinary && isClassifier && predictProba)) {
     const text =
       "probabilities of both classes: expected a binary classifier with predict_proba, got another model";
-    throw errorOf("INVALID_CONFIG", text);
+    throw errorFor("INVALID_CONFIG", text);
   }
   const link = linkOf(forest, predictProba);
   if (isClassifier && !predictProba) return { columns: 1, kind: "class", link, threshold, explains };
@@ -189,7 +189,7 @@ function valuesOf(scorer: Scorer, tensor: Tensor | undefined, rows: number): Flo
   const values = tensor?.elements;
   if (values instanceof Float32Array && values.length === rows * features) return values;
   const text = `input '${INPUT}': expected shape ${shapeToString([rows, features])}, got ${shapeToString(tensor?.shape ?? [])}`;
-  throw errorOf("INVALID_INPUT", text);
+  throw errorFor("INVALID_INPUT", text);
 }
 
 /** Applies a link function to the sums of rows, in place. */

@@ -203,7 +203,7 @@ class MultiModelEndpoint {
     try {
       await this.#loadArchive(key, url, name);
     } catch (thrown) {
-      return withInsufficientStorage(errorOf(request, thrown));
+      return withInsufficientStorage(answerOf(request, thrown));
     }
     return emptyResponse(200, "text/plain");
   }
@@ -278,7 +278,7 @@ class MultiModelEndpoint {
 }
 
 /** A load request that fails answers 409 for a name in use, and 400 for any other fault of the request or the model. */
-function errorOf(request: V2Request, thrown: unknown): V2Response {
+function answerOf(request: V2Request, thrown: unknown): V2Response {
   const response = errorResponse(request, thrown, "application/json");
   const isTaken = TritonError.is(thrown) && thrown.code === "ALREADY_EXISTS";
   return { ...response, status: isTaken ? 409 : 400 };

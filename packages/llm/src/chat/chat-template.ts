@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Environment, Interpreter, Template } from "@huggingface/jinja";
-import { definedMembers, errorOf, TritonError } from "@tritonjs/protocol";
+import { definedMembers, errorFor, TritonError } from "@tritonjs/protocol";
 import { detectToolCallFamily, type ToolCallFamily } from "./tool-call-family.js";
 
 /** Input of {@link ChatTemplate.render}. */
@@ -115,7 +115,7 @@ export class ChatTemplate {
         throw new TritonError("INVALID_ARG", `the chat template rejects the messages: ${error.message}`);
       }
       const text = `cannot render the chat template of ${file}: ${(error as Error).message}`;
-      throw errorOf("INVALID_ARG", text, error);
+      throw errorFor("INVALID_ARG", text, { cause: error });
     }
   }
 
@@ -143,7 +143,7 @@ function compile(text: string, file: string): Compiled {
     return { template: new Template(text), file, form: argumentsForm(text) };
   } catch (error) {
     const text = `cannot parse the chat template of ${file}: ${(error as Error).message}`;
-    throw errorOf("INVALID_ARG", text, error);
+    throw errorFor("INVALID_ARG", text, { cause: error });
   }
 }
 
@@ -394,7 +394,7 @@ async function readText(file: string): Promise<string | undefined> {
     return await readFile(file, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw errorOf("INVALID_ARG", `cannot read ${file}: ${(error as Error).message}`, error);
+    throw errorFor("INVALID_ARG", `cannot read ${file}: ${(error as Error).message}`, { cause: error });
   }
 }
 

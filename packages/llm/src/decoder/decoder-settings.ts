@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { OnnxRuntimeOptions } from "@tritonjs/backends/onnxruntime";
-import { definedMembers, errorOf, TritonError } from "@tritonjs/protocol";
+import { definedMembers, errorFor, TritonError } from "@tritonjs/protocol";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import type { TextTokenizer } from "../text-tokenizer.js";
 
@@ -62,7 +62,7 @@ export function checkDecoderOptions(options: TextGenerationOptions): void {
     problems.push(`prefixCache: expected true or false, got ${String(prefixCache)}`);
   }
   if (problems.length === 0) return;
-  throw errorOf("INVALID_OPTION", `textGeneration: ${problems.join("; ")}`);
+  throw errorFor("INVALID_OPTION", `textGeneration: ${problems.join("; ")}`);
 }
 
 type ModelFileObject = Readonly<Record<string, unknown>>;
@@ -135,7 +135,7 @@ async function readJson(path: string): Promise<ModelFileObject> {
 }
 
 function brokenFile(path: string, got: string, cause?: unknown): TritonError {
-  return errorOf("INVALID_MODEL", `cannot read ${path}: expected a JSON object, got ${got}`, cause);
+  return errorFor("INVALID_MODEL", `cannot read ${path}: expected a JSON object, got ${got}`, { cause });
 }
 
 function missingFile(what: string): TritonError {
@@ -231,5 +231,5 @@ function countField(config: ModelFileObject, name: string): number | undefined {
 
 function wrongField(file: string, name: string, expected: string, got: unknown): TritonError {
   const text = `cannot read ${file}: expected '${name}' to be ${expected}, got ${JSON.stringify(got)}`;
-  return errorOf("INVALID_MODEL", text);
+  return errorFor("INVALID_MODEL", text);
 }

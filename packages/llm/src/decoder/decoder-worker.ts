@@ -3,7 +3,7 @@ import { totalmem } from "node:os";
 import { openSession } from "@tritonjs/backends/onnxruntime";
 import type { InferContext } from "@tritonjs/core";
 import type { WorkerBatch, WorkerHost, WorkerModel } from "@tritonjs/core/backend";
-import { errorOf, TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import { ChatTemplate } from "../chat/chat-template.js";
 import { TOOL_CALL_TOKENS } from "../chat/tool-call-family.js";
 import { readConstraintVocabulary, StructuredOutput } from "../sampling/structured-output.js";
@@ -76,7 +76,7 @@ async function openDecoder(
     const text =
       `cannot open the decoder in ${directory}: expected 'max_position_embeddings' in config.json or the option ` +
       "contextLength, got neither";
-    throw errorOf("INVALID_MODEL", text);
+    throw errorFor("INVALID_MODEL", text);
   }
   const tokenBytes = COPIES * bytesPerToken(graph.kv);
   const whole = maxRunningRequests * contextLength * tokenBytes;
@@ -86,7 +86,7 @@ async function openDecoder(
     const text =
       `cannot open the decoder in ${directory}: expected kvCacheBytes of at least ${2 * tokenBytes}, which is two ` +
       `tokens, got ${bytes}`;
-    throw errorOf("INVALID_OPTION", text);
+    throw errorFor("INVALID_OPTION", text);
   }
   const pads = graph.hasPositions && !(await hasFusedAttention(files.model));
   const cachedTokens = prefixCache ? Math.floor(budget.tokens / 2) : 0;
@@ -209,7 +209,7 @@ class Decoder {
     if (tokens.length >= this.longest) throw this.#promptTooLong(String(tokens.length));
     if (tokens.length > 0) return tokens;
     const why = `prompt of model '${this.modelName}': expected at least 1 token, got none`;
-    throw errorOf("INVALID_INPUT", why);
+    throw errorFor("INVALID_INPUT", why);
   }
 
   /**
@@ -241,7 +241,7 @@ class Decoder {
     const text =
       `max_tokens of a request to model '${this.modelName}': expected at most ${left}, because ${this.limit} and the ` +
       `prompt has ${promptLength}, got ${maxTokens}`;
-    throw errorOf("INVALID_INPUT", text);
+    throw errorFor("INVALID_INPUT", text);
   }
 
   #renderMessages({
@@ -254,12 +254,12 @@ class Decoder {
       return this.template.render({ messages, tools, variables, addGenerationPrompt });
     }
     const text = `messages to model '${this.modelName}': expected a chat template in tokenizer_config.json, got none; send 'text_input'`;
-    throw errorOf("MODEL_NOT_SUPPORTED", text);
+    throw errorFor("MODEL_NOT_SUPPORTED", text);
   }
 
   #promptTooLong(got: string): TritonError {
     const text = `prompt of model '${this.modelName}': expected at most ${this.longest - 1} tokens, because ${this.limit}, got ${got}`;
-    return errorOf("INVALID_INPUT", text);
+    return errorFor("INVALID_INPUT", text);
   }
 
   /**

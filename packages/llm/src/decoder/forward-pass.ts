@@ -2,7 +2,7 @@ import type { OnnxSession } from "@tritonjs/backends/onnxruntime";
 import {
   type DataType,
   type DescribedTensor,
-  errorOf,
+  errorFor,
   float16ToFloat32,
   Tensor,
   type TritonError,
@@ -194,7 +194,7 @@ function layerOf(
 }
 
 function notADecoder(file: string, expected: string, got: string): TritonError {
-  return errorOf("INVALID_MODEL", `cannot use ${file} as a decoder: expected ${expected}, got ${got}`);
+  return errorFor("INVALID_MODEL", `cannot use ${file} as a decoder: expected ${expected}, got ${got}`);
 }
 
 function listedNames(names: Iterable<string>): string {

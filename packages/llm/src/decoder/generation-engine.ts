@@ -1,5 +1,5 @@
 import type { OnnxSession } from "@tritonjs/backends/onnxruntime";
-import { errorOf, TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import type { TokenConstraint } from "../sampling/structured-output.js";
 import { TokenSampler, tokenLogprobs } from "../sampling/token-sampler.js";
@@ -183,7 +183,9 @@ export class GenerationEngine {
     try {
       return await forwardPass(this.session, this.graph, rows, wantsScores);
     } catch (error) {
-      const failure = errorOf("INTERNAL", `the decoder failed: ${TritonError.from(error).message}`, error);
+      const failure = errorFor("INTERNAL", `the decoder failed: ${TritonError.from(error).message}`, {
+        cause: error,
+      });
       for (const text of texts) this.#fail(text, failure);
       return [];
     }

@@ -12,7 +12,7 @@ import {
   type ModelSource,
 } from "@tritonjs/core/backend";
 import { parameterText, wrongParameter } from "@tritonjs/core/internal";
-import { errorOf } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 import { TEXT_INPUTS, TEXT_OUTPUTS } from "../text-request.js";
 import {
   checkDecoderOptions,
@@ -124,11 +124,11 @@ export const textGenerationBackend: BackendFactory = async (source) => {
     const text =
       `model '${name}': expected max_batch_size 0, because the backend text_generation forms its own batches, got ` +
       `${config.maxBatchSize}`;
-    throw errorOf("INVALID_CONFIG", text);
+    throw errorFor("INVALID_CONFIG", text);
   }
   const found = await stat(join(versionDirectory)).catch(() => undefined);
   if (!found?.isDirectory()) {
-    throw errorOf("MODEL_FILE_MISSING", `unable to find '${versionDirectory}' for model instance '${name}'`);
+    throw errorFor("MODEL_FILE_MISSING", `unable to find '${versionDirectory}' for model instance '${name}'`);
   }
   return textGeneration({ directory: versionDirectory, onWarning: warn, ...repositoryOptions(source) });
 };

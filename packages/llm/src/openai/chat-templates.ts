@@ -1,5 +1,5 @@
 import type { ReadyModel } from "@tritonjs/core/frontend";
-import { errorOf, type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { ChatTemplate } from "../chat/chat-template.js";
 import { TOOL_CALL_FAMILIES, type ToolCallFamily } from "../chat/tool-call-family.js";
 import {
@@ -29,7 +29,7 @@ export class ChatTemplates {
     for (const [model, family] of Object.entries(toolCallFamilies)) {
       if (TOOL_CALL_FAMILIES.includes(family)) continue;
       const text = `toolCallFamilies of model '${model}': expected one of ${TOOL_CALL_FAMILIES.join(", ")}, got ${family}`;
-      throw errorOf("INVALID_OPTION", text);
+      throw errorFor("INVALID_OPTION", text);
     }
     this.#directories = chatTemplates;
     this.#families = toolCallFamilies;

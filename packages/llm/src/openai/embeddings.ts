@@ -1,6 +1,6 @@
 import type { Exchange, InferenceResponse, PinnedModel } from "@tritonjs/core/frontend";
 import { ClientGone } from "@tritonjs/http/frontend";
-import { errorOf, type ModelConfig, Tensor, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, Tensor, TritonError } from "@tritonjs/protocol";
 import { checkLength, emptyField, invalidField, missingField, wrongType } from "./openai-error.js";
 import { inferenceRoute, jsonResult, type OpenAiExchange } from "./openai-exchange.js";
 import { type Fields, isIntegers } from "./request-fields.js";
@@ -120,7 +120,7 @@ async function runEmbeddings(
           else answer ??= outcome;
           if (!final) return;
           if (answer !== undefined) resolve(answer);
-          else reject(errorOf("INTERNAL", `model '${pinned.name}': expected an embedding, got no response`));
+          else reject(errorFor("INTERNAL", `model '${pinned.name}': expected an embedding, got no response`));
         },
         refuse: reject,
       });
@@ -363,5 +363,5 @@ function vectorFromJson(bytes: Uint8Array | undefined): Vector | undefined {
 }
 
 function invalidOutput(model: string, output: string, expected: string, got: string): TritonError {
-  return errorOf("INVALID_OUTPUT", `model '${model}', output '${output}': expected ${expected}, got ${got}`);
+  return errorFor("INVALID_OUTPUT", `model '${model}', output '${output}': expected ${expected}, got ${got}`);
 }

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { AccessGate, type InferenceService } from "@tritonjs/core/frontend";
 import type { AccessGroup } from "@tritonjs/core/types";
 import { firstHeader, headersOf, type V2Request } from "@tritonjs/http/frontend";
-import { errorOf } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 import { describeError, OpenAiError } from "./openai-error.js";
 
 /** API key of clients, and the groups of endpoints that it opens. */
@@ -46,7 +46,7 @@ export class OpenAiAccess {
     this.#keys = apiKeys.map((given) => {
       const { key, groups = OPENAI_GROUPS } = typeof given === "string" ? { key: given } : given;
       if (typeof key !== "string" || key === "") {
-        throw errorOf("INVALID_OPTION", "apiKeys: expected keys that are not empty, got an empty one");
+        throw errorFor("INVALID_OPTION", "apiKeys: expected keys that are not empty, got an empty one");
       }
       checkGroups(groups, "apiKeys.groups");
       return { secret: new Secret(key), groups: new Set(groups) };
@@ -57,7 +57,7 @@ export class OpenAiAccess {
     for (const [group, restriction] of Object.entries(restrictions)) {
       const { header, value } = restriction;
       if (!header || !value)
-        throw errorOf("INVALID_OPTION", `restrictions of '${group}': expected a header and a value`);
+        throw errorFor("INVALID_OPTION", `restrictions of '${group}': expected a header and a value`);
       this.#headers.set(group as OpenAiGroup, { header, secret: new Secret(value) });
     }
   }
@@ -119,7 +119,7 @@ export type OpenAiGroup = (typeof OPENAI_GROUPS)[number];
 function checkGroups(names: readonly string[], option: string): void {
   for (const name of names) {
     if (OPENAI_GROUPS.some((group) => group === name)) continue;
-    throw errorOf("INVALID_OPTION", `${option}: expected one of ${OPENAI_GROUPS.join(", ")}, got '${name}'`);
+    throw errorFor("INVALID_OPTION", `${option}: expected one of ${OPENAI_GROUPS.join(", ")}, got '${name}'`);
   }
 }
 

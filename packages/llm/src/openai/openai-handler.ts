@@ -13,7 +13,7 @@ import {
   type V2Response,
   withCors,
 } from "@tritonjs/http/frontend";
-import { errorOf, TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { RequestLimits } from "./chat-request.js";
 import { type ChatTemplateSettings, ChatTemplates } from "./chat-templates.js";
 import { chatRoute, completionsRoute } from "./completions.js";
@@ -153,7 +153,7 @@ function decodedName(name: string): string {
 
 function checkCount(name: string, value: number, most: number): void {
   if (Number.isInteger(value) && value >= 1 && value <= most) return;
-  throw errorOf("INVALID_OPTION", `openai ${name}: expected an integer from 1 to ${most}, got ${value}`);
+  throw errorFor("INVALID_OPTION", `openai ${name}: expected an integer from 1 to ${most}, got ${value}`);
 }
 
 /** Prefixes of all paths, as patterns of fastify. */

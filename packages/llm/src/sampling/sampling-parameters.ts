@@ -1,6 +1,6 @@
 import {
   definedMembers,
-  errorOf,
+  errorFor,
   hasMoreLevels,
   MOST_LEVELS,
   type Parameters,
@@ -81,7 +81,9 @@ function parseObject(json: string): Readonly<Record<string, unknown>> {
 }
 
 function notAnObject(got: string, cause?: unknown): TritonError {
-  return errorOf("INVALID_INPUT", `input 'sampling_parameters': expected a JSON object, got ${got}`, cause);
+  return errorFor("INVALID_INPUT", `input 'sampling_parameters': expected a JSON object, got ${got}`, {
+    cause,
+  });
 }
 
 /** Refuses parameters of vLLM that would change the text and have no counterpart here. */
@@ -388,7 +390,7 @@ export function invalidParameter(
   got: unknown,
   shown: string = shownValue(got),
 ): TritonError {
-  return errorOf("INVALID_INPUT", `sampling parameter '${name}': expected ${expected}, got ${shown}`);
+  return errorFor("INVALID_INPUT", `sampling parameter '${name}': expected ${expected}, got ${shown}`);
 }
 
 function fits(

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { findInstalled } from "@tritonjs/core/internal/worker";
-import { errorOf, TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import { spellingOfBytes, type TokenizerJson, type TokenSpelling, tokenSpelling } from "../token-spelling.js";
 import type { ResponseFormat } from "./sampling-parameters.js";
 
@@ -59,7 +59,7 @@ export class StructuredOutput {
     const key = JSON.stringify(format);
     if (key.length > MAX_CHARACTERS) {
       const text = `cannot read response_format: expected a grammar of at most ${MAX_CHARACTERS} characters, got ${key.length}`;
-      throw errorOf("INVALID_INPUT", text);
+      throw errorFor("INVALID_INPUT", text);
     }
     const { library, compiler } = await this.#open();
     const pending =
@@ -124,7 +124,7 @@ export class StructuredOutput {
     } catch (error) {
       if (this.#reader === reader) this.#reader = undefined;
       const why = reportedReason(reader.takeReport() ?? (error as Error).message);
-      throw errorOf("INVALID_ARG", `cannot compile the format of the answer: ${why}`, error);
+      throw errorFor("INVALID_ARG", `cannot compile the format of the answer: ${why}`, { cause: error });
     }
     const grammar = await readGrammar(library, format);
     try {
@@ -439,5 +439,5 @@ function findPackage(): string {
   const found = findInstalled(PACKAGE, import.meta.url);
   if (found !== undefined) return found;
   const text = `cannot limit the answer to a format: expected the package ${PACKAGE}, which is not installed; install it, or leave out response_format`;
-  throw errorOf("PACKAGE_NOT_INSTALLED", text);
+  throw errorFor("PACKAGE_NOT_INSTALLED", text);
 }

@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { errorOf } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 import type { SamplingParameters } from "./sampling-parameters.js";
 
 /** Chooses the tokens of one text by its sampling parameters. It keeps the counts of tokens that penalties need. */
@@ -82,7 +82,7 @@ export class TokenSampler {
     if (scores.some((score) => score > Number.NEGATIVE_INFINITY)) return;
     const text =
       "cannot continue the text: expected a token that 'allowed_token_ids', 'bad_words' and the format allow, got none";
-    throw errorOf("INVALID_INPUT", text);
+    throw errorFor("INVALID_INPUT", text);
   }
 
   #remember(token: number): void {

@@ -58,7 +58,7 @@ export function recordedError({ response: { body_text: text = "" } }: StepDraft)
 }
 
 /** The error text of a received answer. */
-export function errorOf(got: HttpResponse | undefined): string {
+export function errorFor(got: HttpResponse | undefined): string {
   const text = got?.body.toString() ?? "";
   const body = tryJson(text.replace(/^data: /, "").trim()) as { error?: string } | undefined;
   return body?.error ?? "";

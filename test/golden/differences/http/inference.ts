@@ -3,7 +3,7 @@ import { outputFault } from "../output-fault.js";
 import {
   answer,
   answerError,
-  errorOf,
+  errorFor,
   type HttpDifference,
   modelOf,
   perStep,
@@ -39,7 +39,7 @@ function checkedOutputs(models: Models): HttpDifference {
   return perStep(
     "checked-outputs",
     (step) => fault(step) !== undefined,
-    (step, got) => answerError(step, 500, fault(step)!(errorOf(got)), "text/plain"),
+    (step, got) => answerError(step, 500, fault(step)!(errorFor(got)), "text/plain"),
     true,
   );
 }

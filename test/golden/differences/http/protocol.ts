@@ -1,7 +1,7 @@
 import {
   answer,
   answerError,
-  errorOf,
+  errorFor,
   type HttpDifference,
   perStep,
   recordedError,
@@ -99,7 +99,7 @@ const unloadBody = perStep(
   (step) =>
     step.request.path.endsWith("/unload") && sentText(step) !== "" && tryJson(sentText(step)) === undefined,
   (step, got) => {
-    const text = errorOf(got);
+    const text = errorFor(got);
     if (!/^failed to parse the request JSON buffer: .+ at \d+$/.test(text)) throw new Error(`got "${text}"`);
     answerError(step, 500, text);
   },
@@ -129,7 +129,7 @@ const brokenRegions: HttpDifference = {
   amend(draft, got) {
     for (const [i, step] of steps(draft).entries()) {
       const came = got[i];
-      const isSound = came?.status === 200 || (came?.status !== 500 && errorOf(came) !== "");
+      const isSound = came?.status === 200 || (came?.status !== 500 && errorFor(came) !== "");
       if (came === undefined || !isSound) throw new Error(`step ${i}: got ${came?.status} ${came?.body}`);
       const { status, headers, body } = came;
       const told = ["Content-Type", "Inference-Header-Content-Length"].flatMap((name) => {
@@ -163,7 +163,7 @@ const readinessReason = perStep(
   "readiness-reason",
   (step) => recordedError(step) === "Model version not ready",
   (step, got) => {
-    if (errorOf(got) !== "Model version not ready") throw new Error(`got "${errorOf(got)}"`);
+    if (errorFor(got) !== "Model version not ready") throw new Error(`got "${errorFor(got)}"`);
     const { reason } = tryJson(got!.body.toString()) as { reason?: unknown };
     if (reason === undefined) return;
     if (typeof reason !== "string" || reason === "") throw new Error(`got the reason ${String(reason)}`);

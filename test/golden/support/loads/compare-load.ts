@@ -31,11 +31,11 @@ export function compareLoad(expected: LoadCase, got: PlayedLoad): string[] {
 function compareAnswer(expected: LoadAnswer, got: LoadAnswer): string[] {
   const status =
     expected.status === got.status ? [] : [`load: expected status ${expected.status}, got ${got.status}`];
-  const [wanted, found] = [errorOf(expected), errorOf(got)];
+  const [wanted, found] = [errorFor(expected), errorFor(got)];
   return [...status, ...(wanted === found ? [] : [`load: expected "${wanted}", got "${found}"`])];
 }
 
-function errorOf({ body }: LoadAnswer): string {
+function errorFor({ body }: LoadAnswer): string {
   return body === "" ? "" : withoutTraceback(body.error);
 }
 

@@ -49,11 +49,11 @@ describe("measuring a level", () => {
       { mode: "request_rate", value: (busy * 1000) / serviceMs, distribution: "poisson" },
     );
     expect(figures.requestCount).toBeGreaterThan(70_000);
-    const errorOf = (measured: number, services: number) => Math.abs(measured / (services * serviceMs) - 1);
-    expect(errorOf(figures.latency.mean, meanOfMD1(busy))).toBeLessThan(0.02);
+    const errorFor = (measured: number, services: number) => Math.abs(measured / (services * serviceMs) - 1);
+    expect(errorFor(figures.latency.mean, meanOfMD1(busy))).toBeLessThan(0.02);
     for (const percentile of [50, 90, 99]) {
       const expected = latencyOfMD1(busy, percentile);
-      expect(errorOf(figures.latency.percentile(percentile), expected)).toBeLessThan(0.03);
+      expect(errorFor(figures.latency.percentile(percentile), expected)).toBeLessThan(0.03);
     }
     // Requests that find the server idle take one service time.
     expect(figures.latency.percentile((1 - busy) * 90)).toBeCloseTo(serviceMs, 1);
@@ -145,7 +145,7 @@ describe("measuring a level", () => {
   it("ends when every request of a window failed, with the text of the failure and what was measured before", async () => {
     const { clock, load } = simulate({
       serviceMs: () => 10,
-      errorOf: (i) => (i >= 500 ? "connection refused" : undefined),
+      errorFor: (i) => (i >= 500 ? "connection refused" : undefined),
     });
     const result = await measureLevel(sessionOf(load, clock), { mode: "concurrency", value: 1 });
     expect(result.fault?.text).toBe("every request failed: connection refused");
@@ -156,7 +156,7 @@ describe("measuring a level", () => {
   it("names the failure of the window before when no request ends after it", async () => {
     const { clock, load } = simulate({
       serviceMs: (i) => (i > 450 ? 1e9 : 10),
-      errorOf: (i) => (i === 450 ? "connection lost" : undefined),
+      errorFor: (i) => (i === 450 ? "connection lost" : undefined),
     });
     const result = await measureLevel(sessionOf(load, clock), { mode: "concurrency", value: 1 });
     expect(result.fault).toEqual({

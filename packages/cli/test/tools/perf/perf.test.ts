@@ -90,7 +90,7 @@ describe("tritonjs perf", () => {
     const json = join(folder, "gone.json");
     const { code, output } = await runPerf(["-m", "m", "--concurrency-range", "1:8", "--json", json], {
       serviceMs: () => 10,
-      errorOf: (i) => (i >= 2000 ? "cannot connect to localhost:8000" : undefined),
+      errorFor: (i) => (i >= 2000 ? "cannot connect to localhost:8000" : undefined),
     });
     expect(code).toBe(99);
     expect(output).toContain("[ERROR] every request failed: cannot connect to localhost:8000");

@@ -153,7 +153,7 @@ export class LoopLoad implements LoadGenerator {
     this.#clock.wakeAt(now + this.#server.serviceMs(i, now), () => {
       const request = this.#queue.shift()!;
       request.end = this.#clock.now();
-      const error = this.#server.errorOf?.(i);
+      const error = this.#server.errorFor?.(i);
       if (error === undefined) request.responded(request.end);
       else request.fail(error);
       if (this.#queue.length > 0) this.#runNext();

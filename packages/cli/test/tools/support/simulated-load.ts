@@ -9,7 +9,7 @@ export interface SimulatedServer {
   /** Time in milliseconds that request number `i` runs, when it starts at `start`. */
   serviceMs(i: number, start: number): number;
   /** Text of the error of request number `i`, which fails at its end. */
-  errorOf?(i: number): string | undefined;
+  errorFor?(i: number): string | undefined;
 }
 
 /** Numbers in [0, 1) that are the same in each run. */
@@ -93,7 +93,7 @@ export class SimulatedLoad implements LoadGenerator {
     const start = Math.max(sent, this.#freeAt);
     const end = start + this.#server.serviceMs(i, start);
     this.#freeAt = end;
-    this.#finished.push({ sent, end, error: this.#server.errorOf?.(i) });
+    this.#finished.push({ sent, end, error: this.#server.errorFor?.(i) });
     this.#sends[client] = this.#level?.mode === "concurrency" ? end : sent + this.#gapMs();
   }
 
