@@ -185,11 +185,9 @@ export function answeredError(
   options: Pick<TritonErrorOptions, "cause" | "retryAfterMs">,
   reason?: "UNAUTHENTICATED" | "PERMISSION_DENIED",
 ): TritonError {
-  if (code === "UNAVAILABLE" && reason !== undefined)
-    return new TritonError(code, message, { ...options, reason });
-  return code === "UNAVAILABLE" && message === TIMEOUT_TEXT
-    ? new TritonError(code, message, { ...options, reason: "TIMEOUT" })
-    : new TritonError(code, message, options);
+  if (code !== "UNAVAILABLE") return new TritonError(code, message, options);
+  const why = reason ?? (message === TIMEOUT_TEXT ? "TIMEOUT" : code);
+  return new TritonError(code, message, { ...options, reason: why });
 }
 
 export function invalidAnswer(message: string, cause?: unknown): TritonError {

@@ -1,6 +1,6 @@
 import type { NdArray } from "ndarray";
 import ndarray from "ndarray";
-import type { Elements } from "./data-types.js";
+import { DATA_TYPES, type Elements, typedArrayFor } from "./data-types.js";
 import { elementCount, type Shape, type Tensor } from "./tensor.js";
 import { TritonError } from "./triton-error.js";
 
@@ -13,11 +13,7 @@ type ViewClass = new (elements: Elements, ...numbers: number[]) => NdArray<Eleme
  * the array.
  */
 const classes = new Map<unknown, (ViewClass | null)[]>();
-for (const name of ["Int8", "Int16", "Int32", "Uint8", "Uint16", "Uint32", "Float32", "Float64"] as const) {
-  classes.set(globalThis[`${name}Array`], []);
-}
-classes.set(BigInt64Array, []);
-classes.set(BigUint64Array, []);
+for (const datatype of DATA_TYPES) if (datatype !== "BYTES") classes.set(typedArrayFor(datatype), []);
 
 export function viewOf(elements: Elements, shape: Shape): NdArray<Elements> {
   const known = classes.get(elements.constructor);

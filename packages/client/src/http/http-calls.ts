@@ -106,7 +106,6 @@ async function* readChunks(body: ReadableStream<Uint8Array> | null): AsyncGenera
 type ErrorCode = TritonError["code"];
 
 const codes: Readonly<Record<number, ErrorCode>> = {
-  400: "INVALID_ARG",
   // Restricted routes: over gRPC they answer UNAVAILABLE.
   401: "UNAVAILABLE",
   403: "UNAVAILABLE",
@@ -116,7 +115,6 @@ const codes: Readonly<Record<number, ErrorCode>> = {
   409: "ALREADY_EXISTS",
   429: "UNAVAILABLE",
   499: "CANCELLED",
-  500: "INTERNAL",
   501: "UNSUPPORTED",
   502: "UNAVAILABLE",
   503: "UNAVAILABLE",

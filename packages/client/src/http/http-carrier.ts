@@ -209,12 +209,9 @@ function fetchIsInstrumented(): boolean {
   return process?.getBuiltinModule?.("diagnostics_channel").hasSubscribers("undici:request:create") === true;
 }
 
-/** Header with the time after which a server wants a retry. */
-const RETRY_AFTER = "retry-after";
-
 /** Milliseconds after which the server wants a retry, from a number of seconds or a date. */
 export function retryAfterOf(headers: Headers, nowMs: number): number | undefined {
-  const text = headers.get(RETRY_AFTER)?.trim() ?? "";
+  const text = headers.get("retry-after")?.trim() ?? "";
   if (/^\d+$/.test(text)) return Number(text) * 1000;
   // An HTTP date begins with a weekday. `Date` accepts others too.
   const date = /^[A-Za-z]+,? /.test(text) ? Date.parse(text) : Number.NaN;

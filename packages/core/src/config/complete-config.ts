@@ -22,7 +22,7 @@ import { fieldProblems } from "./field-support.js";
 import { type Gpus, MachineGpus } from "./gpus.js";
 import { completeInstanceGroups, instanceGroupProblems } from "./instance-groups.js";
 import { throwProblems } from "./option-names.js";
-import { normalizeConfig, schedulingProblems } from "./resolve-config.js";
+import { normalizeConfig, schedulingProblems, sizeProblems } from "./resolve-config.js";
 import { sequenceTensors, validateSequenceStates } from "./sequence-batching.js";
 import { batchInputTypeProblems, validateModelIo } from "./validate-model-io.js";
 
@@ -147,7 +147,7 @@ export function completeConfig(
 /** Lists the problems that Triton finds before it looks at the model, with its texts and in its order. */
 function validateModelConfig(config: ModelConfig): string[] {
   const problems = config.name === "" ? ["model configuration must specify 'name'"] : [];
-  return [...problems, ...backendProblems(config), ...schedulingProblems(config)];
+  return [...problems, ...backendProblems(config), ...sizeProblems(config), ...schedulingProblems(config)];
 }
 
 /** A kind of model file: its backend, platform and name. */

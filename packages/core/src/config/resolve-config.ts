@@ -206,11 +206,12 @@ export function validateConfig(config: ModelConfig, gpus: Gpus = new MachineGpus
   const inputs = new Set(input.map((one) => one.name));
   const clashes = batchInput.flatMap(({ targetName }) => targetName).filter((target) => inputs.has(target));
   return [
-    ...schedulingProblems(config),
+    ...sizeProblems(config),
     ...(output.length === 0 ? [`model '${name}' must have at least one output`] : []),
     ...namedTensorProblems("input", input),
     ...namedTensorProblems("output", output),
     ...instanceGroupProblems(config, gpus),
+    ...schedulingProblems(config),
     ...(sequenceBatching === undefined ? [] : validateSequenceStates(config, sequenceBatching)),
     ...targetLatencyProblems(config),
     ...clashes.map(
@@ -221,12 +222,15 @@ export function validateConfig(config: ModelConfig, gpus: Gpus = new MachineGpus
   ];
 }
 
+export function sizeProblems({ name, maxBatchSize }: ModelConfig): string[] {
+  const isSize = Number.isInteger(maxBatchSize) && maxBatchSize >= 0;
+  return isSize ? [] : [`'max_batch_size' must be non-negative value for ${name}`];
+}
+
 /** Lists problems with batching, sequences, the ensemble, the cache and metrics, in Triton's order. */
 export function schedulingProblems(config: ModelConfig): string[] {
-  const { name, maxBatchSize, dynamicBatching, sequenceBatching } = config;
-  const hasSize = Number.isInteger(maxBatchSize) && maxBatchSize >= 0;
+  const { dynamicBatching, sequenceBatching } = config;
   return [
-    ...(hasSize ? [] : [`'max_batch_size' must be non-negative value for ${name}`]),
     ...(dynamicBatching === undefined ? [] : dynamicBatchingProblems(config, dynamicBatching)),
     ...(sequenceBatching === undefined ? [] : sequenceSchedulingProblems(config, sequenceBatching)),
     ...ensembleProblems(config),
