@@ -17,7 +17,6 @@ export interface AnalyzeMachine {
   readonly batchSize: number;
   /** Parameters that it cannot vary. @default none */
   readonly fixed?: readonly (keyof VariantParameters)[];
-  /** Loads a candidate. */
   open(candidate: Candidate): Promise<OpenedCandidate>;
   close(): Promise<void>;
   /** Writes the models of a result, ready to serve, into a repository. */

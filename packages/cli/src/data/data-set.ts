@@ -158,7 +158,6 @@ export interface TestedModel {
 /** Shapes by input, as `--shape` gives them. */
 export type GivenShapes = Readonly<Record<string, readonly number[]>>;
 
-/** Checks given shapes against the model. */
 export function checkShapes({ name: model, inputs }: TestedModel, shapes: GivenShapes): void {
   for (const [name, shape] of Object.entries(shapes)) {
     const input = inputs.find((one) => one.name === name);

@@ -102,7 +102,6 @@ class ThreadedGenerator implements LoadGenerator {
     return this.#closing;
   }
 
-  /** Calls a method of all loops. */
   async #call<Name extends LoopMethod>(name: Name, ...args: Parameters<LoadLoop[Name]>) {
     this.#assertOpen();
     const results = this.#loops.map((loop) =>

@@ -286,7 +286,6 @@ export interface LoopPlan {
   readonly kept: KeptParts;
 }
 
-/** Plan of a loop in another thread. */
 export interface ThreadPlan extends LoopPlan {
   readonly carrier: RemoteCarrierPlan;
   /** See `agreeOnTime`. */

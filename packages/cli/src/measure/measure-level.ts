@@ -53,7 +53,6 @@ class LevelMeasurement {
   #counters: CounterSnapshot | undefined;
   #instability: Instability | undefined;
   #fault: LevelFault | undefined;
-  /** Text of a failure in the last window. */
   #lastFailure: string | undefined;
 
   constructor(

@@ -42,7 +42,6 @@ export function findOption(name: string): Option<unknown> | undefined {
   return Object.hasOwn(allOptions, name) ? (allOptions[name as OptionName] as Option<unknown>) : undefined;
 }
 
-/** Reads the texts of options. */
 export function readOptions(sources: readonly GivenOptions[]): ReadOptions {
   const values = new Map<string, unknown>(
     Object.entries(allOptions).map(([name, option]) => [name, option.initial]),

@@ -278,7 +278,6 @@ const realParts: PerfParts = {
   startGenerator: ({ options }, data, load) => startLoadGenerator(options, data, load),
 };
 
-/** The plan of the settings, or of the data. */
 function plannedLoad(settings: PerfSettings, data: DataSet, model: TestedModel | undefined): LoadPlan {
   const plan = settings.plan ?? { kind: "single", level: levelOf(data, settings) };
   if (plan.kind !== "single") return plan;

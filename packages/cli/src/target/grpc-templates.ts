@@ -62,7 +62,6 @@ export function grpcInferTemplates(
   return shareRequests(prepared, PROTOBUF_STAMPS);
 }
 
-/** A message with its head. */
 function framed(message: Buffer, isCompressed: boolean): Buffer[] {
   const head = Buffer.alloc(MESSAGE_HEAD_BYTES);
   head[0] = isCompressed ? 1 : 0;

@@ -65,7 +65,6 @@ export class HttpLoadCarrier implements LoadCarrier {
     this.onEnd(request);
   }
 
-  /** For connections: an idle one has closed. */
   closed(connection: HttpConnection): void {
     this.#open.delete(connection);
     const index = this.#idle.indexOf(connection);

@@ -52,7 +52,6 @@ export function shortFrame(type: number, flags: number, stream: number, payload:
   return bytes;
 }
 
-/** A frame whose payload is a number. */
 function numberFrame(type: number, stream: number, value: number): Buffer {
   const payload = Buffer.allocUnsafe(4);
   payload.writeUInt32BE(value);

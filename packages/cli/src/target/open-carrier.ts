@@ -18,7 +18,6 @@ import { type ConversationPlan, Conversations, OpenAiAnswers } from "./openai-ta
 import { type Endpoint, MOST_CONNECTIONS } from "./target-options.js";
 import { decompressBytes, StampedRequests, type WireTemplates } from "./wire-template.js";
 
-/** Opens the carrier of a thread. */
 export function openCarrier(plan: RemoteCarrierPlan, seed: number, onEnd: EndListener): LoadCarrier {
   const { endpoint, templates, expected, keepsOutputs } = plan;
   const outputs = new OutputReader(expected, keepsOutputs);
