@@ -1,4 +1,5 @@
 import {
+  errorFor,
   type InferOptions,
   type Parameters,
   type ParameterValue,
@@ -154,11 +155,7 @@ export function readScalarOptions(options: ScalarOptions, into: RequestScalars):
 /** Turns a number into a correlation id: an unsigned 64-bit integer. */
 function toId(id: number): bigint {
   if (Number.isSafeInteger(id) && id >= 0) return BigInt(id);
-  throw new TritonError(
-    "INVALID_ARG",
-    `sequence.id: expected an integer of at least 0 or a string, got ${id}`,
-    { reason: "INVALID_SEQUENCE" },
-  );
+  throw errorFor("INVALID_SEQUENCE", `sequence.id: expected an integer of at least 0 or a string, got ${id}`);
 }
 
 /** Writes the scalars of a request as parameters of the protocol. Defaults are left out; undefined if all are defaults. */
@@ -255,19 +252,16 @@ export function sequenceAfter(step: SequencePlace, parameters: Parameters): Sequ
 function answeredId(value: ParameterValue): bigint | string {
   if (typeof value === "string" || typeof value === "bigint") return value;
   if (typeof value === "number" && Number.isInteger(value)) return BigInt.asUintN(64, BigInt(value));
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "INVALID_SEQUENCE",
     "expected parameter 'sequence_id' to be TRITONSERVER_PARAMETER_INT or TRITONSERVER_PARAMETER_STRING",
-    { reason: "INVALID_SEQUENCE" },
   );
 }
 
 function answeredFlag(name: string, value: ParameterValue | undefined): boolean {
   if (value === undefined) return false;
   if (typeof value === "boolean") return value;
-  throw new TritonError("INVALID_ARG", `expect parameter '${name}' to be TRITONSERVER_PARAMETER_BOOL`, {
-    reason: "INVALID_SEQUENCE",
-  });
+  throw errorFor("INVALID_SEQUENCE", `expect parameter '${name}' to be TRITONSERVER_PARAMETER_BOOL`);
 }
 
 /** The parameters from which {@link sequenceAfter} reads a sequence; an ensemble's answer always has them. */

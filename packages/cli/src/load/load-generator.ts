@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { DataSet } from "../data/data-set.js";
 import { epochNow, epochOffset } from "../target/carrier.js";
 import { type PreparedTarget, prepareTarget } from "../target/prepare-target.js";
@@ -283,5 +283,5 @@ class ThreadLoop {
 }
 
 function closedError(): TritonError {
-  return new TritonError("UNAVAILABLE", "the load generator is closed", { reason: "CLIENT_CLOSED" });
+  return errorFor("CLIENT_CLOSED", "the load generator is closed");
 }

@@ -1,6 +1,7 @@
 import {
   type DataType,
   elementCount,
+  errorFor,
   fromConfigDataType,
   type ModelConfig,
   matchesShape,
@@ -134,10 +135,9 @@ function maskOf(
 function source(inputs: Tensors, name: string, target: string): Tensor {
   const tensor = inputs.get(name);
   if (tensor !== undefined) return tensor;
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "INVALID_INPUT",
     `cannot compute batch input '${target}': the request has no input '${name}'`,
-    { reason: "INVALID_INPUT" },
   );
 }
 
@@ -238,9 +238,7 @@ class OutputLayout {
   }
 
   #fault(what: string, output: string): TritonError {
-    return new TritonError("INTERNAL", `model '${this.#model}' returned output '${output}' with ${what}`, {
-      reason: "INVALID_OUTPUT",
-    });
+    return errorFor("INVALID_OUTPUT", `model '${this.#model}' returned output '${output}' with ${what}`);
   }
 }
 
@@ -282,9 +280,7 @@ function makeBatchInput(kind: string, datatype: "INT32" | "FP32", shapes: readon
       return tensor([flat.length], flat);
     }
     default:
-      throw new TritonError("INVALID_ARG", `unknown batch input kind '${kind}'`, {
-        reason: "INVALID_CONFIG",
-      });
+      throw errorFor("INVALID_CONFIG", `unknown batch input kind '${kind}'`);
   }
 }
 

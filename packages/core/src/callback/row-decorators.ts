@@ -2,6 +2,7 @@ import {
   contiguousElements,
   type Elements,
   type ElementsOf,
+  errorFor,
   fromConfigDataType,
   type InputOf,
   type ModelConfig,
@@ -10,7 +11,6 @@ import {
   type Shape,
   type seenAs,
   type TensorSpec,
-  TritonError,
   type TypedArray,
   tensorFromValue,
   toNdArray,
@@ -223,10 +223,9 @@ async function runGroups(
   for (const name of Object.keys(outputs[0] ?? {})) {
     const parts = outputs.map((group) => group[name]);
     if (parts.some((part) => part === undefined)) {
-      throw new TritonError(
-        "INTERNAL",
+      throw errorFor(
+        "INVALID_OUTPUT",
         `output '${name}' is missing from some groups of @groupByValues: return it for all of them`,
-        { reason: "INVALID_OUTPUT" },
       );
     }
     assertAlike(name, parts as NdArray[]);
@@ -238,11 +237,10 @@ async function runGroups(
 function assertAlike(name: string, parts: readonly NdArray[]): void {
   const shapes = [...new Set(parts.map((part) => `[${part.shape.slice(1).join()}]`))];
   if (shapes.length === 1) return;
-  throw new TritonError(
-    "INTERNAL",
+  throw errorFor(
+    "INVALID_OUTPUT",
     `output '${name}' has rows of different shapes ${shapes.join(" and ")} in the groups of @groupByValues; ` +
       "give a padFn that makes them equal",
-    { reason: "INVALID_OUTPUT" },
   );
 }
 
@@ -470,19 +468,16 @@ function outputArrays(value: unknown, config: ModelConfig, rows: number): Record
     config.output.map(({ name }) => name),
   );
   if (typeof named !== "object" || named === null) {
-    throw new TritonError("INTERNAL", `Unsupported output type ${named === null ? "null" : typeof named}.`, {
-      reason: "INVALID_OUTPUT",
-    });
+    throw errorFor("INVALID_OUTPUT", `Unsupported output type ${named === null ? "null" : typeof named}.`);
   }
   const arrays: Record<string, NdArray> = {};
   const wrong = new Map<string, Shape>();
   for (const [name, given] of Object.entries(named)) {
     const output = config.output.find((one) => one.name === name);
     if (output === undefined) {
-      throw new TritonError(
-        "INTERNAL",
+      throw errorFor(
+        "INVALID_OUTPUT",
         `Returned output \`${name}\` is not defined in model config for model \`${config.name}\`.`,
-        { reason: "INVALID_OUTPUT" },
       );
     }
     const tensor = tensorFromValue(given, {

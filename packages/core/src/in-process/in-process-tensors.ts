@@ -1,4 +1,5 @@
 import {
+  errorFor,
   fromConfigDataType,
   inputNamesFault,
   inputShapeFault,
@@ -42,10 +43,9 @@ const UNKNOWN_INPUT = Tensor.fromElements("BYTES", [1], [new Uint8Array()]);
 export function toTensors(config: ModelConfig, values: InputValues, added: boolean): Map<string, Tensor> {
   if (typeof values !== "object" || values === null) {
     const got = values === null ? "null" : typeof values;
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_INPUT",
       `inputs of model '${config.name}': expected an object with a value for each input, got ${got}`,
-      { reason: "INVALID_INPUT" },
     );
   }
   const targets = targetsOf(config);

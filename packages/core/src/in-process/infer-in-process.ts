@@ -1,4 +1,5 @@
 import {
+  errorFor,
   errorWithoutStack,
   type InferOptions,
   isDecoupled,
@@ -84,10 +85,7 @@ function settling(
   reject: (reason: unknown) => void,
 ): ResponseHandler {
   return (outcome) => {
-    if (outcome === undefined)
-      reject(
-        new TritonError("INTERNAL", `model '${model.name}' sent no response`, { reason: "INVALID_OUTPUT" }),
-      );
+    if (outcome === undefined) reject(errorFor("INVALID_OUTPUT", `model '${model.name}' sent no response`));
     else if (TritonError.is(outcome)) reject(namingModel(outcome));
     else {
       try {
@@ -101,10 +99,9 @@ function settling(
 
 function assertUnary({ name, config }: ModelVersion): void {
   if (!isDecoupled(config)) return;
-  throw new TritonError(
-    "UNSUPPORTED",
+  throw errorFor(
+    "DECOUPLED_MODEL",
     `model '${name}' is decoupled, so infer() cannot return its one response: use stream()`,
-    { reason: "DECOUPLED_MODEL" },
   );
 }
 
@@ -125,8 +122,7 @@ export async function inferByName(
   { modelVersion, ...options }: InferOptions & { readonly modelVersion?: number },
 ): Promise<OutputArrays> {
   let values = inputs;
-  if (service.stopping)
-    throw new TritonError("UNAVAILABLE", "Server not ready", { reason: "SERVER_NOT_READY" });
+  if (service.stopping) throw errorFor("SERVER_NOT_READY", "Server not ready");
   const isServed = registry
     .versions(modelName)
     .some(({ state, version }) => state === "READY" && (modelVersion ?? version) === version);
@@ -208,19 +204,17 @@ function earlier(deadline: number | undefined, timeoutMs: number, now: number): 
 /** Checks parameters at run time, for callers without TypeScript: not every value can be sent to a worker. */
 function checkParameters(model: string, parameters: NonNullable<InferOptions["parameters"]>): void {
   if (typeof parameters !== "object" || parameters === null) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_PARAMETER",
       `parameters of a request to model '${model}': expected an object, got ${String(parameters)}`,
-      { reason: "INVALID_PARAMETER" },
     );
   }
   for (const [name, value] of Object.entries(parameters)) {
     if (!["string", "number", "bigint", "boolean"].includes(typeof value)) {
-      throw new TritonError(
-        "INVALID_ARG",
+      throw errorFor(
+        "INVALID_PARAMETER",
         `parameter '${name}' of a request to model '${model}': expected a string, number, bigint or boolean, ` +
           `got ${value === null ? "null" : typeof value}`,
-        { reason: "INVALID_PARAMETER" },
       );
     }
   }
@@ -242,10 +236,9 @@ function cancelledError(signal: AbortSignal): TritonError {
 export async function awaitReady(model: ModelVersion, { signal, timeoutMs }: InferOptions): Promise<void> {
   if (model.state === "LOADING") await untilGivenUp(model.ready, model.clock, signal, timeoutMs);
   if (model.state === "UNAVAILABLE") {
-    throw new TritonError(
-      "UNAVAILABLE",
+    throw errorFor(
+      "MODEL_NOT_READY",
       `model '${model.name}' version ${model.version} is not ready: ${model.reason || model.state.toLowerCase()}`,
-      { reason: "MODEL_NOT_READY" },
     );
   }
 }
@@ -254,9 +247,7 @@ function isLimited(timeoutMs: number | undefined): timeoutMs is number {
   if (timeoutMs === undefined) return false;
   if (typeof timeoutMs === "number" && !Number.isNaN(timeoutMs)) return timeoutMs < Number.POSITIVE_INFINITY;
   const got = typeof timeoutMs === "number" ? "NaN" : timeoutMs === null ? "null" : typeof timeoutMs;
-  throw new TritonError("INVALID_ARG", `timeoutMs: expected a number of milliseconds, got ${got}`, {
-    reason: "INVALID_OPTION",
-  });
+  throw errorFor("INVALID_OPTION", `timeoutMs: expected a number of milliseconds, got ${got}`);
 }
 
 function untilGivenUp(

@@ -1,4 +1,4 @@
-import { isDecoupled, type Tensor, TritonError } from "@tritonjs/protocol";
+import { errorFor, isDecoupled, type Tensor, TritonError } from "@tritonjs/protocol";
 import { namingModel } from "../callback/callback-error.js";
 import type {
   CallInputs,
@@ -79,13 +79,11 @@ async function* streamTensors(
   options: NestedOptions & Pick<TensorCallOptions, "decoupled" | "stopSignal">,
 ): AsyncGenerator<TensorAnswer, void, void> {
   const { name, config } = model;
-  if (model.state !== "READY")
-    throw new TritonError("UNAVAILABLE", `model '${name}' is not ready`, { reason: "MODEL_NOT_READY" });
+  if (model.state !== "READY") throw errorFor("MODEL_NOT_READY", `model '${name}' is not ready`);
   if (options.decoupled === false && isDecoupled(config)) {
-    throw new TritonError(
-      "UNSUPPORTED",
+    throw errorFor(
+      "DECOUPLED_MODEL",
       `model '${name}' is decoupled, so it has no single response: use a streaming call`,
-      { reason: "DECOUPLED_MODEL" },
     );
   }
   const answers = new AnswerReader(model, inputs, options);

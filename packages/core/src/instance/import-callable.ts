@@ -3,7 +3,7 @@ import nodeModule from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import { callableProblems } from "../callback/batch-decorators.js";
 import { rememberOriginal } from "../callback/callback-error.js";
 import {
@@ -70,13 +70,11 @@ export async function importCallable(
   const fn = callbackOf(model, modelName);
   if ((styleOf(fn) === "stepwise") !== stepwise) {
     const problem = stepwise ? STEPWISE_IS_MISSING : STEPWISE_IS_TOLD;
-    throw new TritonError("INVALID_ARG", `model '${modelName}': ${problem}`, { reason: "INVALID_MODEL" });
+    throw errorFor("INVALID_MODEL", `model '${modelName}': ${problem}`);
   }
   const problems = callableProblems(fn, modelConfig);
   if (problems.length > 0) {
-    throw new TritonError("INVALID_ARG", `model '${modelName}': ${problems.join("; ")}`, {
-      reason: "INVALID_MODEL",
-    });
+    throw errorFor("INVALID_MODEL", `model '${modelName}': ${problems.join("; ")}`);
   }
   await stage(modelName, "initialize", () =>
     model.initialize?.({
@@ -110,10 +108,9 @@ export async function importCallable(
 function callbackOf(model: JsModel, modelName: string): AnyInferFunc {
   const { execute } = model;
   if (typeof execute !== "function") {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_MODEL",
       `model '${modelName}': expected its class to have a method execute(requests, context), got ${typeof execute}`,
-      { reason: "INVALID_MODEL" },
     );
   }
   const bound = execute.bind(model as never);
@@ -234,7 +231,7 @@ function isClass(value: unknown): boolean {
 }
 
 function refused(modelName: string, text: string): TritonError {
-  return new TritonError("INVALID_ARG", `model '${modelName}': ${text}`, { reason: "INVALID_MODEL" });
+  return errorFor("INVALID_MODEL", `model '${modelName}': ${text}`);
 }
 
 /**

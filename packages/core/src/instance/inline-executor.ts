@@ -1,6 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
 import { getHeapStatistics } from "node:v8";
-import { elementCount, type Tensor, TritonError } from "@tritonjs/protocol";
+import { elementCount, errorFor, type Tensor, TritonError } from "@tritonjs/protocol";
 import type { InstanceDevice, InstanceInfo } from "../callback/infer-func.js";
 import type { Clock } from "../system/clock.js";
 import { getOrAdd } from "../system/collections.js";
@@ -110,11 +110,10 @@ function checkHeap(model: string, tensors: readonly (readonly [string, Tensor])[
   for (const [name, { shape }] of tensors) {
     count += elementCount(shape);
     if (count <= most) continue;
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "REQUEST_TOO_LARGE",
       `model '${model}', input '${name}': expected at most ${most} strings, which take half of the heap of this ` +
         `process, got ${count}. Send fewer at a time, or raise --max-old-space-size of Node`,
-      { reason: "REQUEST_TOO_LARGE" },
     );
   }
 }

@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import type { Clock } from "../system/clock.js";
 import { LinkedList } from "../system/collections.js";
@@ -289,10 +289,9 @@ function whyNoneCanRun(
     reason ??= instance.unhealthyReason;
   }
   if (reason !== undefined || instances.length === 0) return reason;
-  return new TritonError(
-    "UNAVAILABLE",
+  return errorFor(
+    "ALL_INSTANCES_PASSIVE",
     "all instances are passive, so the model cannot take requests: set passive: false on one",
-    { reason: "ALL_INSTANCES_PASSIVE" },
   );
 }
 
@@ -395,9 +394,6 @@ class InstanceLoader {
   }
 
   #assertOpen(): void {
-    if (this.stopped)
-      throw new TritonError("UNAVAILABLE", "the model was stopped while it was loading", {
-        reason: "MODEL_STOPPED",
-      });
+    if (this.stopped) throw errorFor("MODEL_STOPPED", "the model was stopped while it was loading");
   }
 }

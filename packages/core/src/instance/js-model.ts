@@ -1,4 +1,4 @@
-import { type ModelConfig, type TensorSpec, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, type TensorSpec, type TritonError } from "@tritonjs/protocol";
 import type {
   Answer,
   AnyInferFunc,
@@ -199,7 +199,7 @@ function check({ kind, name, labelNames }: MetricFamily, value: number, labels: 
 }
 
 function wrong(text: string): TritonError {
-  return new TritonError("INVALID_ARG", text, { reason: "INVALID_METRIC" });
+  return errorFor("INVALID_METRIC", text);
 }
 
 export type ControlAsk =
@@ -257,7 +257,5 @@ export function writeLine(log: Log, { level, message, verboseLevel = 1 }: LogLin
 }
 
 export function notServed(modelName: string): TritonError {
-  return new TritonError("UNAVAILABLE", `model '${modelName}' runs without a server, so it cannot ask one`, {
-    reason: "NO_SERVER",
-  });
+  return errorFor("NO_SERVER", `model '${modelName}' runs without a server, so it cannot ask one`);
 }

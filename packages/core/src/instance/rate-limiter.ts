@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor } from "@tritonjs/protocol";
 import type { PlannedInstance } from "../config/instance-groups.js";
 import type { Log } from "../observe/log.js";
 import { getOrAdd } from "../system/collections.js";
@@ -199,10 +199,9 @@ export class ResourcePools {
     if (this.#given.length > 0) this.#limitToGiven(limits);
     for (const name of limits.get(GLOBAL)?.keys() ?? []) {
       if ([...limits].some(([device, resources]) => device !== GLOBAL && resources.has(name))) {
-        throw new TritonError(
-          "INVALID_ARG",
+        throw errorFor(
+          "INVALID_CONFIG",
           `Resource "${name}" is present as both global and device-specific resource in the model configuration.`,
-          { reason: "INVALID_CONFIG" },
         );
       }
     }
@@ -219,11 +218,10 @@ export class ResourcePools {
           .map((one) => one.count);
         const count = Math.max(0, ...counts);
         if (count < needed) {
-          throw new TritonError(
-            "INVALID_ARG",
+          throw errorFor(
+            "INVALID_CONFIG",
             `Resource count for "${name}" is limited to ${count} which will prevent scheduling of one or more model ` +
               `instances, the minimum required count is ${needed}`,
-            { reason: "INVALID_CONFIG" },
           );
         }
         resources.set(name, count);
@@ -260,18 +258,13 @@ export function createRateLimiter(
   log?: Log,
 ): RateLimiter | undefined {
   if (mode !== "execution_count" && mode !== "off") {
-    throw new TritonError(
-      "INVALID_ARG",
-      `rateLimit: expected 'execution_count' or 'off', got '${String(mode)}'`,
-      { reason: "INVALID_OPTION" },
-    );
+    throw errorFor("INVALID_OPTION", `rateLimit: expected 'execution_count' or 'off', got '${String(mode)}'`);
   }
   const wrong = resources.find(({ count }) => !Number.isSafeInteger(count) || count < 0);
   if (wrong !== undefined) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_OPTION",
       `rateLimitResources: expected a non-negative integer as the count of '${wrong.name}', got ${wrong.count}`,
-      { reason: "INVALID_OPTION" },
     );
   }
   return mode === "off" ? undefined : new RateLimiter(resources, (text) => log?.verbose(1, text));

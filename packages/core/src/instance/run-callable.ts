@@ -1,4 +1,4 @@
-import { type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { divideOutputs, joinInputs } from "../batch/batch-tensors.js";
 import { defaultTensors } from "../callback/batch-decorators.js";
 import { explainFailure, notAListText } from "../callback/callback-error.js";
@@ -95,14 +95,13 @@ async function runSample(
 
 function resultsOf(values: unknown, model: string, count: number): readonly unknown[] {
   if (!Array.isArray(values)) {
-    throw new TritonError("INTERNAL", notAListText(model, values), { reason: "INVALID_OUTPUT" });
+    throw errorFor("INVALID_OUTPUT", notAListText(model, values));
   }
   if (values.length !== count) {
-    throw new TritonError(
-      "INTERNAL",
+    throw errorFor(
+      "INVALID_OUTPUT",
       `Number of outputs returned by \`${model}\` inference callable (${values.length}) does not match number of ` +
         `requests (${count}) received from Triton.`,
-      { reason: "INVALID_OUTPUT" },
     );
   }
   return values;

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { type Shape, TritonError } from "@tritonjs/protocol";
+import { errorFor, type Shape, TritonError } from "@tritonjs/protocol";
 import type { Tensors } from "../batch/batch-tensors.js";
 import { type AnyStepwiseModel, type InstanceInfo, isDone } from "../callback/infer-func.js";
 import { divideParameters, OutputChecker } from "../request/inference-response.js";
@@ -219,10 +219,9 @@ export class StepLoop {
     let state: unknown;
     try {
       if (request.rows > 1) {
-        throw new TritonError(
-          "INVALID_ARG",
+        throw errorFor(
+          "BATCH_TOO_LARGE",
           `inference request to model '${info.modelName}': expected one row, because requests of this model run step by step`,
-          { reason: "BATCH_TOO_LARGE" },
         );
       }
       const inputs = toCallbackArrays(
@@ -275,11 +274,10 @@ export class StepLoop {
   #checkCount(results: unknown, count: number): void {
     if (Array.isArray(results) && results.length === count) return;
     const got = Array.isArray(results) ? `${results.length} results` : typeof results;
-    throw new TritonError(
-      "INTERNAL",
+    throw errorFor(
+      "INVALID_OUTPUT",
       `step of model '${this.info.modelName}': expected a list of ${count} results, one for each request, ` +
         `got ${got}`,
-      { reason: "INVALID_OUTPUT" },
     );
   }
 

@@ -1,4 +1,4 @@
-import { type ModelConfig, type ModelEnsembleStep, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, type ModelEnsembleStep, TritonError } from "@tritonjs/protocol";
 import { checkMembers } from "../config/ensemble.js";
 import { validateConfig } from "../config/resolve-config.js";
 import type { ModelState } from "./version-status.js";
@@ -57,11 +57,7 @@ export class EnsembleMembers {
 
   /** Ends all waiting, because the ensemble is unloaded. */
   close(): void {
-    this.#ready.reject(
-      new TritonError("UNAVAILABLE", `ensemble '${this.config.name}' was unloaded`, {
-        reason: "MODEL_STOPPED",
-      }),
-    );
+    this.#ready.reject(errorFor("MODEL_STOPPED", `ensemble '${this.config.name}' was unloaded`));
   }
 
   #waiting(state: ModelState, reason: string): EnsembleState {

@@ -4,6 +4,7 @@ import {
   elementByteSize,
   elementCount,
   encodeBytes,
+  errorFor,
   fromConfigDataType,
   isDecoupled,
   type ModelConfig,
@@ -162,9 +163,7 @@ export class LiveInstances implements InstanceModel {
     await this.group.loader.load(instance);
     if (!instance.passive) await this.#warmUp(instance);
     if (this.group.loader.stopped)
-      throw new TritonError("UNAVAILABLE", "the model was stopped while its instances changed", {
-        reason: "MODEL_STOPPED",
-      });
+      throw errorFor("MODEL_STOPPED", "the model was stopped while its instances changed");
   }
 
   #retire(instance: ModelInstance): Promise<void> {
@@ -244,8 +243,7 @@ export class LiveInstances implements InstanceModel {
     else payload.fail(refusal);
     if (failures.length === 0) return;
     const texts = failures.map(({ message }) => `${message}; `).join("");
-    throw new TritonError("INVALID_ARG", `failed to run warmup sample '${sample.name}': ${texts}`, {
-      reason: "WARMUP_FAILED",
+    throw errorFor("WARMUP_FAILED", `failed to run warmup sample '${sample.name}': ${texts}`, {
       cause: failures[0],
     });
   }
@@ -309,16 +307,12 @@ function warmupTensor(name: string, input: WarmupInput, batched: boolean, readFi
   const datatype = fromConfigDataType(input.dataType);
   const open = `warmup setting expects all variable-size dimensions are specified for input '${name}'`;
   if (datatype === undefined) {
-    throw new TritonError("INVALID_ARG", `${open}, which has data type '${input.dataType}'`, {
-      reason: "WARMUP_FAILED",
-    });
+    throw errorFor("WARMUP_FAILED", `${open}, which has data type '${input.dataType}'`);
   }
-  if (input.dims.includes(-1)) throw new TritonError("INVALID_ARG", open, { reason: "WARMUP_FAILED" });
+  if (input.dims.includes(-1)) throw errorFor("WARMUP_FAILED", open);
   if (input.dims.some((dim) => dim < 0)) {
     const dims = shapeToString(input.dims);
-    throw new TritonError("INVALID_ARG", `tensor '${name}' contains an invalid dimension ${dims}`, {
-      reason: "WARMUP_FAILED",
-    });
+    throw errorFor("WARMUP_FAILED", `tensor '${name}' contains an invalid dimension ${dims}`);
   }
   const bytes = warmupBytes(name, datatype, elementCount(input.dims), input, readFile);
   return Tensor.fromBytes(datatype, batched ? [1, ...input.dims] : input.dims, bytes);
@@ -335,7 +329,7 @@ function warmupBytes(
   if (file !== undefined) return fileBytes(file, readFile(file), datatype, count);
   if (randomData === undefined && zeroData === undefined) {
     const text = `${NO_ID}warmup setting expects input '${name}' to have input_data_type set`;
-    throw new TritonError("INVALID_ARG", text, { reason: "WARMUP_FAILED" });
+    throw errorFor("WARMUP_FAILED", text);
   }
   // Random text would have a random length, so BYTES are empty elements in either case.
   if (datatype === "BYTES") return encodeBytes(Array.from({ length: count }, () => new Uint8Array()));
@@ -347,11 +341,10 @@ function fileBytes(file: string, bytes: Uint8Array, datatype: DataType, count: n
   if (datatype === "BYTES") return bytes;
   const expected = count * elementByteSize(datatype);
   if (bytes.byteLength < expected) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "WARMUP_FAILED",
       `${NO_ID}warmup setting expects ${expected} bytes, but the data provided from ${file}only has ` +
         `${bytes.byteLength} bytes`,
-      { reason: "WARMUP_FAILED" },
     );
   }
   return bytes.subarray(0, expected);

@@ -1,4 +1,11 @@
-import { NO_PARAMETERS, queueFullError, type Tensor, TritonError, timeoutError } from "@tritonjs/protocol";
+import {
+  errorFor,
+  NO_PARAMETERS,
+  queueFullError,
+  type Tensor,
+  TritonError,
+  timeoutError,
+} from "@tritonjs/protocol";
 import { type CachedOutputs, cacheKey, type ResponseCache } from "../cache/response-cache.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import {
@@ -64,7 +71,7 @@ export class ModelRequests implements RequestObserver {
   /** Cancels all requests in flight, because the model is stopped. */
   cancelAll(): void {
     const text = `model '${this.#model.name}' was stopped before the request finished`;
-    this.#inflight.cancel(new TritonError("UNAVAILABLE", text, { reason: "MODEL_STOPPED" }));
+    this.#inflight.cancel(errorFor("MODEL_STOPPED", text));
   }
 
   /**

@@ -1,4 +1,4 @@
-import { type ModelConfig, type Tensor, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, type Tensor } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import type { ResponseCache } from "../cache/response-cache.js";
 import type { CallModels } from "../callback/infer-func.js";
@@ -96,16 +96,13 @@ export class CallGraph {
     const levels = callers.filter((caller) => caller === key).length;
     if (levels > 0 && !(hasRoom && mayCallItself && levels < MAX_LEVELS)) {
       const path = [...callers, key].map((model) => `'${model}'`).join(" -> ");
-      throw new TritonError("INTERNAL", `circular call of models, which could wait forever: ${path}`, {
-        reason: "CIRCULAR_CALL",
-      });
+      throw errorFor("CIRCULAR_CALL", `circular call of models, which could wait forever: ${path}`);
     }
     const caller = callers.at(-1)!;
     if (!hasRoom && this.#waits(key, caller, new Set())) {
-      throw new TritonError(
-        "UNAVAILABLE",
+      throw errorFor(
+        "MODEL_BUSY",
         `model '${caller}' cannot call model '${key}', which is busy and waits for '${caller}': try again, or add instances`,
-        { reason: "MODEL_BUSY" },
       );
     }
     this.#count(caller, key, 1);

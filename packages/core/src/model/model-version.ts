@@ -1,4 +1,10 @@
-import { type ModelConfig, type ModelInstanceGroup, statusText, TritonError } from "@tritonjs/protocol";
+import {
+  errorFor,
+  type ModelConfig,
+  type ModelInstanceGroup,
+  statusText,
+  TritonError,
+} from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
 import { initialStates } from "../config/sequence-batching.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
@@ -176,17 +182,15 @@ export class ModelVersion implements RegisteredVersion {
    */
   async updateInstances(instanceGroup: readonly ModelInstanceGroup[]): Promise<InstanceUpdate> {
     if (this.isEnsemble) {
-      throw new TritonError(
-        "INVALID_ARG",
+      throw errorFor(
+        "INVALID_CONFIG",
         `cannot change the instances of model '${this.name}': it is an ensemble, whose steps have the instances`,
-        { reason: "INVALID_CONFIG" },
       );
     }
     if (this.state !== "READY") {
-      throw new TritonError(
-        "UNAVAILABLE",
+      throw errorFor(
+        "MODEL_NOT_READY",
         `cannot change the instances of model '${this.name}': expected the state READY, got ${this.state}`,
-        { reason: "MODEL_NOT_READY" },
       );
     }
     return this.#live.update({ ...this.config, instanceGroup: [...instanceGroup] });

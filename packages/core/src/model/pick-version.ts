@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, type TritonError } from "@tritonjs/protocol";
 import type { ModelVersion } from "./model-version.js";
 import type { RegisteredVersion } from "./version-status.js";
 
@@ -24,15 +24,12 @@ export function pickNamespace<V extends RegisteredVersion>(
   );
   if (live.length === 1) return live[0]!;
   if (live.length === 0) {
-    throw new TritonError("NOT_FOUND", `Identifier of model '${name}' is not found in global map`, {
-      reason: "UNKNOWN_MODEL",
-    });
+    throw errorFor("UNKNOWN_MODEL", `Identifier of model '${name}' is not found in global map`);
   }
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "AMBIGUOUS_MODEL",
     `There are ${live.length} identifiers of model '${name}' in global map, model namespace must be provided to ` +
       "resolve ambiguity.",
-    { reason: "AMBIGUOUS_MODEL" },
   );
 }
 
@@ -50,7 +47,7 @@ export function pickVersion<V extends RegisteredVersion>(
   if (model === undefined) throw versionNotFound(`'${name}' version ${version} is not found`);
   if (model.state === "READY") return model;
   const text = `Request for unknown model: '${name}' version ${version} is not at ready state`;
-  throw new TritonError("UNAVAILABLE", text + whyNot([model]), { reason: "MODEL_NOT_READY" });
+  throw errorFor("MODEL_NOT_READY", text + whyNot([model]));
 }
 
 /** True for a version in service. Only a `ModelVersion` is ever READY. */
@@ -59,14 +56,12 @@ export function isReady(version: RegisteredVersion): version is ModelVersion {
 }
 
 function versionNotFound(what: string): TritonError {
-  return new TritonError("NOT_FOUND", `Request for unknown model: ${what}`, { reason: "UNKNOWN_MODEL" });
+  return errorFor("UNKNOWN_MODEL", `Request for unknown model: ${what}`);
 }
 
 function unknownModel(name: string, namespacing: boolean): TritonError {
   if (!namespacing) return versionNotFound(`'${name}' is not found`);
-  return new TritonError("INVALID_ARG", `Request for unknown model: '${name}' is not found`, {
-    reason: "MODEL_NOT_AVAILABLE",
-  });
+  return errorFor("MODEL_NOT_AVAILABLE", `Request for unknown model: '${name}' is not found`);
 }
 
 function latestReady<V extends RegisteredVersion>(versions: Versions<V>): V | undefined {
@@ -98,18 +93,16 @@ export function parseVersion(text: string): bigint | undefined {
   const digits = /^\s*([+-]?)0*(\d+)/.exec(text);
   const version = digits === null ? MAX_VERSION + 1n : BigInt(digits[2]!.slice(0, 20));
   if (version > MAX_VERSION) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_VERSION",
       `failed to get model version from specified version string '${text}' (details: stol), ` +
         "version should be an integral value > 0",
-      { reason: "INVALID_VERSION" },
     );
   }
   if (digits![1] === "-" && version > 0n) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_VERSION",
       `invalid model version specified '${text}' , version should be an integral value > 0`,
-      { reason: "INVALID_VERSION" },
     );
   }
   return version;

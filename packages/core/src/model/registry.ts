@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import { getOrAdd } from "../system/collections.js";
 import type { MemberOf } from "./ensemble-members.js";
 import { ModelVersion } from "./model-version.js";
@@ -149,10 +149,7 @@ export class ModelRegistry {
         await model.ready.catch((error) => failed(model, TritonError.from(error).message));
     }
     for (const model of bound) if (model.isEnsemble && model.state !== "READY") failed(model, model.reason);
-    if (failures.length > 0)
-      throw new TritonError("UNAVAILABLE", `failed to load ${failures.join("; ")}`, {
-        reason: "LOAD_FAILED",
-      });
+    if (failures.length > 0) throw errorFor("LOAD_FAILED", `failed to load ${failures.join("; ")}`);
   }
 
   /**
@@ -183,10 +180,7 @@ export class ModelRegistry {
         ? this.find(name, version)
         : (pickVersion(name, versions, parseVersion(version)) as ModelVersion);
     } catch (error) {
-      throw new TritonError("UNAVAILABLE", TritonError.from(error).message, {
-        reason: "ENSEMBLE_MEMBER_NOT_READY",
-        cause: error,
-      });
+      throw errorFor("ENSEMBLE_MEMBER_NOT_READY", TritonError.from(error).message, { cause: error });
     }
   }
 

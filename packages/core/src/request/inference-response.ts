@@ -2,6 +2,7 @@ import {
   DATA_TYPES,
   type DataType,
   elementCount,
+  errorFor,
   fromConfigDataType,
   isNdArray,
   type ModelConfig,
@@ -96,11 +97,10 @@ function takeParameters(modelName: string, value: object, outputs: Map<string, T
   for (const parameters of isList(given) ? given : [given]) {
     for (const [name, parameter] of Object.entries(parameters ?? {})) {
       if (isParameter(parameter)) continue;
-      throw new TritonError(
-        "INTERNAL",
+      throw errorFor(
+        "INVALID_OUTPUT",
         `model '${modelName}' returned a wrong parameter '${name}': expected a string, a boolean, a finite number ` +
           `or an integer of 64 bits, got ${describe(parameter)}`,
-        { reason: "INVALID_OUTPUT" },
       );
     }
   }
@@ -173,18 +173,15 @@ export function classify(
   labels: readonly string[] | undefined,
 ): Tensor {
   if (!CLASSIFIABLE.has(tensor.datatype)) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_REQUESTED_OUTPUT",
       `class result not available for output due to unsupported type '${tensor.datatype}'`,
-      { reason: "INVALID_REQUESTED_OUTPUT" },
     );
   }
   const rows = batched ? (tensor.shape[0] ?? 0) : 0;
   const width = elementCount(rows > 0 ? tensor.shape.slice(1) : tensor.shape);
   if (width > MAX_ELEMENTS)
-    throw new TritonError("INVALID_ARG", "classification output tensor too large", {
-      reason: "INVALID_REQUESTED_OUTPUT",
-    });
+    throw errorFor("INVALID_REQUESTED_OUTPUT", "classification output tensor too large");
   const elements = tensor.elements as TypedArray;
   const kept = Math.min(classes, width);
   const texts: Uint8Array[] = [];
@@ -380,7 +377,7 @@ export class OutputChecker {
   }
 
   #fault(what: string, cause?: unknown): TritonError {
-    return new TritonError("INTERNAL", `model '${this.#model}' ${what}`, { reason: "INVALID_OUTPUT", cause });
+    return errorFor("INVALID_OUTPUT", `model '${this.#model}' ${what}`, { cause });
   }
 }
 
@@ -419,7 +416,7 @@ interface DeclaredOutput {
  * @throws TritonError INTERNAL with PyTriton's text for the first fault found.
  */
 function checkStrictly(model: string, declared: ReadonlyMap<string, DeclaredOutput>, outputs: object): void {
-  const fault = (text: string) => new TritonError("INTERNAL", text, { reason: "INVALID_OUTPUT" });
+  const fault = (text: string) => errorFor("INVALID_OUTPUT", text);
   for (const [name, value] of Object.entries(outputs)) {
     if (!isNdArray(value)) throw fault(`Not all values returned by \`${model}\` model callable are ndarrays`);
     const output = declared.get(name);
@@ -447,13 +444,12 @@ function checkStrictly(model: string, declared: ReadonlyMap<string, DeclaredOutp
 function checkElements(model: string, name: string, elements: readonly unknown[]): void {
   const other = elements.find((element) => !(element instanceof Uint8Array));
   if (other === undefined) return;
-  throw new TritonError(
-    "INTERNAL",
+  throw errorFor(
+    "INVALID_OUTPUT",
     typeof other === "string"
       ? `Use string/byte-string instead of object for passing string in ndarray from model \`${model}\`.`
       : "Only bytes as objects dtype are supported by PyTriton. " +
           `Returned \`${name}\` from \`${model}\` has \`${typeof other}\` type.`,
-    { reason: "INVALID_OUTPUT" },
   );
 }
 
@@ -478,9 +474,7 @@ export function outputsByName(value: unknown, names: Iterable<string>): unknown 
   if (!Array.isArray(value)) return value;
   const order = [...names];
   if (value.length !== order.length) {
-    throw new TritonError("INTERNAL", "Outputs length different than config outputs length", {
-      reason: "INVALID_OUTPUT",
-    });
+    throw errorFor("INVALID_OUTPUT", "Outputs length different than config outputs length");
   }
   return Object.fromEntries(order.map((name, i) => [name, value[i] as unknown]));
 }
@@ -489,9 +483,8 @@ export function batchSizeError(shapes: ReadonlyMap<string, Shape>, expected: num
   const got = [...shapes].map(
     ([name, shape]) => `${name}: (${shape.join(", ")}${shape.length === 1 ? "," : ""})`,
   );
-  return new TritonError(
-    "INTERNAL",
+  return errorFor(
+    "INVALID_OUTPUT",
     `Received output tensors with different batch sizes: ${got.join(", ")}. Expected batch size: ${expected}. `,
-    { reason: "INVALID_OUTPUT" },
   );
 }

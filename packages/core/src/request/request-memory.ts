@@ -1,7 +1,14 @@
 import { totalmem } from "node:os";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { createGunzip, createInflate, createInflateRaw } from "node:zlib";
-import { ConcurrencyGate, cancelled, definedMembers, onAbort, TritonError } from "@tritonjs/protocol";
+import {
+  ConcurrencyGate,
+  cancelled,
+  definedMembers,
+  errorFor,
+  onAbort,
+  type TritonError,
+} from "@tritonjs/protocol";
 import { checkOptionNames } from "../config/option-names.js";
 
 /**
@@ -91,11 +98,11 @@ export class RequestMemory {
 
   #queueFull(limits: string): TritonError {
     this.#budget.usage.refused("QUEUE");
-    return new TritonError(
-      "UNAVAILABLE",
+    return errorFor(
+      "DECOMPRESSION_QUEUE_FULL",
       `request refused: too many compressed requests wait to be decompressed (${limits}). Try again later, or raise ` +
         "requestMemory.maxWaitingDecompressions (--max-waiting-decompressions).",
-      { reason: "DECOMPRESSION_QUEUE_FULL", retryAfterMs: RETRY_AFTER_MS },
+      { retryAfterMs: RETRY_AFTER_MS },
     );
   }
 }
@@ -148,10 +155,9 @@ function resolveRequestMemory(options: RequestMemoryOptions = {}): Required<Requ
 
 function check(name: keyof RequestMemoryOptions, value: number, least: number): void {
   if (Number.isSafeInteger(value) && value >= least) return;
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "INVALID_OPTION",
     `requestMemory.${name}: expected an integer of at least ${least}, got ${value}`,
-    { reason: "INVALID_OPTION" },
   );
 }
 
@@ -188,12 +194,12 @@ class MemoryBudget {
     if (usedBytes + bytes <= this.limitBytes || usedBytes === own) return;
     this.usage.refused("BUDGET");
     const free = Math.max(0, this.limitBytes - usedBytes);
-    throw new TritonError(
-      "UNAVAILABLE",
+    throw errorFor(
+      "REQUEST_MEMORY_EXHAUSTED",
       `request refused: expected at most ${free} more bytes of request memory, got ${bytes} ` +
         `(${usedBytes} of ${this.limitBytes} are in use). Try again later, or raise requestMemory.byteSize ` +
         "(--request-memory-byte-size).",
-      { reason: "REQUEST_MEMORY_EXHAUSTED", retryAfterMs: RETRY_AFTER_MS },
+      { retryAfterMs: RETRY_AFTER_MS },
     );
   }
 

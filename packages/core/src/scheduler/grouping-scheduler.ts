@@ -1,4 +1,5 @@
 import {
+  errorFor,
   fromConfigDataType,
   type ModelConfig,
   type TensorSpec,
@@ -254,8 +255,7 @@ function batchingRequest(request: InferenceRequest): BatchingRequest {
 }
 
 function refusal(request: InferenceRequest, what: string, why: string, cause?: unknown): TritonError {
-  return new TritonError("INVALID_ARG", `${request.logPrefix}${what} of model '${request.modelName}'${why}`, {
-    reason: "INVALID_INPUT",
+  return errorFor("INVALID_INPUT", `${request.logPrefix}${what} of model '${request.modelName}'${why}`, {
     cause,
   });
 }

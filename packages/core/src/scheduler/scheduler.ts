@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, type TritonError } from "@tritonjs/protocol";
 import { Payload } from "../batch/payload.js";
 import type { InstanceGroup, InstanceUser } from "../instance/instance-group.js";
 import type { InferenceRequest } from "../request/inference-request.js";
@@ -62,10 +62,9 @@ export class DirectScheduler implements Scheduler {
 }
 
 export function stoppedError(request: InferenceRequest): TritonError {
-  return new TritonError(
-    "UNAVAILABLE",
+  return errorFor(
+    "SERVER_STOPPING",
     `${request.logPrefix}Server is stopping, scheduler for model has stopped accepting new inference requests`,
-    { reason: "SERVER_STOPPING" },
   );
 }
 

@@ -1,4 +1,4 @@
-import { type ModelConfig, type Tensor, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, type Tensor, type TritonError } from "@tritonjs/protocol";
 import type { Tensors } from "../batch/batch-tensors.js";
 import { sequenceSlots } from "../config/sequence-batching.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
@@ -200,10 +200,9 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
   }
 
   lost(batcher: SlotBatcher): void {
-    const error = new TritonError(
-      "UNAVAILABLE",
+    const error = errorFor(
+      "SEQUENCE_LOST",
       `an instance of model '${this.#modelName}' failed, and the state of its sequences is lost: start the sequence again`,
-      { reason: "SEQUENCE_LOST" },
     );
     batcher.failQueued(error);
     for (const { sequence } of batcher.slots) {
@@ -262,28 +261,25 @@ function hasCorrelationId({ correlationId: id }: InferenceRequest): boolean {
 
 function admittedId(request: InferenceRequest, modelName: string): bigint | string {
   if (request.batchSize > 1) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_SEQUENCE",
       `inference request to model '${modelName}' must specify batch-size 1 due to requirements of sequence batcher`,
-      { reason: "INVALID_SEQUENCE" },
     );
   }
   if (request.correlationId === undefined || !hasCorrelationId(request)) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_SEQUENCE",
       `inference request to model '${modelName}' must specify a non-zero or non-empty correlation ID`,
-      { reason: "INVALID_SEQUENCE" },
     );
   }
   return request.correlationId;
 }
 
 function startMissingError(id: bigint | string, modelName: string): TritonError {
-  return new TritonError(
-    "INVALID_ARG",
+  return errorFor(
+    "INVALID_SEQUENCE",
     `inference request for sequence ${id} to model '${modelName}' must specify the START flag on the first request ` +
       "of the sequence",
-    { reason: "INVALID_SEQUENCE" },
   );
 }
 

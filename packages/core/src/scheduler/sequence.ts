@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, type TritonError } from "@tritonjs/protocol";
 import type { InstanceGroup, InstanceUser } from "../instance/instance-group.js";
 import type { InferenceRequest, RequestHolder } from "../request/inference-request.js";
 import type { EvictionReason, SequenceInfo } from "../request-info.js";
@@ -159,10 +159,9 @@ export class Sequence implements RequestHolder {
     this.#waiting.remove(request);
     this.#fail(
       others,
-      new TritonError(
-        "CANCELLED",
+      errorFor(
+        "SEQUENCE_CANCELLED",
         "another request of the same sequence was cancelled, which ended the sequence",
-        { reason: "SEQUENCE_CANCELLED" },
       ),
     );
     this.#host.gaveUp(this);
@@ -333,9 +332,7 @@ export class SequenceTimeouts {
     sequence.expiresAt = at;
     sequence.expiry = this.deadlines.add(at, () => {
       sequence.failAll(
-        new TritonError("UNAVAILABLE", "timeout of the corresponding sequence has been expired", {
-          reason: "SEQUENCE_EXPIRED",
-        }),
+        errorFor("SEQUENCE_EXPIRED", "timeout of the corresponding sequence has been expired"),
       );
       this.over(sequence, "cancelled");
     });

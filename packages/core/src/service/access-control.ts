@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { Log } from "../observe/log.js";
 
 /** Groups of operations that can be restricted, with Triton's names. */
@@ -44,7 +44,7 @@ export function checkGroups(names: readonly string[]): EndpointGroup[] {
   if (unknown.length > 0) {
     const valid = [...ENDPOINT_GROUPS].sort().join(", ");
     const text = `Invalid endpoint names: ${unknown.join(", ")}. Valid endpoints are: ${valid}`;
-    throw new TritonError("INVALID_ARG", text, { reason: "INVALID_OPTION" });
+    throw errorFor("INVALID_OPTION", text);
   }
   return names.filter(known);
 }
@@ -64,9 +64,7 @@ export class AccessGate {
       const { header, value } = restriction;
       if (!header || !value) {
         const text = `restriction of '${group}': expected a header and a value, got header '${header}'`;
-        throw new TritonError("INVALID_ARG", value ? text : `${text} without a value`, {
-          reason: "INVALID_OPTION",
-        });
+        throw errorFor("INVALID_OPTION", value ? text : `${text} without a value`);
       }
       this.#guards.set(group, { header, digest: digestOf(value) });
     }
@@ -177,7 +175,7 @@ export class Authentication {
       throw new TritonError("INTERNAL", "internal error", { cause: thrown });
     }
     if (allowed === false) {
-      throw new TritonError("UNAVAILABLE", "access denied", { reason: "PERMISSION_DENIED" });
+      throw errorFor("PERMISSION_DENIED", "access denied");
     }
   }
 }

@@ -1,5 +1,5 @@
 import { performance } from "node:perf_hooks";
-import { errorWithoutStack, TritonError } from "@tritonjs/protocol";
+import { errorFor, errorWithoutStack, TritonError } from "@tritonjs/protocol";
 import type { ModelRequests } from "../model/model-requests.js";
 import type { InferInit, RequestHandle } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
@@ -134,7 +134,7 @@ export class Exchange {
 
   #refuseDecoupled(): void {
     if (this.#unaryOnly === undefined || !this.model.config.modelTransactionPolicy?.decoupled) return;
-    throw new TritonError("UNSUPPORTED", this.#unaryOnly, { reason: "DECOUPLED_MODEL" });
+    throw errorFor("DECOUPLED_MODEL", this.#unaryOnly);
   }
 
   /**
@@ -241,7 +241,7 @@ class SingleResponse implements ResponseSink {
     else if (this.#count === 1) this.#resolve(this.#last!);
     else {
       const text = `expected a single response, got ${this.#count}`;
-      this.refuse(new TritonError("INTERNAL", text, { reason: "INVALID_OUTPUT" }));
+      this.refuse(errorFor("INVALID_OUTPUT", text));
     }
   }
 }

@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import {
+  errorFor,
   type ModelConfig,
   type ModelIndexEntry,
   type ModelMetadata,
   type ModelStatisticsReport,
   type ServerMetadata,
-  TritonError,
 } from "@tritonjs/protocol";
 import { modelMetadata } from "../config/model-metadata.js";
 import type { ModelVersion } from "../model/model-version.js";
@@ -223,11 +223,10 @@ export class LocalService implements InferenceService {
   async loadModel(name: string, parameters: LoadParameters): Promise<void> {
     this.assertOpen();
     if (parameters.files !== undefined && parameters.files.size > 0 && !this.#parts.allowModelFileOverride) {
-      throw new TritonError(
-        "UNSUPPORTED",
+      throw errorFor(
+        "MODEL_FILES_DISABLED",
         `Files of load requests are disabled, got ${parameters.files.size} for model '${name}'. Start the server with ` +
           "'--allow-model-file-override=true' to enable.",
-        { reason: "MODEL_FILES_DISABLED" },
       );
     }
     await (await this.#parts.repository.loadModel(name, parameters)).removed;
@@ -306,8 +305,7 @@ export class LocalService implements InferenceService {
 
   /** @throws TritonError UNAVAILABLE while the server refuses requests */
   assertOpen(): void {
-    if (this.#refusesAll)
-      throw new TritonError("UNAVAILABLE", "Server not ready", { reason: "SERVER_NOT_READY" });
+    if (this.#refusesAll) throw errorFor("SERVER_NOT_READY", "Server not ready");
   }
 
   #readyVersions(name: string): number[] {

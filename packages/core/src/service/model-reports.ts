@@ -1,4 +1,9 @@
-import { type ModelStatisticsReport, type ResponseStatistics, TritonError } from "@tritonjs/protocol";
+import {
+  errorFor,
+  type ModelStatisticsReport,
+  type ResponseStatistics,
+  TritonError,
+} from "@tritonjs/protocol";
 import type { ModelVersion } from "../model/model-version.js";
 import { parseVersion } from "../model/pick-version.js";
 import type { ModelRegistry } from "../model/registry.js";
@@ -23,7 +28,7 @@ export function reportReady(registry: ModelRegistry, name: string, version: stri
 }
 
 function notAvailable(text: string): TritonError {
-  return new TritonError("INVALID_ARG", text, { reason: "MODEL_NOT_AVAILABLE" });
+  return errorFor("MODEL_NOT_AVAILABLE", text);
 }
 
 export function reportStatistics(

@@ -3,6 +3,7 @@ import {
   cancelled,
   contiguousElements,
   type Elements,
+  errorFor,
   isNdArray,
   NO_PARAMETERS,
   ndArrayOf,
@@ -163,11 +164,7 @@ export class CallsToModels {
       this.post({ type: "call", call, batch, modelName, inputs: values, options: rest, stream }, transfer);
     } catch (error) {
       const why = TritonError.from(error).message;
-      throw new TritonError(
-        "INVALID_ARG",
-        `cannot send the inputs of a call of model '${modelName}': ${why}`,
-        { reason: "INVALID_INPUT" },
-      );
+      throw errorFor("INVALID_INPUT", `cannot send the inputs of a call of model '${modelName}': ${why}`);
     }
     return call;
   }

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { setPriority } from "node:os";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
-import { type InstanceHosting, TritonError } from "@tritonjs/protocol";
+import { errorFor, type InstanceHosting, TritonError } from "@tritonjs/protocol";
 import { type Clock, quietClock, type Timer } from "../system/clock.js";
 import { startProcess, takeLastDescriptors } from "../system/start-process.js";
 import {
@@ -107,10 +107,7 @@ export class OpenedWorker {
           this.#channel = undefined;
           const why = fault === undefined ? how : `crashed: ${TritonError.from(fault).message}`;
           reject(
-            failure ??
-              new TritonError("INTERNAL", `cannot open model '${modelName}': its worker ${why}`, {
-                reason: "WORKER_CRASHED",
-              }),
+            failure ?? errorFor("WORKER_CRASHED", `cannot open model '${modelName}': its worker ${why}`),
           );
           this.#onGone?.();
         },
@@ -457,12 +454,11 @@ function lowerPriority(pid: number, nice: number): void {
 export function ownProgram(program: URL): string {
   const path = fileURLToPath(program);
   if (!existsSync(path)) {
-    throw new TritonError(
-      "UNAVAILABLE",
+    throw errorFor(
+      "PACKAGE_BUNDLED",
       `cannot start a worker: expected its program at ${path}, got no such file. A bundler joined @tritonjs/core to ` +
         "another file: make @tritonjs/* external in the bundler's options (esbuild: --external:@tritonjs/*, " +
         "Next.js: serverExternalPackages)",
-      { reason: "PACKAGE_BUNDLED" },
     );
   }
   return path;

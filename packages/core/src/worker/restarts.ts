@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { InstanceInfo } from "../callback/infer-func.js";
 import { type InstanceRestartMessage, instanceRestart } from "../observe/diagnostics-channels.js";
 import type { Log, LogSubject } from "../observe/log.js";
@@ -58,9 +58,7 @@ export class Restarts {
     this.failed = true;
     this.onHealth(
       false,
-      restartFailed
-        ? new TritonError("UNAVAILABLE", error.message, { reason: "INSTANCES_FAILED", cause: error })
-        : undefined,
+      restartFailed ? errorFor("INSTANCES_FAILED", error.message, { cause: error }) : undefined,
     );
     const pauseMs = this.#pause.next();
     const text = `${this.#name} restarts in ${pauseMs} ms`;

@@ -1,4 +1,4 @@
-import { type Isolation, TritonError } from "@tritonjs/protocol";
+import { errorFor, type Isolation, TritonError } from "@tritonjs/protocol";
 import { divideOutputs, joinInputsIn } from "../batch/batch-tensors.js";
 import { type InstanceInfo, RESCHEDULE } from "../callback/infer-func.js";
 import type { Execution, ExecutionResult, Executor } from "../instance/backend.js";
@@ -185,9 +185,7 @@ export class WorkerExecutor implements Executor {
     const channel = this.#channel;
     if (channel === undefined) {
       await this.#context.opened?.close();
-      this.#batches.fail(
-        new TritonError("UNAVAILABLE", `${this.#name} was stopped`, { reason: "MODEL_STOPPED" }),
-      );
+      this.#batches.fail(errorFor("MODEL_STOPPED", `${this.#name} was stopped`));
       return;
     }
     const gone = new Promise<void>((resolve) => {
@@ -293,9 +291,7 @@ export class WorkerExecutor implements Executor {
   #limit(what: string, limitMs: number | undefined): Timer | undefined {
     if (limitMs === undefined || this.mustFinish) return undefined;
     return this.#context.clock.setTimer(limitMs, () => {
-      this.#endedFor = new TritonError("UNAVAILABLE", `${this.#name} was ended: ${what} ${limitMs} ms`, {
-        reason: "TIME_LIMIT_EXCEEDED",
-      });
+      this.#endedFor = errorFor("TIME_LIMIT_EXCEEDED", `${this.#name} was ended: ${what} ${limitMs} ms`);
       this.#channel?.kill();
     });
   }
@@ -315,10 +311,7 @@ export class WorkerExecutor implements Executor {
     this.#endedFor = undefined;
     if (ended !== undefined) return ended;
     const why = fault === undefined ? how : TritonError.from(fault).message;
-    return new TritonError("INTERNAL", `${this.#name} crashed: ${why}`, {
-      reason: "WORKER_CRASHED",
-      cause: fault,
-    });
+    return errorFor("WORKER_CRASHED", `${this.#name} crashed: ${why}`, { cause: fault });
   }
 }
 

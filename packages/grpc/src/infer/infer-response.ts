@@ -1,5 +1,5 @@
 import { classify, type InferenceResponse, type ReadyModel } from "@tritonjs/core/frontend";
-import { type Parameters, type Shape, sameShape, TritonError } from "@tritonjs/protocol";
+import { errorFor, type Parameters, type Shape, sameShape, TritonError } from "@tritonjs/protocol";
 import { encodeMessage, encodeParameter, inference } from "@tritonjs/protocol/grpc";
 import type { DecodedMessage, OutputForms } from "./infer-request.js";
 
@@ -158,10 +158,9 @@ function partsByteLength(parts: readonly Uint8Array[]): number {
 /** @throws TritonError INVALID_ARG for a response that exceeds the largest size of a message. */
 function checkSize(size: number): void {
   if (size <= MAX_MESSAGE_SIZE) return;
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "RESPONSE_TOO_LARGE",
     `Response has byte size ${size} which exceeds gRPC's byte size limit ${MAX_MESSAGE_SIZE}.`,
-    { reason: "RESPONSE_TOO_LARGE" },
   );
 }
 

@@ -10,11 +10,12 @@ import {
 import {
   type DataType,
   elementByteSize,
+  errorFor,
   fromConfigDataType,
   NO_PARAMETERS,
   type ParameterValue,
   Tensor,
-  TritonError,
+  type TritonError,
   wireShape,
 } from "@tritonjs/protocol";
 import { latin1Text } from "../exchange/request.js";
@@ -97,10 +98,9 @@ export function inferenceHeaderLength(header: string | undefined, bodyLength: nu
   if (header === undefined) return bodyLength;
   const length = Number.parseInt(header, 10) || 0;
   if (length >= 0 && length <= bodyLength) return length;
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "INVALID_BODY",
     `inference header size should be in range (0, ${bodyLength}), got: ${header}`,
-    { reason: "INVALID_BODY" },
   );
 }
 
@@ -212,17 +212,17 @@ function readRequestedOutputs(
 function checkForm(parameters: JsonValue | undefined): void {
   if (find(parameters, "shared_memory_region") === undefined) return;
   if (find(parameters, "classification") !== undefined) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_REQUESTED_OUTPUT",
       "Output can't set both 'shared_memory_region' and 'classification'",
-      { reason: "INVALID_REQUESTED_OUTPUT" },
     );
   }
   const binary = find(parameters, "binary_data");
   if (binary !== undefined && asBoolean(binary, "Unable to set 'binary_data'")) {
-    throw new TritonError("INVALID_ARG", "Output can't set both 'shared_memory_region' and 'binary_data'", {
-      reason: "INVALID_REQUESTED_OUTPUT",
-    });
+    throw errorFor(
+      "INVALID_REQUESTED_OUTPUT",
+      "Output can't set both 'shared_memory_region' and 'binary_data'",
+    );
   }
 }
 
@@ -341,7 +341,7 @@ function checkSource(input: JsonValue, parameters: JsonValue | undefined): void 
 }
 
 function invalid(message: string): TritonError {
-  return new TritonError("INVALID_ARG", message, { reason: "INVALID_INPUT" });
+  return errorFor("INVALID_INPUT", message);
 }
 
 const SCALARS: ScalarReader<JsonValue> = {
@@ -368,10 +368,9 @@ function readRequestParameters(request: JsonValue, into: DecodedRequest): void {
       const binary = asBoolean(value, "Unable to parse 'binary_data_output'");
       into.outputs = binary ? ALL_IN_BINARY : ALL_IN_JSON;
     } else if (name.startsWith("triton_")) {
-      throw new TritonError(
-        "INVALID_ARG",
+      throw errorFor(
+        "INVALID_PARAMETER",
         "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.",
-        { reason: "INVALID_PARAMETER" },
       );
     } else {
       custom ??= Object.create(null) as Record<string, ParameterValue>;
@@ -386,10 +385,9 @@ export function readParameter(name: string, value: JsonValue): ParameterValue {
   if (typeof value === "boolean" || isInteger(value)) return value;
   if (typeof value === "bigint") return Number(value);
   if (value instanceof JsonDouble) return value.value;
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "INVALID_PARAMETER",
     `parameter '${name}' has invalid type. It should be either 'int', 'bool', or 'string'.`,
-    { reason: "INVALID_PARAMETER" },
   );
 }
 
@@ -479,5 +477,5 @@ function checkOneVariable(name: string, dims: readonly number[]): void {
 }
 
 function invalidRaw(message: string): TritonError {
-  return new TritonError("INVALID_ARG", UNKNOWN_REQUEST + message, { reason: "INVALID_INPUT" });
+  return errorFor("INVALID_INPUT", UNKNOWN_REQUEST + message);
 }

@@ -1,12 +1,12 @@
 import { classify, type InferenceResponse, type ReadyModel } from "@tritonjs/core/frontend";
 import {
   type DataType,
+  errorFor,
   isOnlyBinary,
   NO_PARAMETERS,
   type Shape,
   sameShape,
   type Tensor,
-  TritonError,
 } from "@tritonjs/protocol";
 import { finish } from "../exchange/loop-turns.js";
 import { ByteWriter, writeJson } from "../json/write-json.js";
@@ -231,10 +231,9 @@ function* wireStringSteps(writer: ByteWriter, tensor: Tensor): Generator<void> {
 
 function checkJsonForm({ datatype }: Tensor): void {
   if (!isOnlyBinary(datatype)) return;
-  throw new TritonError(
-    "INVALID_ARG",
+  throw errorFor(
+    "INVALID_REQUESTED_OUTPUT",
     `sending ${datatype} data via JSON is not supported. Please use the binary data format for output`,
-    { reason: "INVALID_REQUESTED_OUTPUT" },
   );
 }
 

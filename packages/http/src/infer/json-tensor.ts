@@ -1,6 +1,7 @@
 import {
   type DataType,
   elementByteSize,
+  errorFor,
   type FixedDataType,
   floatReader,
   isDataType,
@@ -72,13 +73,12 @@ export function readElements(
   data: JsonArray,
 ): Tensor {
   if (!isDataType(datatype) || datatype === "BYTES") {
-    throw new TritonError("INVALID_ARG", `invalid datatype for input ${name}`, { reason: "INVALID_INPUT" });
+    throw errorFor("INVALID_INPUT", `invalid datatype for input ${name}`);
   }
   if (isOnlyBinary(datatype)) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_INPUT",
       `receiving ${datatype} data via JSON is not supported. Please use the binary data format for input ${name}`,
-      { reason: "INVALID_INPUT" },
     );
   }
   return readNumbers(datatype, shape, count, data);
@@ -87,11 +87,10 @@ export function readElements(
 function checkByteSize(name: string, count: bigint, elementSize: number, maxInputSize: number): void {
   const size = BigInt(elementSize);
   if (size > 1n && count > MAX_INT64 / size) {
-    throw new TritonError(
-      "INVALID_ARG",
+    throw errorFor(
+      "INVALID_INPUT",
       `byte size overflow for input '${name}': element count (${count}) * data type size (${size}) exceeds ` +
         `maximum allowed size (${MAX_INT64})`,
-      { reason: "INVALID_INPUT" },
     );
   }
   checkLimit(name, BigInt.asUintN(64, count * size), maxInputSize);
@@ -164,11 +163,7 @@ function countElements(input: string, shape: readonly (number | bigint)[]): bigi
 }
 
 function invalidShape(input: string, shape: readonly (number | bigint)[], fault: string): TritonError {
-  return new TritonError(
-    "INVALID_ARG",
-    `invalid shape for input '${input}': shape [${shape.join(",")}] ${fault}`,
-    { reason: "INVALID_INPUT" },
-  );
+  return errorFor("INVALID_INPUT", `invalid shape for input '${input}': shape [${shape.join(",")}] ${fault}`);
 }
 
 const MISMATCH = "Shape does not match true shape of 'data' field";
@@ -218,14 +213,13 @@ function readNumbers(datatype: FixedDataType, shape: Shape, count: number, data:
 }
 
 function mismatch(): TritonError {
-  return new TritonError("INTERNAL", MISMATCH, { reason: "MALFORMED_JSON" });
+  return errorFor("MALFORMED_JSON", MISMATCH);
 }
 
 function tooDeep(): TritonError {
-  return new TritonError(
-    "INVALID_ARG",
+  return errorFor(
+    "REQUEST_TOO_LARGE",
     `JSON nesting depth exceeds maximum allowed limit (${MAX_DATA_DEPTH})`,
-    { reason: "REQUEST_TOO_LARGE" },
   );
 }
 
