@@ -153,7 +153,7 @@ async function listenerOf(
   logger: NonNullable<ListenOptions["logger"]>,
 ): Promise<RequestListener> {
   if (logger === false) return answerDirectly(handler);
-  const { answerAndLog } = await import("./logging-listener.js");
+  const { answerAndLog } = await import("./v2-plugin.js");
   return answerAndLog(handler, logger);
 }
 
