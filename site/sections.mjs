@@ -3,7 +3,7 @@
  * A file of `docs/` that is missing here fails the build.
  */
 export const SECTIONS = [
-  { text: "Start", pages: ["getting-started", "installing", "features", "troubleshooting", "errors"] },
+  { text: "Start", pages: ["getting-started", "installing", "testing", "features", "troubleshooting", "errors"] },
   {
     text: "Models",
     pages: [
