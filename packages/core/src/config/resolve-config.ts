@@ -3,6 +3,7 @@ import {
   isDecoupled,
   type ModelConfig,
   type ModelDynamicBatching,
+  type ModelEnsembleStep,
   type ModelInput,
   type ModelOutput,
   type ModelQueuePolicy,
@@ -20,7 +21,7 @@ import {
   specFields,
   textParameters,
 } from "./defaults.js";
-import { ensembleProblems } from "./ensemble.js";
+import { checkMembers, ensembleProblems } from "./ensemble.js";
 import { type Gpus, MachineGpus } from "./gpus.js";
 import {
   groupList,
@@ -403,4 +404,13 @@ export function responseCacheProblems(config: ModelConfig): string[] {
     `Response Cache does not currently support model ${config.name} with 'decoupled' transaction policy. ` +
       "Please disable the response cache.",
   ];
+}
+
+/** Lists reasons why an ensemble does not fit its members; see {@link checkMembers}. */
+export function membersProblems(
+  config: ModelConfig,
+  memberOf: (step: ModelEnsembleStep) => ModelConfig | undefined,
+): string[] {
+  const { problems, decoupled } = checkMembers(config, memberOf);
+  return [...problems, ...responseCacheProblems({ ...config, modelTransactionPolicy: { decoupled } })];
 }

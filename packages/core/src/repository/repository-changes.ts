@@ -1,5 +1,5 @@
 import { TritonError } from "@tritonjs/protocol";
-import { checkMembers } from "../config/ensemble.js";
+import { membersProblems } from "../config/resolve-config.js";
 import type { Dependencies, ModelKey } from "./dependencies.js";
 import type { ModelLoader } from "./model-loader.js";
 import type { PolledModel } from "./poll-model.js";
@@ -222,7 +222,7 @@ class AppliedChange {
         return `${depends} whose required version ${modelVersion} is not loaded.`;
       }
     }
-    return checkMembers(config, (step) => registry.memberOf(step)?.config).problems[0];
+    return membersProblems(config, (step) => registry.memberOf(step)?.config)[0];
   }
 }
 
