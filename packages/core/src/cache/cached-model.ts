@@ -4,7 +4,7 @@ import type { InferenceRequest, RequestHolder, RequestObserver } from "../reques
 import { selectOutputs } from "../request/inference-response.js";
 import { type Clock, type Deadline, type DeadlineQueue, everyMs } from "../system/clock.js";
 import { copyTensor } from "../tensor-rows.js";
-import { type CachedOutputs, cacheKey, type ResponseCache } from "./response-cache.js";
+import { type CachedOutputs, cacheKey, type GuardedCache } from "./response-cache.js";
 
 /** The model behind the cache. */
 interface CacheOwner {
@@ -39,7 +39,7 @@ export class CachedModel {
   readonly #mayWarn: () => boolean;
 
   constructor(
-    private readonly cache: ResponseCache,
+    private readonly cache: GuardedCache,
     private readonly owner: CacheOwner,
   ) {
     this.#mayWarn = everyMs(owner.clock, WARN_EVERY_MS);
@@ -111,7 +111,10 @@ export class CachedModel {
     };
     const limitMs = this.cache.lookupTimeoutMs;
     if (limitMs !== undefined) {
-      timeout = deadlines.add(start + limitMs, () => done(undefined, `no answer within ${limitMs} ms`));
+      timeout = deadlines.add(start + limitMs, () => {
+        this.cache.timedOut();
+        done(undefined, `no answer within ${limitMs} ms`);
+      });
     }
     found.then(done, (error: unknown) => done(undefined, error ?? "rejected"));
   }

@@ -1,6 +1,6 @@
 import { queueFullError, type Tensor, TritonError, timeoutError } from "@tritonjs/protocol";
 import { CachedModel } from "../cache/cached-model.js";
-import type { ResponseCache } from "../cache/response-cache.js";
+import type { GuardedCache } from "../cache/response-cache.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import {
   type DiagnosedRequest,
@@ -52,7 +52,7 @@ export class ModelRequests implements RequestObserver {
   onSettled: (() => void) | undefined;
 
   /** @param cache set for a model whose responses are cached */
-  constructor(model: RequestsModel, { calls, log }: ModelServer, cache: ResponseCache | undefined) {
+  constructor(model: RequestsModel, { calls, log }: ModelServer, cache: GuardedCache | undefined) {
     this.#model = model;
     this.#calls = calls;
     this.#log = log;

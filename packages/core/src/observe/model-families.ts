@@ -301,6 +301,29 @@ export function cacheFamilies(usage: () => CacheUsage | undefined): CollectedFam
   }));
 }
 
+/** The cache of all models, as the metrics see it. */
+export interface MeteredCache {
+  readonly isSuspended: boolean;
+  readonly skipped: number;
+}
+
+/** Metric families of lookups in a cache that may hang. They are specific to this library. */
+export function cacheGuardFamilies(cache: MeteredCache): CollectedFamily[] {
+  return [
+    gauge(
+      "tritonjs_cache_suspended",
+      "1 while requests run without the response cache, because it did not answer in time",
+      () => (cache.isSuspended ? 1 : 0),
+    ),
+    {
+      name: "tritonjs_cache_skipped_total",
+      help: "Number of lookups that were not made, because the response cache did not answer in time",
+      type: "counter",
+      collect: () => [{ labels: {}, value: cache.skipped }],
+    },
+  ];
+}
+
 /** The memory of received requests, as the metrics see it. */
 export interface MeteredRequestMemory {
   readonly usedBytes: number;

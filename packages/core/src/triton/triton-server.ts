@@ -2,7 +2,7 @@ import { TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { disableTelemetry } from "../backends/onnx-telemetry.js";
 import { changedGroups } from "../bind/plan-executors.js";
-import { MemoryCache } from "../cache/response-cache.js";
+import { GuardedCache, MemoryCache } from "../cache/response-cache.js";
 import { type Gpus, listedGpus, MachineGpus } from "../config/gpus.js";
 import { hostPolicyWarnings } from "../config/instance-groups.js";
 import { resolveSecurity } from "../frontend/security.js";
@@ -78,6 +78,7 @@ export class TritonServer {
         gpus: hasGpus ? new GpuMetrics(metricsIntervalMs, log) : undefined,
         memory: requestMemory,
         cache: models.cacheUsage() === undefined ? undefined : () => models.cacheUsage(),
+        cacheGuard: models.responseCache,
       },
       options.metrics,
     );
@@ -243,7 +244,11 @@ class ModelsOfServer {
       clock: this.clock,
       tracing: this.tracing,
       responseCache:
-        cache !== undefined && "byteSize" in cache ? new MemoryCache(cache.byteSize, this.clock) : cache,
+        cache &&
+        new GuardedCache(
+          "byteSize" in cache ? new MemoryCache(cache.byteSize, this.clock) : cache,
+          this.clock,
+        ),
       rateLimiter: createRateLimiter(options.rateLimit, options.rateLimitResources, log),
       hostPolicies,
       holdUntil: options.delayScheduler ?? (Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0),
@@ -260,6 +265,11 @@ class ModelsOfServer {
 
   create(plan: ModelPlan): ModelVersion {
     return new ModelVersion(plan, { ...this.#shared, control: this.control });
+  }
+
+  /** The response cache of all models, if there is one. */
+  get responseCache(): GuardedCache | undefined {
+    return this.#shared.responseCache;
   }
 
   /** Usage of the response cache. Undefined without a cache, or if the cache does not report its usage. */
