@@ -19,6 +19,10 @@ export interface MeteredModel {
   readonly cached: boolean;
   /** Whether a batcher joins its requests. */
   readonly batched?: boolean;
+  /** Number of requests accepted and not yet answered. */
+  readonly inflightCount: number;
+  /** Number of instances in service; undefined for an ensemble, whose steps have the instances. */
+  readonly instanceCount?: number | undefined;
 }
 
 /** A metric of each model: its name, its help text, and its value. Triton's texts where Triton has the metric. */
@@ -102,6 +106,12 @@ const REFUSED: Row = [
   ({ refusedCount }) => refusedCount,
 ];
 
+const BUSY: Row = [
+  "tritonjs_instance_busy_seconds_total",
+  "Cumulative time that the instances of the model executed, in seconds",
+  (statistics) => statistics.busyMs / 1000,
+];
+
 const GAUGES: readonly Row[] = [
   [
     "nv_inference_pending_request_count",
@@ -126,6 +136,7 @@ export function modelFamilies(
 ): CollectedFamily[] {
   const cached = () => models().filter((model) => model.cached);
   const batched = () => models().filter((model) => model.batched);
+  const withInstances = () => models().filter(({ instanceCount }) => instanceCount !== undefined);
   return [
     ...COUNTERS.map((row) => family("counter", row, models)),
     ...(counterLatencies ? LATENCY_COUNTERS : []).map((row) => family("counter", row, models)),
@@ -143,6 +154,24 @@ export function modelFamilies(
         ),
     },
     family("counter", REFUSED, batched),
+    {
+      name: "tritonjs_request_received_total",
+      help: "Number of requests that the model was sent, whatever became of them: answered, failed, refused, under way",
+      type: "counter",
+      collect: () =>
+        models().map(({ labels, inflightCount, statistics: { success, fail, refusedCount } }) => ({
+          labels,
+          value: success.count + fail.count + refusedCount + inflightCount,
+        })),
+    },
+    family("counter", BUSY, withInstances),
+    {
+      name: "tritonjs_instance_count",
+      help: "Number of instances of the model that are in service",
+      type: "gauge",
+      collect: () =>
+        withInstances().map(({ labels, instanceCount = 0 }) => ({ labels, value: instanceCount })),
+    },
     {
       name: "nv_inference_request_failure",
       help: "Number of failed inference requests, all batch sizes",

@@ -18,13 +18,13 @@ const AUTOSCALERS = {
   HorizontalPodAutoscaler: {
     least: hpa.minReplicas as number,
     most: hpa.maxReplicas as number,
+    /** Seconds for which no replica is removed that was wanted. */
+    staysSecs: hpa.behavior.scaleDown.stabilizationWindowSeconds as number,
     load(scrapes: readonly Scrape[]): number {
       const query = adapterRule.metricsQuery
         .replaceAll("<<.GroupBy>>", "pod")
         .replaceAll("<<.LabelMatchers>>", 'namespace="default"');
-      const [target] = hpa.metrics.map(
-        ({ pods }: { pods: { target: { averageValue: string } } }) => pods.target,
-      );
+      const { target } = hpa.metrics[0].pods;
       const values = evaluate(query, scrapes).map(({ value }) => value);
       return (
         values.reduce((total, value) => total + value, 0) / (Number.parseInt(target.averageValue, 10) / 1000)
@@ -34,6 +34,8 @@ const AUTOSCALERS = {
   ScaledObject: {
     least: keda.minReplicaCount as number,
     most: keda.maxReplicaCount as number,
+    // KEDA makes a HorizontalPodAutoscaler, with the window that Kubernetes gives it.
+    staysSecs: 300,
     load(scrapes: readonly Scrape[]): number {
       const [{ metadata }] = keda.triggers;
       return (evaluate(metadata.query, scrapes)[0]?.value ?? 0) / Number(metadata.threshold);
@@ -66,6 +68,7 @@ class Fleet {
   refused = 0;
   answered = 0;
   #scrapes: Scrape[] = [];
+  #wanted: { readonly at: number; readonly size: number }[] = [];
   #scraped = 0;
   #made = 0;
   #turn = 0;
@@ -120,11 +123,14 @@ class Fleet {
   }
 
   #decide(): void {
-    const { least, most } = this.autoscaler;
+    const { least, most, staysSecs } = this.autoscaler;
     const wanted = this.autoscaler.load(this.#scrapes);
     const isWithin = Math.abs(wanted / this.replicas.length - 1) <= TOLERANCE;
+    const now = this.clock.now() / SECOND;
+    this.#wanted.push({ at: now, size: isWithin ? this.replicas.length : Math.ceil(wanted) });
+    this.#wanted = this.#wanted.filter(({ at }) => at > now - staysSecs);
     // As the policy of the autoscaler says, the number at most doubles at a time.
-    const next = isWithin ? this.replicas.length : Math.min(Math.ceil(wanted), 2 * this.replicas.length);
+    const next = Math.min(Math.max(...this.#wanted.map(({ size }) => size)), 2 * this.replicas.length);
     this.#resize(Math.min(most, Math.max(least, next)));
     this.sizes.push(this.replicas.length);
   }
@@ -133,7 +139,7 @@ class Fleet {
   async play({ rate, seconds, executionMs = EXECUTION_MS }: Load): Promise<void> {
     this.#executionMs = executionMs;
     const gapMs = SECOND / rate;
-    for (let sent = 0, at = 0; at < seconds * SECOND; sent++, at += gapMs) {
+    for (let at = 0; at < seconds * SECOND; at += gapMs) {
       await this.clock.advance(gapMs);
       this.replicas[this.#turn++ % this.replicas.length]!.send();
       const isScrape =
@@ -152,13 +158,13 @@ class Fleet {
 describe.each(Object.entries(AUTOSCALERS))("the %s", (_, autoscaler) => {
   it("adds replicas while requests are refused, until none is, and removes them again", async () => {
     const fleet = new Fleet(autoscaler);
-    await fleet.play({ rate: 190, seconds: 300 });
+    await fleet.play({ rate: 190, seconds: 90 });
+    fleet.refused = 0;
+    await fleet.play({ rate: 190, seconds: 400 });
+    expect(fleet.refused).toBe(0);
     // 190 requests of 20 ms at a load of 0.7: 5.4 replicas.
     expect(fleet.sizes.at(-1)).toBe(6);
-    fleet.refused = 0;
-    await fleet.play({ rate: 190, seconds: 60 });
-    expect(fleet.refused).toBe(0);
-    await fleet.play({ rate: 20, seconds: 180 });
+    await fleet.play({ rate: 20, seconds: 400 });
     expect(fleet.sizes.at(-1)).toBe(autoscaler.least);
     await fleet.close();
   });
