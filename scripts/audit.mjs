@@ -1,10 +1,13 @@
 /*
- * `npm run audit`: fails if a dependency of a package has a published vulnerability of level high or critical. If the
- * registry does not answer, it warns and ends without a failure: a release must not depend on that service.
+ * `npm run audit`: fails if a dependency of a package has a published vulnerability of level high or critical,
+ * and with another exit code if the registry does not answer: dependencies that nobody has checked do not pass.
  */
 import { spawnSync } from "node:child_process";
 import { PNPM } from "./install.mjs";
 import { root } from "./run.mjs";
+
+/** The exit code for dependencies that could not be checked. */
+const NOT_AUDITED = 2;
 
 /** Faults of the way to the registry, as pnpm and npx report them. */
 const UNREACHABLE =
@@ -19,7 +22,6 @@ process.stdout.write(stdout ?? "");
 process.stderr.write(stderr ?? "");
 if (status !== 0) {
   const isUnreachable = UNREACHABLE.test(`${stdout}${stderr}`);
-  if (isUnreachable)
-    console.warn("::warning::the dependencies were not audited: the registry did not answer");
-  process.exitCode = isUnreachable ? 0 : 1;
+  if (isUnreachable) console.error("::error::the dependencies were not audited: the registry did not answer");
+  process.exitCode = isUnreachable ? NOT_AUDITED : 1;
 }

@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, normalize, relative } from "node:path";
 import { root } from "../scripts/run.mjs";
-import { SECTIONS } from "./sections.mjs";
+import { FEATURES, SECTIONS } from "./sections.mjs";
 
 const SOURCE = "https://github.com/tritonjs/tritonjs";
 
@@ -28,11 +28,31 @@ export function collectPages(folder) {
     write(folder, `${page}.md`, withLinks(text, file));
   }
   const readme = join(root, "README.md");
-  write(folder, "index.md", withLinks(readFileSync(readme, "utf8"), readme));
+  write(folder, "index.md", landingPage(withLinks(readFileSync(readme, "utf8"), readme)));
   return SECTIONS.map(({ text, pages }) => ({
     text,
     items: pages.map((page) => ({ text: titles.get(page), link: `/${page}` })),
   }));
+}
+
+/** The first page: what tritonjs is and where to go, and below it the README without its title. */
+function landingPage(readme) {
+  const [, title, text] = /^# (.+)\n\n([\s\S]+)$/.exec(readme);
+  const front = {
+    layout: "home",
+    hero: {
+      name: title,
+      text: "Serve models from your Node.js process",
+      tagline: "A function or a model file, behind Triton's batching, instances, deadlines and metrics.",
+      actions: [
+        { theme: "brand", text: "Getting started", link: "/getting-started" },
+        { theme: "alt", text: "Features", link: "/features" },
+        { theme: "alt", text: "API", link: "/api/core" },
+      ],
+    },
+    features: FEATURES,
+  };
+  return `---\n${JSON.stringify(front)}\n---\n\n${text}`;
 }
 
 /** Pages below a folder, without the extension. */

@@ -10,7 +10,7 @@ import { dirname, join } from "node:path";
 export function writeForLanguageModels({ pages, out, base, sidebar }) {
   /** Text of a page, with the base in its links. */
   const read = (file) => readFileSync(join(pages, file), "utf8").replaceAll("](/", `](${base}`);
-  const introduction = read("index.md");
+  const introduction = read("index.md").replace(/^---\n[\s\S]*?\n---\n\n/, "# tritonjs\n\n");
   const summary = /^\*\*(.+?)\*\*(.+?)\n\n/ms.exec(introduction);
   const lines = ["# tritonjs", "", `> ${plainText(summary[0])}`, ""];
   const full = [introduction];

@@ -3,7 +3,10 @@
  * A file of `docs/` that is missing here fails the build.
  */
 export const SECTIONS = [
-  { text: "Start", pages: ["getting-started", "installing", "features", "troubleshooting", "errors"] },
+  {
+    text: "Start",
+    pages: ["getting-started", "installing", "testing", "features", "troubleshooting", "errors"],
+  },
   {
     text: "Models",
     pages: [
@@ -50,4 +53,39 @@ export const SECTIONS = [
     pages: ["from-pytriton", "from-express", "from-model-classes", "compatibility"],
   },
   { text: "Inside", pages: ["architecture", "dependencies"] },
+];
+
+/** What the first page shows of the library, each with the page to read about it. */
+export const FEATURES = [
+  {
+    title: "Calls in process",
+    details: "Call a model as a function, with types from its tensors and without networking.",
+    link: "/getting-started",
+  },
+  {
+    title: "Dynamic batching",
+    details: "Concurrent requests run together, within the time that you give them.",
+    link: "/batching",
+  },
+  {
+    title: "Triton's protocol",
+    details: "Open the same model over HTTP and gRPC. Triton's clients work unmodified.",
+    link: "/compatibility",
+  },
+  {
+    title: "Model files",
+    details:
+      "ONNX, TensorFlow.js, tree ensembles, Python models and text generation, in worker threads and processes.",
+    link: "/backends",
+  },
+  {
+    title: "Models in a repository",
+    details: "Versions, configurations, polling and loading on request, from a folder or a bucket.",
+    link: "/model-repository",
+  },
+  {
+    title: "In production",
+    details: "Probes, a drain, metrics, traces, alerts, and files for Kubernetes.",
+    link: "/operations",
+  },
 ];

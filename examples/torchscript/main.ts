@@ -27,4 +27,7 @@ if (model?.state === "READY") {
     const most = Math.max(...shares);
     console.log(`${measurements}: ${species[shares.indexOf(most)]} ${most.toFixed(2)}`);
   }
-} else console.log(`cannot classify ${FLOWERS.length} flowers: ${model?.reason}`);
+} else {
+  console.error(`cannot classify ${FLOWERS.length} flowers: ${model?.reason}`);
+  process.exitCode = 1;
+}

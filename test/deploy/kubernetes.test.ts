@@ -93,7 +93,7 @@ it("the service monitor and the network policy name the metrics port", () => {
   const permitted = find("NetworkPolicy", "tritonjs").spec.ingress.flatMap(({ ports }: Manifest) =>
     ports.map((each: Manifest) => each.port),
   );
-  expect(permitted).toEqual([8000, 8001, 8002]);
+  expect(permitted).toEqual([8000, 8001, 9000, 8002]);
 });
 
 it("the queries of the autoscalers name metrics that the server has", async () => {

@@ -169,6 +169,40 @@ describe("the documentation site", () => {
       await page.close();
     });
 
+    it("begins with a page that says what tritonjs is and where to go", async () => {
+      const { page } = await openPage(browser, `${root}${base}`);
+      expect(await page.locator("h1").allInnerTexts()).toEqual([expect.stringContaining("Node.js")]);
+      await page.getByRole("link", { name: "Getting started" }).last().click();
+      await page.waitForURL(/getting-started\.html/);
+      await page.close();
+    });
+
+    it.each(["timeout", "max batch size", "priority"])(
+      "finds guides for '%s' before properties of the API",
+      async (text) => {
+        const { page } = await openPage(browser, `${root}${base}`);
+        await page.getByRole("button", { name: "Search" }).first().click();
+        await page.getByRole("searchbox").fill(text);
+        const results = page.locator(".results .result");
+        await results.first().waitFor();
+        const links = await results.evaluateAll((found) => found.map((one) => one.getAttribute("href")!));
+        expect(links.slice(0, 5).filter((link) => link.includes("/api/"))).toEqual([]);
+        await page.close();
+      },
+    );
+
+    it("shows whole lines of code in a window of 1440 pixels", async () => {
+      const viewport = { width: 1440, height: 900 };
+      for (const file of ["index.html", "getting-started.html", "client.html", "api/core.html"]) {
+        const { page } = await openPage(browser, `${root}${base}${file}`, { viewport });
+        const cut = await page
+          .locator("pre")
+          .evaluateAll((blocks) => blocks.filter((block) => block.scrollWidth > block.clientWidth).length);
+        expect([file, cut]).toEqual([file, 0]);
+        await page.close();
+      }
+    });
+
     it("fits the window of a phone", async () => {
       const viewport = { width: 390, height: 844 };
       for (const file of ["index.html", "batching.html", "compatibility.html"]) {

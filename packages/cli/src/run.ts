@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { VERSION } from "@tritonjs/core/internal";
+import { findInstalled, VERSION } from "@tritonjs/core/internal";
 import { Argument, Command, Option as HelpOption } from "commander";
 import type { CommandContext, Extensions, Terminal } from "./command-context.js";
 import { configCommand, typesCommand } from "./commands/config-command.js";
@@ -145,7 +145,11 @@ function initCommand({ terminal, finish }: CommandContext): Command {
 }
 
 function nextStep(template: TemplateName, folder: string): string {
-  if (template === "repository") return `Serve it: tritonjs serve --model-repository ${folder}`;
+  if (template === "repository") {
+    const isReady = findInstalled("onnxruntime-node", import.meta.url) !== undefined;
+    const needs = "Its model needs ONNX Runtime beside this command: npm install onnxruntime-node\n";
+    return `${isReady ? "" : needs}Serve it: tritonjs serve --model-repository ${folder}`;
+  }
   return `Start it: cd ${folder} && npm install && npm start`;
 }
 
@@ -207,6 +211,7 @@ dynamic_batching { max_queue_delay_microseconds: 500 }
 const readme = (folder: string) => `# A model repository
 
 \`tritonjs serve --model-repository ${folder}\` serves it, on the ports 8000 (HTTP), 8001 (gRPC) and 8002 (metrics).
+The model is an ONNX file: it needs \`npm install onnxruntime-node\` where \`@tritonjs/cli\` is installed.
 Ask it: \`curl localhost:8000/v2/models/classifier/infer -d '{"inputs":[{"name":"features","datatype":"FP32","shape":[1,4],"data":[5,3,1,0]}]}'\`
 Each model is a folder with its configuration, \`config.pbtxt\`, and a folder for each version with the model's file.
 Look for mistakes with \`tritonjs config check ${folder}\`; write TypeScript types with \`tritonjs types ${folder} --out models.d.ts\`.

@@ -41,6 +41,7 @@ export {
 } from "./observe/trace-settings.js";
 export {
   ASYNC_STACK_BYTES,
+  findInstalled,
   importInstalled,
   type Koffi,
   type NativeFunction,

@@ -1,4 +1,4 @@
-"""Trains the small models of test/fixtures with XGBoost and scikit-learn, and writes what the libraries predict.
+"""Trains the small models of test/trees/fixtures with XGBoost and scikit-learn, and writes what the libraries predict.
 
     python packages/backends/python/trees/make_fixtures.py
 
@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 sys.path.insert(0, os.path.dirname(__file__))
 from sklearn_to_treelite import save
 
-FOLDER = os.path.join(os.path.dirname(__file__), "..", "test", "fixtures")
+FOLDER = os.path.join(os.path.dirname(__file__), "..", "..", "test", "trees", "fixtures")
 random = np.random.RandomState(7)
 ROWS = 16
 FEATURES = 6
@@ -139,6 +139,7 @@ add_sklearn("extra-trees", ExtraTreesClassifier(4, max_depth=4, random_state=1),
 add_sklearn("forest-regressor", RandomForestRegressor(4, max_depth=4, random_state=1), score, lambda m: m.predict(probe))
 add_sklearn("decision-tree", DecisionTreeClassifier(max_depth=4, random_state=1), classes, probabilities)
 add_sklearn("boosted-binary", GradientBoostingClassifier(n_estimators=6, random_state=1), binary, lambda m: m.predict_proba(probe)[:, 1])
+add_sklearn("boosted-exponential", GradientBoostingClassifier(loss="exponential", n_estimators=6, random_state=1), binary, lambda m: m.predict_proba(probe)[:, 1])
 add_sklearn("boosted-multiclass", GradientBoostingClassifier(n_estimators=3, random_state=1), classes, probabilities)
 add_sklearn("boosted-regressor", GradientBoostingRegressor(n_estimators=6, random_state=1), score, lambda m: m.predict(probe))
 

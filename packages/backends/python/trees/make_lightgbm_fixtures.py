@@ -1,4 +1,4 @@
-"""Trains the small LightGBM models of test/fixtures, and writes what LightGBM predicts.
+"""Trains the small LightGBM models of test/trees/fixtures, and writes what LightGBM predicts.
 
     pip install lightgbm==4.7.0
     python packages/backends/python/trees/make_lightgbm_fixtures.py
@@ -9,7 +9,7 @@ import os
 import lightgbm as lgb
 import numpy as np
 
-FOLDER = os.path.join(os.path.dirname(__file__), "..", "test", "fixtures")
+FOLDER = os.path.join(os.path.dirname(__file__), "..", "..", "test", "trees", "fixtures")
 random = np.random.RandomState(11)
 ROWS = 16
 FEATURES = 6

@@ -7,8 +7,7 @@ or, for a model in a pickle or joblib file that you trust:
 
     python sklearn_to_treelite.py model.pkl checkpoint.tl
 
-It takes decision trees, random forests, extra trees, and gradient boosting with its default loss and initial
-estimator. It needs scikit-learn and numpy, and not Treelite.
+It takes decision trees, random forests, extra trees, and gradient boosting with its default initial estimator. It needs scikit-learn and numpy, and not Treelite.
 """
 import struct
 import sys
@@ -117,7 +116,8 @@ def checkpoint(model):
     out.array([0] * len(trees), "<i4")
     out.array(class_ids, "<i4")
     out.text(link)
-    out.scalar("f", 1.0)
+    # With the exponential loss of AdaBoost, the sum is half of the logarithm of the odds.
+    out.scalar("f", 2.0 if boosts and model.loss == "exponential" else 1.0)
     out.scalar("f", 1.0)
     out.array(base, "<f8")
     out.text("{}")

@@ -1,12 +1,16 @@
 """
-Reads and makes DLPack capsules: of BF16 tensors here, because numpy has no type for them, and of others with numpy.
+Reads and makes DLPack capsules. NumPy's own functions would do so for most types, but not for BF16, and the arrays that
+they make of capsules are read-only in most versions.
 """
 
 import ctypes
+import weakref
 
 import numpy as np
 
 _BFLOAT = 4
+_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
+_KINDS = {code: kind for kind, code in _CODES.items()}
 _NAME = b"dltensor"
 _USED = b"used_dltensor"
 
@@ -69,33 +73,30 @@ def _destroy(capsule):
 
 def bfloat16_capsule(data, shape):
     """Makes a capsule over BF16 elements in host memory. `data` is an array of their bytes."""
+    return _capsule(data, _DataType(_BFLOAT, 16, 1), shape)
+
+
+def capsule_of(array):
+    """Makes a capsule over the memory of an array of numbers in C order, which may be read-only."""
+    return _capsule(array, _DataType(_CODES[array.dtype.kind], 8 * array.dtype.itemsize, 1), array.shape)
+
+
+def _capsule(data, dtype, shape):
     managed = _Managed()
     dims = (ctypes.c_int64 * max(len(shape), 1))(*shape)
-    managed.tensor = _Tensor(data.ctypes.data, _Device(1, 0), len(shape), _DataType(_BFLOAT, 16, 1), dims, None, 0)
+    managed.tensor = _Tensor(data.ctypes.data, _Device(1, 0), len(shape), dtype, dims, None, 0)
     managed.deleter = _delete
     address = ctypes.addressof(managed)
     _held[address] = (managed, dims, data)
     return _new(address, _NAME, _destroy)
 
 
-class _Holder:
-    """An object that gives a capsule to numpy."""
-
-    def __init__(self, capsule):
-        self._capsule = capsule
-
-    def __dlpack__(self, **_):
-        return self._capsule
-
-    def __dlpack_device__(self):
-        return (1, 0)
-
-
 def read(source):
     """
-    Reads the tensor of a capsule, or of an object with `__dlpack__`, as an array; for BF16 as its bytes and its shape.
+    Reads the tensor of a capsule, or of an object with `__dlpack__`, as a writable array over its memory; for BF16 as a
+    copy of its bytes and its shape.
 
-    Raises ValueError for memory outside the host, and for elements that are not contiguous.
+    Raises ValueError for memory outside the host, for elements that are not contiguous, and for a type that numpy lacks.
     """
     capsule = source.__dlpack__() if hasattr(source, "__dlpack__") else source
     if not _is_valid(capsule, _NAME):
@@ -109,19 +110,27 @@ def read(source):
         raise ValueError(
             "DLPack tensor is not contiguous. Only contiguous DLPack tensors that are stored in C-Order are supported."
         )
-    if tensor.dtype.code != _BFLOAT:
-        return np.from_dlpack(_Holder(capsule))
-    size = 2 * int(np.prod(shape, dtype=np.int64))
-    copy = np.empty(size, np.uint8)
-    ctypes.memmove(copy.ctypes.data, tensor.data + tensor.byte_offset if size > 0 else None, size)
+    is_bfloat = tensor.dtype.code == _BFLOAT
+    try:
+        dtype = np.dtype("u2" if is_bfloat else _KINDS[tensor.dtype.code] + str(tensor.dtype.bits // 8))
+    except (KeyError, TypeError):
+        raise ValueError("DLPack tensor has elements of a type that is not supported.") from None
+    size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    memory = (ctypes.c_uint8 * size).from_address(tensor.data + tensor.byte_offset) if size > 0 else (ctypes.c_uint8 * 0)()
     _rename(capsule, _USED)
+    # The array refers to `memory`, so the tensor is released with the last array over it.
+    weakref.finalize(memory, _release, managed).atexit = False
+    array = np.frombuffer(memory, dtype).reshape(shape)
+    return (array.reshape(-1).view(np.uint8).copy(), shape) if is_bfloat else array
+
+
+def _release(managed):
     if managed.deleter:
         managed.deleter(ctypes.pointer(managed))
-    return copy, shape
 
 
 def _is_contiguous(tensor, shape):
-    if not tensor.strides:
+    if not tensor.strides or 0 in shape:
         return True
     expected = 1
     for axis in range(len(shape) - 1, -1, -1):

@@ -85,7 +85,7 @@ class Tensor:
             raise TritonModelException("DLPack does not have support for string tensors.")
         if self._datatype == "BF16":
             return dlpack.bfloat16_capsule(self._data, self._shape)
-        return self.as_numpy().__dlpack__()
+        return dlpack.capsule_of(self.as_numpy())
 
     @staticmethod
     def from_dlpack(name, tensor):

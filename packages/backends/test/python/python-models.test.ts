@@ -111,6 +111,12 @@ output [ { name: "Y" data_type: TYPE_BF16 dims: [ -1 ] } ]`,
     x = requests[0].inputs()[0]
     same = pb_utils.Tensor.from_dlpack("Z", pb_utils.Tensor("Z", np.arange(3)).to_dlpack())
     assert same.as_numpy().tolist() == [0, 1, 2]
+    again = pb_utils.Tensor.from_dlpack("Z", same.to_dlpack())
+    again.as_numpy()[0] = 7
+    assert same.as_numpy().tolist() == [7, 1, 2]
+    fixed = np.arange(2)
+    fixed.flags.writeable = False
+    assert pb_utils.Tensor.from_dlpack("Z", pb_utils.Tensor("Z", fixed).to_dlpack()).as_numpy().tolist() == [0, 1]
     return [pb_utils.InferenceResponse([pb_utils.Tensor.from_dlpack("Y", x.to_dlpack())])]`),
   },
 };

@@ -147,7 +147,7 @@ export const machineOptions = {
   "Response Cache": {
     "cache-config": list(
       "<cache>,<setting>=<value>",
-      "Setting of the response cache: local,size=<bytes>. May be given several times.",
+      "Setting of the response cache: local,size=<bytes>, or redis,host=<name>. May be given several times.",
       readCacheSetting,
     ),
     "cache-directory": text("Directory of shared libraries of caches.", "", {

@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import type { Logger, MetricsConfig, TraceOptions, TritonOptions } from "@tritonjs/core";
+import { redisCache } from "@tritonjs/core/redis";
 import type { TraceLevelOption } from "@tritonjs/core/types";
 import { TritonError } from "@tritonjs/protocol";
 import { type NamedSetting, OptionError, readInteger } from "../options/option.js";
@@ -13,7 +15,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
   if (repositories.length === 0 && !values["sagemaker-multi-model"]) {
     throw creating("Invalid argument - --model-repository must be specified");
   }
-  const cacheBytes = cacheSize(values);
+  const cache = responseCache(values);
   const resources = values["rate-limit-resource"];
   const hosts = values["allowed-host"];
   return {
@@ -47,7 +49,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     allowClientSharedMemory: values["allow-client-shm"],
     allowModelFileOverride: values["allow-model-file-override"] || values.compat === "triton",
     security: { ...openAiSecurity(values), allowedHosts: hosts.includes("*") || hosts },
-    responseCache: cacheBytes === undefined ? undefined : { byteSize: cacheBytes },
+    responseCache: cache,
     requestMemory: requestMemory(values),
     metricsConfig: metricsSettings(values["metrics-config"]),
     allowCpuMetrics: values["allow-cpu-metrics"],
@@ -95,11 +97,11 @@ function requestMemory(values: OptionValues): NonNullable<TritonOptions["request
   };
 }
 
-/** Bytes of the response cache; undefined without a cache. */
-function cacheSize(values: OptionValues): number | undefined {
+/** The response cache that the options name; undefined without one. */
+function responseCache(values: OptionValues): TritonOptions["responseCache"] {
   const settings = values["cache-config"];
   const old = values["response-cache-byte-size"] ?? 0;
-  if (settings.length === 0) return old > 0 ? old : undefined;
+  if (settings.length === 0) return old > 0 ? { byteSize: old } : undefined;
   const names = new Set(settings.map(({ name }) => name));
   if (names.size > 1) {
     throw creating(
@@ -107,16 +109,83 @@ function cacheSize(values: OptionValues): number | undefined {
     );
   }
   const [name] = names;
-  if (name !== "local") {
+  const given = Object.fromEntries(settings.map(({ key, value }) => [key, value]));
+  if (name === "local") return { byteSize: wholeNumber(given, "size", "a number of bytes") };
+  if (name === "redis") return redis(given);
+  throw creating(
+    `Not found - unable to find cache '${name}': the command has 'local' and 'redis'; your own program can pass ` +
+      "new Triton({ responseCache }) any other",
+  );
+}
+
+/** Settings of the cache `redis`: those of Triton's, and the key prefix, lifetime and time-out of `redisCache`. */
+const REDIS_SETTINGS: ReadonlySet<string> = new Set([
+  ...[
+    "host",
+    "port",
+    "user",
+    "password",
+    "db",
+    "connect_timeout",
+    "socket_timeout",
+    "pool_size",
+    "wait_timeout",
+  ],
+  ...["tls_enabled", "cert", "key", "cacert", "cacert_dir", "sni"],
+  ...["key_prefix", "ttl_seconds", "lookup_timeout_ms"],
+]);
+
+function redis(given: Readonly<Record<string, string>>): TritonOptions["responseCache"] {
+  const unknown = Object.keys(given).find((key) => !REDIS_SETTINGS.has(key));
+  if (unknown !== undefined) {
     throw creating(
-      `Not found - unable to find cache '${name}': the command has 'local'; your own program can pass ` +
-        "new Triton({ responseCache }) any other, redisCache of @tritonjs/core/redis among them",
+      `Invalid argument - unknown setting of the cache 'redis', '${unknown}': expected one of ${[...REDIS_SETTINGS].join(", ")}`,
     );
   }
-  const size = settings.findLast(({ key }) => key === "size")?.value ?? "";
-  if (!/^\d+$/.test(size) || Number(size) === 0)
-    throw creating(`Invalid argument - size of the cache: expected a number of bytes, got '${size}'`);
-  return Number(size);
+  const { host, user, password, db, cacert, cert, key, sni, key_prefix: keyPrefix } = given;
+  if (host === undefined || host === "") {
+    throw creating("Invalid argument - the cache 'redis' needs its host: --cache-config=redis,host=<name>");
+  }
+  const isSecure = given.tls_enabled === "true";
+  const url = new URL(`${isSecure ? "rediss" : "redis"}://${host.includes(":") ? `[${host}]` : host}`);
+  url.port = given.port ?? "6379";
+  url.username = encodeURIComponent(user ?? process.env.TRITONCACHE_REDIS_USERNAME ?? "");
+  url.password = encodeURIComponent(password ?? process.env.TRITONCACHE_REDIS_PASSWORD ?? "");
+  url.pathname = db ?? "";
+  return redisCache({
+    url: url.href,
+    ...(isSecure && {
+      tls: {
+        ...(cacert && { ca: readPem("cacert", cacert) }),
+        ...(cert && { cert: readPem("cert", cert) }),
+        ...(key && { key: readPem("key", key) }),
+        ...(sni && { servername: sni }),
+      },
+    }),
+    ...(keyPrefix !== undefined && { keyPrefix }),
+    ...(given.ttl_seconds !== undefined && { ttlSeconds: wholeNumber(given, "ttl_seconds", "seconds") }),
+    lookupTimeoutMs: wholeNumber(given, "lookup_timeout_ms", "milliseconds", given.socket_timeout ?? "1000"),
+  });
+}
+
+function readPem(setting: string, path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw creating(`Invalid argument - ${setting} of the cache 'redis': ${(error as Error).message}`);
+  }
+}
+
+/** @throws OptionError unless the setting is a whole number above 0 */
+function wholeNumber(
+  given: Readonly<Record<string, string>>,
+  key: string,
+  what: string,
+  fallback = "",
+): number {
+  const text = given[key] ?? fallback;
+  if (/^\d+$/.test(text) && Number(text) > 0) return Number(text);
+  throw creating(`Invalid argument - ${key} of the cache: expected ${what}, got '${text}'`);
 }
 
 function creating(reason: string): OptionError {

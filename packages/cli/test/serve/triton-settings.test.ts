@@ -1,4 +1,6 @@
+import { type ResponseCache, Tensor } from "@tritonjs/core";
 import { describe, expect, it } from "vitest";
+import { RedisDouble } from "../../../../test/support/redis-double.js";
 import { readArguments } from "../../src/options/read-arguments.js";
 import { tritonSettings } from "../../src/serve/triton-settings.js";
 
@@ -140,9 +142,40 @@ describe("server settings from the command line", () => {
     [["--cache-config=local,size=x"], "size of the cache: expected a number of bytes, got 'x'"],
     [["--cache-config=local,size=0"], "size of the cache: expected a number of bytes, got '0'"],
     [["--cache-config=local,size=1", "--cache-config=redis,host=x"], "found multiple cache configurations"],
-    [["--cache-config=redis,host=x"], "redisCache of @tritonjs/core/redis"],
+    [
+      ["--cache-config=memcached,host=x"],
+      "unable to find cache 'memcached': the command has 'local' and 'redis'",
+    ],
+    [["--cache-config=redis,port=1"], "the cache 'redis' needs its host"],
+    [["--cache-config=redis,host=x", "--cache-config=redis,hots=y"], "'hots': expected one of host, port,"],
+    [
+      ["--cache-config=redis,host=x", "--cache-config=redis,ttl_seconds=1h"],
+      "ttl_seconds of the cache: expected seconds",
+    ],
   ])("reject %j", (args, reason) => {
     expect(() => settings(...args)).toThrow(reason);
+  });
+
+  it("keep responses in the Redis that they name", async () => {
+    const redis = new RedisDouble();
+    const { port } = new URL(await redis.start());
+    const cache = settings(
+      "--cache-config=redis,host=127.0.0.1",
+      `--cache-config=redis,port=${port}`,
+      "--cache-config=redis,key_prefix=shop:",
+    ).responseCache as ResponseCache;
+    const outputs = new Map([["y", Tensor.fromElements("FP32", [1], new Float32Array([7]))]]);
+    // A command fails until the connection is open.
+    await expect
+      .poll(async () => {
+        await cache.set("k", outputs, 4);
+        return true;
+      })
+      .toBe(true);
+    expect([...redis.entries.keys()]).toEqual(["shop:k"]);
+    expect((await cache.get("k"))?.get("y")?.elements).toEqual(new Float32Array([7]));
+    await cache.close?.();
+    await redis.stop();
   });
 
   it("require a repository", () => {

@@ -25,6 +25,14 @@ const BLOB_STRING = "$".charCodeAt(0);
 export interface RedisCacheOptions {
   /** `redis://` or `rediss://` with user, password and database, or `unix://` with a path. @default "redis://localhost:6379" */
   readonly url?: string;
+  /** Certificates and keys in PEM format, for `rediss://`. @default those that Node trusts, and none of its own */
+  readonly tls?: {
+    readonly ca?: string | Buffer;
+    readonly cert?: string | Buffer;
+    readonly key?: string | Buffer;
+    /** Name that the certificate of the server must have. @default the host */
+    readonly servername?: string;
+  };
   /** A connected client to use instead of one to `url`. Its owner has to close it. */
   readonly client?: RedisClient;
   /**
@@ -55,7 +63,7 @@ export interface RedisCacheOptions {
  */
 export function redisCache(options: RedisCacheOptions = {}): ResponseCache {
   const { keyPrefix = "tritonjs:", ttlSeconds, lookupTimeoutMs = 1000 } = options;
-  const own = options.client === undefined ? connect(options.url) : undefined;
+  const own = options.client === undefined ? connect(options) : undefined;
   const commands = (options.client ?? own!).withTypeMapping({
     [BLOB_STRING]: Buffer,
   });
@@ -73,15 +81,18 @@ export function redisCache(options: RedisCacheOptions = {}): ResponseCache {
   };
 }
 
-function addressOf(url: string | undefined): RedisClientOptions {
-  if (url === undefined) return {};
-  return url.startsWith("unix://") ? { socket: { path: url.slice("unix://".length), tls: false } } : { url };
+function addressOf({ url, tls }: RedisCacheOptions): RedisClientOptions {
+  if (url?.startsWith("unix://")) return { socket: { path: url.slice("unix://".length), tls: false } };
+  return {
+    ...(url === undefined ? {} : { url }),
+    ...(tls === undefined ? {} : { socket: { tls: true, ...tls } }),
+  };
 }
 
-function connect(url: string | undefined) {
+function connect(options: RedisCacheOptions) {
   const { createClient } = loadRedis();
   // Without an offline queue, a command fails at once while there is no connection.
-  const client = createClient({ ...addressOf(url), disableOfflineQueue: true });
+  const client = createClient({ ...addressOf(options), disableOfflineQueue: true });
   // Each failed lookup is counted as a failure, so the connection's own error needs no report.
   client.on("error", () => {});
   client.connect().catch(() => {});

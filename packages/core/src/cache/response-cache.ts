@@ -3,7 +3,7 @@ import type { Tensor } from "@tritonjs/protocol";
 import { LRUCache } from "lru-cache";
 import type { CacheUsage } from "../observe/model-families.js";
 import type { InferenceRequest } from "../request/inference-request.js";
-import type { Clock } from "../system/clock.js";
+import type { Clock, Timer } from "../system/clock.js";
 
 /** Outputs by name, in the model's order. */
 export type CachedOutputs = ReadonlyMap<string, Tensor>;
@@ -19,7 +19,10 @@ export interface ResponseCache {
   set(key: string, outputs: CachedOutputs, byteSize: number): void | Promise<void>;
   /** Size of the whole cache for the metrics page. @default nothing */
   usage?(): CacheUsage;
-  /** Longest lookup in milliseconds. After it the lookup counts as failed, and the request runs. @default any time */
+  /**
+   * Longest lookup in milliseconds. After it the lookup counts as failed, the request runs, and the cache is left alone
+   * until it answers again. @default any time
+   */
   readonly lookupTimeoutMs?: number;
   /** Releases all resources of the cache. Called by `close()` of its Triton. */
   close?(): void | Promise<void>;
@@ -110,5 +113,73 @@ export class MemoryCache implements ResponseCache {
       lookupMicroseconds: Math.floor(1000 * this.#lookupMs),
       insertionMicroseconds: Math.floor(1000 * this.#insertionMs),
     };
+  }
+}
+
+/** Pauses between the probes of a cache that does not answer: the first, and the longest. */
+const FIRST_PROBE_MS = 1000;
+const LONGEST_PROBE_MS = 30_000;
+
+/**
+ * A cache that may hang, such as one in another process. After a lookup that took too long, requests run without the
+ * cache, and do not wait for it. Probes in the background find out when it answers again.
+ */
+export class GuardedCache {
+  /** Number of lookups that were not made, because the cache did not answer. */
+  skipped = 0;
+  #isSuspended = false;
+  #probe: Timer | undefined;
+
+  constructor(
+    private readonly cache: ResponseCache,
+    private readonly clock: Clock,
+  ) {}
+
+  get lookupTimeoutMs(): number | undefined {
+    return this.cache.lookupTimeoutMs;
+  }
+
+  /** Whether requests run without the cache at present. */
+  get isSuspended(): boolean {
+    return this.#isSuspended;
+  }
+
+  get(key: string): CachedOutputs | undefined | Promise<CachedOutputs | undefined> {
+    if (!this.#isSuspended) return this.cache.get(key);
+    this.skipped++;
+    return undefined;
+  }
+
+  set(key: string, outputs: CachedOutputs, byteSize: number): void | Promise<void> {
+    if (!this.#isSuspended) return this.cache.set(key, outputs, byteSize);
+  }
+
+  usage(): CacheUsage | undefined {
+    return this.cache.usage?.();
+  }
+
+  /** A lookup has taken longer than {@link lookupTimeoutMs}. */
+  timedOut(): void {
+    if (this.#isSuspended) return;
+    this.#isSuspended = true;
+    this.#sendProbe(FIRST_PROBE_MS);
+  }
+
+  close(): void | Promise<void> {
+    this.#probe?.cancel();
+    return this.cache.close?.();
+  }
+
+  /** Asks the cache for an entry, and again after a pause unless it answers. A late answer counts too. */
+  #sendProbe(pauseMs: number): void {
+    const resume = () => {
+      this.#isSuspended = false;
+      this.#probe?.cancel();
+    };
+    this.#probe = this.clock.setTimer(pauseMs, () =>
+      this.#sendProbe(Math.min(LONGEST_PROBE_MS, 2 * pauseMs)),
+    );
+    // A cache that fails at once, for example without a connection, keeps no request waiting.
+    new Promise((resolve) => resolve(this.cache.get("probe"))).then(resume, resume);
   }
 }

@@ -22,7 +22,12 @@ import { fieldProblems } from "./field-support.js";
 import { type Gpus, MachineGpus } from "./gpus.js";
 import { completeInstanceGroups, instanceGroupProblems } from "./instance-groups.js";
 import { throwProblems } from "./option-names.js";
-import { normalizeConfig, schedulingProblems, sizeProblems } from "./resolve-config.js";
+import {
+  normalizeConfig,
+  responseCacheProblems,
+  schedulingProblems,
+  sizeProblems,
+} from "./resolve-config.js";
 import { sequenceTensors, validateSequenceStates } from "./sequence-batching.js";
 import { batchInputTypeProblems, validateModelIo } from "./validate-model-io.js";
 
@@ -52,8 +57,11 @@ export function prepareConfig(written: ModelConfig | undefined, source: ConfigSo
   const problems = agentProblems(config, source.agents);
   throwProblems(problems);
   config.name ||= source.modelName;
-  const prepared = withDefaults(fillBackendFields(config, source.versionFiles));
+  const filled = fillBackendFields(config, source.versionFiles);
+  const prepared = withDefaults(filled);
   problems.push(...validateModelConfig(prepared));
+  // An ensemble that calls itself decoupled may not be cached, even though its members decide whether it is.
+  if (filled.ensembleScheduling !== undefined) problems.push(...responseCacheProblems(filled));
   if (!source.autoComplete) problems.push(...validateModelIo(prepared));
   if (prepared.name !== source.modelName) {
     problems.push(

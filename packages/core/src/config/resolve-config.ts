@@ -3,6 +3,7 @@ import {
   isDecoupled,
   type ModelConfig,
   type ModelDynamicBatching,
+  type ModelEnsembleStep,
   type ModelInput,
   type ModelMetricControl,
   type ModelOutput,
@@ -21,7 +22,7 @@ import {
   specFields,
   textParameters,
 } from "./defaults.js";
-import { ensembleProblems } from "./ensemble.js";
+import { checkMembers, ensembleProblems } from "./ensemble.js";
 import { type Gpus, MachineGpus } from "./gpus.js";
 import {
   groupList,
@@ -404,10 +405,19 @@ function delays(policy: ModelQueuePolicy | undefined): boolean {
 }
 
 /** Lists reasons why a model's responses cannot be cached, apart from those about sequences. */
-function responseCacheProblems(config: ModelConfig): string[] {
+export function responseCacheProblems(config: ModelConfig): string[] {
   if (!config.responseCache?.enable || !isDecoupled(config)) return [];
   return [
     `Response Cache does not currently support model ${config.name} with 'decoupled' transaction policy. ` +
       "Please disable the response cache.",
   ];
+}
+
+/** Lists reasons why an ensemble does not fit its members; see {@link checkMembers}. */
+export function membersProblems(
+  config: ModelConfig,
+  memberOf: (step: ModelEnsembleStep) => ModelConfig | undefined,
+): string[] {
+  const { problems, decoupled } = checkMembers(config, memberOf);
+  return [...problems, ...responseCacheProblems({ ...config, modelTransactionPolicy: { decoupled } })];
 }

@@ -6,7 +6,7 @@ import {
   TritonError,
   timeoutError,
 } from "@tritonjs/protocol";
-import { type CachedOutputs, cacheKey, type ResponseCache } from "../cache/response-cache.js";
+import { type CachedOutputs, cacheKey, type GuardedCache } from "../cache/response-cache.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import {
   type DiagnosedRequest,
@@ -53,7 +53,7 @@ export class ModelRequests implements RequestObserver {
   onSettled: (() => void) | undefined;
 
   /** @param cache set for a model whose responses are cached */
-  constructor(model: RequestsModel, { calls, log }: ModelServer, cache: ResponseCache | undefined) {
+  constructor(model: RequestsModel, { calls, log }: ModelServer, cache: GuardedCache | undefined) {
     this.#model = model;
     this.#calls = calls;
     this.#log = log;
@@ -330,7 +330,7 @@ class CachedModel {
   readonly #mayWarn: () => boolean;
 
   constructor(
-    private readonly cache: ResponseCache,
+    private readonly cache: GuardedCache,
     private readonly owner: RequestsModel,
   ) {
     this.#mayWarn = everyMs(owner.clock, WARN_EVERY_MS);
@@ -401,7 +401,10 @@ class CachedModel {
     };
     const limitMs = this.cache.lookupTimeoutMs;
     if (limitMs !== undefined) {
-      timeout = deadlines.add(start + limitMs, () => done(undefined, `no answer within ${limitMs} ms`));
+      timeout = deadlines.add(start + limitMs, () => {
+        this.cache.timedOut();
+        done(undefined, `no answer within ${limitMs} ms`);
+      });
     }
     found.then(done, (error: unknown) => done(undefined, error ?? "rejected"));
   }

@@ -1,6 +1,6 @@
 import { errorFor, type ModelConfig, type Tensor } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
-import type { ResponseCache } from "../cache/response-cache.js";
+import type { GuardedCache } from "../cache/response-cache.js";
 import type { CallModels } from "../callback/infer-func.js";
 import type { HostPolicies } from "../config/instance-groups.js";
 import type { Executor, ExecutorContext, ModelControl } from "../instance/backend.js";
@@ -50,7 +50,7 @@ export interface ModelServer {
   /** Decides whose turn it is, over all models; undefined if any idle instance may run. */
   readonly rateLimiter?: RateLimiter | undefined;
   readonly hostPolicies: HostPolicies;
-  readonly responseCache?: ResponseCache | undefined;
+  readonly responseCache?: GuardedCache | undefined;
   /** Number of requests before the first batch of the dynamic batcher: a hold for tests. */
   readonly holdUntil: number;
   /** Number of requests in the sequence batcher's backlog to wait for in addition. */

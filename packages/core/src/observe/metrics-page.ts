@@ -14,7 +14,9 @@ import {
 import {
   type CacheUsage,
   cacheFamilies,
+  cacheGuardFamilies,
   latencyFamilies,
+  type MeteredCache,
   type MeteredModel,
   type MeteredRequestMemory,
   modelFamilies,
@@ -46,6 +48,8 @@ interface MetricsSources {
   readonly memory?: MeteredRequestMemory;
   /** Usage of the response cache. @default no metrics of it */
   readonly cache?: (() => CacheUsage | undefined) | undefined;
+  /** Whether the response cache answers. @default no metrics of it */
+  readonly cacheGuard?: MeteredCache | undefined;
 }
 
 /** The metrics page in the format that its client wants. */
@@ -161,7 +165,7 @@ export class MetricsPage {
   }
 
   #families(): CollectedFamily[] {
-    const { models, allowCpuMetrics = true, metricsConfig, gpus, memory, cache } = this.sources;
+    const { models, allowCpuMetrics = true, metricsConfig, gpus, memory, cache, cacheGuard } = this.sources;
     const config = { ...DEFAULT_METRICS_CONFIG, ...metricsConfig };
     return [
       ...modelFamilies(models, config),
@@ -169,6 +173,7 @@ export class MetricsPage {
       ...(gpus === undefined ? [] : gpus.families()),
       ...(allowCpuMetrics ? new MachineMetrics().families() : []),
       ...(cache === undefined ? [] : cacheFamilies(cache)),
+      ...(cacheGuard === undefined ? [] : cacheGuardFamilies(cacheGuard)),
       ...latencyFamilies(models, config),
     ];
   }

@@ -16,6 +16,10 @@ export interface MeteredModel {
   readonly statistics: ModelStatistics;
   readonly cached: boolean;
   readonly batched?: boolean;
+  /** Number of requests accepted and not yet answered. */
+  readonly inflightCount: number;
+  /** Number of instances in service; undefined for an ensemble, whose steps have the instances. */
+  readonly instanceCount?: number | undefined;
 }
 
 /** A metric of each model: its name, its help text, and its value. Triton's texts where Triton has the metric. */
@@ -98,6 +102,12 @@ const REFUSED: Row = [
   ({ refusedCount }) => refusedCount,
 ];
 
+const BUSY: Row = [
+  "tritonjs_instance_busy_seconds_total",
+  "Cumulative time that the instances of the model executed, in seconds",
+  (statistics) => statistics.busyMs / 1000,
+];
+
 const GAUGES: readonly Row[] = [
   [
     "nv_inference_pending_request_count",
@@ -117,6 +127,7 @@ export function modelFamilies(
 ): CollectedFamily[] {
   const cached = () => models().filter((model) => model.cached);
   const batched = () => models().filter((model) => model.batched);
+  const withInstances = () => models().filter(({ instanceCount }) => instanceCount !== undefined);
   return [
     ...COUNTERS.map((row) => family("counter", row, models)),
     ...(counterLatencies ? LATENCY_COUNTERS : []).map((row) => family("counter", row, models)),
@@ -134,6 +145,24 @@ export function modelFamilies(
         ),
     },
     family("counter", REFUSED, batched),
+    {
+      name: "tritonjs_request_received_total",
+      help: "Number of requests that the model was sent, whatever became of them: answered, failed, refused, under way",
+      type: "counter",
+      collect: () =>
+        models().map(({ labels, inflightCount, statistics: { success, fail, refusedCount } }) => ({
+          labels,
+          value: success.count + fail.count + refusedCount + inflightCount,
+        })),
+    },
+    family("counter", BUSY, withInstances),
+    {
+      name: "tritonjs_instance_count",
+      help: "Number of instances of the model that are in service",
+      type: "gauge",
+      collect: () =>
+        withInstances().map(({ labels, instanceCount = 0 }) => ({ labels, value: instanceCount })),
+    },
     {
       name: "nv_inference_request_failure",
       help: "Number of failed inference requests, all batch sizes",
@@ -289,6 +318,30 @@ export function cacheFamilies(usage: () => CacheUsage | undefined): CollectedFam
   }));
 }
 
+/** The cache of all models, as the metrics see it. */
+export interface MeteredCache {
+  readonly isSuspended: boolean;
+  readonly skipped: number;
+}
+
+/** Metric families of lookups in a cache that may hang. They are specific to this library. */
+export function cacheGuardFamilies(cache: MeteredCache): CollectedFamily[] {
+  return [
+    gauge(
+      "tritonjs_cache_suspended",
+      "1 while requests run without the response cache, because it did not answer in time",
+      () => (cache.isSuspended ? 1 : 0),
+    ),
+    {
+      name: "tritonjs_cache_skipped_total",
+      help: "Number of lookups that were not made, because the response cache did not answer in time",
+      type: "counter",
+      collect: () => [{ labels: {}, value: cache.skipped }],
+    },
+  ];
+}
+
+/** The memory of received requests, as the metrics see it. */
 export interface MeteredRequestMemory {
   readonly usedBytes: number;
   readonly limitBytes: number;

@@ -341,6 +341,14 @@ export class ModelStatistics {
   /** Texts of the last failures and refusals. */
   readonly errors = new ErrorLog();
 
+  /** Milliseconds that instances executed. */
+  get busyMs(): number {
+    let ns = 0;
+    for (const { computeInput, computeInfer, computeOutput } of this.batches.values())
+      ns += computeInput.ns + computeInfer.ns + computeOutput.ns;
+    return ns / 1e6;
+  }
+
   /** Counts one execution of a batch of `batchSize` rows. */
   recordExecution(batchSize: number, times: ExecutionTimes, wallNow: number): void {
     this.executionCount++;

@@ -1,9 +1,9 @@
 import { basename, join } from "node:path";
 import { type ModelConfig, TritonError } from "@tritonjs/protocol";
-import { checkMembers } from "../config/ensemble.js";
 import { fieldProblems } from "../config/field-support.js";
 import { type Gpus, MachineGpus } from "../config/gpus.js";
 import { parsePrototxt } from "../config/prototxt.js";
+import { membersProblems } from "../config/resolve-config.js";
 import { validateModelIo } from "../config/validate-model-io.js";
 import { Log } from "../observe/log.js";
 import { realClock } from "../system/clock.js";
@@ -149,7 +149,7 @@ function inspectEnsembles(models: readonly InspectedModel[]): void {
     }
     const memberOf = ({ modelName }: { readonly modelName: string }) =>
       byKey.get(keyOf({ namespace: "", name: modelName }))?.config;
-    for (const message of checkMembers(config, memberOf).problems) add(message);
+    for (const message of membersProblems(config, memberOf)) add(message);
   }
 }
 

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { ConcurrencyGate, errorFor, type ModelConfig, statusText, TritonError } from "@tritonjs/protocol";
-import { checkMembers } from "../config/ensemble.js";
 import { completeInstanceGroups, instanceGroupProblems } from "../config/instance-groups.js";
 import { throwProblems } from "../config/option-names.js";
 import { writePrototxt } from "../config/prototxt.js";
+import { membersProblems } from "../config/resolve-config.js";
 import { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import { AbsentVersion } from "../model/version-status.js";
@@ -226,7 +226,7 @@ class AppliedChange {
         return `${depends} whose required version ${modelVersion} is not loaded.`;
       }
     }
-    return checkMembers(config, (step) => registry.memberOf(step)?.config).problems[0];
+    return membersProblems(config, (step) => registry.memberOf(step)?.config)[0];
   }
 }
 

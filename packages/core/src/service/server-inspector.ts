@@ -217,12 +217,17 @@ export interface ObservedCounters {
 
 /** The models in service, as the metrics see them. */
 export function meteredModels(registry: ModelRegistry): MeteredModel[] {
-  return registry.ready().map(({ name, namespace, version, config, statistics }) => ({
-    labels: labelsOf(name, version, config, namespace),
-    cached: config.responseCache?.enable === true,
-    batched: config.dynamicBatching !== undefined || config.sequenceBatching?.oldest !== undefined,
-    statistics,
-  }));
+  return registry.ready().map((model) => {
+    const { name, namespace, version, config, statistics, requests, isEnsemble, instances } = model;
+    return {
+      labels: labelsOf(name, version, config, namespace),
+      cached: config.responseCache?.enable === true,
+      batched: config.dynamicBatching !== undefined || config.sequenceBatching?.oldest !== undefined,
+      inflightCount: requests.count,
+      instanceCount: isEnsemble ? undefined : instances.serving.length,
+      statistics,
+    };
+  });
 }
 
 /** Labels of a model's metrics. The names of its metric tags get a leading underscore. */

@@ -1,4 +1,5 @@
 import { performance } from "node:perf_hooks";
+import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 
 /** A task scheduled on a {@link Clock}. Calling `cancel` after it ran does nothing. */

@@ -14,7 +14,7 @@ import type {
 import { type ModelHandle, modelHandle } from "../bind/model-handle.js";
 import { planBinding, planEnsemble } from "../bind/plan-binding.js";
 import { changedGroups } from "../bind/plan-executors.js";
-import { MemoryCache } from "../cache/response-cache.js";
+import { GuardedCache, MemoryCache } from "../cache/response-cache.js";
 import { type Gpus, listedGpus, MachineGpus } from "../config/gpus.js";
 import { hostPolicyWarnings } from "../config/instance-groups.js";
 import { checkOptionNames } from "../config/option-names.js";
@@ -340,6 +340,7 @@ class TritonServer {
         gpus: hasGpus ? new GpuMetrics(metricsIntervalMs, log) : undefined,
         memory: requestMemory,
         cache: models.cacheUsage() === undefined ? undefined : () => models.cacheUsage(),
+        cacheGuard: models.responseCache,
       },
       options.metrics,
     );
@@ -498,7 +499,11 @@ class ModelsOfServer {
       clock: this.clock,
       tracing: this.tracing,
       responseCache:
-        cache !== undefined && "byteSize" in cache ? new MemoryCache(cache.byteSize, this.clock) : cache,
+        cache &&
+        new GuardedCache(
+          "byteSize" in cache ? new MemoryCache(cache.byteSize, this.clock) : cache,
+          this.clock,
+        ),
       rateLimiter: createRateLimiter(options.rateLimit, options.rateLimitResources, log),
       hostPolicies,
       holdUntil: options.delayScheduler ?? (Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0),
@@ -517,15 +522,19 @@ class ModelsOfServer {
     return new ModelVersion(plan, { ...this.#shared, control: this.control });
   }
 
+  get responseCache(): GuardedCache | undefined {
+    return this.#shared.responseCache;
+  }
+
   /** Usage of the response cache. Undefined without a cache, or if the cache does not report its usage. */
   cacheUsage(): CacheUsage | undefined {
-    return this.#shared.responseCache?.usage?.();
+    return this.#shared.responseCache?.usage();
   }
 
   /** Releases the shared parts, after the last model has been taken out of service. */
   async close(): Promise<void> {
     try {
-      await this.#shared.responseCache?.close?.();
+      await this.#shared.responseCache?.close();
     } catch (error) {
       process.emitWarning(`cannot close the response cache: ${String(error)}`, "TritonWarning");
     }

@@ -7,7 +7,13 @@ const TIMES = { start: 3, inputEnd: 3, inferEnd: 7, end: 8 };
 
 function server(registry?: Registry) {
   const statistics = new ModelStatistics();
-  const model = { labels: { model: 'a"b\\', version: "1" }, cached: false, batched: true, statistics };
+  const model = {
+    labels: { model: 'a"b\\', version: "1" },
+    cached: false,
+    batched: true,
+    inflightCount: 0,
+    statistics,
+  };
   const page = new MetricsPage({ models: () => [model], allowCpuMetrics: false }, registry && { registry });
   const lines = async (accept = "application/openmetrics-text") =>
     (await page.writeFor(accept)).text.split("\n");

@@ -8,7 +8,7 @@ function server(count: number, registry: Registry, labels: Record<string, string
   const statistics = new ModelStatistics();
   for (let i = 0; i < count; i++)
     statistics.recordSuccess(1, 0, { start: 0, inputEnd: 0, inferEnd: 0, end: 0 });
-  const model = { labels: { model: "m", version: "1" }, cached: false, statistics };
+  const model = { labels: { model: "m", version: "1" }, cached: false, inflightCount: 0, statistics };
   const page = new MetricsPage({ models: () => [model], allowCpuMetrics: false }, { registry, labels });
   page.open();
   return { page, statistics };

@@ -65,7 +65,9 @@ describe("the metrics page", () => {
     const statistics = new ModelStatistics();
     statistics.recordSuccess(2, 0, { start: 0.0015, inputEnd: 0.0015, inferEnd: 0.0019, end: 0.0019 });
     statistics.pendingCount = 5;
-    const page = await metricsPage([{ labels: { model: "m", version: "1" }, cached: false, statistics }]);
+    const page = await metricsPage([
+      { labels: { model: "m", version: "1" }, cached: false, inflightCount: 0, statistics },
+    ]);
     const lines = page.split("\n").filter((line) => !line.startsWith("#"));
     expect(lines).toEqual(
       expect.arrayContaining([
@@ -89,7 +91,9 @@ describe("the metrics page", () => {
 
   it("explains each metric family", async () => {
     const labels = { model: "m", version: "1" };
-    const page = await metricsPage([{ labels, cached: false, statistics: new ModelStatistics() }]);
+    const page = await metricsPage([
+      { labels, cached: false, inflightCount: 0, statistics: new ModelStatistics() },
+    ]);
     expect(page).toContain("# TYPE nv_inference_count counter");
     expect(page).toContain("# TYPE nv_inference_pending_request_count gauge");
     expect(page).toContain("# HELP nv_inference_exec_count Number of model executions performed");

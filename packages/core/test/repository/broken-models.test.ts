@@ -12,6 +12,20 @@ import {
 
 const good = { "good/config.pbtxt": identityConfig(), "good/1/": "" };
 
+/** A decoupled model, and an ensemble of it with a response cache. */
+const repeatedTensors = `input [ { name: "IN" data_type: TYPE_INT32 dims: [ -1 ] },
+  { name: "DELAY" data_type: TYPE_UINT32 dims: [ -1 ] }, { name: "WAIT" data_type: TYPE_UINT32 dims: [ 1 ] } ]
+output [ { name: "OUT" data_type: TYPE_INT32 dims: [ 1 ] }, { name: "IDX" data_type: TYPE_UINT32 dims: [ 1 ] } ]`;
+const repeater = {
+  "r/config.pbtxt": `backend: "repeat" ${repeatedTensors} model_transaction_policy { decoupled: true }`,
+  "r/1/": "",
+};
+const mapOf = (kind: string, names: readonly string[]) =>
+  names.map((name) => `${kind} { key: "${name}" value: "${name}" }`).join(" ");
+const cachedEnsemble = `platform: "ensemble" ${repeatedTensors} response_cache { enable: true }
+ensemble_scheduling { step [ { model_name: "r" model_version: -1
+  ${mapOf("input_map", ["IN", "DELAY", "WAIT"])} ${mapOf("output_map", ["OUT", "IDX"])} } ] }`;
+
 /** Broken models, each with the reason in the index. */
 const broken: readonly (readonly [
   what: string,
@@ -89,6 +103,19 @@ const broken: readonly (readonly [
     "that is an ensemble of a missing model",
     { "m/config.pbtxt": chainConfig("ghost"), "m/1/": "" },
     /not available or ambiguous: ghost/,
+  ],
+  [
+    "that is a cached ensemble of a decoupled model",
+    { ...repeater, "m/config.pbtxt": cachedEnsemble, "m/1/": "" },
+    /Response Cache does not currently support model m with 'decoupled' transaction policy/,
+  ],
+  [
+    "that is a cached ensemble and calls itself decoupled",
+    {
+      "m/config.pbtxt": `${chainConfig("good")} response_cache { enable: true } model_transaction_policy { decoupled: true }`,
+      "m/1/": "",
+    },
+    /Response Cache does not currently support model m with 'decoupled' transaction policy/,
   ],
   [
     "with labels outside its directory",

@@ -1,3 +1,5 @@
+import { syncBuiltinESMExports } from "node:module";
+import timers from "node:timers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { realClock, VirtualClock } from "../../src/system/clock.js";
 
@@ -42,12 +44,30 @@ describe("the virtual clock", () => {
 });
 
 describe("the real clock", () => {
+  const { setTimeout, clearTimeout } = timers;
   afterEach(() => {
     vi.useRealTimers();
+    Object.assign(timers, { setTimeout, clearTimeout });
+    syncBuiltinESMExports();
+  });
+
+  /** Fakes the timers of the module `node:timers` too, which the clock takes its own from. */
+  function fakeAllTimers(): void {
+    vi.useFakeTimers();
+    const { setTimeout, clearTimeout } = globalThis;
+    Object.assign(timers, { setTimeout, clearTimeout });
+    syncBuiltinESMExports();
+  }
+
+  it("keeps its time where a program's tests fake that of the program", async () => {
+    vi.useFakeTimers();
+    await new Promise<void>((resolve) => {
+      realClock.setTimer(1, () => realClock.defer(resolve));
+    });
   });
 
   it("never runs a timer early, even beyond the longest setTimeout", () => {
-    vi.useFakeTimers();
+    fakeAllTimers();
     const day = 24 * 3600 * 1000;
     let ran = 0;
     realClock.setTimer(60 * day, () => ran++);
@@ -58,7 +78,7 @@ describe("the real clock", () => {
   });
 
   it("never runs an infinite timer", () => {
-    vi.useFakeTimers();
+    fakeAllTimers();
     const timer = realClock.setTimer(Number.POSITIVE_INFINITY, () => expect.fail("it is endless"));
     vi.advanceTimersByTime(2 ** 33);
     timer.cancel();
