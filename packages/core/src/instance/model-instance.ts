@@ -2,7 +2,7 @@ import { TritonError } from "@tritonjs/protocol";
 import type { BatchLayout } from "../batch/batch-layout.js";
 import type { Tensors } from "../batch/batch-tensors.js";
 import type { Payload } from "../batch/payload.js";
-import { rememberModel } from "../callback/callback-error.js";
+import { rememberModel, type UserErrors } from "../callback/callback-error.js";
 import {
   type CallModels,
   type CallOrigin,
@@ -180,6 +180,8 @@ export interface InstanceModel {
   readonly callModels: CallModels;
   /** Rules that join requests to a batch; undefined if they are joined by rows. */
   readonly layout?: BatchLayout | undefined;
+  /** Logs the stacks of errors that the model's code throws. */
+  readonly userErrors?: UserErrors;
   restartFailed?(instance: string, error: TritonError): void;
 }
 
@@ -337,7 +339,10 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
       this.#responses?.unwanted(index, this.#computeStart);
       return;
     }
-    if (error.cause !== undefined) rememberModel(error, this.model.modelName);
+    if (error.cause !== undefined) {
+      rememberModel(error, this.model.modelName);
+      this.model.userErrors?.inRequest(error, request);
+    }
     // The end of the request notes a final error.
     if (!final) this.model.statistics.errors.record(error, this.model.clock.wallNow());
     request.respondError(error, final);

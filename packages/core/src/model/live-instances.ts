@@ -15,6 +15,7 @@ import {
 } from "@tritonjs/protocol";
 import { BatchLayout } from "../batch/batch-layout.js";
 import { Payload } from "../batch/payload.js";
+import { UserErrors } from "../callback/callback-error.js";
 import type { CallModels } from "../callback/infer-func.js";
 import {
   hostPolicyOf,
@@ -54,6 +55,7 @@ export class LiveInstances implements InstanceModel {
   readonly outputNames: readonly string[];
   readonly callModels: CallModels;
   readonly layout: BatchLayout | undefined;
+  readonly userErrors: UserErrors;
   readonly #checker: OutputChecker;
   readonly #readFile: ReadDataFile;
   config: ModelConfig;
@@ -74,6 +76,7 @@ export class LiveInstances implements InstanceModel {
     this.decoupled = isDecoupled(config);
     this.iterative = config.sequenceBatching?.iterativeSequence ?? false;
     this.clock = server.clock;
+    this.userErrors = new UserErrors(server.log, name, this.modelVersion);
     this.outputNames = config.output.map((output) => output.name);
     this.callModels = server.callModels;
     const layout = new BatchLayout(config, variableLength?.padding);
@@ -204,6 +207,7 @@ export class LiveInstances implements InstanceModel {
   /** Logs that an instance cannot be replaced or restarted. No caller waits for that, and it is tried again. */
   #logFault(instance: string, change: "restarted" | "replaced", error: unknown): void {
     const { message } = TritonError.from(error);
+    this.userErrors.whileLoading(error);
     this.server.log.error(
       `instance '${instance}' of model '${this.modelName}' version ${this.modelVersion} could not be ${change}: ` +
         message,

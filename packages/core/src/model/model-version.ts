@@ -249,6 +249,7 @@ export class ModelVersion implements RegisteredVersion {
 
   /** Logs a failed load, because no caller needs to wait for it. @returns its reason for the repository index */
   #loadFailed(error: unknown): string {
+    if (!this.#stopping) this.#live.userErrors.whileLoading(error);
     // The loader of a repository logs its own failures.
     if (this.directory !== undefined) return statusText(error);
     if (!this.#stopping) this.#logFailedLoad(statusText(error));
