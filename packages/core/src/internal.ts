@@ -82,7 +82,6 @@ export type {
 export {
   type RegionRange,
   type RequestedRange,
-  RequestRegions,
   SharedMemory,
 } from "./shared-memory/shared-memory.js";
 export { type Clock, quietClock, settledWithin, type Timer } from "./system/clock.js";
