@@ -1,4 +1,4 @@
-import { TritonError } from "@tritonjs/protocol";
+import { TritonError, timeoutError } from "@tritonjs/protocol";
 import type { BatchLayout } from "../batch/batch-layout.js";
 import type { Tensors } from "../batch/batch-tensors.js";
 import type { Payload } from "../batch/payload.js";
@@ -104,6 +104,11 @@ export class ModelInstance {
       request.startExecution(execution);
       if (request.ready) statistics.pendingCount--;
     }
+    if (hasExpired(requests, clock)) {
+      execution.end(true);
+      for (const request of requests) request.release(false);
+      return;
+    }
     this.#served += requests.length;
     if (batchFormed.hasSubscribers) batchFormed.publish(this.#shown(requests, payload));
     const results = await (executionsAreTraced()
@@ -162,6 +167,26 @@ export class ModelInstance {
       return failureOfAll(execution, thrown);
     }
   }
+}
+
+/**
+ * Ends requests whose time limit passed before the batch began: a callback that held the event loop also held up their
+ * timers.
+ *
+ * @returns true if no request of the batch is left
+ */
+function hasExpired(requests: readonly InferenceRequest[], clock: Clock): boolean {
+  let some = false;
+  for (const request of requests) {
+    if (!isLate(request, clock)) continue;
+    request.cancel(timeoutError());
+    some = true;
+  }
+  return some && requests.every((request) => request.answered);
+}
+
+function isLate({ deadline }: InferenceRequest, clock: Clock): boolean {
+  return deadline !== undefined && clock.now() >= deadline;
 }
 
 function failureOfAll({ requests }: RequestExecution, thrown: unknown): readonly TritonError[] {
@@ -320,7 +345,7 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
   send(index: number, outputs: Tensors, final = false): void {
     const request = this.requests[index]!;
     request.made(outputs);
-    if (request.answered) {
+    if (this.#isOver(request)) {
       this.#responses?.unwanted(index, this.#computeStart);
       return;
     }
@@ -335,13 +360,13 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
 
   sendError(index: number, error: TritonError, final = false): void {
     const request = this.requests[index]!;
-    if (request.answered) {
-      this.#responses?.unwanted(index, this.#computeStart);
-      return;
-    }
-    if (error.cause !== undefined) {
+    if (error.cause !== undefined && !request.answered) {
       rememberModel(error, this.model.modelName);
       this.model.userErrors?.inRequest(error, request);
+    }
+    if (this.#isOver(request)) {
+      this.#responses?.unwanted(index, this.#computeStart);
+      return;
     }
     // The end of the request notes a final error.
     if (!final) this.model.statistics.errors.record(error, this.model.clock.wallNow());
@@ -382,6 +407,15 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
     request.trace?.compute(this.times);
     if (error === undefined) this.#countSuccess(request);
     else this.model.statistics.recordFailure("BACKEND", this.model.clock.now() - request.queueStart);
+  }
+
+  /**
+   * True if the request takes no more answers. An answer after its time limit comes too late, even if the limit's timer
+   * has not fired yet because a callback held the event loop.
+   */
+  #isOver(request: InferenceRequest): boolean {
+    if (!request.answered && isLate(request, this.model.clock)) request.cancel(timeoutError());
+    return request.answered;
   }
 
   /** Time at which the model began to compute. */

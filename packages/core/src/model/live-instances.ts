@@ -207,11 +207,11 @@ export class LiveInstances implements InstanceModel {
   /** Logs that an instance cannot be replaced or restarted. No caller waits for that, and it is tried again. */
   #logFault(instance: string, change: "restarted" | "replaced", error: unknown): void {
     const { message } = TritonError.from(error);
-    this.userErrors.whileLoading(error);
     this.server.log.error(
       `instance '${instance}' of model '${this.modelName}' version ${this.modelVersion} could not be ${change}: ` +
         message,
     );
+    this.userErrors.whileLoading(error);
   }
 
   /**
