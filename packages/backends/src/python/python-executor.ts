@@ -130,6 +130,8 @@ export class PythonExecutor implements Executor {
       this.#serverRequests.close();
       throw error;
     }
+    // From now on the requests in flight keep this process alive, and an idle model does not.
+    session.unref();
     this.details = { pid: session.pid };
     for (const ahead of this.#batches.all) {
       this.#send(ahead);
@@ -223,6 +225,7 @@ export class PythonExecutor implements Executor {
       const text = `instance '${this.context.placement.name}' was stopped`;
       this.#batches.fail(errorFor("MODEL_STOPPED", text));
     } else {
+      session.ref();
       if (session.isReady && this.#batches.running === undefined) session.end();
       else session.kill();
       await session.ended;

@@ -22,7 +22,7 @@ import type { RequestTrace } from "../observe/request-trace.js";
 import type { ExecutionTimes, ModelStatistics, ResponseLog } from "../observe/statistics.js";
 import type { InferenceRequest, RequestRunner } from "../request/inference-request.js";
 import { parametersOf, selectOutputs } from "../request/inference-response.js";
-import type { Clock } from "../system/clock.js";
+import { type Clock, workBegins, workEnds } from "../system/clock.js";
 import type { Execution, ExecutionResult, ExecutionWatcher, Executor } from "./backend.js";
 import type { RateLimitedInstance } from "./rate-limiter.js";
 
@@ -111,9 +111,12 @@ export class ModelInstance {
     }
     this.#served += requests.length;
     if (batchFormed.hasSubscribers) batchFormed.publish(this.#shown(requests, payload));
+    // Its requests may be over before it is: native code must not be running when the process ends.
+    workBegins();
     const results = await (executionsAreTraced()
       ? this.#executeTraced(execution, this.#shown(requests, payload))
       : this.#execute(execution));
+    workEnds();
     execution.end(results !== undefined);
     let batchSize = 0;
     for (const request of requests) batchSize += request.rows;

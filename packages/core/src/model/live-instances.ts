@@ -30,7 +30,7 @@ import type { ModelStatistics } from "../observe/statistics.js";
 import { InferenceRequest, type ResponseHandler } from "../request/inference-request.js";
 import { OutputChecker } from "../request/inference-response.js";
 import type { RequestValidator } from "../request/request-validator.js";
-import type { Clock } from "../system/clock.js";
+import { asWork, type Clock } from "../system/clock.js";
 import { dataFilesOf, type ReadDataFile, readFileNow } from "../system/files.js";
 import type { ModelPlan, ModelServer } from "./model-server.js";
 
@@ -93,9 +93,11 @@ export class LiveInstances implements InstanceModel {
     );
   }
 
-  async start(): Promise<void> {
-    await this.group.start();
-    for (const instance of this.group.serving) await this.#warmUp(instance);
+  start(): Promise<void> {
+    return asWork(async () => {
+      await this.group.start();
+      for (const instance of this.group.serving) await this.#warmUp(instance);
+    });
   }
 
   /** Logs that an instance has crashed and cannot be restarted. The attempts continue. */
@@ -163,8 +165,10 @@ export class LiveInstances implements InstanceModel {
   }
 
   async #load(instance: ModelInstance): Promise<void> {
-    await this.group.loader.load(instance);
-    if (!instance.passive) await this.#warmUp(instance);
+    await asWork(async () => {
+      await this.group.loader.load(instance);
+      if (!instance.passive) await this.#warmUp(instance);
+    });
     if (this.group.loader.stopped)
       throw errorFor("MODEL_STOPPED", "the model was stopped while its instances changed");
   }

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { errorFor, type ModelIndexEntry, statusText, TritonError } from "@tritonjs/protocol";
 import type { RegisteredVersion } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
-import { everyMs, type Timer } from "../system/clock.js";
+import { everyMs, quietTimers, type Timer } from "../system/clock.js";
 import { checkModelName, compareIds, keyOf, type ModelId, type ModelKey } from "./dependencies.js";
 import { OverrideDirectory } from "./model-directory.js";
 import { RepositoryAgents } from "./repository-agents.js";
@@ -275,7 +275,7 @@ export class ModelRepository {
     const { clock, log } = this.server;
     const { repositoryPollSecs = 15 } = this.options;
     const jitter = this.#state.sources.some(({ isRemote }) => isRemote) ? POLL_JITTER * Math.random() : 0;
-    this.#timer = clock.setTimer(repositoryPollSecs * 1000 * (1 - jitter), () => {
+    this.#timer = quietTimers(clock).setTimer(repositoryPollSecs * 1000 * (1 - jitter), () => {
       void this.#changes
         .apply(
           () => this.#poller.all(),
