@@ -200,6 +200,12 @@ export const machineOptions = {
       "Setting of a host policy: numa-node or cpu-cores. A warning shows how to apply it.",
       readHostPolicy,
     ),
+    "gpu-fallback": choice<"none" | "cpu">(
+      ["none", "cpu"],
+      '"cpu" runs instances of KIND_GPU on the CPU where there is no GPU. "none" refuses such a model.',
+      "none",
+      "invalid argument for --gpu-fallback",
+    ),
     "model-load-gpu-limit": list(
       "<device>:<fraction>",
       "Largest used fraction of a GPU's memory at which models still load.",

@@ -46,6 +46,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     rateLimit: values["rate-limit"],
     rateLimitResources: resources.length > 0 ? resources : undefined,
     hostPolicies: hostPolicies(values),
+    ...(values["gpu-fallback"] === "cpu" && { gpuFallback: "cpu" }),
     allowClientSharedMemory: values["allow-client-shm"],
     allowModelFileOverride: values["allow-model-file-override"] || values.compat === "triton",
     security: { ...openAiSecurity(values), allowedHosts: hosts.includes("*") || hosts },
