@@ -184,8 +184,8 @@ export class PythonExecutor implements Executor {
 
   async checkReady(): Promise<void> {
     const session = this.#session;
-    if (!session?.isReady) throw errorFor("WORKER_CRASHED", this.#unhealthy);
-    if (!session.canTellReadiness) return;
+    // Whether a crash counts is decided for all kinds of instances alike.
+    if (!session?.isReady || !session.canTellReadiness) return;
     const asked = this.#readiness ?? this.#askReadiness(session);
     if (await settledWithin(this.context.clock, ANSWERS_WITHIN_MS, asked)) return asked;
     throw errorFor("MODEL_NOT_READY", "Timed out waiting for user-defined is_ready() response");

@@ -41,6 +41,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     modelNamespacing: values["model-namespacing"],
     exitOnError: values["exit-on-error"],
     strictReadiness: values["strict-readiness"],
+    ...(values["crash-readiness"] === "server" && { crashReadiness: "server" }),
     backendConfig: backendSettings(values),
     backendDirectory: values["backend-directory"] || undefined,
     rateLimit: values["rate-limit"],

@@ -86,6 +86,7 @@ export class ModelInstance {
   healthChanged(healthy: boolean, reason: TritonError | undefined): void {
     const isFirst = this.unhealthyReason === undefined;
     this.healthy = healthy;
+    if (!healthy && this.executor.restarts !== undefined) this.#model.statistics.restartCount++;
     this.unhealthyReason = healthy ? undefined : reason;
     if (!healthy && reason !== undefined && isFirst) {
       this.#model.restartFailed?.(this.placement.name, reason);

@@ -106,6 +106,10 @@ export class ModelVersion implements RegisteredVersion {
     return this.#live.config;
   }
 
+  get crashReason(): string | undefined {
+    return this.instances.crashReason?.message;
+  }
+
   /** Resolves when the version is READY; rejects if loading failed. An ensemble waits for its members. */
   get ready(): Promise<void> {
     return this.#members?.ready ?? this.loaded;

@@ -108,6 +108,12 @@ const BUSY: Row = [
   (statistics) => statistics.busyMs / 1000,
 ];
 
+const RESTARTS: Row = [
+  "tritonjs_instance_restarts_total",
+  "Number of restarts of instances that crashed, failed attempts included",
+  ({ restartCount }) => restartCount,
+];
+
 const GAUGES: readonly Row[] = [
   [
     "nv_inference_pending_request_count",
@@ -156,6 +162,7 @@ export function modelFamilies(
         })),
     },
     family("counter", BUSY, withInstances),
+    family("counter", RESTARTS, withInstances),
     {
       name: "tritonjs_instance_count",
       help: "Number of instances of the model that are in service",

@@ -201,7 +201,8 @@ export class ModelRepository {
         if (versions.length === 0 && !onlyReady) {
           return [reason === undefined ? { name } : { name, state: "UNAVAILABLE", reason }];
         }
-        return versions.filter(({ state }) => !onlyReady || state === "READY").map(rowOf);
+        const rows = versions.map(rowOf);
+        return onlyReady ? rows.filter(({ state }) => state === "READY") : rows;
       });
   }
 
@@ -356,6 +357,9 @@ export class StartUp {
   }
 }
 
-function rowOf({ name, version, state, reason }: RegisteredVersion): ModelIndexEntry {
+function rowOf({ name, version, state, reason, crashReason }: RegisteredVersion): ModelIndexEntry {
+  if (state === "READY" && crashReason !== undefined) {
+    return { name, version: String(version), state: "UNAVAILABLE", reason: crashReason };
+  }
   return { name, version: String(version), state, ...(reason === "" ? {} : { reason }) };
 }

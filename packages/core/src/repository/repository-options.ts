@@ -41,6 +41,11 @@ export interface RepositoryOptions {
   readonly exitOnError?: boolean;
   /** Whether the server is ready only while all models are. @default true */
   readonly strictReadiness?: boolean;
+  /**
+   * Whose readiness ends while a model has no instance that runs, because all have crashed and could not be restarted:
+   * that of the model alone, or with `strictReadiness` also that of the server. @default "model"
+   */
+  readonly crashReadiness?: "model" | "server";
   /** Settings of backends: `{ onnxruntime: { ... }, "": { "default-max-batch-size": "4" } }`. */
   readonly backendConfig?: BackendConfig;
   /**

@@ -60,6 +60,7 @@ interface ServiceOptions
   /** Name of the server in its metadata. */
   readonly id: string;
   readonly strictReadiness: boolean;
+  readonly crashReadiness: "model" | "server";
   /** Whether load requests of clients may have files. */
   readonly allowModelFileOverride: boolean;
 }
@@ -138,13 +139,14 @@ export class LocalService implements InferenceService {
   }
 
   isReady(): boolean {
-    const { strictReadiness, repository } = this.#parts;
+    const { strictReadiness, crashReadiness, repository } = this.#parts;
     if (this.#refusesAll || this.#leaving || repository.startUp.underWay) return false;
     if (!strictReadiness) return true;
     const settled = this.#registry
       .all()
       .every(({ state, reason }) => state === "READY" || reason === "unloaded");
-    return settled && !repository.lacksVersions;
+    if (!settled || repository.lacksVersions) return false;
+    return crashReadiness === "model" || this.#registry.ready().every((one) => one.crashReason === undefined);
   }
 
   serverMetadata(): ServerMetadata {
@@ -156,8 +158,7 @@ export class LocalService implements InferenceService {
     parseVersion(version);
     this.assertOpen();
     try {
-      this.#registry.find(name, version);
-      return true;
+      return this.#registry.find(name, version).crashReason === undefined;
     } catch {
       return false;
     }
@@ -167,7 +168,10 @@ export class LocalService implements InferenceService {
     if (!this.isReady()) return false;
     this.#parts.repository.checkPresence();
     if (!this.#parts.strictReadiness) return true;
-    const all = await Promise.all(this.#registry.ready().map((model) => saysReady(model, this.log)));
+    const countsCrashes = this.#parts.crashReadiness === "server";
+    const all = await Promise.all(
+      this.#registry.ready().map((model) => saysReady(model, this.log, countsCrashes)),
+    );
     return all.every((one) => one);
   }
 

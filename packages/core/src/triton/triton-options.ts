@@ -142,6 +142,7 @@ export const TRITON_OPTION_KEYS = keyList<TritonOptions>({
   modelNamespacing: true,
   exitOnError: true,
   strictReadiness: true,
+  crashReadiness: true,
   backendConfig: true,
   backends: true,
   backendDirectory: true,

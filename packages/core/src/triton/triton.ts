@@ -356,7 +356,7 @@ class TritonServer {
       isReady: async (name, version) => {
         const ready = registry.ready(name).filter((one) => version === "" || String(one.version) === version);
         const latest = ready.at(-1);
-        return latest !== undefined && saysReady(latest, log);
+        return latest !== undefined && saysReady(latest, log, true);
       },
     };
     // The rest throws no error, so the registry of the program keeps no metrics of a server that failed.
@@ -384,6 +384,7 @@ class TritonServer {
       metrics: this.metrics,
       id: options.id ?? "triton",
       strictReadiness: options.strictReadiness ?? true,
+      crashReadiness: options.crashReadiness ?? "model",
       allowModelFileOverride: options.allowModelFileOverride ?? false,
     });
   }
