@@ -179,8 +179,12 @@ function toJsonValue(type: FieldType, value: unknown): unknown {
   if (typeof value !== "number") return value;
   if (!Number.isFinite(value)) return String(value);
   if (value === 0) return 0;
-  return type === "float" ? shortFloat(value) : value;
+  if (type === "float") return shortFloat(value);
+  return type === "uint64" && value >= 2 ** 64 ? MOST_UINT64 : value;
 }
+
+/** The nearest double to the largest uint64 exceeds it, so that no number can express it. */
+const MOST_UINT64 = "18446744073709551615";
 
 /** Formats a float with as many digits as are needed to read the same float again: six, or else nine. */
 function shortFloat(value: number): number {
