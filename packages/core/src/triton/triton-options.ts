@@ -143,6 +143,7 @@ export const TRITON_OPTION_KEYS = keyList<TritonOptions>({
   exitOnError: true,
   strictReadiness: true,
   backendConfig: true,
+  substitutes: true,
   backends: true,
   backendDirectory: true,
   repositoryAgents: true,
