@@ -54,34 +54,44 @@ export class UserErrors {
 
   /** Logs the stack of an error for which an instance could not be loaded, if the code of the model threw it. */
   whileLoading(error: unknown): void {
-    if (TritonError.is(error) && error.cause === undefined) return;
-    let thrown = error;
-    while (TritonError.is(thrown) && thrown.cause !== undefined) thrown = thrown.cause;
-    this.#report(thrown, "while it loaded", {});
+    this.#report(thrownBy(error), "while it loaded", {});
+  }
+
+  /** The stack of such an error, for the line that reports it; empty if another line has it, or it has none. */
+  stackWhileLoading(error: unknown): string {
+    const stack = this.#newStack(thrownBy(error));
+    return stack === undefined ? "" : `\n${stack}`;
   }
 
   #report(thrown: unknown, when: string, about: object): void {
-    if (this.#kinds.size > MOST_KINDS) return;
-    const frames = framesOf(thrown)?.split("\n") ?? [];
-    const own = frames.filter(isOwnFrame);
-    if (own.length === 0) return;
-    const name = nameOf(thrown);
-    const kind = `${name} ${own[0]}`;
-    if (this.#kinds.has(kind)) return;
-    this.#kinds.add(kind);
+    const stack = this.#newStack(thrown);
+    if (stack === undefined) return;
     const subject = { model: this.model, version: this.version, ...about };
     const where = `the code of model '${this.model}' version ${this.version}`;
-    if (this.#kinds.size > MOST_KINDS) {
-      this.log.error(
-        `${where} failed at more than ${MOST_KINDS} places: further stacks are not logged`,
-        subject,
-      );
-      return;
-    }
     const message = textOf(thrown)!.slice(0, MOST_MESSAGE_CHARACTERS);
-    const stack = [...own, ...frames.filter((frame) => !isOwnFrame(frame))].join("\n");
-    this.log.error(`${where} failed ${when}: ${name}: ${message}\n${stack}`, subject);
+    this.log.error(`${where} failed ${when}: ${nameOf(thrown)}: ${message}\n${stack}`, subject);
+    if (this.#kinds.size < MOST_KINDS) return;
+    this.log.error(`${where} failed at ${MOST_KINDS} places: further stacks are not logged`, subject);
   }
+
+  /** The frames of an error of a new kind, the program's own first; undefined without any, and for known kinds. */
+  #newStack(thrown: unknown): string | undefined {
+    if (this.#kinds.size === MOST_KINDS) return undefined;
+    const frames = framesOf(thrown)?.split("\n") ?? [];
+    const own = frames.filter(isOwnFrame);
+    const kind = `${nameOf(thrown)} ${own[0]}`;
+    if (own.length === 0 || this.#kinds.has(kind)) return undefined;
+    this.#kinds.add(kind);
+    return [...own, ...frames.filter((frame) => !isOwnFrame(frame))].join("\n");
+  }
+}
+
+/** The error of the model's code behind one of the library; undefined for an error without another behind it. */
+function thrownBy(error: unknown): unknown {
+  if (TritonError.is(error) && error.cause === undefined) return undefined;
+  let thrown = error;
+  while (TritonError.is(thrown) && thrown.cause !== undefined) thrown = thrown.cause;
+  return thrown;
 }
 
 function nameOf(thrown: unknown): string {

@@ -366,7 +366,8 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
     const request = this.requests[index]!;
     if (error.cause !== undefined && !request.answered) {
       rememberModel(error, this.model.modelName);
-      this.model.userErrors?.inRequest(error, request);
+      // The requests of a warm-up have no owner: the line about the failed load has the stack.
+      if (request.owner !== undefined) this.model.userErrors?.inRequest(error, request);
     }
     if (this.#isOver(request)) {
       this.#responses?.unwanted(index, this.#computeStart);

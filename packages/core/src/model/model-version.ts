@@ -253,10 +253,13 @@ export class ModelVersion implements RegisteredVersion {
 
   /** Logs a failed load, because no caller needs to wait for it. @returns its reason for the repository index */
   #loadFailed(error: unknown): string {
-    if (!this.#stopping) this.#live.userErrors.whileLoading(error);
+    const { userErrors } = this.#live;
     // The loader of a repository logs its own failures.
-    if (this.directory !== undefined) return statusText(error);
-    if (!this.#stopping) this.#logFailedLoad(statusText(error));
+    if (this.directory !== undefined) {
+      if (!this.#stopping) userErrors.whileLoading(error);
+      return statusText(error);
+    }
+    if (!this.#stopping) this.#logFailedLoad(statusText(error) + userErrors.stackWhileLoading(error));
     return TritonError.from(error).message;
   }
 

@@ -1,3 +1,4 @@
+import type { ModelConfig } from "@tritonjs/protocol";
 import type { Cut, CutReason } from "../observe/statistics.js";
 
 /** Triton's states of a model version. */
@@ -15,6 +16,8 @@ export interface RegisteredVersion {
   readonly isEnsemble: boolean;
   /** Why a READY version refuses all requests: none of its instances could come back after a crash. */
   readonly crashReason?: string | undefined;
+  /** Undefined for a version that was never in service. */
+  readonly config?: ModelConfig;
 }
 
 /** A version that cannot serve: it is loading, could not be created, or is unloaded. */

@@ -144,6 +144,7 @@ export const TRITON_OPTION_KEYS = keyList<TritonOptions>({
   strictReadiness: true,
   crashReadiness: true,
   backendConfig: true,
+  substitutes: true,
   backends: true,
   backendDirectory: true,
   repositoryAgents: true,

@@ -102,7 +102,8 @@ export const metadataRoutes: readonly Route[] = [
     });
   }),
   getRoute(modelRoutePath("config"), "model-config", ({ service, model, version }) => {
-    return jsonResponse(toConfigJson(service.modelConfig(model, version)) as { [name: string]: PlainJson });
+    const config = toConfigJson(service.modelConfig(model, version), (value) => value);
+    return jsonResponse(config as { [name: string]: PlainJson });
   }),
 ];
 
