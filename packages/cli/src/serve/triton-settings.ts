@@ -41,6 +41,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     modelNamespacing: values["model-namespacing"],
     exitOnError: values["exit-on-error"],
     strictReadiness: values["strict-readiness"],
+    readyWithOlderVersion: values["ready-with-older-version"],
     backendConfig: backendSettings(values),
     backendDirectory: values["backend-directory"] || undefined,
     rateLimit: values["rate-limit"],

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { errorFor, type ModelIndexEntry, statusText, TritonError } from "@tritonjs/protocol";
 import type { RegisteredVersion } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
+import type { RepositoryFailures } from "../observe/model-families.js";
 import { everyMs, type Timer } from "../system/clock.js";
 import { checkModelName, compareIds, keyOf, type ModelId, type ModelKey } from "./dependencies.js";
 import { OverrideDirectory } from "./model-directory.js";
@@ -214,6 +215,13 @@ export class ModelRepository {
 
   problemOf(name: string): string | undefined {
     return this.#state.problemOfName(name);
+  }
+
+  /** Failed loads by model, and failed polls; undefined without a repository. */
+  failures(): RepositoryFailures | undefined {
+    const { sources, pollFailures } = this.#state;
+    if (sources.length === 0) return undefined;
+    return { models: () => this.#state.failedLoads(), polls: pollFailures };
   }
 
   /**

@@ -41,6 +41,11 @@ export interface RepositoryOptions {
   readonly exitOnError?: boolean;
   /** Whether the server is ready only while all models are. @default true */
   readonly strictReadiness?: boolean;
+  /**
+   * Whether a version that is loading or failed to load leaves the server ready while another version of its model
+   * serves. It refines `strictReadiness`. @default false
+   */
+  readonly readyWithOlderVersion?: boolean;
   /** Settings of backends: `{ onnxruntime: { ... }, "": { "default-max-batch-size": "4" } }`. */
   readonly backendConfig?: BackendConfig;
   /**

@@ -136,6 +136,7 @@ export const TRITON_OPTION_KEYS = keyList<TritonOptions>({
   modelNamespacing: true,
   exitOnError: true,
   strictReadiness: true,
+  readyWithOlderVersion: true,
   backendConfig: true,
   backends: true,
   backendDirectory: true,

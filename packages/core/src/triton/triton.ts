@@ -341,6 +341,7 @@ class TritonServer {
         memory: requestMemory,
         cache: models.cacheUsage() === undefined ? undefined : () => models.cacheUsage(),
         cacheGuard: models.responseCache,
+        repository: () => repository.failures(),
       },
       options.metrics,
     );
@@ -384,6 +385,7 @@ class TritonServer {
       metrics: this.metrics,
       id: options.id ?? "triton",
       strictReadiness: options.strictReadiness ?? true,
+      readyWithOlderVersion: options.readyWithOlderVersion ?? false,
       allowModelFileOverride: options.allowModelFileOverride ?? false,
     });
   }
