@@ -54,6 +54,10 @@ export const repositoryOptions = {
       "model",
       "invalid argument for --crash-readiness",
     ),
+    "ready-with-older-version": boolean(
+      "A version that is loading or failed to load leaves the server ready while another version of its model serves.",
+      false,
+    ),
     "model-control-mode": choice<ModelControlMode>(
       ["none", "poll", "explicit"],
       '"none" loads all models at the start. "poll" also applies changes in the repository. "explicit" loads the ' +

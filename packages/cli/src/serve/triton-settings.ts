@@ -44,6 +44,7 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     ...(values.substitute !== "" && { substitutes: substitutes(values.substitute) }),
     strictReadiness: values["strict-readiness"],
     ...(values["crash-readiness"] === "server" && { crashReadiness: "server" }),
+    readyWithOlderVersion: values["ready-with-older-version"],
     backendConfig: backendSettings(values),
     backendDirectory: values["backend-directory"] || undefined,
     rateLimit: values["rate-limit"],

@@ -20,6 +20,8 @@ import {
   type MeteredModel,
   type MeteredRequestMemory,
   modelFamilies,
+  type RepositoryFailures,
+  repositoryFamilies,
   requestMemoryFamilies,
 } from "./model-families.js";
 
@@ -50,6 +52,8 @@ interface MetricsSources {
   readonly cache?: (() => CacheUsage | undefined) | undefined;
   /** Whether the response cache answers. @default no metrics of it */
   readonly cacheGuard?: MeteredCache | undefined;
+  /** What has failed in the model repositories. @default no metrics of them */
+  readonly repository?: () => RepositoryFailures | undefined;
 }
 
 /** The metrics page in the format that its client wants. */
@@ -165,7 +169,16 @@ export class MetricsPage {
   }
 
   #families(): CollectedFamily[] {
-    const { models, allowCpuMetrics = true, metricsConfig, gpus, memory, cache, cacheGuard } = this.sources;
+    const {
+      models,
+      allowCpuMetrics = true,
+      metricsConfig,
+      gpus,
+      memory,
+      cache,
+      cacheGuard,
+      repository,
+    } = this.sources;
     const config = { ...DEFAULT_METRICS_CONFIG, ...metricsConfig };
     return [
       ...modelFamilies(models, config),
@@ -174,6 +187,7 @@ export class MetricsPage {
       ...(allowCpuMetrics ? new MachineMetrics().families() : []),
       ...(cache === undefined ? [] : cacheFamilies(cache)),
       ...(cacheGuard === undefined ? [] : cacheGuardFamilies(cacheGuard)),
+      ...(repository === undefined ? [] : repositoryFamilies(repository)),
       ...latencyFamilies(models, config),
     ];
   }

@@ -3,6 +3,7 @@ import { errorFor, type ModelIndexEntry, statusText, TritonError } from "@triton
 import { readSubstitutes, SUBSTITUTED } from "../config/substitutes.js";
 import type { RegisteredVersion } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
+import type { RepositoryFailures } from "../observe/model-families.js";
 import { everyMs, quietTimers, type Timer } from "../system/clock.js";
 import { checkModelName, compareIds, keyOf, type ModelId, type ModelKey } from "./dependencies.js";
 import { OverrideDirectory } from "./model-directory.js";
@@ -223,6 +224,13 @@ export class ModelRepository {
 
   problemOf(name: string): string | undefined {
     return this.#state.problemOfName(name);
+  }
+
+  /** Failed loads by model, and failed polls; undefined without a repository. */
+  failures(): RepositoryFailures | undefined {
+    const { sources, pollFailures } = this.#state;
+    if (sources.length === 0) return undefined;
+    return { models: () => this.#state.failedLoads(), polls: pollFailures };
   }
 
   /**

@@ -47,6 +47,11 @@ export interface RepositoryOptions {
    * that of the model alone, or with `strictReadiness` also that of the server. @default "model"
    */
   readonly crashReadiness?: "model" | "server";
+  /**
+   * Whether a version that is loading or failed to load leaves the server ready while another version of its model
+   * serves. It refines `strictReadiness`. @default false
+   */
+  readonly readyWithOlderVersion?: boolean;
   /** Settings of backends: `{ onnxruntime: { ... }, "": { "default-max-batch-size": "4" } }`. */
   readonly backendConfig?: BackendConfig;
   /**

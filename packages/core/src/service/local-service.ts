@@ -11,7 +11,7 @@ import { modelMetadata } from "../config/model-metadata.js";
 import type { ModelVersion } from "../model/model-version.js";
 import { parseVersion } from "../model/pick-version.js";
 import type { ModelRegistry } from "../model/registry.js";
-import type { QueueSnapshot } from "../model/version-status.js";
+import type { QueueSnapshot, RegisteredVersion } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
 import type { MetricsPage, MetricsText } from "../observe/metrics-page.js";
 import type { Tracing } from "../observe/tracing.js";
@@ -61,6 +61,8 @@ interface ServiceOptions
   readonly id: string;
   readonly strictReadiness: boolean;
   readonly crashReadiness: "model" | "server";
+  /** Whether a version that does not serve leaves the server ready while another version of its model serves. */
+  readonly readyWithOlderVersion: boolean;
   /** Whether load requests of clients may have files. */
   readonly allowModelFileOverride: boolean;
 }
@@ -139,14 +141,19 @@ export class LocalService implements InferenceService {
   }
 
   isReady(): boolean {
-    const { strictReadiness, crashReadiness, repository } = this.#parts;
+    const { strictReadiness, crashReadiness, readyWithOlderVersion, repository } = this.#parts;
     if (this.#refusesAll || this.#leaving || repository.startUp.underWay) return false;
     if (!strictReadiness) return true;
-    const settled = this.#registry
+    const registry = this.#registry;
+    const serves = ({ name, namespace }: RegisteredVersion) =>
+      registry.versions(name, namespace).some(({ state }) => state === "READY");
+    const settled = registry
       .all()
-      .every(({ state, reason }) => state === "READY" || reason === "unloaded");
+      .every(
+        (one) => one.state === "READY" || one.reason === "unloaded" || (readyWithOlderVersion && serves(one)),
+      );
     if (!settled || repository.lacksVersions) return false;
-    return crashReadiness === "model" || this.#registry.ready().every((one) => one.crashReason === undefined);
+    return crashReadiness === "model" || registry.ready().every((one) => one.crashReason === undefined);
   }
 
   serverMetadata(): ServerMetadata {

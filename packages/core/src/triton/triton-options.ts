@@ -143,6 +143,7 @@ export const TRITON_OPTION_KEYS = keyList<TritonOptions>({
   exitOnError: true,
   strictReadiness: true,
   crashReadiness: true,
+  readyWithOlderVersion: true,
   backendConfig: true,
   substitutes: true,
   backends: true,

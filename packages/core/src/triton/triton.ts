@@ -341,6 +341,7 @@ class TritonServer {
         memory: requestMemory,
         cache: models.cacheUsage() === undefined ? undefined : () => models.cacheUsage(),
         cacheGuard: models.responseCache,
+        repository: () => repository.failures(),
       },
       options.metrics,
     );
@@ -385,6 +386,7 @@ class TritonServer {
       id: options.id ?? "triton",
       strictReadiness: options.strictReadiness ?? true,
       crashReadiness: options.crashReadiness ?? "model",
+      readyWithOlderVersion: options.readyWithOlderVersion ?? false,
       allowModelFileOverride: options.allowModelFileOverride ?? false,
     });
   }
