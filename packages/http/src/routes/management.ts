@@ -161,20 +161,6 @@ function duration({ count, ns }: Duration): PlainJson {
   return { count, ns };
 }
 
-/** The metrics page, as the frontend on a port of its own serves it. */
-export const metricsRoute: Route = getRoute(
-  /^\/metrics\/?$/,
-  "metrics",
-  ({ service, request }) => metricsResponse(service, request),
-  "text/plain",
-);
-
-/** Answers with the metrics page, in the OpenMetrics format for a client that wants it. */
-export async function metricsResponse(service: InferenceService, request: V2Request): Promise<V2Response> {
-  const { type, text } = await service.metricsFor(firstHeader(request, "accept"));
-  return { status: 200, headers: { "content-type": type }, body: Buffer.from(text, "utf8") };
-}
-
 /** The model repository: the index of the models with their states, loading and unloading. */
 export const repositoryRoutes: readonly Route[] = [
   postRoute(/^\/v2\/repository(?:\/(?<repository>[^/]+))?\/index$/, "model-repository", async (exchange) => {

@@ -25,12 +25,12 @@ import { inferRoute } from "./infer.js";
 import {
   healthRoutes,
   metadataRoutes,
-  metricsRoute,
   repositoryRoutes,
   settingsRoutes,
   sharedMemoryRoutes,
   statisticsRoutes,
 } from "./management.js";
+import { metricsRoute } from "./metrics.js";
 import { openApiRoute } from "./open-api.js";
 import type { HttpExchange, Route } from "./route.js";
 
