@@ -11,7 +11,7 @@ import {
 import type { LoadParameters, LogFormat } from "@tritonjs/core/types";
 import { errorFor, type ModelStatisticsReport, TritonError } from "@tritonjs/protocol";
 import { readJson } from "../exchange/loop-turns.js";
-import { firstHeader, latin1Text, type V2Request } from "../exchange/request.js";
+import { latin1Text } from "../exchange/request.js";
 import { emptyResponse, faultResponse, jsonResponse, type V2Response } from "../exchange/response.js";
 import {
   asArray,

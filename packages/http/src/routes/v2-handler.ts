@@ -244,7 +244,8 @@ export class HttpAccess {
     const sent = (header: string) => firstHeader(request, header);
     const missing = this.#gate.missingHeader(group, sent);
     if (missing !== undefined) {
-      return faultResponse(403, `This API is restricted, expecting header '${missing}'`, "text/plain");
+      const text = `This API is restricted, expecting header '${missing}'${this.#gate.hint(group)}`;
+      return faultResponse(403, text, "text/plain");
     }
     const foreign = this.#sites.fault(request, sent, group);
     return foreign === undefined ? undefined : faultResponse(403, foreign, errorType);
