@@ -63,13 +63,18 @@ async function sageMakerFrontend(at: Listener, values: OptionValues): Promise<Fr
   return sageMaker({
     ...at,
     maxInputSize: values["http-max-input-size"],
-    // The platform passes on no secrets, and loads models itself.
-    restrictions: givenRestrictions(values),
+    restrictions: sageMakerRestrictions(values),
     inferenceType: values["sagemaker-inference-type"],
     pingMode: values["sagemaker-ping-mode"],
     multiModel: values["sagemaker-multi-model"],
     defaultModelName: values["sagemaker-default-model"] || undefined,
   });
+}
+
+/** The platform passes on no secrets, and loads models itself: its routes are open until an access token is set. */
+function sageMakerRestrictions(values: OptionValues): Restrictions {
+  const closed = values["access-token"] === "" ? {} : { "model-repository": closedBy(values) };
+  return { ...closed, ...givenRestrictions(values) };
 }
 
 async function vertexAiFrontend(at: Listener, values: OptionValues): Promise<Frontend> {
@@ -327,7 +332,12 @@ export function closedGroups(values: OptionValues, place: ManagedPlace): readonl
 export function closedBy(values: OptionValues): Restriction {
   const value = values["access-token"];
   if (value !== "") return { header: ACCESS_TOKEN_HEADER, value };
-  return { header: ACCESS_TOKEN_HEADER, value: randomBytes(32).toString("base64url"), hint: OPENED_BY };
+  return {
+    header: ACCESS_TOKEN_HEADER,
+    value: randomBytes(32).toString("base64url"),
+    hint: OPENED_BY,
+    isGenerated: true,
+  };
 }
 
 /** How the operator opens operations that no option opened. */

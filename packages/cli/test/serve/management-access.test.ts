@@ -196,6 +196,18 @@ describe("a server of the command line", () => {
     );
   });
 
+  it.each([
+    [[], undefined, 200],
+    [["--access-token=secret"], undefined, 403],
+    [["--access-token=secret"], "secret", 200],
+  ])("guards the model routes of SageMaker with %j: token %s gets %i", async (args, given, expected) => {
+    const sageMaker = ["--allow-sagemaker=true", "--sagemaker-port=0", "--sagemaker-multi-model"];
+    const { status } = await serve(...sageMaker, ...args);
+    const headers: Record<string, string> = given === undefined ? {} : { "triton-access-token": given };
+    expect(await status("sagemaker", "/models", headers, "GET")).toBe(expected);
+    expect(await status("sagemaker", "/ping", {}, "GET")).toBe(200);
+  });
+
   it("accepts them with the access token", async () => {
     const { clients, status } = await serve("--access-token=secret");
     for (const client of clients())

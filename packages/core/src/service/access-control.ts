@@ -29,6 +29,8 @@ export interface Restriction {
   readonly value: string;
   /** Added to the text of a refusal: how the operator can open the group. @default nothing */
   readonly hint?: string;
+  /** True for a value that was made at random, so that clients outside of this program cannot know it. @default false */
+  readonly isGenerated?: boolean;
 }
 
 /** The restricted groups. All others are open. */

@@ -1,5 +1,5 @@
 import { toConfigJson } from "@tritonjs/core/config";
-import type { InferenceService, Log, LogSettings } from "@tritonjs/core/frontend";
+import type { Log, LogSettings } from "@tritonjs/core/frontend";
 import {
   LOG_FORMATS,
   readTraceCount,
