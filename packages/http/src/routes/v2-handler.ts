@@ -32,6 +32,7 @@ import {
 } from "./management.js";
 import { metricsRoute } from "./metrics.js";
 import { openApiRoute } from "./open-api.js";
+import { openApiPageRoute } from "./open-api-page.js";
 import type { HttpExchange, Route } from "./route.js";
 
 /** Options of the v2 routes, wherever they are mounted. */
@@ -52,7 +53,10 @@ export interface V2Options {
   readonly headerForwardPattern?: string | RegExp;
   /** Groups of routes that require a header, `{}` for none; those of the `Triton`'s `security` unless given. */
   readonly restrictions?: Restrictions;
-  /** Serves the OpenAPI document of the routes at `/v2/openapi.json`, which Triton does not have; false unless given. */
+  /**
+   * Serves the OpenAPI document of the routes at `/v2/openapi.json`, and a page that shows it at `/v2/docs`. Triton has
+   * neither; false unless given.
+   */
   readonly openApi?: boolean;
   /** Serves the metrics page at `/metrics`, below the prefix, without a port of its own; false unless given. */
   readonly metrics?: boolean;
@@ -87,7 +91,7 @@ export function v2Handler(
   const access = new HttpAccess(service, options.restrictions, lists);
   const limitName = options.maxInputSizeName ?? "the option maxInputSize";
   const extraRoutes = [
-    ...(options.openApi ? [openApiRoute] : []),
+    ...(options.openApi ? [openApiRoute, openApiPageRoute] : []),
     ...(options.metrics ? [metricsRoute] : []),
   ];
   const { log } = service;
