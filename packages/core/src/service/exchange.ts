@@ -3,6 +3,7 @@ import { errorFor, errorWithoutStack, TritonError } from "@tritonjs/protocol";
 import type { ModelRequests } from "../model/model-requests.js";
 import type { InferInit, RequestHandle } from "../request/inference-request.js";
 import type { InferenceResponse } from "../request/inference-response.js";
+import type { RegionRange, RequestedRange } from "../shared-memory/shared-memory.js";
 import type { Clock } from "../system/clock.js";
 import { LinkedList } from "../system/collections.js";
 import type { InferenceService, PinnedModel, RoomWait } from "./inference-service.js";
@@ -66,7 +67,7 @@ export class Exchange {
   trace: ResponseTrace | undefined = undefined;
   /** True once the model has accepted the request and answered: errors are its own from then on. */
   answered = false;
-  readonly #service: Pick<InferenceService, "refusalTurn">;
+  readonly #service: Pick<InferenceService, "refusalTurn" | "sharedMemory">;
   readonly #client: Client | undefined;
   readonly #unaryOnly: string | undefined;
   readonly #mayWait: boolean;
@@ -74,6 +75,7 @@ export class Exchange {
   #sink: ResponseSink | undefined = undefined;
   #handle: RequestHandle | undefined = undefined;
   #forgetClient: (() => void) | undefined = undefined;
+  #regions: RegionRange[] | undefined = undefined;
 
   /**
    * @param client undefined for a transport that calls `cancel` itself
@@ -81,7 +83,7 @@ export class Exchange {
    * @throws TritonError UNSUPPORTED for a decoupled model where none is allowed
    */
   constructor(
-    service: Pick<InferenceService, "refusalTurn">,
+    service: Pick<InferenceService, "refusalTurn" | "sharedMemory">,
     client: Client | undefined,
     model: PinnedModel,
     { unaryOnly, mayWait = true }: ExchangeOptions = {},
@@ -174,6 +176,22 @@ export class Exchange {
    */
   single(request: InferInit): Promise<InferenceResponse> {
     return new Promise((resolve, reject) => void this.send(request, new SingleResponse(resolve, reject)));
+  }
+
+  /** Holds the shared memory of a tensor until {@link release}. Throws for an unknown region and a range outside it. */
+  hold(range: RequestedRange): RegionRange {
+    const held = this.#service.sharedMemory.hold(range);
+    this.#regions ??= [];
+    this.#regions.push(held);
+    return held;
+  }
+
+  /** Releases the shared memory of the request when it is done. Calling it twice is harmless. */
+  release(): void {
+    const regions = this.#regions;
+    if (regions === undefined) return;
+    this.#regions = undefined;
+    for (const region of regions) this.#service.sharedMemory.release(region);
   }
 
   /** Asks the model to pause between its responses. */

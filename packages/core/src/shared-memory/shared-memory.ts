@@ -242,12 +242,23 @@ export class SharedMemory {
     this.checkAllowed();
   }
 
-  /** Finds the place of a tensor for {@link RequestRegions}, which hold the region. */
-  find({ region: name, offset, byteSize }: RequestedRange): {
-    readonly region: RegisteredRegion;
-    readonly offset: number;
-    readonly byteSize: number;
-  } {
+  /**
+   * Holds the region of a tensor, which stays until {@link release}, even if it is unregistered before. Throws for an
+   * unknown region and a range outside it.
+   */
+  hold(range: RequestedRange): RegionRange {
+    let found = this.#find(range);
+    // In a thread that does not own the region, it may be closed in between.
+    while (!found.region.use()) found = this.#find(range);
+    return found;
+  }
+
+  /** Ends what {@link hold} began. */
+  release({ region }: RegionRange): void {
+    if (region.endUse()) this.settle(region);
+  }
+
+  #find({ region: name, offset, byteSize }: RequestedRange): RegionRange {
     const region = this.region(name);
     if (region === undefined) {
       throw errorFor("REGION_NOT_FOUND", `Unable to find shared memory region: '${name}'`);
@@ -265,7 +276,7 @@ export class SharedMemory {
     if (length === 0n || length > size - start) {
       throw invalid(`Invalid offset + byte size for shared memory region: '${name}'`);
     }
-    return { region, offset: Number(start), byteSize: Number(length) };
+    return new RegionRange(region, Number(start), Number(length));
   }
 
   /** The region of a name, for requests. */
@@ -347,7 +358,7 @@ function checkSharedMemoryKey(region: string, key: string): void {
 /** A range of a region that a request holds. */
 export class RegionRange {
   constructor(
-    private readonly region: RegisteredRegion,
+    readonly region: RegisteredRegion,
     private readonly offset: number,
     private readonly byteSize: number,
   ) {}
@@ -367,30 +378,5 @@ export class RegionRange {
       );
     }
     this.region.write(this.offset, bytes);
-  }
-}
-
-/** The regions that one request uses. They stay until the request is done, even if they are unregistered before. */
-export class RequestRegions {
-  #held: RegisteredRegion[] | undefined;
-
-  constructor(private readonly memory: SharedMemory) {}
-
-  /** Holds the region of a tensor until {@link release}. Throws for an unknown region and a range outside it. */
-  hold(range: RequestedRange): RegionRange {
-    let found = this.memory.find(range);
-    // In a thread that does not own the region, it may be closed in between.
-    while (!found.region.use()) found = this.memory.find(range);
-    this.#held ??= [];
-    this.#held.push(found.region);
-    return new RegionRange(found.region, found.offset, found.byteSize);
-  }
-
-  /** Releases the regions when the request is done. Calling it twice is harmless. */
-  release(): void {
-    const held = this.#held;
-    if (held === undefined) return;
-    this.#held = undefined;
-    for (const region of held) if (region.endUse()) this.memory.settle(region);
   }
 }

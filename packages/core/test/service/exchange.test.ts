@@ -4,6 +4,7 @@ import type { RequestHandle, ResponseHandler } from "../../src/request/inference
 import type { InferenceResponse } from "../../src/request/inference-response.js";
 import { type Client, ClientGone, Exchange } from "../../src/service/exchange.js";
 import type { PinnedModel } from "../../src/service/inference-service.js";
+import { SharedMemory } from "../../src/shared-memory/shared-memory.js";
 
 const response: InferenceResponse = {
   id: "",
@@ -76,11 +77,12 @@ class TestModel {
 }
 
 const request = { inputs: new Map() };
+const service = { sharedMemory: new SharedMemory(false) };
 
 describe("an exchange with a single response", () => {
   it("resolves to it, and forgets its client", async () => {
     const [model, client] = [new TestModel(), new TestClient()];
-    const exchange = new Exchange({}, client, model.pinned());
+    const exchange = new Exchange(service, client, model.pinned());
     const single = exchange.single(request);
     expect([client.watched, exchange.answered]).toEqual([true, false]);
     model.respond(response, true);
@@ -90,7 +92,7 @@ describe("an exchange with a single response", () => {
 
   it("rejects with the first error, and with INTERNAL for another number of responses", async () => {
     const model = new TestModel();
-    const send = () => new Exchange({}, undefined, model.pinned()).single(request);
+    const send = () => new Exchange(service, undefined, model.pinned()).single(request);
     const failed = send();
     model.respond(response, false);
     model.respond(overload, true);
@@ -111,7 +113,7 @@ describe("an exchange with a single response", () => {
     "cancels the request of a client that leaves, with its reason %s",
     async (reason) => {
       const [model, client] = [new TestModel(), new TestClient()];
-      const single = new Exchange({}, client, model.pinned()).single(request);
+      const single = new Exchange(service, client, model.pinned()).single(request);
       client.reason = reason;
       client.leave();
       await expect(single).rejects.toMatchObject({ code: reason?.code ?? "CANCELLED" });
@@ -122,7 +124,7 @@ describe("an exchange with a single response", () => {
   it("is not sent for a client that has left", async () => {
     const client = new TestClient();
     client.leave();
-    const single = new Exchange({}, client, new TestModel().pinned()).single(request);
+    const single = new Exchange(service, client, new TestModel().pinned()).single(request);
     await expect(single).rejects.toBeInstanceOf(ClientGone);
   });
 });
@@ -139,14 +141,14 @@ describe("an exchange that is refused", () => {
     const refusalTurn = () => new Promise<void>((resolve) => (takeTurn = resolve));
     const refusals: unknown[] = [];
     const sink = { respond() {}, refuse: (error: unknown) => void refusals.push(error) };
-    const turn = new Exchange({ refusalTurn }, undefined, refusing).send(request, sink);
+    const turn = new Exchange({ ...service, refusalTurn }, undefined, refusing).send(request, sink);
     expect(refusals).toEqual([]);
     takeTurn();
     await turn;
     expect(refusals).toEqual([overload]);
-    expect(new Exchange({ refusalTurn }, undefined, refusing, { mayWait: false }).send(request, sink)).toBe(
-      undefined,
-    );
+    expect(
+      new Exchange({ ...service, refusalTurn }, undefined, refusing, { mayWait: false }).send(request, sink),
+    ).toBe(undefined);
     expect(refusals).toEqual([overload, overload]);
   });
 
@@ -157,10 +159,10 @@ describe("an exchange that is refused", () => {
       const turn = new Promise<void>((_, reject) => (leave = () => reject(overload)));
       return new TestModel().pinned({ awaitRoom: () => ({ turn, leave }) });
     };
-    const left = new Exchange({}, client, waiting()).turn("");
+    const left = new Exchange(service, client, waiting()).turn("");
     client.leave();
     await expect(left).rejects.toBeInstanceOf(ClientGone);
-    const exchange = new Exchange({}, undefined, waiting());
+    const exchange = new Exchange(service, undefined, waiting());
     const cancelled = exchange.turn("");
     exchange.cancel();
     await expect(cancelled).rejects.toBe(overload);
@@ -169,6 +171,6 @@ describe("an exchange that is refused", () => {
   it("is refused at once for a decoupled model where only one response is allowed", () => {
     const config = { name: "m", modelTransactionPolicy: { decoupled: true } } as PinnedModel["config"];
     const model = new TestModel().pinned({ config });
-    expect(() => new Exchange({}, undefined, model, { unaryOnly: "not here" })).toThrow("not here");
+    expect(() => new Exchange(service, undefined, model, { unaryOnly: "not here" })).toThrow("not here");
   });
 });

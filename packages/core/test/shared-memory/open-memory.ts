@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { onTestFinished } from "vitest";
+import { Exchange } from "../../src/service/exchange.js";
+import type { PinnedModel } from "../../src/service/inference-service.js";
 import { SharedMemoryRegion } from "../../src/shared-memory/index.js";
 import { SharedMemory } from "../../src/shared-memory/shared-memory.js";
 
@@ -23,4 +25,9 @@ export function openMemory(): SharedMemory {
   const memory = new SharedMemory(true);
   onTestFinished(() => memory.close());
   return memory;
+}
+
+/** The exchange of a request that may name regions. */
+export function exchangeOver(sharedMemory: SharedMemory): Exchange {
+  return new Exchange({ sharedMemory }, undefined, { config: {} } as PinnedModel);
 }

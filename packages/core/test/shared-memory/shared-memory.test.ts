@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { RequestRegions, SharedMemory } from "../../src/shared-memory/shared-memory.js";
+import { SharedMemory } from "../../src/shared-memory/shared-memory.js";
 import { bindPosix, loadPosix } from "../../src/shared-memory/shared-object.js";
-import { openMemory, openRegion } from "./open-memory.js";
+import { exchangeOver, openMemory, openRegion } from "./open-memory.js";
 
 const MAX_UINT64 = 2n ** 64n - 1n;
 
@@ -80,7 +80,7 @@ describe("registering a shared memory region", () => {
     const object = await openRegion(pageSize + 8);
     object.write(Uint8Array.of(1, 2, 3, 4), pageSize);
     await memory.registerSystem("r", { key: object.key, offset: pageSize, byteSize: 8 });
-    const regions = new RequestRegions(memory);
+    const regions = exchangeOver(memory);
     const range = regions.hold({ region: "r", offset: 1, byteSize: 2 });
     expect([...range.read()]).toEqual([2, 3]);
     range.put("y", Uint8Array.of(9));

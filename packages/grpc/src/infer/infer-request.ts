@@ -1,9 +1,9 @@
+import type { Exchange } from "@tritonjs/core/frontend";
 import {
   freeWhenUsed,
   InferenceRequest,
   type RegionRange,
   type RequestedRange,
-  type RequestRegions,
   type RequestScalars,
   readScalarParameter,
   type ScalarReader,
@@ -31,13 +31,13 @@ export class DecodedMessage extends InferenceRequest implements InferParameters 
 export function decodeInferRequest(
   message: inference.ModelInferRequest,
   forwarded: Parameters,
-  regions: RequestRegions,
+  memory: Pick<Exchange, "hold">,
 ): DecodedMessage {
   const request = new DecodedMessage(message.modelName);
   request.id = message.id;
   decodeInferParameters(message.parameters, forwarded, request);
-  request.inputs = decodeInputs(message, regions);
-  request.outputs = decodeOutputForms(message.outputs, regions);
+  request.inputs = decodeInputs(message, memory);
+  request.outputs = decodeOutputForms(message.outputs, memory);
   request.requestedOutputs = requestedOutputNames(message.outputs);
   return request;
 }
@@ -68,19 +68,19 @@ const NO_BYTES = new Uint8Array(0);
  * Decodes the input tensors of a request, in its order. Raw contents stay views of the message. They pair with the
  * inputs in order, and surplus ones are ignored.
  *
- * @param regions Holds the shared memory that inputs name, until the caller releases it.
+ * @param memory holds the shared memory that inputs name, until the caller releases it.
  * @throws TritonError INVALID_ARG for a name that comes twice, and for an input whose data is missing, given twice or
  * of another type; NOT_FOUND for an unknown shared-memory region.
  */
 export function decodeInputs(
   request: inference.ModelInferRequest,
-  regions: RequestRegions,
+  memory: Pick<Exchange, "hold">,
 ): Map<string, Tensor> {
   const inputs = new Map<string, Tensor>();
   checkDeclarations(request);
   const raw = new RawContents(request.rawInputContents);
   for (const input of request.inputs) {
-    inputs.set(input.name ?? "", decodeInput(input, raw, request.modelName, regions));
+    inputs.set(input.name ?? "", decodeInput(input, raw, request.modelName, memory));
   }
   return inputs;
 }
@@ -102,7 +102,7 @@ function decodeInput(
   input: InputTensor,
   raw: RawContents,
   modelName: string,
-  regions: RequestRegions,
+  memory: Pick<Exchange, "hold">,
 ): Tensor {
   const { name, contents } = input;
   const shape = wireShape(input.shape ?? []);
@@ -116,7 +116,7 @@ function decodeInput(
         "INVALID_INPUT",
       );
     }
-    return Tensor.fromBytes(datatype, shape, regions.hold(range).read());
+    return Tensor.fromBytes(datatype, shape, memory.hold(range).read());
   }
   if (contents != null) {
     if (raw.used) {
@@ -291,13 +291,16 @@ export function requestedOutputNames(outputs: readonly RequestedOutput[]): reado
 /**
  * Reads how to return the requested outputs. If an output is listed twice, its first form counts.
  *
- * @param regions Holds the shared memory that outputs name, until the caller releases it.
+ * @param memory holds the shared memory that outputs name, until the caller releases it.
  * @throws TritonError INVALID_ARG for wrong parameters, NOT_FOUND for an unknown shared-memory region.
  */
-export function decodeOutputForms(outputs: readonly RequestedOutput[], regions: RequestRegions): OutputForms {
+export function decodeOutputForms(
+  outputs: readonly RequestedOutput[],
+  memory: Pick<Exchange, "hold">,
+): OutputForms {
   let forms: Map<string, OutputForm> | undefined;
   for (const output of outputs) {
-    const form = decodeForm(output, regions);
+    const form = decodeForm(output, memory);
     if (form === undefined) continue;
     forms ??= new Map();
     const name = output.name ?? "";
@@ -306,7 +309,7 @@ export function decodeOutputForms(outputs: readonly RequestedOutput[], regions: 
   return forms ?? NO_FORMS;
 }
 
-function decodeForm(output: RequestedOutput, regions: RequestRegions): OutputForm | undefined {
+function decodeForm(output: RequestedOutput, memory: Pick<Exchange, "hold">): OutputForm | undefined {
   const range = decodeSharedMemoryRange(output);
   const classes = classificationCount(output);
   if (range === undefined) return classes === undefined ? undefined : { classes };
@@ -316,7 +319,7 @@ function decodeForm(output: RequestedOutput, regions: RequestRegions): OutputFor
       "INVALID_REQUESTED_OUTPUT",
     );
   }
-  return { range: regions.hold(range) };
+  return { range: memory.hold(range) };
 }
 
 function classificationCount(output: RequestedOutput): number | undefined {

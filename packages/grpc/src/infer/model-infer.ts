@@ -5,7 +5,6 @@ import {
   LOAD_REPORT_FORMAT_HEADER,
   LOAD_REPORT_HEADER,
   loadReportMessage,
-  RequestRegions,
   writeLoadReport,
 } from "@tritonjs/core/internal";
 import { NO_PARAMETERS, type Parameters, type TritonError } from "@tritonjs/protocol";
@@ -68,10 +67,9 @@ async function modelInfer(
   const { model } = exchange;
   const trace = sampler.sample(model.name, call);
   if (trace !== undefined) call.onClose(() => trace.sent());
-  const regions = new RequestRegions(service.sharedMemory);
   let response: InferMessage;
   try {
-    const decoded = decodeInferRequest(message, forwardedParameters(context, call), regions);
+    const decoded = decodeInferRequest(message, forwardedParameters(context, call), exchange);
     exchange.trace = trace;
     decoded.trace = trace?.request;
     if (call.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
@@ -81,7 +79,7 @@ async function modelInfer(
     trace?.answered(error);
     throw error;
   } finally {
-    regions.release();
+    exchange.release();
     trace?.sending();
   }
   const format = reportFormat(call);

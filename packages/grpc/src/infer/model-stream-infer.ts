@@ -6,7 +6,7 @@ import {
   type RequestHandle,
   type RequestShare,
 } from "@tritonjs/core/frontend";
-import { LinkedList, RequestRegions } from "@tritonjs/core/internal";
+import { LinkedList } from "@tritonjs/core/internal";
 import { isDecoupled, isTimeout, TritonError } from "@tritonjs/protocol";
 import { type inference, inferencePath } from "@tritonjs/protocol/grpc";
 import { type DuplexStream, duplex, type Method } from "../transport/method.js";
@@ -143,15 +143,13 @@ class InferStream {
   }
 
   #send(message: RequestMessage, exchange: Exchange, share: RequestShare): void {
-    const { service } = this.#context;
     const { model } = exchange;
     const place = this.#placeFor(model);
-    const regions = new RequestRegions(service.sharedMemory);
     const trace = this.#sampler.sample(model.name, this.#stream);
     const entry = this.#add(exchange);
     let waitsForRefusal = false;
     const close = (): void => {
-      regions.release();
+      exchange.release();
       share.release();
       trace?.sent();
     };
@@ -164,7 +162,7 @@ class InferStream {
     };
     let decoded: DecodedMessage;
     try {
-      decoded = decodeInferRequest(message, forwardedParameters(this.#context, this.#stream), regions);
+      decoded = decodeInferRequest(message, forwardedParameters(this.#context, this.#stream), exchange);
     } catch (error) {
       refuse(error);
       return;

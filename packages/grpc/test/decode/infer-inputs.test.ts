@@ -1,5 +1,5 @@
 import { status } from "@grpc/grpc-js";
-import { RequestRegions, SharedMemory } from "@tritonjs/core/internal";
+import { SharedMemory } from "@tritonjs/core/internal";
 import { shapeToString } from "@tritonjs/protocol";
 import { decodeMessage, encodeMessage, inference } from "@tritonjs/protocol/grpc";
 import { describe, expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { decodeInputs } from "../../src/infer/infer-request.js";
 import { FakeService } from "../support/fake-service.js";
 import { serve } from "../support/serve.js";
 
-const noRegions = new RequestRegions(new SharedMemory(false));
+const noRegions = new SharedMemory(false);
 
 type Contents = inference.InferTensorContents.$Properties;
 

@@ -1,4 +1,4 @@
-import { RequestRegions, SharedMemory } from "@tritonjs/core/internal";
+import { SharedMemory } from "@tritonjs/core/internal";
 import { decodeMessage, encodeMessage, type inference, inference as messages } from "@tritonjs/protocol/grpc";
 import { describe, expect, test } from "vitest";
 import {
@@ -23,7 +23,7 @@ function outputs(parameters: Record<string, Parameter>) {
 }
 
 function forms(requested: ReturnType<typeof outputs>) {
-  return decodeOutputForms(requested, new RequestRegions(new SharedMemory(false)));
+  return decodeOutputForms(requested, new SharedMemory(false));
 }
 
 describe("request parameters", () => {

@@ -1,9 +1,8 @@
-import type { ReadyModel } from "@tritonjs/core/frontend";
+import type { Exchange, ReadyModel } from "@tritonjs/core/frontend";
 import {
   InferenceRequest,
   type RegionRange,
   type RequestedRange,
-  type RequestRegions,
   readScalarParameter,
   type ScalarReader,
 } from "@tritonjs/core/internal";
@@ -40,7 +39,7 @@ import { datatypeOf, readJsonTensor, readShape } from "./json-tensor.js";
  * Decodes the body of an infer request: `headerLength` bytes of JSON, then the tensors that the JSON announces with
  * `binary_data_size`, in the order of the inputs.
  *
- * @param regions holds the shared memory that the request names, until the caller releases it
+ * @param memory holds the shared memory that the request names, until the caller releases it
  * @throws TritonError with Triton's code and text for the first fault.
  */
 export function decodeInferRequest(
@@ -48,12 +47,12 @@ export function decodeInferRequest(
   body: Uint8Array,
   headerLength: number,
   maxInputSize: number,
-  regions: RequestRegions,
+  memory: Pick<Exchange, "hold">,
 ): DecodedRequest {
   const key = headerLength < body.length ? headerKey(body, headerLength) : undefined;
   const known = key === undefined ? undefined : knownHeader(model, key);
   if (known !== undefined) {
-    const reader = new InputReader(model, body.subarray(headerLength), maxInputSize, regions);
+    const reader = new InputReader(model, body.subarray(headerLength), maxInputSize, memory);
     const request = new DecodedRequest(model.name);
     request.copyContent(known.request);
     request.inputs = reader.readBinary(known.inputs);
@@ -61,7 +60,7 @@ export function decodeInferRequest(
     return request;
   }
   const json = parseJson(body.subarray(0, headerLength), maxNumbers(maxInputSize));
-  return decodeInferJson(model, json, body, headerLength, maxInputSize, regions, key);
+  return decodeInferJson(model, json, body, headerLength, maxInputSize, memory, key);
 }
 
 export function decodeInferJson(
@@ -70,16 +69,16 @@ export function decodeInferJson(
   body: Uint8Array,
   headerLength: number,
   maxInputSize: number,
-  regions: RequestRegions,
+  memory: Pick<Exchange, "hold">,
   key?: string,
 ): DecodedRequest {
-  const reader = new InputReader(model, body.subarray(headerLength), maxInputSize, regions);
+  const reader = new InputReader(model, body.subarray(headerLength), maxInputSize, memory);
   const idJson = find(json, "id");
   const request = new DecodedRequest(model.name);
   if (idJson !== undefined) request.id = asText(idJson, "Unable to parse 'id'");
   readRequestParameters(json, request);
   request.inputs = reader.read(json, request.id);
-  const named = readRequestedOutputs(json, model.config.output.length, regions);
+  const named = readRequestedOutputs(json, model.config.output.length, memory);
   if (named.size > 0) {
     request.requestedOutputs = [...named.keys()];
     request.outputs = { named, others: request.outputs.others };
@@ -185,7 +184,7 @@ export const ALL_IN_BINARY: OutputForms = { named: NO_FORMS, others: { binary: t
 function readRequestedOutputs(
   request: JsonValue,
   modelOutputs: number,
-  regions: RequestRegions,
+  memory: Pick<Exchange, "hold">,
 ): Map<string, OutputForm> {
   const named = new Map<string, OutputForm>();
   const json = find(request, "outputs");
@@ -202,7 +201,7 @@ function readRequestedOutputs(
     const form: OutputForm = {
       classes: classes === undefined ? 0 : Number(asUnsigned(classes, "Unable to set 'classification'")),
       binary: binary === undefined ? false : asBoolean(binary, "Unable to parse 'binary_data'"),
-      ...(range === undefined ? {} : { range: regions.hold(range) }),
+      ...(range === undefined ? {} : { range: memory.hold(range) }),
     };
     if (!named.has(name)) named.set(name, form);
   }
@@ -240,17 +239,17 @@ class InputReader {
   readonly #model: ReadyModel;
   readonly #binary: Uint8Array;
   readonly #maxInputSize: number;
-  readonly #regions: RequestRegions;
+  readonly #memory: Pick<Exchange, "hold">;
   #binaryUsed = 0;
   readonly #binaryInputs: BinaryInput[] = [];
   #others = false;
 
   /** @param binary the bytes of the body after the JSON */
-  constructor(model: ReadyModel, binary: Uint8Array, maxInputSize: number, regions: RequestRegions) {
+  constructor(model: ReadyModel, binary: Uint8Array, maxInputSize: number, memory: Pick<Exchange, "hold">) {
     this.#model = model;
     this.#binary = binary;
     this.#maxInputSize = maxInputSize;
-    this.#regions = regions;
+    this.#memory = memory;
   }
 
   /** @throws TritonError for the first fault, and for bytes that no input uses. */
@@ -310,7 +309,7 @@ class InputReader {
     this.#others = true;
     const range = readRange(parameters);
     if (range !== undefined) {
-      const bytes = this.#regions.hold(range).read();
+      const bytes = this.#memory.hold(range).read();
       into.set(name, Tensor.fromBytes(datatypeOf(datatype), wireShape(shape), bytes));
       return;
     }

@@ -6,7 +6,6 @@ import {
   freeWhenUsed,
   LOAD_REPORT_FORMAT_HEADER,
   LOAD_REPORT_HEADER,
-  RequestRegions,
   UnpackFault,
   writeLoadReport,
 } from "@tritonjs/core/internal";
@@ -67,7 +66,6 @@ async function infer(exchange: HttpExchange): Promise<V2Response> {
   if (since !== undefined) traceReceived(exchange, since);
   const headerLength = inferenceHeaderLength(lengthHeader, body.length);
   exchange.errorType = "application/json";
-  const regions = new RequestRegions(service.sharedMemory);
   try {
     let decoded: DecodedRequest;
     let response: InferenceResponse;
@@ -75,10 +73,10 @@ async function infer(exchange: HttpExchange): Promise<V2Response> {
       decoded =
         headerLength === 0
           ? decodeRawRequest(call.current(), body, maxInputSize)
-          : decodeInferRequest(call.current(), body, headerLength, maxInputSize, regions);
+          : decodeInferRequest(call.current(), body, headerLength, maxInputSize, call);
       if (request.ownsBody === true) decoded.onInputsUsed = freeWhenUsed(body);
       response = await send(exchange, call, decoded);
-    } else [decoded, response] = await sendLongDocument(exchange, call, body, headerLength, regions);
+    } else [decoded, response] = await sendLongDocument(exchange, call, body, headerLength);
     const encoded = isLongAnswer(response, decoded.outputs)
       ? await loopTurns.write(request, () =>
           encodeSteps(call.model, response, decoded.outputs, exchange.labels),
@@ -87,7 +85,7 @@ async function infer(exchange: HttpExchange): Promise<V2Response> {
     return inferResponse(encoded, firstHeader(request, "accept-encoding"));
   } finally {
     if (call.answered) exchange.errorType = "text/plain";
-    regions.release();
+    call.release();
   }
 }
 
@@ -97,12 +95,11 @@ async function sendLongDocument(
   call: Exchange,
   body: Uint8Array,
   headerLength: number,
-  regions: RequestRegions,
 ): Promise<[DecodedRequest, InferenceResponse]> {
   const { request, maxInputSize } = exchange;
   let decoded!: DecodedRequest;
   const use = (json: JsonValue): Promise<InferenceResponse> => {
-    decoded = decodeInferJson(call.current(), json, body, headerLength, maxInputSize, regions);
+    decoded = decodeInferJson(call.current(), json, body, headerLength, maxInputSize, call);
     if (headerLength === body.length) replaceBody(exchange, decoded, body);
     else if (request.ownsBody === true) decoded.onInputsUsed = freeWhenUsed(body);
     return send(exchange, call, decoded);

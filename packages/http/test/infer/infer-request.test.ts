@@ -1,5 +1,5 @@
 import type { ReadyModel } from "@tritonjs/core/frontend";
-import { RequestRegions, SharedMemory } from "@tritonjs/core/internal";
+import { SharedMemory } from "@tritonjs/core/internal";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -10,7 +10,7 @@ import {
 import { identityConfig } from "../support/identity-service.js";
 
 const LIMIT = 1 << 20;
-const noRegions = new RequestRegions(new SharedMemory(false));
+const noRegions = new SharedMemory(false);
 
 function model(...config: Parameters<typeof identityConfig>): ReadyModel {
   return { name: config[0], version: 1, config: identityConfig(...config), labels: new Map() };

@@ -1,10 +1,10 @@
 import type { ReadyModel } from "@tritonjs/core/frontend";
-import { RequestRegions, SharedMemory } from "@tritonjs/core/internal";
+import { SharedMemory } from "@tritonjs/core/internal";
 import { describe, expect, it } from "vitest";
 import { decodeInferRequest, headerKey, knownHeader } from "../../src/infer/infer-request.js";
 import { identityConfig } from "../support/identity-service.js";
 
-const noRegions = new RequestRegions(new SharedMemory(false));
+const noRegions = new SharedMemory(false);
 const newModel = (): ReadyModel => ({
   name: "m",
   version: 1,

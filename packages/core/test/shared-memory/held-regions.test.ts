@@ -1,8 +1,7 @@
 import { closeSync, ftruncateSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { RequestRegions } from "../../src/shared-memory/shared-memory.js";
 import { loadPosix } from "../../src/shared-memory/shared-object.js";
-import { cannotShrink, openMemory, openRegion } from "./open-memory.js";
+import { cannotShrink, exchangeOver, openMemory, openRegion } from "./open-memory.js";
 
 const MAX_UINT64 = 2n ** 64n - 1n;
 
@@ -32,7 +31,7 @@ describe("the memory range of a request", () => {
     const memory = openMemory();
     const { key } = await openRegion(64);
     await memory.registerSystem("r", { key, offset: 0, byteSize: 64 });
-    const regions = new RequestRegions(memory);
+    const regions = exchangeOver(memory);
     expect(() => regions.hold({ region: "r", offset, byteSize })).toThrow(message);
     expect(() => regions.hold({ region: "s", offset, byteSize })).toThrow(
       "Unable to find shared memory region: 's'",
@@ -43,8 +42,8 @@ describe("the memory range of a request", () => {
     const memory = openMemory();
     const object = await openRegion(64);
     await memory.registerSystem("r", { key: object.key, offset: 0, byteSize: 64 });
-    const first = new RequestRegions(memory);
-    const second = new RequestRegions(memory);
+    const first = exchangeOver(memory);
+    const second = exchangeOver(memory);
     const range = first.hold({ region: "r", offset: 0, byteSize: 4 });
     first.hold({ region: "r", offset: 4, byteSize: 4 });
     second.hold({ region: "r", offset: 0, byteSize: 4 });
@@ -64,7 +63,7 @@ describe("the memory range of a request", () => {
     const object = await openRegion(8);
     object.write(Uint8Array.of(1, 2, 3, 4));
     await memory.registerSystem("r", { key: object.key, offset: 0, byteSize: 8 });
-    const regions = new RequestRegions(memory);
+    const regions = exchangeOver(memory);
     const bytes = regions.hold({ region: "r", offset: 0, byteSize: 4 }).read();
     object.write(Uint8Array.of(9, 9, 9, 9));
     expect([...bytes]).toEqual([1, 2, 3, 4]);
@@ -77,7 +76,7 @@ describe("the memory range of a request", () => {
     const memory = openMemory();
     const object = await openRegion(8192);
     await memory.registerSystem("r", { key: object.key, offset: 0, byteSize: 8192 });
-    const regions = new RequestRegions(memory);
+    const regions = exchangeOver(memory);
     const range = regions.hold({ region: "r", offset: 4096, byteSize: 4096 });
     await resize(object.key, 100);
     const gone = "Invalid offset + byte size for shared memory region: 'r'";
@@ -91,7 +90,7 @@ describe("the memory range of a request", () => {
     const memory = openMemory();
     const { key } = await openRegion(64);
     await memory.registerSystem("r", { key, offset: 0, byteSize: 64 });
-    const regions = new RequestRegions(memory);
+    const regions = exchangeOver(memory);
     const range = regions.hold({ region: "r", offset: 0, byteSize: 4 });
     expect(() => range.put("y", new Uint8Array(5))).toThrow(
       "shared memory size specified with the request for output 'y' (4 bytes) should be at least 5 bytes to hold " +
