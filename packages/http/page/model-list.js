@@ -8,12 +8,12 @@ export const keyOf = ({ namespace, name, version }) => JSON.stringify([namespace
 const COLUMNS = [
   ["Model", "", ({ name }) => name],
   ["State", "", ({ state }) => state],
-  ["Requests/s", "number wide", (model, point) => point("requestsPerSecond")],
-  ["Failures/s", "number wide", (model, point) => point("failuresPerSecond")],
-  ["Waiting", "number", (model, point) => point("queued")],
-  ["Oldest", "number wide", (model, point) => point("oldestMs")],
-  ["p50", "number wide", (model, point) => point("requestP50")],
-  ["p99", "number", (model, point) => point("requestP99")],
+  ["Requests/s", "number wide", (_model, point) => point("requestsPerSecond")],
+  ["Failures/s", "number wide", (_model, point) => point("failuresPerSecond")],
+  ["Waiting", "number", (_model, point) => point("queued")],
+  ["Oldest", "number wide", (_model, point) => point("oldestMs")],
+  ["p50", "number wide", (_model, point) => point("requestP50")],
+  ["p99", "number", (_model, point) => point("requestP99")],
   ["Busy", "number wide", ({ counts }) => counts?.busyInstances],
 ];
 
@@ -84,8 +84,8 @@ function matching(models, filter) {
 /** The models by the column that the viewer chose. Models without a value come last. */
 function sorted(models, order, columns) {
   if (order === undefined) return models;
-  const [, , valueOf] = COLUMNS.find(([title]) => title === order.title);
-  const value = (model) => valueOf(model, (name) => model.point?.[columns.indexOf(name)]) ?? undefined;
+  const [, , sortedBy] = COLUMNS.find(([title]) => title === order.title);
+  const value = (model) => sortedBy(model, (name) => model.point?.[columns.indexOf(name)]) ?? undefined;
   const rows = models.map((model) => ({ model, value: value(model) }));
   rows.sort(({ value: a }, { value: b }) => {
     if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);

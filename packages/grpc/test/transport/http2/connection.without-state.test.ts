@@ -39,6 +39,6 @@ it("a session without a state is destroyed with its connection", async () => {
   await once(client, "remoteSettings");
   const stream = client.request({ ":method": "POST", ":path": "/inference.GRPCInferenceService/ServerLive" });
   stream.on("error", () => {});
-  onTestFinished(() => stream.destroy());
+  onTestFinished(() => void stream.destroy());
   await Promise.all([once(client, "close"), frontend.stop()]);
 });
