@@ -63,13 +63,13 @@ const TYPES: Readonly<Record<MetricsFormat, string>> = {
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
 };
 
-/** Milliseconds for which a page is kept that took more than one turn of the event loop. */
+/** Milliseconds for which a long page is kept. */
 const KEPT_MS = 1000;
 
 /** A page that is being written, or was written lately. */
 interface LatePage {
   readonly text: Promise<MetricsText>;
-  /** Whether it took more than one turn of the event loop. */
+  /** Whether it has thousands of series. */
   isLong: boolean;
   /** Time at which it was complete. */
   doneAt: number;
@@ -119,8 +119,8 @@ export class MetricsPage {
   }
 
   /**
-   * The whole registry as text, in the format that the client accepts. A page that takes more than one turn of the event
-   * loop serves all clients that ask within a second after it.
+   * The whole registry as text, in the format that the client accepts. A page of thousands of series serves all
+   * clients that ask while it is written, or within a second after it.
    */
   async writeFor(accept: string | undefined): Promise<MetricsText> {
     const { registry } = this;

@@ -7,6 +7,8 @@ export type MetricsFormat = "prometheus" | "openmetrics";
 const SHARE_MS = 5;
 /** Series after which the time is looked at. */
 const SERIES_PER_LOOK = 32;
+/** Series from which a page is long: those of about 200 models. */
+const LONG_SERIES = 10_000;
 /** Characters from which lines become a piece of the page. */
 const PIECE_LENGTH = 64 * 1024;
 
@@ -15,7 +17,10 @@ export interface WrittenText {
   /** Families without a value are left out. */
   readonly hidesEmpty: boolean;
   readonly format: MetricsFormat;
-  /** Called before the page pauses for the first time: it takes more than one turn of the event loop. */
+  /**
+   * Called once if the page has so many series that it takes several turns of the event loop on any machine. A time would
+   * not do: on a busy machine a short page may pause too.
+   */
   readonly onLong: () => void;
   /** Monotonic time in milliseconds. */
   readonly now: () => number;
@@ -110,7 +115,8 @@ class PageText {
     for (const one of series) {
       const { labels: own = NO_LABELS } = one;
       this.#add(one, isBare ? own : { ...before, ...own, ...after, ...own });
-      if (++this.#series % SERIES_PER_LOOK === 0) await this.#look();
+      if (++this.#series === LONG_SERIES) this.about.onLong();
+      if (this.#series % SERIES_PER_LOOK === 0) await this.#look();
     }
   }
 
@@ -141,7 +147,6 @@ class PageText {
   #look(): Promise<void> | undefined {
     if (this.#text.length >= PIECE_LENGTH) this.#cut();
     if (this.about.now() < this.#until) return undefined;
-    this.about.onLong();
     return new Promise((resolve) => {
       setImmediate(() => {
         this.#until = this.about.now() + SHARE_MS;
