@@ -4,7 +4,7 @@ import { checkOptionNames, type DefaultFrontends, keyList, type WebPages } from 
 import { firstHeader, headersOf, type V2Request } from "./exchange/request.js";
 import { faultResponse, type V2Response } from "./exchange/response.js";
 import { DEFAULT_MAX_INPUT_SIZE } from "./limits.js";
-import { metricsResponse } from "./routes/management.js";
+import { metricsResponse } from "./routes/metrics.js";
 import {
   answerErrors,
   HttpAccess,

@@ -236,6 +236,11 @@ export class LiveInstances implements InstanceModel {
       if (TritonError.is(outcome)) failures.push(outcome);
     });
     if (requests.length === 0) return;
+    this.server.log.verbose(
+      1,
+      `model '${config.name}' instance ${instance.placement.name} is running warmup sample '${sample.name}'`,
+      { model: config.name, version: this.modelVersion, module: "warm-up" },
+    );
     const payload = new Payload();
     for (const request of requests) {
       const { inputs } = request;

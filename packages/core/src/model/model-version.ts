@@ -95,6 +95,11 @@ export class ModelVersion implements RegisteredVersion {
     this.instances = this.#live.group;
     this.scheduler = createScheduler(this, server);
     this.instances.serve(this.scheduler);
+    if (config.dynamicBatching !== undefined)
+      server.log.verbose(1, `Starting dynamic-batcher thread for ${config.name} at nice 0...`, {
+        model: config.name,
+        module: "dynamic-batcher",
+      });
     const cache = config.responseCache?.enable ? server.responseCache : undefined;
     this.requests = new ModelRequests(this, server, cache);
     if (this.isEnsemble) this.#members = new EnsembleMembers(config);

@@ -142,13 +142,12 @@ export function modelFamilies(
       name: "tritonjs_batch_cut_total",
       help: "Number of batches that instances have taken, by the reason why they were cut",
       type: "counter",
-      collect: () =>
-        batched().flatMap(({ labels, statistics }) =>
-          CUT_REASONS.map((reason) => ({
-            labels: { ...labels, reason },
-            value: statistics.cuts.counts[reason],
-          })),
-        ),
+      collect: ofEach(batched, ({ labels, statistics }) =>
+        CUT_REASONS.map((reason) => ({
+          labels: { ...labels, reason },
+          value: statistics.cuts.counts[reason],
+        })),
+      ),
     },
     family("counter", REFUSED, batched),
     {
@@ -174,13 +173,12 @@ export function modelFamilies(
       name: "nv_inference_request_failure",
       help: "Number of failed inference requests, all batch sizes",
       type: "counter",
-      collect: () =>
-        models().flatMap(({ labels, statistics }) =>
-          FAILURE_REASONS.map((reason) => ({
-            labels: sortedLabels({ ...labels, reason }),
-            value: statistics.failures[reason],
-          })),
-        ),
+      collect: ofEach(models, ({ labels, statistics }) =>
+        FAILURE_REASONS.map((reason) => ({
+          labels: sortedLabels({ ...labels, reason }),
+          value: statistics.failures[reason],
+        })),
+      ),
     },
     ...GAUGES.map((row) => family("gauge", row, models)),
     // Triton's histogram is off by default, and its smallest bound is 100 milliseconds.
@@ -210,6 +208,16 @@ function family(
   return { name, help, type, collect };
 }
 
+/** The series of one model after the other, so that a page of thousands of models can pause between them. */
+function ofEach(
+  models: () => readonly MeteredModel[],
+  seriesOf: (model: MeteredModel) => readonly Series[],
+): CollectedFamily["collect"] {
+  return function* () {
+    for (const model of models()) yield* seriesOf(model);
+  };
+}
+
 /** Labels in the order in which Triton writes them. */
 function sortedLabels(labels: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -223,11 +231,10 @@ function histogram(
   models: () => readonly MeteredModel[],
   durations: (statistics: ModelStatistics) => LatencyHistogram | undefined,
 ): CollectedFamily {
-  const collect = () =>
-    models().flatMap(({ labels, statistics }) => {
-      const shown = durations(statistics);
-      return shown === undefined ? [] : histogramSeries(name, labels, unitMs, shown);
-    });
+  const collect = ofEach(models, ({ labels, statistics }) => {
+    const shown = durations(statistics);
+    return shown === undefined ? [] : histogramSeries(name, labels, unitMs, shown);
+  });
   return { name, help, type: "histogram", collect };
 }
 
