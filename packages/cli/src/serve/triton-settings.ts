@@ -287,7 +287,7 @@ export function traceSettings(values: OptionValues, environment: NodeJS.ProcessE
     } catch (error) {
       if (!(error instanceof OptionError)) throw error;
       const prefix = name === "" ? "" : `${name},`;
-      throw new OptionError(`Bad option: "--trace-config ${prefix}${key}".\n${error.message}\n`);
+      throw new OptionError(`Bad option: "--trace-config ${prefix}${key}".\n${error.message}\n`, "alone");
     }
   }
   if (mode === "opentelemetry") {
@@ -354,7 +354,10 @@ function readSpanNumber(setting: string, text: string): number {
   try {
     return readInteger(text);
   } catch (error) {
-    throw new OptionError(`Bad option: "OTEL_${setting.toUpperCase()}".\n${(error as Error).message}\n`);
+    throw new OptionError(
+      `Bad option: "OTEL_${setting.toUpperCase()}".\n${(error as Error).message}\n`,
+      "alone",
+    );
   }
 }
 
