@@ -389,7 +389,8 @@ async function measureModels(
         signal,
       });
     }
-    const { warmupRequestCount } = options;
+    // A turn warms up by its share too: the first one has warmed the program.
+    const warmupRequestCount = Math.ceil((share ?? 1) * options.warmupRequestCount);
     const loadLevel = toLoadLevel(level);
     await Promise.all(
       sessions.map(({ generator }) =>

@@ -369,20 +369,14 @@ function isOld(key: string): key is keyof typeof OLD_OPTIONS {
   return Object.hasOwn(OLD_OPTIONS, key);
 }
 
-/** Packages of the mode opentelemetry. The command does not depend on them, because they are 20 MB. */
-const PACKAGES = [
-  "@opentelemetry/api",
-  "@opentelemetry/core",
-  "@opentelemetry/exporter-trace-otlp-http",
-  "@opentelemetry/resources",
-  "@opentelemetry/sdk-trace",
-] as const;
+/** Package of the mode opentelemetry, which the command does not depend on. */
+const PACKAGE = "@opentelemetry/api";
 
 /**
  * Loads the exporter of spans.
  *
  * @param onFailure called for spans that the collector did not accept
- * @throws TritonError UNSUPPORTED that names the packages to install, INVALID_ARG for an invalid setting.
+ * @throws TritonError UNSUPPORTED that names the package to install, INVALID_ARG for an invalid setting.
  */
 export async function loadSpanTracer(
   settings: SpanSettings,
@@ -394,7 +388,7 @@ export async function loadSpanTracer(
   } catch (cause) {
     throw new TritonError(
       "UNSUPPORTED",
-      `trace mode opentelemetry: packages are missing; install them beside @tritonjs/cli: npm install ${PACKAGES.join(" ")}`,
+      `trace mode opentelemetry: a package is missing; install it beside @tritonjs/cli: npm install ${PACKAGE}`,
       { cause },
     );
   }
