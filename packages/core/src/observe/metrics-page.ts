@@ -21,6 +21,7 @@ import {
   type RepositoryFailures,
   repositoryFamilies,
   requestMemoryFamilies,
+  traceFamilies,
 } from "./model-families.js";
 
 /** Where the metrics of a server are kept. */
@@ -46,6 +47,8 @@ interface MetricsSources {
   readonly metricsConfig?: MetricsConfig | undefined;
   /** The memory of received requests. @default no metrics of it */
   readonly memory?: MeteredRequestMemory;
+  /** Traces and spans, of which some may be lost. */
+  readonly tracing?: { readonly lost: number } | undefined;
   /** Usage of the response cache. @default no metrics of it */
   readonly cache?: (() => CacheUsage | undefined) | undefined;
   /** Whether the response cache answers. @default no metrics of it */
@@ -204,12 +207,14 @@ export class MetricsPage {
       cache,
       cacheGuard,
       repository,
+      tracing,
     } = this.sources;
     const models = () => this.#models ?? this.sources.models();
     const config = { ...DEFAULT_METRICS_CONFIG, ...metricsConfig };
     return [
       ...modelFamilies(models, config),
       ...(memory === undefined ? [] : requestMemoryFamilies(memory)),
+      ...(tracing === undefined ? [] : traceFamilies(tracing)),
       ...(gpus === undefined ? [] : gpus.families()),
       ...(allowCpuMetrics ? new MachineMetrics().families() : []),
       ...(cache === undefined ? [] : cacheFamilies(cache)),

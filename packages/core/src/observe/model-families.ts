@@ -403,6 +403,18 @@ export function repositoryFamilies(failures: () => RepositoryFailures | undefine
   ];
 }
 
+/** Metric family of traces. It is specific to this library. */
+export function traceFamilies(tracing: { readonly lost: number }): CollectedFamily[] {
+  return [
+    {
+      name: "tritonjs_trace_lost_total",
+      help: "Number of traces and spans that were lost, because the disk or the collector was slower than tracing",
+      type: "counter",
+      collect: () => [{ labels: {}, value: tracing.lost }],
+    },
+  ];
+}
+
 /** The memory of received requests, as the metrics see it. */
 export interface MeteredRequestMemory {
   readonly usedBytes: number;

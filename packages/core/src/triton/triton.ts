@@ -339,6 +339,7 @@ class TritonServer {
         metricsConfig: options.metricsConfig,
         gpus: hasGpus ? new GpuMetrics(metricsIntervalMs, log) : undefined,
         memory: requestMemory,
+        tracing: models.tracing,
         cache: models.cacheUsage() === undefined ? undefined : () => models.cacheUsage(),
         cacheGuard: models.responseCache,
         repository: () => repository.failures(),
