@@ -1,5 +1,5 @@
 import { batch, type InferContext, sample, Triton } from "@tritonjs/core";
-import type { BytesArray } from "@tritonjs/core/types";
+import type { BytesArray, ValuesArray } from "@tritonjs/core/types";
 import ndarray, { type NdArray } from "ndarray";
 
 /* Types are tested by compiling this file: `Expect` fails to compile when the types differ, and so does a `@ts-expect-error` above a correct line. */
@@ -25,10 +25,10 @@ const linear = triton.bind({
     { name: "label", dtype: "BYTES", shape: [1] },
   ],
   inferFunc: batch(({ x, ids, words, mask }, context) => {
-    expectType<NdArray<Float32Array>>()(x);
-    expectType<NdArray<BigInt64Array<ArrayBuffer>>>()(ids);
+    expectType<ValuesArray<"FP32">>()(x);
+    expectType<ValuesArray<"INT64">>()(ids);
     expectType<BytesArray>()(words);
-    expectType<NdArray<Uint8Array> | undefined>()(mask);
+    expectType<ValuesArray<"BOOL"> | undefined>()(mask);
     expectType<InferContext>()(context);
     return { y: ndarray(new Float32Array(3), [1, 3]), label: [["a"]] };
   }),
@@ -40,7 +40,7 @@ triton.bind({
   inputs: [{ name: "x", dtype: "FP64", shape: [2] }],
   outputs: [{ name: "y", dtype: "UINT64", shape: [1] }],
   inferFunc: sample(({ x }) => {
-    expectType<NdArray<Float64Array>>()(x);
+    expectType<ValuesArray<"FP64">>()(x);
     return { y: [1n] };
   }),
 });
@@ -67,7 +67,7 @@ triton.bind({
   inferFunc: async (requests, context) => {
     expectType<AbortSignal>()(context.signal);
     return requests.map(({ inputs, id }) => {
-      expectType<NdArray<Uint8Array>>()(inputs.x);
+      expectType<ValuesArray<"UINT8">>()(inputs.x);
       expectType<string>()(id);
       return id === "" ? new Error("no id") : { y: new Int32Array(1) };
     });
@@ -84,7 +84,7 @@ triton.bind({
 
 // Results of the handle.
 const { y, label } = await linear.infer({ x: [[1, 2]], ids: [[1n]], words: [["a"]] });
-expectType<NdArray<Float32Array>>()(y);
+expectType<ValuesArray<"FP32">>()(y);
 expectType<BytesArray>()(label);
 
 // @ts-expect-error a required input is missing

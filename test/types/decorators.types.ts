@@ -11,7 +11,7 @@ import {
   Triton,
   tritonContext,
 } from "@tritonjs/core";
-import type { BytesArray } from "@tritonjs/core/types";
+import type { BytesArray, ValuesArray } from "@tritonjs/core/types";
 import type { NdArray } from "ndarray";
 
 /* Types are tested by compiling this file, as in bind.types.ts: they pass through any number of decorators. */
@@ -38,8 +38,8 @@ triton.bind({
   outputs,
   inferFunc: fillOptionals({ t: [0.7] })(
     batch(({ x, t }) => {
-      expectType<NdArray<Float32Array>>()(x);
-      expectType<NdArray<Float64Array>>()(t);
+      expectType<ValuesArray<"FP32">>()(x);
+      expectType<ValuesArray<"FP64">>()(t);
       return { y: x };
     }),
   ),
@@ -54,8 +54,8 @@ triton.bind({
     batch(
       groupByValues("n", { padFn: constantPadder(1) })(
         padBatch(({ x, t }) => {
-          expectType<NdArray<Float32Array>>()(x);
-          expectType<NdArray<Float64Array> | undefined>()(t);
+          expectType<ValuesArray<"FP32">>()(x);
+          expectType<ValuesArray<"FP64"> | undefined>()(t);
           return { y: x };
         }),
       ),
@@ -77,9 +77,9 @@ triton.bind({
             "n",
             "w",
           )(({ x, t, n, w }, context) => {
-            expectType<NdArray<Float32Array>>()(x);
+            expectType<ValuesArray<"FP32">>()(x);
             expectType<number>()(t);
-            expectType<NdArray<BigInt64Array<ArrayBuffer>>>()(n);
+            expectType<ValuesArray<"INT64">>()(n);
             expectType<Uint8Array | BytesArray>()(w);
             expectType<InferContext>()(context);
             return { y: x };
@@ -96,7 +96,7 @@ triton.bind({
   outputs,
   inferFunc: batch(
     firstValue("t", { squeezeSingleValues: false, strict: false })(({ x, t }) => {
-      expectType<NdArray<Float64Array> | undefined>()(t);
+      expectType<ValuesArray<"FP64"> | undefined>()(t);
       return { y: x };
     }),
   ),
@@ -109,7 +109,7 @@ triton.bind({
   inferFunc: batch(
     groupByValues("t")(
       tritonContext(({ x, tritonContext }) => {
-        expectType<NdArray<Float32Array>>()(x);
+        expectType<ValuesArray<"FP32">>()(x);
         expectType<InferContext>()(tritonContext);
         return { y: x };
       }),
@@ -124,8 +124,8 @@ triton.bind({
   outputs,
   inferFunc: groupByKeys((requests) =>
     requests.map(({ inputs: { x, t } }) => {
-      expectType<NdArray<Float32Array>>()(x);
-      expectType<NdArray<Float64Array> | undefined>()(t);
+      expectType<ValuesArray<"FP32">>()(x);
+      expectType<ValuesArray<"FP64"> | undefined>()(t);
       return { y: x };
     }),
   ),
@@ -136,7 +136,7 @@ triton.bind({
   outputs,
   inferFunc: fillOptionals({ t: [1] })(
     sample(({ x, t }) => {
-      expectType<NdArray<Float64Array>>()(t);
+      expectType<ValuesArray<"FP64">>()(t);
       return [x];
     }),
   ),

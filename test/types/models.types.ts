@@ -1,7 +1,6 @@
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
 import { type ModelHandle, type TensorSpec, Triton } from "@tritonjs/core";
-import type { BytesArray } from "@tritonjs/core/types";
-import type { NdArray } from "ndarray";
+import type { BytesArray, ValuesArray } from "@tritonjs/core/types";
 
 /* Types of `triton.infer` for models that `typed-models.d.ts` adds to `TritonModels`; tested by compiling. */
 
@@ -18,7 +17,7 @@ expectType<BytesArray>()(label);
 await triton.infer("typed_resnet", { image: new Float32Array(3), "size-hint": new BigInt64Array(2) });
 await triton.infer("typed_resnet", { image: [new Float32Array(3)] });
 const { y } = await triton.infer("typed_source", {});
-expectType<NdArray<Uint16Array>>()(y);
+expectType<ValuesArray<"BF16">>()(y);
 
 // @ts-expect-error: an input that the model does not have
 await triton.infer("typed_resnet", { picture: new Float32Array(3) });
@@ -57,7 +56,7 @@ const given = triton.bind({
   outputs: [{ name: "b", dtype: "FP32", shape: [1] }],
   inferFunc: new URL("file:///model.mjs"),
 });
-expectType<NdArray<Float32Array>>()((await given.inferSample({ a: 1 })).b);
+expectType<ValuesArray<"FP32">>()((await given.inferSample({ a: 1 })).b);
 const unlisted = triton.bind({ modelName: "unlisted", inferFunc: onnxruntime({ model: "m.onnx" }) });
 expectType<ModelHandle<readonly TensorSpec[], readonly TensorSpec[]>>()(unlisted);
 const unknownName = triton.bind({ modelName: name, inferFunc: onnxruntime({ model: "m.onnx" }) });

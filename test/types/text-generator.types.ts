@@ -1,8 +1,7 @@
 import { Triton } from "@tritonjs/core";
 import type { TypedBackend } from "@tritonjs/core/backend";
-import type { BytesArray } from "@tritonjs/core/types";
+import type { BytesArray, ValuesArray } from "@tritonjs/core/types";
 import { type ChatMessage, type ChatTool, type SamplingParameters, textGenerator } from "@tritonjs/llm";
-import type { NdArray } from "ndarray";
 
 /* Types are tested by compiling this file: see bind.types.ts. */
 
@@ -32,7 +31,7 @@ const handle = triton.bind({
 });
 for await (const { text_output, num_output_tokens } of handle.stream({ text_input: ["a"], stream: [true] })) {
   expectType<BytesArray>()(text_output);
-  expectType<NdArray<Uint32Array>>()(num_output_tokens);
+  expectType<ValuesArray<"UINT32">>()(num_output_tokens);
 }
 // @ts-expect-error an input that a text model does not have
 handle.stream({ text: ["a"] });
@@ -55,4 +54,4 @@ declare const scorer: TypedBackend<
   readonly [{ readonly name: "score"; readonly dtype: "FP64"; readonly shape: readonly [1] }]
 >;
 const { score } = await triton.bind({ modelName: "score", inferFunc: scorer }).infer({ x: [1, 2] });
-expectType<NdArray<Float64Array>>()(score);
+expectType<ValuesArray<"FP64">>()(score);

@@ -16,6 +16,7 @@ export type {
   Shape,
   TensorInput,
   TensorSpec,
+  ValuesArray,
 } from "@tritonjs/protocol";
 export { isTimeout, Tensor, TritonError } from "@tritonjs/protocol";
 export type { InferInput, SharedMemoryInput, SharedMemoryRange } from "./infer-request.js";

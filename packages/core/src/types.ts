@@ -12,6 +12,7 @@ export type {
   PlainObject,
   RecycleOptions,
   ResultOf,
+  ValuesArray,
 } from "@tritonjs/protocol";
 export type { InferFuncOption } from "./bind/bind-options.js";
 export type { InstanceStatus, ModelStatus } from "./bind/model-handle.js";

@@ -94,8 +94,15 @@ export {
   type ModelVersionPolicy,
   type ModelWarmup,
 } from "./model-config.js";
-export type { BytesArray } from "./nd-array.js";
-export { contiguousElements, isNdArray, ndArrayLike, ndArrayOf, toNdArray } from "./nd-array.js";
+export type { BytesArray, JsonElementOf, NestedList, ValuesArray } from "./nd-array.js";
+export {
+  arrayDatatype,
+  contiguousElements,
+  isNdArray,
+  ndArrayLike,
+  ndArrayOf,
+  toNdArray,
+} from "./nd-array.js";
 export {
   decodeBytes,
   elementCount,

@@ -1,28 +1,44 @@
 import type { NdArray } from "ndarray";
 import ndarray from "ndarray";
-import { DATA_TYPES, type Elements, typedArrayFor } from "./data-types.js";
+import {
+  DATA_TYPES,
+  type DataType,
+  type Elements,
+  type ElementsOf,
+  type FixedDataType,
+  fromBfloat16,
+  fromFloat16,
+  typedArrayFor,
+} from "./data-types.js";
 import { elementCount, type Shape, type Tensor } from "./tensor.js";
 import { TritonError } from "./triton-error.js";
 
-/** A class of the `ndarray` package, which makes one for each kind of elements and number of dimensions. */
+/** A class of arrays with one data type and number of dimensions: elements, shape, strides, and then the offset. */
 type ViewClass = new (elements: Elements, ...numbers: number[]) => NdArray<Elements>;
 
 /**
- * The classes by the constructor of their elements, then by number of dimensions; null if the class does not make the
- * expected array. `ndarray()` determines the kind of its elements at each call, which takes ten times as long as making
- * the array.
+ * The classes of arrays by data type, then by number of dimensions, each derived from that of the `ndarray` package.
+ * `ndarray()` determines the kind of its elements at each call, which takes ten times as long as making the array.
  */
-const classes = new Map<unknown, (ViewClass | null)[]>();
-for (const datatype of DATA_TYPES) if (datatype !== "BYTES") classes.set(typedArrayFor(datatype), []);
+const classes = new Map<DataType, ViewClass[]>();
 
-export function viewOf(elements: Elements, shape: Shape): NdArray<Elements> {
-  const known = classes.get(elements.constructor);
-  if (known === undefined) return byPackage(elements, shape);
-  const View = known[shape.length];
-  if (View) return make(View, elements, shape);
-  const view = byPackage(elements, shape);
-  if (View === undefined) known[shape.length] = classOf(view);
-  return view;
+/** The data type that elements have unless told otherwise, by their constructor. */
+const usualDatatypes = new Map<unknown, FixedDataType>();
+
+for (const datatype of DATA_TYPES) {
+  classes.set(datatype, []);
+  if (datatype !== "BYTES" && datatype !== "BOOL" && datatype !== "FP16" && datatype !== "BF16")
+    usualDatatypes.set(typedArrayFor(datatype), datatype);
+}
+
+/** Makes an array over elements in row-major order. Of elements that are no tensor's, it has no `toJSON`. */
+export function viewOf(
+  elements: Elements,
+  shape: Shape,
+  datatype: DataType | undefined = usualDatatypes.get(elements.constructor),
+): NdArray<Elements> {
+  if (datatype === undefined) return byPackage(elements, shape);
+  return make(classes.get(datatype)![shape.length] ?? viewClass(datatype, shape.length), elements, shape);
 }
 
 /** Makes an ndarray with the package. Where generated code is forbidden, makes an array without it. */
@@ -38,33 +54,181 @@ function byPackage(elements: Elements, shape: Shape): NdArray<Elements> {
 function make(View: ViewClass, elements: Elements, shape: Shape): NdArray<Elements> {
   if (shape.length === 1) return new View(elements, shape[0]!, 1, 0);
   if (shape.length === 2) return new View(elements, shape[0]!, shape[1]!, shape[1]!, 1, 0);
+  return new View(elements, ...shape, ...rowMajor(shape), 0);
+}
+
+function rowMajor(shape: Shape): number[] {
   const strides = new Array<number>(shape.length);
   let step = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     strides[axis] = step;
     step *= shape[axis]!;
   }
-  return new View(elements, ...shape, ...strides, 0);
+  return strides;
 }
 
-function classOf(view: NdArray<Elements>): ViewClass | null {
+function viewClass(datatype: DataType, dimensions: number): ViewClass {
+  const View = valuesClass(packageClass(datatype, dimensions), datatype);
+  classes.get(datatype)![dimensions] = View;
+  return View;
+}
+
+/** The class of the `ndarray` package, or the interpreted one if the package's does not make the expected array. */
+function packageClass(datatype: DataType, dimensions: number): ViewClass {
+  const elements = datatype === "BYTES" ? [] : new (typedArrayFor(datatype))(0);
+  const shape = Array.from({ length: dimensions }, (_, axis) => axis + 2);
+  const view = byPackage(elements, shape);
   const View = view.constructor as ViewClass;
-  const { data, shape, stride, offset } = view;
   try {
-    const other = make(View, data, shape);
+    const other = make(View, elements, shape);
     const isSame =
-      other.data === data &&
-      other.offset === offset &&
-      same(other.shape, shape) &&
-      same(other.stride, stride);
-    return isSame ? View : null;
+      other.data === elements &&
+      other.offset === view.offset &&
+      same(other.shape, view.shape) &&
+      same(other.stride, view.stride);
+    if (isSame) return View;
   } catch {
-    return null;
+    // The class takes other parameters.
   }
+  return InterpretedView as unknown as ViewClass;
 }
 
 function same(a: readonly number[], b: readonly number[]): boolean {
   return a.length === b.length && a.every((number, i) => number === b[i]);
+}
+
+/**
+ * One element as JSON: a 64-bit integer is a number if that is exact (up to 2^53 - 1), else its digits as text. `BYTES`
+ * are UTF-8 text, `BOOL` is a boolean, and `FP16` and `BF16` are numbers.
+ */
+export type JsonElementOf<D extends DataType> = D extends "BYTES"
+  ? string
+  : D extends "BOOL"
+    ? boolean
+    : D extends "INT64" | "UINT64"
+      ? number | string
+      : number;
+
+/** Lists in lists, one level for each dimension. */
+export type NestedList<T> = T | NestedList<T>[];
+
+/** The ndarray that callbacks and callers get. It becomes JSON as nested lists. */
+export interface ValuesArray<D extends DataType> extends NdArray<ElementsOf<D>> {
+  /**
+   * The elements as nested lists, the rows first; that of an array without dimensions is its element. 64-bit integers
+   * are numbers up to 2^53 - 1 and text beyond, `BYTES` are UTF-8 text, `BOOL` is a boolean.
+   *
+   * @example
+   * ```ts
+   * const { y } = await model.inferSample({ x: [1, 2] });
+   * y.toArray();              // [3, 4]
+   * response.json({ y });     // {"y":[3,4]}
+   * ```
+   */
+  toArray(): NestedList<JsonElementOf<D>>;
+  /** The same lists, for `JSON.stringify`, which writes NaN and infinities as null. */
+  toJSON(): NestedList<JsonElementOf<D>>;
+  lo(...from: number[]): ValuesArray<D>;
+  hi(...to: number[]): ValuesArray<D>;
+  step(...steps: number[]): ValuesArray<D>;
+  transpose(...axes: number[]): ValuesArray<D>;
+  pick(...indices: (number | null)[]): ValuesArray<D>;
+}
+
+/** Method of an array that makes another one like it over the elements of a view. */
+const like = Symbol("like");
+
+/** Member of an array that tells its data type. */
+const datatypeOf = Symbol("datatype");
+
+function valuesClass(View: ViewClass, datatype: DataType): ViewClass {
+  const read = READERS[datatype];
+  class ValuesView extends View {
+    toArray(): unknown {
+      return nested(contiguousElements(this), this.shape, read, 0, 0, this.size);
+    }
+
+    toJSON(): unknown {
+      return this.toArray();
+    }
+
+    override lo(...from: number[]): NdArray<Elements> {
+      return this[like](super.lo(...from));
+    }
+
+    override hi(...to: number[]): NdArray<Elements> {
+      return this[like](super.hi(...to));
+    }
+
+    override step(...steps: number[]): NdArray<Elements> {
+      return this[like](super.step(...steps));
+    }
+
+    override transpose(...axes: number[]): NdArray<Elements> {
+      return this[like](super.transpose(...axes));
+    }
+
+    override pick(...indices: (number | null)[]): NdArray<Elements> {
+      // The package makes an array without an element of one without dimensions.
+      return this[like](this.shape.length === 0 ? this : super.pick(...indices));
+    }
+
+    [like]({ data, shape, stride, offset }: NdArray<Elements>): NdArray<Elements> {
+      const Class = classes.get(datatype)![shape.length] ?? viewClass(datatype, shape.length);
+      return new Class(data, ...shape, ...stride, offset);
+    }
+
+    get [datatypeOf](): DataType {
+      return datatype;
+    }
+  }
+  return ValuesView;
+}
+
+type ReadElement = (element: never) => unknown;
+
+const decoder = new TextDecoder();
+
+const asIs: ReadElement = (element: number) => element;
+
+const exactOrText: ReadElement = (element: bigint) => {
+  const number = Number(element);
+  return Number.isSafeInteger(number) ? number : String(element);
+};
+
+/** Reads one element as {@link JsonElementOf} describes it. */
+const READERS: Readonly<Record<DataType, ReadElement>> = {
+  BOOL: (element: number) => element !== 0,
+  UINT8: asIs,
+  UINT16: asIs,
+  UINT32: asIs,
+  UINT64: exactOrText,
+  INT8: asIs,
+  INT16: asIs,
+  INT32: asIs,
+  INT64: exactOrText,
+  FP16: fromFloat16,
+  BF16: fromBfloat16,
+  FP32: asIs,
+  FP64: asIs,
+  BYTES: (element: Uint8Array) => decoder.decode(element),
+};
+
+/** The `size` elements from `from` on, as lists of the dimensions from `axis` on. */
+function nested(
+  elements: Elements,
+  shape: Shape,
+  read: ReadElement,
+  axis: number,
+  from: number,
+  size: number,
+): unknown {
+  if (axis === shape.length) return read(elements[from] as never);
+  const list = new Array<unknown>(shape[axis]!);
+  const step = size / list.length;
+  for (let i = 0; i < list.length; i++)
+    list[i] = nested(elements, shape, read, axis + 1, from + i * step, step);
+  return list;
 }
 
 type Index = number | null | undefined;
@@ -74,12 +238,20 @@ type Index = number | null | undefined;
  * runtimes and pages with a strict content security policy forbid that. This class has the same members, and is slower.
  */
 class InterpretedView {
+  readonly shape: number[];
+  readonly stride: number[];
+  readonly offset: number;
+
+  /** Takes the shape, the strides and then the offset, as the classes of the package. */
   constructor(
     readonly data: Elements,
-    readonly shape: number[],
-    readonly stride: number[],
-    readonly offset: number,
-  ) {}
+    ...numbers: number[]
+  ) {
+    const dimensions = numbers.length >> 1;
+    this.shape = numbers.slice(0, dimensions);
+    this.stride = numbers.slice(dimensions, 2 * dimensions);
+    this.offset = numbers[2 * dimensions]!;
+  }
 
   get dtype(): string {
     return Array.isArray(this.data) ? "array" : this.data.constructor.name.replace("Array", "").toLowerCase();
@@ -116,13 +288,13 @@ class InterpretedView {
   lo(...from: Index[]): InterpretedView {
     const starts = this.shape.map((_, axis) => (isIndex(from[axis]) ? from[axis] : 0));
     const shape = this.shape.map((dim, axis) => dim - starts[axis]!);
-    return new InterpretedView(this.data, shape, [...this.stride], this.index(...starts));
+    return new InterpretedView(this.data, ...shape, ...this.stride, this.index(...starts));
   }
 
   /** The elements before these indices. */
   hi(...to: Index[]): InterpretedView {
     const shape = this.shape.map((dim, axis) => (isIndex(to[axis]) ? to[axis] : dim));
-    return new InterpretedView(this.data, shape, [...this.stride], this.offset);
+    return new InterpretedView(this.data, ...shape, ...this.stride, this.offset);
   }
 
   /** Every n-th element along each axis. Negative numbers reverse an axis. */
@@ -131,14 +303,14 @@ class InterpretedView {
     const last = this.shape.map((dim, axis) => (by[axis]! < 0 ? dim - 1 : 0));
     const shape = this.shape.map((dim, axis) => Math.ceil(dim / Math.abs(by[axis]!)));
     const stride = this.stride.map((step, axis) => step * by[axis]!);
-    return new InterpretedView(this.data, shape, stride, this.index(...last));
+    return new InterpretedView(this.data, ...shape, ...stride, this.index(...last));
   }
 
   transpose(...axes: Index[]): InterpretedView {
     const from = this.shape.map((_, axis) => axes[axis] ?? axis);
     const shape = from.map((axis) => this.shape[axis]!);
     const stride = from.map((axis) => this.stride[axis]!);
-    return new InterpretedView(this.data, shape, stride, this.offset);
+    return new InterpretedView(this.data, ...shape, ...stride, this.offset);
   }
 
   /** The elements at these indices, without the axes of the indices. */
@@ -146,7 +318,7 @@ class InterpretedView {
     const kept = [...this.shape.keys()].filter((axis) => !isIndex(indices[axis]));
     const at = this.shape.map((_, axis) => (isIndex(indices[axis]) ? indices[axis] : 0));
     const [shape, stride] = [this.shape, this.stride].map((numbers) => kept.map((axis) => numbers[axis]!));
-    return new InterpretedView(this.data, shape!, stride!, this.index(...at));
+    return new InterpretedView(this.data, ...shape!, ...stride!, this.index(...at));
   }
 
   valueOf(): unknown {
@@ -155,13 +327,7 @@ class InterpretedView {
 }
 
 export function interpretedView(elements: Elements, shape: readonly number[]): NdArray<Elements> {
-  const stride = new Array<number>(shape.length);
-  let step = 1;
-  for (let axis = shape.length - 1; axis >= 0; axis--) {
-    stride[axis] = step;
-    step *= shape[axis]!;
-  }
-  return new InterpretedView(elements, [...shape], stride, 0) as unknown as NdArray<Elements>;
+  return make(InterpretedView as unknown as ViewClass, elements, shape);
 }
 
 function isIndex(index: Index): index is number {
@@ -177,21 +343,27 @@ export function toNdArray(
   direction: "input" | "output" = "input",
   name?: string,
   modelName?: string,
-): NdArray<Elements> {
-  return ndArrayOf(tensor.elements, tensor.shape, direction, name, modelName);
+): ValuesArray<DataType> {
+  return ndArrayOf(tensor.elements, tensor.shape, tensor.datatype, direction, name, modelName);
 }
 
 /** Makes an ndarray over elements in row-major order, as {@link toNdArray}. */
 export function ndArrayOf(
   elements: Elements,
   shape: Shape,
+  datatype: DataType | undefined,
   direction: "input" | "output",
   name?: string,
   modelName?: string,
-): NdArray<Elements> {
-  if (!Array.isArray(elements)) return viewOf(elements, shape);
+): ValuesArray<DataType> {
+  if (!Array.isArray(elements)) return viewOf(elements, shape, datatype) as ValuesArray<DataType>;
   const origin = name === undefined || modelName === undefined ? undefined : { direction, name, modelName };
   return bytesArray(elements, shape, origin);
+}
+
+/** The data type of a tensor's array, which its elements do not always tell; undefined for other arrays. */
+export function arrayDatatype(array: object): DataType | undefined {
+  return (array as { readonly [datatypeOf]?: DataType })[datatypeOf];
 }
 
 /** Makes an ndarray over some elements of another array. */
@@ -200,7 +372,9 @@ export function ndArrayLike(
   elements: Elements,
   shape: readonly number[],
 ): NdArray<Elements> {
-  return Array.isArray(elements) ? bytesArrayLike(array, elements, shape) : viewOf(elements, shape);
+  return Array.isArray(elements)
+    ? bytesArrayLike(array, elements, shape)
+    : viewOf(elements, shape, arrayDatatype(array));
 }
 
 /** True for any object made by the `ndarray` package, also by another copy of it. */
@@ -302,7 +476,7 @@ function gather(
  * batch(({ question }) => ({ answer: question.strings().map((text) => text.toUpperCase()) })); // all elements
  * ```
  */
-export interface BytesArray extends NdArray<Uint8Array[]> {
+export interface BytesArray extends ValuesArray<"BYTES"> {
   /**
    * One element as text. Bytes that are not UTF-8 become U+FFFD.
    *
@@ -323,7 +497,10 @@ export interface BytesArray extends NdArray<Uint8Array[]> {
   json<T = unknown>(...index: number[]): T;
   /** All elements, parsed as JSON, in row-major order. Throws as {@link json}. */
   jsonValues<T = unknown>(): T[];
-  /** The elements at these indices, without the axes of the indices. */
+  lo(...from: number[]): BytesArray;
+  hi(...to: number[]): BytesArray;
+  step(...steps: number[]): BytesArray;
+  transpose(...axes: number[]): BytesArray;
   pick(...indices: (number | null)[]): BytesArray;
 }
 
@@ -340,20 +517,12 @@ type BytesArrayClass = new (
   ...numbers: unknown[]
 ) => BytesArray;
 
-type BytesViewClass = new (elements: Elements, ...numbers: unknown[]) => NdArray<Uint8Array[]>;
-
-/** The classes by number of dimensions, each derived from that of the `ndarray` package. */
+/** The classes by number of dimensions. */
 const bytesClasses: BytesArrayClass[] = [];
 
 /** An ndarray of byte arrays, in row-major order. */
 export function bytesArray(elements: Uint8Array[], shape: Shape, origin?: TensorOrigin): BytesArray {
-  const stride = new Array<number>(shape.length);
-  let step = 1;
-  for (let axis = shape.length - 1; axis >= 0; axis--) {
-    stride[axis] = step;
-    step *= shape[axis]!;
-  }
-  return makeBytesArray(elements, shape, stride, 0, origin);
+  return makeBytesArray(elements, shape, rowMajor(shape), 0, origin);
 }
 
 /** Makes an ndarray over some elements of another one, whose errors name the same tensor. */
@@ -375,19 +544,14 @@ function makeBytesArray(
   offset: number,
   origin: TensorOrigin | undefined,
 ): BytesArray {
-  let Class = bytesClasses[shape.length];
-  if (Class === undefined) {
-    const plain = byPackage([], new Array<number>(shape.length).fill(0));
-    Class = bytesArrayClass(plain.constructor as BytesViewClass);
-    bytesClasses[shape.length] = Class;
-  }
-  return Class.prototype instanceof InterpretedView
-    ? new Class(origin, elements, [...shape], [...stride], offset)
-    : new Class(origin, elements, ...shape, ...stride, offset);
+  bytesClasses[shape.length] ??= bytesArrayClass(viewClass("BYTES", shape.length));
+  const Class = bytesClasses[shape.length]!;
+  return new Class(origin, elements, ...shape, ...stride, offset);
 }
 
-function bytesArrayClass(View: BytesViewClass): BytesArrayClass {
-  return class BytesView extends View implements BytesArray, WithOrigin {
+function bytesArrayClass(View: ViewClass): BytesArrayClass {
+  const ViewOfBytes = View as new (...parameters: unknown[]) => ValuesArray<"BYTES">;
+  return class BytesView extends ViewOfBytes implements WithOrigin {
     /** A private field: it neither shows nor counts where arrays are compared or cloned. */
     readonly #origin: TensorOrigin | undefined;
 
@@ -398,6 +562,10 @@ function bytesArrayClass(View: BytesViewClass): BytesArrayClass {
 
     [originOf](): TensorOrigin | undefined {
       return this.#origin;
+    }
+
+    [like]({ data, shape, stride, offset }: NdArray<Uint8Array[]>): BytesArray {
+      return makeBytesArray(data, shape, stride, offset, this.#origin);
     }
 
     text(...index: number[]): string {
@@ -414,11 +582,6 @@ function bytesArrayClass(View: BytesViewClass): BytesArrayClass {
 
     jsonValues<T>(): T[] {
       return this.#all((element, index) => this.#parsed(element, index) as T);
-    }
-
-    override pick(...indices: (number | null)[]): BytesArray {
-      const { data, shape, stride, offset } = super.pick(...indices);
-      return makeBytesArray(data, shape, stride, offset, this.#origin);
     }
 
     #element(index: readonly number[]): Uint8Array {
@@ -456,10 +619,8 @@ function bytesArrayClass(View: BytesViewClass): BytesArrayClass {
         throw notJson(text, index, this.#origin, cause);
       }
     }
-  };
+  } as unknown as BytesArrayClass;
 }
-
-const decoder = new TextDecoder();
 
 /** Longest part of an element that an error shows. */
 const MAX_SHOWN = 40;

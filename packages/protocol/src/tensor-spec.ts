@@ -1,7 +1,6 @@
-import type { NdArray } from "ndarray";
 import { closestName } from "./closest-name.js";
-import type { DataType, ElementsOf } from "./data-types.js";
-import type { BytesArray } from "./nd-array.js";
+import type { DataType } from "./data-types.js";
+import type { BytesArray, ValuesArray } from "./nd-array.js";
 import { matchesShape, type Shape, shapeToString, type Tensor } from "./tensor.js";
 import { type TensorValue, tensorFromValue } from "./tensor-from-value.js";
 import { TritonError } from "./triton-error.js";
@@ -92,8 +91,8 @@ type Optional<S extends TensorSpec> = S extends { readonly optional: true } ? S[
 type Required<S extends TensorSpec> = S extends { readonly optional: true } ? never : S["name"];
 type Named<S extends TensorSpec, N extends string> = Extract<S, { readonly name: N }>;
 
-/** The ndarray type of a data type. That of `BYTES` also reads its elements as text and as JSON. */
-export type ArrayOf<D extends DataType> = [D] extends ["BYTES"] ? BytesArray : NdArray<ElementsOf<D>>;
+/** The ndarray type of a data type, which becomes JSON. That of `BYTES` also reads its elements as text and as JSON. */
+export type ArrayOf<D extends DataType> = [D] extends ["BYTES"] ? BytesArray : ValuesArray<D>;
 
 /** The ndarray type of one specification. */
 export type NdArrayOf<S extends TensorSpec> = ArrayOf<S["dtype"]>;

@@ -33,7 +33,14 @@ import {
   streamInfer,
 } from "./stream-infer.js";
 
-export type { ArrayOf, BytesArray, InferOptions, RequestSequence, TensorInput } from "@tritonjs/protocol";
+export type {
+  ArrayOf,
+  BytesArray,
+  InferOptions,
+  RequestSequence,
+  TensorInput,
+  ValuesArray,
+} from "@tritonjs/protocol";
 export { isTimeout, Tensor, TritonError } from "@tritonjs/protocol";
 export type { InferInput, SharedMemoryInput, SharedMemoryRange } from "../infer-request.js";
 export { InferResult, type SharedMemoryOutput } from "../infer-result.js";

@@ -40,6 +40,7 @@ export type {
   InferOptions,
   JsonSource,
   RequestSequence,
+  ValuesArray,
 } from "@tritonjs/protocol";
 export { isTimeout, Tensor, TritonError } from "@tritonjs/protocol";
 export type { SharedMemoryInput, SharedMemoryRange } from "../infer-request.js";

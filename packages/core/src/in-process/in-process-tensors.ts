@@ -105,7 +105,7 @@ export function toArrays(response: InferenceResponse, added: boolean, config: Mo
   const arrays: OutputArrays = {};
   for (const [name, tensor] of response.outputs) {
     const shape = added && !isShapeTensor(config, name) ? tensor.shape.slice(1) : tensor.shape;
-    arrays[name] = ndArrayOf(tensor.copyElements(), shape, "output", name, config.name);
+    arrays[name] = ndArrayOf(tensor.copyElements(), shape, tensor.datatype, "output", name, config.name);
   }
   const { parameters } = response;
   return parameters === NO_PARAMETERS ? arrays : withParameters(arrays, parameters);

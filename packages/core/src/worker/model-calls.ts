@@ -1,7 +1,9 @@
 import { types } from "node:util";
 import {
+  arrayDatatype,
   cancelled,
   contiguousElements,
+  type DataType,
   type Elements,
   errorFor,
   isNdArray,
@@ -189,10 +191,12 @@ export class CallsToModels {
 }
 
 function toArrays(outputs: Readonly<Record<string, unknown>>, modelName: string): CallOutputs {
-  const arrays = Object.entries(outputs as CallOutputs).map(([name, { data, shape }]) => [
-    name,
-    ndArrayOf(data, shape, "output", name, modelName),
-  ]);
+  const arrays = Object.entries(outputs as Record<string, PackedArray>).map(
+    ([name, { data, shape, datatype }]) => [
+      name,
+      ndArrayOf(data, shape, datatype, "output", name, modelName),
+    ],
+  );
   return Object.fromEntries(arrays);
 }
 
@@ -200,6 +204,13 @@ function toArrays(outputs: Readonly<Record<string, unknown>>, modelName: string)
  * Values of a program in messages between threads. An ndarray is sent as its elements and its shape, and recognised on
  * the other side. Nested arrays are cloned.
  */
+
+/** An ndarray in a message. */
+interface PackedArray {
+  readonly data: Elements;
+  readonly shape: readonly number[];
+  readonly datatype: DataType | undefined;
+}
 
 /** Packs values by name for a message; `transfer` receives the buffers that may be transferred. */
 function packValues(
@@ -214,7 +225,13 @@ function packValues(
 function packValue(value: unknown, transfer: ArrayBuffer[]): unknown {
   if (isNdArray(value)) {
     const data = packElements(contiguousElements(value), transfer);
-    return { data, shape: [...value.shape], stride: rowMajor(value), offset: 0 };
+    return {
+      data,
+      shape: [...value.shape],
+      stride: rowMajor(value),
+      offset: 0,
+      datatype: arrayDatatype(value),
+    };
   }
   return types.isTypedArray(value) ? packElements(value as TypedArray, transfer) : value;
 }

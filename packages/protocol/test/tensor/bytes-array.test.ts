@@ -111,7 +111,7 @@ it("the ndarray of a BYTES tensor needs no generated code where it is forbidden"
       ["1", "2"],
     ]);
     expect(array.pick(1, null).json()).toBe(2);
-    const plain = Object.getPrototypeOf(Object.getPrototypeOf(array));
+    const plain = Object.getPrototypeOf(Object.getPrototypeOf(Object.getPrototypeOf(array)));
     expect(plain.constructor.name).toBe("InterpretedView");
   } finally {
     vi.doUnmock("ndarray");
