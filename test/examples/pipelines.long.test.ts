@@ -35,7 +35,7 @@ describe("the pipeline examples", () => {
     );
     expect(lines[8]).toMatch(/^sky: (0\.[5-9]|1)/);
     expect(lines.at(-1)).toBe(
-      "in ensemble 'picture', input 'image': expected an image (jpeg, png, webp, gif, tiff, avif), got 10 bytes of something else",
+      "in ensemble 'picture', input 'image': expected an image (jpeg, png, webp, gif, tiff, avif, bmp), got 10 bytes of something else",
     );
   });
 

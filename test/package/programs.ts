@@ -59,7 +59,8 @@ const module = new URL(\`data:text/javascript,
     return { y: x };
   });
 \`);
-const triton = new Triton();
+// The stack of the error goes to the log.
+const triton = new Triton({ logger: { error() {}, warn() {}, info() {}, debug() {} } });
 for (const isolation of ["inline", "worker", "process"]) {
   const model = triton.bind({
     modelName: isolation,

@@ -40,7 +40,7 @@ const LAST_MS = 2000;
  */
 export async function open(): Promise<FuzzTarget> {
   hurry();
-  const triton = new Triton();
+  const triton = new Triton({ logger: { error() {}, warn() {}, info() {}, debug() {} } });
   triton.bind({
     modelName: "fill",
     inputs: [

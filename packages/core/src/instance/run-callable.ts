@@ -537,8 +537,8 @@ export class LoopShare {
   }
 }
 
-/** Milliseconds from which a callback that holds the event loop is worth a warning: as in the alert. */
-const BLOCK_MS = 200;
+/** Milliseconds from which a callback that holds the event loop is worth a warning. A busy machine alone delays by less. */
+const BLOCK_MS = 1000;
 
 /** Models with a warning about a callback that blocks. All instances of a model version share the object. */
 const warnedOf = new WeakSet<ModelConfig>();

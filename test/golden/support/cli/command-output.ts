@@ -28,7 +28,7 @@ export function expectedOutput(recorded: CommandCase): string[] {
 export function comparableOutput({ output }: CommandCase, text: string, mask: Mask): string[] {
   const lines = mask(withoutUsage(text))
     .split("\n")
-    .map((line) => line.replace(/^(?:([EWIV])\d{4} [\d:.]+|\S+Z ([EWIV])) \d+ tritonjs\] /, "$1$2 "));
+    .map((line) => line.replace(/^(?:([EWIV])\d{4} [\d:.]+|\S+Z ([EWIV])) \d+ [\w-]+:0\] /, "$1$2 "));
   return output === undefined ? lines.filter(isWritten) : lines.filter(isCompared);
 }
 
