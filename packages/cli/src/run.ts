@@ -6,6 +6,7 @@ import { Argument, Command, Option as HelpOption } from "commander";
 import type { CommandContext, Extensions, Terminal } from "./command-context.js";
 import { configCommand, typesCommand } from "./commands/config-command.js";
 import { sampleModel } from "./commands/sample-model.js";
+import { stubCommand } from "./commands/stub-command.js";
 import { type Option, OptionError } from "./options/option.js";
 import { optionGroups } from "./options/options.js";
 import { runCommand } from "./tool-command.js";
@@ -70,6 +71,7 @@ export function commandLine(context: CommandContext): Command {
     .addCommand(serveCommand())
     .addCommand(configCommand(context))
     .addCommand(typesCommand(context))
+    .addCommand(stubCommand(context))
     .addCommand(initCommand(context));
   for (const [name, { description, usage }] of Object.entries(TOOLS))
     program.addCommand(new Command(name).description(description).usage(usage));

@@ -69,6 +69,11 @@ export const repositoryOptions = {
     "model-load-thread-count": integer("Number of models that load at the same time.", 4),
     "model-load-retry-count": integer("Number of retries after a failed load.", 0),
     "model-namespacing": boolean("Allow models of the same name in different repositories.", false),
+    substitute: text(
+      "JSON file of rules that say which backend and file stand for a model that cannot run here: " +
+        '[{"platform": "tensorrt_plan", "use": {"backend": "onnxruntime", "file": "model.onnx"}}].',
+      "",
+    ),
     "enable-peer-access": boolean("Memory access between GPUs.", true, {
       noEffect: "the providers of ONNX Runtime manage this access",
     }),
@@ -199,6 +204,12 @@ export const machineOptions = {
       "<policy>,<setting>=<value>",
       "Setting of a host policy: numa-node or cpu-cores. A warning shows how to apply it.",
       readHostPolicy,
+    ),
+    "gpu-fallback": choice<"none" | "cpu">(
+      ["none", "cpu"],
+      '"cpu" runs instances of KIND_GPU on the CPU where there is no GPU. "none" refuses such a model.',
+      "none",
+      "invalid argument for --gpu-fallback",
     ),
     "model-load-gpu-limit": list(
       "<device>:<fraction>",

@@ -49,6 +49,7 @@ export function keepHeapRoom(): boolean {
   return true;
 }
 
+/** Sets the percentage now and from time to time, by the size of the heap. */
 export function growByRoom(heap: GrowingHeap, clock: Pick<Clock, "setTimer">): void {
   let last = 0;
   const look = (): void => {
@@ -125,6 +126,7 @@ export function returnFreeMemory(): boolean {
   return own !== undefined;
 }
 
+/** Looks at the resident memory from time to time, and trims it when it has grown since the last time. */
 export function trimWhenGrown(own: TrimmedProcess, clock: Pick<Clock, "setTimer">): void {
   let least = own.residentBytes();
   const look = async () => {

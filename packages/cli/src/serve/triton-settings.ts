@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Logger, MetricsConfig, TraceOptions, TritonOptions } from "@tritonjs/core";
+import { readSubstitutes } from "@tritonjs/core/internal";
 import { redisCache } from "@tritonjs/core/redis";
 import type { TraceLevelOption } from "@tritonjs/core/types";
 import { TritonError } from "@tritonjs/protocol";
@@ -40,12 +41,14 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     modelLoadRetryCount: Math.max(0, values["model-load-retry-count"]),
     modelNamespacing: values["model-namespacing"],
     exitOnError: values["exit-on-error"],
+    ...(values.substitute !== "" && { substitutes: substitutes(values.substitute) }),
     strictReadiness: values["strict-readiness"],
     backendConfig: backendSettings(values),
     backendDirectory: values["backend-directory"] || undefined,
     rateLimit: values["rate-limit"],
     rateLimitResources: resources.length > 0 ? resources : undefined,
     hostPolicies: hostPolicies(values),
+    ...(values["gpu-fallback"] === "cpu" && { gpuFallback: "cpu" }),
     allowClientSharedMemory: values["allow-client-shm"],
     allowModelFileOverride: values["allow-model-file-override"] || values.compat === "triton",
     security: { ...openAiSecurity(values), allowedHosts: hosts.includes("*") || hosts },
@@ -95,6 +98,15 @@ function requestMemory(values: OptionValues): NonNullable<TritonOptions["request
     maxWaitingDecompressions: values["max-waiting-decompressions"],
     maxCompressionRatio: values["max-compression-ratio"],
   };
+}
+
+/** The rules in a file. @throws OptionError for a file that cannot be read or has faults */
+function substitutes(path: string): TritonOptions["substitutes"] {
+  try {
+    return readSubstitutes(JSON.parse(readFileSync(path, "utf8")), path);
+  } catch (error) {
+    throw creating(`Invalid argument - --substitute: ${(error as Error).message}`);
+  }
 }
 
 /** The response cache that the options name; undefined without one. */

@@ -52,8 +52,10 @@ export interface SimulationResult {
   readonly latenciesMs: Float64Array;
   /** Time at which each request ended in milliseconds; also of a request that failed. */
   readonly endsMs: Float64Array;
+  /** Number of failed requests, by error text. */
   readonly failures: ReadonlyMap<string, number>;
   readonly batches: readonly SimulatedBatch[];
+  /** Number of batches by the reason why they were cut. */
   readonly cuts: Readonly<Record<string, number>>;
   readonly instances: number;
   /** Milliseconds from the first arrival to the last response. */

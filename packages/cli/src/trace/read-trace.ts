@@ -217,6 +217,7 @@ export interface Recording {
   readonly durationMs: number;
   /** Requests that ran in no batch: refused, cancelled, or answered by the response cache. */
   readonly leftOut: number;
+  /** Median milliseconds from the end of a batch to the end of its requests. */
   readonly respondMs: number;
   /** Median milliseconds from the arrival of a request to the start of its batch, for an idle instance. */
   readonly wakeMs: number;

@@ -34,7 +34,7 @@ describe.skipIf(!has("bash"))(`the completion of bash${without("bash")}`, () => 
   it("proposes commands, options, values, files and directories", async () => {
     await using folder = await TemporaryFolder.create({ "my models/": "", "models.json": "{}" });
     const expected: Record<string, string[]> = {
-      "tritonjs s": ["serve"],
+      "tritonjs s": ["serve", "stub"],
       "tritonjs config ch": ["check"],
       "tritonjs serve --http-opena": ["--http-openapi"],
       "tritonjs serve --log-format ": ["default", "ISO8601", "json"],

@@ -146,6 +146,7 @@ describe("server settings from the command line", () => {
       ["--cache-config=memcached,host=x"],
       "unable to find cache 'memcached': the command has 'local' and 'redis'",
     ],
+    [["--substitute=/there/is/no/file"], "--substitute: ENOENT"],
     [["--cache-config=redis,port=1"], "the cache 'redis' needs its host"],
     [["--cache-config=redis,host=x", "--cache-config=redis,hots=y"], "'hots': expected one of host, port,"],
     [

@@ -55,6 +55,7 @@ export const BY_PLATFORM: Readonly<Record<string, string>> = {
   pytorch_libtorch: "pytorch",
   libtorch: "pytorch",
   torch_aoti: "pytorch",
+  caffe2_netdef: "caffe2",
 };
 
 /** How to run models of Triton's other backends here. */
@@ -70,6 +71,13 @@ export const CONVERSIONS: Readonly<Record<string, string>> = {
     "copy the folder src of vLLM's backend (github.com/triton-inference-server/vllm_backend) to <backend directory>/vllm " +
     "and set backendDirectory (--backend-directory), or run 'vllm serve <model>' and call it from a JavaScript model",
   tensorrtllm: "run 'trtllm-serve <model>' and call it from a JavaScript model",
+  mxnet: "export the model to ONNX with mxnet.onnx.export_model, and use backend 'onnxruntime'",
+  inferentia:
+    "a model that is compiled for Inferentia runs only there; export the network that it was compiled from to ONNX, and use " +
+    "backend 'onnxruntime'",
+  armnn_tflite:
+    "convert the file to ONNX (python -m tf2onnx.convert --tflite <file>), and use backend 'onnxruntime'",
+  caffe2: "export the network from PyTorch to ONNX, and use backend 'onnxruntime'",
 };
 
 /** The options that say where backends are, besides the tables of the library. */

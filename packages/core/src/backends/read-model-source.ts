@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { errorFor, type InstanceHosting, type Isolation, type TritonError } from "@tritonjs/protocol";
 import { hostingProblems } from "../config/model-options.js";
 import type { ModelSource } from "../instance/backend.js";
-import { assertInside, isInside } from "../system/files.js";
+import { assertInRepository, isInside } from "../system/files.js";
 
 /** The fields of a model that locate its file. */
 export type ModelLocation = Pick<ModelSource, "name" | "directory" | "versionDirectory" | "config">;
@@ -38,7 +38,7 @@ export async function findModelFile(
     }
     const found = await stat(path).catch(() => undefined);
     if (found === undefined) continue;
-    await assertInside(directory, path);
+    await assertInRepository(directory, path);
     const isDirectory = found.isDirectory();
     if (isDirectory || found.isFile()) return { path, isDirectory };
     throw errorFor("INVALID_MODEL", `cannot read ${path}: it is not a regular file`);

@@ -5,6 +5,32 @@ import { readdirSync } from "node:fs";
 export interface Gpus {
   /** Numbers of the GPUs. Undefined if no instance can run on a GPU. */
   readonly numbers: readonly number[] | undefined;
+  /** Whether instances of KIND_GPU of a model run on the CPU, because there is no GPU. @default none do */
+  runsOnCpu?(model: string): boolean;
+}
+
+/** GPUs of which a machine may have none: instances of KIND_GPU then run on the CPU. */
+export class GpusOrCpu implements Gpus {
+  readonly #told = new Set<string>();
+
+  /** @param log gets one warning for each model whose instances run on the CPU instead */
+  constructor(
+    private readonly gpus: Gpus,
+    private readonly log: Pick<GpuLog, "warning">,
+  ) {}
+
+  get numbers(): readonly number[] | undefined {
+    return this.gpus.numbers;
+  }
+
+  runsOnCpu(model: string): boolean {
+    if (this.numbers !== undefined && this.numbers.length > 0) return false;
+    if (!this.#told.has(model)) {
+      this.#told.add(model);
+      this.log.warning(`the instances of KIND_GPU of model '${model}' run on the CPU: there is no GPU`);
+    }
+    return true;
+  }
 }
 
 /** The GPUs that a program lists. An empty list means no GPU. */

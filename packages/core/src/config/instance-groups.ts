@@ -48,7 +48,8 @@ function hostingOf(group: InstanceGroupOptions): InstanceHosting | undefined {
 
 /**
  * Fills the fields that a group leaves to Triton: its name, count and GPUs. `KIND_AUTO` becomes `KIND_GPU` if all listed
- * GPUs exist, else `KIND_CPU`. `KIND_CPU` with a list of GPUs is refused. Nothing moves to a GPU that was not named.
+ * GPUs exist, else `KIND_CPU`. `KIND_CPU` with a list of GPUs is refused. Nothing moves to a GPU that was not named. A group of `KIND_GPU` that falls
+ * back to the CPU has as many instances as on one GPU.
  */
 export function normalizeInstanceGroups(
   { name, instanceGroup }: Pick<ModelConfig, "name" | "instanceGroup">,
@@ -57,13 +58,19 @@ export function normalizeInstanceGroups(
   return instanceGroup.map((given, index) => {
     const group = { ...defaultInstanceGroup(""), ...given };
     const listed = group.gpus.length > 0 && group.gpus.every((gpu) => gpus.numbers?.includes(gpu));
-    const kind = group.kind === "KIND_AUTO" ? (listed ? "KIND_GPU" : "KIND_CPU") : group.kind;
+    const fallsBack = group.kind === "KIND_GPU" && gpus.runsOnCpu?.(name) === true;
+    const wanted = fallsBack ? "KIND_CPU" : group.kind;
+    const kind = wanted === "KIND_AUTO" ? (listed ? "KIND_GPU" : "KIND_CPU") : wanted;
     return {
       ...group,
       name: group.name === "" ? `${name}_${index}` : group.name,
       kind,
       count: group.count === 0 ? 1 : group.count,
-      gpus: kind === "KIND_GPU" && group.gpus.length === 0 ? [...(gpus.numbers ?? [])] : group.gpus,
+      gpus: fallsBack
+        ? []
+        : kind === "KIND_GPU" && group.gpus.length === 0
+          ? [...(gpus.numbers ?? [])]
+          : group.gpus,
     };
   });
 }
@@ -134,8 +141,9 @@ export function completeInstanceGroups(config: ModelConfig, gpus: Gpus): ModelCo
   const counted = written.map((group) => ({ ...group, count: Math.max(0, group.count) }));
   const instanceGroup = normalizeInstanceGroups({ name: config.name, instanceGroup: counted }, gpus);
   for (const [index, group] of instanceGroup.entries()) {
-    const isOpen = counted[index]!.count === 0;
-    if (isOpen && group.kind === "KIND_CPU" && TWO_INSTANCES.has(config.backend)) group.count = 2;
+    const { count, kind } = counted[index]!;
+    if (count === 0 && kind !== "KIND_GPU" && group.kind === "KIND_CPU" && TWO_INSTANCES.has(config.backend))
+      group.count = 2;
   }
   return { ...config, instanceGroup };
 }

@@ -1,3 +1,4 @@
+import type { ModelConfig } from "@tritonjs/protocol";
 import type { Cut, CutReason } from "../observe/statistics.js";
 
 /** Triton's states of a model version. */
@@ -13,6 +14,8 @@ export interface RegisteredVersion {
   /** Why the version is not READY, or the latest failure since it became READY. */
   readonly reason: string;
   readonly isEnsemble: boolean;
+  /** Undefined for a version that was never in service. */
+  readonly config?: ModelConfig;
 }
 
 /** A version that cannot serve: it is loading, could not be created, or is unloaded. */

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { errorFor, type ModelIndexEntry, statusText, TritonError } from "@tritonjs/protocol";
+import { readSubstitutes, SUBSTITUTED } from "../config/substitutes.js";
 import type { RegisteredVersion } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
 import { everyMs, type Timer } from "../system/clock.js";
@@ -45,6 +46,7 @@ export class ModelRepository {
     this.#agents = new RepositoryAgents(options.repositoryAgents ?? {}, server.log);
     this.#poller = new RepositoryPoller(this.#state, this.#agents);
     this.#changes = new RepositoryChanges(this.#state, new ModelLoader(options, server));
+    if (options.substitutes !== undefined) readSubstitutes(options.substitutes);
     this.startUp = new StartUp(() => this.#start(), options, server.log);
   }
 
@@ -63,6 +65,12 @@ export class ModelRepository {
       () => this.#poller.refresh(first),
     );
     if (this.options.modelControlMode === "poll") this.#pollLater();
+    for (const { model } of this.options.substitutes ?? []) {
+      const isKnown = [...this.#state.models.values()].some(({ id }) => id.name === model);
+      if (model !== undefined && first === undefined && !isKnown && !poll.problems.has(model)) {
+        this.server.log.error(`a substitute is for model '${model}', but no repository has such a model`);
+      }
+    }
     const failures = [...poll.problems].map(([name, { message }]) => `${name}: ${message}`);
     return [...failures, ...this.#state.failures()];
   }
@@ -356,6 +364,8 @@ export class StartUp {
   }
 }
 
-function rowOf({ name, version, state, reason }: RegisteredVersion): ModelIndexEntry {
+function rowOf({ name, version, state, reason: why, config }: RegisteredVersion): ModelIndexEntry {
+  const substitute = state === "READY" ? config?.parameters[SUBSTITUTED]?.stringValue : undefined;
+  const reason = substitute === undefined ? why : `a substitute ${substitute}`;
   return { name, version: String(version), state, ...(reason === "" ? {} : { reason }) };
 }

@@ -9,7 +9,7 @@ import { initialStates } from "../config/sequence-batching.js";
 import type { Backend, ModelDescription } from "../instance/backend.js";
 import type { ExecutorFactory, ModelPlan } from "../model/model-server.js";
 import type { Log } from "../observe/log.js";
-import { assertInside, dataFilesOf, isInside, readSmallFile } from "../system/files.js";
+import { assertInRepository, dataFilesOf, isInside, readSmallFile } from "../system/files.js";
 import { isCompleted, type PolledModel } from "./poll-model.js";
 import type { RepositoryOptions } from "./repository-options.js";
 
@@ -77,7 +77,7 @@ async function fromBackend(
   const { id, directory } = polled;
   const { factory, config, inherits } = await findBackend(polled.config, directory, version, options);
   const versionDirectory = join(directory, String(version));
-  await assertInside(directory, versionDirectory);
+  await assertInRepository(directory, versionDirectory);
   const { backendConfig = {} } = options;
   const backend = await factory({
     name: id.name,
@@ -159,7 +159,7 @@ async function readLabels(directory: string, config: ModelConfig): Promise<Map<s
           `got '${labelFilename}'`,
       );
     }
-    await assertInside(directory, path);
+    await assertInRepository(directory, path);
     const text = new TextDecoder().decode(await readSmallFile(path));
     labels.set(name, text.replace(/\r?\n$/, "").split(/\r?\n/));
   }

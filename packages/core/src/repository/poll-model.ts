@@ -6,6 +6,7 @@ import { emptyConfig } from "../config/defaults.js";
 import { fieldNotes } from "../config/field-support.js";
 import { throwProblems } from "../config/option-names.js";
 import { readPrototxt } from "../config/prototxt.js";
+import { SUBSTITUTED, withSubstitute } from "../config/substitutes.js";
 import type { Log } from "../observe/log.js";
 import { assertInside, exists, readSmallFile } from "../system/files.js";
 import type { ModelId } from "./dependencies.js";
@@ -88,13 +89,17 @@ export async function pollModel(
     const found = isMoved
       ? await readConfig(await configPathOf(location, options), location, isCompleted(options))
       : written;
-    const config = prepareConfig(found, {
+    const used = found && withSubstitute(found, id.name, options.substitutes);
+    if (used !== found) {
+      log.warning(`model '${id.name}' has a substitute ${used!.parameters[SUBSTITUTED]!.stringValue}`);
+    }
+    const config = prepareConfig(used, {
       modelName: id.name,
       versionFiles: await firstVersionFiles(location),
       autoComplete: isCompleted(options),
       agents: agents?.names ?? Object.keys(BUILT_IN_AGENTS),
     });
-    const notes = written === undefined ? [] : fieldNotes({ ...written, name: id.name });
+    const notes = written === undefined ? [] : fieldNotes({ ...(used ?? written), name: id.name });
     for (const note of notes) log.warning(note);
     return {
       id,

@@ -1,4 +1,5 @@
 import { errorFor, type ModelConfig } from "@tritonjs/protocol";
+import type { Substitute } from "../config/substitutes.js";
 import type { BackendFactory } from "../instance/backend.js";
 
 /** When models of a repository load and unload: at the start only, when their directories change, or on request. */
@@ -48,6 +49,8 @@ export interface RepositoryOptions {
    * or `<backend>/backend.js`. `backend` of a configuration names one of them. @default none
    */
   readonly backendDirectory?: string;
+  /** Other files and backends for models that cannot run here. @default none */
+  readonly substitutes?: readonly Substitute[];
   /** Your own backends, by their names in configurations. */
   readonly backends?: Readonly<Record<string, BackendFactory>>;
   /** Your own repository agents, by their names in configurations. `checksum` is built in. */

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync, type Stats } from "node:fs";
 import { open, realpath, stat } from "node:fs/promises";
-import { join, resolve, sep } from "node:path";
+import { dirname, join, resolve, sep } from "node:path";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 
 /** Texts of C's `strerror` for the possible failures of a file. */
@@ -95,6 +95,14 @@ export async function assertInside(directory: string, path: string): Promise<voi
     "PATH_NOT_ALLOWED",
     `${path} leads out of ${directory} through a symbolic link: copy the file into the directory`,
   );
+}
+
+/**
+ * Refuses a path of a model if symbolic links lead out of its repository, which is the directory around the model's.
+ * Models of one repository may share files in this way.
+ */
+export function assertInRepository(modelDirectory: string, path: string): Promise<void> {
+  return assertInside(dirname(resolve(modelDirectory)), path);
 }
 
 /** Reads a data file of a model, by the name in its configuration. */

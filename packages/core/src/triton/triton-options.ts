@@ -91,6 +91,12 @@ export interface TritonOptions extends Partial<ServeOptions>, LogOptions, Reposi
    */
   readonly gpus?: readonly number[];
   /**
+   * `cpu` runs instances of `KIND_GPU` on the CPU where there is no GPU, as many as on one GPU. The log says so once for
+   * each model, and its configuration as served has `KIND_CPU`.
+   * @default such a model is refused
+   */
+  readonly gpuFallback?: "cpu";
+  /**
    * Number of requests that each dynamic or sequence batcher waits for before its first batch. It serves tests.
    * @default the environment variable TRITONSERVER_DELAY_SCHEDULER, else 0
    */
@@ -137,6 +143,7 @@ export const TRITON_OPTION_KEYS = keyList<TritonOptions>({
   exitOnError: true,
   strictReadiness: true,
   backendConfig: true,
+  substitutes: true,
   backends: true,
   backendDirectory: true,
   repositoryAgents: true,
@@ -156,6 +163,7 @@ export const TRITON_OPTION_KEYS = keyList<TritonOptions>({
   allowModelFileOverride: true,
   hostPolicies: true,
   gpus: true,
+  gpuFallback: true,
   clock: true,
   delayScheduler: true,
   backlogDelayScheduler: true,

@@ -15,7 +15,7 @@ import { type ModelHandle, modelHandle } from "../bind/model-handle.js";
 import { planBinding, planEnsemble } from "../bind/plan-binding.js";
 import { changedGroups } from "../bind/plan-executors.js";
 import { GuardedCache, MemoryCache } from "../cache/response-cache.js";
-import { type Gpus, listedGpus, MachineGpus } from "../config/gpus.js";
+import { type Gpus, GpusOrCpu, listedGpus, MachineGpus } from "../config/gpus.js";
 import { hostPolicyWarnings } from "../config/instance-groups.js";
 import { checkOptionNames } from "../config/option-names.js";
 import { resolveSecurity } from "../frontend/security.js";
@@ -489,7 +489,8 @@ class ModelsOfServer {
     const { responseCache: cache, hostPolicies = {} } = options;
     for (const warning of hostPolicyWarnings(hostPolicies)) process.emitWarning(warning, "TritonWarning");
     this.clock = options.clock ?? realClock;
-    this.gpus = options.gpus === undefined ? new MachineGpus(log) : listedGpus(options.gpus);
+    const gpus = options.gpus === undefined ? new MachineGpus(log) : listedGpus(options.gpus);
+    this.gpus = options.gpuFallback === "cpu" ? new GpusOrCpu(gpus, log) : gpus;
     const { trace, tracer } = options;
     this.tracing =
       trace === undefined && tracer === undefined

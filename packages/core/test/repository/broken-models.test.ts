@@ -178,6 +178,40 @@ describe("a repository", () => {
   });
 });
 
+describe("a symbolic link inside the repository", () => {
+  const module =
+    "export default async (requests) => requests.map(({ inputs }) => ({ OUTPUT0: inputs.INPUT0 }));";
+  const config = identityConfig().replace('"identity"', '"javascript"');
+
+  it.each([
+    ["a file", "a/1/model.mjs", "b/1/model.mjs"],
+    ["a version", "a/1", "b/1"],
+    ["a configuration", "a/config.pbtxt", "b/config.pbtxt"],
+    ["a model", "a", "b"],
+  ])("leads to %s of another model", async (_, target, link) => {
+    const files = { "b/config.pbtxt": config, "b/1/model.mjs": module };
+    const own = Object.entries(files).filter(([path]) => !`${path}/`.startsWith(`${link}/`));
+    await using models = await RepositoryOnDisk.create({
+      "a/config.pbtxt": config,
+      "a/1/model.mjs": module,
+      ...Object.fromEntries(own),
+    });
+    await mkdir(join(models.path, link, ".."), { recursive: true });
+    await symlink(join(models.path, target), join(models.path, link));
+    const log: string[] = [];
+    await using triton = serverOf(models.path, log);
+    await triton.ready();
+    expect(log.join("\n")).not.toContain("link");
+    expect([...(await triton.infer("b", { INPUT0: [[3]] })).OUTPUT0!.data]).toEqual([3]);
+  });
+
+  it("that loops is a missing file", async () => {
+    await using models = await RepositoryOnDisk.create({ ...good, "m/config.pbtxt": config, "m/1/": "" });
+    await symlink("model.mjs", join(models.path, "m/1/model.mjs"));
+    expect(await reasonFor(models)).toMatch(/unable to find|model.mjs/);
+  });
+});
+
 describe("files outside of the repository", () => {
   let outside: RepositoryOnDisk;
   beforeEach(async () => {
