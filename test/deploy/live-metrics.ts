@@ -1,5 +1,6 @@
 import { batch, Triton } from "@tritonjs/core";
 import { fakeNvidiaSmi } from "../support/fake-nvidia-smi.js";
+import { identityConfig, RepositoryOnDisk } from "../support/repository-on-disk.js";
 
 /** Labels that Prometheus adds to each series of a server. */
 const OF_TARGET = ["job", "instance"];
@@ -7,7 +8,8 @@ const OF_TARGET = ["job", "instance"];
 /** The labels of each series on the metrics page of a running server, by its name. */
 export async function liveMetrics(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   await using _driver = await fakeNvidiaSmi("echo '0, GPU-a, 50, 1024, 512, 100.0, 700.0'");
-  const triton = new Triton({ responseCache: { byteSize: 1024 * 1024 } });
+  await using models = await RepositoryOnDisk.create({ "m/config.pbtxt": identityConfig(), "m/1/": "" });
+  const triton = new Triton({ modelRepository: models.path, responseCache: { byteSize: 1024 * 1024 } });
   const model = triton.bind({
     modelName: "double",
     inputs: [{ name: "x", dtype: "FP32", shape: [1] }],
@@ -15,6 +17,7 @@ export async function liveMetrics(): Promise<ReadonlyMap<string, ReadonlySet<str
     inferFunc: batch(({ x }) => ({ y: x.data.map((value) => 2 * value) })),
     config: { batcher: {}, responseCache: true },
   });
+  await triton.ready();
   await model.inferSample({ x: [1] });
   const page = await triton.service.metrics();
   await triton.close();

@@ -145,6 +145,8 @@ describe("the v2 plugin over a model that cannot be loaded", () => {
     }
     const unknown = await app.inject("/v2/models/unknown/ready");
     expect([unknown.statusCode, unknown.body]).toEqual([400, '{"error":"Model version not ready"}']);
-    expect(logged).toEqual([`failed to load 'm' version 1: Internal: ${reasonWith(String(module))}`]);
+    const [line, frame] = logged.join("\n").split("\n");
+    expect(line).toBe(`failed to load 'm' version 1: Internal: ${reasonWith(String(module))}`);
+    expect([logged.length, frame]).toEqual([1, `    at ${module}:1:7`]);
   });
 });

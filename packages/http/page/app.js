@@ -28,6 +28,14 @@ function readAddress() {
 
 const isSame = (a, b) => a?.name === b?.name && a?.version === b?.version;
 
+/** A summary with the rows of all models. Most summaries have only the rows that changed. */
+function merged(before, data) {
+  if (data.hasAll || before === undefined) return data;
+  if (data.models.length === 0) return { ...data, models: before.models };
+  const changed = new Map(data.models.map((row) => [keyOf(row), row]));
+  return { ...data, models: before.models.map((row) => changed.get(keyOf(row)) ?? row) };
+}
+
 export function App() {
   const scheme = useScheme();
   const [info, setInfo] = useState(undefined);
@@ -53,22 +61,20 @@ export function App() {
     const gone = new AbortController();
     const on = (event, data) => {
       if (event === "history") setHistory(data);
-      else if (event === "detail") setDetail(data);
-      else if (event === "log") {
+      else if (event === "detail") {
+        setDetail(data);
+        if (data.point)
+          setHistory(({ columns, points }) => ({
+            columns,
+            points:
+              points.at(-1)?.[0] === data.point[0] ? points : [...points.slice(1 - MOST_POINTS), data.point],
+          }));
+      } else if (event === "log") {
         // A new connection sends the whole tail again.
         setLog((before) =>
           [...before.filter(({ number }) => number < data[0].number), ...data].slice(-MOST_MESSAGES),
         );
-      } else if (event === "summary") {
-        setSummary(data);
-        const row = data.models.find((model) => target !== undefined && isSame(model, target));
-        if (row?.point)
-          setHistory(({ columns, points }) => ({
-            columns,
-            points:
-              points.at(-1)?.[0] === row.point[0] ? points : [...points.slice(1 - MOST_POINTS), row.point],
-          }));
-      }
+      } else if (event === "summary") setSummary((before) => merged(before, data));
     };
     watch(target, on, (state, error) => setConnection({ state, error }), gone.signal);
     return () => gone.abort();

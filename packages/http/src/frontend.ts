@@ -16,7 +16,7 @@ export {
 } from "./exchange/response.js";
 export { checkPartCount } from "./json/parse-json.js";
 export { DEFAULT_MAX_INPUT_SIZE, InputTooLarge } from "./limits.js";
-export { metricsResponse } from "./routes/management.js";
+export { metricsResponse } from "./routes/metrics.js";
 export { HttpTrace, type TracedExchange, traceReceived } from "./routes/route.js";
 export { type V2Handler, type V2Options, v2Handler, withAllowedHosts } from "./routes/v2-handler.js";
 export type { CorsOptions } from "./server/cors.js";

@@ -5,7 +5,7 @@ import { assertOptions, optionTypes } from "@tritonjs/protocol";
 import { firstHeader, headersOf, type V2Request } from "./exchange/request.js";
 import { faultResponse, type V2Response } from "./exchange/response.js";
 import { DEFAULT_MAX_INPUT_SIZE } from "./limits.js";
-import { metricsResponse } from "./routes/management.js";
+import { metricsResponse } from "./routes/metrics.js";
 import {
   answerErrors,
   HttpAccess,

@@ -20,6 +20,7 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import type { Sharp, SharpInput } from "sharp";
+import { readBmp, readBmpHeader } from "./bmp.js";
 import {
   IMAGE_OPTION_TYPES,
   type ImageOptions,
@@ -30,7 +31,7 @@ import {
 import { badFile, completeTensors, filesOf, hasRows, ParameterReader } from "./media-parameters.js";
 
 /**
- * A backend that prepares images for a model: it decodes JPEG, PNG, WebP, GIF, TIFF and AVIF, turns the image upright
+ * A backend that prepares images for a model: it decodes JPEG, PNG, WebP, GIF, TIFF, AVIF and BMP, turns the image upright
  * (EXIF), resizes, crops, normalizes, and lays out a tensor. `bind` needs no specifications: the input is `image`
  * (BYTES `[rows, 1]`, the bytes of a file), the output is `pixels` (`[rows, 3, height, width]`).
  *
@@ -249,7 +250,10 @@ export async function decodeImage(
     throw refuse(`expected an image (${formats.join(", ")}), got ${got}`);
   }
   try {
-    const source = sharp(file as SharpInput, { failOn: plan.failOn, limitInputPixels: maxPixels });
+    const source =
+      format === "bmp"
+        ? await bmpSource(sharp, file, maxPixels)
+        : sharp(file as SharpInput, { failOn: plan.failOn, limitInputPixels: maxPixels });
     let originalSize: readonly [number, number] | undefined;
     if (plan.originalSize || format !== "jpeg") {
       const { pages = 1, autoOrient } = await source.metadata();
@@ -265,12 +269,24 @@ export async function decodeImage(
     const { data, info } = await sized(source, plan).raw().toBuffer({ resolveWithObject: true });
     return { pixels: data, channels: info.channels, originalSize };
   } catch (error) {
-    if ((error as Error).message.includes("exceeds pixel limit")) {
+    if ((error as Error).message.includes(PIXEL_LIMIT)) {
       throw refuse(`expected an image of at most ${maxPixels} pixels, got a larger one`, error);
     }
     if (TritonError.is(error)) throw error;
     throw refuse(`cannot decode the ${format} image: ${firstLine(error)}`, error);
   }
+}
+
+/** Part of the text with which `sharp` refuses an image of too many pixels. */
+const PIXEL_LIMIT = "exceeds pixel limit";
+
+/** `sharp` does not read BMP. */
+async function bmpSource(sharp: SharpModule, file: Uint8Array, maxPixels: number): Promise<Sharp> {
+  const header = readBmpHeader(file);
+  const { width, height } = header;
+  if (width * height > maxPixels) throw new Error(PIXEL_LIMIT);
+  const { channels, pixels } = await readBmp(file, header);
+  return sharp(pixels, { raw: { width, height, channels } });
 }
 
 function sized(source: Sharp, plan: ImagePlan): Sharp {

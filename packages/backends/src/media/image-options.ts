@@ -9,7 +9,7 @@ export type ImageFit = "cover" | "contain" | "fill";
 export type ImageKernel = "nearest" | "linear" | "cubic" | "mitchell" | "lanczos2" | "lanczos3";
 
 /** Encodings that can be read. */
-export type ImageFormat = "jpeg" | "png" | "webp" | "gif" | "tiff" | "avif";
+export type ImageFormat = "jpeg" | "png" | "webp" | "gif" | "tiff" | "avif" | "bmp";
 
 /** Options of {@link image}. */
 export interface ImageOptions {
@@ -134,7 +134,7 @@ const DEFAULTS = {
   dtype: "FP32",
   originalSize: false,
   animated: "refuse",
-  formats: ["jpeg", "png", "webp", "gif", "tiff", "avif"],
+  formats: ["jpeg", "png", "webp", "gif", "tiff", "avif", "bmp"],
   // A wrong picture is worse than an error.
   failOn: "warning",
   // Photographs of telephones have 12 to 50 million pixels. Decoded, this many take 150 MB.
@@ -223,6 +223,7 @@ export function imageFormatOf(file: Uint8Array): ImageFormat | undefined {
   if (file.length < 12) return undefined;
   if (file[0] === 0xff && file[1] === 0xd8 && file[2] === 0xff) return "jpeg";
   const first = latin1(file, 0, 4);
+  if (first.startsWith("BM")) return "bmp";
   if (first === "\x89PNG") return "png";
   if (first === "GIF8") return "gif";
   if (first === "RIFF" && latin1(file, 8, 12) === "WEBP") return "webp";

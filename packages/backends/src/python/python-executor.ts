@@ -130,6 +130,8 @@ export class PythonExecutor implements Executor {
       this.#serverRequests.close();
       throw error;
     }
+    // From now on the requests in flight keep this process alive, and an idle model does not.
+    session.unref();
     this.details = { pid: session.pid };
     for (const ahead of this.#batches.all) {
       this.#send(ahead);
@@ -182,8 +184,8 @@ export class PythonExecutor implements Executor {
 
   async checkReady(): Promise<void> {
     const session = this.#session;
-    if (!session?.isReady) throw errorFor("WORKER_CRASHED", this.#unhealthy);
-    if (!session.canTellReadiness) return;
+    // Whether a crash counts is decided for all kinds of instances alike.
+    if (!session?.isReady || !session.canTellReadiness) return;
     const asked = this.#readiness ?? this.#askReadiness(session);
     if (await settledWithin(this.context.clock, ANSWERS_WITHIN_MS, asked)) return asked;
     throw errorFor("MODEL_NOT_READY", "Timed out waiting for user-defined is_ready() response");
@@ -223,6 +225,7 @@ export class PythonExecutor implements Executor {
       const text = `instance '${this.context.placement.name}' was stopped`;
       this.#batches.fail(errorFor("MODEL_STOPPED", text));
     } else {
+      session.ref();
       if (session.isReady && this.#batches.running === undefined) session.end();
       else session.kill();
       await session.ended;

@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { Socket } from "node:net";
 import { setPriority } from "node:os";
 import { delimiter, dirname, isAbsolute } from "node:path";
-import type { Duplex } from "node:stream";
+import type { Duplex, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { Clock, Timer } from "@tritonjs/core/internal";
 import type { Log } from "@tritonjs/core/internal/worker";
@@ -149,6 +150,24 @@ export class PythonSession {
   /** Number of the process, as text; empty when the process did not start. */
   get pid(): string {
     return String(this.#child.pid ?? "");
+  }
+
+  /** Keeps this process alive while the session lives, as from its start on. */
+  ref(): void {
+    this.#child.ref();
+    for (const pipe of this.#pipes) pipe.ref();
+  }
+
+  /** Lets this process end while the session lives; its guardian then ends the process group. */
+  unref(): void {
+    this.#child.unref();
+    for (const pipe of this.#pipes) pipe.unref();
+  }
+
+  get #pipes(): Socket[] {
+    return (this.#child.stdio ?? []).filter(
+      (stream): stream is Socket & Writable => stream instanceof Socket,
+    );
   }
 
   /** Sends a frame to the thread that reads messages. Does nothing when the process has ended. */

@@ -372,44 +372,57 @@ export class RemoteCalls {
     return signal.aborted ? undefined : this.pool.take(false);
   }
 
-  /** Makes one attempt, and hedges it at an idle replica if the answer is slow. Releases both slots. */
-  async #hedged(
+  /**
+   * Makes one attempt, and hedges it once: at an idle replica if the answer is slow, at any other replica if this one
+   * hangs. Releases both slots.
+   */
+  #hedged(
     replica: Replica,
     call: PreparedCall,
     limits: CallLimits,
     tried: ReadonlySet<Replica>,
   ): Promise<InferResult> {
     const { hedgeAfterMs } = this.pool.settings;
-    if (hedgeAfterMs === undefined) {
+    if (hedgeAfterMs === Number.POSITIVE_INFINITY) {
       return this.#once(replica, call, limits.signal, limits).finally(() => this.pool.release(replica));
     }
     const over = new AbortController();
     const signal = AbortSignal.any([limits.signal, over.signal]);
-    const run = (at: Replica): Promise<InferResult> =>
-      this.#once(at, call, signal, limits).finally(() => this.pool.release(at));
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const first = run(replica);
-    const second = new Promise<InferResult>((resolve, reject) => {
-      first.catch((thrown: unknown) => {
-        // Without a second request, the failure of the first one is that of the attempt.
-        clearTimeout(timer);
-        if (timer !== undefined) reject(thrown);
-      });
-      timer = setTimeout(() => {
-        const idle = this.pool.take(true, new Set([...tried, replica]));
-        if (idle === undefined) return;
-        timer = undefined;
-        run(idle).then(resolve, reject);
-      }, hedgeAfterMs);
+    let running = 0;
+    let onHang = (): void => {};
+    const answer = new Promise<InferResult>((resolve, reject) => {
+      let failure: unknown;
+      let isHedged = false;
+      const run = (at: Replica): void => {
+        running++;
+        this.#once(at, call, signal, limits)
+          .finally(() => {
+            running--;
+            this.pool.release(at);
+          })
+          .then(resolve, (thrown: unknown) => {
+            failure ??= thrown;
+            if (running === 0) reject(failure);
+          });
+      };
+      const hedge = (idleOnly: boolean): void => {
+        if (isHedged) return;
+        const other = this.pool.take(idleOnly, new Set([...tried, replica]));
+        if (other === undefined) return;
+        isHedged = true;
+        run(other);
+      };
+      onHang = () => hedge(false);
+      replica.hedges.add(onHang);
+      if (hedgeAfterMs !== undefined) timer = setTimeout(() => hedge(true), hedgeAfterMs);
+      run(replica);
     });
-    try {
-      return await Promise.any([first, second]);
-    } catch (thrown) {
-      throw (thrown as AggregateError).errors[0];
-    } finally {
+    return answer.finally(() => {
       clearTimeout(timer);
-      over.abort();
-    }
+      replica.hedges.delete(onHang);
+      if (running > 0) over.abort();
+    });
   }
 
   async #once(

@@ -58,7 +58,8 @@ export interface RemoteOptions {
   readonly retryUnavailable?: boolean;
   /**
    * Milliseconds after which a batch without an answer also goes to an idle replica. The first answer counts. The batch
-   * may run twice. Not for decoupled models and sequences. @default no second request
+   * may run twice, and never does with `Infinity`. Not for decoupled models and sequences. @default when its replica
+   * hangs: no answer for a second, and none to a probe in two
    */
   readonly hedgeAfterMs?: number;
   /** Longest time for one attempt, in milliseconds; a stream has no limit. @default 60000 */
@@ -140,6 +141,13 @@ const NUMBERS: Readonly<Partial<Record<keyof RemoteOptions, { least: number; int
   lookupIntervalMs: { least: 1 },
 };
 
+/** Options for which `Infinity` means never. */
+const UNLIMITED: ReadonlySet<string> = new Set<keyof RemoteOptions>([
+  "hedgeAfterMs",
+  "timeoutMs",
+  "initTimeoutMs",
+]);
+
 /**
  * Checks the options and adds the defaults.
  *
@@ -152,7 +160,7 @@ export function remoteSettings(options: RemoteOptions): RemoteSettings {
   if (typeof model !== "string" || model === "") throw invalid("model", "the name of a model", model);
   for (const [name, { least, integer }] of Object.entries(NUMBERS)) {
     const value = options[name as keyof RemoteOptions];
-    if (value === undefined || (value === Number.POSITIVE_INFINITY && name.endsWith("timeoutMs"))) continue;
+    if (value === undefined || (value === Number.POSITIVE_INFINITY && UNLIMITED.has(name))) continue;
     const isNumber = typeof value === "number" && value >= least && value <= LONGEST_TIMEOUT_MS;
     if (isNumber && (integer !== true || Number.isInteger(value))) continue;
     throw invalid(name, `${integer ? "an integer" : "a number"} of at least ${least}`, value);

@@ -5,12 +5,18 @@ import { openReplicaClient, protocolOf, type RemoteSettings, type ReplicaClient 
 /** Longest time for a probe. A ready server answers at once. */
 const PROBE_TIMEOUT_MS = 5_000;
 
+/** Longest time for a probe of a replica with calls in flight, shorter because those calls wait for it. */
+const HANG_PROBE_TIMEOUT_MS = 2_000;
+
+/** Time without an answer to a call after which a replica is probed, and interval in which this is looked at. */
+const QUIET_MS = 1_000;
+
 const DEFAULT_PORTS = { grpc: 8001, http: 8000 };
 
 /**
  * The replicas of a model and their health. A replica that fails gets no calls. It is probed, with growing pauses,
- * until it reports that the model is ready again. Serving replicas are not probed. Names are looked up every
- * `lookupIntervalMs`.
+ * until it reports that the model is ready again. A serving replica is probed only while its calls get no answer: if it
+ * does not answer the probe either, it hangs and is taken out. Names are looked up every `lookupIntervalMs`.
  */
 export class ReplicaPool {
   /** Called when the number of free slots may have grown, and when the health changes. */
@@ -21,6 +27,8 @@ export class ReplicaPool {
   #turn = 0;
   #lookUpFault: TritonError | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Set while calls are in flight: one timer for all of them. */
+  #watch: ReturnType<typeof setTimeout> | undefined;
 
   /** @param open opens the client of a replica */
   constructor(
@@ -74,14 +82,14 @@ export class ReplicaPool {
       if (idleOnly && replica.outstanding >= this.settings.concurrency) continue;
       if (best === undefined || replica.outstanding < best.outstanding) best = replica;
     }
-    if (best !== undefined) best.outstanding++;
+    if (best !== undefined) this.#begin(best);
     return best;
   }
 
   /** Takes a slot of one replica, even if it has none free; false if it does not serve. */
   takeThis(replica: Replica): boolean {
     if (!replica.serving) return false;
-    replica.outstanding++;
+    this.#begin(replica);
     return true;
   }
 
@@ -149,9 +157,58 @@ export class ReplicaPool {
     if (this.closed) return;
     this.#closed.abort(closedError(this.settings.model));
     clearTimeout(this.#timer);
+    clearTimeout(this.#watch);
     for (const replica of this.replicas) this.#drop(replica);
     this.replicas = [];
     this.#changed();
+  }
+
+  #begin(replica: Replica): void {
+    replica.outstanding++;
+    replica.waitsSince ??= Date.now();
+    if (this.#watch !== undefined || this.closed) return;
+    this.#watch = setTimeout(() => this.#lookForHangs(), QUIET_MS);
+    this.#watch.unref?.();
+  }
+
+  #lookForHangs(): void {
+    const before = Date.now() - QUIET_MS;
+    let isBusy = false;
+    for (const replica of this.replicas) {
+      if (replica.outstanding === 0) continue;
+      isBusy = true;
+      const isQuiet = replica.waitsSince !== undefined && replica.waitsSince <= before;
+      if (replica.serving && isQuiet && !replica.isSuspected) void this.#suspect(replica);
+    }
+    this.#watch = isBusy ? setTimeout(() => this.#lookForHangs(), QUIET_MS) : undefined;
+    this.#watch?.unref?.();
+  }
+
+  /**
+   * Probes a replica whose calls get no answer. A replica that hangs, such as a stopped process, is taken out, and its
+   * calls go to other replicas. The only replica that serves is left alone: there is no other place for its calls.
+   */
+  async #suspect(replica: Replica): Promise<void> {
+    replica.isSuspected = true;
+    const { waitsSince } = replica;
+    const begun = Date.now();
+    let hangs = false;
+    try {
+      await replica.client.isReady({ timeoutMs: HANG_PROBE_TIMEOUT_MS });
+    } catch (thrown) {
+      // A longer time means that this process was busy and has not read the answer.
+      const wasAwake = Date.now() - begun < HANG_PROBE_TIMEOUT_MS + QUIET_MS;
+      hangs = wasAwake && TritonError.from(thrown).reason === "CLIENT_TIMEOUT";
+    }
+    replica.isSuspected = false;
+    const answered = replica.waitsSince !== waitsSince;
+    if (!hangs) {
+      if (!answered) replica.waitsSince = replica.outstanding === 0 ? undefined : Date.now();
+      return;
+    }
+    if (answered || !this.replicas.some((other) => other !== replica && other.serving)) return;
+    this.failed(replica);
+    for (const hedge of [...replica.hedges]) hedge();
   }
 
   #nextChange(signal: AbortSignal): Promise<void> {
@@ -252,6 +309,12 @@ export class Replica {
   /** Reason why it does not serve, once a probe has confirmed it. */
   reason: TritonError | undefined;
   timer: ReturnType<typeof setTimeout> | undefined;
+  /** Time of its last answer, or of the first call since; undefined without calls. In milliseconds, as `Date.now()`. */
+  waitsSince: number | undefined;
+  /** True while a probe looks whether it hangs. */
+  isSuspected = false;
+  /** Send the calls in flight to another replica too. */
+  readonly hedges = new Set<() => void>();
   #pauseMs = 0;
 
   constructor(
@@ -262,6 +325,8 @@ export class Replica {
   /** Records an answer to a call, which resets the pause. */
   worked(): void {
     this.#pauseMs = 0;
+    // The slot of the call itself is released later.
+    this.waitsSince = this.outstanding > 1 ? Date.now() : undefined;
   }
 
   /** Milliseconds until its next probe, with jitter, so that several clients do not probe a server in step. */

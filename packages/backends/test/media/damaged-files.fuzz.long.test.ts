@@ -38,6 +38,9 @@ describe("a damaged image is decoded to the tensor's size or refused", () => {
     "grey16.png",
     "animated.gif",
     "still.webp",
+    "bmp-8-rle.bmp",
+    "bmp-16-masks.bmp",
+    "bmp-32-alpha.bmp",
   ])("%s", async (name) => {
     await fc.assert(
       fc.asyncProperty(damageOf(fixture(name)), async (file) => {

@@ -74,7 +74,7 @@ describe("a bound image backend", () => {
   it("names the row of a bad file", async () => {
     const model = triton.bind({ modelName: "pixels", inferFunc: image({ width: 8, height: 8 }) });
     expect(await outcomeOf(model.inferBatch({ image: [[jpeg], ["text of some length"]] }))).toBe(
-      "INVALID_ARG input 'image', row 1: expected an image (jpeg, png, webp, gif, tiff, avif), got 19 bytes of something else",
+      "INVALID_ARG input 'image', row 1: expected an image (jpeg, png, webp, gif, tiff, avif, bmp), got 19 bytes of something else",
     );
   });
 

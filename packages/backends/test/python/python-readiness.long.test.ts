@@ -1,5 +1,5 @@
 import { VirtualClock } from "@tritonjs/core/testing";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { hasPython, withoutPython } from "../../../../test/support/python.js";
 import { modelClass, PythonServer } from "./python-server.js";
 
@@ -107,5 +107,36 @@ ${EXECUTE}`),
     };
     await using server = await PythonServer.start({ dies });
     expect(await server.triton.service.checkModelReady("dies", "")).toBe(false);
+  });
+});
+
+describe.skipIf(!hasPython)(`a Python model that crashes${withoutPython}`, () => {
+  const REFUSE_LOADING = "TRITONJS_TEST_REFUSE_LOADING";
+  const dies = {
+    code: modelClass(`def initialize(self, args):
+    if "${REFUSE_LOADING}" in os.environ:
+        raise ValueError("the weights are gone")
+def execute(self, requests):
+    os._exit(3)`),
+  };
+
+  it("keeps its server ready, and is not ready itself once it cannot be restarted", async () => {
+    onTestFinished(() => {
+      delete process.env[REFUSE_LOADING];
+    });
+    const clock = new VirtualClock();
+    await using server = await PythonServer.start({ dies }, { clock });
+    const { service } = server.triton;
+    const seen = async () => [
+      await service.checkReady(),
+      await service.checkModelReady("dies", ""),
+      (await service.repositoryIndex(false))[0]?.state,
+    ];
+    process.env[REFUSE_LOADING] = "1";
+    await expect(server.ask("dies", 1)).rejects.toThrow("exited with code 3");
+    expect(await seen()).toEqual([true, true, "READY"]);
+    while (await service.checkModelReady("dies", "")) await clock.advance(100);
+    expect(await seen()).toEqual([true, false, "UNAVAILABLE"]);
+    expect(await service.metrics()).toMatch(/^tritonjs_instance_restarts_total\{.*\} [1-9]/m);
   });
 });

@@ -26,6 +26,7 @@ import {
   candidateName,
   isMet,
   listed,
+  noiseOf,
   type RankedResult,
   rankAgreement,
   totalsOf,
@@ -53,6 +54,7 @@ export function consoleTable(outcome: AnalysisOutcome, count: number): string {
       ({ result }) => `${shortName(result.number)}: ${candidateText(result)} (${candidateName(result)})`,
     ),
     ...agreementTexts(outcome),
+    ...noiseTexts(outcome),
     ...outcome.failed.map(
       (result) =>
         `Skipped ${candidateName(result)} (${candidateText(result)}): ${result.fault ?? "no measurement"}`,
@@ -71,6 +73,28 @@ function agreementTexts(outcome: AnalysisOutcome): string[] {
   return [
     `The simulation has ${percent}% of ${pairs} pairs of measured configurations in the measured order.`,
   ];
+}
+
+/** How much the configurations varied while they were measured, so that a reader knows which differences mean nothing. */
+function noiseTexts({ ranked }: AnalysisOutcome): string[] {
+  const [worst] = ranked.toSorted((a, b) => (b.run.spread ?? 0) - (a.run.spread ?? 0));
+  if (worst?.run.spread === undefined) return [];
+  const fallback = ranked.find(({ result }) => result.number === undefined)?.run.spread;
+  const percent = (share: number) => `${Math.round(share * 100)}%`;
+  const ofDefault =
+    fallback === undefined ? "" : `that of the default configuration by ${percent(fallback)}, `;
+  return [
+    `Noise: throughput varied while it was measured, ${ofDefault}at most by ${percent(worst.run.spread)} ` +
+      `(${shortName(worst.result.number)}). A smaller difference between two configurations means nothing.`,
+  ];
+}
+
+/** Whether a configuration differs from the default by no more than either of both varied. */
+function isNoise(row: RankedResult, outcome: AnalysisOutcome): boolean {
+  const gain = throughputGain(row, outcome);
+  const noise = noiseOf(row, outcome);
+  if (gain === undefined || noise === undefined || row.result.number === undefined) return false;
+  return Math.abs(gain) <= noise;
 }
 
 const ENDS = { interrupted: "it was interrupted", budget: "its budget is used up" } as const;
@@ -94,7 +118,7 @@ function cellsOf(row: RankedResult, outcome: AnalysisOutcome, hasSimulation: boo
           estimateText(row),
         ]
       : []),
-    row.breaches.length > 0 ? "misses" : "",
+    row.breaches.length > 0 ? "misses" : isNoise(row, outcome) ? "noise" : "",
   ];
 }
 
@@ -180,7 +204,8 @@ function verdictText(outcome: AnalysisOutcome): string {
   }
   if (best.result.number === undefined) return `The default configuration is the best one: ${figures}.`;
   const gain = throughputGain(best, outcome);
-  const change = gain === undefined ? "" : `, ${signedPercent(gain)} throughput against the default`;
+  const within = isNoise(best, outcome) ? ", which may be noise" : "";
+  const change = gain === undefined ? "" : `, ${signedPercent(gain)} throughput against the default${within}`;
   return `The best configuration is ${candidateText(best.result)}: ${figures}${change}.`;
 }
 
@@ -195,6 +220,7 @@ export function markdownSummary(outcome: AnalysisOutcome, count: number): string
     verdictText(outcome),
     ...tables,
     ...agreementTexts(outcome),
+    ...noiseTexts(outcome),
     ...(skipped.length === 0 ? [] : ["## Skipped configurations", skipped.join("\n")]),
     `${outcome.measurements} measurements in ${duration(outcome.elapsedMs)} with \`${outcome.command}\`, tritonjs ${outcome.toolVersion}.`,
     "",
@@ -300,7 +326,7 @@ export function analysisHtml(outcome: AnalysisOutcome): string {
 ${frontierChart(outcome)}
 <h2>Configurations</h2>
 ${resultTable(outcome)}
-${agreementTexts(outcome).map((text) => `<p>${escapeText(text)}</p>`)}
+${[...agreementTexts(outcome), ...noiseTexts(outcome)].map((text) => `<p>${escapeText(text)}</p>`)}
 ${skippedList(outcome)}`,
   );
 }

@@ -255,8 +255,16 @@ export class Analysis {
   }
 
   #keep(key: string, result: CandidateResult): CandidateResult {
+    const isFirst = !this.#results.has(key);
     this.#results.set(key, result);
     this.#report(result);
+    const noise = result.runs[0]?.spread;
+    if (isFirst && noise !== undefined && key === candidateKey(this.defaultCandidate)) {
+      const percent = Math.round(noise * 100);
+      this.observer.onPhase?.(
+        `noise: the throughput of the default configuration varied by ${percent}% while it was measured`,
+      );
+    }
     return result;
   }
 

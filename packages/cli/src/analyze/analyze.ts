@@ -29,6 +29,7 @@ import {
   type Candidate,
   type CandidateResult,
   defaultSpace,
+  type ModelSpace,
   type SearchSpace,
 } from "./candidate.js";
 import { modelSearch } from "./model-search.js";
@@ -170,7 +171,10 @@ class AnalyzeRun {
     }
   }
 
-  #spaceOf({ configs, fixed = [] }: AnalyzeMachine, isSimulated: boolean): SearchSpace {
+  #spaceOf(
+    { configs, fixed = [], leastBatchSizes = {}, batchSize }: AnalyzeMachine,
+    isSimulated: boolean,
+  ): SearchSpace {
     const { space, goal } = this.settings;
     const cores = availableParallelism();
     const latencyBudgetMs = goal.constraints.perf_latency_p99?.max;
@@ -185,7 +189,10 @@ class AnalyzeRun {
     return Object.fromEntries(
       Object.entries(configs).map(([model, config]) => [
         model,
-        { ...defaultSpace(config, limits), ...space },
+        loadable(
+          { ...defaultSpace(config, limits), ...space },
+          Math.max(batchSize, leastBatchSizes[model] ?? 0),
+        ),
       ]),
     );
   }
@@ -223,6 +230,14 @@ class AnalyzeRun {
     }
     return faults.filter((fault) => fault !== undefined);
   }
+}
+
+/** The space without batches that the requests, or the ensembles of the model, exceed: these cannot be loaded or run. */
+function loadable(space: ModelSpace, least: number): ModelSpace {
+  const { maxBatchSize, ...others } = space;
+  if (maxBatchSize === undefined) return space;
+  const sizes = maxBatchSize.filter((size) => size >= least);
+  return sizes.length === 0 ? others : { ...space, maxBatchSize: sizes };
 }
 
 /** Measurements with the same text may be used together. The goal and the space may differ. */

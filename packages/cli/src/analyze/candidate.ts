@@ -17,6 +17,10 @@ export interface AnalyzeMachine {
   readonly batchSize: number;
   /** Parameters that it cannot vary. @default none */
   readonly fixed?: readonly (keyof VariantParameters)[];
+  /** Smallest `maxBatchSize` with which a model can be loaded, by its name: an ensemble asks that of its steps. */
+  readonly leastBatchSizes?: Readonly<Record<string, number>>;
+  /** Milliseconds that a whole measurement takes of a model that answers often; undefined if that is not known. */
+  readonly wholeMs?: number | undefined;
   open(candidate: Candidate): Promise<OpenedCandidate>;
   close(): Promise<void>;
   /** Writes the models of a result, ready to serve, into a repository. */
@@ -439,6 +443,8 @@ export interface LevelRun {
   readonly models: Readonly<Record<string, ModelRun>>;
   /** Number of measurements of which the figures are the mean. @default 1 */
   readonly measurements?: number;
+  /** Range of the throughput between the windows or turns of the measurement, as a share of its mean. */
+  readonly spread?: number;
 }
 
 /** Load that candidates get. */

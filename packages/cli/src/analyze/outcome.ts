@@ -86,6 +86,16 @@ export function outcomeOf(analysis: Analysis, described: Described): AnalysisOut
   };
 }
 
+/**
+ * Difference of throughput below which a configuration may be the default one: the share by which either of both varied
+ * while it was measured. Undefined if that is not known.
+ */
+export function noiseOf({ run }: RankedResult, { ranked }: AnalysisOutcome): number | undefined {
+  const fallback = ranked.find(({ result }) => result.number === undefined);
+  const noise = Math.max(run.spread ?? -1, fallback?.run.spread ?? -1);
+  return noise < 0 ? undefined : noise;
+}
+
 /** The best candidates with the default configuration, which is always listed. */
 export function listed(outcome: AnalysisOutcome, count: number): readonly RankedResult[] {
   const top = outcome.ranked.slice(0, count);

@@ -102,6 +102,12 @@ export function throughputOf({ models }: LevelRun): number {
   return Object.values(models).reduce((sum, { figures }) => sum + figures.perf_throughput, 0);
 }
 
+/** Range of throughputs of one configuration, as a share of their mean: how much of a difference may be noise. */
+export function spreadOf(throughputs: readonly number[]): number {
+  const mean = throughputs.reduce((sum, one) => sum + one, 0) / throughputs.length;
+  return mean > 0 ? (Math.max(...throughputs) - Math.min(...throughputs)) / mean : 0;
+}
+
 function nextOf(
   levels: readonly AnalyzeLevel[],
   runs: readonly LevelRun[],
@@ -152,7 +158,7 @@ function meanOfTurns(turns: readonly (readonly LevelRun[])[]): LevelRun[] {
   return first.map((run) => {
     const all = others.flatMap((turn) => runAt(turn, run.level) ?? []);
     const { measurements: _, ...mean } = all.reduce(meanRun, run);
-    return mean;
+    return all.length === 0 ? mean : { ...mean, spread: spreadOf([run, ...all].map(throughputOf)) };
   });
 }
 
@@ -183,7 +189,13 @@ export function meanRun(a: LevelRun, b: LevelRun): LevelRun {
     const further = { ...meanOf("meanRows"), ...meanOf("batchesPerSecond"), failures };
     return [name, { figures, ...further, ...(failureText !== undefined && { failureText }) }];
   });
-  return { level: a.level, models: Object.fromEntries(models), measurements: countA + countB };
+  const spread = Math.max(a.spread ?? -1, b.spread ?? -1);
+  return {
+    level: a.level,
+    models: Object.fromEntries(models),
+    measurements: countA + countB,
+    ...(spread >= 0 && { spread }),
+  };
 }
 
 /** Most turns of a candidate. A change of the speed in the middle of a round then moves a figure by little. */
@@ -219,6 +231,16 @@ interface Entry {
   readonly turn: Turn;
   readonly turns: (readonly LevelRun[])[];
   fault?: string;
+}
+
+/**
+ * Number of turns after the first one. Candidates that load slowly have fewer turns, so that the time goes into
+ * measuring. So do slow models: their turns last longer than their share, because each waits for enough answers.
+ */
+function turnCount(loadMs: number, measureMs: number, wholeMs: number | undefined): number {
+  const byLoad = loadMs > 0 ? measureMs / FIRST_SHARE / loadMs : MOST_TURNS;
+  const byAnswers = wholeMs === undefined || measureMs === 0 ? MOST_TURNS : wholeMs / measureMs;
+  return Math.min(MOST_TURNS, Math.max(1, Math.floor(Math.min(byLoad, byAnswers))));
 }
 
 /**
@@ -260,10 +282,7 @@ export async function runInTurns(place: TurnPlace, turns: readonly Turn[]): Prom
         measureMs = Math.max(measureMs, place.now() - begin - run.loadMs);
       }
     }
-    // Candidates that load slowly have fewer turns, so that the time goes into measuring.
-    if (round === 0 && loadMs > 0) {
-      count = Math.min(MOST_TURNS, Math.max(1, Math.floor(measureMs / FIRST_SHARE / loadMs)));
-    }
+    if (round === 0) count = turnCount(loadMs, measureMs, place.machine.wholeMs);
     if (place.isOver()) break;
   }
   for (const entry of entries) if (!ended.has(entry)) await end(entry, true);

@@ -28,6 +28,7 @@ import {
   variantConfig,
   variantName,
 } from "./candidate.js";
+import { spreadOf } from "./run-candidate.js";
 
 /** Models that run in this process. */
 abstract class ServedMachine implements AnalyzeMachine {
@@ -39,6 +40,11 @@ abstract class ServedMachine implements AnalyzeMachine {
     protected readonly measuring: RealMeasuring,
   ) {
     this.batchSize = measuring.options.batchSize;
+  }
+
+  get wholeMs(): number | undefined {
+    const { mode, intervalMs, requestCount } = this.measuring.options;
+    return mode === "time_windows" && requestCount === undefined ? 3 * intervalMs : undefined;
   }
 
   abstract open(candidate: Candidate): Promise<OpenedCandidate>;
@@ -57,6 +63,15 @@ export class RepositoryMachine extends ServedMachine {
     measuring: RealMeasuring,
   ) {
     super(configs, loaded, measuring);
+  }
+
+  get leastBatchSizes(): Readonly<Record<string, number>> {
+    const sizes: Record<string, number> = {};
+    for (const { maxBatchSize, ensembleScheduling } of Object.values(this.ensembles)) {
+      for (const { modelName } of ensembleScheduling!.step)
+        sizes[modelName] = Math.max(sizes[modelName] ?? 0, maxBatchSize);
+    }
+    return sizes;
   }
 
   /**
@@ -374,7 +389,8 @@ async function measureModels(
         signal,
       });
     }
-    const { warmupRequestCount } = options;
+    // A turn warms up by its share too: the first one has warmed the program.
+    const warmupRequestCount = Math.ceil((share ?? 1) * options.warmupRequestCount);
     const loadLevel = toLoadLevel(level);
     await Promise.all(
       sessions.map(({ generator }) =>
@@ -383,10 +399,22 @@ async function measureModels(
     );
     const results = await Promise.all(sessions.map((session) => measureLevel(session, loadLevel)));
     const models = Object.fromEntries(names.map((name, i) => [name, modelRunOf(results[i]!, memory)]));
-    return { level, models };
+    return { level, models, ...windowSpread(results) };
   } finally {
     await Promise.all(generators.map((generator) => generator.close()));
   }
+}
+
+/** Windows of a level that are compared for its noise: those whose figures count. */
+const COMPARED_WINDOWS = 3;
+
+/** Spread of the model that varied most between its last windows; none for a measurement of one window. */
+function windowSpread(results: readonly LevelResult[]): Pick<LevelRun, "spread"> {
+  const spreads = results.flatMap(({ timeline }) => {
+    const last = timeline.slice(-COMPARED_WINDOWS).map(({ throughput }) => throughput);
+    return last.length < COMPARED_WINDOWS ? [] : [spreadOf(last)];
+  });
+  return spreads.length === 0 ? {} : { spread: Math.max(...spreads) };
 }
 
 /**

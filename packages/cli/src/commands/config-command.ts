@@ -74,7 +74,7 @@ function showCommand({ terminal, extensions, finish }: CommandContext): Command 
       return;
     }
     terminal.write(
-      json ? `${JSON.stringify(toConfigJson(model.config), null, 2)}\n` : writePrototxt(model.config),
+      json ? `${JSON.stringify(toConfigJson(model.config, String), null, 2)}\n` : writePrototxt(model.config),
     );
   });
 }

@@ -141,7 +141,9 @@ export const frontendOptions = {
       none,
       readRestriction(ENDPOINT_GROUPS, ofProtocol("http-restricted-api", "api")),
     ),
-    "http-openapi": flag("Serve the OpenAPI document of the HTTP API at /v2/openapi.json."),
+    "http-openapi": flag(
+      "Serve the OpenAPI document of the HTTP API at /v2/openapi.json, and a page of it at /v2/docs.",
+    ),
     "http-cors-origin": list(
       "origin",
       "Origin of web pages that may use the HTTP API, such as https://app.example.com; * for all. May be given several times.",

@@ -71,7 +71,8 @@ function readOne(name: string, option: Option<unknown>, text: string, previous: 
     return option.read(text, previous);
   } catch (error) {
     if (!(error instanceof OptionError)) throw error;
-    throw new OptionError(`Bad option: "--${name}".\n${error.message}`);
+    // The usage, of 130 lines, would push the one line that matters off the screen.
+    throw new OptionError(`Bad option: "--${name}".\n${error.message}`, "alone");
   }
 }
 

@@ -150,13 +150,32 @@ const SAGEMAKER_OPTIONS = {
   SAGEMAKER_TRITON_LOG_WARNING: "log-warning",
   SAGEMAKER_TRITON_LOG_ERROR: "log-error",
   SAGEMAKER_TRITON_LOG_VERBOSE: "log-verbose",
-  SAGEMAKER_TRITON_INFERENCE_TYPE: "sagemaker-inference-type",
 } as const;
 
+/** Options that a variable gives on every machine: tritonserver itself reads these, and not the script of an image. */
+const SERVER_OPTIONS = {
+  AIP_HTTP_PORT: "vertex-ai-port",
+  AIP_PREDICT_ROUTE: "vertex-ai-predict-route",
+  AIP_HEALTH_ROUTE: "vertex-ai-health-route",
+  SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "sagemaker-default-model",
+  SAGEMAKER_TRITON_INFERENCE_TYPE: "sagemaker-inference-type",
+  SAGEMAKER_TRITON_PING_MODE: "sagemaker-ping-mode",
+} as const;
+
+function namedBy(
+  environment: NodeJS.ProcessEnv,
+  options: Readonly<Record<string, string>>,
+): [string, string][] {
+  return Object.entries(options).flatMap(([variable, option]): [string, string][] => {
+    const text = environment[variable];
+    return text ? [[option, text]] : [];
+  });
+}
+
 /**
- * The options that the environment of a cloud platform asks for: of Vertex AI if it sets `AIP_MODE`, of SageMaker if it
- * sets a variable of its own or has put a model in its directory. They come after all other sources of options, so the
- * command `serve` alone starts the image on both platforms.
+ * The options that the environment of a cloud platform asks for. Variables that tritonserver itself reads count on every
+ * machine. Vertex AI is recognised by `AIP_MODE`, SageMaker by a variable of its own image or by a model in its directory.
+ * The options come after all other sources, so the command `serve` alone starts the image on both platforms.
  *
  * @param hasRepository whether another source names a model repository; SageMaker's does not count then
  * @throws OptionError for a directory that SageMaker could not have meant, with Triton's text.
@@ -166,25 +185,20 @@ export function cloudEnvironment(
   hasRepository: boolean,
   modelDirectory = SAGEMAKER_MODEL,
 ): GivenOptions {
-  const given: [string, string][] = vertexAi(environment);
-  if (given.length > 0 || hasRepository || !isSageMaker(environment, modelDirectory)) return given;
+  const given = [...vertexAi(environment), ...namedBy(environment, SERVER_OPTIONS)];
+  if (isVertexAi(environment) || hasRepository || !isSageMaker(environment, modelDirectory)) return given;
   const { SAGEMAKER_TRITON_ADDITIONAL_ARGS: more = "" } = environment;
-  return [...sageMaker(environment, modelDirectory), ...additional(more)];
+  return [...given, ...sageMaker(environment, modelDirectory), ...additional(more)];
+}
+
+function isVertexAi({ AIP_MODE }: NodeJS.ProcessEnv): boolean {
+  return AIP_MODE === "PREDICTION";
 }
 
 function vertexAi(environment: NodeJS.ProcessEnv): [string, string][] {
-  if (environment.AIP_MODE !== "PREDICTION") return [];
-  const { AIP_HTTP_PORT, AIP_STORAGE_URI, AIP_PREDICT_ROUTE, AIP_HEALTH_ROUTE } = environment;
-  const given: [string, string][] = [
-    ["allow-vertex-ai", "true"],
-    ["allow-http", "false"],
-    ["allow-grpc", "false"],
-  ];
-  if (AIP_HTTP_PORT) given.push(["vertex-ai-port", AIP_HTTP_PORT]);
-  if (AIP_STORAGE_URI) given.push(["model-repository", AIP_STORAGE_URI]);
-  if (AIP_PREDICT_ROUTE) given.push(["vertex-ai-predict-route", AIP_PREDICT_ROUTE]);
-  if (AIP_HEALTH_ROUTE) given.push(["vertex-ai-health-route", AIP_HEALTH_ROUTE]);
-  return given;
+  const models = namedBy(environment, { AIP_STORAGE_URI: "model-repository" });
+  if (!isVertexAi(environment)) return models;
+  return [["allow-vertex-ai", "true"], ["allow-http", "false"], ["allow-grpc", "false"], ...models];
 }
 
 function isSageMaker(environment: NodeJS.ProcessEnv, modelDirectory: string): boolean {
@@ -208,10 +222,7 @@ function sageMaker(environment: NodeJS.ProcessEnv, modelDirectory: string): [str
       environment.SAGEMAKER_TRITON_OVERRIDE_PING_MODE || (isMultiModel ? "live" : "ready"),
     ],
   ];
-  for (const [variable, option] of Object.entries(SAGEMAKER_OPTIONS)) {
-    const text = environment[variable];
-    if (text) given.push([option, text]);
-  }
+  given.push(...namedBy(environment, SAGEMAKER_OPTIONS));
   if (isMultiModel) return [...given, ["sagemaker-multi-model", "true"]];
   const model = defaultModel(environment.SAGEMAKER_TRITON_DEFAULT_MODEL_NAME, modelDirectory);
   given.push(["model-repository", modelDirectory], ["load-model", model], ["sagemaker-default-model", model]);

@@ -47,6 +47,17 @@ export const repositoryOptions = {
       "If true, /v2/health/ready reports ready only while all models are available.",
       true,
     ),
+    "crash-readiness": choice<"model" | "server">(
+      ["model", "server"],
+      'Whose readiness ends while all instances of a model have crashed and could not be restarted. "model": that of ' +
+        'the model. "server": with --strict-readiness also that of the server.',
+      "model",
+      "invalid argument for --crash-readiness",
+    ),
+    "ready-with-older-version": boolean(
+      "A version that is loading or failed to load leaves the server ready while another version of its model serves.",
+      false,
+    ),
     "model-control-mode": choice<ModelControlMode>(
       ["none", "poll", "explicit"],
       '"none" loads all models at the start. "poll" also applies changes in the repository. "explicit" loads the ' +

@@ -18,8 +18,10 @@ export function htmlPage(title: string, body: string): string {
 <style>${REPORT_STYLE}</style>
 </head>
 <body>
+<main>
 <h1>${escapeText(title)}</h1>
 ${body}
+</main>
 </body>
 </html>
 `;
@@ -33,7 +35,8 @@ export function htmlTable(
   const body = rows
     .map((row) => `<tr>${row.map((cell) => `<td>${escapeText(cell)}</td>`).join("")}</tr>`)
     .join("\n");
-  return `<div class="scroll"><table><thead><tr>${head}</tr></thead><tbody>\n${body}\n</tbody></table></div>`;
+  // Focusable, so that the keyboard can scroll a wide table.
+  return `<div class="scroll" tabindex="0"><table><thead><tr>${head}</tr></thead><tbody>\n${body}\n</tbody></table></div>`;
 }
 
 /** Size of a chart and of the area in it that has the data, in pixels of the drawing. */
@@ -185,14 +188,15 @@ h1 { font-size: 24px; margin: 0; } h2 { font-size: 18px; margin: 32px 0 8px; }
 p { color: var(--quiet); margin: 4px 0; } code { font: 13px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { padding: 4px 10px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th { color: var(--quiet); font-weight: 500; } th:first-child, td:first-child, td:last-child { text-align: left; } td:last-child { white-space: normal; min-width: 7em; }
+th { color: var(--quiet); font-weight: 500; } th:first-child, td:first-child, th:last-child, td:last-child { text-align: left; } td:last-child { white-space: normal; min-width: 7em; }
 figure { margin: 8px 0; padding: 8px; background: var(--panel); border-radius: 8px; } svg { width: 100%; height: auto; }
 .grid { stroke: var(--line); } .tick, .axis { fill: var(--quiet); font-size: 12px; }
 .line { fill: none; stroke: currentColor; stroke-width: 2; } .dot { fill: currentColor; stroke: currentColor; stroke-width: 2; }
 .hollow { fill: var(--panel); } .bar { fill: currentColor; }
 .legend { display: flex; flex-wrap: wrap; gap: 4px 16px; list-style: none; margin: 0; padding: 0 8px; font-size: 13px; }
-.legend li::before { content: "\\25CF\\00A0"; }
-.series-1 { color: var(--s1); } .series-2 { color: var(--s2); } .series-3 { color: var(--s3); } .series-4 { color: var(--s4); }
-.series-5 { color: var(--s5); } .series-6 { color: var(--s6); } .series-7 { color: var(--s7); }
+.legend li { color: var(--text); } .legend li::before { content: "\\25CF\\00A0"; color: var(--series); }
+.series-1 { --series: var(--s1); } .series-2 { --series: var(--s2); } .series-3 { --series: var(--s3); } .series-4 { --series: var(--s4); }
+.series-5 { --series: var(--s5); } .series-6 { --series: var(--s6); } .series-7 { --series: var(--s7); }
+svg [class*="series-"] { color: var(--series); }
 .warning { color: var(--s2); }
 `;

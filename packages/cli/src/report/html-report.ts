@@ -72,7 +72,7 @@ function levelTable(results: readonly LevelResult[], run: RunDescription): strin
     ...["Load", "infer/s", "Requests", "Errors", "avg"],
     ...percentiles.map((percentile) => `p${percentile}`),
     ...(hasServer ? ["Queue", "Compute"] : []),
-    "",
+    "Remark",
   ];
   const rows = results.map((result) => {
     const { figures, server } = result;
@@ -102,7 +102,6 @@ function tokenTable(results: readonly LevelResult[]): string {
     ...names.map((name) => `${TOKEN_METRICS[name].title} (${TOKEN_METRICS[name].unit}), avg / p99`),
     "Tokens/s",
     "Goodput (requests/s)",
-    "",
   ];
   const number = (value: number) => Number(value.toFixed(2));
   const rows = results.flatMap((result) => {
@@ -114,7 +113,7 @@ function tokenTable(results: readonly LevelResult[]): string {
       return `${number(distribution.mean)} / ${number(distribution.percentile(99))}`;
     });
     const goodput = tokens.options.goals.length === 0 ? "-" : number(tokens.goodput);
-    return [[levelName(result), ...cells, number(tokens.outputTokenThroughput), goodput, ""]];
+    return [[levelName(result), ...cells, number(tokens.outputTokenThroughput), goodput]];
   });
   return `<h2>Streams</h2>\n${htmlTable(header, rows)}`;
 }

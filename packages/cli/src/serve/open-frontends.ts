@@ -63,13 +63,18 @@ async function sageMakerFrontend(at: Listener, values: OptionValues): Promise<Fr
   return sageMaker({
     ...at,
     maxInputSize: values["http-max-input-size"],
-    // The platform passes on no secrets, and loads models itself.
-    restrictions: givenRestrictions(values),
+    restrictions: sageMakerRestrictions(values),
     inferenceType: values["sagemaker-inference-type"],
     pingMode: values["sagemaker-ping-mode"],
     multiModel: values["sagemaker-multi-model"],
     defaultModelName: values["sagemaker-default-model"] || undefined,
   });
+}
+
+/** The platform passes on no secrets, and loads models itself: its routes are open until an access token is set. */
+function sageMakerRestrictions(values: OptionValues): Restrictions {
+  const closed = values["access-token"] === "" ? {} : { "model-repository": closedBy(values) };
+  return { ...closed, ...givenRestrictions(values) };
 }
 
 async function vertexAiFrontend(at: Listener, values: OptionValues): Promise<Frontend> {
@@ -146,12 +151,12 @@ function byGroup<Group extends string>(
 }
 
 function grpcRestrictions(values: OptionValues): RestrictedProtocols[] {
-  const { header, value } = closedBy(values);
+  const closing = closedBy(values);
   const closed = closedGroups(values, "grpc");
   return [
     ...values["grpc-restricted-protocol"],
-    ...(closed.length > 0 ? [{ groups: closed, header, value }] : []),
-  ].map(({ groups, header: key, value: secret }) => ({ protocols: groups, key, value: secret }));
+    ...(closed.length > 0 ? [{ groups: closed, ...closing }] : []),
+  ].map(({ groups, header: key, ...secret }) => ({ protocols: groups, key, ...secret }));
 }
 
 function httpFrontend(at: Listener, values: OptionValues, pages: WebPages | undefined): Frontend {
@@ -323,24 +328,30 @@ export function closedGroups(values: OptionValues, place: ManagedPlace): readonl
   return closedFrontends(values).find((one) => one.place === place)?.groups ?? [];
 }
 
-/** The header of closed operations. Without an access token nobody knows the value. */
+/** The header of closed operations. Without an access token nobody knows the value, and refusals say how to open them. */
 export function closedBy(values: OptionValues): Restriction {
-  const value = values["access-token"] || randomBytes(32).toString("base64url");
-  return { header: ACCESS_TOKEN_HEADER, value };
+  const value = values["access-token"];
+  if (value !== "") return { header: ACCESS_TOKEN_HEADER, value };
+  return {
+    header: ACCESS_TOKEN_HEADER,
+    value: randomBytes(32).toString("base64url"),
+    hint: OPENED_BY,
+    isGenerated: true,
+  };
 }
 
-/** A line for the log about operations that change the server. */
-interface AccessNote {
-  readonly level: "warning" | "info";
-  readonly text: string;
-}
+/** How the operator opens operations that no option opened. */
+const OPENED_BY =
+  "start the server with --compat=triton to open it to every client, as tritonserver does, or with " +
+  "TRITONJS_ACCESS_TOKEN to open it to clients with this token";
 
 /**
- * Says which operations `--compat=triton` opens to other machines, or which are closed to everyone and how to open them.
+ * A warning that says which operations `--compat=triton` opens to other machines, or which are closed to everyone and
+ * how to open them.
  *
  * @returns undefined if the options decide about all of them, or the server listens on loopback addresses
  */
-export function accessNote(values: OptionValues): AccessNote | undefined {
+export function accessWarning(values: OptionValues): string | undefined {
   if (values["access-token"] !== "") return undefined;
   const frontends = exposedFrontends(values);
   if (frontends.length === 0) return undefined;
@@ -351,19 +362,15 @@ export function accessNote(values: OptionValues): AccessNote | undefined {
       `--${addressOption}=127.0.0.1 or --${restrictOption}=${open.join(",")}:<header>=<secret>`,
   );
   if (values.compat === "triton") {
-    return {
-      level: "warning",
-      text:
-        `--compat=triton: other machines can use ${groups} over ${places}; to close them: leave it out, or ` +
-        ways.join("; "),
-    };
+    return (
+      `--compat=triton: other machines can use ${groups} over ${places}; to close them: leave it out, or ` +
+      ways.join("; ")
+    );
   }
-  return {
-    level: "info",
-    text:
-      `no client can use ${groups} over ${places}; to open them to clients with a secret: set TRITONJS_ACCESS_TOKEN, ` +
-      `or ${ways.join("; ")}; to everyone: --compat=triton`,
-  };
+  return (
+    `clients of Triton that use ${groups} need --compat=triton: these are closed to every client over ${places}; to ` +
+    `open them to clients with a secret: set TRITONJS_ACCESS_TOKEN, or ${ways.join("; ")}`
+  );
 }
 
 function closedFrontends(values: OptionValues): readonly ManagedFrontend[] {

@@ -8,7 +8,7 @@ import { OptionError } from "../options/option.js";
 import { type OptionValues, SERVICES, type ServiceName } from "../options/options.js";
 import { readArguments } from "../options/read-arguments.js";
 import {
-  accessNote,
+  accessWarning,
   frontendThreads,
   openChosenFrontends,
   openDashboard,
@@ -106,8 +106,8 @@ async function start(
     const address = host.includes(":") ? `[${host}]` : host;
     service.log.info(`Started ${SERVICES[name as ServiceName]?.logName ?? name} at ${address}:${port}`);
   }
-  const note = accessNote(values);
-  if (note !== undefined) service.log[note.level](note.text);
+  const warning = accessWarning(values);
+  if (warning !== undefined) service.log.warning(warning);
 }
 
 /** Logs the models that are still loading, every ten seconds until stopped. */

@@ -43,6 +43,8 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     exitOnError: values["exit-on-error"],
     ...(values.substitute !== "" && { substitutes: substitutes(values.substitute) }),
     strictReadiness: values["strict-readiness"],
+    ...(values["crash-readiness"] === "server" && { crashReadiness: "server" }),
+    readyWithOlderVersion: values["ready-with-older-version"],
     backendConfig: backendSettings(values),
     backendDirectory: values["backend-directory"] || undefined,
     rateLimit: values["rate-limit"],
@@ -299,7 +301,7 @@ export function traceSettings(values: OptionValues, environment: NodeJS.ProcessE
     } catch (error) {
       if (!(error instanceof OptionError)) throw error;
       const prefix = name === "" ? "" : `${name},`;
-      throw new OptionError(`Bad option: "--trace-config ${prefix}${key}".\n${error.message}\n`);
+      throw new OptionError(`Bad option: "--trace-config ${prefix}${key}".\n${error.message}\n`, "alone");
     }
   }
   if (mode === "opentelemetry") {
@@ -366,7 +368,10 @@ function readSpanNumber(setting: string, text: string): number {
   try {
     return readInteger(text);
   } catch (error) {
-    throw new OptionError(`Bad option: "OTEL_${setting.toUpperCase()}".\n${(error as Error).message}\n`);
+    throw new OptionError(
+      `Bad option: "OTEL_${setting.toUpperCase()}".\n${(error as Error).message}\n`,
+      "alone",
+    );
   }
 }
 
@@ -378,20 +383,14 @@ function isOld(key: string): key is keyof typeof OLD_OPTIONS {
   return Object.hasOwn(OLD_OPTIONS, key);
 }
 
-/** Packages of the mode opentelemetry. The command does not depend on them, because they are 20 MB. */
-const PACKAGES = [
-  "@opentelemetry/api",
-  "@opentelemetry/core",
-  "@opentelemetry/exporter-trace-otlp-http",
-  "@opentelemetry/resources",
-  "@opentelemetry/sdk-trace",
-] as const;
+/** Package of the mode opentelemetry, which the command does not depend on. */
+const PACKAGE = "@opentelemetry/api";
 
 /**
  * Loads the exporter of spans.
  *
  * @param onFailure called for spans that the collector did not accept
- * @throws TritonError UNSUPPORTED that names the packages to install, INVALID_ARG for an invalid setting.
+ * @throws TritonError UNSUPPORTED that names the package to install, INVALID_ARG for an invalid setting.
  */
 export async function loadSpanTracer(
   settings: SpanSettings,
@@ -403,7 +402,7 @@ export async function loadSpanTracer(
   } catch (cause) {
     throw new TritonError(
       "UNSUPPORTED",
-      `trace mode opentelemetry: packages are missing; install them beside @tritonjs/cli: npm install ${PACKAGES.join(" ")}`,
+      `trace mode opentelemetry: a package is missing; install it beside @tritonjs/cli: npm install ${PACKAGE}`,
       { cause },
     );
   }

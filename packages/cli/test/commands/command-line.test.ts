@@ -55,6 +55,18 @@ describe("the tritonjs command", () => {
     expect(errors).not.toContain("--grpc-keepalive-time");
   });
 
+  it.each(["--openai-restricted-api=nonsense", "--http-port=x", "--trace-config=rate=often"])(
+    "says what is wrong with %s without the usage, which would push it off the screen",
+    async (option) => {
+      const { code, errors } = await said("serve", "--model-repository=x", option);
+      expect(code).toBe(1);
+      expect(errors).toContain(
+        `Bad option: "${option.slice(0, option.lastIndexOf("=")).replace("=rate", " rate")}"`,
+      );
+      expect(errors.trimEnd().split("\n")).toHaveLength(2);
+    },
+  );
+
   it("lists its commands when called without arguments", async () => {
     const { code, output, errors } = await said();
     expect({ code, output }).toEqual({ code: 1, output: "" });

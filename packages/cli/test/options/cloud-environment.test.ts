@@ -33,6 +33,18 @@ describe("Vertex AI", () => {
     });
   });
 
+  it("gives its port, routes and models without AIP_MODE too, and leaves the other frontends as they are", () => {
+    const { AIP_MODE: _, ...variables } = environment;
+    const { values } = readArguments(["--allow-vertex-ai=true"], variables);
+    expect(values).toMatchObject({
+      "allow-http": true,
+      "vertex-ai-port": 8090,
+      "vertex-ai-predict-route": "/p",
+      "vertex-ai-health-route": "/h",
+      "model-repository": ["gs://bucket/models"],
+    });
+  });
+
   it("comes after the command line", () => {
     const args = ["--allow-http=true", "--model-repository=/models", "--vertex-ai-port=1"];
     expect(readArguments(args, environment).values).toMatchObject({
@@ -76,6 +88,22 @@ describe("SageMaker", () => {
 
   it("does not count where another repository is named", () => {
     expect(cloudEnvironment({ SAGEMAKER_BIND_TO_PORT: "1" }, true, join(folder, "one"))).toEqual([]);
+  });
+
+  it("names the default model, the operation and the ping of another repository too", () => {
+    const environment = {
+      SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "b",
+      SAGEMAKER_TRITON_INFERENCE_TYPE: "generate",
+      SAGEMAKER_TRITON_PING_MODE: "live",
+    };
+    const args = ["--allow-sagemaker=true", "--model-repository=/models"];
+    expect(readArguments(args, environment).values).toMatchObject({
+      "allow-http": true,
+      "model-repository": ["/models"],
+      "sagemaker-default-model": "b",
+      "sagemaker-inference-type": "generate",
+      "sagemaker-ping-mode": "live",
+    });
   });
 
   it("passes on the variables of Triton's image", () => {

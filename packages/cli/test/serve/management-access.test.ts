@@ -5,7 +5,7 @@ import { lineLogger } from "@tritonjs/core/internal";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { readArguments } from "../../src/options/read-arguments.js";
 import {
-  accessNote,
+  accessWarning,
   closedGroups,
   type ManagedPlace,
   openChosenFrontends,
@@ -77,14 +77,13 @@ describe("operations that change the server", () => {
 
 describe("the log", () => {
   it("says what is closed, and how to open it", () => {
-    expect(accessNote(read([]))).toEqual({
-      level: "info",
-      text:
-        "no client can use model-repository, shared-memory, trace, logging over HTTP on 0.0.0.0 and gRPC on 0.0.0.0; to " +
-        "open them to clients with a secret: set TRITONJS_ACCESS_TOKEN, or --http-address=127.0.0.1 or " +
+    expect(accessWarning(read([]))).toBe(
+      "clients of Triton that use model-repository, shared-memory, trace, logging need --compat=triton: these are closed " +
+        "to every client over HTTP on 0.0.0.0 and gRPC on 0.0.0.0; to open them to clients with a secret: set " +
+        "TRITONJS_ACCESS_TOKEN, or --http-address=127.0.0.1 or " +
         `--http-restricted-api=${groups}:<header>=<secret>; --grpc-address=127.0.0.1 or ` +
-        `--grpc-restricted-protocol=${groups}:<header>=<secret>; to everyone: --compat=triton`,
-    });
+        `--grpc-restricted-protocol=${groups}:<header>=<secret>`,
+    );
   });
 
   it("warns of what --compat=triton opens", () => {
@@ -93,12 +92,10 @@ describe("the log", () => {
       "--allow-grpc=false",
       "--http-restricted-api=model-repository,trace,logging:k=v",
     ];
-    expect(accessNote(read(args))).toEqual({
-      level: "warning",
-      text:
-        "--compat=triton: other machines can use shared-memory over HTTP on 0.0.0.0; to close them: leave it out, or " +
+    expect(accessWarning(read(args))).toBe(
+      "--compat=triton: other machines can use shared-memory over HTTP on 0.0.0.0; to close them: leave it out, or " +
         "--http-address=127.0.0.1 or --http-restricted-api=shared-memory:<header>=<secret>",
-    });
+    );
   });
 
   it.each([
@@ -107,7 +104,7 @@ describe("the log", () => {
     [["--access-token=secret"]],
     [[`--http-restricted-api=${groups}:key=secret`, `--grpc-restricted-protocol=${groups}:key=secret`]],
   ])("says nothing where the options decide: %j", (args) => {
-    expect(accessNote(read(args))).toBeUndefined();
+    expect(accessWarning(read(args))).toBeUndefined();
   });
 });
 
@@ -167,7 +164,9 @@ describe("a server of the command line", () => {
         () => client.getLogSettings(),
         () => client.updateTraceSettings({ trace_rate: "1" }),
       ])
-        await expect(ask()).rejects.toThrow(/is restricted, expecting header '.*triton-access-token'/);
+        await expect(ask()).rejects.toThrow(
+          /is restricted, expecting header '.*triton-access-token' \(start the server with --compat=triton /,
+        );
     }
     expect(await status("openai", load)).toBe(403);
     expect(await status("openai", "/v1/models", {}, "GET")).toBe(200);
@@ -197,9 +196,22 @@ describe("a server of the command line", () => {
     );
   });
 
+  it.each([
+    [[], undefined, 200],
+    [["--access-token=secret"], undefined, 403],
+    [["--access-token=secret"], "secret", 200],
+  ])("guards the model routes of SageMaker with %j: token %s gets %i", async (args, given, expected) => {
+    const sageMaker = ["--allow-sagemaker=true", "--sagemaker-port=0", "--sagemaker-multi-model"];
+    const { status } = await serve(...sageMaker, ...args);
+    const headers: Record<string, string> = given === undefined ? {} : { "triton-access-token": given };
+    expect(await status("sagemaker", "/models", headers, "GET")).toBe(expected);
+    expect(await status("sagemaker", "/ping", {}, "GET")).toBe(200);
+  });
+
   it("accepts them with the access token", async () => {
     const { clients, status } = await serve("--access-token=secret");
-    for (const client of clients()) await expect(client.getLogSettings()).rejects.toThrow("is restricted");
+    for (const client of clients())
+      await expect(client.getLogSettings()).rejects.toThrow(/is restricted, expecting header '[\w-]+'$/);
     for (const client of clients("secret")) {
       expect(await client.getLogSettings()).toBeDefined();
       await expect(client.loadModel("none")).rejects.toThrow("failed to poll");

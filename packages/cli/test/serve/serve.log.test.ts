@@ -32,7 +32,7 @@ const config =
 /** The log of a server with one model that fails to load. */
 async function serve(...args: string[]): Promise<string> {
   await using folder = await TemporaryFolder.create({ "m/config.pbtxt": config, "m/1/": "" });
-  const terminal = new StoppingTerminal("no client can use");
+  const terminal = new StoppingTerminal("need --compat=triton");
   const ports = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"];
   const given = [`--model-repository=${folder.path}`, "--exit-on-error=false", "--grpc-infer-thread-count=4"];
   expect(await run(["serve", ...given, ...ports, ...args], terminal)).toBe(0);
@@ -57,7 +57,10 @@ it("all lines of a server with --log-format=json are JSON, with the model and it
   find({ level: "error", model: "m", version: "1", message: expect.stringContaining("failed to load 'm'") });
   find({ model: "m", version: "1", state: "UNAVAILABLE", reason: expect.stringContaining("model.js") });
   find({ options: expect.objectContaining({ strict_readiness: "1" }) });
-  find({ level: "info", message: expect.stringContaining("no client can use model-repository") });
+  find({
+    level: "warn",
+    message: expect.stringContaining("model-repository, shared-memory, trace, logging need --compat=triton"),
+  });
   find({ level: "info", message: "Signal (15) received." });
 });
 

@@ -69,12 +69,12 @@ describe("the exporter of spans", () => {
     );
   });
 
-  it("says which packages to install when they are missing", async () => {
+  it("says which package to install when it is missing", async () => {
     vi.doMock("@tritonjs/core/opentelemetry/otlp", () => {
       throw new Error("Cannot find package");
     });
     await expect(sendOne({ resource: {} })).rejects.toThrow(
-      /^trace mode opentelemetry: packages are missing; .*npm install @opentelemetry\/api/,
+      /^trace mode opentelemetry: a package is missing; .*npm install @opentelemetry\/api/,
     );
   });
 });

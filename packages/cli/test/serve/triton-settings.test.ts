@@ -33,6 +33,7 @@ describe("server settings from the command line", () => {
       modelNamespacing: false,
       exitOnError: true,
       strictReadiness: true,
+      readyWithOlderVersion: false,
       backendConfig: {},
       rateLimit: "off",
       hostPolicies: {},

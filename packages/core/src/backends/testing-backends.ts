@@ -56,9 +56,15 @@ class IdentityExecutor implements Executor {
     execution.inputsReady();
     if (this.delayMs > 0) await sleep(this.clock, this.delayMs, execution.signal);
     execution.outputsReady();
-    const results = execution.requests.map((request) => this.#outputsOf(request));
+    const results = execution.requests.map((request) => {
+      // Triton's backend reads the id as a number, for its log.
+      return typeof request.correlationId === "string" ? textIdError(request) : this.#outputsOf(request);
+    });
     if (!execution.decoupled) return results;
-    for (const [i, outputs] of results.entries()) execution.send(i, outputs, true);
+    for (const [i, result] of results.entries()) {
+      if (TritonError.is(result)) execution.sendError(i, result, true);
+      else execution.send(i, result, true);
+    }
     return undefined;
   }
 
@@ -73,6 +79,11 @@ class IdentityExecutor implements Executor {
     }
     return outputs;
   }
+}
+
+function textIdError({ id }: ExecutableRequest): TritonError {
+  const request = `[request id: ${id === "" ? "<id_unknown>" : id}]`;
+  return errorFor("INVALID_SEQUENCE", `${request} correlation ID in request is not an unsigned int`);
 }
 
 /** The output for an input that the request leaves out. */
@@ -146,7 +157,7 @@ const REPEAT_OUTPUTS: readonly FixedTensor[] = [
 
 /**
  * The backend `repeat`, for tests of decoupled models. It sends one response for each element of `IN`, after the number
- * of milliseconds in `DELAY`. The instance is free after the `WAIT` milliseconds of its slowest request. A cancelled
+ * of milliseconds in `DELAY`. A model that is not decoupled sends the first one only. The instance is free after the `WAIT` milliseconds of its slowest request. A cancelled
  * request ends both at once, and so does the end of the model.
  */
 export const repeatBackend: BackendFactory = (): Backend => ({
@@ -194,6 +205,7 @@ async function repeat(clock: Clock, execution: Execution, index: number): Promis
         ["OUT", Tensor.fromElements("INT32", [1], new Int32Array([value]))],
         ["IDX", Tensor.fromElements("UINT32", [1], new Uint32Array([i]))],
       ]),
+      !execution.decoupled,
     );
     await execution.writable(index);
   }
@@ -255,9 +267,10 @@ async function square(clock: Clock, play: Play, execution: Execution, index: num
     const left = count - i;
     if (left <= play.empty) continue;
     if (left <= play.empty + play.failures) {
-      execution.sendError(index, new TritonError("UNKNOWN", "simulated failure"));
+      execution.sendError(index, new TritonError("UNKNOWN", "simulated failure"), !execution.decoupled);
     } else {
-      execution.send(index, new Map([["OUT", Tensor.fromElements("INT32", shape, new Int32Array([count]))]]));
+      const output = Tensor.fromElements("INT32", shape, new Int32Array([count]));
+      execution.send(index, new Map([["OUT", output]]), !execution.decoupled);
     }
     await execution.writable(index);
   }
@@ -302,7 +315,7 @@ class RespondingExecutor implements Executor {
   async #answer(execution: Execution, index: number): Promise<void> {
     try {
       await this.respond(execution, index);
-      execution.finish(index);
+      if (execution.isOpen(index)) execution.finish(index);
     } catch (error) {
       execution.sendError(index, TritonError.from(error), true);
     }

@@ -98,11 +98,13 @@ function planModule(url: URL, options: Omit<ModuleOptions, "module">): ExecutorP
       const host = serverHost(context.info, context.log, context.metrics, context.control);
       const warn = (message: string) => process.emitWarning(message, "TritonWarning");
       return context.hosting.isolation === "inline"
-        ? new InlineExecutor((running) =>
-            importCallable(module, context.info, {
-              ...host,
-              log: (line) => host.log(line, runningFields(running)),
-            }),
+        ? new InlineExecutor(
+            (running) =>
+              importCallable(module, context.info, {
+                ...host,
+                log: (line) => host.log(line, runningFields(running)),
+              }),
+            context.log,
           )
         : new WorkerExecutor(moduleProgram(module), { ...context, warn, host });
     },
@@ -129,8 +131,8 @@ function planFunctions(inferFunc: AnyInferFunc | readonly AnyInferFunc[]): Execu
       : ["inferFunc: expected a function, a list of functions, a URL of a module, or a backend"],
     mixesInputs: (config) => functions.every((fn) => takesMixedInputs(fn, config)),
     problemsWith: (config) => [...new Set(functions.flatMap((fn) => callableProblems(fn, config)))],
-    create: ({ info, checker }) =>
-      new InlineExecutor({ fn: functions[info.instanceIndex % functions.length]!, info, checker }),
+    create: ({ info, checker, log }) =>
+      new InlineExecutor({ fn: functions[info.instanceIndex % functions.length]!, info, checker }, log),
   };
 }
 

@@ -1,8 +1,10 @@
 import { TritonError } from "@tritonjs/protocol";
+import { type Log, requestFields } from "../observe/log.js";
 
 /*
  * Errors that a callback throws. Clients get their message alone. A caller in this process also learns which model
- * failed and where, because the error then names the model and has the stack of the callback.
+ * failed and where, because the error then names the model and has the stack of the callback. The log has the stack of
+ * each kind of error once.
  */
 
 /** The models whose callbacks threw these errors. Empty for an error that names its model. */
@@ -12,6 +14,97 @@ const modelsOfErrors = new WeakMap<TritonError, string>();
 export function rememberModel(error: TritonError, modelName: string): void {
   if (error.reason !== "INTERNAL" || modelsOfErrors.has(error)) return;
   if (error.message === textOf(error.cause)) modelsOfErrors.set(error, modelName);
+}
+
+/** Reasons of errors that a model's own code may have caused. */
+const REASONS_OF_CODE: ReadonlySet<string> = new Set(["INTERNAL", "INVALID_OUTPUT", "WORKER_CRASHED"]);
+
+/** Most kinds of errors of one model whose stacks are logged, because the memory for them is bounded. */
+const MOST_KINDS = 64;
+
+/** Longest message of an error in a line with its stack: the message may contain data of a request. */
+const MOST_MESSAGE_CHARACTERS = 1000;
+
+interface FailedRequest {
+  readonly id: string;
+  readonly trace: { readonly traceId: string | undefined } | undefined;
+}
+
+/**
+ * Logs the stacks of errors that the code of one model version throws. Two errors are of the same kind if they have the
+ * same name and were thrown at the same place. Each kind is logged once, as an error.
+ */
+export class UserErrors {
+  readonly #kinds = new Set<string>();
+
+  constructor(
+    private readonly log: Pick<Log, "error">,
+    private readonly model: string,
+    private readonly version: string,
+  ) {}
+
+  /** Logs the stack of an error that answers a request, if the code of the model threw it. */
+  inRequest(error: TritonError, request: FailedRequest): void {
+    if (!REASONS_OF_CODE.has(error.reason)) return;
+    const text = textOf(error.cause);
+    if (text === undefined || !error.message.endsWith(text)) return;
+    const { id, trace } = request;
+    this.#report(error.cause, id === "" ? "in a request" : `in request '${id}'`, requestFields(id, trace));
+  }
+
+  /** Logs the stack of an error for which an instance could not be loaded, if the code of the model threw it. */
+  whileLoading(error: unknown): void {
+    this.#report(thrownBy(error), "while it loaded", {});
+  }
+
+  /** The stack of such an error, for the line that reports it; empty if another line has it, or it has none. */
+  stackWhileLoading(error: unknown): string {
+    const stack = this.#newStack(thrownBy(error));
+    return stack === undefined ? "" : `\n${stack}`;
+  }
+
+  #report(thrown: unknown, when: string, about: object): void {
+    const stack = this.#newStack(thrown);
+    if (stack === undefined) return;
+    const subject = { model: this.model, version: this.version, ...about };
+    const where = `the code of model '${this.model}' version ${this.version}`;
+    const message = textOf(thrown)!.slice(0, MOST_MESSAGE_CHARACTERS);
+    this.log.error(`${where} failed ${when}: ${nameOf(thrown)}: ${message}\n${stack}`, subject);
+    if (this.#kinds.size < MOST_KINDS) return;
+    this.log.error(`${where} failed at ${MOST_KINDS} places: further stacks are not logged`, subject);
+  }
+
+  /** The frames of an error of a new kind, the program's own first; undefined without any, and for known kinds. */
+  #newStack(thrown: unknown): string | undefined {
+    if (this.#kinds.size === MOST_KINDS) return undefined;
+    const frames = framesOf(thrown)?.split("\n") ?? [];
+    const own = frames.filter(isOwnFrame);
+    const kind = `${nameOf(thrown)} ${own[0]}`;
+    if (own.length === 0 || this.#kinds.has(kind)) return undefined;
+    this.#kinds.add(kind);
+    return [...own, ...frames.filter((frame) => !isOwnFrame(frame))].join("\n");
+  }
+}
+
+/** The error of the model's code behind one of the library; undefined for an error without another behind it. */
+function thrownBy(error: unknown): unknown {
+  if (TritonError.is(error) && error.cause === undefined) return undefined;
+  let thrown = error;
+  while (TritonError.is(thrown) && thrown.cause !== undefined) thrown = thrown.cause;
+  return thrown;
+}
+
+function nameOf(thrown: unknown): string {
+  try {
+    return String((thrown as Error).name);
+  } catch {
+    return "Error";
+  }
+}
+
+/** True for a line of a stack that names a file of the program, as opposed to Node and installed packages. */
+function isOwnFrame(frame: string): boolean {
+  return /:\d+:\d+\)?$/.test(frame) && !/\bnode:|[\\/]node_modules[\\/]/.test(frame);
 }
 
 /** The error for a caller in this process: that of a callback names its model, other errors stay as they are. */

@@ -70,7 +70,7 @@ export function resolveSecurity(options: SecurityOptions = {}): Security {
   new HostRule(allowedHosts);
   if (groups.length === 0) return { accessToken: options.accessToken, restrictions: {}, allowedHosts };
   const value = options.accessToken ?? randomBytes(32).toString("base64url");
-  const restriction = { header: ACCESS_TOKEN_HEADER, value };
+  const restriction = { header: ACCESS_TOKEN_HEADER, value, isGenerated: options.accessToken === undefined };
   return {
     accessToken: value,
     restrictions: Object.fromEntries(groups.map((group) => [group, restriction])),

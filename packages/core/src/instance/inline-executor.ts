@@ -2,11 +2,19 @@ import { AsyncResource } from "node:async_hooks";
 import { getHeapStatistics } from "node:v8";
 import { elementCount, errorFor, type Tensor, TritonError } from "@tritonjs/protocol";
 import type { InstanceDevice, InstanceInfo } from "../callback/infer-func.js";
+import type { Log } from "../observe/log.js";
 import type { Clock } from "../system/clock.js";
 import { getOrAdd } from "../system/collections.js";
 import type { Execution, ExecutionResult, Executor } from "./backend.js";
 import type { ImportedModel } from "./import-callable.js";
-import { type Callable, type LoopShare, loopShareOf, runCallable, runDecoupled } from "./run-callable.js";
+import {
+  type Callable,
+  type LoopShare,
+  loopShareOf,
+  runCallable,
+  runDecoupled,
+  warnOfBlock,
+} from "./run-callable.js";
 
 /** Runs a callback on this thread: for closures, which cannot run anywhere else, and for modules that may run here. */
 export class InlineExecutor implements Executor {
@@ -23,8 +31,14 @@ export class InlineExecutor implements Executor {
   #share: LoopShare | undefined;
   #model: ImportedModel | undefined;
 
-  /** @param callable the callback, or a function that imports its module, given the batches that run at any time */
-  constructor(callable: Callable | ((running: Iterable<Execution>) => Promise<ImportedModel>)) {
+  /**
+   * @param callable the callback, or a function that imports its module, given the batches that run at any time
+   * @param log gets a warning about a callback that blocks
+   */
+  constructor(
+    callable: Callable | ((running: Iterable<Execution>) => Promise<ImportedModel>),
+    private readonly log?: Pick<Log, "warning">,
+  ) {
     const isModule = typeof callable === "function";
     this.#load = isModule ? callable : async () => ({ callable, finalize: undefined });
     this.#running = isModule ? new Set() : undefined;
@@ -38,7 +52,8 @@ export class InlineExecutor implements Executor {
   }
 
   async start(): Promise<void> {
-    this.#model = await this.#load(this.#running ?? []);
+    const { callable, finalize } = await this.#load(this.#running ?? []);
+    this.#model = { callable: { ...callable, log: this.log }, finalize };
   }
 
   execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
@@ -74,7 +89,7 @@ export class InlineExecutor implements Executor {
       await runDecoupled(callable, execution);
       return undefined;
     } finally {
-      this.#share!.end(turn);
+      warnOfBlock(callable, this.#share!.end(turn));
       this.#running?.delete(execution);
     }
   }

@@ -152,8 +152,19 @@ export class InstanceGroup {
     return whyNoneCanRun(this.#instances, this.serving);
   }
 
+  /**
+   * Why no instance runs, once all of them have crashed or lost their servers and could not come back; undefined while
+   * at least one runs or restarts for the first time.
+   */
+  get crashReason(): TritonError | undefined {
+    return this.serving.length === 0 ? undefined : this.unhealthyReason;
+  }
+
+  /** True if the readiness of the model may change while it is loaded. */
   get reportsReadiness(): boolean {
-    return this.#instances.some(({ executor }) => executor.checkReady !== undefined);
+    return this.#instances.some(
+      ({ executor }) => executor.checkReady !== undefined || executor.restarts !== undefined,
+    );
   }
 
   /** Asks the models of all instances whether they can be used now. Rejects with the reason of one that cannot. */

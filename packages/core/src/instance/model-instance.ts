@@ -1,8 +1,8 @@
-import { TritonError } from "@tritonjs/protocol";
+import { TritonError, timeoutError } from "@tritonjs/protocol";
 import type { BatchLayout } from "../batch/batch-layout.js";
 import type { Tensors } from "../batch/batch-tensors.js";
 import type { Payload } from "../batch/payload.js";
-import { rememberModel } from "../callback/callback-error.js";
+import { rememberModel, type UserErrors } from "../callback/callback-error.js";
 import {
   type CallModels,
   type CallOrigin,
@@ -22,7 +22,7 @@ import type { RequestTrace } from "../observe/request-trace.js";
 import type { ExecutionTimes, ModelStatistics, ResponseLog } from "../observe/statistics.js";
 import type { InferenceRequest, RequestRunner } from "../request/inference-request.js";
 import { parametersOf, selectOutputs } from "../request/inference-response.js";
-import type { Clock } from "../system/clock.js";
+import { type Clock, workBegins, workEnds } from "../system/clock.js";
 import type { Execution, ExecutionResult, ExecutionWatcher, Executor } from "./backend.js";
 import type { RateLimitedInstance } from "./rate-limiter.js";
 
@@ -86,6 +86,7 @@ export class ModelInstance {
   healthChanged(healthy: boolean, reason: TritonError | undefined): void {
     const isFirst = this.unhealthyReason === undefined;
     this.healthy = healthy;
+    if (!healthy && this.executor.restarts !== undefined) this.#model.statistics.restartCount++;
     this.unhealthyReason = healthy ? undefined : reason;
     if (!healthy && reason !== undefined && isFirst) {
       this.#model.restartFailed?.(this.placement.name, reason);
@@ -104,11 +105,19 @@ export class ModelInstance {
       request.startExecution(execution);
       if (request.ready) statistics.pendingCount--;
     }
+    if (hasExpired(requests, clock)) {
+      execution.end(true);
+      for (const request of requests) request.release(false);
+      return;
+    }
     this.#served += requests.length;
     if (batchFormed.hasSubscribers) batchFormed.publish(this.#shown(requests, payload));
+    // Its requests may be over before it is: native code must not be running when the process ends.
+    workBegins();
     const results = await (executionsAreTraced()
       ? this.#executeTraced(execution, this.#shown(requests, payload))
       : this.#execute(execution));
+    workEnds();
     execution.end(results !== undefined);
     let batchSize = 0;
     for (const request of requests) batchSize += request.rows;
@@ -164,6 +173,26 @@ export class ModelInstance {
   }
 }
 
+/**
+ * Ends requests whose time limit passed before the batch began: a callback that held the event loop also held up their
+ * timers.
+ *
+ * @returns true if no request of the batch is left
+ */
+function hasExpired(requests: readonly InferenceRequest[], clock: Clock): boolean {
+  let some = false;
+  for (const request of requests) {
+    if (!isLate(request, clock)) continue;
+    request.cancel(timeoutError());
+    some = true;
+  }
+  return some && requests.every((request) => request.answered);
+}
+
+function isLate({ deadline }: InferenceRequest, clock: Clock): boolean {
+  return deadline !== undefined && clock.now() >= deadline;
+}
+
 function failureOfAll({ requests }: RequestExecution, thrown: unknown): readonly TritonError[] {
   const error = TritonError.from(thrown);
   return requests.map(() => error);
@@ -180,6 +209,8 @@ export interface InstanceModel {
   readonly callModels: CallModels;
   /** Rules that join requests to a batch; undefined if they are joined by rows. */
   readonly layout?: BatchLayout | undefined;
+  /** Logs the stacks of errors that the model's code throws. */
+  readonly userErrors?: UserErrors;
   restartFailed?(instance: string, error: TritonError): void;
 }
 
@@ -318,7 +349,7 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
   send(index: number, outputs: Tensors, final = false): void {
     const request = this.requests[index]!;
     request.made(outputs);
-    if (request.answered) {
+    if (this.#isOver(request)) {
       this.#responses?.unwanted(index, this.#computeStart);
       return;
     }
@@ -333,11 +364,15 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
 
   sendError(index: number, error: TritonError, final = false): void {
     const request = this.requests[index]!;
-    if (request.answered) {
+    if (error.cause !== undefined && !request.answered) {
+      rememberModel(error, this.model.modelName);
+      // The requests of a warm-up have no owner: the line about the failed load has the stack.
+      if (request.owner !== undefined) this.model.userErrors?.inRequest(error, request);
+    }
+    if (this.#isOver(request)) {
       this.#responses?.unwanted(index, this.#computeStart);
       return;
     }
-    if (error.cause !== undefined) rememberModel(error, this.model.modelName);
     // The end of the request notes a final error.
     if (!final) this.model.statistics.errors.record(error, this.model.clock.wallNow());
     request.respondError(error, final);
@@ -377,6 +412,15 @@ class RequestExecution implements Execution, CallOrigin, RequestRunner {
     request.trace?.compute(this.times);
     if (error === undefined) this.#countSuccess(request);
     else this.model.statistics.recordFailure("BACKEND", this.model.clock.now() - request.queueStart);
+  }
+
+  /**
+   * True if the request takes no more answers. An answer after its time limit comes too late, even if the limit's timer
+   * has not fired yet because a callback held the event loop.
+   */
+  #isOver(request: InferenceRequest): boolean {
+    if (!request.answered && isLate(request, this.model.clock)) request.cancel(timeoutError());
+    return request.answered;
   }
 
   /** Time at which the model began to compute. */

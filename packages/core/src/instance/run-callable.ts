@@ -14,6 +14,7 @@ import {
   styleOf,
   type TensorFunc,
 } from "../callback/infer-func.js";
+import type { Log } from "../observe/log.js";
 import type { OutputChecker } from "../request/inference-response.js";
 import type { ExecutableRequest, RequestScope } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
@@ -27,6 +28,8 @@ export interface Callable {
   readonly fn: AnyInferFunc;
   readonly info: InstanceInfo;
   readonly checker: OutputChecker;
+  /** Gets a warning about a callback that blocks; undefined in a worker, whose event loop serves nothing else. */
+  readonly log?: Pick<Log, "warning"> | undefined;
 }
 
 /** Runs a callback over a batch in the callback's calling style. Rejects with the error that the callback throws. */
@@ -163,7 +166,8 @@ function streamStyled(callable: Callable, execution: CallbackExecution): Promise
   }
 }
 
-async function streamBatch({ fn, info, checker }: Callable, execution: CallbackExecution): Promise<void> {
+async function streamBatch(callable: Callable, execution: CallbackExecution): Promise<void> {
+  const { fn, info, checker } = callable;
   const { requests } = execution;
   const inputs = joinInputs(execution);
   execution.inputsReady();
@@ -171,14 +175,15 @@ async function streamBatch({ fn, info, checker }: Callable, execution: CallbackE
     toCallbackArrays(inputs, info.modelName),
     new CallbackContext(info, execution),
   );
-  await forEachStep(value, execution, (outputs) => {
+  await forEachStep(callable, value, execution, (outputs) => {
     const split = divideOutputs(execution, checker.fromTensorFunc(outputs, totalRows(requests), []));
     for (let i = 0; i < requests.length; i++) execution.send(i, split[i]!);
   });
   finishAll(execution);
 }
 
-async function streamSample({ fn, info, checker }: Callable, execution: CallbackExecution): Promise<void> {
+async function streamSample(callable: Callable, execution: CallbackExecution): Promise<void> {
+  const { fn, info, checker } = callable;
   const request = execution.requests[0]!;
   const inputs = toCallbackArrays(joinInputs(execution), info.modelName);
   execution.inputsReady();
@@ -188,7 +193,7 @@ async function streamSample({ fn, info, checker }: Callable, execution: Callback
     const checked = checker.fromTensorFunc(outputs, request.rows, request.requestedOutputs);
     execution.send(0, execution.layout === undefined ? checked : divideOutputs(execution, checked)[0]!);
   };
-  await forEachStep(value, execution, send, request);
+  await forEachStep(callable, value, execution, send, request);
   finishAll(execution);
 }
 
@@ -219,7 +224,7 @@ async function answerRequests(callable: Callable, execution: CallbackExecution):
     execution.outputsReady();
     return;
   }
-  await forEachStep(value, execution, (results) => {
+  await forEachStep(callable, value, execution, (results) => {
     const each = resultsOf(results, info.modelName, requests.length);
     for (let i = 0; i < requests.length; i++) sendResult(callable, execution, i, each[i]);
   });
@@ -234,6 +239,7 @@ const HERE: RequestScope = { runInContext: (fn) => fn() };
  * @param scope request in whose context a generator runs, with each of its steps
  */
 async function forEachStep(
+  callable: Callable,
   value: unknown,
   execution: CallbackExecution,
   send: (step: unknown) => void,
@@ -254,7 +260,7 @@ async function forEachStep(
     try {
       next = await scope.runInContext(() => iterator.next());
     } finally {
-      share.end(turn);
+      warnOfBlock(callable, share.end(turn));
     }
     if (next.done) break;
     try {
@@ -498,11 +504,17 @@ export class LoopShare {
     return this.#turn;
   }
 
-  /** A callback that began in this turn is done or waits. One of an earlier turn does not count. */
-  end(turn: number): void {
-    if (turn !== this.#turn) return;
+  /**
+   * A callback that began in this turn is done or waits. One of an earlier turn does not count.
+   *
+   * @returns milliseconds for which the event loop has not turned while callbacks were at work
+   */
+  end(turn: number): number {
+    if (turn !== this.#turn) return 0;
+    const workedMs = this.#clock.now() - this.#atWorkSince;
     this.#atWork--;
-    if (this.#atWork === 0) this.#spentMs += this.#clock.now() - this.#atWorkSince;
+    if (this.#atWork === 0) this.#spentMs += workedMs;
+    return workedMs;
   }
 
   /** Calls `listener` once when there is a new share. Listeners are called in the order of their registration. */
@@ -523,6 +535,24 @@ export class LoopShare {
     this.#listeners = new Set();
     for (const listener of listeners) listener();
   }
+}
+
+/** Milliseconds from which a callback that holds the event loop is worth a warning: as in the alert. */
+const BLOCK_MS = 200;
+
+/** Models with a warning about a callback that blocks. All instances of a model version share the object. */
+const warnedOf = new WeakSet<ModelConfig>();
+
+/** Warns once of a model whose callback has held the event loop for so long that time limits and probes were late. */
+export function warnOfBlock({ info, log }: Callable, heldMs: number): void {
+  if (heldMs < BLOCK_MS || log === undefined || warnedOf.has(info.modelConfig)) return;
+  warnedOf.add(info.modelConfig);
+  const { modelName: model, modelVersion: version } = info;
+  log.warning(
+    `model '${model}' held the event loop for ${Math.round(heldMs)} ms: time limits, other requests and health probes ` +
+      "waited. Move the callback to a module and bind its URL, so that it runs in a worker",
+    { model, version },
+  );
 }
 
 const shares = new WeakMap<Clock, LoopShare>();

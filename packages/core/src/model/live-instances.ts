@@ -15,6 +15,7 @@ import {
 } from "@tritonjs/protocol";
 import { BatchLayout } from "../batch/batch-layout.js";
 import { Payload } from "../batch/payload.js";
+import { UserErrors } from "../callback/callback-error.js";
 import type { CallModels } from "../callback/infer-func.js";
 import {
   hostPolicyOf,
@@ -29,7 +30,7 @@ import type { ModelStatistics } from "../observe/statistics.js";
 import { InferenceRequest, type ResponseHandler } from "../request/inference-request.js";
 import { OutputChecker } from "../request/inference-response.js";
 import type { RequestValidator } from "../request/request-validator.js";
-import type { Clock } from "../system/clock.js";
+import { asWork, type Clock } from "../system/clock.js";
 import { dataFilesOf, type ReadDataFile, readFileNow } from "../system/files.js";
 import type { ModelPlan, ModelServer } from "./model-server.js";
 
@@ -54,6 +55,7 @@ export class LiveInstances implements InstanceModel {
   readonly outputNames: readonly string[];
   readonly callModels: CallModels;
   readonly layout: BatchLayout | undefined;
+  readonly userErrors: UserErrors;
   readonly #checker: OutputChecker;
   readonly #readFile: ReadDataFile;
   config: ModelConfig;
@@ -74,6 +76,7 @@ export class LiveInstances implements InstanceModel {
     this.decoupled = isDecoupled(config);
     this.iterative = config.sequenceBatching?.iterativeSequence ?? false;
     this.clock = server.clock;
+    this.userErrors = new UserErrors(server.log, name, this.modelVersion);
     this.outputNames = config.output.map((output) => output.name);
     this.callModels = server.callModels;
     const layout = new BatchLayout(config, variableLength?.padding);
@@ -90,9 +93,11 @@ export class LiveInstances implements InstanceModel {
     );
   }
 
-  async start(): Promise<void> {
-    await this.group.start();
-    for (const instance of this.group.serving) await this.#warmUp(instance);
+  start(): Promise<void> {
+    return asWork(async () => {
+      await this.group.start();
+      for (const instance of this.group.serving) await this.#warmUp(instance);
+    });
   }
 
   /** Logs that an instance has crashed and cannot be restarted. The attempts continue. */
@@ -160,8 +165,10 @@ export class LiveInstances implements InstanceModel {
   }
 
   async #load(instance: ModelInstance): Promise<void> {
-    await this.group.loader.load(instance);
-    if (!instance.passive) await this.#warmUp(instance);
+    await asWork(async () => {
+      await this.group.loader.load(instance);
+      if (!instance.passive) await this.#warmUp(instance);
+    });
     if (this.group.loader.stopped)
       throw errorFor("MODEL_STOPPED", "the model was stopped while its instances changed");
   }
@@ -208,6 +215,7 @@ export class LiveInstances implements InstanceModel {
       `instance '${instance}' of model '${this.modelName}' version ${this.modelVersion} could not be ${change}: ` +
         message,
     );
+    this.userErrors.whileLoading(error);
   }
 
   /**
@@ -228,6 +236,11 @@ export class LiveInstances implements InstanceModel {
       if (TritonError.is(outcome)) failures.push(outcome);
     });
     if (requests.length === 0) return;
+    this.server.log.verbose(
+      1,
+      `model '${config.name}' instance ${instance.placement.name} is running warmup sample '${sample.name}'`,
+      { model: config.name, version: this.modelVersion, module: "warm-up" },
+    );
     const payload = new Payload();
     for (const request of requests) {
       const { inputs } = request;

@@ -24,7 +24,14 @@ import type { InferenceRequest, RequestHolder, RequestObserver } from "../reques
 import { selectOutputs } from "../request/inference-response.js";
 import type { RequestValidator } from "../request/request-validator.js";
 import type { Scheduler } from "../scheduler/scheduler.js";
-import { type Clock, type Deadline, type DeadlineQueue, everyMs } from "../system/clock.js";
+import {
+  type Clock,
+  type Deadline,
+  type DeadlineQueue,
+  everyMs,
+  workBegins,
+  workEnds,
+} from "../system/clock.js";
 import { getOrAdd, LinkedList } from "../system/collections.js";
 import { copyTensor } from "../tensor-rows.js";
 import type { Callee, CallGraph, ModelServer } from "./model-server.js";
@@ -262,7 +269,7 @@ export class InflightRequests {
     request.nextInflight = next;
     if (next !== undefined) next.previousInflight = request;
     this.#first = request;
-    this.size++;
+    if (this.size++ === 0) workBegins();
   }
 
   /** Removes a request; has no effect if it is not in the list. */
@@ -275,7 +282,9 @@ export class InflightRequests {
     request.previousInflight = undefined;
     request.nextInflight = undefined;
     this.size--;
-    if (this.size === 0) this.#emptied?.();
+    if (this.size > 0) return;
+    workEnds();
+    this.#emptied?.();
   }
 
   async empty(): Promise<void> {

@@ -95,6 +95,11 @@ export class ModelVersion implements RegisteredVersion {
     this.instances = this.#live.group;
     this.scheduler = createScheduler(this, server);
     this.instances.serve(this.scheduler);
+    if (config.dynamicBatching !== undefined)
+      server.log.verbose(1, `Starting dynamic-batcher thread for ${config.name} at nice 0...`, {
+        model: config.name,
+        module: "dynamic-batcher",
+      });
     const cache = config.responseCache?.enable ? server.responseCache : undefined;
     this.requests = new ModelRequests(this, server, cache);
     if (this.isEnsemble) this.#members = new EnsembleMembers(config);
@@ -104,6 +109,10 @@ export class ModelVersion implements RegisteredVersion {
 
   get config(): ModelConfig {
     return this.#live.config;
+  }
+
+  get crashReason(): string | undefined {
+    return this.instances.crashReason?.message;
   }
 
   /** Resolves when the version is READY; rejects if loading failed. An ensemble waits for its members. */
@@ -249,9 +258,13 @@ export class ModelVersion implements RegisteredVersion {
 
   /** Logs a failed load, because no caller needs to wait for it. @returns its reason for the repository index */
   #loadFailed(error: unknown): string {
+    const { userErrors } = this.#live;
     // The loader of a repository logs its own failures.
-    if (this.directory !== undefined) return statusText(error);
-    if (!this.#stopping) this.#logFailedLoad(statusText(error));
+    if (this.directory !== undefined) {
+      if (!this.#stopping) userErrors.whileLoading(error);
+      return statusText(error);
+    }
+    if (!this.#stopping) this.#logFailedLoad(statusText(error) + userErrors.stackWhileLoading(error));
     return TritonError.from(error).message;
   }
 

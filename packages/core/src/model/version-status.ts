@@ -14,6 +14,8 @@ export interface RegisteredVersion {
   /** Why the version is not READY, or the latest failure since it became READY. */
   readonly reason: string;
   readonly isEnsemble: boolean;
+  /** Why a READY version refuses all requests: none of its instances could come back after a crash. */
+  readonly crashReason?: string | undefined;
   /** Undefined for a version that was never in service. */
   readonly config?: ModelConfig;
 }

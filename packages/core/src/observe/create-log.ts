@@ -78,9 +78,12 @@ const LEVELS = { error: "E", warn: "W", info: "I", debug: "V" } as const;
  * Makes a logger that writes lines as tritonserver does:
  *
  * ```
- * I1121 12:00:00.000123 4711 tritonjs] "loading: resnet:1"
- * 2026-11-21T12:00:00Z I 4711 tritonjs] "loading: resnet:1"
+ * I1121 12:00:00.000123 4711 tritonjs:0] "loading: resnet:1"
+ * 2026-11-21T12:00:00Z I 4711 tritonjs:0] "loading: resnet:1"
  * ```
+ *
+ * The place in front of `]` has the form `<file>:<line>` of tritonserver, which parsers of its lines expect: the module
+ * that writes the line, `tritonjs` unless the line names it, and 0.
  *
  * A message that begins with a line feed is a table or another text of several lines. It is written unchanged.
  *
@@ -105,7 +108,8 @@ export function lineLogger(
       return;
     }
     const text = message.startsWith("\n") ? message : JSON.stringify(message);
-    write(`${opening(LEVELS[level], chosen, now())} ${process.pid} tritonjs] ${text}\n`);
+    const place = `${about?.module ?? "tritonjs"}:0`;
+    write(`${opening(LEVELS[level], chosen, now())} ${process.pid} ${place}] ${text}\n`);
   });
 }
 

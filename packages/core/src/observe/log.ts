@@ -124,6 +124,8 @@ export interface LogSubject {
   readonly request_ids?: readonly string[];
   /** Trace of the request, 32 hexadecimal digits. */
   readonly trace_id?: string;
+  /** Module that writes the line: the place of lines in tritonserver's format, as `<module>:0`. */
+  readonly module?: string;
   /** Further fields of the line. */
   readonly [field: string]: unknown;
 }

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { Metric, Registry } from "prom-client";
 import { notLoaded, unbundledRequire } from "../optional-packages.js";
@@ -27,7 +28,8 @@ export interface CollectedFamily {
   readonly name: string;
   readonly help: string;
   readonly type: "counter" | "gauge" | "summary" | "histogram";
-  collect(): readonly Series[] | Promise<readonly Series[]>;
+  /** Series that take long to make come one by one, so that a page can be written in turns of the event loop. */
+  collect(): Iterable<Series> | Promise<Iterable<Series>>;
 }
 
 export function gauge(name: string, help: string, value: () => number): CollectedFamily {
@@ -70,11 +72,6 @@ export function reportTo(
   };
 }
 
-/** True for a family without a value in a page of the registry. Its text has only two lines, with its help and type. */
-export function isEmptyFamily(metric: unknown, text: string): boolean {
-  return isReported(metric) && text.split("\n", 3).length < 3;
-}
-
 function assertFree(registry: Registry, name: string, key: string): void {
   const known: unknown = registry.getSingleMetric(name);
   if (known === undefined || (isReported(known) && !known.sources.has(key))) return;
@@ -87,12 +84,22 @@ function assertFree(registry: Registry, name: string, key: string): void {
   );
 }
 
-function isReported(metric: unknown): metric is ReportedFamily {
+export function isReported(metric: unknown): metric is ReportedFamily {
   return metric instanceof ReportedFamily;
 }
 
+const readingForPage = new AsyncLocalStorage<true>();
+
+/**
+ * Reads a registry for a page. A reported family then has one series, with the labels that the registry adds to all. The
+ * real ones are in its `sources`.
+ */
+export function readForPage<T>(read: () => T): T {
+  return readingForPage.run(true, read);
+}
+
 /** A metric as registries of prom-client expect it. It works with every copy of prom-client that a program has. */
-class ReportedFamily {
+export class ReportedFamily {
   /** A registry for OpenMetrics shortens it. */
   name: string;
   readonly help: string;
@@ -110,12 +117,17 @@ class ReportedFamily {
 
   async get() {
     const { name, help, type, aggregator } = this;
+    const values = readingForPage.getStore() ? [{ labels: {}, value: 0 }] : await this.#collect();
+    return { name, help, type, aggregator, values };
+  }
+
+  async #collect(): Promise<Series[]> {
     const collected = await Promise.all(
-      [...this.sources.values()].map(async ({ family, labels }) => {
-        return (await family.collect()).map((series) => labelled(series, labels));
-      }),
+      [...this.sources.values()].map(async ({ family, labels }) =>
+        Array.from(await family.collect(), (series) => labelled(series, labels)),
+      ),
     );
-    return { name, help, type, aggregator, values: collected.flat() };
+    return collected.flat();
   }
 
   /** The values belong to the server, so a reset of the registry leaves them. */

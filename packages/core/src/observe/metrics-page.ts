@@ -4,13 +4,11 @@ import { type GpuMetrics, MachineMetrics, ProcessMetrics } from "./machine-metri
 import {
   type CollectedFamily,
   DEFAULT_METRICS_CONFIG,
-  type Exemplar,
-  isEmptyFamily,
   type MetricsConfig,
   promClient,
   reportTo,
-  type SeriesLabels,
 } from "./metric-families.js";
+import { type MetricsFormat, writeText } from "./metrics-text.js";
 import {
   type CacheUsage,
   cacheFamilies,
@@ -20,7 +18,10 @@ import {
   type MeteredModel,
   type MeteredRequestMemory,
   modelFamilies,
+  type RepositoryFailures,
+  repositoryFamilies,
   requestMemoryFamilies,
+  traceFamilies,
 } from "./model-families.js";
 
 /** Where the metrics of a server are kept. */
@@ -51,20 +52,40 @@ interface MetricsSources {
   readonly metricsConfig?: MetricsConfig | undefined;
   /** The memory of received requests. @default no metrics of it */
   readonly memory?: MeteredRequestMemory;
+  /** Traces and spans, of which some may be lost. */
+  readonly tracing?: { readonly lost: number } | undefined;
   /** Usage of the response cache. @default no metrics of it */
   readonly cache?: (() => CacheUsage | undefined) | undefined;
   /** Whether the response cache answers. @default no metrics of it */
   readonly cacheGuard?: MeteredCache | undefined;
+  /** What has failed in the model repositories. @default no metrics of them */
+  readonly repository?: () => RepositoryFailures | undefined;
 }
 
 /** The metrics page in the format that its client wants. */
 export interface MetricsText {
   /** Media type of the text. */
   readonly type: string;
-  readonly text: string;
+  /** The text in UTF-8, in pieces. */
+  readonly body: readonly Uint8Array[];
 }
 
-const PROMETHEUS_TYPE = "text/plain; charset=utf-8";
+const TYPES: Readonly<Record<MetricsFormat, string>> = {
+  prometheus: "text/plain; charset=utf-8",
+  openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+};
+
+/** Milliseconds for which a long page is kept. */
+const KEPT_MS = 1000;
+
+/** A page that is being written, or was written lately. */
+interface LatePage {
+  readonly text: Promise<MetricsText>;
+  /** Whether it has thousands of series. */
+  isLong: boolean;
+  /** Time at which it was complete. */
+  doneAt: number;
+}
 
 /** The metrics of a server, in a registry and as a page in Prometheus' text format or in the OpenMetrics format. */
 export class MetricsPage {
@@ -72,11 +93,19 @@ export class MetricsPage {
   #processRegistry: Registry | undefined;
   #registry: Registry | undefined;
   #stopReporting: (() => void) | undefined;
+  readonly #late = new Map<MetricsFormat, LatePage>();
 
-  /** @throws TritonError INVALID_ARG for a label that metrics cannot have */
+  /** The models of the page that is being written. */
+  #models: readonly MeteredModel[] | undefined;
+
+  /**
+   * @param now monotonic time in milliseconds
+   * @throws TritonError INVALID_ARG for a label that metrics cannot have
+   */
   constructor(
     private readonly sources: MetricsSources,
     private readonly options: MetricsReportOptions = {},
+    private readonly now: () => number = () => performance.now(),
   ) {
     for (const name of Object.keys(options.labels ?? {})) assertLabel(name);
   }
@@ -101,35 +130,52 @@ export class MetricsPage {
     this.#process.close();
   }
 
-  /** The whole registry as text, in the format that the client accepts. */
+  /**
+   * The whole registry as text, in the format that the client accepts. A page of thousands of series serves all
+   * clients that ask while it is written, or within a second after it.
+   */
   async writeFor(accept: string | undefined): Promise<MetricsText> {
     const { registry } = this;
     if (registry.contentType.startsWith("application/openmetrics-text")) {
-      return { type: OPEN_METRICS_TYPE, text: await registry.metrics() };
+      return { type: TYPES.openmetrics, body: [Buffer.from(await registry.metrics())] };
     }
-    return metricsFormat(accept) === "openmetrics"
-      ? { type: OPEN_METRICS_TYPE, text: openMetricsText(await this.#read()) }
-      : { type: PROMETHEUS_TYPE, text: await this.write() };
+    return this.#page(metricsFormat(accept));
   }
 
   /** The whole registry as text. In a registry of its own, families without a value are left out, as in Triton. */
   async write(): Promise<string> {
-    const { registry } = this;
-    if (this.options.registry !== undefined) return registry.metrics();
-    const own = registry.getMetricsAsArray().map((metric) => [registry, metric] as const);
-    const further = this.#furtherRegistry();
-    const ofProcess = further?.getMetricsAsArray() ?? [];
-    const process = ofProcess
-      .filter(({ name }) => registry.getSingleMetric(name) === undefined)
-      .map((metric) => [further!, metric] as const);
-    const texts = await Promise.all(
-      [...own, ...process].map(async ([holder, metric]) => {
-        const text = await holder.getSingleMetricAsString(metric.name);
-        return isEmptyFamily(metric, text) ? [] : [text];
+    const { body } = await this.writeFor(undefined);
+    return Buffer.concat(body).toString();
+  }
+
+  #page(format: MetricsFormat): Promise<MetricsText> {
+    const late = this.#late.get(format);
+    if (late?.isLong && this.now() - late.doneAt < KEPT_MS) return late.text;
+    const page: LatePage = {
+      text: this.#writePage(format, () => {
+        page.isLong = true;
+      }).finally(() => {
+        page.doneAt = this.now();
       }),
-    );
-    const page = texts.flat().join("\n\n");
-    return page === "" ? "" : `${page}\n`;
+      isLong: false,
+      doneAt: Number.POSITIVE_INFINITY,
+    };
+    this.#late.set(format, page);
+    return page.text;
+  }
+
+  async #writePage(format: MetricsFormat, onLong: () => void): Promise<MetricsText> {
+    const further = this.#furtherRegistry();
+    const registries = [this.registry, ...(further === undefined ? [] : [further])];
+    const hidesEmpty = this.options.registry === undefined;
+    // Each family asks for the models. To list thousands of them takes a millisecond.
+    this.#models = this.sources.models();
+    try {
+      const body = await writeText(registries, { format, hidesEmpty, onLong, now: this.now });
+      return { type: TYPES[format], body };
+    } finally {
+      this.#models = undefined;
+    }
   }
 
   /** Value of a metric that a model has set; undefined without such a series. */
@@ -141,18 +187,6 @@ export class MetricsPage {
     return values.find((one) =>
       wanted.every(([label, value]) => (one.labels as Record<string, unknown>)[label] === value),
     )?.value;
-  }
-
-  async #read(): Promise<ReadFamily[]> {
-    const { registry } = this;
-    const own = (await registry.getMetricsAsJSON()) as unknown as ReadFamily[];
-    const further = (await this.#furtherRegistry()?.getMetricsAsJSON()) as unknown as
-      | ReadFamily[]
-      | undefined;
-    const known = new Set(own.map(({ name }) => name));
-    return [...own, ...(further ?? []).filter(({ name }) => !known.has(name))].filter(
-      ({ values }) => this.options.registry !== undefined || values.length > 0,
-    );
   }
 
   /**
@@ -170,15 +204,27 @@ export class MetricsPage {
   }
 
   #families(): CollectedFamily[] {
-    const { models, allowCpuMetrics = true, metricsConfig, gpus, memory, cache, cacheGuard } = this.sources;
+    const {
+      allowCpuMetrics = true,
+      metricsConfig,
+      gpus,
+      memory,
+      cache,
+      cacheGuard,
+      repository,
+      tracing,
+    } = this.sources;
+    const models = () => this.#models ?? this.sources.models();
     const config = { ...DEFAULT_METRICS_CONFIG, ...metricsConfig };
     return [
       ...modelFamilies(models, config),
       ...(memory === undefined ? [] : requestMemoryFamilies(memory)),
+      ...(tracing === undefined ? [] : traceFamilies(tracing)),
       ...(gpus === undefined ? [] : gpus.families()),
       ...(allowCpuMetrics ? new MachineMetrics().families() : []),
       ...(cache === undefined ? [] : cacheFamilies(cache)),
       ...(cacheGuard === undefined ? [] : cacheGuardFamilies(cacheGuard)),
+      ...(repository === undefined ? [] : repositoryFamilies(repository)),
       ...latencyFamilies(models, config),
     ];
   }
@@ -203,8 +249,6 @@ function assertLabel(name: string): void {
   );
 }
 
-type MetricsFormat = "prometheus" | "openmetrics";
-
 /** OpenMetrics for a client that names it and does not prefer `text/plain`, as Prometheus does. */
 export function metricsFormat(accept: string | undefined): MetricsFormat {
   if (accept === undefined) return "prometheus";
@@ -224,69 +268,4 @@ function quality(parameters: readonly string[]): number {
   const given = parameters.find((one) => one.startsWith("q="));
   const weight = given === undefined ? 1 : Number(given.slice(2));
   return weight >= 0 && weight <= 1 ? weight : 0;
-}
-
-const OPEN_METRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-interface ReadFamily {
-  readonly name: string;
-  readonly help: string;
-  readonly type: string;
-  readonly values: readonly ReadSeries[];
-}
-
-interface ReadSeries {
-  readonly labels: Readonly<Record<string, string | number | undefined>>;
-  readonly value: number;
-  readonly metricName?: string | undefined;
-  readonly exemplar?: (Omit<Exemplar, "labelSet"> & { readonly labelSet?: SeriesLabels }) | null | undefined;
-}
-
-const TOTAL = "_total";
-
-/**
- * Writes families in the OpenMetrics format. All series have the same names as in Prometheus' text format: this format
- * wants counters to end with `_total`, so Triton's counters, whose names do not, are of the type `unknown`.
- */
-function openMetricsText(families: readonly ReadFamily[]): string {
-  const lines = families.flatMap(familyLines);
-  return `${[...lines, "# EOF"].join("\n")}\n`;
-}
-
-function familyLines({ name, help, type, values }: ReadFamily): string[] {
-  const isCounter = type === "counter" && name.endsWith(TOTAL);
-  const familyName = isCounter ? name.slice(0, -TOTAL.length) : name;
-  const takesExemplars = isCounter || type === "histogram";
-  return [
-    `# HELP ${familyName} ${escaped(help)}`,
-    `# TYPE ${familyName} ${isCounter || type !== "counter" ? type : "unknown"}`,
-    ...values.map((series) => seriesLine(name, series, takesExemplars)),
-  ];
-}
-
-function seriesLine(
-  name: string,
-  { metricName = name, labels, value, exemplar }: ReadSeries,
-  takesExemplars: boolean,
-): string {
-  const line = `${metricName}${labelSet(labels)} ${number(value)}`;
-  if (!takesExemplars || exemplar === undefined || exemplar === null) return line;
-  const { labelSet: about = {}, value: observed, timestamp } = exemplar;
-  return `${line} # ${labelSet(about) || "{}"} ${number(observed)} ${timestamp}`;
-}
-
-function labelSet(labels: ReadSeries["labels"]): string {
-  const pairs = Object.entries(labels).flatMap(([key, value]) =>
-    value === undefined ? [] : [`${key}="${escaped(String(value))}"`],
-  );
-  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
-}
-
-function number(value: number): string {
-  if (Number.isFinite(value)) return String(value);
-  return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
-}
-
-function escaped(text: string): string {
-  return text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"');
 }

@@ -108,6 +108,12 @@ const BUSY: Row = [
   (statistics) => statistics.busyMs / 1000,
 ];
 
+const RESTARTS: Row = [
+  "tritonjs_instance_restarts_total",
+  "Number of restarts of instances that crashed, failed attempts included",
+  ({ restartCount }) => restartCount,
+];
+
 const GAUGES: readonly Row[] = [
   [
     "nv_inference_pending_request_count",
@@ -136,13 +142,12 @@ export function modelFamilies(
       name: "tritonjs_batch_cut_total",
       help: "Number of batches that instances have taken, by the reason why they were cut",
       type: "counter",
-      collect: () =>
-        batched().flatMap(({ labels, statistics }) =>
-          CUT_REASONS.map((reason) => ({
-            labels: { ...labels, reason },
-            value: statistics.cuts.counts[reason],
-          })),
-        ),
+      collect: ofEach(batched, ({ labels, statistics }) =>
+        CUT_REASONS.map((reason) => ({
+          labels: { ...labels, reason },
+          value: statistics.cuts.counts[reason],
+        })),
+      ),
     },
     family("counter", REFUSED, batched),
     {
@@ -156,6 +161,7 @@ export function modelFamilies(
         })),
     },
     family("counter", BUSY, withInstances),
+    family("counter", RESTARTS, withInstances),
     {
       name: "tritonjs_instance_count",
       help: "Number of instances of the model that are in service",
@@ -167,13 +173,12 @@ export function modelFamilies(
       name: "nv_inference_request_failure",
       help: "Number of failed inference requests, all batch sizes",
       type: "counter",
-      collect: () =>
-        models().flatMap(({ labels, statistics }) =>
-          FAILURE_REASONS.map((reason) => ({
-            labels: sortedLabels({ ...labels, reason }),
-            value: statistics.failures[reason],
-          })),
-        ),
+      collect: ofEach(models, ({ labels, statistics }) =>
+        FAILURE_REASONS.map((reason) => ({
+          labels: sortedLabels({ ...labels, reason }),
+          value: statistics.failures[reason],
+        })),
+      ),
     },
     ...GAUGES.map((row) => family("gauge", row, models)),
     // Triton's histogram is off by default, and its smallest bound is 100 milliseconds.
@@ -203,6 +208,16 @@ function family(
   return { name, help, type, collect };
 }
 
+/** The series of one model after the other, so that a page of thousands of models can pause between them. */
+function ofEach(
+  models: () => readonly MeteredModel[],
+  seriesOf: (model: MeteredModel) => readonly Series[],
+): CollectedFamily["collect"] {
+  return function* () {
+    for (const model of models()) yield* seriesOf(model);
+  };
+}
+
 /** Labels in the order in which Triton writes them. */
 function sortedLabels(labels: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -216,11 +231,10 @@ function histogram(
   models: () => readonly MeteredModel[],
   durations: (statistics: ModelStatistics) => LatencyHistogram | undefined,
 ): CollectedFamily {
-  const collect = () =>
-    models().flatMap(({ labels, statistics }) => {
-      const shown = durations(statistics);
-      return shown === undefined ? [] : histogramSeries(name, labels, unitMs, shown);
-    });
+  const collect = ofEach(models, ({ labels, statistics }) => {
+    const shown = durations(statistics);
+    return shown === undefined ? [] : histogramSeries(name, labels, unitMs, shown);
+  });
   return { name, help, type: "histogram", collect };
 }
 
@@ -337,6 +351,66 @@ export function cacheGuardFamilies(cache: MeteredCache): CollectedFamily[] {
       help: "Number of lookups that were not made, because the response cache did not answer in time",
       type: "counter",
       collect: () => [{ labels: {}, value: cache.skipped }],
+    },
+  ];
+}
+
+/** What has failed in the model repositories since the start. */
+export interface RepositoryFailures {
+  /** Each model whose directory exists. */
+  models(): readonly FailedLoads[];
+  /** Polls in which a repository or the directory of a model had an error. */
+  readonly polls: number;
+}
+
+/** The failed loads of a model. */
+export interface FailedLoads {
+  readonly model: string;
+  readonly count: number;
+  /** Whether the present files could not be loaded. Older versions may be in service. */
+  readonly isFailing: boolean;
+}
+
+/** Metric families of the model repositories. They are specific to this library. */
+export function repositoryFamilies(failures: () => RepositoryFailures | undefined): CollectedFamily[] {
+  return [
+    {
+      name: "tritonjs_model_load_failure_total",
+      help: "Number of times that the model could not be loaded from its repository",
+      type: "counter",
+      collect: () =>
+        (failures()?.models() ?? []).map(({ model, count }) => ({ labels: { model }, value: count })),
+    },
+    {
+      name: "tritonjs_model_load_failing",
+      help: "1 while the present files of the model could not be loaded, whether or not older versions serve",
+      type: "gauge",
+      collect: () =>
+        (failures()?.models() ?? []).map(({ model, isFailing }) => ({
+          labels: { model },
+          value: isFailing ? 1 : 0,
+        })),
+    },
+    {
+      name: "tritonjs_repository_poll_failure_total",
+      help: "Number of polls in which a repository or the directory of a model had an error",
+      type: "counter",
+      collect: () => {
+        const polls = failures()?.polls;
+        return polls === undefined ? [] : [{ labels: {}, value: polls }];
+      },
+    },
+  ];
+}
+
+/** Metric family of traces. It is specific to this library. */
+export function traceFamilies(tracing: { readonly lost: number }): CollectedFamily[] {
+  return [
+    {
+      name: "tritonjs_trace_lost_total",
+      help: "Number of traces and spans that were lost, because the disk or the collector was slower than tracing",
+      type: "counter",
+      collect: () => [{ labels: {}, value: tracing.lost }],
     },
   ];
 }

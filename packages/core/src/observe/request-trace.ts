@@ -96,6 +96,8 @@ export interface RequestTracer {
    * @returns undefined for a request that is not traced
    */
   start(origin: RequestOrigin): RequestTrace | undefined;
+  /** Spans that were lost since the start, for the metric `tritonjs_trace_lost_total`. @default not known */
+  readonly lostSpans?: number;
   /** Called when the server closes, after the last request. Resolves when all spans are sent. */
   close?(): Promise<void>;
 }

@@ -325,6 +325,8 @@ export class ModelStatistics {
   readonly failures = { ...NO_FAILURES };
   /** Number of requests refused on arrival with UNAVAILABLE, for lack of room or time. Triton does not count them. */
   refusedCount = 0;
+  /** Number of restarts of instances that crashed, with attempts that failed. */
+  restartCount = 0;
   /** Why the batches of a batcher were cut. */
   readonly cuts = new CutLog();
   readonly batches = new Map<number, BatchStatistics>();

@@ -107,6 +107,11 @@ export class Tracing {
     return this.#tracer.start({ modelName, selected: setting.selects(), arrival, now, wallOffsetMs });
   }
 
+  /** Traces and spans that were lost since the start, because the disk or the collector was too slow for them. */
+  get lost(): number {
+    return this.#files.lost + (this.#tracer?.lostSpans ?? 0);
+  }
+
   /** Milliseconds on the clock that times traces. */
   now(): number {
     return this.clock.now();
@@ -291,6 +296,8 @@ export const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 
 /** The file, or the numbered files, of a server's traces. Only `close` waits for the disk. */
 class TraceFiles {
+  /** Traces that were lost since the start. */
+  lost = 0;
   #waitingBytes = 0;
   #dropped = 0;
   #index = 0;
@@ -348,7 +355,10 @@ class TraceFiles {
   accepts(byteSize: number, traces: number): boolean {
     if (this.#closed) return false;
     const accepts = this.#waitingBytes === 0 || this.#waitingBytes + byteSize <= MAX_WAITING_BYTES;
-    if (!accepts) this.#dropped += traces;
+    if (!accepts) {
+      this.#dropped += traces;
+      this.lost += traces;
+    }
     return accepts;
   }
 }

@@ -57,7 +57,7 @@ export class ModelCopy {
   }
 }
 
-interface ModelObject extends CloudObject {
+export interface ModelObject extends CloudObject {
   /** Path in the model's directory, with slashes; empty for the directory itself. */
   readonly path: string;
 }
@@ -162,13 +162,16 @@ interface CopyContext extends Patience {
   readonly storage: CloudStorage;
   /** Limits the number of objects that are copied at the same time. */
   readonly permits: ConcurrencyGate;
-  /** The previous copy. Unchanged objects are taken from it. */
-  readonly previous: ModelCopy | undefined;
+  /** Earlier copies. Unchanged objects are taken from them. */
+  readonly previous: readonly ModelCopy[];
+  /** Called for each object that has been copied. */
+  readonly onCopied: (object: ModelObject) => void;
   readonly displayPath: (key: string) => string;
 }
 
 /**
- * Copies all objects into a directory, or none. After a failure, nothing is written there any more.
+ * Copies all objects into a directory. A failure ends the copy once the downloads that have begun are complete: the
+ * next copy can use them.
  *
  * @throws TritonError INTERNAL for an object that cannot be copied, UNAVAILABLE when the copy is cancelled. The cause
  * has the status 404 or 412 for an object that has changed.
@@ -178,20 +181,22 @@ export async function copyModel(
   objects: readonly ModelObject[],
   context: CopyContext,
 ): Promise<void> {
-  const stop = new AbortController();
-  const signal = AbortSignal.any([context.signal, stop.signal]);
-  const before = new Map(context.previous?.objects.map((object) => [object.path, object]));
+  const before = new Map(
+    context.previous.flatMap((copy) => copy.objects.map((object) => [object.path, { object, copy }])),
+  );
   await mkdir(directory, { recursive: true });
   let problem: TritonError | undefined;
   await Promise.all(
     objects.map((object) =>
       context.permits.run(async () => {
-        if (signal.aborted) return;
+        if (problem !== undefined || context.signal.aborted) return;
         const old = before.get(object.path);
-        await copyObject(directory, object, old, { ...context, signal }).catch((error) => {
+        try {
+          await copyObject(directory, object, old, context);
+          context.onCopied(object);
+        } catch (error) {
           problem ??= cloudError(`Failed to get object at ${context.displayPath(object.key)}`, error);
-          stop.abort(problem);
-        });
+        }
       }, undefined),
     ),
   );
@@ -199,10 +204,15 @@ export async function copyModel(
   if (problem !== undefined) throw problem;
 }
 
+interface CopiedObject {
+  readonly object: ModelObject;
+  readonly copy: ModelCopy;
+}
+
 async function copyObject(
   directory: string,
   object: ModelObject,
-  old: ModelObject | undefined,
+  old: CopiedObject | undefined,
   context: CopyContext,
 ): Promise<void> {
   const path = join(directory, object.path);
@@ -211,8 +221,8 @@ async function copyObject(
     return;
   }
   await mkdir(dirname(path), { recursive: true });
-  const isKept = old !== undefined && isSame([old], [object]);
-  if (isKept && (await copyFromPrevious(path, object, context.previous!))) return;
+  const isKept = old !== undefined && isSame([old.object], [object]);
+  if (isKept && (await copyFromPrevious(path, object, old.copy))) return;
   for (let attempt = 1; ; attempt++) {
     try {
       await download(path, object, context);

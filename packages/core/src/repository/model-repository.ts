@@ -3,7 +3,8 @@ import { errorFor, type ModelIndexEntry, statusText, TritonError } from "@triton
 import { readSubstitutes, SUBSTITUTED } from "../config/substitutes.js";
 import type { RegisteredVersion } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
-import { everyMs, type Timer } from "../system/clock.js";
+import type { RepositoryFailures } from "../observe/model-families.js";
+import { everyMs, quietTimers, type Timer } from "../system/clock.js";
 import { checkModelName, compareIds, keyOf, type ModelId, type ModelKey } from "./dependencies.js";
 import { OverrideDirectory } from "./model-directory.js";
 import { RepositoryAgents } from "./repository-agents.js";
@@ -209,7 +210,8 @@ export class ModelRepository {
         if (versions.length === 0 && !onlyReady) {
           return [reason === undefined ? { name } : { name, state: "UNAVAILABLE", reason }];
         }
-        return versions.filter(({ state }) => !onlyReady || state === "READY").map(rowOf);
+        const rows = versions.map(rowOf);
+        return onlyReady ? rows.filter(({ state }) => state === "READY") : rows;
       });
   }
 
@@ -222,6 +224,13 @@ export class ModelRepository {
 
   problemOf(name: string): string | undefined {
     return this.#state.problemOfName(name);
+  }
+
+  /** Failed loads by model, and failed polls; undefined without a repository. */
+  failures(): RepositoryFailures | undefined {
+    const { sources, pollFailures } = this.#state;
+    if (sources.length === 0) return undefined;
+    return { models: () => this.#state.failedLoads(), polls: pollFailures };
   }
 
   /**
@@ -283,7 +292,7 @@ export class ModelRepository {
     const { clock, log } = this.server;
     const { repositoryPollSecs = 15 } = this.options;
     const jitter = this.#state.sources.some(({ isRemote }) => isRemote) ? POLL_JITTER * Math.random() : 0;
-    this.#timer = clock.setTimer(repositoryPollSecs * 1000 * (1 - jitter), () => {
+    this.#timer = quietTimers(clock).setTimer(repositoryPollSecs * 1000 * (1 - jitter), () => {
       void this.#changes
         .apply(
           () => this.#poller.all(),
@@ -364,7 +373,11 @@ export class StartUp {
   }
 }
 
-function rowOf({ name, version, state, reason: why, config }: RegisteredVersion): ModelIndexEntry {
+function rowOf(one: RegisteredVersion): ModelIndexEntry {
+  const { name, version, state, reason: why, config, crashReason } = one;
+  if (state === "READY" && crashReason !== undefined) {
+    return { name, version: String(version), state: "UNAVAILABLE", reason: crashReason };
+  }
   const substitute = state === "READY" ? config?.parameters[SUBSTITUTED]?.stringValue : undefined;
   const reason = substitute === undefined ? why : `a substitute ${substitute}`;
   return { name, version: String(version), state, ...(reason === "" ? {} : { reason }) };

@@ -50,6 +50,8 @@ export interface PollTarget {
   /** A configuration in JSON instead of the one in the directory. */
   readonly config?: string | undefined;
   readonly override?: OverrideDirectory | undefined;
+  /** Files that failed to load before, and are not to be loaded again. */
+  readonly failed?: ModelTimes | undefined;
   /** Locates the files. */
   open(): Promise<ModelPlace>;
 }
@@ -76,6 +78,8 @@ export async function pollModel(
   if (previous?.times !== undefined && target.config === undefined && !isModified(previous.times, times)) {
     return previous;
   }
+  if (previous !== undefined && target.failed !== undefined && !isModified(target.failed, times))
+    return previous;
   const read =
     target.config === undefined
       ? await readConfig(configPath, root, isCompleted(options))

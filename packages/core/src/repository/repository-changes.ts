@@ -13,7 +13,7 @@ import { membersProblems } from "../config/resolve-config.js";
 import { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import { AbsentVersion } from "../model/version-status.js";
-import type { Dependencies, ModelId, ModelKey } from "./dependencies.js";
+import { type Dependencies, type ModelId, type ModelKey, nameOf } from "./dependencies.js";
 import { isVersionModified } from "./model-directory.js";
 import { planVersion } from "./plan-version.js";
 import { type PolledModel, selectVersions } from "./poll-model.js";
@@ -110,6 +110,7 @@ export class RepositoryChanges {
     for (const [name, { code }] of missing) {
       const isServing = registry.versions(name).some(({ state }) => state !== "UNAVAILABLE");
       if (code !== "NOT_FOUND" || isServing) continue;
+      this.state.forgetUnread((key) => nameOf(key) === name);
       for (const [key, { id }] of this.state.named(name)) {
         this.state.forget(key);
         this.loader.forgetFailures(id);
@@ -168,6 +169,7 @@ class AppliedChange {
       return;
     }
     state.invalid.set(key, problem);
+    state.countLoadFailure(model.id);
     state.server.log.error(`Invalid argument: ${problem}`);
     await model.agents?.failed();
     void loader.unload(model.id);
@@ -180,6 +182,7 @@ class AppliedChange {
       const { removed } = await loader.load(named, previous);
       await model.agents?.completed();
       state.failed.delete(key);
+      state.failedFiles.delete(key);
       this.#removed.push(removed);
     } catch (error) {
       await model.agents?.failed();
@@ -190,9 +193,11 @@ class AppliedChange {
         });
       }
       state.failed.set(key, message);
+      if (model.times !== undefined) state.failedFiles.set(key, model.times);
+      state.countLoadFailure(model.id);
       this.failed.set(key, message);
       const stays = loader.readyVersions(model.id).length > 0;
-      // The versions in service come from the previous files. The next load tries again.
+      // The versions in service come from the previous files. The next load by name tries again.
       const known = stays && previous !== undefined ? previous : { ...model, times: undefined };
       state.models.set(key, { ...known, explicit: model.explicit });
     }

@@ -4,10 +4,11 @@ import type { ModelPlan } from "../model/model-server.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { Log } from "../observe/log.js";
+import type { FailedLoads } from "../observe/model-families.js";
 import type { Clock } from "../system/clock.js";
 import { Dependencies, keyOf, type ModelId, type ModelKey, nameOf } from "./dependencies.js";
 import type { ModelCopy } from "./model-copy.js";
-import type { OverrideDirectory } from "./model-directory.js";
+import type { ModelTimes, OverrideDirectory } from "./model-directory.js";
 import { memberNames, type PolledModel, type PollTarget, pollModel } from "./poll-model.js";
 import type { RepositoryAgents } from "./repository-agents.js";
 import type { RepositoryOptions } from "./repository-options.js";
@@ -29,7 +30,12 @@ export class RepositoryState {
   /** Why models cannot be in service apart from their files: for ensembles that lack a member. */
   readonly invalid = new Map<ModelKey, string>();
   readonly failed = new Map<ModelKey, string>();
+  /** Files of the models whose last load failed. Polls do not load the same files again. */
+  readonly failedFiles = new Map<ModelKey, ModelTimes>();
   readonly #unread = new Map<ModelKey, string>();
+  readonly #loadFailures = new Map<string, number>();
+  /** Polls in which a repository or the directory of a model had an error. */
+  pollFailures = 0;
 
   constructor(
     readonly options: RepositoryOptions,
@@ -81,14 +87,36 @@ export class RepositoryState {
     if (problem === undefined) this.#unread.delete(key);
     else if (this.#unread.get(key) !== statusText(problem)) {
       this.#unread.set(key, statusText(problem));
+      this.countLoadFailure(id);
       this.server.log.error(`Poll failed for model directory '${id.name}': ${problem.message}`);
     }
   }
 
   forget(key: ModelKey): PolledModel | undefined {
     const model = this.models.get(key);
-    for (const map of [this.models, this.invalid, this.failed, this.#unread]) map.delete(key);
+    for (const map of [this.models, this.invalid, this.failed, this.failedFiles, this.#unread])
+      map.delete(key);
     return model;
+  }
+
+  /** Forgets models that could not be read and whose directories are gone. */
+  forgetUnread(isGone: (key: ModelKey) => boolean): void {
+    for (const key of this.#unread.keys()) if (isGone(key)) this.#unread.delete(key);
+  }
+
+  countLoadFailure({ name }: ModelId): void {
+    this.#loadFailures.set(name, (this.#loadFailures.get(name) ?? 0) + 1);
+  }
+
+  /** The failed loads of each model whose directory exists. */
+  failedLoads(): FailedLoads[] {
+    const names = new Set([...this.models.keys(), ...this.#unread.keys()].map(nameOf));
+    for (const name of this.#loadFailures.keys()) if (!names.has(name)) this.#loadFailures.delete(name);
+    return [...names].sort().map((model) => ({
+      model,
+      count: this.#loadFailures.get(model) ?? 0,
+      isFailing: this.problemOfName(model) !== undefined,
+    }));
   }
 }
 
@@ -168,7 +196,11 @@ export class RepositoryPoller {
         const key = keyOf(id);
         gone.delete(key);
         if (targets.has(key)) problems.set(name, notUnique(name));
-        else targets.set(key, this.#target(id, repository, true));
+        else
+          targets.set(key, {
+            ...this.#target(id, repository, true),
+            failed: this.state.failedFiles.get(key),
+          });
       }
     }
     for (const name of problems.keys()) {
@@ -177,7 +209,10 @@ export class RepositoryPoller {
       gone.add(key);
       log.error(problems.get(name)!.message);
     }
-    return this.#poll([...targets.values()], gone, problems);
+    if (!sources.some(({ path }) => problems.has(path))) this.state.forgetUnread((key) => !targets.has(key));
+    const polled = await this.#poll([...targets.values()], gone, problems);
+    if (problems.size > 0) this.state.pollFailures++;
+    return polled;
   }
 
   /** Polls models by name, and all members of ensembles among them. */

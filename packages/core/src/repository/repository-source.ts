@@ -22,6 +22,7 @@ import {
   isSame,
   ModelCopy,
   type ModelListing,
+  type ModelObject,
   makeCopyDirectory,
 } from "./model-copy.js";
 import { modelNames } from "./model-directory.js";
@@ -177,6 +178,8 @@ export class CloudSource implements RepositorySource {
   readonly #listing = new ConcurrencyGate(AT_ONCE, Number.POSITIVE_INFINITY);
   readonly #stop = new AbortController();
   readonly #models = new Map<string, KnownModel>();
+  /** What failed copies have downloaded, by model. The next attempt does not download it again. */
+  readonly #partial = new Map<string, ModelCopy>();
   /** Why the state of models is unknown, for models requested by name. */
   readonly #unknown = new Map<string, TritonError>();
   /** Updates in flight by model. Updates of one model run in the order of their requests. */
@@ -209,7 +212,7 @@ export class CloudSource implements RepositorySource {
       const listings = groupByModel(this.#path, objects);
       await Promise.all([...listings.values()].map((listing) => this.#update(listing.name, listing)));
       this.#names = [...listings.keys()].sort();
-      for (const name of this.#models.keys()) if (!listings.has(name)) this.#models.delete(name);
+      for (const name of this.#models.keys()) if (!listings.has(name)) this.#forget(name);
       this.#problem = undefined;
     } catch (error) {
       this.#problem = TritonError.from(error);
@@ -296,7 +299,7 @@ export class CloudSource implements RepositorySource {
     const previous = this.#models.get(name)?.copy;
     for (let listing = first, attempt = 1; ; attempt++) {
       if (listing === undefined) {
-        this.#models.delete(name);
+        this.#forget(name);
         return;
       }
       if (listing.problem !== undefined) throw listing.problem;
@@ -315,12 +318,20 @@ export class CloudSource implements RepositorySource {
     }
   }
 
+  #forget(name: string): void {
+    this.#models.delete(name);
+    void this.#partial.get(name)?.drop();
+    this.#partial.delete(name);
+  }
+
   async #make(listing: ModelListing, previous: ModelCopy | undefined): Promise<ModelCopy> {
     const { clock, log } = this.context;
     const started = clock.now();
     const storage = await this.#open();
     const root = join(await this.#openDirectory(), String(++this.#copiesMade));
     const copy = new ModelCopy(join(root, listing.name), listing.objects);
+    const partial = this.#partial.get(listing.name);
+    const copied: ModelObject[] = [];
     try {
       await mkdir(root);
       await copyModel(copy.directory, listing.objects, {
@@ -328,12 +339,16 @@ export class CloudSource implements RepositorySource {
         signal: this.#stop.signal,
         storage,
         permits: this.#copying,
-        previous,
+        previous: [previous ?? [], partial ?? []].flat(),
+        onCopied: (object) => copied.push(object),
         displayPath: (key) => shownKey(this.#path, key),
       });
+      this.#partial.delete(listing.name);
     } catch (error) {
-      await copy.drop();
+      this.#partial.set(listing.name, new ModelCopy(copy.directory, copied));
       throw error;
+    } finally {
+      await partial?.drop();
     }
     this.#copies.add(copy);
     const seconds = ((clock.now() - started) / 1000).toFixed(1);

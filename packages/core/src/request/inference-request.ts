@@ -1,5 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
 import {
+  definedMembers,
   errorWithoutStack,
   NO_PARAMETERS,
   type Parameters,
@@ -246,7 +247,7 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
     this.modelName = modelName;
     this.onResponse = onResponse;
     if (content === undefined) return;
-    Object.assign(this, content);
+    Object.assign(this, definedMembers(content));
     if (this.ready) return;
     this.settled = true;
     this.answered = true;

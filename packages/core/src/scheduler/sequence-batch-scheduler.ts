@@ -71,10 +71,7 @@ export class SequenceBatchScheduler implements Scheduler, SequenceHost {
     this.#modelName = config.name;
     this.#iterative = sequences.iterativeSequence;
     this.#clock = clock;
-    const limits = {
-      maxIdleMs: sequences.maxSequenceIdleMicroseconds / 1000,
-      iterative: sequences.iterativeSequence,
-    };
+    const limits = { maxIdleMs: sequences.maxSequenceIdleMicroseconds / 1000 };
     this.#timeouts = new SequenceTimeouts(limits, clock, deadlines, (sequence, reason) =>
       this.#close(sequence, reason),
     );

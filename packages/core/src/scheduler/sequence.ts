@@ -310,8 +310,6 @@ const CATCH_UP_MS = 500;
 interface SequenceLimits {
   /** Longest time in a slot without a request, in milliseconds. */
   readonly maxIdleMs: number;
-  /** True for iterative sequences, which are busy as long as their one request is. */
-  readonly iterative: boolean;
 }
 
 /** Enforces the time limits of sequences: in a slot without a request, and in the backlog with one. */
@@ -351,11 +349,10 @@ export class SequenceTimeouts {
    */
   #watchIdle(sequence: Sequence, catchesUpAt?: number): void {
     if (!sequence.open) return;
-    const { maxIdleMs, iterative } = this.limits;
+    const { maxIdleMs } = this.limits;
     const at = catchesUpAt ?? sequence.lastUsed + maxIdleMs;
     sequence.idleDeadline = this.deadlines.add(at, () => {
       const now = this.clock.now();
-      if (iterative && sequence.running) sequence.lastUsed = now;
       if (now - sequence.lastUsed < maxIdleMs) this.#watchIdle(sequence);
       else if (catchesUpAt === undefined && now - at > STOOD_STILL_MS)
         this.#watchIdle(sequence, now + CATCH_UP_MS);

@@ -27,6 +27,10 @@ export interface Restriction {
   readonly header: string;
   /** Exact value of the header. */
   readonly value: string;
+  /** Added to the text of a refusal: how the operator can open the group. @default nothing */
+  readonly hint?: string;
+  /** True for a value that was made at random, so that clients outside of this program cannot know it. @default false */
+  readonly isGenerated?: boolean;
 }
 
 /** The restricted groups. All others are open. */
@@ -51,7 +55,10 @@ export function checkGroups(names: readonly string[]): EndpointGroup[] {
 
 /** Decides which callers may use which group of operations, for every transport. */
 export class AccessGate {
-  readonly #guards = new Map<AccessGroup, { readonly header: string; readonly digest: Buffer }>();
+  readonly #guards = new Map<
+    AccessGroup,
+    { readonly header: string; readonly digest: Buffer; readonly hint: string }
+  >();
 
   /**
    * @throws TritonError INVALID_ARG for an unknown group, which would stay open, and for a restriction without a header
@@ -61,18 +68,23 @@ export class AccessGate {
     for (const group of checkGroups(Object.keys(restrictions))) {
       const restriction = restrictions[group];
       if (restriction === undefined) continue;
-      const { header, value } = restriction;
+      const { header, value, hint = "" } = restriction;
       if (!header || !value) {
         const text = `restriction of '${group}': expected a header and a value, got header '${header}'`;
         throw errorFor("INVALID_OPTION", value ? text : `${text} without a value`);
       }
-      this.#guards.set(group, { header, digest: digestOf(value) });
+      this.#guards.set(group, { header, digest: digestOf(value), hint: hint && ` (${hint})` });
     }
   }
 
   /** True if the group is restricted. */
   guards(group: AccessGroup): boolean {
     return this.#guards.has(group);
+  }
+
+  /** What a refusal of the group adds to its text; empty without a hint. */
+  hint(group: AccessGroup): string {
+    return this.#guards.get(group)?.hint ?? "";
   }
 
   /**

@@ -11,7 +11,7 @@ import { modelMetadata } from "../config/model-metadata.js";
 import type { ModelVersion } from "../model/model-version.js";
 import { parseVersion } from "../model/pick-version.js";
 import type { ModelRegistry } from "../model/registry.js";
-import type { QueueSnapshot } from "../model/version-status.js";
+import type { QueueSnapshot, RegisteredVersion } from "../model/version-status.js";
 import type { Log } from "../observe/log.js";
 import type { MetricsPage, MetricsText } from "../observe/metrics-page.js";
 import type { Tracing } from "../observe/tracing.js";
@@ -60,6 +60,9 @@ interface ServiceOptions
   /** Name of the server in its metadata. */
   readonly id: string;
   readonly strictReadiness: boolean;
+  readonly crashReadiness: "model" | "server";
+  /** Whether a version that does not serve leaves the server ready while another version of its model serves. */
+  readonly readyWithOlderVersion: boolean;
   /** Whether load requests of clients may have files. */
   readonly allowModelFileOverride: boolean;
 }
@@ -138,13 +141,19 @@ export class LocalService implements InferenceService {
   }
 
   isReady(): boolean {
-    const { strictReadiness, repository } = this.#parts;
+    const { strictReadiness, crashReadiness, readyWithOlderVersion, repository } = this.#parts;
     if (this.#refusesAll || this.#leaving || repository.startUp.underWay) return false;
     if (!strictReadiness) return true;
-    const settled = this.#registry
+    const registry = this.#registry;
+    const serves = ({ name, namespace }: RegisteredVersion) =>
+      registry.versions(name, namespace).some(({ state }) => state === "READY");
+    const settled = registry
       .all()
-      .every(({ state, reason }) => state === "READY" || reason === "unloaded");
-    return settled && !repository.lacksVersions;
+      .every(
+        (one) => one.state === "READY" || one.reason === "unloaded" || (readyWithOlderVersion && serves(one)),
+      );
+    if (!settled || repository.lacksVersions) return false;
+    return crashReadiness === "model" || registry.ready().every((one) => one.crashReason === undefined);
   }
 
   serverMetadata(): ServerMetadata {
@@ -156,8 +165,7 @@ export class LocalService implements InferenceService {
     parseVersion(version);
     this.assertOpen();
     try {
-      this.#registry.find(name, version);
-      return true;
+      return this.#registry.find(name, version).crashReason === undefined;
     } catch {
       return false;
     }
@@ -167,7 +175,10 @@ export class LocalService implements InferenceService {
     if (!this.isReady()) return false;
     this.#parts.repository.checkPresence();
     if (!this.#parts.strictReadiness) return true;
-    const all = await Promise.all(this.#registry.ready().map((model) => saysReady(model, this.log)));
+    const countsCrashes = this.#parts.crashReadiness === "server";
+    const all = await Promise.all(
+      this.#registry.ready().map((model) => saysReady(model, this.log, countsCrashes)),
+    );
     return all.every((one) => one);
   }
 

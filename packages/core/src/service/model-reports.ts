@@ -218,7 +218,13 @@ export async function modelReadiness(
   return { ready: reason === undefined, reason: reason ?? "" };
 }
 
-export async function saysReady(model: ModelVersion, log: Log): Promise<boolean> {
+/**
+ * Asks a version in service whether it is ready, for the readiness of the server.
+ *
+ * @param countsCrashes whether a version without an instance that runs is not ready
+ */
+export async function saysReady(model: ModelVersion, log: Log, countsCrashes: boolean): Promise<boolean> {
+  if (model.crashReason !== undefined) return !countsCrashes;
   return (await unreadyReason(model, log)) === undefined;
 }
 
@@ -228,6 +234,7 @@ async function unreadyReason(
   log: Log,
 ): Promise<string | undefined> {
   try {
+    if (instances.crashReason !== undefined) throw instances.crashReason;
     await instances.checkReady();
     return undefined;
   } catch (error) {

@@ -223,8 +223,13 @@ export function meteredModels(registry: ModelRegistry): MeteredModel[] {
       labels: labelsOf(name, version, config, namespace),
       cached: config.responseCache?.enable === true,
       batched: config.dynamicBatching !== undefined || config.sequenceBatching?.oldest !== undefined,
-      inflightCount: requests.count,
-      instanceCount: isEnsemble ? undefined : instances.serving.length,
+      // Read together with the statistics: a request that is answered meanwhile would be counted twice.
+      get inflightCount() {
+        return requests.count;
+      },
+      get instanceCount() {
+        return isEnsemble ? undefined : instances.serving.length;
+      },
       statistics,
     };
   });

@@ -1,5 +1,5 @@
 import { performance } from "node:perf_hooks";
-import { clearTimeout, setImmediate, setTimeout } from "node:timers";
+import { clearTimeout, setImmediate, setInterval, setTimeout } from "node:timers";
 import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
 
 /** A task scheduled on a {@link Clock}. Calling `cancel` after it ran does nothing. */
@@ -50,6 +50,39 @@ export const quietClock: Pick<Clock, "now" | "setTimer"> = {
     return { cancel: () => clearTimeout(timer) };
   },
 };
+
+/** Timers of a clock for tasks for which no request waits: those of the real clock do not keep the process alive. */
+export function quietTimers(clock: Clock): Pick<Clock, "now" | "setTimer"> {
+  return clock === realClock ? quietClock : clock;
+}
+
+/** Number of pieces of work in flight, and the handle that keeps the event loop alive while there are any. */
+let inFlight = 0;
+let handle: NodeJS.Timeout | undefined;
+
+/**
+ * Keeps the process alive until `workEnds` is called as often. Idle models do not: their workers and processes are
+ * unreferenced, so a program that neither serves nor waits for a request ends without `close()`.
+ */
+export function workBegins(): void {
+  if (inFlight++ > 0) return;
+  if (handle === undefined) handle = setInterval(() => {}, LONGEST_TIMEOUT_MS);
+  else handle.ref();
+}
+
+export function workEnds(): void {
+  if (--inFlight === 0) handle?.unref();
+}
+
+/** Keeps the process alive while a task runs. */
+export async function asWork<T>(task: () => Promise<T>): Promise<T> {
+  workBegins();
+  try {
+    return await task();
+  } finally {
+    workEnds();
+  }
+}
 
 /** Makes a function that is true at most once in an interval. It serves warnings that would repeat. */
 export function everyMs(clock: Pick<Clock, "now">, intervalMs: number): () => boolean {

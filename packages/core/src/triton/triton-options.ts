@@ -142,6 +142,8 @@ export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
   modelNamespacing: "boolean",
   exitOnError: "boolean",
   strictReadiness: "boolean",
+  crashReadiness: "string",
+  readyWithOlderVersion: "boolean",
   backendConfig: "object",
   substitutes: "any",
   backends: "object",

@@ -344,8 +344,10 @@ class TritonServer {
         metricsConfig: options.metricsConfig,
         gpus: hasGpus ? new GpuMetrics(metricsIntervalMs, log) : undefined,
         memory: requestMemory,
+        tracing: models.tracing,
         cache: models.cacheUsage() === undefined ? undefined : () => models.cacheUsage(),
         cacheGuard: models.responseCache,
+        repository: () => repository.failures(),
       },
       options.metrics,
     );
@@ -361,7 +363,7 @@ class TritonServer {
       isReady: async (name, version) => {
         const ready = registry.ready(name).filter((one) => version === "" || String(one.version) === version);
         const latest = ready.at(-1);
-        return latest !== undefined && saysReady(latest, log);
+        return latest !== undefined && saysReady(latest, log, true);
       },
     };
     // The rest throws no error, so the registry of the program keeps no metrics of a server that failed.
@@ -389,6 +391,8 @@ class TritonServer {
       metrics: this.metrics,
       id: options.id ?? "triton",
       strictReadiness: options.strictReadiness ?? true,
+      crashReadiness: options.crashReadiness ?? "model",
+      readyWithOlderVersion: options.readyWithOlderVersion ?? false,
       allowModelFileOverride: options.allowModelFileOverride ?? false,
     });
   }

@@ -32,8 +32,8 @@ import { WorkerExecutor } from "./worker-executor.js";
  * });
  * ```
  */
-export function callbackExecutor(fn: unknown, { info, checker }: ExecutorContext): Executor {
-  return new InlineExecutor({ fn: fn as AnyInferFunc, info, checker });
+export function callbackExecutor(fn: unknown, { info, checker, log }: ExecutorContext): Executor {
+  return new InlineExecutor({ fn: fn as AnyInferFunc, info, checker }, log);
 }
 
 /**

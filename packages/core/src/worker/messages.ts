@@ -292,6 +292,9 @@ export interface Channel {
    * @throws for values that cannot be cloned
    */
   post(message: ToWorker, transfer: ArrayBuffer[]): void;
+  /** Keep the process alive while the worker lives, as from its start on, or let the process end without it. */
+  ref(): void;
+  unref(): void;
   /** Lets the worker finish its batches and close its model. It then ends, or is kept for another model. */
   finish(): void;
   /**

@@ -294,7 +294,15 @@ class WorkerThread implements Channel {
 
   begin(listener: ChannelListener): void {
     this.listener = listener;
+    this.ref();
+  }
+
+  ref(): void {
     this.#worker.ref();
+  }
+
+  unref(): void {
+    this.#worker.unref();
   }
 
   post(message: ToWorker, transfer: ArrayBuffer[]): void {
@@ -331,7 +339,7 @@ class WorkerThread implements Channel {
   /** Makes the thread wait for another model, without keeping the process alive. */
   rest(): void {
     this.listener = NOBODY;
-    this.#worker.unref();
+    this.unref();
   }
 
   #becomeSpare(): void {
@@ -421,6 +429,14 @@ const openProcess: OpenChannel = ({ heapLimitMb, nice }, listener) => {
     details: { pid: String(child.pid) },
     listener,
     post,
+    ref: () => {
+      child.ref();
+      child.channel?.ref();
+    },
+    unref: () => {
+      child.unref();
+      child.channel?.unref();
+    },
     finish: () => post({ type: "stop" }, []),
     lowerPriority: (nice) => {
       if (child.pid !== undefined) lowerPriority(child.pid, nice);

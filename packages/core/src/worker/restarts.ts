@@ -2,7 +2,7 @@ import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { InstanceInfo } from "../callback/infer-func.js";
 import { type InstanceRestartMessage, instanceRestart } from "../observe/diagnostics-channels.js";
 import type { Log, LogSubject } from "../observe/log.js";
-import type { Clock, Timer } from "../system/clock.js";
+import { type Clock, quietTimers, type Timer } from "../system/clock.js";
 
 const FIRST_PAUSE_MS = 100;
 const LAST_PAUSE_MS = 30_000;
@@ -66,7 +66,7 @@ export class Restarts {
     if (restartFailed) this.log?.info(text, this.#about);
     else this.log?.error(`${text}: ${error.message}`, this.#about);
     this.#report("restarting", error, pauseMs);
-    this.#timer = this.clock.setTimer(pauseMs, () => {
+    this.#timer = quietTimers(this.clock).setTimer(pauseMs, () => {
       this.start().then(
         () => {
           this.count++;

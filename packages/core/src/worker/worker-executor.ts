@@ -109,6 +109,8 @@ export class WorkerExecutor implements Executor {
             this.#ready = true;
             this.#closes = message.closes;
             limit?.cancel();
+            // From now on the requests in flight keep the process alive, and an idle worker does not.
+            channel.unref();
             this.details = { ...channel.details, ...message.details };
             for (const ahead of this.#batches.all) this.#post(ahead);
             this.#batches.begin();
@@ -195,6 +197,7 @@ export class WorkerExecutor implements Executor {
         resolve();
       };
     });
+    channel.ref();
     if (this.mustFinish) channel.finish();
     else if (this.#ready && this.#batches.running === undefined)
       channel.end(this.#closes ? CLOSE_WITHIN_MS : undefined);

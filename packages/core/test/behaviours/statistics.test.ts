@@ -142,6 +142,7 @@ describe("metrics", () => {
         "tritonjs_batch_cut_total",
         "tritonjs_instance_busy_seconds_total",
         "tritonjs_instance_count",
+        "tritonjs_instance_restarts_total",
         "tritonjs_request_received_total",
         "tritonjs_request_refused_total",
         "nv_inference_exec_count",

@@ -11,7 +11,7 @@ describe("the security options of a server", () => {
     expect(resolveSecurity().accessToken).not.toBe(accessToken);
     expect(Object.keys(restrictions).sort()).toEqual([...restricted].sort());
     for (const restriction of Object.values(restrictions)) {
-      expect(restriction).toEqual({ header: "triton-access-token", value: accessToken });
+      expect(restriction).toEqual({ header: "triton-access-token", value: accessToken, isGenerated: true });
     }
   });
 
@@ -22,7 +22,7 @@ describe("the security options of a server", () => {
       restrictedEndpoints: ["health"],
     });
     expect(accessToken).toBe(value);
-    expect(restrictions).toEqual({ health: { header: "triton-access-token", value } });
+    expect(restrictions).toEqual({ health: { header: "triton-access-token", value, isGenerated: false } });
     expect(resolveSecurity({ restrictedEndpoints: [] })).toEqual({
       accessToken: undefined,
       restrictions: {},

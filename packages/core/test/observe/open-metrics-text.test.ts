@@ -16,7 +16,9 @@ function server(registry?: Registry) {
   };
   const page = new MetricsPage({ models: () => [model], allowCpuMetrics: false }, registry && { registry });
   const lines = async (accept = "application/openmetrics-text") =>
-    (await page.writeFor(accept)).text.split("\n");
+    Buffer.concat((await page.writeFor(accept)).body)
+      .toString()
+      .split("\n");
   return { page, statistics, lines };
 }
 
@@ -72,8 +74,8 @@ describe("the metrics in the OpenMetrics format", () => {
     const registry = new Registry();
     registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never);
     const { page } = server(registry);
-    const { type, text } = await page.writeFor("text/plain");
+    const { type, body } = await page.writeFor("text/plain");
     expect(type).toBe("application/openmetrics-text; version=1.0.0; charset=utf-8");
-    expect(text).toBe(await registry.metrics());
+    expect(Buffer.concat(body).toString()).toBe(await registry.metrics());
   });
 });

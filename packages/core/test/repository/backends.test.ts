@@ -28,6 +28,25 @@ describe("the test backends", () => {
     expect(await responses("repeat", REPEAT, inputs)).toEqual([[4], [5], [6]]);
   });
 
+  it("repeat sends the first response only for a model that is not decoupled", async () => {
+    const inputs = { IN: int32(4, 5, 6), DELAY: uint32(0, 0, 0), WAIT: uint32(0) };
+    const plain = REPEAT.replace("decoupled: true", "decoupled: false");
+    expect(await responses("repeat", plain, inputs)).toEqual([[4]]);
+  });
+
+  it("identity refuses a sequence whose id is a text", async () => {
+    const config = `backend: "identity" max_batch_size: 1 sequence_batching {}
+      input [ ${tensor("INPUT0", "INT32", "1")} ] output [ ${tensor("OUTPUT0", "INT32", "1")} ]`;
+    await using models = await RepositoryOnDisk.create({ "m/config.pbtxt": config, "m/1/": "" });
+    await using triton = new Triton({ modelRepository: models.path });
+    const ask = (id: string | bigint) =>
+      triton.infer("m", { INPUT0: [[1]] }, { sequence: { id, start: true, end: true } });
+    expect([...(await ask(7n)).OUTPUT0!.data]).toEqual([1]);
+    await expect(ask("seven")).rejects.toThrow(
+      "[request id: <id_unknown>] correlation ID in request is not an unsigned int",
+    );
+  });
+
   it("square responds n times with n", async () => {
     const config = `backend: "square" model_transaction_policy { decoupled: true }
       input [ ${tensor("IN", "INT32", "1")} ] output [ ${tensor("OUT", "INT32", "1")} ]`;

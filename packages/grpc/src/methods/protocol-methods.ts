@@ -90,6 +90,8 @@ export interface RestrictedProtocols {
   /** Name of the header, without its prefix `triton-grpc-protocol-`. */
   readonly key: string;
   readonly value: string;
+  /** Added to the text of a refusal: how the operator can open the group. @default nothing */
+  readonly hint?: string;
 }
 
 const HEADER_PREFIX = "triton-grpc-protocol-";
@@ -101,13 +103,13 @@ const HEADER_PREFIX = "triton-grpc-protocol-";
  */
 function toRestrictions(restricted: readonly RestrictedProtocols[]): Restrictions {
   const restrictions: Partial<Record<EndpointGroup, Restriction>> = {};
-  for (const { protocols, key, value } of restricted) {
+  for (const { protocols, key, value, hint = "" } of restricted) {
     for (const protocol of protocols) {
       if (restrictions[protocol] !== undefined) {
         const text = `protocol '${protocol}' can not be specified in multiple config groups`;
         throw errorFor("INVALID_OPTION", text);
       }
-      restrictions[protocol] = { header: key, value };
+      restrictions[protocol] = { header: key, value, hint };
     }
   }
   return restrictions;
@@ -128,7 +130,7 @@ function admissionTo(
     }
     const missing = gate.missingHeader(protocol, (header) => headers.get(onTheWire(header)));
     if (missing === undefined) return;
-    const text = `This protocol is restricted, expecting header '${onTheWire(missing)}'`;
+    const text = `This protocol is restricted, expecting header '${onTheWire(missing)}'${gate.hint(protocol)}`;
     throw errorFor("ACCESS_RESTRICTED", text);
   };
 }

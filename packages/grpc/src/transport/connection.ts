@@ -246,7 +246,7 @@ export class Connection {
   /** True if the client has taken something since the last call: then a write ended, or its window changed. */
   #hasProgressed(): boolean {
     const before = this.#seen;
-    const window = this.session.state.remoteWindowSize ?? 0;
+    const window = this.#state()?.remoteWindowSize ?? 0;
     this.#seen = { writes: this.#writes, window };
     return before.writes !== this.#writes || before.window !== window;
   }
@@ -302,8 +302,12 @@ export class Connection {
 
   /** Frames that the session has not passed to the system. */
   #queued(): number {
-    const session = this.session;
-    return session.destroyed ? 0 : (session.state.outboundQueueSize ?? 0);
+    return this.session.destroyed ? 0 : (this.#state()?.outboundQueueSize ?? 0);
+  }
+
+  /** The state of the session. Bun has none while it ends a session: then nothing is queued. */
+  #state(): ServerHttp2Session["state"] | undefined {
+    return this.session.state;
   }
 
   /**

@@ -202,6 +202,6 @@ export class FakeService implements InferenceService {
   }
 
   async metricsFor() {
-    return { type: "text/plain; charset=utf-8", text: await this.metrics() };
+    return { type: "text/plain; charset=utf-8", body: [Buffer.from(await this.metrics())] };
   }
 }

@@ -62,8 +62,14 @@ const LENGTH_HEADER = "inference-header-content-length";
 export class BinaryContentType {
   readonly #prefix: string;
 
-  /** @param type media type, such as `application/vnd.sagemaker-triton.binary+json` */
-  constructor(type: string) {
+  /**
+   * @param type media type, such as `application/vnd.sagemaker-triton.binary+json`
+   * @param keepsHeader whether answers have the header of the v2 protocol too
+   */
+  constructor(
+    type: string,
+    private readonly keepsHeader = false,
+  ) {
     this.#prefix = `${type};json-header-size=`;
   }
 
@@ -90,7 +96,8 @@ export class BinaryContentType {
   typed(response: V2Response): V2Response {
     const { [LENGTH_HEADER]: length, ...headers } = response.headers;
     if (length === undefined) return response;
-    return { ...response, headers: { ...headers, "content-type": `${this.#prefix}${length}` } };
+    const kept = this.keepsHeader ? response.headers : headers;
+    return { ...response, headers: { ...kept, "content-type": `${this.#prefix}${length}` } };
   }
 
   #sizeIn(contentType: string, at: number): string {

@@ -48,12 +48,13 @@ const VERTEX_AI_OPTION_TYPES = optionTypes<VertexAiOptions>({
 
 /** Header with the path of another route, without the leading slash. */
 const REDIRECT_HEADER = "x-vertex-ai-triton-redirect";
-const BINARY = new BinaryContentType("application/vnd.vertex-ai-triton.binary+json");
+const BINARY = new BinaryContentType("application/vnd.vertex-ai-triton.binary+json", true);
 
 /**
  * The routes of Vertex AI on a port of their own: health, and predictions of a default model. A request with the
  * header `X-Vertex-Ai-Triton-Redirect: v2/models/other/infer` goes to another route of the v2 protocol. Binary tensors
- * have the content type `application/vnd.vertex-ai-triton.binary+json;json-header-size=<bytes of JSON>`.
+ * have the content type `application/vnd.vertex-ai-triton.binary+json;json-header-size=<bytes of JSON>`. Answers have
+ * the header `Inference-Header-Content-Length` too.
  *
  * @throws TritonError INVALID_ARG for an unknown option, and for a route that is missing. `serve()` rejects with
  * INVALID_ARG if there is no single model and no default, or if the default is not in service.

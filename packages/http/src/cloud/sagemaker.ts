@@ -1,13 +1,7 @@
 import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Frontend } from "@tritonjs/core";
-import {
-  AccessGate,
-  type InferenceService,
-  type Restrictions,
-  SiteGuard,
-  type TlsOptions,
-} from "@tritonjs/core/frontend";
+import type { InferenceService, Restrictions, TlsOptions } from "@tritonjs/core/frontend";
 import { assertOptions, errorFor, optionTypes, TritonError } from "@tritonjs/protocol";
 import { firstHeader, type V2Request } from "../exchange/request.js";
 import {
@@ -17,7 +11,7 @@ import {
   jsonResponse,
   type V2Response,
 } from "../exchange/response.js";
-import { answerErrors, type V2Handler, v2Handler } from "../routes/v2-handler.js";
+import { answerErrors, HttpAccess, type V2Handler, v2Handler } from "../routes/v2-handler.js";
 import { type HttpLimits, ListeningFrontend } from "../server/listening-frontend.js";
 import { BinaryContentType, RewrittenRequest, readyModels } from "./cloud-request.js";
 
@@ -45,7 +39,11 @@ export interface SageMakerOptions {
   readonly modelsDirectory?: string;
   /** Largest tensor of a request in bytes; 64 MiB unless given. */
   readonly maxInputSize?: number;
-  /** Groups of routes that require a header; none unless given, because the platform passes on no secrets. */
+  /**
+   * Groups of routes that require a header. Unless given, pings and invocations require none, because the platform passes
+   * on no secrets, and the routes that list, load and unload models require the access token of the `Triton`'s `security`
+   * if the program has chosen one.
+   */
   readonly restrictions?: Restrictions;
   /** Encrypts connections; no encryption unless given. */
   readonly tls?: TlsOptions;
@@ -108,8 +106,7 @@ function sageMakerHandler(service: InferenceService, options: SageMakerOptions):
     );
     return response && withInsufficientStorage(BINARY.typed(response));
   };
-  const gate = new AccessGate(restrictions);
-  const sites = new SiteGuard({ service, restrictions });
+  const access = new HttpAccess(service, options.restrictions ?? chosenByProgram(service.restrictions));
   const multiModel = new MultiModelEndpoint(
     service,
     options.modelsDirectory ?? "/opt/ml/models",
@@ -122,17 +119,24 @@ function sageMakerHandler(service: InferenceService, options: SageMakerOptions):
     if (request.path === "/invocations" && request.method === "POST") {
       return infer(request, options.defaultModelName ?? (await onlyModel(service)), inferenceType);
     }
-    if (!options.multiModel || !/^\/models(\/|$)/.test(request.path)) return emptyResponse(400, "text/plain");
+    if (!/^\/models(\/|$)/.test(request.path)) return bad();
     if (!request.path.endsWith("/invoke")) {
-      const sent = (header: string) => firstHeader(request, header);
-      const missing = gate.missingHeader("model-repository", sent);
-      if (missing !== undefined) return emptyResponse(403, "text/plain");
-      const foreign = sites.fault(request, sent, "model-repository");
-      if (foreign !== undefined) return faultResponse(403, foreign, "application/json");
+      const refusal = await access.refusal(request, "model-repository", "application/json");
+      if (refusal !== undefined) return refusal;
     }
-    return multiModel.handle(request);
+    if (options.multiModel || request.method === "GET") return multiModel.handle(request);
+    return faultResponse(400, SINGLE_MODEL, "application/json");
   };
 }
+
+/** Restrictions whose secret clients can know. */
+function chosenByProgram(restrictions: Restrictions): Restrictions {
+  return Object.fromEntries(Object.entries(restrictions).filter(([, one]) => !one.isGenerated));
+}
+
+const SINGLE_MODEL =
+  "/models: expected a multi-model endpoint, got one of a single model: set SAGEMAKER_MULTI_MODEL=true, " +
+  "--sagemaker-multi-model or sageMaker({ multiModel: true })";
 
 /** @throws TritonError INVALID_ARG unless exactly one model is in service. */
 async function onlyModel(service: InferenceService): Promise<string> {

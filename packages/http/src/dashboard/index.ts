@@ -188,7 +188,8 @@ class PageAccess {
     for (const group of SHOWN) {
       const header = this.#gate.missingHeader(group, sent);
       if (header !== undefined) {
-        return faultAnswer(403, `This API is restricted, expecting header '${header}'`, { header });
+        const text = `This API is restricted, expecting header '${header}'${this.#gate.hint(group)}`;
+        return faultAnswer(403, text, { header });
       }
     }
     const fault = this.#sites.fault(request, sent, "model-repository");

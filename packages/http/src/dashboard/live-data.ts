@@ -20,7 +20,8 @@ interface ChosenModel {
 /** Texts of one sample, made when the first viewer needs them. */
 interface SampleTexts {
   readonly sample: Sample;
-  readonly summary: string;
+  /** By the sample that the viewer got before: most viewers got the same. */
+  readonly summaries: Map<number, string>;
   readonly details: Map<ObservedModel, string>;
 }
 
@@ -41,7 +42,8 @@ export class Viewers {
 
   /**
    * Opens the events of a viewer: `history` once, then `summary`, `detail` of the chosen model, and `log` with new
-   * messages.
+   * messages. The first `summary` has the rows of all models. Later ones have those that changed, unless models came or
+   * left.
    */
   open(chosen: ChosenModel | undefined, signal: AbortSignal): ReadableStream<Uint8Array> {
     const stream = new EventStream();
@@ -51,19 +53,19 @@ export class Viewers {
     }
     this.#streams.add(stream);
     let seen = 0;
-    let hasHistory = false;
+    let lastSample = 0;
     const leave = this.#sampler.join((sample) => {
       // A viewer that does not keep up misses samples, and gets the log once it does.
       if (!stream.ready) return;
       const found = chosen && findModel(sample, chosen);
-      if (!hasHistory) {
-        hasHistory = true;
+      if (lastSample === 0) {
         const points = found?.samples?.points ?? [];
         stream.send("history", JSON.stringify({ columns: POINT_COLUMNS, points }));
       }
       const texts = this.#textsOf(sample);
-      stream.send("summary", texts.summary);
-      if (found !== undefined) stream.send("detail", detailText(texts, found.model));
+      stream.send("summary", this.#summaryText(texts, lastSample));
+      lastSample = sample.number;
+      if (found !== undefined) stream.send("detail", detailText(texts, found));
       const entries = this.service.log.tail(seen);
       seen = entries.at(-1)?.number ?? seen;
       if (entries.length > 0) stream.send("log", JSON.stringify(entries));
@@ -86,10 +88,18 @@ export class Viewers {
 
   #textsOf(sample: Sample): SampleTexts {
     if (this.#texts?.sample !== sample) {
-      const summary = JSON.stringify(summaryOf(this.service, sample));
-      this.#texts = { sample, summary, details: new Map() };
+      this.#texts = { sample, summaries: new Map(), details: new Map() };
     }
     return this.#texts!;
+  }
+
+  #summaryText({ sample, summaries }: SampleTexts, since: number): string {
+    let text = summaries.get(since);
+    if (text === undefined) {
+      text = JSON.stringify(summaryOf(this.service, sample, since));
+      summaries.set(since, text);
+    }
+    return text;
   }
 }
 
@@ -97,10 +107,11 @@ function findModel({ models }: Sample, { name, version }: ChosenModel): Sample["
   return models.find(({ model }) => model.name === name && String(model.version) === version);
 }
 
-function detailText({ details }: SampleTexts, model: ObservedModel): string {
+function detailText({ details }: SampleTexts, { model, samples }: SampledModel): string {
   const known = details.get(model);
   if (known !== undefined) return known;
-  const text = JSON.stringify(detailOf(model), (_, value: unknown) =>
+  const detail = { ...detailOf(model), point: samples?.last ?? null };
+  const text = JSON.stringify(detail, (_, value: unknown) =>
     typeof value === "bigint" ? String(value) : value,
   );
   details.set(model, text);
@@ -157,18 +168,21 @@ class EventStream {
   }
 }
 
-const MOST_ROWS = 1000;
-
-/** Summary for every viewer in each interval: the server, and a row for each model version. */
-function summaryOf(service: InferenceService, sample: Sample): object {
+/**
+ * Summary for viewers in each interval: the server, and rows of model versions.
+ *
+ * @param since number of the sample that these viewers got before; 0 for none
+ */
+function summaryOf(service: InferenceService, sample: Sample, since: number): object {
   const { at, models, process } = sample;
+  const hasAll = since < sample.listedAt;
   return {
     at,
     ready: service.isReady(),
     process,
     cache: service.inspector?.cacheUsage ?? null,
-    modelCount: models.length,
-    models: models.slice(0, MOST_ROWS).map(rowOf),
+    hasAll,
+    models: models.filter(({ changedAt }) => hasAll || changedAt > since).map(rowOf),
   };
 }
 
@@ -219,6 +233,10 @@ function processBytes(pid: string): number | undefined {
 
 /** One look at the server, shared by all viewers. */
 interface Sample {
+  /** Number of the sample, from 1 on. */
+  readonly number: number;
+  /** Number of the first sample with these models in this order. */
+  readonly listedAt: number;
   /** Wall time in milliseconds since 1970. */
   readonly at: number;
   readonly models: readonly SampledModel[];
@@ -229,6 +247,26 @@ interface SampledModel {
   readonly model: ObservedModel;
   /** Undefined for a version that was never created. */
   readonly samples: ModelSamples | undefined;
+  /** Number of the first sample with this row. */
+  readonly changedAt: number;
+}
+
+/** True if both show the same row of the list. */
+function hasSameRow(before: SampledModel, model: ObservedModel, previous: Point | undefined): boolean {
+  const { state, reason, counters: a } = before.model;
+  const b = model.counters;
+  const isSame = state === model.state && reason === model.reason && before.model.bound === model.bound;
+  if (!isSame || (a === undefined) !== (b === undefined)) return false;
+  if (a === undefined || b === undefined) return true;
+  return (
+    a.succeeded === b.succeeded &&
+    a.failed === b.failed &&
+    a.instances === b.instances &&
+    a.healthyInstances === b.healthyInstances &&
+    a.busyInstances === b.busyInstances &&
+    previous !== undefined &&
+    before.samples!.hasSame(previous)
+  );
 }
 
 /** Points of one model: five minutes at one a second. */
@@ -248,7 +286,8 @@ class Sampler {
   #timer: NodeJS.Timeout | undefined;
   #endWatch = () => {};
   #meter: ProcessMeter | undefined;
-  #samples = new Map<string, ModelSamples>();
+  /** Samples so far. It goes on when all viewers have left. */
+  #number = 0;
   #last: Sample | undefined;
 
   constructor(
@@ -287,7 +326,6 @@ class Sampler {
     this.#endWatch();
     this.#meter = undefined;
     this.#last = undefined;
-    this.#samples = new Map();
   }
 
   /** @param fresh false to return the last sample again, for a viewer that has just come */
@@ -299,23 +337,35 @@ class Sampler {
       FEWEST_POINTS,
       Math.min(MOST_POINTS, Math.floor(POINTS_OF_ALL / Math.max(1, models.length))),
     );
-    const present = new Map<string, ModelSamples>();
-    const sampled = models.map((model) => {
-      if (model.counters === undefined) return { model, samples: undefined };
-      const key = modelKey(model);
-      const samples = this.#samples.get(key) ?? new ModelSamples();
-      samples.add(at, model.counters, kept);
-      present.set(key, samples);
-      return { model, samples };
+    const number = ++this.#number;
+    const earlier = this.#last?.models ?? [];
+    let listedAt = this.#last?.listedAt ?? number;
+    if (earlier.length !== models.length) listedAt = number;
+    let byKey: Map<string, SampledModel> | undefined;
+    const sampled = models.map((model, index) => {
+      let before = earlier[index];
+      if (before === undefined || !isSameVersion(before.model, model)) {
+        listedAt = number;
+        byKey ??= new Map(earlier.map((one) => [modelKey(one.model), one]));
+        before = byKey.get(modelKey(model));
+      }
+      const samples = model.counters && (before?.samples ?? new ModelSamples());
+      const previous = samples?.last;
+      samples?.add(at, model.counters!, kept);
+      const isSame = before !== undefined && hasSameRow(before, model, previous);
+      return { model, samples, changedAt: isSame ? before!.changedAt : number };
     });
-    this.#samples = present;
-    this.#last = { at, models: sampled, process: this.#meter!.look() };
+    this.#last = { number, listedAt, at, models: sampled, process: this.#meter!.look() };
     return this.#last;
   }
 }
 
 function modelKey({ namespace, name, version }: ObservedModel): string {
   return JSON.stringify([namespace, name, version]);
+}
+
+function isSameVersion(a: ObservedModel, b: ObservedModel): boolean {
+  return a.name === b.name && a.version === b.version && a.namespace === b.namespace;
 }
 
 /**
@@ -364,6 +414,13 @@ class ModelSamples {
 
   get last(): Point | undefined {
     return this.#points.at(-1);
+  }
+
+  /** True if the last point differs from an earlier one in its time alone. */
+  hasSame(earlier: Point): boolean {
+    const last = this.last!;
+    for (let column = 1; column < last.length; column++) if (last[column] !== earlier[column]) return false;
+    return true;
   }
 
   /**

@@ -1,5 +1,5 @@
 import { toConfigJson } from "@tritonjs/core/config";
-import type { InferenceService, Log, LogSettings } from "@tritonjs/core/frontend";
+import type { Log, LogSettings } from "@tritonjs/core/frontend";
 import {
   LOG_FORMATS,
   readTraceCount,
@@ -11,7 +11,7 @@ import {
 import type { LoadParameters, LogFormat } from "@tritonjs/core/types";
 import { errorFor, type ModelStatisticsReport, TritonError } from "@tritonjs/protocol";
 import { readJson } from "../exchange/loop-turns.js";
-import { firstHeader, latin1Text, type V2Request } from "../exchange/request.js";
+import { latin1Text } from "../exchange/request.js";
 import { emptyResponse, faultResponse, jsonResponse, type V2Response } from "../exchange/response.js";
 import {
   asArray,
@@ -102,7 +102,8 @@ export const metadataRoutes: readonly Route[] = [
     });
   }),
   getRoute(modelRoutePath("config"), "model-config", ({ service, model, version }) => {
-    return jsonResponse(toConfigJson(service.modelConfig(model, version)) as { [name: string]: PlainJson });
+    const config = toConfigJson(service.modelConfig(model, version), (value) => value);
+    return jsonResponse(config as { [name: string]: PlainJson });
   }),
 ];
 
@@ -159,20 +160,6 @@ function reportJson(report: ModelStatisticsReport): PlainJson {
 
 function duration({ count, ns }: Duration): PlainJson {
   return { count, ns };
-}
-
-/** The metrics page, as the frontend on a port of its own serves it. */
-export const metricsRoute: Route = getRoute(
-  /^\/metrics\/?$/,
-  "metrics",
-  ({ service, request }) => metricsResponse(service, request),
-  "text/plain",
-);
-
-/** Answers with the metrics page, in the OpenMetrics format for a client that wants it. */
-export async function metricsResponse(service: InferenceService, request: V2Request): Promise<V2Response> {
-  const { type, text } = await service.metricsFor(firstHeader(request, "accept"));
-  return { status: 200, headers: { "content-type": type }, body: Buffer.from(text, "utf8") };
 }
 
 /** The model repository: the index of the models with their states, loading and unloading. */

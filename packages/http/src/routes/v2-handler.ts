@@ -26,13 +26,14 @@ import { inferRoute } from "./infer.js";
 import {
   healthRoutes,
   metadataRoutes,
-  metricsRoute,
   repositoryRoutes,
   settingsRoutes,
   sharedMemoryRoutes,
   statisticsRoutes,
 } from "./management.js";
+import { metricsRoute } from "./metrics.js";
 import { openApiRoute } from "./open-api.js";
+import { openApiPageRoute } from "./open-api-page.js";
 import type { HttpExchange, Route } from "./route.js";
 
 /** Options of the v2 routes, wherever they are mounted. */
@@ -53,7 +54,10 @@ export interface V2Options {
   readonly headerForwardPattern?: string | RegExp;
   /** Groups of routes that require a header, `{}` for none; those of the `Triton`'s `security` unless given. */
   readonly restrictions?: Restrictions;
-  /** Serves the OpenAPI document of the routes at `/v2/openapi.json`, which Triton does not have; false unless given. */
+  /**
+   * Serves the OpenAPI document of the routes at `/v2/openapi.json`, and a page that shows it at `/v2/docs`. Triton has
+   * neither; false unless given.
+   */
   readonly openApi?: boolean;
   /** Serves the metrics page at `/metrics`, below the prefix, without a port of its own; false unless given. */
   readonly metrics?: boolean;
@@ -88,7 +92,7 @@ export function v2Handler(
   const access = new HttpAccess(service, options.restrictions, lists);
   const limitName = options.maxInputSizeName ?? "the option maxInputSize";
   const extraRoutes = [
-    ...(options.openApi ? [openApiRoute] : []),
+    ...(options.openApi ? [openApiRoute, openApiPageRoute] : []),
     ...(options.metrics ? [metricsRoute] : []),
   ];
   const { log } = service;
@@ -245,7 +249,8 @@ export class HttpAccess {
     const sent = (header: string) => firstHeader(request, header);
     const missing = this.#gate.missingHeader(group, sent);
     if (missing !== undefined) {
-      return faultResponse(403, `This API is restricted, expecting header '${missing}'`, "text/plain");
+      const text = `This API is restricted, expecting header '${missing}'${this.#gate.hint(group)}`;
+      return faultResponse(403, text, "text/plain");
     }
     const foreign = this.#sites.fault(request, sent, group);
     return foreign === undefined ? undefined : faultResponse(403, foreign, errorType);

@@ -102,14 +102,23 @@ describe.runIf(hasBrowser)("operations of the dashboard in a browser", () => {
     await page.close();
   });
 
-  it.each(["light", "dark"] as const)(
-    "has no fault of accessibility that axe finds, in %s",
-    async (colorScheme) => {
+  it.each([
+    ["light", 1280],
+    ["dark", 1280],
+    ["light", 400],
+    ["dark", 400],
+  ] as const)(
+    "has no fault of accessibility that axe finds, in %s at %d pixels",
+    async (colorScheme, width) => {
+      const viewport = { width, height: 800 };
       const { double, triton, root } = await openDashboard({ responseCache: { byteSize: 1024 * 1024 } });
       triton.service.log.error("a line of the log");
       await double.inferSample({ x: [1] });
       await double.inferSample({ x: [-1] }).catch(() => {});
-      const { page } = await openPage(browser, `${root}/#model=double&version=1`, { colorScheme });
+      const { page } = await openPage(browser, `${root}/`, { colorScheme, viewport });
+      await page.getByRole("button", { name: "double" }).waitFor();
+      expect(await accessibilityFaults(page)).toEqual([]);
+      await page.goto(`${root}/#model=double&version=1`);
       await page.getByRole("button", { name: "Infer" }).waitFor();
       await page.locator(".chart canvas").first().waitFor();
       expect(await accessibilityFaults(page)).toEqual([]);

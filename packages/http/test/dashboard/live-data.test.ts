@@ -11,7 +11,7 @@ describe("a viewer", () => {
     expect(points.length).toBeGreaterThan(0);
     await events.next("summary");
     await double.inferSample({ x: [1, 2] });
-    const summary = await events.next("summary", ({ models }) => models[0].counts.succeeded === 1);
+    const summary = await events.next("summary", ({ models }) => models[0]?.counts.succeeded === 1);
     const [row] = summary.models;
     expect(row).toMatchObject({ name: "double", version: 1, state: "READY", reason: "", bound: true });
     expect(row.counts).toMatchObject({ instances: 1, healthyInstances: 1 });

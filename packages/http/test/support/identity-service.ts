@@ -166,6 +166,6 @@ export class IdentityService implements InferenceService {
   }
 
   async metricsFor() {
-    return { type: "text/plain; charset=utf-8", text: await this.metrics() };
+    return { type: "text/plain; charset=utf-8", body: [Buffer.from(await this.metrics())] };
   }
 }

@@ -4,6 +4,7 @@ import {
   type Fields,
   MOST_TOKENS,
   objectFields,
+  readChoices,
   readSampling,
   readStreamOptions,
   type Sampling,
@@ -40,7 +41,7 @@ export interface RequestLimits {
 export function readChatRequest(fields: Fields, { maxChoices, defaultMaxTokens }: RequestLimits): Chat {
   const model = fields.requiredString("model");
   const messages = readMessages(fields);
-  const choices = fields.integer("n", 1, maxChoices) ?? 1;
+  const choices = readChoices(fields, maxChoices);
   const stream = readStreamOptions(fields);
   const topLogprobs = readChatLogprobs(fields);
   const most = fields.integer("max_tokens", 1, MOST_TOKENS);

@@ -15,6 +15,7 @@ import { inferenceRoute, newId, type OpenAiExchange } from "./openai-exchange.js
 import {
   type Fields,
   MOST_TOKENS,
+  readChoices,
   readSampling,
   readStreamOptions,
   type Sampling,
@@ -269,15 +270,10 @@ function readCompletionRequest(
 ): Completion {
   const model = fields.requiredString("model");
   const prompts = readPrompts(fields);
-  const choices = fields.integer("n", 1, maxChoices) ?? 1;
+  const choices = readChoices(fields, maxChoices);
   if (choices * prompts.length > maxChoices) {
     const text = `'n': expected at most ${maxChoices} choices for all prompts, got ${choices} for each of ${prompts.length}`;
     throw invalidField("n", text);
-  }
-  const best = fields.integer("best_of", 1, maxChoices) ?? choices;
-  if (best !== choices) {
-    const text = `'best_of': expected the same number as 'n' (${choices}), got ${best}: choices are not compared`;
-    throw invalidField("best_of", text, "unsupported_value");
   }
   if ((fields.string("suffix") ?? "") !== "") {
     const text = "'suffix': expected none, because models continue a prompt at its end";

@@ -153,7 +153,7 @@ export function readSampling(fields: Fields): Sampling {
     truncate_prompt_tokens: fields.integer("truncate_prompt_tokens", -1, MOST_TOKENS),
     stop_token_ids: readTokens(fields, "stop_token_ids"),
     allowed_token_ids: readTokens(fields, "allowed_token_ids"),
-    bad_words: readStrings(fields, "bad_words"),
+    bad_words: readTexts(fields, "bad_words"),
     guided_json: fields.any("guided_json"),
     guided_regex: fields.string("guided_regex"),
     guided_choice: readStrings(fields, "guided_choice"),
@@ -163,16 +163,22 @@ export function readSampling(fields: Fields): Sampling {
   return definedMembers(sampling);
 }
 
-function readStop(fields: Fields): string[] | undefined {
-  const value = fields.any("stop");
+/** One text or several. Empty texts are none, as clients of TensorRT-LLM send them. */
+function readTexts(fields: Fields, name: string): string[] | undefined {
+  const value = fields.any(name);
   if (value === undefined) return undefined;
-  const stops = Array.isArray(value) ? value : [value];
-  checkLength("stop", stops, MOST_STOPS, "strings");
-  for (const stop of stops) {
-    if (typeof stop !== "string") throw wrongType("stop", "a string or an array of strings", stop);
-    if (stop === "") throw invalidField("stop", "'stop': expected strings that are not empty");
-  }
-  return stops.length === 0 ? undefined : stops;
+  const given: readonly unknown[] = Array.isArray(value) ? value : [value];
+  const texts = given.filter((text): text is string => {
+    if (typeof text !== "string") throw wrongType(name, "a string or an array of strings", text);
+    return text !== "";
+  });
+  return texts.length === 0 ? undefined : texts;
+}
+
+function readStop(fields: Fields): string[] | undefined {
+  const stops = readTexts(fields, "stop");
+  if (stops !== undefined) checkLength("stop", stops, MOST_STOPS, "strings");
+  return stops;
 }
 
 function readTokens(fields: Fields, name: string): readonly number[] | undefined {
@@ -217,6 +223,19 @@ function readResponseFormat(fields: Fields): unknown {
   }
   schema.string("name");
   return fields.any("response_format");
+}
+
+/**
+ * Reads `n`, the number of choices. `best_of` must be the same number, because choices are not compared.
+ *
+ * @throws OpenAiError 400 for another `best_of`, rather than answer fewer candidates than were asked for
+ */
+export function readChoices(fields: Fields, maxChoices: number): number {
+  const choices = fields.integer("n", 1, maxChoices) ?? 1;
+  const best = fields.integer("best_of", 1, maxChoices) ?? choices;
+  if (best === choices) return choices;
+  const text = `'best_of': expected the same number as 'n' (${choices}), got ${best}: choices are not compared`;
+  throw invalidField("best_of", text, "unsupported_value");
 }
 
 /** Whether the answer is streamed, and how. */

@@ -131,11 +131,53 @@ export function textInputs(
   put("return_num_output_tokens", true);
   if (logprobs && !put("return_logprobs", true)) withoutEffect("logprobs");
   if (model.inputs.has("sampling_parameters")) {
-    put("sampling_parameters", requestJson(sampling, "sampling_parameters"));
+    const fields = model.inputs.has("messages") ? sampling : withGuidedDecoding(sampling);
+    put("sampling_parameters", requestJson(fields, "sampling_parameters"));
   } else {
     putSampling(model, sampling, put, withoutEffect);
   }
   return { inputs, requestedOutputs: outputsFor(model, call) };
+}
+
+const GUIDES = ["json", "regex", "choice", "grammar"] as const;
+
+/**
+ * Sampling fields as vLLM's Triton backend takes them: the structure of the text in `guided_decoding`, a string with
+ * JSON. The backend refuses a request with `response_format` or `guided_json`. Models with the input `messages` are not
+ * vLLM's, and get OpenAI's fields unchanged.
+ *
+ * @throws OpenAiError 400 for several structures
+ */
+function withGuidedDecoding({ response_format, ...sampling }: Sampling): Sampling {
+  const { type, json_schema } = (response_format ?? {}) as Partial<ResponseFormat>;
+  const guides: [string, unknown][] = [];
+  if (type === "json_schema") guides.push(["json", json_schema?.schema]);
+  if (type === "json_object") guides.push(["json_object", true]);
+  for (const guide of GUIDES) {
+    const name = `guided_${guide}`;
+    if (sampling[name] === undefined) continue;
+    guides.push([guide, guide === "json" ? schemaOf(sampling[name]) : sampling[name]]);
+    delete sampling[name];
+  }
+  if (guides.length > 1) {
+    const names = guides.map(([name]) => name).join(" and ");
+    throw invalidField(
+      "response_format",
+      `'response_format': expected one structure of the text, got ${names}`,
+    );
+  }
+  if (guides.length === 0) return sampling;
+  return { ...sampling, guided_decoding: requestJson(Object.fromEntries(guides), "response_format") };
+}
+
+/** The backend takes a schema only as an object, while vLLM's own server also takes its text. */
+function schemaOf(value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    throw invalidField("guided_json", "'guided_json': expected a JSON schema, got text that is not JSON");
+  }
 }
 
 function putSampling(

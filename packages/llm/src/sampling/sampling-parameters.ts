@@ -109,20 +109,22 @@ function topK(fields: ParameterFields): number | undefined {
 }
 
 function stopStrings(fields: ParameterFields): readonly string[] | undefined {
-  const value = fields.raw("stop")?.value;
-  if (value === undefined) return undefined;
-  const list: readonly unknown[] = Array.isArray(value) ? value : [value];
+  const { name, value } = fields.raw("stop", "stop_words") ?? { name: "stop", value: "" };
+  const list = givenTexts(value);
   const expected = `a string or at most ${MAX_STOP_STRINGS} strings of 1 to ${MAX_STOP_LENGTH} characters`;
-  if (list.length > MAX_STOP_STRINGS)
-    throw invalidParameter("stop", expected, list, `${list.length} strings`);
+  if (list.length > MAX_STOP_STRINGS) throw invalidParameter(name, expected, list, `${list.length} strings`);
   for (const one of list) {
-    if (typeof one !== "string" || one.length === 0 || one.length > MAX_STOP_LENGTH) {
-      throw typeof one === "string"
-        ? invalidParameter("stop", expected, one, `a string of ${one.length} characters`)
-        : invalidParameter("stop", expected, one);
+    if (typeof one !== "string") throw invalidParameter(name, expected, one);
+    if (one.length > MAX_STOP_LENGTH) {
+      throw invalidParameter(name, expected, one, `a string of ${one.length} characters`);
     }
   }
-  return list as readonly string[];
+  return list.length === 0 ? undefined : (list as readonly string[]);
+}
+
+/** A list of texts, or one text. Empty texts are none: clients of TensorRT-LLM send `"stop_words": ""`. */
+function givenTexts(value: unknown): readonly unknown[] {
+  return (Array.isArray(value) ? value : [value]).filter((one) => one !== "");
 }
 
 function tokenIds(fields: ParameterFields, name: string, least: number): readonly number[] | undefined {
@@ -133,12 +135,15 @@ function tokenIds(fields: ParameterFields, name: string, least: number): readonl
 }
 
 function badWords(fields: ParameterFields): readonly string[] | undefined {
-  const expected = `at most ${MAX_BAD_WORDS} strings of 1 to ${MAX_STOP_LENGTH} characters`;
-  const isWord = (value: unknown) =>
-    typeof value === "string" && value.trim() !== "" && value.length <= MAX_STOP_LENGTH;
-  const isWords = (value: unknown): value is string[] =>
-    Array.isArray(value) && value.length <= MAX_BAD_WORDS && value.every(isWord);
-  return fields.value(["bad_words"], expected, isWords);
+  const value = fields.raw("bad_words")?.value ?? "";
+  const words = givenTexts(value);
+  const isWord = (one: unknown) =>
+    typeof one === "string" && one.trim() !== "" && one.length <= MAX_STOP_LENGTH;
+  if (words.length > MAX_BAD_WORDS || !words.every(isWord)) {
+    const expected = `a string or at most ${MAX_BAD_WORDS} strings of 1 to ${MAX_STOP_LENGTH} characters`;
+    throw invalidParameter("bad_words", expected, value);
+  }
+  return words.length === 0 ? undefined : (words as readonly string[]);
 }
 
 function logitBias(fields: ParameterFields): Readonly<Record<number, number>> | undefined {
@@ -244,14 +249,11 @@ const READERS: Readonly<Record<string, (name: string, value: unknown) => Respons
  */
 function readResponseFormat(fields: ParameterFields): ResponseFormat | undefined {
   const given = fields.raw("response_format");
-  const nested = fields.raw("structured_outputs", "guided_decoding");
-  if (nested !== undefined && !isObject(nested.value)) {
-    throw invalidParameter(nested.name, "an object", nested.value);
-  }
+  const nested = nestedFormat(fields);
   const formats = [
     given === undefined ? undefined : ofOpenAi(given.value),
     ...Object.entries(READERS).flatMap(([key, read]) => {
-      const inside = (nested?.value as Fields | undefined)?.[key] ?? undefined;
+      const inside = nested?.value[key] ?? undefined;
       const guided = fields.raw(`guided_${key}`);
       return [
         inside === undefined ? undefined : read(`${nested!.name}.${key}`, inside),
@@ -262,6 +264,24 @@ function readResponseFormat(fields: ParameterFields): ResponseFormat | undefined
   if (formats.length <= 1) return formats[0];
   const types = formats.map(({ type }) => type);
   throw invalidParameter("response_format", "one structure of the text", types, types.join(" and "));
+}
+
+/** vLLM's Triton backend takes these fields as a string with JSON, and vLLM itself as an object. */
+function nestedFormat(
+  fields: ParameterFields,
+): { readonly name: string; readonly value: Fields } | undefined {
+  const nested = fields.raw("structured_outputs", "guided_decoding");
+  if (nested === undefined) return undefined;
+  let value: unknown = nested.value;
+  if (typeof value === "string") {
+    try {
+      value = JSON.parse(value);
+    } catch {
+      // The text is refused as it is.
+    }
+  }
+  if (isObject(value)) return { name: nested.name, value };
+  throw invalidParameter(nested.name, "an object or its JSON", nested.value);
 }
 
 function ofOpenAi(value: unknown): ResponseFormat {

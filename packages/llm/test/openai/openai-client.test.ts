@@ -243,8 +243,8 @@ describe("the openai client", () => {
       ]);
       // As OpenAI has it: the model had no choice.
       expect(answer.choices[0]?.finish_reason).toBe("stop");
-      expect(asked[0]?.sampling.response_format).toMatchObject({
-        json_schema: { schema: weather.function.parameters },
+      expect(JSON.parse(asked[0]?.sampling.guided_decoding as string)).toEqual({
+        json: weather.function.parameters,
       });
     });
 

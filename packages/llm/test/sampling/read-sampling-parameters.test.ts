@@ -49,6 +49,32 @@ describe("sampling parameters", () => {
   });
 
   it.each([
+    [{ json: { type: "object" } }, { type: "json_schema", schema: { type: "object" } }],
+    [{ json_object: true, backend: "xgrammar" }, { type: "json_object" }],
+    [{ regex: "a+" }, { type: "regex", pattern: "a+" }],
+    [{ choice: ["yes", "no"] }, { type: "choice", texts: ["yes", "no"] }],
+    [{ grammar: "root ::= [0-9]" }, { type: "grammar", grammar: "root ::= [0-9]" }],
+  ])("read a structure as vLLM's Triton backend does: %j as text", (guide, responseFormat) => {
+    for (const name of ["guided_decoding", "structured_outputs"]) {
+      expect(read({ [name]: JSON.stringify(guide) })).toEqual({ responseFormat });
+      expect(readSamplingParameters({ parameters: { [name]: JSON.stringify(guide) } })).toEqual({
+        responseFormat,
+      });
+    }
+  });
+
+  it("take empty texts as none, as in the first request of TensorRT-LLM's documentation", () => {
+    const parameters = { max_tokens: 20n, bad_words: "", stop_words: "" };
+    expect(readSamplingParameters({ parameters })).toEqual({ maxTokens: 20 });
+    expect(read({ stop: "", bad_words: [""] })).toEqual({});
+    expect(read({ stop: ["", "."] })).toEqual({ stop: ["."] });
+    expect(readSamplingParameters({ parameters: { bad_words: "no", stop_words: "." } })).toEqual({
+      badWords: ["no"],
+      stop: ["."],
+    });
+  });
+
+  it.each([
     [{ temperature: "hot" }, "'temperature': expected a number from 0 to 100, got \"hot\""],
     [{ temperature: -1 }, "'temperature': expected a number from 0 to 100, got -1"],
     [{ max_tokens: 0 }, "'max_tokens': expected an integer of at least 1, got 0"],
@@ -62,7 +88,8 @@ describe("sampling parameters", () => {
       "'guided_json': expected a JSON schema of at most 100 levels, got more",
     ],
     [{ stop: Array.from({ length: 100 }, () => "x") }, "got 100 strings"],
-    [{ stop: [""] }, "'stop': expected a string or at most 16 strings of 1 to 1024 characters"],
+    [{ stop: [5] }, "'stop': expected a string or at most 16 strings of 1 to 1024 characters, got 5"],
+    [{ guided_decoding: "{" }, "'guided_decoding': expected an object or its JSON, got \"{\""],
     [{ top_p: 0 }, "'top_p': expected a number above 0 and at most 1, got 0"],
     [{ top_k: 2.5 }, "'top_k': expected an integer of at least -1, got 2.5"],
     [
@@ -72,8 +99,11 @@ describe("sampling parameters", () => {
     [{ logprobs: 21 }, "'logprobs': expected an integer from 0 to 20, got 21"],
     [{ stop_token_ids: [-1] }, "'stop_token_ids': expected a list of token numbers, got [-1]"],
     [{ allowed_token_ids: [] }, "'allowed_token_ids': expected a list of at least one token number, got []"],
-    [{ bad_words: "no" }, "'bad_words': expected at most 64 strings of 1 to 1024 characters, got \"no\""],
-    [{ bad_words: [" "] }, "'bad_words': expected at most 64 strings of 1 to 1024 characters"],
+    [
+      { bad_words: [1] },
+      "'bad_words': expected a string or at most 64 strings of 1 to 1024 characters, got [1]",
+    ],
+    [{ bad_words: [" "] }, "'bad_words': expected a string or at most 64 strings of 1 to 1024 characters"],
     [{ guided_regex: "" }, "'guided_regex': expected a string that is not empty, got \"\""],
     [
       { guided_regex: "a+", response_format: { type: "json_object" } },

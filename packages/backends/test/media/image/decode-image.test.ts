@@ -63,6 +63,17 @@ describe("an image of the tensor's size", () => {
     expect([...pixels.subarray(48 * 3 * 7, 48 * 3 * 41)].some((value) => value !== 114)).toBe(true);
   });
 
+  it.each([1, 4, 8, 16, 24, 32, "8-rle", "32-alpha", "24-top-down", "16-masks", "8-os2"])(
+    "has Pillow's pixels exactly for a BMP: %s",
+    async (kind) => {
+      const name = `bmp-${kind}.bmp`;
+      const { pixels } = await decode(fixture(name), { width: 19, height: 7, background: [255, 255, 255] });
+      const { largest } = difference(pixels, expectedPixels(name));
+      // Alpha is blended by two libraries.
+      expect(largest).toBeLessThanOrEqual(kind === "32-alpha" ? 1 : 0);
+    },
+  );
+
   it.each(["still.gif", "still.webp"])("reads %s", async (name) => {
     expect((await decode(fixture(name))).pixels).toHaveLength(40 * 30 * 3);
   });
@@ -83,17 +94,17 @@ describe("a bad file is refused with the name of the input", () => {
     [
       "that is empty",
       new Uint8Array(),
-      "expected an image (jpeg, png, webp, gif, tiff, avif), got 0 bytes of something else",
+      "expected an image (jpeg, png, webp, gif, tiff, avif, bmp), got 0 bytes of something else",
     ],
     [
       "of text",
       Buffer.from("not an image at all"),
-      "expected an image (jpeg, png, webp, gif, tiff, avif), got 19 bytes of something else",
+      "expected an image (jpeg, png, webp, gif, tiff, avif, bmp), got 19 bytes of something else",
     ],
     [
       "of SVG",
       Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'),
-      "expected an image (jpeg, png, webp, gif, tiff, avif), got 41 bytes of something else",
+      "expected an image (jpeg, png, webp, gif, tiff, avif, bmp), got 41 bytes of something else",
     ],
     [
       "with several frames",
@@ -104,11 +115,43 @@ describe("a bad file is refused with the name of the input", () => {
     expect(await messageOf(decode(file))).toBe(`INVALID_ARG input 'image': ${text}`);
   });
 
-  it.each(["photo.jpg", "photo.png", "still.webp", "still.gif"])("that is a cut %s", async (name) => {
-    const file = fixture(name);
-    const text = await messageOf(decode(file.subarray(0, file.length / 2), {}, 3));
-    expect(text).toMatch(/^INVALID_ARG input 'image', row 3: cannot decode the (jpeg|png|webp|gif) image: /);
+  it.each([
+    ["compression", 30, 9, "compression 9 of 24 bits a pixel is not supported"],
+    ["depth", 28, 23, "expected 1, 4, 8, 16, 24 or 32 bits a pixel, got 23"],
+    ["width", 18, 0, "expected at least one pixel, got 0x7"],
+    ["header", 14, 9, "unknown header of 9 bytes"],
+  ])("that is a BMP with an impossible %s", async (_, at, value, text) => {
+    const file = Buffer.from(fixture("bmp-24.bmp"));
+    file[at] = value;
+    expect(await messageOf(decode(file))).toBe(
+      `INVALID_ARG input 'image': cannot decode the bmp image: ${text}`,
+    );
   });
+
+  it("that is a BMP of a huge size, without memory for it", async () => {
+    const bomb = Buffer.from(fixture("bmp-24.bmp"));
+    bomb.writeInt32LE(60_000, 18);
+    bomb.writeInt32LE(-60_000, 22);
+    expect(await messageOf(decode(bomb))).toBe(
+      "INVALID_ARG input 'image': expected an image of at most 50000000 pixels, got a larger one",
+    );
+    bomb.writeInt32LE(70_000, 18);
+    bomb.writeInt32LE(1, 22);
+    expect(await messageOf(decode(Buffer.concat([bomb, Buffer.alloc(210_000)])))).toBe(
+      "INVALID_ARG input 'image': expected an image of at most 65535 pixels a side, got 70000x1",
+    );
+  });
+
+  it.each(["photo.jpg", "photo.png", "still.webp", "still.gif", "bmp-24.bmp", "bmp-8-rle.bmp"])(
+    "that is a cut %s",
+    async (name) => {
+      const file = fixture(name);
+      const text = await messageOf(decode(file.subarray(0, file.length / 2), {}, 3));
+      expect(text).toMatch(
+        /^INVALID_ARG input 'image', row 3: cannot decode the (jpeg|png|webp|gif|bmp) image: /,
+      );
+    },
+  );
 
   it("with more pixels than the limit", async () => {
     expect(await messageOf(decode(jpeg, { maxPixels: 96 * 72 - 1 }))).toBe(

@@ -19,7 +19,7 @@ describe("an option of image that is refused", () => {
       "mean: expected a number, or 1 numbers, one for each channel, got [1, 2, 3]",
     ],
     [{ std: 0 }, "std: expected numbers other than 0, got 0"],
-    [{ formats: ["svg"] }, "formats: expected one of jpeg, png, webp, gif, tiff, avif, got 'svg'"],
+    [{ formats: ["svg"] }, "formats: expected one of jpeg, png, webp, gif, tiff, avif, bmp, got 'svg'"],
     [{ background: [0, 0, 256] }, "background: expected an integer from 0 to 255, got 256"],
     [{ maxPixels: 0 }, "maxPixels: expected an integer from 1 to 2147483647, got 0"],
     [{ concurrency: 0 }, "concurrency: expected an integer from 1 to 1024, got 0"],

@@ -10,7 +10,7 @@ const sizesOf = (opened: readonly Candidate[]) => opened.map(({ m }) => m!.maxBa
 /** Runs three candidates in turns, on a machine on which loading and measuring take these milliseconds. */
 async function endsOf(
   machine: SimulatedMachine,
-  { loadMs = 0, measureMs = 1200, isOver = (): boolean => false } = {},
+  { loadMs = 0, measureMs = 1200, leastMs = 0, isOver = (): boolean => false } = {},
 ): Promise<TurnEnd[]> {
   let time = 0;
   const { open } = machine;
@@ -20,7 +20,7 @@ async function endsOf(
     return {
       close,
       measure: (level, signal, share = 1) => {
-        time += share * measureMs;
+        time += Math.max(share * measureMs, leastMs);
         return measure(level, signal, share);
       },
     };
@@ -60,6 +60,30 @@ describe("measuring in turns", () => {
     const machine = new SimulatedMachine();
     await endsOf(machine, { loadMs });
     expect(machine.opened.length).toBe(3 * (1 + turns));
+  });
+
+  it.each([
+    ["a sixth", 200, 6],
+    ["half", 600, 2],
+    ["more than the whole", 1500, 1],
+  ])(
+    "gives a slow model that needs %s of a measurement for an answer fewer turns",
+    async (_, leastMs, turns) => {
+      const machine = Object.assign(new SimulatedMachine(), { wholeMs: 1200 });
+      await endsOf(machine, { leastMs });
+      expect(machine.opened.length).toBe(3 * (1 + turns));
+    },
+  );
+
+  it("tells how much the throughput of a candidate varied between its turns", async () => {
+    const machine = new SimulatedMachine();
+    let turns = 0;
+    machine.noise = ({ m }) => (m!.maxBatchSize === 4 && turns++ % 2 === 1 ? 1.5 : 1);
+    const spreads = new Map(
+      (await endsOf(machine)).map(({ turn, runs }) => [turn.candidate.m!.maxBatchSize, runs[0]!.spread]),
+    );
+    expect(spreads.get(1)).toBeCloseTo(0);
+    expect(spreads.get(4)).toBeCloseTo(0.5 / 1.25);
   });
 
   it("leaves out a candidate that cannot be loaded", async () => {

@@ -1,6 +1,6 @@
 import { TritonError } from "@tritonjs/protocol";
 import { describe, expect, it } from "vitest";
-import { configFromJson } from "../../../src/config/config-json.js";
+import { configFromJson, toConfigJson } from "../../../src/config/config-json.js";
 import { emptyConfig } from "../../../src/config/defaults.js";
 
 function refusalOf(json: string): string {
@@ -28,6 +28,16 @@ describe("the JSON form of a configuration", () => {
     ['\f{"max_batch_size": 4, "name": "\\a"}\v'],
   ])("is parsed as leniently as protobuf does: %j", (json) => {
     expect(configFromJson(json)).toEqual({ ...emptyConfig(), maxBatchSize: 4, name: "a" });
+  });
+
+  it("writes the largest uint64 so that it is read again", () => {
+    const text = '{"name": "m", "dynamic_batching": {"priority_levels": "18446744073709551615"}}';
+    const config = configFromJson(text);
+    const exact = toConfigJson(config, (value) => value) as { dynamic_batching: object };
+    expect(exact.dynamic_batching).toMatchObject({ priority_levels: 2n ** 64n - 1n });
+    const written = toConfigJson(config, String);
+    expect(written.dynamic_batching).toMatchObject({ priority_levels: "18446744073709551615" });
+    expect(toConfigJson(configFromJson(JSON.stringify(written)), String)).toEqual(written);
   });
 
   it("accepts trailing commas, line breaks in strings, and escapes", () => {

@@ -43,8 +43,8 @@ describe("log settings", () => {
 
 describe("log lines", () => {
   it.each<[LogFormat, string]>([
-    ["default", `W0509 01:02:03.045000 ${process.pid} tritonjs] "one\\ntwo"\n`],
-    ["ISO8601", `2026-05-09T01:02:03Z W ${process.pid} tritonjs] "one\\ntwo"\n`],
+    ["default", `W0509 01:02:03.045000 ${process.pid} tritonjs:0] "one\\ntwo"\n`],
+    ["ISO8601", `2026-05-09T01:02:03Z W ${process.pid} tritonjs:0] "one\\ntwo"\n`],
   ])("look as in Triton: %s", (format, expected) => {
     const lines: string[] = [];
     const now = Date.UTC(2026, 4, 9, 1, 2, 3, 45);
@@ -90,7 +90,7 @@ describe("log lines", () => {
       () => "ISO8601",
       () => Date.UTC(2026, 4, 9, 1, 2, 3, 45),
     ).info("\n+---+\n| a |\n+---+\n");
-    expect(lines).toEqual([`2026-05-09T01:02:03Z I ${process.pid} tritonjs] \n+---+\n| a |\n+---+\n\n`]);
+    expect(lines).toEqual([`2026-05-09T01:02:03Z I ${process.pid} tritonjs:0] \n+---+\n| a |\n+---+\n\n`]);
   });
 });
 
@@ -120,4 +120,14 @@ describe("a log file", () => {
       "logFile and logger are both given: leave one of them out",
     );
   });
+});
+
+it("a line that names its module has it as its place", () => {
+  const lines: string[] = [];
+  lineLogger(
+    (line) => lines.push(line),
+    () => "ISO8601",
+    () => Date.UTC(2026, 4, 9, 1, 2, 3),
+  ).info("x", { module: "warm-up" });
+  expect(lines).toEqual([`2026-05-09T01:02:03Z I ${process.pid} warm-up:0] "x"\n`]);
 });

@@ -43,7 +43,7 @@ function open(intervalMs = 2000) {
     async scrape() {
       const collected = await Promise.all(
         families.map(async ({ name, collect }) =>
-          (await collect()).map(({ labels, value }) => [`${name} ${labels.gpu_uuid}`, value] as const),
+          Array.from(await collect(), ({ labels, value }) => [`${name} ${labels.gpu_uuid}`, value] as const),
         ),
       );
       return Object.fromEntries(collected.flat());

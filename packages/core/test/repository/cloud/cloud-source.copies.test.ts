@@ -1,4 +1,6 @@
 import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { expect, it, vi } from "vitest";
 import { Log } from "../../../src/observe/log.js";
@@ -92,5 +94,46 @@ it("a model is copied once when several callers ask for it at the same time", as
   await Promise.all([source.refresh(["m"]), source.refresh(), source.refresh(["m"])]);
   const { root } = await source.open("m");
   expect(root).toMatch(/[\\/]1$/);
+  await source.close();
+});
+
+it("what a failed copy has downloaded is not downloaded again", async () => {
+  const downloads: string[] = [];
+  const objects = ["a", "b", "c"].map((name) => ({
+    key: `m/1/${name}`,
+    sizeBytes: 1,
+    etag: name,
+    isFolder: false,
+  }));
+  let isRefused = true;
+  const source = new CloudSource(parseCloudPath("gs://bucket"), {
+    clock: realClock,
+    log,
+    open: async () => ({
+      list: async () => ({ objects, folders: [], next: undefined }),
+      download: async ({ key }) => {
+        downloads.push(key);
+        if (!isRefused || !key.endsWith("c")) return Readable.from([Buffer.from("x")]);
+        throw Object.assign(new Error("Forbidden"), { statusCode: 403 });
+      },
+      close() {},
+    }),
+  });
+  // The refusal of `c` may stop downloads of the others in the first attempts.
+  await expect
+    .poll(async () => {
+      const before = downloads.length;
+      await source.refresh();
+      await expect(source.open("m")).rejects.toThrow("Forbidden");
+      return downloads.slice(before);
+    })
+    .toEqual(["m/1/c"]);
+  isRefused = false;
+  const before = downloads.length;
+  await source.refresh();
+  expect(downloads.slice(before)).toEqual(["m/1/c"]);
+  const { directory, root } = await source.open("m");
+  expect(await readdir(join(directory, "1"))).toEqual(["a", "b", "c"]);
+  expect(await readdir(dirname(root))).toEqual([basename(root)]);
   await source.close();
 });

@@ -37,11 +37,13 @@ describe.each(["direct", "oldest"] as const)("iterative sequences under the %s s
     expect(batches).toEqual(["A4", "A4", "A4 B2", "A4 B2"]);
   });
 
-  it("do not time out as idle while they run", async () => {
+  it("end as idle when one run takes longer than the limit, so that the next one is refused", async () => {
     const subject = bench({ strategy, maxSequenceIdleMicroseconds: 5000 });
     subject.send("A3", noId);
+    subject.send("B1", noId);
     await subject.clock.advance(100);
-    expect(subject.outcomes).toEqual(["A3: response"]);
+    expect(subject.outcomes).toContain("B1: response");
+    expect(subject.outcomes).toContainEqual(expect.stringMatching(/^A3: .*must specify the START flag/));
   });
 
   it("end between two runs when they are cancelled", async () => {

@@ -37,7 +37,7 @@ describe("an endpoint of one model", () => {
     expect(await answer.json()).toMatchObject({ model_name: "double", outputs: [{ data: [2, 4] }] });
   });
 
-  it("answers 400 to every other path and method, those of multi-model endpoints too", async () => {
+  it("answers 400 to every other path and method", async () => {
     await using triton = new Triton();
     bindDouble(triton, "double");
     const root = await open(triton);
@@ -45,10 +45,58 @@ describe("an endpoint of one model", () => {
       fetch(`${root}/`),
       fetch(`${root}/invocations`),
       post(`${root}/ping`, ""),
-      fetch(`${root}/models`),
       fetch(`${root}/v2/health/live`),
     ];
-    expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([400, 400, 400, 400, 400]);
+    expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([400, 400, 400, 400]);
+  });
+
+  it("lists no models of the platform, and says why it loads and unloads none", async () => {
+    await using triton = new Triton();
+    bindDouble(triton, "double");
+    const root = await open(triton);
+    expect(await (await fetch(`${root}/models`)).json()).toEqual({ models: [] });
+    expect((await fetch(`${root}/models/double`)).status).toBe(404);
+    for (const answer of [
+      await post(`${root}/models`, "{}"),
+      await fetch(`${root}/models/double`, { method: "DELETE" }),
+    ]) {
+      const { error } = (await answer.json()) as { error: string };
+      expect([answer.status, error]).toEqual([
+        400,
+        expect.stringContaining("sageMaker({ multiModel: true })"),
+      ]);
+    }
+  });
+
+  it.each([
+    ["an access token", { accessToken: "s" }, { "triton-access-token": "s" }, 403],
+    [
+      "authenticate",
+      {
+        authenticate: ({ headers }: { headers: Headers }) => {
+          if (headers.get("key") !== "s")
+            throw new TritonError("UNAVAILABLE", "who?", { reason: "UNAUTHENTICATED" });
+        },
+      },
+      { key: "s" },
+      401,
+    ],
+  ])("guards the list, loads and unloads of models with %s", async (_, security, headers, status) => {
+    await using triton = new Triton({ security, modelControlMode: "explicit" });
+    const root = await open(triton, { multiModel: true });
+    const ask = async (path: string, method: string, sent: Record<string, string>) =>
+      (await fetch(`${root}${path}`, { method, headers: sent })).status;
+    const routes = [
+      ["/models", "GET", 200],
+      ["/models/m", "GET", 404],
+      ["/models", "POST", 400],
+      ["/models/m", "DELETE", 404],
+    ] as const;
+    for (const [path, method, allowed] of routes) {
+      expect(await ask(path, method, {})).toBe(status);
+      expect(await ask(path, method, headers)).toBe(allowed);
+    }
+    expect(await ask("/ping", "GET", headers)).toBe(200);
   });
 
   it("needs a default among several models", async () => {

@@ -133,7 +133,9 @@ describe("a server with two models", () => {
     const contentType = answer.headers.get("content-type")!;
     expect([answer.status, contentType.slice(0, type.length)]).toEqual([200, type]);
     const bytes = Buffer.from(await answer.arrayBuffer());
-    const tensor = bytes.subarray(Number(contentType.slice(type.length)));
+    const size = contentType.slice(type.length);
+    expect(answer.headers.get("inference-header-content-length")).toBe(size);
+    const tensor = bytes.subarray(Number(size));
     expect([tensor.readFloatLE(0), tensor.readFloatLE(4)]).toEqual([6, 8]);
   });
 

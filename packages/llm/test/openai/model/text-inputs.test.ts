@@ -1,6 +1,6 @@
 import { batch, sample, type TensorSpec } from "@tritonjs/core";
 import { describe, expect, it } from "vitest";
-import { newTriton, post, serveOpenAi } from "../support/openai-server.js";
+import { type Asked, bindText, newTriton, post, say, serveOpenAi } from "../support/openai-server.js";
 
 const OUTPUTS: TensorSpec[] = [{ name: "text_output", dtype: "BYTES", shape: [1] }];
 
@@ -68,6 +68,46 @@ describe("a model with the inputs of TensorRT-LLM, with batches and one response
         guide: '{"type":"object"}',
       },
     ]);
+  });
+});
+
+describe("a model with the inputs of vLLM's Triton backend", () => {
+  const schema = { type: "object" };
+  const json_schema = { name: "s", schema };
+
+  async function askedFor(fields: object): Promise<{ status: number; sampling: unknown }> {
+    const triton = newTriton();
+    const asked: Asked[] = [];
+    const answer = (one: Asked) => {
+      asked.push(one);
+      return say("fine");
+    };
+    bindText(triton, "vllm", answer, ["text_input", "sampling_parameters", "stream"]);
+    const url = await serveOpenAi(triton);
+    const body = { model: "vllm", prompt: "Once", max_tokens: 5, ...fields };
+    const { status } = await post(`${url}/v1/completions`, body);
+    return { status, sampling: asked[0]?.sampling };
+  }
+
+  it.each([
+    [{ response_format: { type: "json_schema", json_schema } }, { json: schema }],
+    [{ response_format: { type: "json_object" } }, { json_object: true }],
+    [{ guided_json: schema }, { json: schema }],
+    [{ guided_json: JSON.stringify(schema) }, { json: schema }],
+    [{ guided_regex: "a+" }, { regex: "a+" }],
+    [{ guided_choice: ["yes", "no"] }, { choice: ["yes", "no"] }],
+    [{ guided_grammar: "root ::= [0-9]" }, { grammar: "root ::= [0-9]" }],
+  ])("gets %j in guided_decoding, and no field that the backend refuses", async (fields, guide) => {
+    const { sampling } = await askedFor(fields);
+    expect(sampling).toEqual({ max_tokens: 5, guided_decoding: JSON.stringify(guide) });
+  });
+
+  it("gets no structure without one, and the client an error for two", async () => {
+    const plain = await askedFor({ response_format: { type: "text" }, stop: "", bad_words: "" });
+    expect(plain).toEqual({ status: 200, sampling: { max_tokens: 5 } });
+    const two = await askedFor({ response_format: { type: "json_object" }, guided_regex: "a+" });
+    expect(two).toEqual({ status: 400, sampling: undefined });
+    expect((await askedFor({ guided_json: "{" })).status).toBe(400);
   });
 });
 

@@ -77,10 +77,13 @@ describe("the analysis of a repository", () => {
   it("tunes the steps of an ensemble under the load of the ensemble", async () => {
     const { code, errors, folder } = await runAnalyze(["-m", "pair", "--num-configs-per-model", "1"]);
     expect([code, errors]).toEqual([0, expect.stringContaining("does not simulate an ensemble")]);
-    const { results } = JSON.parse(await readFile(join(folder, "analysis.json"), "utf8"));
+    const { results, skipped } = JSON.parse(await readFile(join(folder, "analysis.json"), "utf8"));
     for (const { best, parameters } of results) {
       expect([Object.keys(best.models), Object.keys(parameters)]).toEqual([["pair"], ["twin"]]);
+      // The ensemble cannot be loaded with a step of smaller batches.
+      expect(parameters.twin.maxBatchSize ?? 2).toBeGreaterThanOrEqual(2);
     }
+    expect(skipped).toEqual([]);
     const triton = await serve(join(folder, "models"));
     const { ensembleScheduling } = triton.service.modelConfig("pair_config_default", "");
     expect(ensembleScheduling!.step[0]!.modelName).toBe("twin_config_default");
