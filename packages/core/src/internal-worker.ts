@@ -8,7 +8,6 @@ export { splitOutputs } from "./batch/batch-tensors.js";
 export { AutoCompleteConfig, COMPLETION_METHODS, completeBy } from "./config/auto-complete-config.js";
 export { toConfigJson } from "./config/config-json.js";
 export { emptyConfig } from "./config/defaults.js";
-export { keyList } from "./config/option-names.js";
 export { sequenceTensors } from "./config/sequence-batching.js";
 export { Log } from "./observe/log.js";
 export {

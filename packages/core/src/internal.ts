@@ -16,7 +16,6 @@ export {
   type TensorCaller,
 } from "./callback/infer-func.js";
 export { planInstances } from "./config/instance-groups.js";
-export { checkOptionNames, keyList } from "./config/option-names.js";
 export { readSubstitutes } from "./config/substitutes.js";
 export { forwardHeaders, type HeaderPattern, headerPattern } from "./frontend/header-pattern.js";
 export { HostRule, isForeign, isLoopback } from "./frontend/security.js";

@@ -18,16 +18,17 @@ import {
   type RequestShare,
   type TlsOptions,
 } from "@tritonjs/core/frontend";
+import { acceptFaults, type DefaultFrontends, type ThreadedFrontend } from "@tritonjs/core/internal";
 import {
-  acceptFaults,
-  checkOptionNames,
-  type DefaultFrontends,
-  keyList,
-  type ThreadedFrontend,
-} from "@tritonjs/core/internal";
-import { definedMembers, LONGEST_TIMEOUT_MS, TritonError } from "@tritonjs/protocol";
+  assertOptions,
+  definedMembers,
+  LONGEST_TIMEOUT_MS,
+  optionTypes,
+  TritonError,
+  typesOfDefaults,
+} from "@tritonjs/protocol";
 import { RETRY_PUSHBACK } from "@tritonjs/protocol/grpc";
-import { HANDLER_OPTION_KEYS, type HandlerOptions, protocolMethods } from "./methods/protocol-methods.js";
+import { HANDLER_OPTION_TYPES, type HandlerOptions, protocolMethods } from "./methods/protocol-methods.js";
 import { Shutdown } from "./shutdown.js";
 import { STATUS, statusOfFailure } from "./status-from-code.js";
 import {
@@ -204,16 +205,16 @@ export const GRPC_DEFAULTS = {
   stopGraceMs: 30_000,
 };
 
-const GRPC_OPTION_KEYS = [
-  ...Object.keys(GRPC_DEFAULTS),
+const GRPC_OPTION_TYPES = {
+  ...typesOfDefaults(GRPC_DEFAULTS),
   // The options without a default.
-  ...keyList<Omit<GrpcOptions, keyof HandlerOptions | keyof typeof GRPC_DEFAULTS>>({
-    tls: true,
-    maxConnectionAgeMs: true,
-    maxConnectionAgeGraceMs: true,
+  ...optionTypes<Omit<GrpcOptions, keyof HandlerOptions | keyof typeof GRPC_DEFAULTS>>({
+    tls: "object",
+    maxConnectionAgeMs: "number",
+    maxConnectionAgeGraceMs: "number",
   }),
-  ...HANDLER_OPTION_KEYS,
-];
+  ...HANDLER_OPTION_TYPES,
+};
 
 type ResolvedGrpcOptions = GrpcOptions & typeof GRPC_DEFAULTS;
 
@@ -223,7 +224,7 @@ type ResolvedGrpcOptions = GrpcOptions & typeof GRPC_DEFAULTS;
  * @throws TritonError INVALID_ARG for an unknown option.
  */
 function resolveGrpcOptions(options: GrpcOptions): ResolvedGrpcOptions {
-  checkOptionNames("grpc()", options, GRPC_OPTION_KEYS);
+  assertOptions("grpc()", options, GRPC_OPTION_TYPES);
   return { ...GRPC_DEFAULTS, ...definedMembers(options) };
 }
 
@@ -259,7 +260,7 @@ export function addV2Service(
   triton: { readonly service: InferenceService },
   options: V2ServiceOptions = {},
 ): void {
-  checkOptionNames("addV2Service()", options, ["health", ...HANDLER_OPTION_KEYS]);
+  assertOptions("addV2Service()", options, { health: "boolean", ...HANDLER_OPTION_TYPES });
   const { service } = triton;
   const shutdown = new Shutdown();
   const methods = protocolMethods(service, options, shutdown);

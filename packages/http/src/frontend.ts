@@ -24,7 +24,7 @@ export { listedOrigins, withCors } from "./server/cors.js";
 export type { FastifyInstance, FastifyPluginCallback } from "./server/fastify.js";
 export { type FetchHandler, webHandler } from "./server/fetch-handler.js";
 export {
-  HTTP_LIMIT_KEYS,
+  HTTP_LIMIT_TYPES,
   type HttpLimits,
   ListeningFrontend,
   type ListenOptions,

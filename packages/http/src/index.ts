@@ -1,6 +1,7 @@
 import type { Frontend } from "@tritonjs/core";
 import type { InferenceService, TlsOptions } from "@tritonjs/core/frontend";
-import { checkOptionNames, type DefaultFrontends, keyList, type WebPages } from "@tritonjs/core/internal";
+import type { DefaultFrontends, WebPages } from "@tritonjs/core/internal";
+import { assertOptions, optionTypes } from "@tritonjs/protocol";
 import { firstHeader, headersOf, type V2Request } from "./exchange/request.js";
 import { faultResponse, type V2Response } from "./exchange/response.js";
 import { DEFAULT_MAX_INPUT_SIZE } from "./limits.js";
@@ -8,14 +9,14 @@ import { metricsResponse } from "./routes/metrics.js";
 import {
   answerErrors,
   HttpAccess,
-  V2_OPTION_KEYS,
+  V2_OPTION_TYPES,
   type V2Handler,
   type V2Options,
   v2Handler,
 } from "./routes/v2-handler.js";
 import { type CorsOptions, listedOrigins, withCors } from "./server/cors.js";
 import type { FastifyServerOptions } from "./server/fastify.js";
-import { HTTP_LIMIT_KEYS, type HttpLimits, ListeningFrontend } from "./server/listening-frontend.js";
+import { HTTP_LIMIT_TYPES, type HttpLimits, ListeningFrontend } from "./server/listening-frontend.js";
 
 export type { TlsOptions } from "@tritonjs/core/frontend";
 export * from "./fetch.js";
@@ -67,20 +68,20 @@ export interface HttpOptions extends V2Options {
   readonly logger?: FastifyServerOptions["logger"];
 }
 
-const HTTP_OPTION_KEYS = [
-  ...keyList<Omit<HttpOptions, keyof V2Options>>({
-    port: true,
-    address: true,
-    reusePort: true,
-    tls: true,
-    limits: true,
-    cors: true,
-    pages: true,
-    landing: true,
-    logger: true,
+const HTTP_OPTION_TYPES = {
+  ...optionTypes<Omit<HttpOptions, keyof V2Options>>({
+    port: "number",
+    address: "string",
+    reusePort: "boolean",
+    tls: "object",
+    limits: "object",
+    cors: "object",
+    pages: "object",
+    landing: "object",
+    logger: ["boolean", "object"],
   }),
-  ...V2_OPTION_KEYS,
-];
+  ...V2_OPTION_TYPES,
+};
 
 /**
  * The v2 protocol on a port of its own.
@@ -92,8 +93,8 @@ const HTTP_OPTION_KEYS = [
  * ```
  */
 export function http(options: HttpOptions = {}): Frontend {
-  checkOptionNames("http()", options, HTTP_OPTION_KEYS);
-  checkOptionNames("http({ limits })", options.limits ?? {}, HTTP_LIMIT_KEYS);
+  assertOptions("http()", options, HTTP_OPTION_TYPES);
+  assertOptions("http({ limits })", options.limits ?? {}, HTTP_LIMIT_TYPES);
   const { port = 8000, address = "localhost", reusePort = false, logger, tls, limits, ...rest } = options;
   const { cors, pages, landing, ...v2 } = rest;
   const stays = pages !== undefined || v2.labels !== undefined || (logger ?? false) !== false;
@@ -148,12 +149,12 @@ export interface MetricsOptions {
   readonly logger?: FastifyServerOptions["logger"];
 }
 
-const METRICS_OPTION_KEYS = keyList<MetricsOptions>({
-  port: true,
-  address: true,
-  tls: true,
-  logger: true,
-  pages: true,
+const METRICS_OPTION_TYPES = optionTypes<MetricsOptions>({
+  port: "number",
+  address: "string",
+  tls: "object",
+  logger: ["boolean", "object"],
+  pages: "object",
 });
 
 /**
@@ -166,7 +167,7 @@ const METRICS_OPTION_KEYS = keyList<MetricsOptions>({
  * ```
  */
 export function metrics(options: MetricsOptions = {}): Frontend {
-  checkOptionNames("metrics()", options, METRICS_OPTION_KEYS);
+  assertOptions("metrics()", options, METRICS_OPTION_TYPES);
   const { port = 8002, address = "localhost", tls, logger, pages } = options;
   const portHint = "the option metricsPort (or metrics({ port }))";
   return new ListeningFrontend(

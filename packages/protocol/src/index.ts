@@ -104,6 +104,17 @@ export {
   toNdArray,
 } from "./nd-array.js";
 export {
+  assertOptions,
+  keyList,
+  type OptionType,
+  type OptionTypes,
+  optionTypes,
+  throwProblems,
+  typesOfDefaults,
+  unknownOptions,
+  wrongTypes,
+} from "./option-types.js";
+export {
   decodeBytes,
   elementCount,
   encodeBytes,
@@ -148,6 +159,7 @@ export {
   type BatchInputSpec,
   type BatchOutputSpec,
   type DescribedTensor,
+  INFER_OPTION_TYPES,
   inputNamesFault,
   inputShapeFault,
   isReservedParameter,

@@ -1,6 +1,7 @@
 import { closestName } from "./closest-name.js";
 import type { DataType } from "./data-types.js";
 import type { BytesArray, ValuesArray } from "./nd-array.js";
+import type { OptionType } from "./option-types.js";
 import { matchesShape, type Shape, shapeToString, type Tensor } from "./tensor.js";
 import { type TensorValue, tensorFromValue } from "./tensor-from-value.js";
 import { TritonError } from "./triton-error.js";
@@ -173,6 +174,17 @@ export interface InferOptions {
   /** Parameters for the model. The clients refuse names that have a meaning in the protocol, with INVALID_ARG. */
   readonly parameters?: Parameters;
 }
+
+/** The types of the options of a call. Other code words the errors of those that are "any". */
+export const INFER_OPTION_TYPES = {
+  signal: "object",
+  timeoutMs: "any",
+  queueTimeoutMicroseconds: "number",
+  priority: "number",
+  sequence: "object",
+  id: "string",
+  parameters: "any",
+} as const satisfies Record<keyof InferOptions, OptionType>;
 
 /** Value of a request or response parameter. Integers outside the safe range are bigints. */
 export type ParameterValue = string | number | bigint | boolean;

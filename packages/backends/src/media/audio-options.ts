@@ -1,3 +1,4 @@
+import { optionTypes } from "@tritonjs/protocol";
 import { assertInteger, assertOneOf, mediaOptionError } from "./media-parameters.js";
 import { type MelScale, transformFactors } from "./mel-spectrogram.js";
 
@@ -73,6 +74,32 @@ export interface AudioOptions {
   /** Name of the output. @default the features: "waveform", "frames" or "mel" */
   readonly outputName?: string;
 }
+
+export const AUDIO_OPTION_TYPES = optionTypes<AudioOptions>({
+  preset: "string",
+  features: "string",
+  sampleRate: "number",
+  mono: "boolean",
+  seconds: "number",
+  frameLength: "number",
+  hopLength: "number",
+  nFft: "number",
+  windowLength: "number",
+  center: "boolean",
+  power: "number",
+  mels: "number",
+  fMin: "number",
+  fMax: "number",
+  melScale: "string",
+  melNorm: "string",
+  log: "string",
+  floor: "number",
+  lengths: "boolean",
+  maxBytes: "number",
+  maxSeconds: "number",
+  inputName: "string",
+  outputName: "string",
+});
 
 /** Options with their defaults, all checked. Structured cloning keeps them. */
 export type AudioPlan = Required<Omit<AudioOptions, "preset" | "seconds">> & {

@@ -7,6 +7,7 @@ import type {
 } from "@tritonjs/core/backend";
 import { importInstalled, inlineRequests } from "@tritonjs/core/internal";
 import {
+  assertOptions,
   ConcurrencyGate,
   definedMembers,
   errorFor,
@@ -20,7 +21,13 @@ import {
 } from "@tritonjs/protocol";
 import type { Sharp, SharpInput } from "sharp";
 import { readBmp, readBmpHeader } from "./bmp.js";
-import { type ImageOptions, type ImagePlan, imageFormatOf, planImage } from "./image-options.js";
+import {
+  IMAGE_OPTION_TYPES,
+  type ImageOptions,
+  type ImagePlan,
+  imageFormatOf,
+  planImage,
+} from "./image-options.js";
 import { badFile, completeTensors, filesOf, hasRows, ParameterReader } from "./media-parameters.js";
 
 /**
@@ -47,6 +54,7 @@ import { badFile, completeTensors, filesOf, hasRows, ParameterReader } from "./m
  * ```
  */
 export function image(options: ImageOptions): Backend {
+  assertOptions("image()", options, IMAGE_OPTION_TYPES);
   return imageBackend(planImage(options));
 }
 

@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { optionTypes } from "@tritonjs/protocol";
 import { assertInteger, assertOneOf, mediaOptionError } from "./media-parameters.js";
 
 /** Way in which an image gets the size of the tensor. */
@@ -84,6 +85,31 @@ export interface ImageOptions {
   /** Name of the output. @default "pixels" */
   readonly outputName?: string;
 }
+
+export const IMAGE_OPTION_TYPES = optionTypes<ImageOptions>({
+  width: "number",
+  height: "number",
+  fit: "string",
+  shorterSide: "number",
+  position: "string",
+  kernel: "string",
+  background: "array",
+  colour: "string",
+  layout: "string",
+  dtype: "string",
+  scale: "number",
+  mean: ["array", "number"],
+  std: ["array", "number"],
+  originalSize: "boolean",
+  animated: "string",
+  formats: "array",
+  failOn: "string",
+  maxPixels: "number",
+  maxBytes: "number",
+  concurrency: "number",
+  inputName: "string",
+  outputName: "string",
+});
 
 /** Part of an image that a crop keeps; `attention` and `entropy` look for the most interesting one. */
 export type ImagePosition = "centre" | "top" | "right" | "bottom" | "left" | "attention" | "entropy";

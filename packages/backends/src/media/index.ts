@@ -1,7 +1,7 @@
 import { type Backend, type BackendFactory, type Executor, workerExecutor } from "@tritonjs/core/backend";
 import { inlineRequests, wrongParameter } from "@tritonjs/core/internal";
-import { definedMembers, type TensorSpec } from "@tritonjs/protocol";
-import { type AudioOptions, type AudioPlan, planAudio } from "./audio-options.js";
+import { assertOptions, definedMembers, type TensorSpec } from "@tritonjs/protocol";
+import { AUDIO_OPTION_TYPES, type AudioOptions, type AudioPlan, planAudio } from "./audio-options.js";
 import { type AudioData, AudioPreparer, audioTensors, LENGTHS } from "./audio-preparer.js";
 import { imageRepositoryBackend } from "./image-backend.js";
 import { completeTensors, filesOf, hasRows, ParameterReader } from "./media-parameters.js";
@@ -32,6 +32,7 @@ export type { MelScale } from "./mel-spectrogram.js";
  * ```
  */
 export function audio(options: AudioOptions = {}): Backend {
+  assertOptions("audio()", options, AUDIO_OPTION_TYPES);
   return audioBackend(planAudio(options));
 }
 

@@ -28,6 +28,7 @@ import {
 import { assertInside, disableTelemetry } from "@tritonjs/core/internal/worker";
 import {
   type ArrayOf,
+  assertOptions,
   type DataType,
   type DescribedTensor,
   errorFor,
@@ -47,6 +48,7 @@ import { checkExternalData, type OnnxDescription } from "./onnx-file.js";
 import {
   type ExecutionProvider,
   ONNX_ENGINES,
+  ONNX_OPTION_TYPES,
   type OnnxEngine,
   type OnnxRuntimeOptions,
   onnxOptionsOf,
@@ -84,6 +86,7 @@ export type { ExecutionProvider, OnnxEngine, OnnxRuntimeOptions } from "./onnx-o
  * ```
  */
 export function onnxruntime(options: OnnxRuntimeOptions): Backend {
+  assertOptions("onnxruntime()", options, ONNX_OPTION_TYPES);
   return new OnnxBackend(options);
 }
 

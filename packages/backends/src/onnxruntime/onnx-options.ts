@@ -1,5 +1,4 @@
-import { keyList } from "@tritonjs/core/internal/worker";
-import { definedMembers, errorFor, type ModelConfig } from "@tritonjs/protocol";
+import { definedMembers, errorFor, keyList, type ModelConfig, optionTypes } from "@tritonjs/protocol";
 
 /** An execution provider of ONNX Runtime: its name, or its name with options. */
 export type ExecutionProvider = string | { readonly name: string; readonly [option: string]: unknown };
@@ -59,6 +58,22 @@ export interface OnnxRuntimeOptions {
   /** Called when a provider cannot be used. @default process.emitWarning */
   readonly onWarning?: (message: string) => void;
 }
+
+export const ONNX_OPTION_TYPES = optionTypes<OnnxRuntimeOptions>({
+  model: ["object", "string"],
+  engine: "string",
+  executionProviders: "array",
+  strictProviders: "boolean",
+  intraOpNumThreads: "number",
+  interOpNumThreads: "number",
+  executionMode: "string",
+  enableCpuMemArena: "boolean",
+  enableMemPattern: "boolean",
+  graphOptimizationLevel: "string",
+  sessionConfig: "object",
+  logSeverityLevel: "number",
+  onWarning: "function",
+});
 
 /** The data that a worker needs to open its session. It survives structured cloning. */
 export interface SessionData {

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Backend, BackendFactory } from "@tritonjs/core/backend";
-import { errorFor } from "@tritonjs/protocol";
+import { assertOptions, errorFor, optionTypes } from "@tritonjs/protocol";
 import {
   assertPythonCanRun,
   configParameters,
@@ -33,6 +33,15 @@ export interface PythonOptions {
   readonly loadTimeoutSeconds?: number;
 }
 
+const PYTHON_OPTION_TYPES = optionTypes<PythonOptions>({
+  model: ["object", "string"],
+  python: "string",
+  parameters: "object",
+  env: "object",
+  stubTimeoutSeconds: "number",
+  loadTimeoutSeconds: "number",
+});
+
 /**
  * A backend that runs an unchanged model of Triton's Python backend: a `model.py` with a class `TritonPythonModel`.
  * Each instance is a process of `python3` with numpy. Its `auto_complete_config` adds to the configuration that `bind`
@@ -46,6 +55,7 @@ export interface PythonOptions {
  * ```
  */
 export function python(options: PythonOptions): Backend {
+  assertOptions("python()", options, PYTHON_OPTION_TYPES);
   assertPythonCanRun();
   const settings = settingsOf(options);
   const { parameters = {} } = options;

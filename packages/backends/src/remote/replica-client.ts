@@ -12,6 +12,7 @@ import type {
 import { DEFAULT_LOOKUP_INTERVAL_MS, hostNameOf, listOf, nameOptions } from "@tritonjs/client/internal";
 import type { ModelDescription } from "@tritonjs/core/backend";
 import {
+  assertOptions,
   type DataType,
   type DescribedTensor,
   definedMembers,
@@ -20,6 +21,7 @@ import {
   isDataType,
   LONGEST_TIMEOUT_MS,
   type ModelMetadata,
+  optionTypes,
   type Tensor,
   type TritonError,
 } from "@tritonjs/protocol";
@@ -80,6 +82,27 @@ export interface RemoteOptions {
   readonly lookupIntervalMs?: number;
 }
 
+const REMOTE_OPTION_TYPES = optionTypes<RemoteOptions>({
+  urls: ["array", "string"],
+  model: "string",
+  version: ["number", "string"],
+  protocol: "string",
+  concurrency: "number",
+  idempotent: "boolean",
+  retries: "number",
+  retryUnavailable: "boolean",
+  hedgeAfterMs: "number",
+  timeoutMs: "number",
+  initTimeoutMs: "number",
+  headers: "object",
+  accessToken: "string",
+  tls: ["boolean", "object"],
+  channelOptions: "object",
+  fetch: "function",
+  lookup: "function",
+  lookupIntervalMs: "number",
+});
+
 type Defaulted =
   | "concurrency"
   | "idempotent"
@@ -131,6 +154,7 @@ const UNLIMITED: ReadonlySet<string> = new Set<keyof RemoteOptions>([
  * @throws TritonError INVALID_ARG that names the option, the expected and the given value.
  */
 export function remoteSettings(options: RemoteOptions): RemoteSettings {
+  assertOptions("remote()", options, REMOTE_OPTION_TYPES);
   const urls = listOf(options.urls);
   const { model } = options;
   if (typeof model !== "string" || model === "") throw invalid("model", "the name of a model", model);

@@ -13,12 +13,13 @@ import {
   wrongParameter,
 } from "@tritonjs/core/internal";
 import { emptyConfig } from "@tritonjs/core/internal/worker";
-import { definedMembers, errorFor, type Isolation } from "@tritonjs/protocol";
+import { assertOptions, definedMembers, errorFor, type Isolation } from "@tritonjs/protocol";
 import { graphDescription, readModelJson } from "./model-json.js";
 import {
   findRuntime,
   isNative,
   openRuntime,
+  TENSORFLOW_OPTION_TYPES,
   TENSORFLOW_RUNTIMES,
   type TensorflowOptions,
   type TensorflowRuntime,
@@ -41,6 +42,7 @@ export type { TensorflowOptions, TensorflowRuntime } from "./tensorflow-runtime.
  * ```
  */
 export function tensorflow(options: TensorflowOptions): Backend {
+  assertOptions("tensorflow()", options, TENSORFLOW_OPTION_TYPES);
   const path = options.model instanceof URL ? fileURLToPath(options.model) : options.model;
   return tensorflowIn(path, dirname(path), options);
 }

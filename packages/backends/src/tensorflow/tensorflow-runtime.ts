@@ -1,7 +1,7 @@
 import { dirname, sep } from "node:path";
 import { isMainThread } from "node:worker_threads";
 import { unbundledRequire } from "@tritonjs/core/internal/worker";
-import { errorFor, TritonError } from "@tritonjs/protocol";
+import { errorFor, optionTypes, TritonError } from "@tritonjs/protocol";
 
 /** Runtimes of TensorFlow.js models: a package, or a backend of the package `tfjs`. */
 export type TensorflowRuntime = "tfjs-node-gpu" | "tfjs-node" | "wasm" | "cpu";
@@ -22,6 +22,12 @@ export interface TensorflowOptions {
   /** Signature of a SavedModel. @default "serving_default" */
   readonly signature?: string;
 }
+
+export const TENSORFLOW_OPTION_TYPES = optionTypes<TensorflowOptions>({
+  model: ["object", "string"],
+  runtime: "string",
+  signature: "string",
+});
 
 const PACKAGES: Readonly<Record<TensorflowRuntime, readonly string[]>> = {
   "tfjs-node-gpu": ["@tensorflow/tfjs-node-gpu"],

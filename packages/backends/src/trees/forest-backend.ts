@@ -2,7 +2,14 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type Backend, type Executor, workerExecutor } from "@tritonjs/core/backend";
 import { inlineRequests, nextTurn } from "@tritonjs/core/internal";
-import { type DescribedTensor, errorFor, type Isolation, type Tensor } from "@tritonjs/protocol";
+import {
+  assertOptions,
+  type DescribedTensor,
+  errorFor,
+  type Isolation,
+  optionTypes,
+  type Tensor,
+} from "@tritonjs/protocol";
 import type { Forest } from "./forest.js";
 import { detectModelType, type ModelType, readForest } from "./read-forest.js";
 import {
@@ -32,6 +39,7 @@ import {
  * ```
  */
 export function trees(options: TreesOptions): Backend {
+  assertOptions("trees()", options, TREES_OPTION_TYPES);
   const forest = openForest(options);
   const plan = planAnswers(forest, settingsOf(options));
   return forestBackend(forest, plan, false);
@@ -119,6 +127,18 @@ export interface TreesOptions {
    */
   readonly allowUnknownFields?: boolean;
 }
+
+const TREES_OPTION_TYPES = optionTypes<TreesOptions>({
+  model: ["object", "string"],
+  modelType: "string",
+  isClassifier: "boolean",
+  predictProba: "boolean",
+  bothClasses: "boolean",
+  threshold: "any",
+  treeShap: "boolean",
+  rounds: ["number", "string"],
+  allowUnknownFields: "boolean",
+});
 
 /**
  * A tree ensemble to call directly, for callbacks and programs without a server: synchronous, in microseconds for a

@@ -6,24 +6,31 @@ import {
   type ModelConfig,
   type ModelSequenceBatching,
   matchesShape,
+  optionTypes,
   shapeToString,
   type TensorSpec,
   type TritonError,
   unknownDataTypeText,
+  unknownOptions,
+  wrongTypes,
 } from "@tritonjs/protocol";
 import { SAMPLE_TAKES_ONE } from "../callback/batch-decorators.js";
 import { DEFAULT_MAX_BATCH_SIZE } from "../config/defaults.js";
 import {
   checkMembers,
-  ENSEMBLE_OPTION_KEYS,
-  ENSEMBLE_STEP_KEYS,
+  ENSEMBLE_OPTION_TYPES,
+  ENSEMBLE_STEP_TYPES,
   type EnsembleStep,
   resolveEnsemble,
 } from "../config/ensemble.js";
 import type { Gpus } from "../config/gpus.js";
-import { MODEL_OPTION_KEYS, type ModelOptions } from "../config/model-options.js";
-import { keyList, unknownKeys } from "../config/option-names.js";
-import { resolveConfig, validateConfig, validateOptions } from "../config/resolve-config.js";
+import { MODEL_OPTION_TYPES, type ModelOptions } from "../config/model-options.js";
+import {
+  resolveConfig,
+  validateConfig,
+  validateOptions,
+  wrongOptionTypes,
+} from "../config/resolve-config.js";
 import { initialStates, sequenceTensors } from "../config/sequence-batching.js";
 import { sequenceBatching, stateFilesOf } from "../config/sequence-options.js";
 import { type Backend, isBackend, type ModelDescription } from "../instance/backend.js";
@@ -34,17 +41,18 @@ import { planVariableLength } from "../scheduler/grouping-scheduler.js";
 import type { AnyBindOptions, BindEnsembleOptions } from "./bind-options.js";
 import { instanceProblems, planExecutors, planStepwise } from "./plan-executors.js";
 
-const BIND_KEYS = keyList<AnyBindOptions>({
-  modelName: true,
-  modelVersion: true,
-  inferFunc: true,
-  inputs: true,
-  outputs: true,
-  config: true,
-  modelConfig: true,
-  strict: true,
-  onSequenceEvict: true,
-  stateFiles: true,
+const BIND_TYPES = optionTypes<AnyBindOptions>({
+  // Checked by themselves.
+  modelName: "any",
+  modelVersion: "any",
+  inferFunc: "any",
+  inputs: "any",
+  outputs: "any",
+  config: "object",
+  modelConfig: "object",
+  strict: "boolean",
+  onSequenceEvict: "function",
+  stateFiles: "object",
 });
 
 /** Turns the options of `bind` into a configuration and a way to make instances, or throws all their problems. */
@@ -54,11 +62,14 @@ export function planBinding(
   gpus: Gpus,
 ): ModelPlan {
   const { modelName, modelVersion = 1, config = {}, modelConfig } = options;
+  const wrong = wrongTypes("bind", options, BIND_TYPES);
+  if (wrong.length === 0) wrong.push(...wrongOptionTypes(config));
   const problems = [
-    ...unknownKeys("bind", options, BIND_KEYS, { config: MODEL_OPTION_KEYS }),
+    ...unknownOptions("bind", options, BIND_TYPES, { config: MODEL_OPTION_TYPES }),
     ...identityProblems(modelName, modelVersion, isTaken),
-    ...validateOptions(config),
   ];
+  if (wrong.length > 0) throw bindError(modelName, [...problems, ...wrong]);
+  problems.push(...validateOptions(config));
   const misshapen = [...specProblems("inputs", options.inputs), ...specProblems("outputs", options.outputs)];
   if (misshapen.length > 0) throw bindError(modelName, [...problems, ...misshapen]);
   const plan = planExecutors(options);
@@ -147,14 +158,14 @@ interface BoundModels {
   readonly memberOf: MemberOf;
 }
 
-const BIND_ENSEMBLE_KEYS = keyList<BindEnsembleOptions<[], []>>({
-  modelName: true,
-  modelVersion: true,
-  inputs: true,
-  outputs: true,
-  steps: true,
-  config: true,
-  modelConfig: true,
+const BIND_ENSEMBLE_TYPES = optionTypes<BindEnsembleOptions<[], []>>({
+  modelName: "string",
+  modelVersion: "number",
+  inputs: "array",
+  outputs: "array",
+  steps: "array",
+  config: "object",
+  modelConfig: "object",
 });
 
 /** Checks the options of `bindEnsemble`, also against members that are bound, and throws all their problems. */
@@ -164,9 +175,9 @@ export function planEnsemble(
 ): ModelPlan {
   const { modelName, modelVersion = 1, inputs = [], outputs = [], steps = [], config = {} } = options;
   const problems = [
-    ...unknownKeys("bindEnsemble", options, BIND_ENSEMBLE_KEYS),
+    ...unknownOptions("bindEnsemble", options, BIND_ENSEMBLE_TYPES),
     ...identityProblems(modelName, modelVersion, (name, version) => models.has(name, version)),
-    ...unknownKeys("config", config, ENSEMBLE_OPTION_KEYS),
+    ...unknownOptions("config", config, ENSEMBLE_OPTION_TYPES),
   ];
   const misshapen = [
     ...specProblems("inputs", inputs),
@@ -201,7 +212,7 @@ function stepProblems(steps: readonly EnsembleStep[]): string[] {
   if (!Array.isArray(steps)) return ["steps: expected a list of { modelName, inputMap, outputMap }"];
   return steps.flatMap((step: Partial<EnsembleStep> | null, i) => {
     if (typeof step !== "object" || step === null) return [`steps[${i}]: expected an object`];
-    const problems = unknownKeys(`steps[${i}]`, step, ENSEMBLE_STEP_KEYS);
+    const problems = unknownOptions(`steps[${i}]`, step, ENSEMBLE_STEP_TYPES);
     if (typeof step.modelName !== "string") problems.push(`steps[${i}] has no modelName`);
     for (const key of ["inputMap", "outputMap"] as const) {
       if (typeof step[key] !== "object" || step[key] === null) problems.push(`steps[${i}] has no ${key}`);

@@ -1,5 +1,6 @@
 import {
   type DataType,
+  keyList,
   type ModelConfig,
   type ModelInput,
   type ModelOutput,
@@ -7,7 +8,6 @@ import {
   toConfigDataType,
 } from "@tritonjs/protocol";
 import { defaultDynamicBatching, emptyModelInput, emptyModelOutput } from "./defaults.js";
-import { keyList } from "./option-names.js";
 
 /** A tensor that the `autoCompleteConfig` of a model adds. */
 export interface AutoCompleteTensor {

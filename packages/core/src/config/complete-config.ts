@@ -7,6 +7,7 @@ import {
   type Shape,
   shapeToString,
   type TensorSpec,
+  throwProblems,
   toConfigDataType,
 } from "@tritonjs/protocol";
 import { AutoCompleteConfig } from "./auto-complete-config.js";
@@ -21,7 +22,6 @@ import { ENSEMBLE_PLATFORM } from "./ensemble.js";
 import { fieldProblems } from "./field-support.js";
 import { type Gpus, MachineGpus } from "./gpus.js";
 import { completeInstanceGroups, instanceGroupProblems } from "./instance-groups.js";
-import { throwProblems } from "./option-names.js";
 import {
   normalizeConfig,
   responseCacheProblems,

@@ -2,6 +2,7 @@ import {
   isDecoupled,
   type ModelConfig,
   type ModelEnsembleStep,
+  optionTypes,
   shapeToString,
   type TensorSpec,
 } from "@tritonjs/protocol";
@@ -13,7 +14,6 @@ import {
   specFields,
   textParameters,
 } from "./defaults.js";
-import { keyList } from "./option-names.js";
 
 /** One step of an ensemble: a model and its connections. Part of the options of `bindEnsemble`. */
 export interface EnsembleStep {
@@ -43,18 +43,18 @@ export interface EnsembleOptions {
   readonly parameters?: Readonly<Record<string, string>>;
 }
 
-export const ENSEMBLE_OPTION_KEYS = keyList<EnsembleOptions>({
-  batching: true,
-  maxBatchSize: true,
-  responseCache: true,
-  maxInflightRequests: true,
-  parameters: true,
+export const ENSEMBLE_OPTION_TYPES = optionTypes<EnsembleOptions>({
+  batching: "boolean",
+  maxBatchSize: "number",
+  responseCache: "boolean",
+  maxInflightRequests: "number",
+  parameters: "object",
 });
-export const ENSEMBLE_STEP_KEYS = keyList<EnsembleStep>({
-  modelName: true,
-  modelVersion: true,
-  inputMap: true,
-  outputMap: true,
+export const ENSEMBLE_STEP_TYPES = optionTypes<EnsembleStep>({
+  modelName: "string",
+  modelVersion: "number",
+  inputMap: "object",
+  outputMap: "object",
 });
 
 interface ResolveEnsembleInput {

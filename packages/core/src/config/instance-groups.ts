@@ -1,7 +1,7 @@
 import type { InstanceHosting, InstanceKind, ModelConfig, ModelInstanceGroup } from "@tritonjs/protocol";
 import { defaultInstanceGroup } from "./defaults.js";
 import type { Gpus } from "./gpus.js";
-import { HOSTING_OPTION_KEYS, type InstanceGroupOptions, type ModelOptions } from "./model-options.js";
+import { HOSTING_OPTION_TYPES, type InstanceGroupOptions, type ModelOptions } from "./model-options.js";
 
 /** The groups that options ask for. Without any, one group of `defaultCount` instances on the CPU. */
 export function instanceGroups(
@@ -42,7 +42,9 @@ export function groupList(
 }
 
 function hostingOf(group: InstanceGroupOptions): InstanceHosting | undefined {
-  const given = HOSTING_OPTION_KEYS.filter((key) => group[key] !== undefined);
+  const given = (Object.keys(HOSTING_OPTION_TYPES) as (keyof InstanceHosting)[]).filter(
+    (key) => group[key] !== undefined,
+  );
   return given.length === 0 ? undefined : Object.fromEntries(given.map((key) => [key, group[key]]));
 }
 

@@ -3,6 +3,7 @@ import {
   BATCH_OUTPUT_KINDS,
   configDataTypes,
   type InstanceKind,
+  keyList,
   type ModelConfig,
   type ModelDynamicBatching,
   type ModelEnsembleStep,
@@ -21,7 +22,6 @@ import {
   type SequenceControlKind,
   type SequenceStateTensor,
 } from "@tritonjs/protocol";
-import { keyList } from "./option-names.js";
 
 /** A scalar type of protobuf. Only the types of the configuration are listed. */
 type ScalarType = "string" | "bool" | "int32" | "int64" | "uint32" | "uint64" | "float" | "double";

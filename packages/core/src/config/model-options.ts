@@ -4,7 +4,9 @@ import {
   type InstanceKind,
   type Isolation,
   isDecoupled,
+  keyList,
   type ModelConfig,
+  optionTypes,
   type RecycleOptions,
   sameShape,
   shapeToString,
@@ -14,17 +16,16 @@ import {
 } from "@tritonjs/protocol";
 import type { NdArray } from "ndarray";
 import type { RequestInfo } from "../request-info.js";
-import { keyList } from "./option-names.js";
 import type { SequenceOptions } from "./sequence-options.js";
 
 const ISOLATIONS = keyList<Record<Isolation, unknown>>({ inline: true, worker: true, process: true });
 
-export const HOSTING_OPTION_KEYS = keyList<InstanceHosting>({
-  isolation: true,
-  heapLimitMb: true,
-  executionTimeoutMs: true,
-  abandonedTimeoutMs: true,
-  recycle: true,
+export const HOSTING_OPTION_TYPES = optionTypes<InstanceHosting>({
+  isolation: "string",
+  heapLimitMb: "number",
+  executionTimeoutMs: "number",
+  abandonedTimeoutMs: "number",
+  recycle: "any",
 });
 
 /** Limits with which a worker or process is started. */
@@ -34,7 +35,10 @@ export interface InstanceLimits {
   readonly nice?: number | undefined;
 }
 
-export const RECYCLE_OPTION_KEYS = keyList<RecycleOptions>({ afterRequests: true, aboveMemoryMb: true });
+export const RECYCLE_OPTION_TYPES = optionTypes<RecycleOptions>({
+  afterRequests: "number",
+  aboveMemoryMb: "number",
+});
 
 /** Lists problems with the hosting of a group, given its possible isolations. `where` names the group in the texts. */
 export function hostingProblems(
@@ -117,11 +121,12 @@ export interface VariableLengthOptions {
   readonly pad?: Readonly<Record<string, PadValue>> | BatchPadFunction;
 }
 
-const VARIABLE_LENGTH_OPTION_KEYS = keyList<VariableLengthOptions>({
-  batchBy: true,
-  cost: true,
-  maxBatchCost: true,
-  pad: true,
+const VARIABLE_LENGTH_OPTION_TYPES = optionTypes<VariableLengthOptions>({
+  // Checked against the inputs.
+  batchBy: "any",
+  cost: "any",
+  maxBatchCost: "any",
+  pad: "any",
 });
 
 /** Limits of a queue. */
@@ -271,50 +276,53 @@ export interface ModelOptions {
   readonly parameters?: Readonly<Record<string, string>>;
 }
 
-export const MODEL_OPTION_KEYS = keyList<ModelOptions>({
-  batching: true,
-  maxBatchSize: true,
-  batcher: true,
-  sequence: true,
-  instanceGroup: true,
-  modelWarmup: true,
-  responseCache: true,
-  decoupled: true,
-  stepwise: true,
-  parameters: true,
+export const MODEL_OPTION_TYPES = optionTypes<ModelOptions>({
+  batching: "any",
+  maxBatchSize: "number",
+  batcher: "any",
+  sequence: "any",
+  instanceGroup: ["array", "object"],
+  modelWarmup: "array",
+  responseCache: "boolean",
+  decoupled: "boolean",
+  stepwise: "boolean",
+  parameters: "object",
 });
-export const BATCHER_OPTION_KEYS = [
-  ...keyList<Omit<BatcherOptions, keyof VariableLengthOptions>>({
-    maxQueueDelayMicroseconds: true,
-    targetLatencyMs: true,
-    preferredBatchSize: true,
-    preserveOrdering: true,
-    priorityLevels: true,
-    defaultPriorityLevel: true,
-    defaultQueuePolicy: true,
-    priorityQueuePolicy: true,
+export const BATCHER_OPTION_TYPES = {
+  ...optionTypes<Omit<BatcherOptions, keyof VariableLengthOptions>>({
+    maxQueueDelayMicroseconds: "number",
+    targetLatencyMs: "number",
+    preferredBatchSize: "array",
+    preserveOrdering: "boolean",
+    priorityLevels: "number",
+    defaultPriorityLevel: "number",
+    defaultQueuePolicy: "any",
+    priorityQueuePolicy: "object",
   }),
-  ...VARIABLE_LENGTH_OPTION_KEYS,
-];
-export const QUEUE_POLICY_OPTION_KEYS = keyList<QueuePolicyOptions>({
-  timeoutAction: true,
-  defaultTimeoutMicroseconds: true,
-  allowTimeoutOverride: true,
-  maxQueueSize: true,
+  ...VARIABLE_LENGTH_OPTION_TYPES,
+};
+export const QUEUE_POLICY_OPTION_TYPES = optionTypes<QueuePolicyOptions>({
+  timeoutAction: "string",
+  defaultTimeoutMicroseconds: "number",
+  allowTimeoutOverride: "boolean",
+  maxQueueSize: "number",
 });
-export const INSTANCE_GROUP_OPTION_KEYS = [
-  ...keyList<Omit<InstanceGroupOptions, keyof InstanceHosting>>({
-    name: true,
-    count: true,
-    kind: true,
-    gpus: true,
-    passive: true,
-    hostPolicy: true,
-    rateLimiter: true,
+export const INSTANCE_GROUP_OPTION_TYPES = {
+  ...optionTypes<Omit<InstanceGroupOptions, keyof InstanceHosting>>({
+    name: "string",
+    count: "number",
+    kind: "string",
+    gpus: "array",
+    passive: "boolean",
+    hostPolicy: "string",
+    rateLimiter: "any",
   }),
-  ...HOSTING_OPTION_KEYS,
-];
-export const RATE_LIMITER_OPTION_KEYS = keyList<RateLimiterOptions>({ resources: true, priority: true });
+  ...HOSTING_OPTION_TYPES,
+};
+export const RATE_LIMITER_OPTION_TYPES = optionTypes<RateLimiterOptions>({
+  resources: "array",
+  priority: "number",
+});
 
 /** Parameter of a model configuration that enables adaptive batching. Triton has no field for it. */
 const TARGET_LATENCY = "target_latency_ms";

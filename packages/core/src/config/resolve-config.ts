@@ -9,8 +9,11 @@ import {
   type ModelOutput,
   type ModelQueuePolicy,
   type ModelWarmup,
+  type OptionTypes,
   type TensorSpec,
   toConfigDataType,
+  unknownOptions,
+  wrongTypes,
 } from "@tritonjs/protocol";
 import {
   DEFAULT_MAX_BATCH_SIZE,
@@ -31,32 +34,31 @@ import {
   normalizeInstanceGroups,
 } from "./instance-groups.js";
 import {
-  BATCHER_OPTION_KEYS,
+  BATCHER_OPTION_TYPES,
   type BatcherOptions,
-  INSTANCE_GROUP_OPTION_KEYS,
+  INSTANCE_GROUP_OPTION_TYPES,
   type InstanceGroupOptions,
-  MODEL_OPTION_KEYS,
+  MODEL_OPTION_TYPES,
   type ModelOptions,
-  QUEUE_POLICY_OPTION_KEYS,
+  QUEUE_POLICY_OPTION_TYPES,
   type QueuePolicyOptions,
-  RATE_LIMITER_OPTION_KEYS,
-  RECYCLE_OPTION_KEYS,
+  RATE_LIMITER_OPTION_TYPES,
+  RECYCLE_OPTION_TYPES,
   targetLatencyProblems,
   type WarmupOptions,
   warmupData,
   warmupDataProblems,
   withTargetLatency,
 } from "./model-options.js";
-import { unknownKeys } from "./option-names.js";
 import {
   normalizeSequenceBatching,
   sequenceSchedulingProblems,
   validateSequenceStates,
 } from "./sequence-batching.js";
 import {
-  SEQUENCE_CONTROL_KEYS,
-  SEQUENCE_OPTION_KEYS,
-  SEQUENCE_STATE_OPTION_KEYS,
+  SEQUENCE_CONTROL_TYPES,
+  SEQUENCE_OPTION_TYPES,
+  SEQUENCE_STATE_OPTION_TYPES,
   type SequenceOptions,
   sequenceBatching,
   sequenceStateProblems,
@@ -271,12 +273,43 @@ function namedTensorProblems(
   });
 }
 
+/** Lists options of a wrong type, with which the options cannot be read any further. */
+export function wrongOptionTypes(options: ModelOptions): string[] {
+  const { batching, batcher = false, sequence, instanceGroup = [] } = options;
+  const problems = wrongTypes("config", options, MODEL_OPTION_TYPES);
+  if (batching !== undefined && typeof batching !== "boolean") {
+    const advice = typeof batching === "object" ? ": the options of the batcher are config.batcher" : "";
+    problems.push(`config.batching: expected a boolean, got ${typeof batching}${advice}`);
+  }
+  const check = (where: string, value: unknown, types: OptionTypes): void => {
+    if (value !== undefined) problems.push(...wrongTypes(where, value, types));
+  };
+  if (batcher !== false) {
+    check("config.batcher", batcher, BATCHER_OPTION_TYPES);
+    const { defaultQueuePolicy, priorityQueuePolicy } = Object(batcher) as BatcherOptions;
+    for (const policy of [defaultQueuePolicy, ...Object.values(priorityQueuePolicy ?? {})])
+      check("a queue policy of config.batcher", policy, QUEUE_POLICY_OPTION_TYPES);
+  }
+  for (const group of groupList(instanceGroup)) {
+    check("config.instanceGroup", group, INSTANCE_GROUP_OPTION_TYPES);
+    const { rateLimiter, recycle } = Object(group) as InstanceGroupOptions;
+    check("config.instanceGroup.rateLimiter", rateLimiter, RATE_LIMITER_OPTION_TYPES);
+    check("config.instanceGroup.recycle", recycle, RECYCLE_OPTION_TYPES);
+  }
+  check("config.sequence", sequence, SEQUENCE_OPTION_TYPES);
+  const { controls, states } = Object(sequence) as SequenceOptions;
+  check("config.sequence.controls", controls, SEQUENCE_CONTROL_TYPES);
+  if (Array.isArray(states))
+    for (const state of states) check("config.sequence.states", state, SEQUENCE_STATE_OPTION_TYPES);
+  return problems;
+}
+
 /** Lists problems with the options before they are resolved: unknown names and contradictions. */
 export function validateOptions(options: ModelOptions): string[] {
-  const problems = unknownKeys("config", options, MODEL_OPTION_KEYS, {
-    "config.batcher": BATCHER_OPTION_KEYS,
-    "config.sequence": SEQUENCE_OPTION_KEYS,
-    "config.instanceGroup": INSTANCE_GROUP_OPTION_KEYS,
+  const problems = unknownOptions("config", options, MODEL_OPTION_TYPES, {
+    "config.batcher": BATCHER_OPTION_TYPES,
+    "config.sequence": SEQUENCE_OPTION_TYPES,
+    "config.instanceGroup": INSTANCE_GROUP_OPTION_TYPES,
   });
   if (options.batching === false) {
     if (options.maxBatchSize !== undefined && options.maxBatchSize !== 0) {
@@ -292,11 +325,11 @@ export function validateOptions(options: ModelOptions): string[] {
     problems.push("config.maxBatchSize is 0, but config.batching is true: leave one of them out");
   }
   if (options.batcher !== undefined && options.batcher !== false) {
-    problems.push(...unknownKeys("config.batcher", options.batcher, BATCHER_OPTION_KEYS));
+    problems.push(...unknownOptions("config.batcher", options.batcher, BATCHER_OPTION_TYPES));
     problems.push(...targetProblems(options.batcher));
     const { defaultQueuePolicy = {}, priorityQueuePolicy = {} } = options.batcher;
     for (const policy of [defaultQueuePolicy, ...Object.values(priorityQueuePolicy)]) {
-      problems.push(...unknownKeys("a queue policy of config.batcher", policy, QUEUE_POLICY_OPTION_KEYS));
+      problems.push(...unknownOptions("a queue policy of config.batcher", policy, QUEUE_POLICY_OPTION_TYPES));
     }
   }
   if (options.sequence !== undefined) problems.push(...sequenceProblems(options.sequence, options.batcher));
@@ -320,9 +353,9 @@ function groupOptionProblems(group: InstanceGroupOptions): string[] {
   const { count, rateLimiter = {}, recycle = {} } = group;
   const where = "config.instanceGroup";
   return [
-    ...unknownKeys(where, group, INSTANCE_GROUP_OPTION_KEYS),
-    ...unknownKeys(`${where}.rateLimiter`, rateLimiter, RATE_LIMITER_OPTION_KEYS),
-    ...unknownKeys(`${where}.recycle`, recycle, RECYCLE_OPTION_KEYS),
+    ...unknownOptions(where, group, INSTANCE_GROUP_OPTION_TYPES),
+    ...unknownOptions(`${where}.rateLimiter`, rateLimiter, RATE_LIMITER_OPTION_TYPES),
+    ...unknownOptions(`${where}.recycle`, recycle, RECYCLE_OPTION_TYPES),
     // Triton treats 0 as "not given".
     ...(count === 0 ? [`${where}.count: expected at least 1, got 0`] : []),
   ];
@@ -330,11 +363,11 @@ function groupOptionProblems(group: InstanceGroupOptions): string[] {
 
 function sequenceProblems(sequence: SequenceOptions, batcher: ModelOptions["batcher"]): string[] {
   const problems = [
-    ...unknownKeys("config.sequence", sequence, SEQUENCE_OPTION_KEYS),
-    ...unknownKeys("config.sequence.controls", sequence.controls ?? {}, SEQUENCE_CONTROL_KEYS),
+    ...unknownOptions("config.sequence", sequence, SEQUENCE_OPTION_TYPES),
+    ...unknownOptions("config.sequence.controls", sequence.controls ?? {}, SEQUENCE_CONTROL_TYPES),
   ];
   for (const state of sequence.states ?? []) {
-    problems.push(...unknownKeys("config.sequence.states", state, SEQUENCE_STATE_OPTION_KEYS));
+    problems.push(...unknownOptions("config.sequence.states", state, SEQUENCE_STATE_OPTION_TYPES));
   }
   problems.push(...sequenceStateProblems(sequence.states ?? []));
   const { strategy = "oldest" } = sequence;

@@ -5,6 +5,7 @@ import {
   encodeBytes,
   errorFor,
   fromConfigDataType,
+  keyList,
   type ModelConfig,
   type ModelSequenceBatching,
   type SequenceControl,
@@ -15,7 +16,6 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import type { ReadDataFile } from "../system/files.js";
-import { keyList } from "./option-names.js";
 import { countable, dimsProblems, repeated } from "./validate-model-io.js";
 
 /** Default time that a sequence may be idle, in microseconds: Triton's second. */

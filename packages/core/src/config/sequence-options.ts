@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import {
   type DataType,
   type ModelSequenceBatching,
+  optionTypes,
   type SequenceControl,
   type SequenceControlKind,
   type SequenceStateTensor,
@@ -11,7 +12,6 @@ import {
   toConfigDataType,
 } from "@tritonjs/protocol";
 import { type ReadDataFile, readFileNow } from "../system/files.js";
-import { keyList } from "./option-names.js";
 
 /**
  * A tensor that is kept between the requests of a sequence. The model's `output` becomes its `input` with the next
@@ -41,14 +41,14 @@ export interface SequenceStateOption {
   readonly useSameBufferForStateInputOutput?: boolean;
 }
 
-export const SEQUENCE_STATE_OPTION_KEYS = keyList<SequenceStateOption>({
-  input: true,
-  output: true,
-  dtype: true,
-  shape: true,
-  initial: true,
-  initialFile: true,
-  useSameBufferForStateInputOutput: true,
+export const SEQUENCE_STATE_OPTION_TYPES = optionTypes<SequenceStateOption>({
+  input: "string",
+  output: "string",
+  dtype: "string",
+  shape: "array",
+  initial: "any",
+  initialFile: "object",
+  useSameBufferForStateInputOutput: "boolean",
 });
 
 /** Turns an option into Triton's message. A value is treated like a file named after the input. */
@@ -167,24 +167,24 @@ export interface SequenceOptions {
   readonly states?: readonly SequenceStateOption[];
 }
 
-export const SEQUENCE_OPTION_KEYS = keyList<SequenceOptions>({
-  strategy: true,
-  maxSequenceIdleMicroseconds: true,
-  maxCandidateSequences: true,
-  preferredBatchSize: true,
-  preserveOrdering: true,
-  maxQueueDelayMicroseconds: true,
-  minimumSlotUtilization: true,
-  iterative: true,
-  controls: true,
-  states: true,
+export const SEQUENCE_OPTION_TYPES = optionTypes<SequenceOptions>({
+  strategy: "string",
+  maxSequenceIdleMicroseconds: "number",
+  maxCandidateSequences: "number",
+  preferredBatchSize: "array",
+  preserveOrdering: "boolean",
+  maxQueueDelayMicroseconds: "number",
+  minimumSlotUtilization: "number",
+  iterative: "boolean",
+  controls: "any",
+  states: "array",
 });
 
-export const SEQUENCE_CONTROL_KEYS = keyList<NonNullable<SequenceOptions["controls"]>>({
-  start: true,
-  end: true,
-  ready: true,
-  correlationId: true,
+export const SEQUENCE_CONTROL_TYPES = optionTypes<NonNullable<SequenceOptions["controls"]>>({
+  start: ["object", "string"],
+  end: ["object", "string"],
+  ready: ["object", "string"],
+  correlationId: "object",
 });
 
 export function sequenceBatching(options: SequenceOptions): ModelSequenceBatching {

@@ -1,5 +1,4 @@
-import { errorFor, type ModelConfig } from "@tritonjs/protocol";
-import { keyList, throwProblems, unknownKeys } from "./option-names.js";
+import { errorFor, type ModelConfig, optionTypes, throwProblems, unknownOptions } from "@tritonjs/protocol";
 
 /**
  * Another file and backend for models that cannot run here, such as engines of TensorRT. A rule is for the models to which
@@ -26,8 +25,8 @@ export interface Substitute {
   };
 }
 
-const RULE_KEYS = keyList<Substitute>({ model: true, backend: true, platform: true, use: true });
-const USE_KEYS = keyList<Substitute["use"]>({ backend: true, file: true, parameters: true });
+const RULE_TYPES = optionTypes<Substitute>({ model: "any", backend: "any", platform: "any", use: "any" });
+const USE_TYPES = optionTypes<Substitute["use"]>({ backend: "any", file: "any", parameters: "any" });
 
 /** Parameter of a configuration as served that says what a model stands for. */
 export const SUBSTITUTED = "substitute";
@@ -43,7 +42,7 @@ export function readSubstitutes(value: unknown, where = "substitutes"): readonly
 
 function ruleProblems(where: string, rule: unknown): string[] {
   if (!isObject(rule)) return [`${where}: expected an object, got ${rule === null ? "null" : typeof rule}`];
-  const problems = unknownKeys(where, rule, RULE_KEYS);
+  const problems = unknownOptions(where, rule, RULE_TYPES);
   const wanted = (["model", "backend", "platform"] as const).filter((key) => rule[key] !== undefined);
   if (wanted.length === 0) problems.push(`${where}: expected model, backend or platform, got none`);
   problems.push(...wanted.flatMap((key) => textProblems(`${where}.${key}`, rule[key])));
@@ -51,7 +50,7 @@ function ruleProblems(where: string, rule: unknown): string[] {
     return [...problems, `${where}.use: expected an object with a backend, got ${typeof rule.use}`];
   const { backend, file, parameters = {} } = rule.use;
   problems.push(
-    ...unknownKeys(`${where}.use`, rule.use, USE_KEYS),
+    ...unknownOptions(`${where}.use`, rule.use, USE_TYPES),
     ...textProblems(`${where}.use.backend`, backend),
   );
   if (file !== undefined) problems.push(...textProblems(`${where}.use.file`, file));

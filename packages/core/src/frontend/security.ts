@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { errorFor, type TritonError } from "@tritonjs/protocol";
-import { checkOptionNames, keyList } from "../config/option-names.js";
+import { assertOptions, errorFor, optionTypes, type TritonError } from "@tritonjs/protocol";
 import {
   AccessGate,
   type AccessGroup,
@@ -31,13 +30,13 @@ export interface SecurityOptions extends AuthenticationOptions {
   readonly allowedHosts?: AllowedHosts;
 }
 
-const SECURITY_OPTION_KEYS = keyList<SecurityOptions>({
-  accessToken: true,
-  allowedHosts: true,
-  authenticate: true,
-  challenge: true,
-  publicEndpoints: true,
-  restrictedEndpoints: true,
+const SECURITY_OPTION_TYPES = optionTypes<SecurityOptions>({
+  accessToken: "string",
+  allowedHosts: ["array", "boolean"],
+  authenticate: "function",
+  challenge: "string",
+  publicEndpoints: "array",
+  restrictedEndpoints: "array",
 });
 
 /** Header that carries the access token. Over gRPC it has the prefix `triton-grpc-protocol-`. */
@@ -61,7 +60,7 @@ interface Security {
 
 /** Fills in the defaults. Throws for an unknown option or group, an empty token, and a host that is not a name. */
 export function resolveSecurity(options: SecurityOptions = {}): Security {
-  checkOptionNames("security", options, SECURITY_OPTION_KEYS);
+  assertOptions("security", options, SECURITY_OPTION_TYPES);
   const groups = checkGroups(options.restrictedEndpoints ?? DEFAULT_RESTRICTED);
   if (options.accessToken === "") {
     throw errorFor("INVALID_OPTION", "security.accessToken: expected a secret, got an empty string");

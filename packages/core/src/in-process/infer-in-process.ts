@@ -1,14 +1,18 @@
 import {
+  assertOptions,
   errorFor,
   errorWithoutStack,
+  INFER_OPTION_TYPES,
   type InferOptions,
   isDecoupled,
   onAbort,
+  optionTypes,
   type Tensor,
   TritonError,
   timeoutError,
 } from "@tritonjs/protocol";
 import { namingModel } from "../callback/callback-error.js";
+import type { TensorCallOptions } from "../callback/infer-func.js";
 import type { ModelVersion } from "../model/model-version.js";
 import type { ModelRegistry } from "../model/registry.js";
 import type { RequestTrace } from "../observe/request-trace.js";
@@ -147,6 +151,28 @@ export interface NestedOptions extends InferOptions {
   readonly requestedOutputs?: readonly string[] | undefined;
 }
 
+/** With what callers cannot give. */
+const NESTED_OPTION_TYPES = optionTypes<NestedOptions & Pick<TensorCallOptions, "stopSignal" | "decoupled">>({
+  ...INFER_OPTION_TYPES,
+  deadline: "any",
+  callers: "any",
+  parentTrace: "any",
+  requestedOutputs: "any",
+  stopSignal: "any",
+  decoupled: "any",
+});
+
+/** Checks the names and types of the options of a call. It allocates nothing unless one is wrong. */
+function checkOptions(modelName: string, options: NestedOptions): void {
+  for (const key in options) {
+    const value = options[key as keyof NestedOptions];
+    const type = NESTED_OPTION_TYPES[key];
+    if ((typeof value === type && value !== null) || type === "any") continue;
+    if (value === undefined && type !== undefined) continue;
+    assertOptions(`a call of model '${modelName}'`, { [key]: value }, INFER_OPTION_TYPES);
+  }
+}
+
 export function sendInProcess(
   model: ModelVersion,
   inputs: ReadonlyMap<string, Tensor>,
@@ -154,6 +180,7 @@ export function sendInProcess(
   onResponse: ResponseHandler,
 ): RequestHandle {
   const { signal, timeoutMs } = options;
+  checkOptions(model.name, options);
   if (options.parameters !== undefined) checkParameters(model.name, options.parameters);
   if (signal?.aborted) throw cancelledError(signal);
   const deadline = isLimited(timeoutMs)

@@ -1,4 +1,4 @@
-import { keyList } from "../config/option-names.js";
+import { keyList } from "@tritonjs/protocol";
 import { type Clock, everyMs, realClock } from "../system/clock.js";
 
 /** Format of log lines: Triton's `I0520 12:00:00.000001`, `2026-05-20T12:00:00Z I`, or an object in JSON each. */

@@ -1,4 +1,4 @@
-import { errorFor } from "@tritonjs/protocol";
+import { errorFor, optionTypes } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { type GpuMetrics, MachineMetrics, ProcessMetrics } from "./machine-metrics.js";
 import {
@@ -36,6 +36,11 @@ export interface MetricsReportOptions {
   /** Labels of each series. Servers that report to one registry need different ones. @default none */
   readonly labels?: Readonly<Record<string, string>>;
 }
+
+export const METRICS_REPORT_OPTION_TYPES = optionTypes<MetricsReportOptions>({
+  registry: "object",
+  labels: "object",
+});
 
 interface MetricsSources {
   /** The models in service. */

@@ -1,5 +1,4 @@
-import { errorFor } from "@tritonjs/protocol";
-import { keyList, throwProblems } from "../config/option-names.js";
+import { errorFor, keyList, throwProblems } from "@tritonjs/protocol";
 
 /** The recorded parts of a request: the times of its events, or its input and output tensors. */
 export type TraceLevel = "TIMESTAMPS" | "TENSORS";

@@ -1,10 +1,9 @@
 import { join, relative, sep } from "node:path";
-import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { errorFor, type ModelConfig, TritonError, throwProblems } from "@tritonjs/protocol";
 import { agentProblems, prepareConfig } from "../config/complete-config.js";
 import { configFromJson } from "../config/config-json.js";
 import { emptyConfig } from "../config/defaults.js";
 import { fieldNotes } from "../config/field-support.js";
-import { throwProblems } from "../config/option-names.js";
 import { readPrototxt } from "../config/prototxt.js";
 import { SUBSTITUTED, withSubstitute } from "../config/substitutes.js";
 import type { Log } from "../observe/log.js";

@@ -1,7 +1,13 @@
 import { isDeepStrictEqual } from "node:util";
-import { ConcurrencyGate, errorFor, type ModelConfig, statusText, TritonError } from "@tritonjs/protocol";
+import {
+  ConcurrencyGate,
+  errorFor,
+  type ModelConfig,
+  statusText,
+  TritonError,
+  throwProblems,
+} from "@tritonjs/protocol";
 import { completeInstanceGroups, instanceGroupProblems } from "../config/instance-groups.js";
-import { throwProblems } from "../config/option-names.js";
 import { writePrototxt } from "../config/prototxt.js";
 import { membersProblems } from "../config/resolve-config.js";
 import { ModelVersion } from "../model/model-version.js";

@@ -2,14 +2,15 @@ import { totalmem } from "node:os";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import { createGunzip, createInflate, createInflateRaw } from "node:zlib";
 import {
+  assertOptions,
   ConcurrencyGate,
   cancelled,
   definedMembers,
   errorFor,
   onAbort,
+  optionTypes,
   type TritonError,
 } from "@tritonjs/protocol";
-import { checkOptionNames } from "../config/option-names.js";
 
 /**
  * Number of refused requests by reason: no memory left, too many waiting to be unpacked, too large for their compressed
@@ -143,8 +144,16 @@ export const REQUEST_MEMORY_DEFAULTS: Required<RequestMemoryOptions> = {
   maxCompressionRatio: 100,
 };
 
+/** The values are checked below. */
+const REQUEST_MEMORY_OPTION_TYPES = optionTypes<RequestMemoryOptions>({
+  byteSize: "any",
+  maxDecompressions: "any",
+  maxWaitingDecompressions: "any",
+  maxCompressionRatio: "any",
+});
+
 function resolveRequestMemory(options: RequestMemoryOptions = {}): Required<RequestMemoryOptions> {
-  checkOptionNames("requestMemory", options, Object.keys(REQUEST_MEMORY_DEFAULTS));
+  assertOptions("requestMemory", options, REQUEST_MEMORY_OPTION_TYPES);
   const resolved = { ...REQUEST_MEMORY_DEFAULTS, ...definedMembers(options) };
   check("byteSize", resolved.byteSize, 1);
   check("maxDecompressions", resolved.maxDecompressions, 1);

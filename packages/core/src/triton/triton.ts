@@ -1,4 +1,4 @@
-import { errorFor, type InferOptions, type TensorSpec, TritonError } from "@tritonjs/protocol";
+import { assertOptions, errorFor, type InferOptions, type TensorSpec, TritonError } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { disableTelemetry } from "../backends/onnx-telemetry.js";
 import type {
@@ -17,7 +17,6 @@ import { changedGroups } from "../bind/plan-executors.js";
 import { GuardedCache, MemoryCache } from "../cache/response-cache.js";
 import { type Gpus, GpusOrCpu, listedGpus, MachineGpus } from "../config/gpus.js";
 import { hostPolicyWarnings } from "../config/instance-groups.js";
-import { checkOptionNames } from "../config/option-names.js";
 import { resolveSecurity } from "../frontend/security.js";
 import {
   checkFrontendThreads,
@@ -40,7 +39,7 @@ import { createLog, type OpenLog } from "../observe/create-log.js";
 import type { Log } from "../observe/log.js";
 import { GpuMetrics } from "../observe/machine-metrics.js";
 import { DEFAULT_METRICS_CONFIG } from "../observe/metric-families.js";
-import { MetricsPage } from "../observe/metrics-page.js";
+import { METRICS_REPORT_OPTION_TYPES, MetricsPage } from "../observe/metrics-page.js";
 import type { CacheUsage } from "../observe/model-families.js";
 import { Tracing } from "../observe/tracing.js";
 import { ModelRepository, type StartUp } from "../repository/model-repository.js";
@@ -53,7 +52,7 @@ import { saysReady } from "../service/model-reports.js";
 import { meteredModels, ServerInspector } from "../service/server-inspector.js";
 import { SharedMemory } from "../shared-memory/shared-memory.js";
 import { type Clock, realClock, settledWithin, sleep } from "../system/clock.js";
-import { DEFAULT_SERVE_OPTIONS, TRITON_OPTION_KEYS, type TritonOptions } from "./triton-options.js";
+import { DEFAULT_SERVE_OPTIONS, TRITON_OPTION_TYPES, type TritonOptions } from "./triton-options.js";
 
 /**
  * An inference server inside this process. Bind models, call them in process, and open them to clients with `serve()`.
@@ -76,7 +75,8 @@ export class Triton implements AsyncDisposable {
 
   /** @throws TritonError INVALID_ARG for unknown options, and for values that an option cannot have. */
   constructor(options: TritonOptions = {}) {
-    checkOptionNames("new Triton()", options, TRITON_OPTION_KEYS);
+    assertOptions("new Triton()", options, TRITON_OPTION_TYPES);
+    assertOptions("metrics of new Triton()", options.metrics ?? {}, METRICS_REPORT_OPTION_TYPES);
     this.#server = new TritonServer(options);
   }
 
@@ -267,9 +267,14 @@ export class Triton implements AsyncDisposable {
     } = {},
   ): Promise<ServeResult> {
     const { frontends, frontendThreads = 0 } = options;
-    checkOptionNames("serve()", options, ["frontends", "frontendThreads"], {
-      "new Triton()": TRITON_OPTION_KEYS,
-    });
+    assertOptions(
+      "serve()",
+      options,
+      { frontends: "array", frontendThreads: "any" },
+      {
+        "new Triton()": TRITON_OPTION_TYPES,
+      },
+    );
     checkFrontendThreads(frontendThreads);
     return this.#server.serve(frontends, frontendThreads);
   }

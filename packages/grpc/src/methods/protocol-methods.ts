@@ -8,7 +8,6 @@ import {
 } from "@tritonjs/core/frontend";
 import {
   headerPattern,
-  keyList,
   LOG_FORMATS,
   readTraceCount,
   readTraceLevels,
@@ -17,7 +16,7 @@ import {
   traceSettingTexts,
 } from "@tritonjs/core/internal";
 import type { EndpointGroup, LoadParameters } from "@tritonjs/core/types";
-import { errorFor, TritonError } from "@tritonjs/protocol";
+import { errorFor, optionTypes, TritonError } from "@tritonjs/protocol";
 import { grpc, inference } from "@tritonjs/protocol/grpc";
 import { descriptors, type FileDescriptor } from "@tritonjs/protocol/grpc/descriptors";
 import { type InferHandlerContext, inferMethods } from "../infer/model-infer.js";
@@ -50,10 +49,10 @@ export interface HandlerOptions {
   readonly reflection?: boolean;
 }
 
-export const HANDLER_OPTION_KEYS = keyList<HandlerOptions>({
-  headerForwardPattern: true,
-  restrictedProtocols: true,
-  reflection: true,
+export const HANDLER_OPTION_TYPES = optionTypes<HandlerOptions>({
+  headerForwardPattern: ["object", "string"],
+  restrictedProtocols: "array",
+  reflection: "boolean",
 });
 
 export function protocolMethods(

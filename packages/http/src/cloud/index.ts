@@ -1,7 +1,6 @@
 import type { Frontend } from "@tritonjs/core";
 import type { InferenceService, Restrictions, TlsOptions } from "@tritonjs/core/frontend";
-import { checkOptionNames, keyList } from "@tritonjs/core/internal";
-import { errorFor } from "@tritonjs/protocol";
+import { assertOptions, errorFor, optionTypes } from "@tritonjs/protocol";
 import { firstHeader } from "../exchange/request.js";
 import { emptyResponse } from "../exchange/response.js";
 import { answerErrors, v2Handler } from "../routes/v2-handler.js";
@@ -35,16 +34,16 @@ export interface VertexAiOptions {
   readonly limits?: Partial<HttpLimits>;
 }
 
-const VERTEX_AI_OPTION_KEYS = keyList<VertexAiOptions>({
-  port: true,
-  address: true,
-  predictRoute: true,
-  healthRoute: true,
-  defaultModel: true,
-  maxInputSize: true,
-  restrictions: true,
-  tls: true,
-  limits: true,
+const VERTEX_AI_OPTION_TYPES = optionTypes<VertexAiOptions>({
+  port: "number",
+  address: "string",
+  predictRoute: "string",
+  healthRoute: "string",
+  defaultModel: "string",
+  maxInputSize: "number",
+  restrictions: "object",
+  tls: "object",
+  limits: "object",
 });
 
 /** Header with the path of another route, without the leading slash. */
@@ -66,7 +65,7 @@ const BINARY = new BinaryContentType("application/vnd.vertex-ai-triton.binary+js
  * ```
  */
 export function vertexAi(options: VertexAiOptions): Frontend {
-  checkOptionNames("vertexAi()", options, VERTEX_AI_OPTION_KEYS);
+  assertOptions("vertexAi()", options, VERTEX_AI_OPTION_TYPES);
   const { port = 8080, address = "0.0.0.0", tls, limits } = options;
   const predict = routePattern(options.predictRoute, "AIP_PREDICT_ROUTE");
   const health = routePattern(options.healthRoute, "AIP_HEALTH_ROUTE");

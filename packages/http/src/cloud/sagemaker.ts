@@ -2,8 +2,7 @@ import { readdir, readFile, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Frontend } from "@tritonjs/core";
 import type { InferenceService, Restrictions, TlsOptions } from "@tritonjs/core/frontend";
-import { checkOptionNames, keyList } from "@tritonjs/core/internal";
-import { errorFor, TritonError } from "@tritonjs/protocol";
+import { assertOptions, errorFor, optionTypes, TritonError } from "@tritonjs/protocol";
 import { firstHeader, type V2Request } from "../exchange/request.js";
 import {
   emptyResponse,
@@ -52,18 +51,18 @@ export interface SageMakerOptions {
   readonly limits?: Partial<HttpLimits>;
 }
 
-const SAGEMAKER_OPTION_KEYS = keyList<SageMakerOptions>({
-  port: true,
-  address: true,
-  defaultModelName: true,
-  inferenceType: true,
-  pingMode: true,
-  multiModel: true,
-  modelsDirectory: true,
-  maxInputSize: true,
-  restrictions: true,
-  tls: true,
-  limits: true,
+const SAGEMAKER_OPTION_TYPES = optionTypes<SageMakerOptions>({
+  port: "number",
+  address: "string",
+  defaultModelName: "string",
+  inferenceType: "string",
+  pingMode: "string",
+  multiModel: "boolean",
+  modelsDirectory: "string",
+  maxInputSize: "number",
+  restrictions: "object",
+  tls: "object",
+  limits: "object",
 });
 
 const BINARY = new BinaryContentType("application/vnd.sagemaker-triton.binary+json");
@@ -85,7 +84,7 @@ const UNLOAD_TIMEOUT_MS = 350_000;
  * ```
  */
 export function sageMaker(options: SageMakerOptions = {}): Frontend {
-  checkOptionNames("sageMaker()", options, SAGEMAKER_OPTION_KEYS);
+  assertOptions("sageMaker()", options, SAGEMAKER_OPTION_TYPES);
   const { port = 8080, address = "0.0.0.0", tls, limits } = options;
   return new ListeningFrontend(
     { name: "sagemaker", port, address, portHint: "sageMaker({ port })", tls, limits },

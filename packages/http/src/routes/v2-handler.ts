@@ -7,8 +7,9 @@ import {
   type Restrictions,
   SiteGuard,
 } from "@tritonjs/core/frontend";
-import { HostRule, headerPattern, keyList } from "@tritonjs/core/internal";
+import { HostRule, headerPattern } from "@tritonjs/core/internal";
 import type { AccessGroup } from "@tritonjs/core/types";
+import { optionTypes } from "@tritonjs/protocol";
 import { ClientGone, ConnectionFault, firstHeader, headersOf, type V2Request } from "../exchange/request.js";
 import {
   type ContentType,
@@ -62,14 +63,14 @@ export interface V2Options {
   readonly metrics?: boolean;
 }
 
-export const V2_OPTION_KEYS = keyList<V2Options>({
-  maxInputSize: true,
-  maxInputSizeName: true,
-  labels: true,
-  headerForwardPattern: true,
-  restrictions: true,
-  openApi: true,
-  metrics: true,
+export const V2_OPTION_TYPES = optionTypes<V2Options>({
+  maxInputSize: "number",
+  maxInputSizeName: "string",
+  labels: "function",
+  headerForwardPattern: ["object", "string"],
+  restrictions: "object",
+  openApi: "boolean",
+  metrics: "boolean",
 });
 
 /** Answers one request with any path. Resolves to undefined when the client has left. */

@@ -1,11 +1,10 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { InferenceService, RequestShare } from "@tritonjs/core/frontend";
-import { checkOptionNames, keyList } from "@tritonjs/core/internal";
-import { onAbort } from "@tritonjs/protocol";
+import { assertOptions, onAbort, optionTypes } from "@tritonjs/protocol";
 import { BodyBuffer, ClientGone, type V2Request } from "../exchange/request.js";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
-import { V2_OPTION_KEYS, type V2Handler, type V2Options, v2Handler } from "../routes/v2-handler.js";
+import { V2_OPTION_TYPES, type V2Handler, type V2Options, v2Handler } from "../routes/v2-handler.js";
 import { type CorsOptions, listedOrigins, withCors } from "./cors.js";
 
 /** Answers one request of the web platform. */
@@ -21,10 +20,14 @@ export interface FetchHandlerOptions extends V2Options {
   readonly cors?: CorsOptions;
 }
 
-const FETCH_OPTION_KEYS = [
-  ...keyList<Omit<FetchHandlerOptions, keyof V2Options>>({ prefix: true, onError: true, cors: true }),
-  ...V2_OPTION_KEYS,
-];
+const FETCH_OPTION_TYPES = {
+  ...optionTypes<Omit<FetchHandlerOptions, keyof V2Options>>({
+    prefix: "string",
+    onError: "function",
+    cors: "object",
+  }),
+  ...V2_OPTION_TYPES,
+};
 
 /**
  * The v2 routes for any server with the web platform's `Request` and `Response`: Hono; Express and `node:http` through
@@ -42,7 +45,7 @@ export function fetchHandler(
   target: { readonly service: InferenceService },
   options: FetchHandlerOptions = {},
 ): FetchHandler {
-  checkOptionNames("fetchHandler()", options, FETCH_OPTION_KEYS);
+  assertOptions("fetchHandler()", options, FETCH_OPTION_TYPES);
   const { prefix = "", onError = console.error } = options;
   const routes = v2Handler(
     target.service,

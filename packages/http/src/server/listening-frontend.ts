@@ -24,7 +24,7 @@ import {
   type ThreadedFrontend,
   type ThreadedFrontendOptions,
 } from "@tritonjs/core/internal";
-import { LONGEST_TIMEOUT_MS } from "@tritonjs/protocol";
+import { LONGEST_TIMEOUT_MS, typesOfDefaults } from "@tritonjs/protocol";
 import { type V2Handler, withAllowedHosts } from "../routes/v2-handler.js";
 import type { FastifyServerOptions } from "./fastify.js";
 import {
@@ -212,7 +212,7 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
 };
 
 /** The names of the limits. */
-export const HTTP_LIMIT_KEYS = Object.keys(DEFAULT_HTTP_LIMITS);
+export const HTTP_LIMIT_TYPES = typesOfDefaults(DEFAULT_HTTP_LIMITS);
 
 /** Longest interval between checks for slow clients, in milliseconds. */
 const MAX_CHECK_INTERVAL_MS = 30_000;

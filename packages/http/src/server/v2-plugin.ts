@@ -2,11 +2,12 @@ import { METHODS, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import type { InferenceService } from "@tritonjs/core/frontend";
-import { checkOptionNames, isLoopback } from "@tritonjs/core/internal";
-import { errorFor, TritonError } from "@tritonjs/protocol";
+import { isLoopback } from "@tritonjs/core/internal";
+import type { OptionTypes } from "@tritonjs/protocol";
+import { assertOptions, errorFor, TritonError } from "@tritonjs/protocol";
 import { byteLength, isWhole, joined, type V2Response } from "../exchange/response.js";
 import {
-  V2_OPTION_KEYS,
+  V2_OPTION_TYPES,
   type V2Handler,
   type V2Options,
   v2Handler,
@@ -32,15 +33,15 @@ export type V2PluginOptions = V2Options & V2Target;
 /** A route handler of fastify. */
 export type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
-const PLUGIN_OPTION_KEYS = [
-  "triton",
-  "service",
-  ...V2_OPTION_KEYS,
+const PLUGIN_OPTION_TYPES: OptionTypes = {
+  triton: "object",
+  service: "object",
+  ...V2_OPTION_TYPES,
   // Options of fastify's `register`.
-  "prefix",
-  "logLevel",
-  "logSerializers",
-];
+  prefix: "string",
+  logLevel: "any",
+  logSerializers: "any",
+};
 
 /**
  * The v2 routes as a fastify plugin, for an existing application and any prefix. The plugin shares the application's
@@ -52,7 +53,7 @@ const PLUGIN_OPTION_KEYS = [
  * ```
  */
 export const v2Plugin: FastifyPluginCallback<V2PluginOptions> = (app, options, done) => {
-  checkOptionNames("v2Plugin", options, PLUGIN_OPTION_KEYS);
+  assertOptions("v2Plugin", options, PLUGIN_OPTION_TYPES);
   const service = options.service ?? options.triton.service;
   const loopback = listensOnLoopback(app);
   const handler = v2Handler(service, { maxInputSizeName: "v2Plugin's option maxInputSize", ...options });

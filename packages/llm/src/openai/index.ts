@@ -1,10 +1,9 @@
 import type { Frontend } from "@tritonjs/core";
 import type { InferenceService, TlsOptions } from "@tritonjs/core/frontend";
-import { checkOptionNames, keyList } from "@tritonjs/core/internal";
 import {
   type FastifyPluginCallback,
   type FetchHandler,
-  HTTP_LIMIT_KEYS,
+  HTTP_LIMIT_TYPES,
   type HttpLimits,
   ListeningFrontend,
   listensOnLoopback,
@@ -12,9 +11,11 @@ import {
   webHandler,
   withAllowedHosts,
 } from "@tritonjs/http/frontend";
+import type { OptionTypes } from "@tritonjs/protocol";
+import { assertOptions, optionTypes } from "@tritonjs/protocol";
 import { requestFaultBody } from "./openai-error.js";
 import {
-  OPENAI_OPTION_KEYS,
+  OPENAI_OPTION_TYPES,
   type OpenAiEndpointOptions,
   openAiHandler,
   ROUTE_PATTERNS,
@@ -39,16 +40,16 @@ export interface OpenAiOptions extends OpenAiEndpointOptions {
   readonly limits?: Partial<HttpLimits>;
 }
 
-const OPENAI_KEYS = [
-  ...keyList<Omit<OpenAiOptions, keyof OpenAiEndpointOptions>>({
-    port: true,
-    address: true,
-    reusePort: true,
-    tls: true,
-    limits: true,
+const OPENAI_TYPES = {
+  ...optionTypes<Omit<OpenAiOptions, keyof OpenAiEndpointOptions>>({
+    port: "number",
+    address: "string",
+    reusePort: "boolean",
+    tls: "object",
+    limits: "object",
   }),
-  ...OPENAI_OPTION_KEYS,
-];
+  ...OPENAI_OPTION_TYPES,
+};
 
 /** Default of the option `port`, that of Triton's OpenAI frontend. */
 const PORT = 9000;
@@ -64,8 +65,8 @@ const PORT = 9000;
  * ```
  */
 export function openai(options: OpenAiOptions = {}): Frontend {
-  checkOptionNames("openai()", options, OPENAI_KEYS);
-  checkOptionNames("openai({ limits })", options.limits ?? {}, HTTP_LIMIT_KEYS);
+  assertOptions("openai()", options, OPENAI_TYPES);
+  assertOptions("openai({ limits })", options.limits ?? {}, HTTP_LIMIT_TYPES);
   const { port = PORT, address = "localhost", reusePort = false, tls, limits, ...endpoints } = options;
   return new ListeningFrontend(
     {
@@ -89,7 +90,13 @@ export type OpenAiPluginOptions = OpenAiEndpointOptions & {
 };
 
 /** Options of the plugin, and those of fastify's `register`. */
-const PLUGIN_KEYS = ["triton", "prefix", "logLevel", "logSerializers", ...OPENAI_OPTION_KEYS];
+const PLUGIN_TYPES: OptionTypes = {
+  triton: "object",
+  prefix: "string",
+  logLevel: "any",
+  logSerializers: "any",
+  ...OPENAI_OPTION_TYPES,
+};
 
 /**
  * The OpenAI endpoints as a fastify plugin, for an existing application and any prefix. The plugin reads request bodies
@@ -102,7 +109,7 @@ const PLUGIN_KEYS = ["triton", "prefix", "logLevel", "logSerializers", ...OPENAI
  * ```
  */
 export const openAiPlugin: FastifyPluginCallback<OpenAiPluginOptions> = (app, options, done) => {
-  checkOptionNames("openAiPlugin", options, PLUGIN_KEYS);
+  assertOptions("openAiPlugin", options, PLUGIN_TYPES);
   const { service } = options.triton;
   const loopback = listensOnLoopback(app);
   const handler = openAiHandler(service, options);
@@ -122,10 +129,13 @@ export interface OpenAiFetchHandlerOptions extends OpenAiEndpointOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-const FETCH_HANDLER_KEYS = [
-  ...keyList<Omit<OpenAiFetchHandlerOptions, keyof OpenAiEndpointOptions>>({ prefix: true, onError: true }),
-  ...OPENAI_OPTION_KEYS,
-];
+const FETCH_HANDLER_TYPES = {
+  ...optionTypes<Omit<OpenAiFetchHandlerOptions, keyof OpenAiEndpointOptions>>({
+    prefix: "string",
+    onError: "function",
+  }),
+  ...OPENAI_OPTION_TYPES,
+};
 
 /**
  * The OpenAI endpoints for any server with the web platform's `Request` and `Response`: Hono, Next, and, through
@@ -144,7 +154,7 @@ export function openAiFetchHandler(
   target: { readonly service: InferenceService },
   options: OpenAiFetchHandlerOptions = {},
 ): FetchHandler {
-  checkOptionNames("openAiFetchHandler()", options, FETCH_HANDLER_KEYS);
+  assertOptions("openAiFetchHandler()", options, FETCH_HANDLER_TYPES);
   const { prefix = "", onError = console.error, ...endpoints } = options;
   return webHandler(openAiHandler(target.service, endpoints), prefix, onError);
 }

@@ -1,5 +1,4 @@
 import { type InferenceService, SiteGuard } from "@tritonjs/core/frontend";
-import { keyList } from "@tritonjs/core/internal";
 import {
   ClientGone,
   ConnectionFault,
@@ -13,7 +12,7 @@ import {
   type V2Response,
   withCors,
 } from "@tritonjs/http/frontend";
-import { errorFor, TritonError } from "@tritonjs/protocol";
+import { errorFor, optionTypes, TritonError } from "@tritonjs/protocol";
 import type { RequestLimits } from "./chat-request.js";
 import { type ChatTemplateSettings, ChatTemplates } from "./chat-templates.js";
 import { chatRoute, completionsRoute } from "./completions.js";
@@ -46,16 +45,16 @@ export interface OpenAiEndpointOptions extends OpenAiAccessOptions, ChatTemplate
   readonly cors?: CorsOptions;
 }
 
-export const OPENAI_OPTION_KEYS = keyList<OpenAiEndpointOptions>({
-  apiKeys: true,
-  publicGroups: true,
-  restrictions: true,
-  chatTemplates: true,
-  toolCallFamilies: true,
-  defaultMaxTokens: true,
-  maxBodySize: true,
-  maxChoices: true,
-  cors: true,
+export const OPENAI_OPTION_TYPES = optionTypes<OpenAiEndpointOptions>({
+  apiKeys: "array",
+  publicGroups: "array",
+  restrictions: "object",
+  chatTemplates: "object",
+  toolCallFamilies: "object",
+  defaultMaxTokens: "number",
+  maxBodySize: "number",
+  maxChoices: "number",
+  cors: "object",
 });
 
 /** Default of `maxBodySize`, as for v2 requests. The memory budget of requests bounds all bodies together. */
