@@ -70,7 +70,14 @@ export const OTHER_CASES: readonly DeadlineCase[] = [
     noise: 0.15,
     classes: tightAndLoose(50, 500),
   },
-  { name: "2 + 1 n ms, up to 64; 80, 300 ms", ...PLAIN, fixedMs: 2, perRowMs: 1, maxBatchSize: 64, classes: tightAndLoose(80, 300) },
+  {
+    name: "2 + 1 n ms, up to 64; 80, 300 ms",
+    ...PLAIN,
+    fixedMs: 2,
+    perRowMs: 1,
+    maxBatchSize: 64,
+    classes: tightAndLoose(80, 300),
+  },
   {
     name: "5 + 2 n ms, up to 8; one limit of 60 ms",
     ...PLAIN,
@@ -112,7 +119,12 @@ const BURST = 1.6;
 const LULL = 0.4;
 
 /** The requests of a run, in order. @param rate requests per millisecond on average */
-export function arrivalsOf({ classes, arrivals }: DeadlineCase, rate: number, seed: number, durationMs: number): Arrival[] {
+export function arrivalsOf(
+  { classes, arrivals }: DeadlineCase,
+  rate: number,
+  seed: number,
+  durationMs: number,
+): Arrival[] {
   const random = new Random(seed);
   const all: Arrival[] = [];
   const add = (startMs: number, endMs: number, phaseRate: number): void => {
@@ -135,7 +147,10 @@ export function arrivalsOf({ classes, arrivals }: DeadlineCase, rate: number, se
 }
 
 /** The duration of each batch of a run. */
-export function durationsOf({ fixedMs, perRowMs, noise }: DeadlineCase, seed: number): (rows: number) => number {
+export function durationsOf(
+  { fixedMs, perRowMs, noise }: DeadlineCase,
+  seed: number,
+): (rows: number) => number {
   const random = new Random(seed);
   return (rows) => {
     const deviation = noise === 0 ? 1 : Math.exp(noise * random.normal() - (noise * noise) / 2);

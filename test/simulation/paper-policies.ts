@@ -93,7 +93,8 @@ export function vtc(profile: Profile, classes: number): Policy {
       while (batch.length < profile.maxBatchSize) {
         let least = -1;
         for (let kind = 0; kind < classes; kind++) {
-          if (taken[kind]! < lists[kind]!.length && (least < 0 || served[kind]! < served[least]!)) least = kind;
+          if (taken[kind]! < lists[kind]!.length && (least < 0 || served[kind]! < served[least]!))
+            least = kind;
         }
         if (least < 0) break;
         batch.push(lists[least]![taken[least]++]!);
