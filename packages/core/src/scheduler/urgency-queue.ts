@@ -173,24 +173,25 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     else this.#drop(request);
   }
 
-  /**
-   * Gives up on the deadline of a request, whose level has the timeout action DELAY: it runs after all others. Returns
-   * false for any other request.
-   */
-  delay(request: InferenceRequest): boolean {
+  /** True for a request that runs after all others when its time is over: its level has the timeout action DELAY. */
+  delays(request: InferenceRequest): boolean {
     const { timeoutAction } = policyOf(this.#batching, levelOf(this.#batching, request.priority));
-    if (timeoutAction !== "DELAY" || request.deadline === request.due) return false;
+    return timeoutAction === "DELAY" && request.deadline !== request.due;
+  }
+
+  /** Gives up on the deadline of a request. */
+  delay(request: InferenceRequest): void {
     this.#drop(request);
     request.queueDeadline?.cancel();
     request.queueDeadline = undefined;
     request.due = Number.POSITIVE_INFINITY;
     this.patient.push(request);
-    return true;
   }
 
   #expire(request: InferenceRequest): void {
     request.queueDeadline = undefined;
-    if (!this.delay(request)) request.cancel(timeoutError());
+    if (this.delays(request)) this.delay(request);
+    else request.cancel(timeoutError());
     this.#onExpired();
   }
 
