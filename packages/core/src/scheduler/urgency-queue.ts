@@ -115,10 +115,11 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
 
   /** When the answer to a request is due: by its own deadline or timeout, else by its level, else by the model. */
   dueOf(request: InferenceRequest): number {
-    const { deadline, queueTimeoutMicroseconds: timeout, queueStart } = request;
-    if (deadline !== undefined && timeout === 0) return deadline;
-    const own = timeout > 0 ? queueStart + timeout / 1000 : Number.POSITIVE_INFINITY;
-    if (deadline !== undefined || timeout > 0) return Math.min(own, deadline ?? own);
+    const { deadline, clientLimitMs, queueTimeoutMicroseconds: timeout, queueStart } = request;
+    let own = deadline ?? Number.POSITIVE_INFINITY;
+    if (timeout > 0) own = Math.min(own, queueStart + timeout / 1000);
+    if (clientLimitMs > 0) own = Math.min(own, queueStart + clientLimitMs);
+    if (own < Number.POSITIVE_INFINITY) return own;
     const { defaultTimeoutMicroseconds } = policyOf(
       this.#batching,
       levelOf(this.#batching, request.priority),
