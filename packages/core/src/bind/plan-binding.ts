@@ -150,6 +150,7 @@ export function planBinding(
     onSequenceEvict,
     initialStates: initial.states,
     variableLength: variable.variableLength,
+    shares: batcher?.shares,
   };
 }
 

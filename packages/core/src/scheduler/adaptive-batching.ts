@@ -9,7 +9,7 @@ import {
   ENOUGH_OBSERVATIONS,
   expectedMs,
   learnDuration,
-} from "./batch-times.js";
+} from "./learned-times.js";
 import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
 import type { PriorityQueue } from "./priority-queue.js";
 
