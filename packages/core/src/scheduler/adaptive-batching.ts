@@ -3,6 +3,7 @@ import type { Payload } from "../batch/payload.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { InferenceRequest } from "../request/inference-request.js";
+import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
 import {
   type DurationCurve,
   type DurationFit,
@@ -10,7 +11,6 @@ import {
   expectedMs,
   learnDuration,
 } from "./learned-times.js";
-import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
 import type { PriorityQueue } from "./priority-queue.js";
 
 /**

@@ -3,8 +3,8 @@ import type { Payload } from "../batch/payload.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
 import type { CallerShare, InferenceRequest } from "../request/inference-request.js";
-import { LearnedTimes, type InstanceTimes } from "./learned-times.js";
 import type { BatchingRules, BatchPlan, BatchPlanner } from "./form-batch.js";
+import { type InstanceTimes, LearnedTimes } from "./learned-times.js";
 import type { QueuedRequestView } from "./priority-queue.js";
 import type { UrgencyQueue } from "./urgency-queue.js";
 
@@ -227,7 +227,10 @@ export class DeadlineBatching implements BatchPlanner {
     let most = Math.min(limit, this.#mostRows(now, times, served, idleInMs, share));
     if (now - this.#otherAt < CONTENDED_MS) {
       const enough = FAIR_DEMAND * times.rowsPerMs(times.best);
-      most = Math.min(most, smallest(times.best, (rows) => times.rowsPerMs(rows) >= enough));
+      most = Math.min(
+        most,
+        smallest(times.best, (rows) => times.rowsPerMs(rows) >= enough),
+      );
     }
     const next: InferenceRequest[] = [];
     for (let i = 0; i < Math.min(queue.datedCount, FAIR_REACH * this.#maxRows); i++)
