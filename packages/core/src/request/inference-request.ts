@@ -176,6 +176,11 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
    * does not say. Only models with deadlines look at it: the transport itself ends calls that take longer.
    */
   clientLimitMs = 0;
+  /**
+   * Milliseconds that later work needs after the answer to this request, which is part of it: those of the later steps
+   * of an ensemble. A batcher with deadlines takes them off.
+   */
+  reserveMs = 0;
   /** Name of the caller in the header of a client, for models that callers share; empty if it is unknown. */
   caller = "";
   /** False for a null request, which fills an empty slot of a sequence batch and has no caller. */
@@ -301,6 +306,7 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
     request.queueTimeoutMicroseconds = this.#remainingMicroseconds(now);
     request.deadline = this.deadline;
     request.caller = this.caller;
+    request.reserveMs = this.reserveMs;
     if (this.clientLimitMs > 0) {
       request.clientLimitMs = Math.max(1e-3, this.clientLimitMs - (now - this.queueStart));
     }
@@ -322,6 +328,11 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
   #remainingMicroseconds(now: number): number {
     const limit = this.queueTimeoutMicroseconds;
     return limit === 0 ? 0 : Math.max(1, Math.round(limit - (now - this.queueStart) * 1000));
+  }
+
+  /** True if the sender limits the time of the request. */
+  get hasLimit(): boolean {
+    return this.deadline !== undefined || this.queueTimeoutMicroseconds > 0 || this.clientLimitMs > 0;
   }
 
   /** `[request id: x] `, the beginning of error texts about this request. */

@@ -17,6 +17,9 @@ import {
 } from "./ensemble-steps.js";
 import { isPartOfWork, type Scheduler, stoppedError } from "./scheduler.js";
 
+/** Step size with which the time after a step is learnt: about the last 10 requests count. */
+const REST_STEP = 0.1;
+
 /**
  * Runs requests through the steps of an ensemble. It has no queue and no instances: requests wait in the queues of
  * the members.
@@ -26,6 +29,8 @@ export class EnsembleScheduler implements Scheduler {
   readonly version: string;
   readonly plan: EnsemblePlan;
   readonly limits: readonly StepLimit[];
+  /** Usual milliseconds from the end of each step to the answer, as requests with a time limit have shown. */
+  readonly restMs: Float64Array;
   #stopped = false;
 
   constructor(
@@ -39,6 +44,7 @@ export class EnsembleScheduler implements Scheduler {
     this.plan = new EnsemblePlan(config);
     const limit = config.ensembleScheduling?.maxInflightRequests ?? 0;
     this.limits = this.plan.steps.map(() => new StepLimit(limit));
+    this.restMs = new Float64Array(this.plan.steps.length);
   }
 
   enqueue(request: InferenceRequest): void {
@@ -78,6 +84,8 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
   readonly #calls = new Set<StepCall>();
   readonly #inLine = new Map<WaitingStart, StepLimit>();
   readonly #start: number;
+  /** When each step ended, for a request with a time limit. */
+  readonly #endedAt: number[] | undefined;
   /** Number of steps that have started, or are about to start, and have not ended. */
   #underWay = 0;
   #answered = false;
@@ -90,6 +98,7 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
   ) {
     this.#selection = ensemble.plan.select(request.requestedOutputs);
     this.#start = ensemble.clock.now();
+    if (request.hasLimit) this.#endedAt = [];
   }
 
   /** Starts the steps that need only the request's own inputs. */
@@ -153,6 +162,7 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
         clock.now(),
         (outcome, final) => this.#receive(call!, outcome, final),
       );
+      request.reserveMs += this.ensemble.restMs[step.index]!;
       request.inputs = stepInputs(step, member.config, frame.tensors);
       request.requestedOutputs = this.#selection.requestedOutputs.get(step)!;
       copySequence(sequence, request);
@@ -173,6 +183,7 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
     if (final) {
       this.#calls.delete(call);
       this.ensemble.limits[step.index]!.release();
+      if (this.#endedAt !== undefined) this.#endedAt[step.index] = this.ensemble.clock.now();
     }
     if (this.#over) return;
     if (final) this.#underWay--;
@@ -242,7 +253,12 @@ class EnsembleRun implements RequestRunner, ComputeTimes {
     const { clock, statistics } = this.ensemble;
     this.#over = true;
     const { queueStart, rows } = this.request;
-    const totalMs = clock.now() - queueStart;
+    const now = clock.now();
+    const totalMs = now - queueStart;
+    const { restMs } = this.ensemble;
+    this.#endedAt?.forEach((endedAt, step) => {
+      restMs[step]! += REST_STEP * (now - endedAt - restMs[step]!);
+    });
     const { inputMs, inferMs, outputMs } = this;
     statistics.recordEnsemble(rows, this.#start - queueStart, totalMs, this, clock.wallNow());
     this.request.computed(inputMs, inferMs, outputMs);

@@ -152,11 +152,11 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
 
   /** When the answer to a request is due: by its own deadline or timeout, else by its level, else by the model. */
   #dueOf(request: InferenceRequest): number {
-    const { deadline, clientLimitMs, queueTimeoutMicroseconds: timeout, queueStart } = request;
+    const { deadline, clientLimitMs, reserveMs, queueTimeoutMicroseconds: timeout, queueStart } = request;
     let own = deadline ?? Number.POSITIVE_INFINITY;
     if (timeout > 0) own = Math.min(own, queueStart + timeout / 1000);
     if (clientLimitMs > 0) own = Math.min(own, queueStart + clientLimitMs);
-    if (own < Number.POSITIVE_INFINITY) return own;
+    if (own < Number.POSITIVE_INFINITY) return own - reserveMs;
     const { defaultTimeoutMicroseconds } = policyOf(
       this.#batching,
       levelOf(this.#batching, request.priority),

@@ -273,6 +273,53 @@ describe("deadlines", () => {
   });
 });
 
+describe("deadlines in an ensemble", () => {
+  it("leave a step what is left of the time, less what later steps need", async () => {
+    const bench = await new Bench(10, 0).bind({ maxBatchSize: 1 });
+    await bench.teach();
+    bench.triton.bind({
+      modelName: "slow",
+      inputs: echoInputs,
+      outputs: echoOutputs,
+      inferFunc: batch<typeof echoInputs, typeof echoOutputs>(async ({ x }) => {
+        await new Promise<void>((done) => bench.clock.setTimer(100, done));
+        return { y: x };
+      }),
+      config: { maxBatchSize: 1 },
+    });
+    const both = bench.triton.bindEnsemble({
+      modelName: "both",
+      inputs: echoInputs,
+      outputs: [{ name: "z", dtype: "INT32", shape: [1] }],
+      steps: [
+        { modelName: "echo", inputMap: { x: "x" }, outputMap: { y: "y" } },
+        { modelName: "slow", inputMap: { x: "y" }, outputMap: { y: "z" } },
+      ],
+      config: { maxBatchSize: 1 },
+    });
+    await both.ready();
+    for (let i = 0; i < 40; i++) {
+      const sent = both.inferSample({ x: [i] }, { timeoutMs: 1000 });
+      await bench.clock.advance(150);
+      await sent;
+    }
+    // The step itself takes 10 ms, which 80 ms allow; the step after it does not.
+    const hopeless = outcomeOf(both.inferSample({ x: [1] }, { timeoutMs: 80 }));
+    await bench.clock.settle();
+    expect(await hopeless).toContain("Request for model 'echo' was refused");
+    bench.batches.length = 0;
+    const sent = [
+      bench.send(7),
+      bench.send(1, { timeoutMs: 150 }),
+      both.inferSample({ x: [2] }, { timeoutMs: 200 }).then(() => "done"),
+    ];
+    await bench.clock.advance(300);
+    expect(await Promise.all(sent)).toEqual(["done", "done", "done"]);
+    // 200 ms, less the 100 ms of the later step, are less than 150 ms.
+    expect(bench.batches.flat()).toEqual([2, 1, 7]);
+  });
+});
+
 describe("under random loads, deadlines", () => {
   it.each([1, 2, 3, 4, 5, 6])(
     "end each request once, and none after it was refused (seed %i)",
