@@ -20,6 +20,10 @@ export interface SimulatedRequest {
   readonly rows: number;
   readonly priority?: number;
   readonly queueTimeoutMicroseconds?: number;
+  /** Milliseconds that the sender waits for the answer, for a model with deadlines. */
+  readonly limitMs?: number;
+  /** Name of the caller, for a model that callers share. */
+  readonly caller?: string;
   readonly sequence?: { readonly id: bigint | string; readonly start: boolean; readonly end: boolean };
 }
 
@@ -207,6 +211,8 @@ function tensorsOf(name: string): (rows: number) => ReadonlyMap<string, Tensor> 
 function requestOf(name: string, wanted: SimulatedRequest, inputs: ReadonlyMap<string, Tensor>): InferInit {
   const request = new InferenceRequest(name, { inputs });
   readScalarOptions(wanted, request);
+  request.clientLimitMs = wanted.limitMs ?? 0;
+  request.caller = wanted.caller ?? "";
   return request;
 }
 

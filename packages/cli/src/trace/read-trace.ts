@@ -125,13 +125,22 @@ function toBatch(times: ReadonlyMap<string, number>, batch: Entry | undefined): 
   };
 }
 
-function contentOf({ rows, priority, queue_timeout_us, sequence }: Entry): Partial<TraceRequest> {
+function contentOf({
+  rows,
+  priority,
+  queue_timeout_us,
+  limit_ms,
+  caller,
+  sequence,
+}: Entry): Partial<TraceRequest> {
   const id = isObject(sequence) ? textOf(sequence.id) : undefined;
   const { start, end } = (id === undefined ? {} : sequence) as Entry;
   return {
     rows: numberOf(rows),
     priority: numberOf(priority),
     queueTimeoutMicroseconds: numberOf(queue_timeout_us),
+    limitMs: numberOf(limit_ms),
+    caller: textOf(caller),
     sequence: id === undefined ? undefined : { id: idOf(id), start: start === true, end: end === true },
   };
 }
@@ -170,6 +179,10 @@ export interface TraceRequest {
   readonly rows?: number;
   readonly priority?: number;
   readonly queueTimeoutMicroseconds?: number;
+  /** Milliseconds that the sender waited for the answer at most, for a model with deadlines. */
+  readonly limitMs?: number;
+  /** Name of the caller, for a model that callers share. */
+  readonly caller?: string;
   readonly sequence?: { readonly id: bigint | string; readonly start: boolean; readonly end: boolean };
 }
 
@@ -272,6 +285,8 @@ export function recordingOf(trace: readonly TraceRequest[], modelName?: string):
       rows: rows.get(one)!,
       priority: one.priority,
       queueTimeoutMicroseconds: one.queueTimeoutMicroseconds,
+      limitMs: one.limitMs,
+      caller: one.caller,
       sequence: one.sequence,
     }),
   );

@@ -51,7 +51,7 @@ export class RecordedTrace implements RequestTrace {
     });
     this.mark("REQUEST_START", atMs);
     this.mark("QUEUE_START", atMs);
-    if (this.trace.timestamps) this.#add({ id: this.id, request: tracedContent(request) });
+    if (this.trace.timestamps) this.#add({ id: this.id, request: tracedContent(request, atMs) });
     this.#addTensors("TENSOR_QUEUE_INPUT", request.inputs);
   }
 
@@ -94,12 +94,16 @@ export class RecordedTrace implements RequestTrace {
 }
 
 /** Properties of a request that decide how it is batched: those that `tritonjs replay` needs. */
-function tracedContent(request: TracedRequest): TracedContent {
+function tracedContent(request: TracedRequest, atMs: number): TracedContent {
+  const { deadline = Number.POSITIVE_INFINITY, clientLimitMs = 0, caller } = request;
+  const limitMs = Math.min(deadline - atMs, clientLimitMs > 0 ? clientLimitMs : Number.POSITIVE_INFINITY);
   const { priority, queueTimeoutMicroseconds, sequence } = scalarOptions(request);
   return {
     rows: request.rows ?? 1,
     ...(priority && { priority }),
     ...(queueTimeoutMicroseconds && { queue_timeout_us: queueTimeoutMicroseconds }),
+    ...(limitMs < Number.POSITIVE_INFINITY && { limit_ms: Math.round(limitMs * 1000) / 1000 }),
+    ...(caller && { caller }),
     ...(sequence && { sequence: { ...sequence, id: String(sequence.id) } }),
   };
 }
@@ -114,6 +118,9 @@ interface TracedContent {
   readonly rows: number;
   readonly priority?: number;
   readonly queue_timeout_us?: number;
+  /** Milliseconds that the sender waits for the answer. */
+  readonly limit_ms?: number;
+  readonly caller?: string;
   readonly sequence?: { readonly id: string; readonly start?: boolean; readonly end?: boolean };
 }
 

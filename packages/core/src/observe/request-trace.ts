@@ -11,6 +11,9 @@ export interface TracedRequest
   readonly inputs: ReadonlyMap<string, Tensor>;
   /** Rows that count towards a batch. @default 1 */
   readonly rows?: number;
+  readonly deadline?: number | undefined;
+  readonly clientLimitMs?: number;
+  readonly caller?: string;
 }
 
 /** The batch in which a request runs. */

@@ -54,6 +54,31 @@ describe("simulate", () => {
     expect(await endOf("onnxruntime", 2)).toBe(2 * 10 + 3);
   });
 
+  it("runs requests by deadline and by share where the configuration says so", async () => {
+    const served = async (parameters: string) => {
+      // Each fourth request has 100 ms and the others have 2 s, at 1.5 times what the model can do.
+      const requests = poisson(3000, 0.15).map((request, i) => {
+        const isTight = i % 4 === 0;
+        return { ...request, limitMs: isTight ? 100 : 2000, caller: isTight ? "few" : "many" };
+      });
+      const { latenciesMs, failures } = await simulate({
+        config: readPrototxt(`name: "m" backend: "x" max_batch_size: 1 dynamic_batching { } ${parameters}`),
+        requests,
+        times: fixed(10),
+      });
+      const inTime = requests.filter(({ limitMs }, i) => latenciesMs[i]! <= limitMs).length / requests.length;
+      return { inTime, failures, few: latenciesMs.filter((_, i) => i % 4 === 0) };
+    };
+    const on = (key: string, value: string) =>
+      `parameters { key: "${key}" value { string_value: "${value}" } }`;
+    expect((await served("")).inTime).toBeLessThan(0.2);
+    const byDeadline = await served(on("deadlines", "true"));
+    expect(byDeadline.inTime).toBeGreaterThan(0.6);
+    expect([...byDeadline.failures.keys()].join()).toContain("was refused: expected an answer within");
+    const { few } = await served(on("shares_by", "caller"));
+    expect(Math.max(...few.filter((ms) => !Number.isNaN(ms)))).toBeLessThan(200);
+  });
+
   it("forms batches by the rules of the dynamic batcher", async () => {
     const { latenciesMs, batches, cuts } = await simulate({
       config: readPrototxt(`

@@ -36,13 +36,21 @@ describe("trace timestamps", () => {
     const { tracing, read } = traceBench();
     const trace = tracing.sample("m")!;
     const sequence = { correlationId: 5n, sequenceStart: true, sequenceEnd: false };
-    trace.begin("m", 1, { ...noInputs, rows: 3, priority: 2, queueTimeoutMicroseconds: 50, ...sequence }, 1);
+    const limits = { queueTimeoutMicroseconds: 50, deadline: 31, clientLimitMs: 40, caller: "a" };
+    trace.begin("m", 1, { ...noInputs, rows: 3, priority: 2, ...limits, ...sequence }, 1);
     trace.end(2);
     trace.release();
     await tracing.close();
     expect(read()).toContainEqual({
       id: 1,
-      request: { rows: 3, priority: 2, queue_timeout_us: 50, sequence: { id: "5", start: true } },
+      request: {
+        rows: 3,
+        priority: 2,
+        queue_timeout_us: 50,
+        limit_ms: 30,
+        caller: "a",
+        sequence: { id: "5", start: true },
+      },
     });
   });
 
