@@ -6,7 +6,7 @@ import {
   type ModelConfig,
   type SequenceControl,
   Tensor,
-  type TritonError,
+  TritonError,
 } from "@tritonjs/protocol";
 import type { Tensors } from "../batch/batch-tensors.js";
 import { EqualInputsRule, Payload } from "../batch/payload.js";
@@ -264,7 +264,12 @@ export class OldestBatcher extends SlotBatcher {
     while (!this.#losing && slot.sequence?.head !== undefined && !this.#inFlight.has(slot)) {
       const request = this.host.take(slot);
       request.batcherStart = this.clock.now();
-      this.#inner.enqueue(request);
+      try {
+        this.#inner.enqueue(request);
+      } catch (refusal) {
+        // With deadlines, a request without hope is refused. Its sequence goes on.
+        request.cancel(TritonError.from(refusal));
+      }
     }
   }
 

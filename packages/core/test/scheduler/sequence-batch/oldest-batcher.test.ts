@@ -28,6 +28,32 @@ describe("the oldest strategy", () => {
     expect(bench.batches.slice(2)).toEqual(["B2", "E1"]);
   });
 
+  it("runs the ready requests of sequences by deadline, and refuses those without hope", async () => {
+    const bench = new SequenceBench({
+      ...oldest(1, { maxCandidateSequences: 8 }),
+      parameters: { deadlines: "true" },
+    });
+    for (let i = 0; i < 6; i++) {
+      bench.send("A1^$");
+      await bench.clock.advance(20);
+    }
+    bench.batches.length = 0;
+    bench.outcomes.length = 0;
+    const now = bench.clock.now();
+    for (const [what, limitMs] of [
+      ["A1^", 500],
+      ["B1^", 400],
+      ["C1^", 50],
+      ["D1^", 5],
+      ["D2$", 600],
+    ] as const) {
+      bench.send(what, { deadline: now + limitMs });
+    }
+    await bench.clock.advance(100);
+    expect(bench.batches).toEqual(["C1", "B1", "A1", "D2"]);
+    expect(bench.outcomes[0]).toContain("D1: UNAVAILABLE");
+  });
+
   it("counts the queue delay from the time a request may run", async () => {
     const bench = new SequenceBench(
       oldest(4, { preferredBatchSize: [2], maxQueueDelayMicroseconds: 100_000 }),
