@@ -488,6 +488,6 @@ function outputArrays(value: unknown, config: ModelConfig, rows: number): Record
     if (tensor.shape[0] !== rows) wrong.set(name, tensor.shape);
     arrays[name] = toNdArray(tensor, "output", name, config.name) as NdArray;
   }
-  if (wrong.size > 0) throw batchSizeError(wrong, rows);
+  if (wrong.size > 0) throw batchSizeError(config.name, wrong, rows);
   return arrays;
 }

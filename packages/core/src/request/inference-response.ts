@@ -336,7 +336,7 @@ export class OutputChecker {
       wrong ??= new Map();
       wrong.set(name, tensor.shape);
     }
-    if (wrong !== undefined) throw batchSizeError(wrong, rows!);
+    if (wrong !== undefined) throw batchSizeError(this.#model, wrong, rows!);
     return outputs;
   }
 
@@ -479,12 +479,17 @@ export function outputsByName(value: unknown, names: Iterable<string>): unknown 
   return Object.fromEntries(order.map((name, i) => [name, value[i] as unknown]));
 }
 
-export function batchSizeError(shapes: ReadonlyMap<string, Shape>, expected: number): TritonError {
+export function batchSizeError(
+  model: string,
+  shapes: ReadonlyMap<string, Shape>,
+  expected: number,
+): TritonError {
   const got = [...shapes].map(
     ([name, shape]) => `${name}: (${shape.join(", ")}${shape.length === 1 ? "," : ""})`,
   );
   return errorFor(
     "INVALID_OUTPUT",
-    `Received output tensors with different batch sizes: ${got.join(", ")}. Expected batch size: ${expected}. `,
+    `model '${model}': Received output tensors with different batch sizes: ${got.join(", ")}. ` +
+      `Expected batch size: ${expected}. `,
   );
 }
