@@ -154,7 +154,11 @@ export function assertOptions(
   const isReadable = wrong.every((line) => !line.startsWith(`${where}:`));
   if (isReadable) {
     wrong.unshift(...unknownOptions(where, options, known, elsewhere));
-    const missing = required.filter((key) => (options as Record<string, unknown>)[key] === undefined);
+    // An unknown option may be the missing one, misspelled.
+    const missing =
+      wrong.length > 0
+        ? []
+        : required.filter((key) => (options as Record<string, unknown>)[key] === undefined);
     wrong.push(
       ...missing.map((key) => `${where}, option '${key}': expected ${typeWords(known[key]!)}, got none`),
     );

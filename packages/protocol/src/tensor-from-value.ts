@@ -223,7 +223,7 @@ function jsonOf(value: object, target: ValueTarget): string {
 
 function describe(value: unknown): string {
   if (typeof value === "number" || typeof value === "boolean") return `${value}`;
-  if (typeof value === "bigint") return `the bigint ${value}n`;
+  if (typeof value === "bigint") return `${value}n`;
   if (Array.isArray(value)) return "an array";
   if (typeof value === "object" && value !== null && "data" in value && "shape" in value) {
     return "an object { data, shape }: make an ndarray of it with ndarray(data, shape), or give a typed array or nested arrays";
