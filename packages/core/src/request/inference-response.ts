@@ -277,7 +277,7 @@ export class OutputChecker {
     rows: number | undefined,
     requested: readonly string[],
   ): Map<string, Tensor> {
-    return this.fromCallback(outputsByName(value, this.#outputs), rows, requested, true);
+    return this.fromCallback(outputsByName(this.#model, value, this.#outputs), rows, requested, true);
   }
 
   /**
@@ -336,7 +336,7 @@ export class OutputChecker {
       wrong ??= new Map();
       wrong.set(name, tensor.shape);
     }
-    if (wrong !== undefined) throw batchSizeError(wrong, rows!);
+    if (wrong !== undefined) throw batchSizeError(this.#model, wrong, rows!);
     return outputs;
   }
 
@@ -470,21 +470,26 @@ function tuple(shape: Shape): string {
  * @param names names of the model's outputs
  * @throws TritonError INTERNAL for a list of another length.
  */
-export function outputsByName(value: unknown, names: Iterable<string>): unknown {
+export function outputsByName(model: string, value: unknown, names: Iterable<string>): unknown {
   if (!Array.isArray(value)) return value;
   const order = [...names];
   if (value.length !== order.length) {
-    throw errorFor("INVALID_OUTPUT", "Outputs length different than config outputs length");
+    throw errorFor("INVALID_OUTPUT", `model '${model}': Outputs length different than config outputs length`);
   }
   return Object.fromEntries(order.map((name, i) => [name, value[i] as unknown]));
 }
 
-export function batchSizeError(shapes: ReadonlyMap<string, Shape>, expected: number): TritonError {
+export function batchSizeError(
+  model: string,
+  shapes: ReadonlyMap<string, Shape>,
+  expected: number,
+): TritonError {
   const got = [...shapes].map(
     ([name, shape]) => `${name}: (${shape.join(", ")}${shape.length === 1 ? "," : ""})`,
   );
   return errorFor(
     "INVALID_OUTPUT",
-    `Received output tensors with different batch sizes: ${got.join(", ")}. Expected batch size: ${expected}. `,
+    `model '${model}': Received output tensors with different batch sizes: ${got.join(", ")}. ` +
+      `Expected batch size: ${expected}. `,
   );
 }

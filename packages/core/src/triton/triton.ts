@@ -6,8 +6,10 @@ import type {
   BindEnsembleOptions,
   BindMethodOptions,
   BindOptions,
+  BoundFunc,
   BoundInputs,
   BoundOutputs,
+  InferFuncOption,
   InputsOfModel,
   OutputsOfModel,
 } from "../bind/bind-options.js";
@@ -117,8 +119,27 @@ export class Triton implements AsyncDisposable {
     const I extends readonly TensorSpec[],
     const O extends readonly TensorSpec[],
     const M extends string = string,
+    N extends PropertyKey = never,
   >(
-    options: BindOptions<I, O> & { readonly modelName: M },
+    options: BindOptions<I, O, BoundFunc<I, O, N>> & { readonly modelName: M },
+  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
+  /** Binds one function for each instance. */
+  bind<
+    const I extends readonly TensorSpec[],
+    const O extends readonly TensorSpec[],
+    const M extends string = string,
+    N extends PropertyKey = never,
+  >(
+    options: BindOptions<I, O, readonly BoundFunc<I, O, N>[]> & { readonly modelName: M },
+  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
+  /** Binds a module, a backend, or any of the forms. */
+  bind<
+    const I extends readonly TensorSpec[],
+    const O extends readonly TensorSpec[],
+    const M extends string = string,
+    N extends PropertyKey = never,
+  >(
+    options: BindOptions<I, O, InferFuncOption<I, O, N>> & { readonly modelName: M },
   ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
   /** Binds a method decorated with `@batch` or `@sample`. */
   bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[], A, R>(
