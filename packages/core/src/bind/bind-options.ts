@@ -1,11 +1,15 @@
 import type {
+  AllOrNoNames,
   InputsOf,
   InputValuesOf,
   ModelConfig,
+  NamedInputs,
+  NamedOutputs,
   OutputList,
   OutputsOf,
   ResultOf,
   TensorSpec,
+  TensorSpecs,
 } from "@tritonjs/protocol";
 import type {
   Answer,
@@ -27,23 +31,29 @@ type BoundFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]>
   | BoundPlainFunc<I, O>;
 
 /** The code of a model: a function, one function for each instance, a module to run in workers, or a backend. */
-export type InferFuncOption<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> =
-  | BoundFunc<I, O>
-  | readonly BoundFunc<I, O>[]
+export type InferFuncOption<I extends TensorSpecs, O extends TensorSpecs> =
+  | BoundFunc<NamedInputs<I>, NamedOutputs<O>>
+  | readonly BoundFunc<NamedInputs<I>, NamedOutputs<O>>[]
   | URL
   | Backend
-  | TypedBackend<I, O>;
+  | TypedBackend<I & readonly TensorSpec[], O & readonly TensorSpec[]>;
 
 /** Options of `bind` besides the code. */
-interface ModelBindOptions<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> {
+interface ModelBindOptions<I extends TensorSpecs, O extends TensorSpecs> {
   /** Name of the model: letters, digits, `.`, `_` and `-`. */
   readonly modelName: string;
   /** Version of the model. @default 1 */
   readonly modelVersion?: number;
-  /** Inputs without the batch axis. Not needed for a backend that knows its inputs. */
-  readonly inputs?: I;
-  /** Outputs without the batch axis. Not needed for a backend that knows its outputs. */
-  readonly outputs?: O;
+  /**
+   * Inputs without the batch axis. Not needed for a backend that knows its inputs. If none has a name, they are INPUT_1,
+   * INPUT_2 and so on.
+   */
+  readonly inputs?: I & AllOrNoNames<I>;
+  /**
+   * Outputs without the batch axis. Not needed for a backend that knows its outputs. If none has a name, they are
+   * OUTPUT_1, OUTPUT_2 and so on.
+   */
+  readonly outputs?: O & AllOrNoNames<O>;
   readonly config?: ModelOptions;
   /**
    * Fields of Triton's own model configuration, in camelCase, for settings that `config` does not cover. They override
@@ -71,8 +81,7 @@ interface ModelBindOptions<I extends readonly TensorSpec[], O extends readonly T
 }
 
 /** Options of `bind`. */
-export interface BindOptions<I extends readonly TensorSpec[], O extends readonly TensorSpec[]>
-  extends ModelBindOptions<I, O> {
+export interface BindOptions<I extends TensorSpecs, O extends TensorSpecs> extends ModelBindOptions<I, O> {
   readonly inferFunc: InferFuncOption<I, O>;
 }
 
@@ -80,13 +89,12 @@ export interface BindOptions<I extends readonly TensorSpec[], O extends readonly
  * Options of `bind` for a method decorated with `@batch` or `@sample`. A decorator cannot change the type of its
  * method, so the method keeps the type that it was written with: with the parameter `A` and the result `R`.
  */
-export interface BindMethodOptions<
-  I extends readonly TensorSpec[],
-  O extends readonly TensorSpec[],
-  A = unknown,
-  R = unknown,
-> extends ModelBindOptions<I, O> {
-  readonly inferFunc: (inputs: A, context: InferContext) => R & ExpectedAnswer<A, R, I, O>;
+export interface BindMethodOptions<I extends TensorSpecs, O extends TensorSpecs, A = unknown, R = unknown>
+  extends ModelBindOptions<I, O> {
+  readonly inferFunc: (
+    inputs: A,
+    context: InferContext,
+  ) => R & ExpectedAnswer<A, R, NamedInputs<I>, NamedOutputs<O>>;
 }
 
 /** Options of any binding, without the types of its tensors. */
@@ -192,19 +200,19 @@ export type OutputsOfModel<M extends string, Untyped> = M extends keyof TritonMo
   : Untyped;
 
 /** Inputs of a bound model: those that were given, otherwise those that `TritonModels` lists for its name. */
-export type BoundInputs<M extends string, I extends readonly TensorSpec[]> = readonly TensorSpec[] extends I
+export type BoundInputs<M extends string, I extends TensorSpecs> = readonly TensorSpec[] extends I
   ? M extends keyof TritonModels
     ? TritonModels[M] extends TypedModel
       ? TritonModels[M]["inputs"]
-      : I
-    : I
-  : I;
+      : NamedInputs<I>
+    : NamedInputs<I>
+  : NamedInputs<I>;
 
 /** Outputs of a bound model: those that were given, otherwise those that `TritonModels` lists for its name. */
-export type BoundOutputs<M extends string, O extends readonly TensorSpec[]> = readonly TensorSpec[] extends O
+export type BoundOutputs<M extends string, O extends TensorSpecs> = readonly TensorSpec[] extends O
   ? M extends keyof TritonModels
     ? TritonModels[M] extends TypedModel
       ? TritonModels[M]["outputs"]
-      : O
-    : O
-  : O;
+      : NamedOutputs<O>
+    : NamedOutputs<O>
+  : NamedOutputs<O>;

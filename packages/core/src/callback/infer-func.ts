@@ -6,6 +6,7 @@ import type {
   OutputsOf,
   Tensor,
   TensorSpec,
+  TensorValue,
   TritonError,
   toNdArray,
 } from "@tritonjs/protocol";
@@ -40,10 +41,14 @@ export interface InferRequest<
 }
 
 /**
- * Result of a plain callback for one request: its outputs, an error for this request alone, or `RESCHEDULE` to get it
- * again.
+ * Result of a plain callback for one request: its outputs by name or as a list in their order, an error for this request alone, or
+ * `RESCHEDULE` to get it again.
  */
-export type InferFuncResult<O extends readonly TensorSpec[]> = OutputsOf<O> | Error | typeof RESCHEDULE;
+export type InferFuncResult<O extends readonly TensorSpec[]> =
+  | OutputsOf<O>
+  | readonly TensorValue<O[number]["dtype"]>[]
+  | Error
+  | typeof RESCHEDULE;
 
 /** A value now or later, or for decoupled models any number of values over time. */
 export type Answer<T> = T | Promise<T> | AsyncIterable<T> | Iterable<T>;

@@ -464,6 +464,7 @@ function copy(to: { [index: number]: unknown }, at: number, from: List, start: n
  */
 function outputArrays(value: unknown, config: ModelConfig, rows: number): Record<string, NdArray> {
   const named = outputsByName(
+    config.name,
     value,
     config.output.map(({ name }) => name),
   );

@@ -1,4 +1,13 @@
-import { assertOptions, errorFor, type InferOptions, type TensorSpec, TritonError } from "@tritonjs/protocol";
+import {
+  assertOptions,
+  errorFor,
+  type InferOptions,
+  type NamedInputs,
+  type NamedOutputs,
+  type TensorSpec,
+  type TensorSpecs,
+  TritonError,
+} from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { disableTelemetry } from "../backends/onnx-telemetry.js";
 import type {
@@ -113,17 +122,13 @@ export class Triton implements AsyncDisposable {
    * @throws TritonError INVALID_ARG that lists every problem of the binding, NOT_FOUND for a missing model file,
    * UNAVAILABLE after `close`.
    */
-  bind<
-    const I extends readonly TensorSpec[],
-    const O extends readonly TensorSpec[],
-    const M extends string = string,
-  >(
+  bind<const I extends TensorSpecs, const O extends TensorSpecs, const M extends string = string>(
     options: BindOptions<I, O> & { readonly modelName: M },
   ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
   /** Binds a method decorated with `@batch` or `@sample`. */
-  bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[], A, R>(
+  bind<const I extends TensorSpecs, const O extends TensorSpecs, A, R>(
     options: BindMethodOptions<I, O, A, R>,
-  ): ModelHandle<I, O>;
+  ): ModelHandle<NamedInputs<I>, NamedOutputs<O>>;
   bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     options: unknown,
   ): ModelHandle<I, O> {
