@@ -1,11 +1,15 @@
 import type {
+  AllOrNoNames,
   InputsOf,
   InputValuesOf,
   ModelConfig,
+  NamedInputs,
+  NamedOutputs,
   OutputList,
   OutputsOf,
   ResultOf,
   TensorSpec,
+  TensorSpecs,
 } from "@tritonjs/protocol";
 import type {
   Answer,
@@ -33,22 +37,29 @@ export type BoundFunc<
 > = StyledInferFunc<I, O> | BoundPlainFunc<I, O, N>;
 
 /** The code of a model: a function, one function for each instance, a module to run in workers, or a backend. */
-export type InferFuncOption<
-  I extends readonly TensorSpec[],
-  O extends readonly TensorSpec[],
-  N extends PropertyKey = never,
-> = BoundFunc<I, O, N> | readonly BoundFunc<I, O, N>[] | URL | Backend | TypedBackend<I, O>;
+export type InferFuncOption<I extends TensorSpecs, O extends TensorSpecs, N extends PropertyKey = never> =
+  | BoundFunc<NamedInputs<I>, NamedOutputs<O>, N>
+  | readonly BoundFunc<NamedInputs<I>, NamedOutputs<O>, N>[]
+  | URL
+  | Backend
+  | TypedBackend<I & readonly TensorSpec[], O & readonly TensorSpec[]>;
 
 /** Options of `bind` besides the code. */
-interface ModelBindOptions<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> {
+interface ModelBindOptions<I extends TensorSpecs, O extends TensorSpecs> {
   /** Name of the model: letters, digits, `.`, `_` and `-`. */
   readonly modelName: string;
   /** Version of the model. @default 1 */
   readonly modelVersion?: number;
-  /** Inputs without the batch axis. Not needed for a backend that knows its inputs. */
-  readonly inputs?: I;
-  /** Outputs without the batch axis. Not needed for a backend that knows its outputs. */
-  readonly outputs?: O;
+  /**
+   * Inputs without the batch axis. Not needed for a backend that knows its inputs. If none has a name, they are INPUT_1,
+   * INPUT_2 and so on.
+   */
+  readonly inputs?: I & AllOrNoNames<I>;
+  /**
+   * Outputs without the batch axis. Not needed for a backend that knows its outputs. If none has a name, they are
+   * OUTPUT_1, OUTPUT_2 and so on.
+   */
+  readonly outputs?: O & AllOrNoNames<O>;
   readonly config?: ModelOptions;
   /**
    * Fields of Triton's own model configuration, in camelCase, for settings that `config` does not cover. They override
@@ -76,11 +87,8 @@ interface ModelBindOptions<I extends readonly TensorSpec[], O extends readonly T
 }
 
 /** Options of `bind`. */
-export interface BindOptions<
-  I extends readonly TensorSpec[],
-  O extends readonly TensorSpec[],
-  F = InferFuncOption<I, O>,
-> extends ModelBindOptions<I, O> {
+export interface BindOptions<I extends TensorSpecs, O extends TensorSpecs, F = InferFuncOption<I, O>>
+  extends ModelBindOptions<I, O> {
   readonly inferFunc: F;
 }
 
@@ -91,13 +99,12 @@ export interface BindOptions<
  * The compiler reports what is wrong with a function by these options, because the overload of `bind` that takes them is
  * the last one. With fewer than four overloads, TypeScript 6 would report all of them.
  */
-export interface BindMethodOptions<
-  I extends readonly TensorSpec[],
-  O extends readonly TensorSpec[],
-  A = unknown,
-  R = unknown,
-> extends ModelBindOptions<I, O> {
-  readonly inferFunc: (inputs: A, context: InferContext) => ExpectedAnswer<A, R, I, O>;
+export interface BindMethodOptions<I extends TensorSpecs, O extends TensorSpecs, A = unknown, R = unknown>
+  extends ModelBindOptions<I, O> {
+  readonly inferFunc: (
+    inputs: A,
+    context: InferContext,
+  ) => ExpectedAnswer<A, R, NamedInputs<I>, NamedOutputs<O>>;
 }
 
 /** Options of any binding, without the types of its tensors. */
@@ -207,19 +214,19 @@ export type OutputsOfModel<M extends string, Untyped> = M extends keyof TritonMo
   : Untyped;
 
 /** Inputs of a bound model: those that were given, otherwise those that `TritonModels` lists for its name. */
-export type BoundInputs<M extends string, I extends readonly TensorSpec[]> = readonly TensorSpec[] extends I
+export type BoundInputs<M extends string, I extends TensorSpecs> = readonly TensorSpec[] extends I
   ? M extends keyof TritonModels
     ? TritonModels[M] extends TypedModel
       ? TritonModels[M]["inputs"]
-      : I
-    : I
-  : I;
+      : NamedInputs<I>
+    : NamedInputs<I>
+  : NamedInputs<I>;
 
 /** Outputs of a bound model: those that were given, otherwise those that `TritonModels` lists for its name. */
-export type BoundOutputs<M extends string, O extends readonly TensorSpec[]> = readonly TensorSpec[] extends O
+export type BoundOutputs<M extends string, O extends TensorSpecs> = readonly TensorSpec[] extends O
   ? M extends keyof TritonModels
     ? TritonModels[M] extends TypedModel
       ? TritonModels[M]["outputs"]
-      : O
-    : O
-  : O;
+      : NamedOutputs<O>
+    : NamedOutputs<O>
+  : NamedOutputs<O>;

@@ -6,6 +6,7 @@ import {
   type ModelConfig,
   type ModelSequenceBatching,
   matchesShape,
+  nameByPosition,
   optionTypes,
   shapeToString,
   type TensorSpec,
@@ -71,22 +72,25 @@ const BIND_TYPES = optionTypes<AnyBindOptions>({
 
 /** Turns the options of `bind` into a configuration and a way to make instances, or throws all their problems. */
 export function planBinding(
-  options: AnyBindOptions,
+  given: AnyBindOptions,
   isTaken: (name: string, version: number) => boolean,
   gpus: Gpus,
 ): ModelPlan {
-  const wrong = wrongTypes("bind", options, BIND_TYPES);
-  if (!isObject(options)) throw positional("bind", wrong);
-  const { modelName, modelVersion = 1, config = {}, modelConfig } = options;
+  const wrong = wrongTypes("bind", given, BIND_TYPES);
+  if (!isObject(given)) throw positional("bind", wrong);
+  const { modelName, modelVersion = 1, config = {}, modelConfig } = given;
   if (wrong.length === 0) wrong.push(...wrongOptionTypes(config));
   const problems = [
-    ...unknownOptions("bind", options, BIND_TYPES, { config: MODEL_OPTION_TYPES }),
+    ...unknownOptions("bind", given, BIND_TYPES, { config: MODEL_OPTION_TYPES }),
     ...identityProblems(modelName, modelVersion, isTaken),
   ];
   if (wrong.length > 0) throw bindError(modelName, [...problems, ...wrong]);
   problems.push(...validateOptions(config));
-  const misshapen = [...specProblems("inputs", options.inputs), ...specProblems("outputs", options.outputs)];
+  const inputs = namedSpecs("inputs", given.inputs);
+  const outputs = namedSpecs("outputs", given.outputs);
+  const misshapen = [...inputs.problems, ...outputs.problems];
   if (misshapen.length > 0) throw bindError(modelName, [...problems, ...misshapen]);
+  const options = { ...given, inputs: inputs.specs, outputs: outputs.specs };
   const plan = planExecutors(options);
   const stepwise = planStepwise(options.inferFunc, config);
   problems.push(...plan.problems);
@@ -287,12 +291,27 @@ function positional(call: string, [problem]: readonly string[]): TritonError {
   return errorFor("INVALID_OPTION", `${problem}: ${call} takes all its options in one object`);
 }
 
+/** Specifications with names, which are those of their positions if none is given. */
+function namedSpecs(
+  where: "inputs" | "outputs",
+  specs: unknown,
+): { readonly specs: readonly TensorSpec[] | undefined; readonly problems: string[] } {
+  if (!Array.isArray(specs)) return { specs: undefined, problems: specProblems(where, specs) };
+  const named = nameByPosition(where, specs) as readonly TensorSpec[];
+  return { specs: named, problems: specProblems(where, named) };
+}
+
 /** Lists faults of specifications from JavaScript, where no compiler has checked them. */
 function specProblems(where: string, specs: unknown): string[] {
   if (specs === undefined) return [];
   if (!Array.isArray(specs)) return [`${where}: expected a list of { name, dtype, shape }`];
+  const other = specs.findIndex((spec: Partial<TensorSpec> | null) => typeof spec?.name === "string");
   return specs.flatMap((spec: (Partial<TensorSpec> & { readonly datatype?: unknown }) | null, i) => {
-    if (typeof spec?.name !== "string") return [`${where}[${i}] has no name`];
+    if (typeof spec?.name !== "string") {
+      const problem = `${where}[${i}] has no name`;
+      if (other === -1) return [problem];
+      return [`${problem}, but ${where}[${other}] is '${specs[other].name}': name all of them or none`];
+    }
     const what = `${where}[${i}] '${spec.name}'`;
     if (spec.dtype === undefined && spec.datatype !== undefined) {
       return [

@@ -6,6 +6,7 @@ import type {
   OutputsOf,
   Tensor,
   TensorSpec,
+  TensorValue,
   TritonError,
   toNdArray,
 } from "@tritonjs/protocol";
@@ -40,11 +41,12 @@ export interface InferRequest<
 }
 
 /**
- * Result of a plain callback for one request: its outputs, an error for this request alone, or `RESCHEDULE` to get it
- * again.
+ * Result of a plain callback for one request: its outputs by name or as a list in their order, an error for this
+ * request alone, or `RESCHEDULE` to get it again.
  */
 export type InferFuncResult<O extends readonly TensorSpec[], N extends PropertyKey = never> =
-  | NamedOutputs<O, N>
+  | CheckedOutputs<O, N>
+  | readonly TensorValue<O[number]["dtype"]>[]
   | Error
   | typeof RESCHEDULE;
 
@@ -62,7 +64,7 @@ export type PlainInferFunc<I extends readonly TensorSpec[], O extends readonly T
 ) => Answer<readonly (InferFuncResult<O> | undefined)[]> | Promise<void> | void;
 
 /** Outputs of a callback that names the outputs `N`. The type of a name that the model lacks is a sentence. */
-export type NamedOutputs<O extends readonly TensorSpec[], N extends PropertyKey> = OutputsOf<O> & {
+export type CheckedOutputs<O extends readonly TensorSpec[], N extends PropertyKey> = OutputsOf<O> & {
   readonly [Key in N]?: Key extends string
     ? Key extends O[number]["name"]
       ? unknown
@@ -80,7 +82,7 @@ export type TensorFunc<
   I extends readonly TensorSpec[],
   O extends readonly TensorSpec[],
   N extends PropertyKey = never,
-> = (inputs: InputsOf<I>, context: InferContext) => Answer<NamedOutputs<O, N> | OutputList<NoInfer<O>>>;
+> = (inputs: InputsOf<I>, context: InferContext) => Answer<CheckedOutputs<O, N> | OutputList<NoInfer<O>>>;
 
 /**
  * How a callback takes its requests: all rows at once, the tensors of one request, the list of requests, or step by
@@ -289,8 +291,8 @@ export interface Done<T> {
  * its end, made with `done`; or an error, which ends it too.
  */
 export type StepResult<O extends readonly TensorSpec[], N extends PropertyKey = never> =
-  | NamedOutputs<O, N>
-  | Done<NamedOutputs<O, N>>
+  | CheckedOutputs<O, N>
+  | Done<CheckedOutputs<O, N>>
   | Error
   | undefined;
 

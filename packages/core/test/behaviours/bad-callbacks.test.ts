@@ -59,7 +59,7 @@ const cases: readonly [what: string, act: () => unknown, outcome: RegExp][] = [
   [
     "returns a list of another length",
     () => [],
-    /^INTERNAL model 'm': Outputs length different than config outputs length$/,
+    /^INTERNAL model 'm': Outputs length different than config outputs length: expected 1 \('y'\), got 0$/,
   ],
   [
     "returns too many rows",

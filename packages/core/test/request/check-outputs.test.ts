@@ -46,13 +46,16 @@ describe("the result of a callback", () => {
 describe("a wrong result is reported with the declared and the returned value", () => {
   it("when it is not an object", () => {
     const expected = "returned a wrong value: expected an object with its outputs by name, got";
-    expect([undefined, null, 3, [good], "y"].map((value) => fault(value))).toEqual([
+    expect([undefined, null, 3, "y"].map((value) => fault(value))).toEqual([
       `${expected} undefined`,
       `${expected} null`,
       `${expected} number`,
-      `${expected} an array`,
       `${expected} string`,
     ]);
+  });
+
+  it("when it is a list of another length", () => {
+    expect(fault([[1]])).toContain("expected 2 ('y', 'label'), got 1");
   });
 
   it("when an output has an unknown name", () => {
