@@ -47,6 +47,8 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     readyWithOlderVersion: values["ready-with-older-version"],
     backendConfig: backendSettings(values),
     backendDirectory: values["backend-directory"] || undefined,
+    repositoryAgentDirectory: values["repoagent-directory"] || undefined,
+    repositoryAgentTimeoutSecs: values["repoagent-timeout-secs"],
     rateLimit: values["rate-limit"],
     rateLimitResources: resources.length > 0 ? resources : undefined,
     hostPolicies: hostPolicies(values),

@@ -25,6 +25,8 @@ describe("server settings from the command line", () => {
       modelRepository: ["models"],
       modelControlMode: "none",
       backendDirectory: "/opt/tritonserver/backends",
+      repositoryAgentDirectory: "/opt/tritonserver/repoagents",
+      repositoryAgentTimeoutSecs: 300,
       repositoryPollSecs: 15,
       loadModel: [],
       disableAutoCompleteConfig: false,

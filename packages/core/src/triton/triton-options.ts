@@ -149,6 +149,8 @@ export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
   backends: "object",
   backendDirectory: "string",
   repositoryAgents: "object",
+  repositoryAgentDirectory: "string",
+  repositoryAgentTimeoutSecs: "number",
   responseCache: "object",
   requestMemory: "object",
   rateLimit: "string",
