@@ -221,7 +221,7 @@ export const machineOptions = {
     }),
     "host-policy": list(
       "<policy>,<setting>=<value>",
-      "Setting of a host policy: numa-node or cpu-cores. A warning shows how to apply it.",
+      "Setting of a host policy: numa-node or cpu-cores. The policy cpu is for all instances on the CPU.",
       readHostPolicy,
     ),
     "gpu-fallback": choice<"none" | "cpu">(

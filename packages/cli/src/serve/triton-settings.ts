@@ -78,9 +78,9 @@ function backendSettings(values: OptionValues): Record<string, Record<string, st
 }
 
 function hostPolicies(values: OptionValues): NonNullable<TritonOptions["hostPolicies"]> {
-  const policies: Record<string, { numaNode?: number; cpuCores?: string }> = {};
+  const policies: Record<string, { numaNode?: string; cpuCores?: string }> = {};
   for (const { name, key, value } of values["host-policy"]) {
-    const setting = key === "numa-node" ? { numaNode: Number(value) } : { cpuCores: value };
+    const setting = key === "numa-node" ? { numaNode: value } : { cpuCores: value };
     policies[name] = { ...policies[name], ...setting };
   }
   return policies;
