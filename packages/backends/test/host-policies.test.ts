@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { Triton, type TritonOptions } from "@tritonjs/core";
+import { type HostPolicy, Triton, type TritonOptions } from "@tritonjs/core";
 import { describe, expect, it } from "vitest";
 import { identityOnnx } from "../../../test/support/onnx-models.js";
 import { hasPython, withoutPython } from "../../../test/support/python.js";
@@ -128,7 +128,7 @@ describe.skipIf(!isLinux)(`a host policy places${elsewhere}`, () => {
 });
 
 describe.skipIf(!isLinux)(`a host policy that the system refuses fails its instances${elsewhere}`, () => {
-  it.each([
+  it.each<[HostPolicy, string]>([
     [
       { cpuCores: "900-1000" },
       "Internal: Unable to set NUMA thread affinity: Invalid argument ('cpu-cores' is '900-1000', ",
