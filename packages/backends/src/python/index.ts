@@ -106,6 +106,8 @@ function modelDirectory(path: string): string {
 }
 
 /** @internal */
+export { pythonAgent } from "./python-agent.js";
+/** @internal */
 export { sharedModel } from "./repository-backends.js";
 
 /** Backends for models of a repository, by the name in `config.pbtxt`. */

@@ -16,6 +16,7 @@ import {
 } from "@tritonjs/protocol";
 import type { NdArray } from "ndarray";
 import type { RequestInfo } from "../request-info.js";
+import type { HostPolicy } from "../system/host-policy.js";
 import type { SequenceOptions } from "./sequence-options.js";
 
 const ISOLATIONS = keyList<Record<Isolation, unknown>>({ inline: true, worker: true, process: true });
@@ -31,8 +32,7 @@ export const HOSTING_OPTION_TYPES = optionTypes<InstanceHosting>({
 /** Limits with which a worker or process is started. */
 export interface InstanceLimits {
   readonly heapLimitMb?: number | undefined;
-  /** Priority of a process, from -20 to 19. Above 0 it is lower than that of other processes. */
-  readonly nice?: number | undefined;
+  readonly hostPolicy?: HostPolicy | undefined;
 }
 
 export const RECYCLE_OPTION_TYPES = optionTypes<RecycleOptions>({
