@@ -174,6 +174,15 @@ export interface WarmupOptions {
   readonly inputs: Readonly<Record<string, WarmupInputOptions>>;
 }
 
+/** How requests run by their deadlines. */
+export interface DeadlineOptions {
+  /**
+   * Time for the answer to a request that has no deadline, in milliseconds. Its priority level may have another one.
+   * @default none: such a request is never refused, and waits for the others
+   */
+  readonly defaultMs?: number;
+}
+
 /** How the dynamic batcher joins requests. */
 export interface BatcherOptions extends VariableLengthOptions {
   /**
@@ -189,6 +198,14 @@ export interface BatcherOptions extends VariableLengthOptions {
    * @default none: batches form by these two options
    */
   readonly targetLatencyMs?: number;
+  /**
+   * Whether requests run by their deadlines: the earliest first, in batches that their tightest members allow. Requests
+   * that cannot be answered in time are refused (UNAVAILABLE with `retryAfterMs`). The deadline of a request is that of
+   * its call, its `timeoutMs` or its `timeout`, else the default timeout of its priority level, else `defaultMs`.
+   * Priority levels do not order the queue any more. It cannot be combined with `targetLatencyMs`.
+   * @default false: requests run by priority level and arrival
+   */
+  readonly deadlines?: boolean | DeadlineOptions;
   /** Batch sizes at which a batch is cut before the delay ends. @default [maxBatchSize] */
   readonly preferredBatchSize?: readonly number[];
   /** Number of priority levels, of which 1 is the highest; 0 for none. @default 0 */
@@ -299,6 +316,7 @@ export const BATCHER_OPTION_TYPES = {
   ...optionTypes<Omit<BatcherOptions, keyof VariableLengthOptions>>({
     maxQueueDelayMicroseconds: "number",
     targetLatencyMs: "number",
+    deadlines: ["boolean", "object"],
     preferredBatchSize: "array",
     preserveOrdering: "boolean",
     priorityLevels: "number",
@@ -308,6 +326,7 @@ export const BATCHER_OPTION_TYPES = {
   }),
   ...VARIABLE_LENGTH_OPTION_TYPES,
 };
+export const DEADLINE_OPTION_TYPES = optionTypes<DeadlineOptions>({ defaultMs: "number" });
 export const QUEUE_POLICY_OPTION_TYPES = optionTypes<QueuePolicyOptions>({
   timeoutAction: "string",
   defaultTimeoutMicroseconds: "number",
@@ -363,6 +382,57 @@ export function targetLatencyProblems(config: ModelConfig): string[] {
     problems.push(
       `model '${config.name}' has a target latency and the 'decoupled' transaction policy: it can have one of them`,
     );
+  }
+  return problems;
+}
+
+/** Parameter of a model configuration that enables deadlines. Triton has no field for it. */
+const DEADLINES = "deadlines";
+/** Parameter with the default limit of requests without a deadline. */
+const DEADLINE_DEFAULT = "deadline_default_ms";
+const BOOLEANS: Readonly<Record<string, boolean>> = { true: true, "1": true, false: false, "0": false };
+
+/** How requests run by their deadlines; undefined if they do not. `defaultMs` is 0 for no default. */
+export function deadlineSetting(
+  config: Pick<ModelConfig, "parameters">,
+): Required<DeadlineOptions> | undefined {
+  const text = config.parameters[DEADLINES]?.stringValue;
+  if (text === undefined || BOOLEANS[text] !== true) return undefined;
+  return { defaultMs: Number(config.parameters[DEADLINE_DEFAULT]?.stringValue ?? 0) };
+}
+
+export function withDeadlines(
+  config: ModelConfig,
+  deadlines: boolean | DeadlineOptions | undefined,
+): ModelConfig {
+  if (deadlines === undefined || deadlines === false) return config;
+  const defaultMs = typeof deadlines === "object" ? deadlines.defaultMs : undefined;
+  const parameters = {
+    ...config.parameters,
+    [DEADLINES]: { stringValue: "true" },
+    ...(defaultMs !== undefined && { [DEADLINE_DEFAULT]: { stringValue: String(defaultMs) } }),
+  };
+  return { ...config, parameters };
+}
+
+export function deadlineProblems(config: ModelConfig): string[] {
+  const { name, parameters } = config;
+  const text = parameters[DEADLINES]?.stringValue;
+  if (text !== undefined && BOOLEANS[text] === undefined) {
+    return [`parameter '${DEADLINES}' of model '${name}': expected true or false, got '${text}'`];
+  }
+  const setting = deadlineSetting(config);
+  if (setting === undefined) return [];
+  const problems: string[] = [];
+  const { defaultMs } = setting;
+  if (parameters[DEADLINE_DEFAULT] !== undefined && !(Number.isFinite(defaultMs) && defaultMs > 0)) {
+    problems.push(
+      `default deadline of model '${name}': expected a number of milliseconds above 0, got ` +
+        `${parameters[DEADLINE_DEFAULT].stringValue}`,
+    );
+  }
+  if (targetLatencyMs(config) !== undefined) {
+    problems.push(`model '${name}' has deadlines and a target latency: leave one of them out`);
   }
   return problems;
 }

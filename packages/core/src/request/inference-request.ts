@@ -208,6 +208,10 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
   /** Neighbours in a request queue. */
   next: InferenceRequest | undefined = undefined;
   previous: InferenceRequest | undefined = undefined;
+  /** When the answer is due, for a batcher with deadlines: milliseconds on the model's clock, infinite for never. */
+  due = Number.POSITIVE_INFINITY;
+  /** Number of the request in the order of arrival, for a batcher with deadlines. */
+  ticket = 0;
   /** Fires when the request has waited as long as the policy of its queue allows. */
   queueDeadline: Deadline | undefined = undefined;
 
