@@ -12,6 +12,7 @@ import {
 import { errorFor, onAbort, TritonError } from "@tritonjs/protocol";
 import type { ChatMessage, ChatTool } from "./chat/chat-template.js";
 import type { ToolCallFamily } from "./chat/tool-call-family.js";
+import { invalidParameter } from "./sampling/sampling-parameters.js";
 import { TextAnswer } from "./text-answer.js";
 import { readPiece, type TextCallback, type TextGenerationContext } from "./text-callback.js";
 import { readTextRequest, TEXT_INPUTS, TEXT_OUTPUTS, type TextRequest } from "./text-request.js";
@@ -178,6 +179,9 @@ class GeneratorExecutor implements Executor {
   async #answer(execution: Execution, request: ExecutableRequest, index: number): Promise<void> {
     const { modelName } = this.context.info;
     const read = this.read(request, modelName);
+    if (read.sampling.promptLogprobs !== undefined) {
+      throw invalidParameter("prompt_logprobs", "no value", read.sampling.promptLogprobs);
+    }
     const answer = new TextAnswer(read, modelName);
     const { instanceName, instanceIndex, modelVersion, modelConfig, device } = this.context.info;
     const context: TextGenerationContext = {

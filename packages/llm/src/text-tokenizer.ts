@@ -1,6 +1,12 @@
 import { Tokenizer } from "@huggingface/tokenizers";
 import { errorFor, TritonError } from "@tritonjs/protocol";
-import { bytesOfSpelling, type TokenizerJson, type TokenSpelling, tokenSpelling } from "./token-spelling.js";
+import {
+  bytesOfPiece,
+  bytesOfSpelling,
+  type TokenizerJson,
+  type TokenSpelling,
+  tokenSpelling,
+} from "./token-spelling.js";
 
 interface TokenizerFiles {
   readonly tokenizer: object;
@@ -75,23 +81,37 @@ export class TextTokenizer {
     return this.#added.get(id);
   }
 
-  /** Bytes of a token of a byte-level vocabulary. Empty for numbers that have no token. */
+  /** Bytes that a token adds to a text, with the space before a word. Empty for numbers that have no token. */
   bytesOf(id: number): Uint8Array {
-    const known = this.#bytes.get(id);
-    if (known !== undefined) return known;
-    const spelling = this.tokens[id] ?? "";
-    const bytes = bytesOfSpelling(spelling) ?? new TextEncoder().encode(spelling);
-    this.#bytes.set(id, bytes);
+    let bytes = this.#bytes.get(id);
+    if (bytes === undefined) {
+      bytes = this.#readBytes(id);
+      this.#bytes.set(id, bytes);
+    }
     return bytes;
+  }
+
+  #readBytes(id: number): Uint8Array {
+    const spelling = this.tokens[id] ?? "";
+    const added = this.addedText(id);
+    if (added !== undefined) return encoder.encode(added);
+    switch (this.spelling) {
+      case "byte_level":
+        return bytesOfSpelling(spelling) ?? encoder.encode(spelling);
+      case "byte_fallback":
+        return bytesOfPiece(spelling);
+      case "raw":
+        return encoder.encode(this.decode([id]));
+    }
   }
 
   /** One token as text by itself. Bytes that are not a character show as U+FFFD. */
   textOf(id: number): string {
-    const added = this.addedText(id);
-    if (added !== undefined) return added;
-    return this.spelling === "byte_level" ? new TextDecoder().decode(this.bytesOf(id)) : this.decode([id]);
+    return this.addedText(id) ?? new TextDecoder("utf-8", { ignoreBOM: true }).decode(this.bytesOf(id));
   }
 }
+
+const encoder = new TextEncoder();
 
 /** Numbers of tokens are below this, four times the largest vocabularies: a list of all tokens takes memory for gaps. */
 const MAX_TOKENS = 2 ** 22;

@@ -51,6 +51,15 @@ export function bytesOfSpelling(spelling: string): Uint8Array | undefined {
   return Uint8Array.from(bytes);
 }
 
+const BYTE_PIECE = /^<0x([0-9A-F]{2})>$/;
+
+/** The bytes that a piece of SentencePiece stands for: "▁" is a space, `<0x0A>` a byte. */
+export function bytesOfPiece(piece: string): Uint8Array {
+  const byte = BYTE_PIECE.exec(piece);
+  if (byte !== null) return Uint8Array.of(Number.parseInt(byte[1]!, 16));
+  return new TextEncoder().encode(piece.replaceAll("▁", " "));
+}
+
 function makeLetters(): string[] {
   let next = 256;
   return Array.from({ length: 256 }, (_, byte) => {

@@ -71,3 +71,19 @@ export interface ToolCallDelta {
 
 /** Piece that a reader of calls found in a text: characters of the answer, or a part of a call. */
 export type ToolCallPiece = { readonly content: string } | ToolCallDelta;
+
+/** Joins consecutive changes of one call, so that each call has one entry. */
+export function joinDeltas(changes: readonly ToolCallDelta[]): readonly ToolCallDelta[] {
+  const deltas: ToolCallDelta[] = [];
+  for (const delta of changes) {
+    const at = deltas.findIndex(({ index }) => index === delta.index);
+    if (at < 0) deltas.push(delta);
+    else deltas[at] = joinedDelta(deltas[at]!, delta);
+  }
+  return deltas;
+}
+
+function joinedDelta(first: ToolCallDelta, second: ToolCallDelta): ToolCallDelta {
+  const text = (first.function.arguments ?? "") + (second.function.arguments ?? "");
+  return { ...first, function: { ...first.function, arguments: text } };
+}

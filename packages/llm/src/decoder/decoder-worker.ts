@@ -131,6 +131,17 @@ async function hasFusedAttention(file: string): Promise<boolean> {
   return false;
 }
 
+/** A prompt of tokens has its text at the beginning of a single response, like a prompt of text. */
+function withPrefix(
+  request: TextRequest,
+  prompt: readonly number[],
+  tokenizer: Pick<TextTokenizer, "decode">,
+): TextRequest {
+  const { promptTokens, stream, excludesPrompt } = request;
+  if (promptTokens === undefined || stream || excludesPrompt) return request;
+  return { ...request, prefix: tokenizer.decode(prompt) };
+}
+
 /** Characters of a sample for each token of the limit: about twice as many as a token has in common text. */
 const SAMPLE_CHARACTERS_PER_TOKEN = 8;
 
@@ -174,7 +185,12 @@ class Decoder {
       const { responseFormat: format } = sampling;
       if (format !== undefined && format.type !== "text") this.#structured ??= this.newStructured();
       const constraint = format && (await this.#structured?.constrain(format));
-      const responses = new TextResponses(request, stream, (id) => tokenizer.textOf(id), prompt.length);
+      const responses = new TextResponses(
+        withPrefix(request, prompt, tokenizer),
+        stream,
+        tokenizer,
+        prompt.length,
+      );
       const shown = this.#shownSpecialTokens(request, sampling.skipSpecialTokens);
       const ends = this.config.endTokens;
       const text = new RunningText(
@@ -204,12 +220,23 @@ class Decoder {
    */
   #encodePrompt(request: TextRequest): readonly number[] {
     // A chat template writes the special tokens at the beginning itself.
-    const text = request.prompt ?? this.#renderMessages(request);
-    const tokens = this.#encodeWithin(text, request.prompt !== undefined);
+    const tokens =
+      request.promptTokens === undefined
+        ? this.#encodeWithin(request.prompt ?? this.#renderMessages(request), request.prompt !== undefined)
+        : this.#checkTokens(request.promptTokens);
     if (tokens.length >= this.longest) throw this.#promptTooLong(String(tokens.length));
     if (tokens.length > 0) return tokens;
     const why = `prompt of model '${this.modelName}': expected at least 1 token, got none`;
     throw errorFor("INVALID_INPUT", why);
+  }
+
+  /** @throws TritonError INVALID_ARG for a number that is not a token */
+  #checkTokens(tokens: readonly number[]): readonly number[] {
+    const { length } = this.tokenizer.tokens;
+    const wrong = tokens.find((id) => id < 0 || id >= length);
+    if (wrong === undefined) return tokens;
+    const expected = `input 'input_ids' of model '${this.modelName}': expected token numbers from 0 to ${length - 1}`;
+    throw errorFor("INVALID_INPUT", `${expected}, got ${wrong}`);
   }
 
   /**

@@ -13,7 +13,7 @@ import {
 } from "@tritonjs/core/backend";
 import { parameterText, wrongParameter } from "@tritonjs/core/internal";
 import { errorFor } from "@tritonjs/protocol";
-import { TEXT_INPUTS, TEXT_OUTPUTS } from "../text-request.js";
+import { DECODER_INPUTS, DECODER_OUTPUTS } from "../text-request.js";
 import {
   checkDecoderOptions,
   DECODER_DEFAULTS,
@@ -21,9 +21,6 @@ import {
   findGraph,
   type TextGenerationOptions,
 } from "./decoder-settings.js";
-
-/** Outputs without `tool_calls`: calls of tools are part of the text. */
-const OUTPUTS = TEXT_OUTPUTS.filter(({ name }) => name !== "tool_calls");
 
 /**
  * A backend that generates text with a decoder on ONNX Runtime, each instance in a worker thread. It loads the layout
@@ -58,8 +55,8 @@ export function textGeneration(options: TextGenerationOptions): Backend {
       checkDecoderOptions(options);
       findGraph(directory);
       return {
-        inputs: TEXT_INPUTS,
-        outputs: OUTPUTS,
+        inputs: DECODER_INPUTS,
+        outputs: DECODER_OUTPUTS,
         maxBatchSize: 0,
         decoupled: true,
         asInConfig: true,
@@ -67,10 +64,10 @@ export function textGeneration(options: TextGenerationOptions): Backend {
     },
     completeConfig: (config) => {
       findGraph(directory);
-      for (const { name, dtype: dataType, shape: dims, optional } of TEXT_INPUTS) {
+      for (const { name, dtype: dataType, shape: dims, optional } of DECODER_INPUTS) {
         config.addInput({ name, dataType, dims, optional });
       }
-      for (const { name, dtype: dataType, shape: dims } of OUTPUTS)
+      for (const { name, dtype: dataType, shape: dims } of DECODER_OUTPUTS)
         config.addOutput({ name, dataType, dims });
       config.setModelTransactionPolicy({ decoupled: true });
     },

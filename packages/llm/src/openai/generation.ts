@@ -1,14 +1,9 @@
 import type { Exchange, InferenceResponse, InferInit } from "@tritonjs/core/frontend";
 import { type Tensor, TritonError } from "@tritonjs/protocol";
-import type { ToolCallDelta, ToolCallPiece } from "../chat/tool-call-family.js";
+import { joinDeltas, type ToolCallDelta, type ToolCallPiece } from "../chat/tool-call-family.js";
 import type { ToolCallReader } from "../chat/tool-call-reader.js";
 import { LOWEST_LOGPROB, StopTexts } from "../text-answer.js";
-import {
-  FINISH_REASONS,
-  type TextFinishReason,
-  type TokenProbability,
-  type YieldedLogprob,
-} from "../text-callback.js";
+import { FINISH_REASONS, type TextFinishReason } from "../text-callback.js";
 import type { OpenAiExchange } from "./openai-exchange.js";
 import { type TextCall, type TextModel, textInputs } from "./text-model.js";
 
@@ -63,7 +58,8 @@ export class Generation {
         const { seed } = call.sampling;
         const sampling =
           choice > 0 && typeof seed === "number" ? { ...call.sampling, seed: seed + choice } : call.sampling;
-        return new TextChoice(model, { ...call, sampling }, prompt, withoutEffect);
+        const structureField = exchange.structureFields[model.name];
+        return new TextChoice(model, { ...call, sampling, structureField }, prompt, withoutEffect);
       }),
     );
     this.#open = this.#choices.length;
@@ -139,7 +135,8 @@ export class Generation {
   }
 
   #tell(index: number, delta: ChoiceDelta): void {
-    if (delta.text !== "" || delta.toolCalls.length > 0 || delta.logprobs.length > 0) {
+    const { text, toolCalls, logprobs, prompt } = delta;
+    if (text !== "" || toolCalls.length > 0 || logprobs.length > 0 || prompt.length > 0) {
       this.#listener.onDelta(index, delta);
     }
   }
@@ -192,6 +189,8 @@ export interface ChoiceDelta {
   readonly text: string;
   readonly toolCalls: readonly ToolCallDelta[];
   readonly logprobs: readonly RankedToken[];
+  /** Tokens of the prompt, in the first delta if they were asked for. */
+  readonly prompt: readonly RankedToken[];
 }
 
 /** Reads calls of tools out of the text of a model. */
@@ -250,9 +249,10 @@ class TextChoice {
     if (FINISH_REASONS.includes(reason)) this.#reason = reason;
     const calls = readArray(outputText(outputs.get("tool_calls")), (call) => [call as ToolCallDelta]);
     const logprobs = readLogprobs(outputText(outputs.get("logprobs")));
+    const prompt = readLogprobs(outputText(outputs.get("prompt_logprobs")));
     const certain = this.#beforeStop(text);
     const pieces = certain === "" ? undefined : this.#reader?.push(certain);
-    return this.#delta(pieces ?? [{ content: certain }], calls, logprobs);
+    return this.#delta(pieces ?? [{ content: certain }], calls, logprobs, prompt);
   }
 
   /** The rest that was held back, with replacement characters for one that never became whole. */
@@ -274,6 +274,7 @@ class TextChoice {
     pieces: readonly ToolCallPiece[],
     calls: readonly ToolCallDelta[],
     logprobs: readonly RankedToken[],
+    prompt: readonly RankedToken[] = [],
   ): ChoiceDelta {
     let text = "";
     const toolCalls = [...calls];
@@ -282,7 +283,7 @@ class TextChoice {
       else toolCalls.push(piece);
     }
     if (toolCalls.length > 0) this.#calls = true;
-    return { text, toolCalls, logprobs };
+    return { text, toolCalls: joinDeltas(toolCalls), logprobs, prompt };
   }
 }
 
@@ -301,13 +302,24 @@ function outputCount(tensor: Tensor | undefined): number | undefined {
   return count === undefined ? undefined : Number(count);
 }
 
+/** A token with its bytes and its number; without the number if the model does not report it. */
+export interface ReportedToken {
+  readonly token: string;
+  readonly logprob: number;
+  readonly bytes: Buffer;
+  readonly id: string | undefined;
+}
+
 /** The token that was chosen, and the most likely ones in descending order. */
-export type RankedToken = TokenProbability & Required<Pick<YieldedLogprob, "top">>;
+export interface RankedToken extends ReportedToken {
+  readonly top: readonly ReportedToken[];
+}
 
 interface TokenEntry {
   readonly logprob?: number | null;
   readonly rank?: number | null;
   readonly decoded_token?: string | null;
+  readonly bytes?: readonly number[] | null;
 }
 
 /** A key that is a number. Inside of a string, such a key has escaped quotes. */
@@ -337,14 +349,22 @@ function readArray<T>(text: string, read: (element: unknown) => readonly T[]): T
 }
 
 function rankedToken(token: object): RankedToken {
-  const entries: TokenEntry[] = Object.values(token);
-  const [chosen = {}] = entries;
-  const top = [...entries].sort((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity));
-  return { ...tokenLogprob(chosen), top: top.map(tokenLogprob) };
+  const entries: [string, TokenEntry][] = Object.entries(token);
+  const [chosen = ["", {}]] = entries;
+  const top = entries
+    .filter(([, { rank }]) => rank !== null)
+    .sort(([, a], [, b]) => (a.rank ?? Infinity) - (b.rank ?? Infinity));
+  return { ...reportedToken(chosen), top: top.map(reportedToken) };
 }
 
-function tokenLogprob({ decoded_token, logprob }: TokenEntry): TokenProbability {
-  return { token: decoded_token ?? "", logprob: logprob ?? LOWEST_LOGPROB };
+function reportedToken([key, { decoded_token, logprob, bytes }]: [string, TokenEntry]): ReportedToken {
+  const token = decoded_token ?? "";
+  return {
+    token,
+    logprob: logprob ?? LOWEST_LOGPROB,
+    bytes: Buffer.from(bytes ?? Buffer.from(token)),
+    id: /^t(\d+)$/.exec(key)?.[1],
+  };
 }
 
 export interface ToolCall {
