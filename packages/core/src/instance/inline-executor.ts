@@ -30,6 +30,7 @@ export class InlineExecutor implements Executor {
   /** Undefined until it has run a batch. */
   #share: LoopShare | undefined;
   #model: ImportedModel | undefined;
+  #takesStrings = false;
 
   /**
    * @param callable the callback, or a function that imports its module, given the batches that run at any time
@@ -54,6 +55,7 @@ export class InlineExecutor implements Executor {
   async start(): Promise<void> {
     const { callable, finalize } = await this.#load(this.#running ?? []);
     this.#model = { callable: { ...callable, log: this.log }, finalize };
+    this.#takesStrings = callable.info.modelConfig.input.some(({ dataType }) => dataType === "TYPE_STRING");
   }
 
   execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
@@ -78,7 +80,7 @@ export class InlineExecutor implements Executor {
     let turn = begun;
     this.#running?.add(execution);
     try {
-      const strings = longStrings(execution);
+      const strings = this.#takesStrings ? longStrings(execution) : NO_TENSORS;
       if (strings.length > 0) {
         checkHeap(callable.info.modelName, strings);
         this.#share!.end(turn);

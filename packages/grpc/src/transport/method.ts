@@ -213,30 +213,30 @@ export function serveCall(method: Method, call: ServedCall): void {
   );
 }
 
+function attempt(call: ServedCall, run: () => void): void {
+  try {
+    run();
+  } catch (error) {
+    call.fail(error);
+  }
+}
+
 function handle(method: Method, call: ServedCall): void {
-  const attempt = (run: () => void): void => {
-    try {
-      run();
-    } catch (error) {
-      call.fail(error);
-    }
-  };
   if (method.kind === "duplex") {
-    attempt(() => method.handle(call));
+    attempt(call, () => method.handle(call));
     return;
   }
-  const requests: unknown[] = [];
-  call.onMessage((request, share) => {
+  let request: unknown;
+  call.onMessage((message, share) => {
     call.onClose(() => share.release());
-    requests.push(request);
-    if (requests.length > 1)
-      call.fail(new RefusedCall(STATUS.UNIMPLEMENTED, "Received a second request message"));
+    if (request === undefined) request = message;
+    else call.fail(new RefusedCall(STATUS.UNIMPLEMENTED, "Received a second request message"));
   });
   call.onHalfClose(() => {
-    if (requests.length === 0) {
+    if (request === undefined) {
       call.fail(new RefusedCall(STATUS.UNIMPLEMENTED, "Received no request message"));
-    } else if (method.kind === "unary") void answer(method, requests[0], call);
-    else attempt(() => method.handle(requests[0], call));
+    } else if (method.kind === "unary") void answer(method, request, call);
+    else attempt(call, () => method.handle(request, call));
   });
 }
 
