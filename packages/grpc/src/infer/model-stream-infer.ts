@@ -1,13 +1,15 @@
 import {
   Exchange,
   type InferenceResponse,
+  type InferenceService,
   type ReadyModel,
   type RequestShare,
   type ResponseSink,
 } from "@tritonjs/core/frontend";
-import { LinkedList } from "@tritonjs/core/internal";
+import { type HeaderPattern, LinkedList } from "@tritonjs/core/internal";
 import { isDecoupled, isTimeout, TritonError } from "@tritonjs/protocol";
 import { type inference, inferencePath } from "@tritonjs/protocol/grpc";
+import type { Shutdown } from "../shutdown.js";
 import { type DuplexStream, duplex, type Method } from "../transport/method.js";
 import { GrpcSampler, type GrpcTrace } from "./grpc-trace.js";
 import { type DecodedMessage, decodeInferRequest, freeMessageWhenUsed } from "./infer-request.js";
@@ -18,13 +20,7 @@ import {
   encodeStreamReply,
   encodeStreamResponseParts,
 } from "./infer-response.js";
-import {
-  forwardedParameters,
-  type InferHandlerContext,
-  mayWait,
-  reportFormat,
-  reportLoad,
-} from "./model-infer.js";
+import { forwardedParameters, mayWait, reportFormat, reportLoad } from "./model-infer.js";
 
 type RequestMessage = inference.ModelInferRequest;
 type StreamMessage = inference.ModelStreamInferResponse.$Properties;
@@ -35,18 +31,21 @@ const ERROR_MODE_HEADER = "triton_grpc_error";
 /** Options of the exchange of a request that is too large to be kept until its refusal. */
 const LARGE = { mayWait: false };
 
-export function streamInferMethods(context: InferHandlerContext): Method[] {
-  return [
-    duplex(
-      {
-        path: inferencePath("ModelStreamInfer"),
-        protocol: "inference",
-        request: inferRequestDecoder(context.service),
-        response: { encodeParts: encodeStreamResponseParts },
-      },
-      (stream) => new InferStream(stream, context).open(),
-    ),
-  ];
+/** @param forwarded pattern of the headers that go to the model as parameters */
+export function streamInferMethod(
+  service: InferenceService,
+  shutdown: Shutdown,
+  forwarded: HeaderPattern | undefined,
+): Method {
+  return duplex(
+    {
+      path: inferencePath("ModelStreamInfer"),
+      protocol: "inference",
+      request: inferRequestDecoder(service),
+      response: { encodeParts: encodeStreamResponseParts },
+    },
+    (stream) => new InferStream(stream, service, shutdown, forwarded).open(),
+  );
 }
 
 /**
@@ -59,8 +58,6 @@ export function streamInferMethods(context: InferHandlerContext): Method[] {
  * ```
  */
 class InferStream {
-  readonly #stream: DuplexStream<RequestMessage, StreamMessage>;
-  readonly #context: InferHandlerContext;
   readonly #endOnError: boolean;
   /** Requests that are not over, or whose answers wait for those of an earlier one. */
   readonly #open = new LinkedList<StreamedRequest>();
@@ -76,27 +73,30 @@ class InferStream {
   #held: StreamedRequest | undefined;
   #ended = false;
 
-  constructor(stream: DuplexStream<RequestMessage, StreamMessage>, context: InferHandlerContext) {
-    this.#stream = stream;
-    this.#context = context;
-    this.#sampler = new GrpcSampler(context.service.tracing, "ModelStreamInfer");
+  constructor(
+    private readonly stream: DuplexStream<RequestMessage, StreamMessage>,
+    private readonly service: InferenceService,
+    private readonly shutdown: Shutdown,
+    private readonly forwarded: HeaderPattern | undefined,
+  ) {
+    this.#sampler = new GrpcSampler(service.tracing, "ModelStreamInfer");
     this.#reportFormat = reportFormat(stream);
     const [errorMode] = stream.headers.get(ERROR_MODE_HEADER)?.split(",") ?? [];
     this.#endOnError = errorMode === "true";
   }
 
   open(): void {
-    const forget = this.#context.shutdown.onExpire((reason) => this.#end(reason));
-    this.#stream.onClose(() => {
+    const forget = this.shutdown.onExpire((reason) => this.#end(reason));
+    this.stream.onClose(() => {
       forget();
       this.#giveUp();
     });
-    this.#stream.onDrain(() => this.#catchUp());
-    this.#stream.onHalfClose(() => {
+    this.stream.onDrain(() => this.#catchUp());
+    this.stream.onHalfClose(() => {
       this.#halfClosed = true;
       this.#endIfDone();
     });
-    this.#stream.onMessage((message, share) => this.#receive(message, share));
+    this.stream.onMessage((message, share) => this.#receive(message, share));
   }
 
   #receive(message: RequestMessage, share: RequestShare): void {
@@ -108,11 +108,10 @@ class InferStream {
     let exchange: Exchange;
     let turn: Promise<void> | undefined;
     try {
-      const { service, shutdown } = this.#context;
-      shutdown.refuseIfBegun();
-      const model = service.model(message.modelName, message.modelVersion);
+      this.shutdown.refuseIfBegun();
+      const model = this.service.model(message.modelName, message.modelVersion);
       if (this.#reportFormat !== undefined) this.#lastModel = model;
-      exchange = new Exchange(service, undefined, model, mayWait(message) ? undefined : LARGE);
+      exchange = new Exchange(this.service, undefined, model, mayWait(message) ? undefined : LARGE);
       request.exchange = exchange;
       turn = exchange.turn(message.id);
     } catch (error) {
@@ -152,15 +151,15 @@ class InferStream {
     const { message } = request;
     let decoded: DecodedMessage;
     try {
-      request.trace = this.#sampler.sample(exchange.model.name, this.#stream);
-      decoded = decodeInferRequest(message, forwardedParameters(this.#context, this.#stream), exchange);
+      request.trace = this.#sampler.sample(exchange.model.name, this.stream);
+      decoded = decodeInferRequest(message, forwardedParameters(this.stream, this.forwarded), exchange);
     } catch (error) {
       request.refuse(error);
       return;
     }
     request.decoded = decoded;
     decoded.trace = request.trace?.request;
-    if (this.#stream.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
+    if (this.stream.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
     if (exchange.send(decoded, request) !== undefined) this.#hold(request);
     else if (this.#ended) exchange.cancel();
     else if (this.#behind) exchange.pause();
@@ -175,12 +174,12 @@ class InferStream {
 
   #hold(request: StreamedRequest): void {
     this.#held = request;
-    this.#stream.pause();
+    this.stream.pause();
   }
 
   /** Reads on, unless something else holds the stream up. The next request may be delivered before it returns. */
   #readOn(): void {
-    if (!this.#ended && this.#held === undefined && !this.#behind) this.#stream.resume();
+    if (!this.#ended && this.#held === undefined && !this.#behind) this.stream.resume();
   }
 
   refused(request: StreamedRequest, error: unknown): void {
@@ -256,9 +255,9 @@ class InferStream {
 
   /** While the client reads too slowly, the stream reads no more requests and pauses the models' responses. */
   #write(message: StreamMessage): void {
-    if (this.#ended || this.#stream.write(message) || this.#behind) return;
+    if (this.#ended || this.stream.write(message) || this.#behind) return;
     this.#behind = true;
-    this.#stream.pause();
+    this.stream.pause();
     for (const { exchange } of this.#open.all()) exchange?.pause();
   }
 
@@ -272,16 +271,13 @@ class InferStream {
     if (!this.#halfClosed || this.#held !== undefined || this.#open.size > 0) return;
     const model = this.#lastModel;
     if (model === undefined) this.#end();
-    else
-      void reportLoad(this.#context.service, this.#stream, model, this.#reportFormat!).then(() =>
-        this.#end(),
-      );
+    else void reportLoad(this.service, this.stream, model, this.#reportFormat!).then(() => this.#end());
   }
 
   #end(error?: TritonError): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#stream.end(error);
+    this.stream.end(error);
     this.#giveUp();
   }
 
