@@ -326,27 +326,23 @@ export class LocalService implements InferenceService {
 }
 
 class PinnedVersion implements PinnedModel {
+  readonly name: string;
+  readonly config: ModelConfig;
   readonly #service: LocalService;
   readonly #model: ModelVersion;
   readonly #requested: string;
 
   /** @param requested the version as the client wrote it, for a repeated look-up */
   constructor(service: LocalService, model: ModelVersion, requested: string) {
+    this.name = model.name;
+    this.config = model.config;
     this.#service = service;
     this.#model = model;
     this.#requested = requested;
   }
 
-  get name(): string {
-    return this.#model.name;
-  }
-
   get version(): number {
     return this.#model.version;
-  }
-
-  get config(): ModelConfig {
-    return this.#model.config;
   }
 
   get labels(): ReadonlyMap<string, readonly string[]> {
