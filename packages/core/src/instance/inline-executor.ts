@@ -3,6 +3,7 @@ import { getHeapStatistics } from "node:v8";
 import { elementCount, errorFor, type Tensor, TritonError } from "@tritonjs/protocol";
 import type { InstanceDevice, InstanceInfo } from "../callback/infer-func.js";
 import type { Log } from "../observe/log.js";
+import type { ExecutableRequest } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
 import { getOrAdd } from "../system/collections.js";
 import type { Execution, ExecutionResult, Executor } from "./backend.js";
@@ -30,6 +31,7 @@ export class InlineExecutor implements Executor {
   /** Undefined until it has run a batch. */
   #share: LoopShare | undefined;
   #model: ImportedModel | undefined;
+  #takesStrings = false;
 
   /**
    * @param callable the callback, or a function that imports its module, given the batches that run at any time
@@ -54,6 +56,7 @@ export class InlineExecutor implements Executor {
   async start(): Promise<void> {
     const { callable, finalize } = await this.#load(this.#running ?? []);
     this.#model = { callable: { ...callable, log: this.log }, finalize };
+    this.#takesStrings = callable.info.modelConfig.input.some(({ dataType }) => dataType === "TYPE_STRING");
   }
 
   execute(execution: Execution): Promise<readonly ExecutionResult[] | undefined> {
@@ -78,7 +81,7 @@ export class InlineExecutor implements Executor {
     let turn = begun;
     this.#running?.add(execution);
     try {
-      const strings = longStrings(execution);
+      const strings = this.#takesStrings ? longStrings(execution) : NO_TENSORS;
       if (strings.length > 0) {
         checkHeap(callable.info.modelName, strings);
         this.#share!.end(turn);
@@ -184,4 +187,58 @@ async function releaseHeld({ device }: Pick<InstanceInfo, "device">): Promise<vo
   for (const { close } of things.values()) {
     await close().catch((error) => process.emitWarning(TritonError.from(error).message, "TritonWarning"));
   }
+}
+
+/** Properties of {@link inlineRequests}, and when requests run. */
+interface InlineOptions extends Partial<Pick<Executor, "start" | "capacity" | "mustFinish">> {
+  /** True to answer the requests of a batch at the same time. @default false, one after another */
+  readonly atOnce?: boolean;
+  /**
+   * Whether the event loop takes a turn before a request.
+   *
+   * @default true for all but the first request of a batch
+   */
+  readonly needsTurn?: (request: ExecutableRequest, isFirst: boolean) => boolean;
+}
+
+/** An executor that answers each request on this thread by itself. An error fails its own request. */
+export function inlineRequests(
+  answer: (request: ExecutableRequest, isOpen: () => boolean) => ExecutionResult | Promise<ExecutionResult>,
+  { atOnce = false, needsTurn = (_, isFirst) => !isFirst, ...properties }: InlineOptions = {},
+): Executor {
+  const resultOf = async (execution: Execution, index: number): Promise<ExecutionResult> => {
+    const isOpen = () => execution.isOpen(index);
+    try {
+      return isOpen() ? await answer(execution.requests[index]!, isOpen) : new Map();
+    } catch (error) {
+      return TritonError.from(error);
+    }
+  };
+  return {
+    isolation: "inline",
+    mustFinish: false,
+    takesAnyBatchSize: true,
+    details: {},
+    start: async () => {},
+    stop: async () => {},
+    ...properties,
+    execute: async (execution) => {
+      execution.inputsReady();
+      const results: Promise<ExecutionResult>[] = [];
+      for (const [index, request] of execution.requests.entries()) {
+        if (!atOnce && needsTurn(request, index === 0)) await nextTurn();
+        const result = resultOf(execution, index);
+        results.push(result);
+        if (!atOnce) await result;
+      }
+      const settled = await Promise.all(results);
+      execution.outputsReady();
+      return settled;
+    },
+  };
+}
+
+/** Resolves after the event loop has handled its waiting events. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

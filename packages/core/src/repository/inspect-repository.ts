@@ -58,7 +58,7 @@ export async function inspectRepository(
   models?: readonly string[],
 ): Promise<ModelInspection[]> {
   const gpus = new MachineGpus();
-  const sources = openSources(repositories, { clock: realClock, log: QUIET });
+  const sources = openSources(repositories, realClock, QUIET);
   try {
     const inspected: InspectedModel[] = [];
     const shownPaths = new Map<InspectedModel, string>();

@@ -43,7 +43,7 @@ export class RepositoryState {
     readonly options: RepositoryOptions,
     readonly server: RepositoryServer,
   ) {
-    this.sources = openSources([options.modelRepository ?? []].flat(), server);
+    this.sources = openSources([options.modelRepository ?? []].flat(), server.clock, server.log);
     this.sortSources();
   }
 

@@ -60,7 +60,6 @@ import type { InferenceService } from "../service/inference-service.js";
 import { LocalService } from "../service/local-service.js";
 import { saysReady } from "../service/model-reports.js";
 import { meteredModels, ServerInspector } from "../service/server-inspector.js";
-import { SharedMemory } from "../shared-memory/shared-memory.js";
 import { type Clock, realClock, settledWithin, sleep } from "../system/clock.js";
 import { type HostPolicies, hostPolicyWarnings } from "../system/host-policy.js";
 import { DEFAULT_SERVE_OPTIONS, TRITON_OPTION_TYPES, type TritonOptions } from "./triton-options.js";
@@ -357,8 +356,8 @@ class TritonServer {
   constructor(private readonly options: TritonOptions) {
     // Models of all kinds may run ONNX Runtime: Python models, JavaScript models, callbacks.
     disableTelemetry();
-    const { accessToken, restrictions, allowedHosts } = resolveSecurity(options.security);
-    this.accessToken = accessToken;
+    const security = resolveSecurity(options.security);
+    this.accessToken = security.accessToken;
     this.drainTimeoutMs = (options.exitTimeoutSecs ?? 30) * 1000;
     this.#log = createLog(options);
     const { log } = this.#log;
@@ -384,7 +383,6 @@ class TritonServer {
       options.metrics,
     );
     const authentication = createAuthentication(options.security, log);
-    const sharedMemory = new SharedMemory(options.allowClientSharedMemory ?? false);
     const repository = new ModelRepository(options, models);
     this.repository = repository;
     this.startUp = repository.startUp;
@@ -409,24 +407,16 @@ class TritonServer {
         await model.updateInstances(changedGroups(count, model.config, models.gpus, check));
       },
     });
-    this.service = new LocalService({
-      registry,
+    this.service = new LocalService(
+      options,
+      models,
       repository,
-      log,
-      tracing: models.tracing,
-      sharedMemory,
+      this.metrics,
       requestMemory,
-      restrictions,
-      allowedHosts,
+      security,
       authentication,
       inspector,
-      metrics: this.metrics,
-      id: options.id ?? "triton",
-      strictReadiness: options.strictReadiness ?? true,
-      crashReadiness: options.crashReadiness ?? "model",
-      readyWithOlderVersion: options.readyWithOlderVersion ?? false,
-      allowModelFileOverride: options.allowModelFileOverride ?? false,
-    });
+    );
   }
 
   /** @throws TritonError UNAVAILABLE after `close` */

@@ -32,8 +32,7 @@ import {
   statisticsRoutes,
 } from "./management.js";
 import { metricsRoute } from "./metrics.js";
-import { openApiRoute } from "./open-api.js";
-import { openApiPageRoute } from "./open-api-page.js";
+import { openApiPageRoute, openApiRoute } from "./open-api.js";
 import type { HttpExchange, Route } from "./route.js";
 
 /** Options of the v2 routes, wherever they are mounted. */
