@@ -80,15 +80,19 @@ export async function pollModel(
   }
   if (previous !== undefined && target.failed !== undefined && !isModified(target.failed, times))
     return previous;
+  const laidOut =
+    target.config === undefined ? await layOut(id.name, directory, configPath, options) : undefined;
+  const place = laidOut?.directory ?? directory;
   const read =
-    target.config === undefined
+    laidOut?.config ??
+    (target.config === undefined
       ? await readConfig(configPath, root, isCompleted(options))
-      : configFromRequest(target.config);
+      : configFromRequest(target.config));
   const written = isRenamed && read !== undefined ? { ...read, name: id.name } : read;
-  const chain = written && agents && (await loadAgents(id.name, directory, written, options, agents));
-  const location = chain?.location ?? directory;
+  const chain = written && agents && (await loadAgents(id.name, place, written, options, agents));
+  const location = chain?.location ?? place;
   try {
-    const isMoved = location !== directory && target.config === undefined;
+    const isMoved = location !== place && target.config === undefined;
     const found = isMoved
       ? await readConfig(await configPathOf(location, options), location, isCompleted(options))
       : written;
@@ -176,6 +180,23 @@ function loadAgents(
     const path = await configPathOf(location, options);
     return (await readConfig(path, location, isCompleted(options))) ?? emptyConfig();
   });
+}
+
+/** A model in the layout of another server, as Triton would have it. Undefined for Triton's own. */
+async function layOut(
+  modelName: string,
+  directory: string,
+  configPath: string,
+  { modelFormats = [] }: RepositoryOptions,
+): Promise<{ readonly directory: string; readonly config: ModelConfig } | undefined> {
+  if (modelFormats.length === 0 || (await exists(configPath))) return undefined;
+  for (const format of modelFormats) {
+    if (!(await exists(join(directory, format.file)))) continue;
+    await assertInside(directory, join(directory, format.file));
+    const { directory: made, config } = await format.layOut({ modelName, directory });
+    return { directory: made, config: configFromJson(config as Readonly<Record<string, unknown>>) };
+  }
+  return undefined;
 }
 
 /** Path of the configuration of a model, which may be missing. */

@@ -149,6 +149,7 @@ export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
   backends: "object",
   backendDirectory: "string",
   repositoryAgents: "object",
+  modelFormats: "array",
   responseCache: "object",
   requestMemory: "object",
   rateLimit: "string",
