@@ -87,6 +87,8 @@ export async function modelOfClass(
     #model!: ServedModel;
     #inputs: readonly string[] = [];
     #outputs: readonly string[] = [];
+    /** Whether its only output has two dimensions, of which the second may be 1. */
+    #isColumn = false;
 
     static autoCompleteConfig(config: AutoCompleteConfig) {
       const given = config.config;
@@ -113,6 +115,10 @@ export async function modelOfClass(
     async initialize({ modelConfig }: JsModelArgs) {
       this.#inputs = modelConfig.input.map((input) => input.name);
       this.#outputs = modelConfig.output.map((output) => output.name);
+      const [output] = modelConfig.output;
+      const rank = (output?.dims.length ?? 0) + Math.sign(maxBatchSize);
+      this.#isColumn =
+        modelConfig.output.length === 1 && rank === 2 && [1, -1].includes(output!.dims.at(-1)!);
       const parameters = Object.entries(modelConfig.parameters).map(([key, { stringValue }]) => [
         key,
         stringValue,
@@ -126,20 +132,22 @@ export async function modelOfClass(
         const input = this.#inputs.length === 1 ? values[this.#inputs[0]!] : values;
         const seen: PredictContext = Object.assign(context, { featureNames: Served.featureNames ?? [] });
         const returned = await this.#model.predict(input as never, seen as never);
-        const value = Served.outputs === undefined ? asColumn(returned) : returned;
+        const value = this.#isColumn ? asColumn(returned, input) : returned;
         return named(value, this.#outputs) as never;
       },
     );
   };
 }
 
-/** One value for each row becomes a column, because the output of a class that declares none has two dimensions. */
-function asColumn(value: unknown): unknown {
+/** Turns one value for each row of the input into a column. Other values are returned as they are. */
+function asColumn(value: unknown, input: unknown): unknown {
   const data: unknown = isNdArray(value) && value.shape.length === 1 ? value.data : value;
   const isFlat = Array.isArray(data)
     ? !data.some((one) => typeof one === "object")
     : ArrayBuffer.isView(data);
-  return isFlat ? Array.from(data as unknown as ArrayLike<unknown>, (one) => [one]) : value;
+  const { length } = data as ArrayLike<unknown>;
+  const isOneEach = isFlat && isNdArray(input) && input.shape[0] === length;
+  return isOneEach ? Array.from(data as ArrayLike<unknown>, (one) => [one]) : value;
 }
 
 /** The outputs of `predict` by name. The array of the only output needs none. */
