@@ -1,5 +1,15 @@
 import { ModelClient } from "@tritonjs/client/http";
-import { batch, type InferContext, sample, Triton } from "@tritonjs/core";
+import {
+  batch,
+  firstValue,
+  type InferContext,
+  RESCHEDULE,
+  sample,
+  stepwise,
+  Tensor,
+  Triton,
+  withParameters,
+} from "@tritonjs/core";
 import type { BytesArray, ValuesArray } from "@tritonjs/core/types";
 import ndarray, { type NdArray } from "ndarray";
 
@@ -102,6 +112,82 @@ triton.bind({
   // @ts-expect-error wrong output name
   inferFunc: batch(({ x }) => ({ z: x })),
 });
+
+// A function must not return an output that the model does not have, whatever form it has.
+const plain = {
+  inputs: [{ name: "x", dtype: "FP32", shape: [2] }],
+  outputs: [{ name: "y", dtype: "FP32", shape: [2] }],
+} as const;
+triton.bind({
+  ...plain,
+  modelName: "extra",
+  // @ts-expect-error the model has no output z
+  inferFunc: batch(({ x }) => ({ y: x, z: x })),
+});
+triton.bind({
+  ...plain,
+  modelName: "extra",
+  // @ts-expect-error the model has no output z
+  inferFunc: sample(async ({ x }) => {
+    const outputs = { y: x, z: x };
+    return outputs;
+  }),
+});
+triton.bind({
+  ...plain,
+  modelName: "extra",
+  // @ts-expect-error the model has no output z
+  inferFunc: batch(async function* ({ x }) {
+    yield { y: x, z: x };
+  }),
+});
+triton.bind({
+  ...plain,
+  modelName: "extra",
+  // @ts-expect-error the model has no output z
+  inferFunc: batch(firstValue("x")(({ x }) => ({ y: [x], z: x }))),
+});
+triton.bind({
+  ...plain,
+  modelName: "extra",
+  // @ts-expect-error the model has no output z
+  inferFunc: (requests) => requests.map(({ inputs }) => ({ y: inputs.x, z: inputs.x })),
+});
+triton.bind({
+  ...plain,
+  modelName: "extra",
+  // @ts-expect-error the model has no output z
+  inferFunc: [batch(({ x }) => ({ y: x })), batch(({ x }) => ({ y: x, z: x }))],
+});
+triton.bind({
+  ...plain,
+  modelName: "extra",
+  inferFunc: stepwise({
+    start: ({ x }) => x,
+    // @ts-expect-error the model has no output z
+    step: (active) => active.map((x) => ({ y: x, z: x })),
+  }),
+});
+// Parameters of a response are not outputs, and requests may fail or come back.
+triton.bind({
+  ...plain,
+  modelName: "more",
+  inferFunc: [
+    batch(({ x }) => withParameters({ y: x }, { tokens: 3 })),
+    batch(({ x }) => [x]),
+    (requests) =>
+      requests.map(({ id, inputs }) =>
+        id === "" ? RESCHEDULE : id === "a" ? new Error("a") : { y: inputs.x },
+      ),
+  ],
+});
+declare const either: URL | typeof plainFunc;
+const plainFunc = batch<typeof plain.inputs, typeof plain.outputs>(({ x }) => ({ y: x }));
+triton.bind({ ...plain, modelName: "either", inferFunc: either });
+
+// A tensor of the library is a value too.
+const tensorInput = triton.bind({ ...plain, modelName: "tensor", inferFunc: plainFunc });
+await tensorInput.infer({ x: Tensor.fromElements("FP32", [1, 2], new Float32Array(2)) });
 
 triton.bind({
   modelName: "wrong-type",

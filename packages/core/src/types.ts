@@ -39,7 +39,7 @@ export type {
   GroupPadFunction,
 } from "./callback/row-decorators.js";
 export type { EnsembleOptions } from "./config/ensemble.js";
-export type { HostPolicies, InstancePlacement } from "./config/instance-groups.js";
+export type { InstancePlacement } from "./config/instance-groups.js";
 export type { BatchingRequest, BatchKey, BatchPadFunction, PadValue } from "./config/model-options.js";
 export type { SequenceStateOption } from "./config/sequence-options.js";
 export type { FrontendThreads } from "./frontend/serve-frontends.js";
@@ -90,3 +90,4 @@ export type {
   SystemRegionRequest,
   WatchedRegion,
 } from "./shared-memory/shared-memory.js";
+export type { HostPolicies } from "./system/host-policy.js";

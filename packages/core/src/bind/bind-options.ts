@@ -25,15 +25,21 @@ import type { ModelOptions } from "../config/model-options.js";
 import type { Backend, TypedBackend } from "../instance/backend.js";
 import type { EvictionListener } from "../request-info.js";
 
-/** A function that computes a model, as `bind` takes it. */
-type BoundFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> =
-  | StyledInferFunc<I, O>
-  | BoundPlainFunc<I, O>;
+/**
+ * A function that computes a model, as `bind` takes it.
+ *
+ * @typeParam N names that the outputs of a plain function have, which the compiler infers
+ */
+export type BoundFunc<
+  I extends readonly TensorSpec[],
+  O extends readonly TensorSpec[],
+  N extends PropertyKey = never,
+> = StyledInferFunc<I, O> | BoundPlainFunc<I, O, N>;
 
 /** The code of a model: a function, one function for each instance, a module to run in workers, or a backend. */
-export type InferFuncOption<I extends TensorSpecs, O extends TensorSpecs> =
-  | BoundFunc<NamedInputs<I>, NamedOutputs<O>>
-  | readonly BoundFunc<NamedInputs<I>, NamedOutputs<O>>[]
+export type InferFuncOption<I extends TensorSpecs, O extends TensorSpecs, N extends PropertyKey = never> =
+  | BoundFunc<NamedInputs<I>, NamedOutputs<O>, N>
+  | readonly BoundFunc<NamedInputs<I>, NamedOutputs<O>, N>[]
   | URL
   | Backend
   | TypedBackend<I & readonly TensorSpec[], O & readonly TensorSpec[]>;
@@ -81,20 +87,24 @@ interface ModelBindOptions<I extends TensorSpecs, O extends TensorSpecs> {
 }
 
 /** Options of `bind`. */
-export interface BindOptions<I extends TensorSpecs, O extends TensorSpecs> extends ModelBindOptions<I, O> {
-  readonly inferFunc: InferFuncOption<I, O>;
+export interface BindOptions<I extends TensorSpecs, O extends TensorSpecs, F = InferFuncOption<I, O>>
+  extends ModelBindOptions<I, O> {
+  readonly inferFunc: F;
 }
 
 /**
  * Options of `bind` for a method decorated with `@batch` or `@sample`. A decorator cannot change the type of its
  * method, so the method keeps the type that it was written with: with the parameter `A` and the result `R`.
+ *
+ * The compiler reports what is wrong with a function by these options, because the overload of `bind` that takes them is
+ * the last one. With fewer than four overloads, TypeScript 6 would report all of them.
  */
 export interface BindMethodOptions<I extends TensorSpecs, O extends TensorSpecs, A = unknown, R = unknown>
   extends ModelBindOptions<I, O> {
   readonly inferFunc: (
     inputs: A,
     context: InferContext,
-  ) => R & ExpectedAnswer<A, R, NamedInputs<I>, NamedOutputs<O>>;
+  ) => ExpectedAnswer<A, R, NamedInputs<I>, NamedOutputs<O>>;
 }
 
 /** Options of any binding, without the types of its tensors. */
@@ -139,7 +149,7 @@ export interface BindEnsembleOptions<I extends readonly TensorSpec[], O extends 
  */
 
 /** The sentence. It is the type of whatever the program cannot have, so that the compiler shows it. */
-type ForgottenWrapper = "a plain function receives a list of requests; did you mean batch(fn) or sample(fn)?";
+type ForgottenWrapper = "did you mean batch(fn) or sample(fn)?";
 
 /**
  * The requests that a plain callback gets. The inputs of the model are not members of the list, so their names have the
@@ -153,19 +163,20 @@ type RequestList<I extends readonly TensorSpec[], O extends readonly TensorSpec[
 };
 
 /** Results of a plain callback: a list with one for each request, or nothing if it answers through the senders. */
-type PlainAnswer<O extends readonly TensorSpec[]> =
-  | Answer<readonly (InferFuncResult<O> | undefined)[]>
+type PlainAnswer<O extends readonly TensorSpec[], N extends PropertyKey> =
+  | Answer<readonly (InferFuncResult<O, N> | undefined)[]>
   | Promise<void>
   | void;
 
-type BoundPlainFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> = (
-  requests: RequestList<I, O>,
-  context: InferContext,
-) => PlainAnswer<O>;
+type BoundPlainFunc<
+  I extends readonly TensorSpec[],
+  O extends readonly TensorSpec[],
+  N extends PropertyKey,
+> = (requests: RequestList<I, O>, context: InferContext) => PlainAnswer<O, N>;
 
 /**
  * The result that a function with the parameter `A` and the result `R` has to return: a list if it takes requests, outputs if it
- * takes the tensors of the model. Otherwise a sentence, which nothing fits.
+ * takes the tensors of the model. Otherwise a sentence, which nothing fits. `R` itself if it is right.
  */
 type ExpectedAnswer<
   A,
@@ -174,11 +185,14 @@ type ExpectedAnswer<
   O extends readonly TensorSpec[],
 > = A extends readonly unknown[]
   ? [R] extends [Answer<readonly unknown[]> | Promise<void> | void]
-    ? PlainAnswer<O>
+    ? R & PlainAnswer<O, ResultNames<R>>
     : ForgottenWrapper
   : InputsOf<I> extends A
-    ? Answer<OutputsOf<O> | OutputList<NoInfer<O>>>
+    ? R & Answer<OutputsOf<O> | OutputList<NoInfer<O>>>
     : "the parameter of the function does not fit the inputs of the model";
+
+/** Names of the outputs in the result of a plain callback. */
+type ResultNames<R> = R extends Answer<readonly (infer E)[]> ? keyof E : never;
 
 interface TypedModel {
   readonly inputs: readonly TensorSpec[];

@@ -27,6 +27,7 @@ export type InspectOptions = Pick<
   | "backends"
   | "backendDirectory"
   | "modelFormats"
+  | "repositoryAgentDirectory"
 >;
 
 /** The result of inspecting one model. */

@@ -330,7 +330,7 @@ export class OutputChecker {
       wrong ??= new Map();
       wrong.set(name, tensor.shape);
     }
-    if (wrong !== undefined) throw batchSizeError(wrong, rows!);
+    if (wrong !== undefined) throw batchSizeError(this.#model, wrong, rows!);
     return outputs;
   }
 
@@ -460,24 +460,29 @@ function tuple(shape: Shape): string {
  * @param names names of the model's outputs
  * @throws TritonError INTERNAL for a list of another length.
  */
-export function outputsByName(modelName: string, value: unknown, names: readonly string[]): unknown {
+export function outputsByName(model: string, value: unknown, names: readonly string[]): unknown {
   if (!Array.isArray(value)) return value;
   if (value.length !== names.length) {
     throw errorFor(
       "INVALID_OUTPUT",
-      `Outputs length different than config outputs length: expected ${names.length} of model ` +
-        `'${modelName}' (${names.map((name) => `'${name}'`).join(", ")}), got ${value.length}`,
+      `model '${model}': Outputs length different than config outputs length: expected ${names.length} ` +
+        `(${names.map((name) => `'${name}'`).join(", ")}), got ${value.length}`,
     );
   }
   return Object.fromEntries(names.map((name, i) => [name, value[i] as unknown]));
 }
 
-export function batchSizeError(shapes: ReadonlyMap<string, Shape>, expected: number): TritonError {
+export function batchSizeError(
+  model: string,
+  shapes: ReadonlyMap<string, Shape>,
+  expected: number,
+): TritonError {
   const got = [...shapes].map(
     ([name, shape]) => `${name}: (${shape.join(", ")}${shape.length === 1 ? "," : ""})`,
   );
   return errorFor(
     "INVALID_OUTPUT",
-    `Received output tensors with different batch sizes: ${got.join(", ")}. Expected batch size: ${expected}. `,
+    `model '${model}': Received output tensors with different batch sizes: ${got.join(", ")}. ` +
+      `Expected batch size: ${expected}. `,
   );
 }

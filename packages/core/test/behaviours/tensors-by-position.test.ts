@@ -126,7 +126,7 @@ describe("a list of outputs", () => {
     await expect(model.inferSample([1, 2])).rejects.toMatchObject({
       code: "INTERNAL",
       message:
-        "Outputs length different than config outputs length: expected 2 of model 'm' ('OUTPUT_1', 'OUTPUT_2'), got 1",
+        "model 'm': Outputs length different than config outputs length: expected 2 ('OUTPUT_1', 'OUTPUT_2'), got 1",
     });
   });
 });
