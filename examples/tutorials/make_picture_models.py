@@ -192,8 +192,6 @@ def make_things(models, pictures):
     onnx(net, "classification_model", *names, one, {name: rows for name in names})
     names = ("FORMATTED_IMAGE", "SEGMENTATION_OUTPUT")
     onnx(Segmenter(), "segmentation_model", *names, one, {name: rows for name in names})
-    with open(os.path.join(models, "resnet50", "labels.txt"), "w", encoding="utf-8") as file:
-        file.writelines(THINGS.get(number, f"class {number}") + "\n" for number in range(1000))
 
 
 # Text, in letters of 5x7 dots.

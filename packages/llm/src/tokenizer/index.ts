@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { type Backend, type BackendFactory, type Executor, workerExecutor } from "@tritonjs/core/backend";
 import type { AutoCompleteConfig } from "@tritonjs/core/config";
 import { inlineRequests, parameterText, wrongParameter } from "@tritonjs/core/internal";
-import { assertOptions, errorFor, type TensorSpec } from "@tritonjs/protocol";
+import { assertOptions, errorFor, type ModelConfig, type TensorSpec } from "@tritonjs/protocol";
 import { openTokenizer, type TokenizerData } from "./token-worker.js";
 import {
   ISOLATION,
@@ -57,12 +57,27 @@ function tokenizerBackend(plan: TokenizerPlan, isolation: "worker" | "inline" = 
     describe: () => ({ inputs: inputs.map(withRows), outputs: outputs.map(withRows) }),
     completeConfig: (config) => complete(config, inputs, outputs),
     createExecutor: (context) => {
-      const data: TokenizerData = { plan, hasBatch: context.info.modelConfig.maxBatchSize > 0 };
+      const data = dataOf(plan, context.info.modelConfig);
       if ((context.hosting.isolation ?? isolation) === "inline") return inlineTokenizer(data);
       const entry = new URL("./token-worker.js", import.meta.url);
       return workerExecutor({ entry, data, interruptible: true, reusesThread: true }, context);
     },
   };
+}
+
+function dataOf(plan: TokenizerPlan, { maxBatchSize, input, output }: ModelConfig): TokenizerData {
+  const hasBatch = maxBatchSize > 0;
+  return {
+    plan,
+    hasBatch,
+    hasLines: input.some(({ dims }) => isSeveral(dims)),
+    textAxes: output[0]!.dims.length + (hasBatch ? 1 : 0),
+  };
+}
+
+/** True for dims of more than one text. */
+function isSeveral(dims: readonly number[]): boolean {
+  return dims.length !== 1 || dims[0] !== 1;
 }
 
 /** @throws TritonError NOT_FOUND without the file */
@@ -83,7 +98,7 @@ function tensorsOf({ direction, dtype, inputNames, inputDims, outputNames }: Tok
     dtype: encodes ? "BYTES" : dtype,
     shape: inputDims[i]!,
   }));
-  const lines = inputDims.some((dims) => dims.length !== 1 || dims[0] !== 1) ? [-1] : [];
+  const lines = inputDims.some(isSeveral) ? [-1] : [];
   const outputs: readonly TensorSpec[] = outputNames.map((name) => ({
     name,
     dtype: encodes ? dtype : "BYTES",

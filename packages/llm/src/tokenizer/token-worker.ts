@@ -11,6 +11,10 @@ export interface TokenizerData {
   readonly plan: TokenizerPlan;
   /** True if tensors have a batch axis. */
   readonly hasBatch: boolean;
+  /** True if a row has several texts: the outputs then have an axis for them. */
+  readonly hasLines: boolean;
+  /** Number of axes of the output of a decoder. */
+  readonly textAxes: number;
 }
 
 /** Entry of worker threads that encode or decode. */
@@ -45,15 +49,16 @@ export type AnswerRequest = (inputs: ReadonlyMap<string, Tensor>) => Map<string,
  *
  * @throws TritonError INVALID_ARG for files that cannot be read
  */
-export async function openTokenizer({ plan, hasBatch }: TokenizerData): Promise<AnswerRequest> {
+export async function openTokenizer(data: TokenizerData): Promise<AnswerRequest> {
+  const { plan } = data;
   const [tokenizer, config] = await Promise.all([
     readObject(join(plan.directory, "tokenizer.json")),
     readObject(join(plan.directory, "tokenizer_config.json"), true),
   ]);
   const texts = new TextTokenizer({ tokenizer, config });
-  if (plan.direction === "decode") return (inputs) => decode(texts, plan, hasBatch, inputs);
+  if (plan.direction === "decode") return (inputs) => decode(texts, data, inputs);
   const encoder = new TokenEncoder(texts, plan, { tokenizer, config });
-  return (inputs) => encode(encoder, plan, hasBatch, inputs);
+  return (inputs) => encode(encoder, data, inputs);
 }
 
 async function readObject(path: string, isOptional = false): Promise<Record<string, unknown>> {
@@ -83,11 +88,10 @@ function rowsOf(inputs: ReadonlyMap<string, Tensor>, first: number, count: numbe
 
 function encode(
   encoder: TokenEncoder,
-  plan: TokenizerPlan,
-  hasBatch: boolean,
+  { plan, hasBatch, hasLines }: TokenizerData,
   inputs: ReadonlyMap<string, Tensor>,
 ): Map<string, Tensor> {
-  const { inputNames, inputDims, outputNames, dtype, pairTemplate } = plan;
+  const { inputNames, outputNames, dtype, pairTemplate } = plan;
   const tensors = inputNames.map((name) => inputs.get(name)!);
   const rows = hasBatch ? tensors[0]!.shape[0]! : 1;
   const counts = tensors.map(({ elements }) => elements.length / rows);
@@ -114,7 +118,6 @@ function encode(
     return encoder.encode(parts, rows * count === 1 ? undefined : line);
   });
   const padded = encoder.pad(texts);
-  const hasLines = inputDims.some((dims) => dims.length !== 1 || dims[0] !== 1);
   const shape = [...(hasBatch ? [rows] : []), ...(hasLines ? [count] : []), padded.length];
   return new Map(
     outputNames.map((name) => [
@@ -156,8 +159,7 @@ const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 function decode(
   tokenizer: TextTokenizer,
-  { inputNames, outputNames, skipSpecialTokens }: TokenizerPlan,
-  hasBatch: boolean,
+  { plan: { inputNames, outputNames, skipSpecialTokens }, textAxes }: TokenizerData,
   inputs: ReadonlyMap<string, Tensor>,
 ): Map<string, Tensor> {
   const [name] = inputNames;
@@ -176,7 +178,7 @@ function decode(
     return Buffer.from(tokenizer.decode(own, !skipSpecialTokens));
   });
   const outer = shape.slice(0, -1);
-  const textShape = outer.length > (hasBatch ? 1 : 0) ? outer : [...outer, 1];
+  const textShape = outer.length === textAxes ? outer : [...outer, 1];
   return new Map([[outputNames[0]!, Tensor.fromElements("BYTES", textShape, texts)]]);
 }
 

@@ -55,6 +55,18 @@ describe("a tokenizer that is bound", () => {
     expect(numbers(token_type_ids!.data)).toEqual([0, 0, 0, 1, 1, 1, 1]);
   });
 
+  it("takes several texts without a batch axis", async () => {
+    await using triton = new Triton();
+    const config = { batching: false };
+    const encode = triton.bind({ modelName: "encode", inferFunc: tokenizer({ directory }), config });
+    const back = tokenizer({ directory, direction: "decode" });
+    const decode = triton.bind({ modelName: "decode", inferFunc: back, config });
+    const { input_ids } = await encode.infer({ text: [["the red house"], ["Anna"]] });
+    expect(input_ids!.shape).toEqual([2, 5]);
+    const { text } = await decode.infer({ ids: input_ids! });
+    expect(text!.shape).toEqual([2, 1]);
+  });
+
   it("works on the caller's thread with isolation 'inline'", async () => {
     await using triton = new Triton();
     const inline = triton.bind({
