@@ -1,10 +1,22 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Backend, type BackendFactory, type Executor, workerExecutor } from "@tritonjs/core/backend";
+import {
+  type Backend,
+  type BackendFactory,
+  type Executor,
+  type TypedBackend,
+  workerExecutor,
+} from "@tritonjs/core/backend";
 import type { AutoCompleteConfig } from "@tritonjs/core/config";
 import { inlineRequests, parameterText, wrongParameter } from "@tritonjs/core/internal";
-import { assertOptions, errorFor, type ModelConfig, type TensorSpec } from "@tritonjs/protocol";
+import {
+  assertOptions,
+  type DataType,
+  errorFor,
+  type ModelConfig,
+  type TensorSpec,
+} from "@tritonjs/protocol";
 import { openTokenizer, type TokenizerData } from "./token-worker.js";
 import {
   ISOLATION,
@@ -20,6 +32,50 @@ import {
  */
 
 export type { TokenizerOptions, TokenizerPadding, TokenizerTruncation } from "./tokenizer-options.js";
+
+/** Data type of the tokens with the options `O`. */
+type TokensOf<O extends TokenizerOptions> = O extends { readonly dtype: infer D extends DataType }
+  ? D
+  : "INT64";
+
+/** A tensor of texts. */
+interface TextSpec<N extends string> {
+  readonly name: N;
+  readonly dtype: "BYTES";
+  readonly shape: readonly [1];
+}
+
+/** A tensor of tokens, as many as a text has. */
+interface TokenSpec<N extends string, D extends DataType> {
+  readonly name: N;
+  readonly dtype: D;
+  readonly shape: readonly [-1];
+}
+
+/** The direction of the options `O`; not one of the two if the compiler does not know it. */
+type DirectionOf<O extends TokenizerOptions> = unknown extends O["direction"] ? "encode" : O["direction"];
+
+/** Inputs of {@link tokenizer} with the options `O`; any if the compiler does not know the direction. */
+export type TokenizerInputs<O extends TokenizerOptions> =
+  DirectionOf<O> extends "encode"
+    ? O extends { readonly pair: true } | { readonly pairTemplate: string }
+      ? readonly [TextSpec<"text">, TextSpec<"text_pair">]
+      : readonly [TextSpec<"text">]
+    : DirectionOf<O> extends "decode"
+      ? readonly [TokenSpec<"ids", TokensOf<O>>]
+      : readonly TensorSpec[];
+
+/** Outputs of {@link tokenizer} with the options `O`; any if the compiler does not know the direction. */
+export type TokenizerOutputs<O extends TokenizerOptions> =
+  DirectionOf<O> extends "encode"
+    ? readonly [
+        TokenSpec<"input_ids", TokensOf<O>>,
+        TokenSpec<"attention_mask", TokensOf<O>>,
+        TokenSpec<"token_type_ids", TokensOf<O>>,
+      ]
+    : DirectionOf<O> extends "decode"
+      ? readonly [TextSpec<"text">]
+      : readonly TensorSpec[];
 
 /**
  * A backend that makes the tokens of texts that a model reads, or texts of tokens, by the `tokenizer.json` of the model.
@@ -39,7 +95,9 @@ export type { TokenizerOptions, TokenizerPadding, TokenizerTruncation } from "./
  * });
  * ```
  */
-export function tokenizer(options: TokenizerOptions): Backend {
+export function tokenizer<const O extends TokenizerOptions>(
+  options: O,
+): TypedBackend<TokenizerInputs<O>, TokenizerOutputs<O>> {
   assertOptions("tokenizer()", options, TOKENIZER_OPTION_TYPES);
   const { directory } = options;
   const path = directory instanceof URL ? fileURLToPath(directory) : directory;

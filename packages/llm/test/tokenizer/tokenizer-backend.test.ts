@@ -207,13 +207,7 @@ describe("a tokenizer of a repository", () => {
 
   it.each([
     ["no file", "", "", "expected the file"],
-    [
-      "a file that is not JSON",
-      "",
-      "tokens",
-      "",
-      "tokenizer.json: expected a JSON object, got Unexpected token",
-    ],
+    ["a file that is not JSON", "", "tokens", "tokenizer.json: expected a JSON object, got Unexpected token"],
     ["a list", "", "[]", "tokenizer.json: expected a JSON object, got a list"],
     ["another document", "", "{}", "expected a tokenizer of Hugging Face, got"],
     [
