@@ -169,6 +169,7 @@ def facts(rng):
     names = rng.sample(NAMES, 2)
     lines, questions = [], []
     cities, jobs, foods, colours = (rng.sample(group, len(names)) for group in (CITIES, JOBS, FOODS, COLOURS))
+    kinds = rng.sample(range(4), 2)
     for name, city, job, food, colour in zip(names, cities, jobs, foods, colours):
         animal = rng.choice(ANIMALS)
         possible = [
@@ -178,7 +179,7 @@ def facts(rng):
             (f"{name} has a {colour} {animal}.", [(f"what animal does {name} have?", f"{colour} {animal}"),
                                                  (f"who has a {colour} {animal}?", name)]),
         ]
-        for line, asked in rng.sample(possible, 2):
+        for line, asked in (possible[kind] for kind in kinds):
             lines.append(line)
             questions += [(question, answer, line) for question, answer in asked]
     rng.shuffle(lines)
@@ -339,7 +340,7 @@ def export(model, directory, outputs, example):
 
 MODELS = {
     "sentiment": lambda: (Encoder(1, 2, False), sentiment_batch, 800, ["logits"]),
-    "questions": lambda: (Encoder(3, 2, True), question_batch, 3500, ["start_logits", "end_logits"]),
+    "questions": lambda: (Encoder(3, 2, True), question_batch, 4500, ["start_logits", "end_logits"]),
     "zero-shot": lambda: (Encoder(2, 3, False), statement_batch, 2000, ["logits"]),
 }
 FOLDERS = {"sentiment": "sentiment_bert", "questions": "answer_bert", "zero-shot": "statement_bert"}

@@ -31,6 +31,27 @@ describe.each(commands)(
   },
 );
 
+/** Places of the words in pictures/text.png: left, top, right, bottom. */
+const WORDS = [
+  [24, 24, 111, 45],
+  [60, 72, 130, 86],
+  [16, 116, 85, 137],
+] as const;
+
+it("program 7 finds each word of the picture, and nothing else", async () => {
+  const main = join(exampleFolder("tutorials"), "dist", "main.js");
+  const { stdout } = await Program.node(main, ["text-detection"], repositoryRoot).ended;
+  const boxes = [...stdout.matchAll(/text from \((\d+), (\d+)\) to \((\d+), (\d+)\)/g)].map((found) =>
+    found.slice(1).map(Number),
+  );
+  expect(boxes).toHaveLength(WORDS.length);
+  for (const [i, word] of WORDS.entries()) {
+    for (const [side, place] of word.entries()) {
+      expect(Math.abs(boxes[i]![side]! - place), `side ${side} of word ${i}`).toBeLessThan(20);
+    }
+  }
+});
+
 describe("tritonjs serve of the tutorials' repository", () => {
   it("has all of its models ready, on a machine without a GPU", async () => {
     const folder = exampleFolder("tutorials");
