@@ -8,7 +8,7 @@ import { RepositoryOnDisk } from "../support/repository-on-disk.js";
 import { tutorialPage, tutorialRows } from "./tutorials-table.js";
 
 /** Programs whose commands are still to come. */
-const WITHOUT_COMMAND: readonly number[] = [1, 2, 4, 17];
+const WITHOUT_COMMAND: readonly number[] = [4];
 
 /** SHA-256 of the configurations of the tutorials, which are not edited. */
 const CONFIGURATIONS: Readonly<Record<string, string>> = {

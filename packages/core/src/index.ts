@@ -74,6 +74,7 @@ export type { Logger } from "./observe/log.js";
 export type { MetricsConfig } from "./observe/metric-families.js";
 export type { TraceOptions } from "./observe/trace-settings.js";
 export type {
+  ModelFormat,
   RepositoryAgent,
   RepositoryAgentAction,
   RepositoryAgentModel,

@@ -7,6 +7,7 @@ import { descriptorFault } from "../descriptor-fault.js";
 import { OptionError } from "../options/option.js";
 import { type OptionValues, SERVICES, type ServiceName } from "../options/options.js";
 import { readArguments } from "../options/read-arguments.js";
+import { classModels } from "./class-models.js";
 import {
   accessWarning,
   frontendThreads,
@@ -59,7 +60,7 @@ export async function serve(
     const tracer =
       traces.spans && (await loadSpanTracer(traces.spans, (message) => triton?.service.log.error(message)));
     triton = new Triton({
-      ...tritonSettings(values, logger),
+      ...tritonSettings(values, logger, await classModels(values.model)),
       trace: traces.options,
       ...(tracer !== undefined && { tracer }),
       ...extensions,

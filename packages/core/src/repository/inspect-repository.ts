@@ -26,6 +26,7 @@ export type InspectOptions = Pick<
   | "backendConfig"
   | "backends"
   | "backendDirectory"
+  | "modelFormats"
   | "repositoryAgentDirectory"
 >;
 

@@ -284,6 +284,7 @@ export class ModelRepository {
     await this.#agents.end();
     await Promise.all([...this.#overrides].map((directory) => directory.remove()));
     await Promise.all(this.#state.sources.map((repository) => repository.close()));
+    await Promise.all((this.options.modelFormats ?? []).map((format) => format.close?.()));
   }
 
   /** Polls of shared storage are jittered, so that replicas that started together spread out. */
