@@ -58,6 +58,7 @@ const ORDER = {
   llm: [
     "token-spelling.ts",
     "text-tokenizer.ts",
+    "tokenizer",
     "sampling",
     "chat",
     "text-request.ts",

@@ -233,7 +233,12 @@ function isThere({ filename, only }: FileKind, files: readonly string[]): boolea
 
 function backendProblems({ name, backend, platform }: ModelConfig): string[] {
   if (backend === "" && platform !== ENSEMBLE_PLATFORM) {
-    return [`unexpected platform type '${platform}' for ${name}`];
+    // The first words are Triton's, which has no Caffe2 any more either.
+    const hint =
+      platform === "caffe2_netdef"
+        ? ": Caffe2 does not run here; export the network from PyTorch to ONNX, and use backend 'onnxruntime'"
+        : "";
+    return [`unexpected platform type '${platform}' for ${name}${hint}`];
   }
   const platforms = FILE_KINDS.filter((kind) => kind.backend === backend && kind.platform !== "");
   // A backend unknown to Triton accepts any platform. Problems of an ensemble are reported elsewhere.
