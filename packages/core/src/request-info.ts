@@ -70,6 +70,8 @@ export interface ExecutableRequest extends RequestInfo, RequestScope {
   readonly rows: number;
   /** Aborted when the request is cancelled. */
   readonly signal: AbortSignal;
+  /** Models whose callbacks wait for this request, outermost first. Undefined in a worker. */
+  readonly callers?: readonly string[];
 }
 
 /**

@@ -1,10 +1,8 @@
 import { AsyncResource } from "node:async_hooks";
-import { getHeapStatistics } from "node:v8";
-import { elementCount, errorFor, type Tensor, TritonError } from "@tritonjs/protocol";
+import { TritonError } from "@tritonjs/protocol";
 import type { InstanceDevice, InstanceInfo } from "../callback/infer-func.js";
 import type { Log } from "../observe/log.js";
 import type { ExecutableRequest } from "../request-info.js";
-import type { Clock } from "../system/clock.js";
 import { getOrAdd } from "../system/collections.js";
 import type { Execution, ExecutionResult, Executor } from "./backend.js";
 import type { ImportedModel } from "./import-callable.js";
@@ -16,6 +14,7 @@ import {
   runDecoupled,
   warnOfBlock,
 } from "./run-callable.js";
+import { inWireForm, longStrings, NO_TENSORS, roomForStrings } from "./string-heap.js";
 
 /** Runs a callback on this thread: for closures, which cannot run anywhere else, and for modules that may run here. */
 export class InlineExecutor implements Executor {
@@ -80,72 +79,24 @@ export class InlineExecutor implements Executor {
     const { callable } = this.#model!;
     let turn = begun;
     this.#running?.add(execution);
+    const strings = this.#takesStrings ? longStrings(execution.requests) : NO_TENSORS;
+    let leave: (() => void) | undefined;
     try {
-      const strings = this.#takesStrings ? longStrings(execution) : NO_TENSORS;
       if (strings.length > 0) {
-        checkHeap(callable.info.modelName, strings);
         this.#share!.end(turn);
-        await makeElements(strings, execution.clock);
+        leave = await roomForStrings(callable.info.modelName, strings, execution);
         turn = this.#share!.begin();
       }
-      if (!execution.decoupled) return await runCallable(callable, execution);
+      if (!execution.decoupled) {
+        const results = await runCallable(callable, execution);
+        return leave === undefined ? results : results.map(inWireForm);
+      }
       await runDecoupled(callable, execution);
       return undefined;
     } finally {
+      leave?.();
       warnOfBlock(callable, this.#share!.end(turn));
       this.#running?.delete(execution);
-    }
-  }
-}
-
-/** Bytes of a BYTES tensor from which its elements are made in turns of the event loop. */
-const LONG_STRINGS_BYTES = 64 * 1024;
-
-/** Milliseconds of one turn of the event loop in which elements are made. */
-const ELEMENTS_MS = 5;
-
-const NO_TENSORS: readonly (readonly [string, Tensor])[] = [];
-
-/** Bytes of heap that an element takes: the view, and its place in the list. */
-const HEAP_BYTES_OF_ELEMENT = 128;
-
-function longStrings({ requests }: Execution): readonly (readonly [string, Tensor])[] {
-  let found = NO_TENSORS;
-  for (const { inputs } of requests) {
-    for (const [name, tensor] of inputs) {
-      if (tensor.datatype !== "BYTES" || tensor.hasElements || tensor.byteLength < LONG_STRINGS_BYTES)
-        continue;
-      found = [...found, [name, tensor]];
-    }
-  }
-  return found;
-}
-
-/** @throws TritonError INVALID_ARG for elements that take more than half of the heap: more would end the process. */
-function checkHeap(model: string, tensors: readonly (readonly [string, Tensor])[]): void {
-  const most = Math.floor(getHeapStatistics().heap_size_limit / 2 / HEAP_BYTES_OF_ELEMENT);
-  let count = 0;
-  for (const [name, { shape }] of tensors) {
-    count += elementCount(shape);
-    if (count <= most) continue;
-    throw errorFor(
-      "REQUEST_TOO_LARGE",
-      `model '${model}', input '${name}': expected at most ${most} strings, which take half of the heap of this ` +
-        `process, got ${count}. Send fewer at a time, or raise --max-old-space-size of Node`,
-    );
-  }
-}
-
-async function makeElements(
-  tensors: readonly (readonly [string, Tensor])[],
-  clock: Pick<Clock, "now" | "defer">,
-): Promise<void> {
-  let until = clock.now() + ELEMENTS_MS;
-  for (const [, tensor] of tensors) {
-    for (const _ of tensor.elementSteps()) {
-      if (clock.now() < until) continue;
-      await new Promise<void>((resolve) => clock.defer(resolve));
-      until = clock.now() + ELEMENTS_MS;
     }
   }
 }
