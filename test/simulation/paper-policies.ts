@@ -82,7 +82,9 @@ export function vtc(profile: Profile, classes: number): Policy {
   const waiting = new Array<number>(classes).fill(0);
   return {
     arrived({ kind }) {
-      if (waiting[kind]++ > 0) return;
+      const before = waiting[kind]!;
+      waiting[kind] = before + 1;
+      if (before > 0) return;
       const present = served.filter((_, other) => other !== kind && waiting[other]! > 0);
       if (present.length > 0) served[kind] = Math.max(served[kind]!, Math.min(...present));
     },
@@ -97,9 +99,10 @@ export function vtc(profile: Profile, classes: number): Policy {
             least = kind;
         }
         if (least < 0) break;
-        batch.push(lists[least]![taken[least]++]!);
-        served[least]!++;
-        waiting[least]--;
+        batch.push(lists[least]![taken[least]!]!);
+        taken[least]! += 1;
+        served[least]! += 1;
+        waiting[least]! -= 1;
       }
       return { batch, refused: [] };
     },

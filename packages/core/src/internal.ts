@@ -65,6 +65,7 @@ export {
   scalarOptions,
 } from "./request-info.js";
 export { Heap } from "./scheduler/priority-queue.js";
+export { readCallerHeaders } from "./service/caller-headers.js";
 export type { RoomWait } from "./service/inference-service.js";
 export {
   LOAD_REPORT_FORMAT_HEADER,

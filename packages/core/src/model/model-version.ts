@@ -6,6 +6,7 @@ import {
   TritonError,
 } from "@tritonjs/protocol";
 import type { Payload } from "../batch/payload.js";
+import { deadlineSetting } from "../config/model-options.js";
 import { initialStates } from "../config/sequence-batching.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import { modelState } from "../observe/diagnostics-channels.js";
@@ -299,7 +300,10 @@ function createScheduler(model: ModelVersion, server: ModelServer): Scheduler {
     const options = { holdUntil, backlogHoldUntil, onEvict, initialStates: given };
     return new SequenceBatchScheduler(config, clock, deadlines, options);
   }
-  if (config.dynamicBatching === undefined) return new DirectScheduler(instances);
+  if (config.dynamicBatching === undefined) {
+    if (deadlineSetting(config) === undefined) return new DirectScheduler(instances);
+    return new DynamicBatchScheduler(config, instances, clock, deadlines, holdUntil, { alone: true });
+  }
   if (variableLength !== undefined) {
     const { grouping, padded } = variableLength;
     return new GroupingScheduler(config, instances, clock, deadlines, grouping, padded, holdUntil);

@@ -41,6 +41,7 @@ export type InferInit = { readonly inputs: Tensors } & Partial<
       | "requestedOutputs"
       | "parameters"
       | "deadline"
+      | "clientLimitMs"
       | "ready"
       | "callers"
       | "asyncContext"
@@ -159,6 +160,11 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
   queueTimeoutMicroseconds = 0;
   /** Time on the model's clock, in milliseconds, at which the caller stops waiting for the answer. */
   deadline: number | undefined = undefined;
+  /**
+   * Milliseconds that the client waits for the answer from the arrival of the request on, as its transport says; 0 if it
+   * does not say. Only models with deadlines look at it: the transport itself ends calls that take longer.
+   */
+  clientLimitMs = 0;
   /** False for a null request, which fills an empty slot of a sequence batch and has no caller. */
   ready = true;
   /** Models that this request is part of the work of, outermost first: ensembles, and models that call others. */
@@ -277,6 +283,9 @@ export class InferenceRequest implements ExecutableRequest, RequestHandle, Reque
     request.requestedOutputs = NO_OUTPUTS;
     request.queueTimeoutMicroseconds = this.#remainingMicroseconds(now);
     request.deadline = this.deadline;
+    if (this.clientLimitMs > 0) {
+      request.clientLimitMs = Math.max(1e-3, this.clientLimitMs - (now - this.queueStart));
+    }
     request.callers = [...this.callers, caller];
     const trace = this.trace?.child(modelName);
     request.trace = trace;

@@ -9,9 +9,9 @@ import type { QueuedRequestView } from "./priority-queue.js";
 import type { UrgencyQueue } from "./urgency-queue.js";
 
 /** Share of the best rate of in-time answers that a batch must reach while time is scarce. */
-const ENOUGH_GOODPUT = 0.98;
+const ENOUGH_GOODPUT = 0.97;
 /** Share of lost requests from which time counts as scarce, and the further share at which it is as scarce as can be. */
-const SCARCE_LOSS = 0.01;
+const SCARCE_LOSS = 0.02;
 const SCARCE_LOSS_WIDTH = 0.04;
 /** The same for the demand, as a share of what the instances can do. */
 const SCARCE_DEMAND = 0.9;
@@ -19,9 +19,9 @@ const SCARCE_DEMAND_WIDTH = 0.1;
 /** Weight that the share of lost requests keeps with each arrival: about the last 200 count. */
 const KEPT_LOSS = 0.995;
 /** Batches are chosen for this many times the demand. */
-const DEMAND_MARGIN = 1.05;
+const DEMAND_MARGIN = 1.02;
 /** Arrivals during a batch are assumed to be this many deviations more than expected. */
-const COMING_SAFETY = 1.5;
+const COMING_SAFETY = 2;
 /** Points of the queue at which the demand is looked at. */
 const DEMAND_POINTS = 16;
 /** A request without a deadline that has waited this long gets a share of each batch, in milliseconds. */
@@ -90,6 +90,10 @@ export class DeadlineBatching implements BatchPlanner {
     const queuedMs = ahead / (times.topRowsPerMs * idleInMs.length);
     const expectedMs = idleInMs[0]! + queuedMs + times.expectedMs(request.rows);
     if (now + expectedMs <= due) return;
+    if (this.#queue.delays(request)) {
+      request.due = Number.POSITIVE_INFINITY;
+      return;
+    }
     this.#lost();
     throw hopelessError(request, due - now, expectedMs);
   }
@@ -107,8 +111,9 @@ export class DeadlineBatching implements BatchPlanner {
     this.#arrivals.windowMs = Math.max(10, 6 * times.expectedMs(times.best));
     if (!this.#isStale(now)) this.#endHopeless(now, times);
     if (queue.size === 0) return undefined;
-    const { dated, maxRows } = this.#chooseDated(now, times);
+    const { dated, maxRows } = this.#chooseDated(now, times, given.maxBatchSize);
     const batch = this.#withPatient(dated, maxRows, now);
+    if (batch.length === 0) return undefined;
     const { waitMs, oldest } = this.#wait(batch, given, now, times);
     const rules: BatchingRules = {
       ...given,
@@ -141,7 +146,11 @@ export class DeadlineBatching implements BatchPlanner {
   }
 
   #end(request: InferenceRequest, now: number, times: InstanceTimes): void {
-    if (request.holder !== this.#queue || this.#queue.delay(request)) return;
+    if (request.holder !== this.#queue) return;
+    if (this.#queue.delays(request)) {
+      this.#queue.delay(request);
+      return;
+    }
     this.#lost();
     request.cancel(hopelessError(request, request.due - now, times.expectedMs(request.rows)));
   }
@@ -150,6 +159,7 @@ export class DeadlineBatching implements BatchPlanner {
   #chooseDated(
     now: number,
     times: InstanceTimes,
+    limit: number,
   ): { readonly dated: readonly InferenceRequest[]; readonly maxRows: number } {
     const queue = this.#queue;
     const idleInMs = this.#times.idleInMs(now);
@@ -163,7 +173,7 @@ export class DeadlineBatching implements BatchPlanner {
         (demand / top - SCARCE_DEMAND) / SCARCE_DEMAND_WIDTH,
       ),
     );
-    const most = this.#mostRows(now, times, demand, idleInMs);
+    const most = Math.min(limit, this.#mostRows(now, times, demand, idleInMs));
     const count = queue.datedCount;
     if (count === 0) return { dated: [], maxRows: most };
     let chosen = windowFrom(queue, 0, now, times, most);
@@ -266,7 +276,7 @@ export class DeadlineBatching implements BatchPlanner {
       rows += request.rows;
     }
     batch.push(...late);
-    for (; next !== undefined && rows + next.rows <= maxRows; next = next.next) {
+    for (; next !== undefined && (batch.length === 0 || rows + next.rows <= maxRows); next = next.next) {
       batch.push(next);
       rows += next.rows;
     }

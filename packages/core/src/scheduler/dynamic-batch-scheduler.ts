@@ -1,5 +1,6 @@
-import type { ModelConfig, ModelDynamicBatching, TritonError } from "@tritonjs/protocol";
+import type { ModelConfig, TritonError } from "@tritonjs/protocol";
 import { EqualInputsRule, NO_PAYLOAD, Payload } from "../batch/payload.js";
+import { defaultDynamicBatching } from "../config/defaults.js";
 import { deadlineSetting, targetLatencyMs } from "../config/model-options.js";
 import type { InstanceGroup } from "../instance/instance-group.js";
 import type { ModelInstance } from "../instance/model-instance.js";
@@ -66,9 +67,9 @@ export class DynamicBatchScheduler implements Scheduler {
     clock: Clock,
     deadlines: DeadlineQueue,
     holdUntil = 0,
-    { maxBatchCost, padded, mixed, ordered, levels, onChange }: BatcherShare = {},
+    { maxBatchCost, padded, mixed, alone = false, ordered, levels, onChange }: BatcherShare = {},
   ) {
-    const batching: ModelDynamicBatching = config.dynamicBatching!;
+    const batching = config.dynamicBatching ?? defaultDynamicBatching();
     this.#instances = instances;
     this.#clock = clock;
     this.#alarm = new Alarm(clock, () => this.#look());
@@ -76,7 +77,7 @@ export class DynamicBatchScheduler implements Scheduler {
     this.#onChange = onChange;
     const [now, look] = [() => clock.now(), () => this.#look()];
     this.#rules = {
-      maxBatchSize: Math.max(1, config.maxBatchSize),
+      maxBatchSize: alone ? 1 : Math.max(1, config.maxBatchSize),
       preferredBatchSizes: [...new Set(batching.preferredBatchSize)].sort((a, b) => a - b),
       maxQueueDelayMs: batching.maxQueueDelayMicroseconds / 1000,
       equalInputs: new EqualInputsRule(config, padded, mixed),
@@ -96,7 +97,7 @@ export class DynamicBatchScheduler implements Scheduler {
     } else {
       const queue = new UrgencyQueue(batching, deadlines, setting.defaultMs, now, look);
       this.#queue = queue;
-      this.#planner = new DeadlineBatching(queue, this.#rules.maxBatchSize, instances);
+      this.#planner = new DeadlineBatching(queue, Math.max(1, config.maxBatchSize), instances);
     }
     this.mergeAfterMs = this.#rules.maxQueueDelayMs;
     this.maxBatchSize = config.maxBatchSize;
@@ -282,6 +283,8 @@ interface BatcherShare {
   readonly padded?: ReadonlySet<string> | undefined;
   /** True if requests with different optional inputs may share a batch, which the model divides by itself. */
   readonly mixed?: boolean | undefined;
+  /** True if each request is a batch of its own. */
+  readonly alone?: boolean | undefined;
   readonly ordered?: OrderedResponses | undefined;
   /** Totals by priority level over all batchers, which the size limit of a level counts. */
   readonly levels?: Map<number, QueueTotals> | undefined;

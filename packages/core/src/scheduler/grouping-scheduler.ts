@@ -11,6 +11,7 @@ import type { Payload } from "../batch/payload.js";
 import {
   type BatchingRequest,
   type BatchKey,
+  deadlineSetting,
   targetLatencyMs,
   type VariableLengthOptions,
 } from "../config/model-options.js";
@@ -118,7 +119,7 @@ export class GroupingScheduler implements Scheduler {
     }
   }
 
-  /** Only a batcher with a target latency times executions, and it is the only group then. */
+  /** Only a batcher with a target latency or deadlines times executions, and it is the only group then. */
   started(instance: ModelInstance, payload: Payload): void {
     this.#groups.get(undefined)?.started(instance, payload);
   }
@@ -339,6 +340,9 @@ export function planVariableLength(
     ...groupingProblems(options),
     ...(batchBy !== undefined && targetLatencyMs(config) !== undefined
       ? ["config.batcher.batchBy and config.batcher.targetLatencyMs are both given: leave one of them out"]
+      : []),
+    ...(batchBy !== undefined && deadlineSetting(config) !== undefined
+      ? ["config.batcher.batchBy and config.batcher.deadlines are both given: leave one of them out"]
       : []),
     ...padProblems(pad, config),
     ...[...masks, ...cuts]

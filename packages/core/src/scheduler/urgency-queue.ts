@@ -115,10 +115,11 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
 
   /** When the answer to a request is due: by its own deadline or timeout, else by its level, else by the model. */
   dueOf(request: InferenceRequest): number {
-    const { deadline, queueTimeoutMicroseconds: timeout, queueStart } = request;
-    if (deadline !== undefined && timeout === 0) return deadline;
-    const own = timeout > 0 ? queueStart + timeout / 1000 : Number.POSITIVE_INFINITY;
-    if (deadline !== undefined || timeout > 0) return Math.min(own, deadline ?? own);
+    const { deadline, clientLimitMs, queueTimeoutMicroseconds: timeout, queueStart } = request;
+    let own = deadline ?? Number.POSITIVE_INFINITY;
+    if (timeout > 0) own = Math.min(own, queueStart + timeout / 1000);
+    if (clientLimitMs > 0) own = Math.min(own, queueStart + clientLimitMs);
+    if (own < Number.POSITIVE_INFINITY) return own;
     const { defaultTimeoutMicroseconds } = policyOf(
       this.#batching,
       levelOf(this.#batching, request.priority),
@@ -173,24 +174,25 @@ export class UrgencyQueue implements BatcherQueue, RequestHolder {
     else this.#drop(request);
   }
 
-  /**
-   * Gives up on the deadline of a request, whose level has the timeout action DELAY: it runs after all others. Returns
-   * false for any other request.
-   */
-  delay(request: InferenceRequest): boolean {
+  /** True for a request that runs after all others when its time is over: its level has the timeout action DELAY. */
+  delays(request: InferenceRequest): boolean {
     const { timeoutAction } = policyOf(this.#batching, levelOf(this.#batching, request.priority));
-    if (timeoutAction !== "DELAY" || request.deadline === request.due) return false;
+    return timeoutAction === "DELAY" && request.deadline !== request.due;
+  }
+
+  /** Gives up on the deadline of a request. */
+  delay(request: InferenceRequest): void {
     this.#drop(request);
     request.queueDeadline?.cancel();
     request.queueDeadline = undefined;
     request.due = Number.POSITIVE_INFINITY;
     this.patient.push(request);
-    return true;
   }
 
   #expire(request: InferenceRequest): void {
     request.queueDeadline = undefined;
-    if (!this.delay(request)) request.cancel(timeoutError());
+    if (this.delays(request)) this.delay(request);
+    else request.cancel(timeoutError());
     this.#onExpired();
   }
 

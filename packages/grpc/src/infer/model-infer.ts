@@ -5,6 +5,7 @@ import {
   LOAD_REPORT_FORMAT_HEADER,
   LOAD_REPORT_HEADER,
   loadReportMessage,
+  readCallerHeaders,
   writeLoadReport,
 } from "@tritonjs/core/internal";
 import { NO_PARAMETERS, type Parameters, type TritonError } from "@tritonjs/protocol";
@@ -68,6 +69,7 @@ async function modelInfer(
   let response: InferMessage;
   try {
     const decoded = decodeInferRequest(message, forwardedParameters(call, forwarded), exchange);
+    readCallerHeaders(decoded, model.config, (name) => call.headers.get(name));
     exchange.trace = trace;
     decoded.trace = trace?.request;
     if (call.ownsMessages) decoded.onInputsUsed = freeMessageWhenUsed(message);
