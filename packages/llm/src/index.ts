@@ -2,8 +2,8 @@ import { textGenerationBackend } from "./decoder/text-generation.js";
 
 export type { ChatContentPart, ChatMessage, ChatTool, ChatToolCall } from "./chat/chat-template.js";
 export { ChatTemplate, type ChatTemplateInput, type ChatTemplateOptions } from "./chat/chat-template.js";
-export type { ToolCallDelta, ToolCallPiece } from "./chat/tool-call-family.js";
 export { TOOL_CALL_FAMILIES, TOOL_CALL_TOKENS, type ToolCallFamily } from "./chat/tool-call-family.js";
+export type { ToolCallDelta, ToolCallPiece } from "./chat/tool-call-pieces.js";
 export {
   createToolCallReader,
   type ToolCallReader,

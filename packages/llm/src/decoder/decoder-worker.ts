@@ -5,6 +5,7 @@ import type { InferContext } from "@tritonjs/core";
 import type { WorkerBatch, WorkerHost, WorkerModel } from "@tritonjs/core/backend";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import { ChatTemplate } from "../chat/chat-template.js";
+import { reasoningTokens } from "../chat/reasoning-form.js";
 import { TOOL_CALL_TOKENS } from "../chat/tool-call-family.js";
 import { readConstraintVocabulary, StructuredOutput } from "../sampling/structured-output.js";
 import { TextResponses } from "../text-answer.js";
@@ -290,12 +291,19 @@ class Decoder {
   }
 
   /**
-   * Special tokens in the text of a request: for a chat with tools those around calls, otherwise none unless asked for.
+   * Special tokens in the text of a request: for a chat those around reasoning, and with tools those around calls;
+   * otherwise none unless asked for.
    */
   #shownSpecialTokens({ messages, tools }: TextRequest, skips: boolean | undefined): ShownSpecialTokens {
     if (skips === false) return "all";
-    const family = messages !== undefined && tools !== undefined ? this.template?.toolCallFamily : undefined;
-    const tokens = family === undefined ? [] : TOOL_CALL_TOKENS[family];
+    if (messages === undefined || this.template === undefined) return new Set();
+    const { toolCallFamily: family, reasoning } = this.template;
+    const tokens = [
+      ...(reasoning === undefined ? [] : reasoningTokens(reasoning)),
+      ...(family !== undefined && (tools !== undefined || family === "harmony")
+        ? TOOL_CALL_TOKENS[family]
+        : []),
+    ];
     return new Set(tokens.map((token) => this.tokenizer.idOf(token)).filter((id) => id !== undefined));
   }
 }
