@@ -13,7 +13,13 @@ export interface AddedToken {
 
 /** Parts of `tokenizer.json` that are read here. */
 export interface TokenizerJson {
-  readonly model?: { readonly type?: string; readonly vocab?: object };
+  readonly model?: {
+    readonly type?: string;
+    readonly vocab?: object;
+    readonly byte_fallback?: boolean;
+    readonly unk_id?: number | null;
+  };
+  readonly normalizer?: unknown;
   readonly decoder?: unknown;
   readonly added_tokens?: readonly AddedToken[];
 }
@@ -53,9 +59,18 @@ export function bytesOfSpelling(spelling: string): Uint8Array | undefined {
 
 const BYTE_PIECE = /^<0x([0-9A-F]{2})>$/;
 
-/** The bytes that a piece of SentencePiece stands for: "▁" is a space, `<0x0A>` a byte. */
-export function bytesOfPiece(piece: string): Uint8Array {
-  const byte = BYTE_PIECE.exec(piece);
+/** The piece of a byte. */
+export function pieceOfByte(byte: number): string {
+  return `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`;
+}
+
+/**
+ * The bytes that a piece of SentencePiece stands for. "▁" is a space.
+ *
+ * @param hasBytes true if pieces such as `<0x0A>` are bytes
+ */
+export function bytesOfPiece(piece: string, hasBytes: boolean): Uint8Array {
+  const byte = hasBytes ? BYTE_PIECE.exec(piece) : null;
   if (byte !== null) return Uint8Array.of(Number.parseInt(byte[1]!, 16));
   return new TextEncoder().encode(piece.replaceAll("▁", " "));
 }
