@@ -10,6 +10,7 @@ export {
   type ToolCallReaderOptions,
 } from "./chat/tool-call-reader.js";
 export type { DecoderLimits, TextGenerationOptions } from "./decoder/decoder-settings.js";
+export type { DecoderDtype } from "./decoder/model-files.js";
 export { textGeneration } from "./decoder/text-generation.js";
 export type { ResponseFormat, SamplingParameters } from "./sampling/sampling-parameters.js";
 export { readSamplingParameters, type SamplingSource } from "./sampling/sampling-parameters.js";

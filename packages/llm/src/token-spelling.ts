@@ -57,6 +57,31 @@ export function bytesOfSpelling(spelling: string): Uint8Array | undefined {
   return Uint8Array.from(bytes);
 }
 
+/**
+ * The `tokenizer.json` of a byte-level vocabulary whose pieces are in `vocab.json` and `merges.txt`, as for GPT-2.
+ *
+ * @param added tokens that are not in the vocabulary, or are special
+ */
+export function byteLevelTokenizer(
+  vocab: Readonly<Record<string, unknown>>,
+  merges: string,
+  added: readonly AddedToken[],
+): Readonly<Record<string, unknown>> {
+  const end = vocab["<|endoftext|>"];
+  const isKnown = added.some(({ content }) => content === "<|endoftext|>");
+  const special =
+    typeof end === "number" && !isKnown ? [{ id: end, content: "<|endoftext|>", special: true }] : [];
+  const lines = merges.split(/\r?\n/).filter((line) => line !== "" && !line.startsWith("#version"));
+  return {
+    added_tokens: [...special, ...added],
+    normalizer: null,
+    pre_tokenizer: { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: true },
+    post_processor: null,
+    decoder: { type: "ByteLevel" },
+    model: { type: "BPE", vocab, merges: lines },
+  };
+}
+
 const BYTE_PIECE = /^<0x([0-9A-F]{2})>$/;
 
 /** The piece of a byte. */

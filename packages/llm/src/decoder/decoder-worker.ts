@@ -16,10 +16,10 @@ import {
   type DecoderConfig,
   type DecoderData,
   readDecoderConfig,
-  readModelDirectory,
 } from "./decoder-settings.js";
 import { bytesPerToken, readDecoderGraph } from "./forward-pass.js";
 import { GenerationEngine, KvBudget, RunningText } from "./generation-engine.js";
+import { readModelDirectory } from "./model-files.js";
 
 /** Entry of the workers of decoders. */
 export async function load(
@@ -60,10 +60,13 @@ async function openDecoder(
     prefixCache = DECODER_DEFAULTS.prefixCache,
     kvCacheBytes,
     contextLength: givenLength,
+    file,
+    dtype,
     ...settings
   } = data;
-  const files = await readModelDirectory(directory);
-  const tokenizer = new TextTokenizer({ tokenizer: files.tokenizer, config: files.tokenizerConfig });
+  const choice = { file, dtype, executionProviders: settings.executionProviders };
+  const files = await readModelDirectory(directory, choice);
+  const tokenizer = new TextTokenizer({ ...files, config: files.tokenizerConfig });
   const config = readDecoderConfig(files, tokenizer);
   const template = await ChatTemplate.open(directory).catch((error: unknown) => {
     // A model without a tokenizer_config.json takes prompts, but no chats.
