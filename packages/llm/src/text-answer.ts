@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { WorkerResponseStream } from "@tritonjs/core/backend";
 import { errorFor, Tensor, TritonError } from "@tritonjs/protocol";
-import { joinDeltas, type ToolCallDelta, type ToolCallPiece } from "./chat/tool-call-family.js";
+import { joinDeltas, type ToolCallDelta, type ToolCallPiece } from "./chat/tool-call-pieces.js";
 import { createToolCallReader, type ToolCallReader } from "./chat/tool-call-reader.js";
 import type { ScoredToken } from "./sampling/token-sampler.js";
 import type {

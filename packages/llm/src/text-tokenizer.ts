@@ -1,8 +1,10 @@
 import { Tokenizer } from "@huggingface/tokenizers";
 import { errorFor, TritonError } from "@tritonjs/protocol";
+import { takeCharsmap } from "./sentencepiece-normalizer.js";
 import {
   bytesOfPiece,
   bytesOfSpelling,
+  pieceOfByte,
   type TokenizerJson,
   type TokenSpelling,
   tokenSpelling,
@@ -10,6 +12,8 @@ import {
 
 interface TokenizerFiles {
   readonly tokenizer: object;
+  /** Changes a text before the tokenizer gets it. */
+  readonly normalize?: ((text: string) => string) | undefined;
   /** `tokenizer_config.json`; an empty object if the model has none. */
   readonly config: object;
 }
@@ -32,14 +36,21 @@ export class TextTokenizer {
   /** Text of tokens that were added to the vocabulary, by number. They are not spelled like the others. */
   readonly #added: ReadonlyMap<number, string>;
   readonly #bytes = new Map<number, Uint8Array>();
+  /** The unknown token of a model of Unigram that has tokens of bytes. */
+  readonly #unknown: number | undefined;
+  readonly #hasByteTokens: boolean;
+  readonly #normalize: ((text: string) => string) | undefined;
 
   /** @throws TritonError INVALID_ARG for a tokenizer that is not supported */
-  constructor({ tokenizer: json, config }: TokenizerFiles) {
-    const { decoder, added_tokens } = json as TokenizerJson;
+  constructor({ tokenizer: given, config, normalize }: TokenizerFiles) {
+    const taken = takeCharsmap(given);
+    const { json } = taken;
+    this.#normalize = normalize ?? taken.normalize;
+    const { decoder, added_tokens, model } = json;
     const added = added_tokens ?? [];
     try {
       this.#tokenizer = openTokenizer(json, config);
-      this.tokens = tokensOf(this.#tokenizer);
+      this.tokens = tokensOf(this.#tokenizer, json);
     } catch (error) {
       const text = `cannot read tokenizer.json: expected a tokenizer of Hugging Face, got ${(error as Error).message}`;
       throw errorFor("INVALID_MODEL", text, { cause: error });
@@ -47,6 +58,10 @@ export class TextTokenizer {
     this.#added = new Map(added.map(({ id, content }) => [id, content]));
     this.#special = new Set(added.filter(({ special }) => special).map(({ id }) => id));
     this.spelling = tokenSpelling(decoder);
+    const isUnigram = model?.type === "Unigram" || Array.isArray(model?.vocab);
+    this.#unknown = isUnigram && model?.byte_fallback === true ? (model.unk_id ?? undefined) : undefined;
+    this.#hasByteTokens =
+      model?.byte_fallback === true || JSON.stringify(decoder ?? null).includes("ByteFallback");
     const longest = this.tokens.reduce((most, { length }) => Math.max(most, length), 1);
     this.longestTokenBytes = longest * (this.spelling === "byte_level" ? 1 : 4);
   }
@@ -56,9 +71,7 @@ export class TextTokenizer {
    * @throws TritonError INTERNAL for a text with a part for which the files have no token
    */
   encode(text: string, addSpecialTokens: boolean): number[] {
-    const { ids } = this.#tokenizer.encode(text, { add_special_tokens: addSpecialTokens });
-    assertTokens(ids);
-    return ids;
+    return [...this.#encoded(text, addSpecialTokens).ids];
   }
 
   /**
@@ -67,9 +80,29 @@ export class TextTokenizer {
    * @throws TritonError like {@link encode}
    */
   split(text: string): SplitText {
-    const { tokens, ids } = this.#tokenizer.encode(text, { add_special_tokens: false });
-    assertTokens(ids);
-    return { tokens, ids };
+    return this.#encoded(text, false);
+  }
+
+  #encoded(text: string, addSpecialTokens: boolean): SplitText {
+    const encoded = this.#tokenizer.encode(this.#normalize?.(text) ?? text, {
+      add_special_tokens: addSpecialTokens,
+    });
+    const found = this.#unknown === undefined ? encoded : this.#withBytes(encoded, this.#unknown);
+    assertTokens(found.ids);
+    return found;
+  }
+
+  /** Puts the bytes of unknown characters in their place, which the library leaves out for models of Unigram. */
+  #withBytes({ ids, tokens }: SplitText, unknown: number): SplitText {
+    const parts = ids.map((id, i): SplitText => {
+      const token = tokens[i]!;
+      const kept = { tokens: [token], ids: [id] };
+      if (id !== unknown || token === this.tokens[unknown]) return kept;
+      const pieces = Array.from(encoder.encode(token), pieceOfByte);
+      const bytes = pieces.map((piece) => this.idOf(piece));
+      return bytes.every((byte) => byte !== undefined) ? { tokens: pieces, ids: bytes } : kept;
+    });
+    return { tokens: parts.flatMap((part) => part.tokens), ids: parts.flatMap((part) => part.ids) };
   }
 
   /**
@@ -137,7 +170,7 @@ export class TextTokenizer {
       case "byte_level":
         return bytesOfSpelling(spelling) ?? encoder.encode(spelling);
       case "byte_fallback":
-        return bytesOfPiece(spelling);
+        return bytesOfPiece(spelling, this.#hasByteTokens);
       case "raw":
         return encoder.encode(this.decode([id]));
     }
@@ -165,14 +198,19 @@ function openTokenizer(json: TokenizerJson, config: object): Tokenizer {
   return tokenizer;
 }
 
-function tokensOf(tokenizer: Tokenizer): string[] {
-  const tokens: string[] = [];
-  for (const [token, id] of tokenizer.get_vocab(true)) {
-    assertTokenNumber(id);
-    if (typeof token !== "string") throw new TypeError(`token ${id} of type ${typeof token}`);
-    tokens[id] = token;
-  }
-  return Array.from(tokens, (token) => token ?? "");
+/** Spellings by number. A number without a token, which some vocabularies have, is an empty text. */
+function tokensOf(tokenizer: Tokenizer, { model, added_tokens }: TokenizerJson): string[] {
+  const vocab = model?.vocab ?? {};
+  const ids: readonly unknown[] = Array.isArray(vocab) ? [vocab.length - 1] : Object.values(vocab);
+  const last = [...ids, ...(added_tokens ?? []).map(({ id }) => id)].reduce<number>(
+    (most, id) => Math.max(most, id as number),
+    -1,
+  );
+  return Array.from({ length: last + 1 }, (_, id) => {
+    const token: unknown = tokenizer.id_to_token(id);
+    if (token === undefined || typeof token === "string") return token ?? "";
+    throw new TypeError(`token ${id} of type ${typeof token}`);
+  });
 }
 
 function assertTokenNumber(id: unknown): void {
@@ -181,7 +219,7 @@ function assertTokenNumber(id: unknown): void {
 }
 
 /** @throws TritonError INTERNAL for a text with a part for which the files have no token */
-function assertTokens(ids: unknown[]): asserts ids is number[] {
+function assertTokens(ids: readonly unknown[]): asserts ids is readonly number[] {
   if (ids.every(isTokenNumber)) return;
   const wrong = ids.find((id) => !isTokenNumber(id));
   throw new TritonError(
@@ -215,13 +253,14 @@ export type ShownSpecialTokens = "all" | ReadonlySet<number>;
 
 /** @param shown special tokens that are part of the text */
 export function openTextStream(tokenizer: TextTokenizer, shown: ShownSpecialTokens): TextStream {
-  return tokenizer.spelling === "byte_level"
-    ? new ByteLevelStream(tokenizer, shown)
-    : new WindowStream(tokenizer, shown);
+  return tokenizer.spelling === "raw" ? new WindowStream(tokenizer, shown) : new ByteStream(tokenizer, shown);
 }
 
-/** Text of a byte-level vocabulary, where each token stands for certain bytes. */
-class ByteLevelStream implements TextStream {
+/**
+ * Text of a vocabulary in which each token stands for certain bytes. The space before a word is one of them, also for
+ * the first word: the text continues a prompt.
+ */
+class ByteStream implements TextStream {
   readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
   constructor(

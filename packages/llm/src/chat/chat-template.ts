@@ -2,6 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Environment, Interpreter, Template } from "@huggingface/jinja";
 import { definedMembers, errorFor, TritonError } from "@tritonjs/protocol";
+import { detectReasoning, type ReasoningForm } from "./reasoning-form.js";
 import { detectToolCallFamily, type ToolCallFamily } from "./tool-call-family.js";
 
 /** Input of {@link ChatTemplate.render}. */
@@ -43,8 +44,10 @@ interface Compiled {
  * ```
  */
 export class ChatTemplate {
-  /** Form in which the model writes calls of tools; undefined if its template does not mention tools. */
+  /** Form in which the model writes calls of tools; undefined if its template shows none. */
   readonly toolCallFamily: ToolCallFamily | undefined;
+  /** Form in which the model writes its reasoning; undefined if its template shows none. */
+  readonly reasoning: ReasoningForm | undefined;
   readonly #default: Compiled;
   readonly #toolUse: Compiled;
   readonly #tokens: Readonly<Record<string, string>>;
@@ -56,10 +59,18 @@ export class ChatTemplate {
     if (first === undefined) throw new TritonError("INVALID_ARG", "expected a chat template, got none");
     const toolUse = named("tool_use") ?? first;
     this.toolCallFamily = detectToolCallFamily(toolUse.text);
+    this.reasoning = detectReasoning(toolUse.text);
     this.#default = compile(first.text, first.file);
     this.#toolUse = toolUse === first ? this.#default : compile(toolUse.text, toolUse.file);
     this.#tokens = tokens;
     this.#now = now;
+  }
+
+  /** True if the markers of the reasoning may be special tokens, which models leave out of their text. */
+  get hasSpecialReasoning(): boolean {
+    return this.reasoning === undefined
+      ? this.toolCallFamily === "harmony"
+      : !/^<\w*:?think>$/.test(this.reasoning.open);
   }
 
   /**
@@ -104,6 +115,8 @@ export class ChatTemplate {
       ...this.#globals(),
       messages: templateMessages(messages, form),
       tools: hasTools ? withoutUndefined(tools) : null,
+      // The name of the tools in SmolLM3.
+      ...(hasTools && !Object.hasOwn(variables ?? {}, "xml_tools") && { xml_tools: withoutUndefined(tools) }),
       add_generation_prompt: addGenerationPrompt,
     };
     try {

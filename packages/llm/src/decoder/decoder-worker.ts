@@ -5,6 +5,7 @@ import type { InferContext } from "@tritonjs/core";
 import type { WorkerBatch, WorkerHost, WorkerModel } from "@tritonjs/core/backend";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import { ChatTemplate } from "../chat/chat-template.js";
+import { reasoningTokens } from "../chat/reasoning-form.js";
 import { TOOL_CALL_TOKENS } from "../chat/tool-call-family.js";
 import { readConstraintVocabulary, StructuredOutput } from "../sampling/structured-output.js";
 import { TextResponses } from "../text-answer.js";
@@ -15,10 +16,10 @@ import {
   type DecoderConfig,
   type DecoderData,
   readDecoderConfig,
-  readModelDirectory,
 } from "./decoder-settings.js";
 import { bytesPerToken, readDecoderGraph } from "./forward-pass.js";
 import { GenerationEngine, KvBudget, RunningText } from "./generation-engine.js";
+import { readModelDirectory } from "./model-files.js";
 
 /** Entry of the workers of decoders. */
 export async function load(
@@ -59,10 +60,13 @@ async function openDecoder(
     prefixCache = DECODER_DEFAULTS.prefixCache,
     kvCacheBytes,
     contextLength: givenLength,
+    file,
+    dtype,
     ...settings
   } = data;
-  const files = await readModelDirectory(directory);
-  const tokenizer = new TextTokenizer({ tokenizer: files.tokenizer, config: files.tokenizerConfig });
+  const choice = { file, dtype, executionProviders: settings.executionProviders };
+  const files = await readModelDirectory(directory, choice);
+  const tokenizer = new TextTokenizer({ ...files, config: files.tokenizerConfig });
   const config = readDecoderConfig(files, tokenizer);
   const template = await ChatTemplate.open(directory).catch((error: unknown) => {
     // A model without a tokenizer_config.json takes prompts, but no chats.
@@ -290,12 +294,19 @@ class Decoder {
   }
 
   /**
-   * Special tokens in the text of a request: for a chat with tools those around calls, otherwise none unless asked for.
+   * Special tokens in the text of a request: for a chat those around reasoning, and with tools those around calls;
+   * otherwise none unless asked for.
    */
   #shownSpecialTokens({ messages, tools }: TextRequest, skips: boolean | undefined): ShownSpecialTokens {
     if (skips === false) return "all";
-    const family = messages !== undefined && tools !== undefined ? this.template?.toolCallFamily : undefined;
-    const tokens = family === undefined ? [] : TOOL_CALL_TOKENS[family];
+    if (messages === undefined || this.template === undefined) return new Set();
+    const { toolCallFamily: family, reasoning } = this.template;
+    const tokens = [
+      ...(reasoning === undefined ? [] : reasoningTokens(reasoning)),
+      ...(family !== undefined && (tools !== undefined || family === "harmony")
+        ? TOOL_CALL_TOKENS[family]
+        : []),
+    ];
     return new Set(tokens.map((token) => this.tokenizer.idOf(token)).filter((id) => id !== undefined));
   }
 }

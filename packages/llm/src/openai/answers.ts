@@ -1,5 +1,5 @@
 import { BodyStream, ClientGone, type V2Response } from "@tritonjs/http/frontend";
-import type { ToolCallDelta } from "../chat/tool-call-family.js";
+import type { ToolCallDelta } from "../chat/tool-call-pieces.js";
 import type { TextFinishReason } from "../text-callback.js";
 import {
   type ChoiceDelta,
@@ -111,6 +111,7 @@ const DONE_EVENT = "data: [DONE]\n\n";
 
 export interface WholeChoice {
   readonly text: string;
+  readonly reasoning: string;
   readonly toolCalls: readonly ToolCall[];
   readonly logprobs: readonly RankedToken[];
   readonly prompt: readonly RankedToken[];
@@ -125,6 +126,7 @@ export interface WholeAnswer {
 function collectAnswer(generation: Generation): Promise<WholeAnswer> {
   const parts = Array.from({ length: generation.length }, () => ({
     text: "",
+    reasoning: "",
     toolCalls: [] as ToolCallDelta[],
     logprobs: [] as RankedToken[],
     prompt: [] as RankedToken[],
@@ -133,9 +135,10 @@ function collectAnswer(generation: Generation): Promise<WholeAnswer> {
   return new Promise((resolve, reject) => {
     generation.start({
       onBegin: () => {},
-      onDelta: (choice, { text, toolCalls, logprobs, prompt }) => {
+      onDelta: (choice, { text, reasoning, toolCalls, logprobs, prompt }) => {
         const part = parts[choice]!;
         part.text += text;
+        part.reasoning += reasoning;
         part.toolCalls.push(...toolCalls);
         part.logprobs.push(...logprobs);
         part.prompt.push(...prompt);
@@ -235,11 +238,12 @@ export class ChatWriter extends ChoicesWriter {
     super(options, "chatcmpl-", "chat.completion", "chat.completion.chunk");
   }
 
-  protected wholeChoice({ text, toolCalls, logprobs, finishReason }: WholeChoice): object {
+  protected wholeChoice({ text, reasoning, toolCalls, logprobs, finishReason }: WholeChoice): object {
     const content = text === "" && toolCalls.length > 0 ? null : text;
     const calls = toolCalls.length > 0 && { tool_calls: toolCalls };
+    const thoughts = reasoning !== "" && { reasoning_content: reasoning };
     return {
-      message: { role: "assistant", content, refusal: null, ...calls },
+      message: { role: "assistant", content, refusal: null, ...thoughts, ...calls },
       logprobs: this.#logprobs(logprobs),
       finish_reason: finishReason,
     };
@@ -253,9 +257,10 @@ export class ChatWriter extends ChoicesWriter {
   }
 
   /** Each chunk has a piece of the text or of one call, because clients read the first call of a chunk alone. */
-  delta(index: number, { text, toolCalls, logprobs }: ChoiceDelta): string {
+  delta(index: number, { text, reasoning, toolCalls, logprobs }: ChoiceDelta): string {
     const parts = [
-      ...(text !== "" || toolCalls.length === 0 ? [{ content: text }] : []),
+      ...(reasoning !== "" ? [{ reasoning_content: reasoning }] : []),
+      ...(text !== "" || (toolCalls.length === 0 && reasoning === "") ? [{ content: text }] : []),
       ...toolCalls.map((call) => ({ tool_calls: [call] })),
     ];
     return parts

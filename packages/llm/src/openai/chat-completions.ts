@@ -1,5 +1,6 @@
+import type { AnswerReader } from "../chat/answer-reader.js";
 import type { ChatTemplate, ChatTool } from "../chat/chat-template.js";
-import type { ToolCallPiece } from "../chat/tool-call-family.js";
+import type { AnswerPiece } from "../chat/tool-call-pieces.js";
 import { createToolCallReader } from "../chat/tool-call-reader.js";
 import { answer, ChatWriter } from "./answers.js";
 import {
@@ -9,7 +10,7 @@ import {
   type ToolUse,
   textMessages,
 } from "./chat-request.js";
-import { Generation, type PromptCall, type ToolCallText } from "./generation.js";
+import { Generation, type PromptCall } from "./generation.js";
 import { invalidField, type OpenAiError } from "./openai-error.js";
 import { inferenceRoute, newId, type OpenAiExchange } from "./openai-exchange.js";
 import type { Sampling } from "./request-fields.js";
@@ -40,11 +41,19 @@ export async function planChat(exchange: OpenAiExchange, chat: Chat): Promise<Ge
   const { toolUse, choices, topLogprobs, stream } = chat;
   const takesTools = toolUse === undefined || model.inputs.has("tools");
   const takesMessages = model.inputs.has("messages") && !templates.isChosen(model.name);
-  const newReader = () => toolUse && templates.readerOf(model.name, template, toolUse.tools);
+  const answers: AnswerReading = {
+    isSeparate: templates.separatesReasoning(model.name, template),
+    newReader: (prompt, tools) => {
+      const reader = templates.readerOf(model.name, template, tools, prompt);
+      const keeps = (piece: AnswerPiece) => chat.includeReasoning || !("reasoning" in piece);
+      return reader && filtered(reader, keeps);
+    },
+    readsCalls: templates.familyOf(model.name, template) !== undefined,
+  };
   const call =
     takesMessages && (takesTools || template === undefined)
-      ? callWithMessages(model, chat, newReader)
-      : callWithPrompt(model, template, chat, newReader);
+      ? callWithMessages(model, template, chat, answers)
+      : callWithPrompt(model, template, chat, answers);
   const logprobs = topLogprobs !== undefined;
   const isCallNamed = typeof toolUse?.choice === "object";
   const prompt = { ...call, choices, logprobs, stream: stream.stream, isCallNamed };
@@ -52,52 +61,82 @@ export async function planChat(exchange: OpenAiExchange, chat: Chat): Promise<Ge
 }
 
 /** Parts of a call that differ between messages and a prompt made from them. */
-type ChatCall = Pick<PromptCall, "prompt" | "messages" | "tools" | "sampling" | "toolCalls">;
+type ChatCall = Pick<PromptCall, "prompt" | "messages" | "tools" | "sampling" | "newReader">;
 
-type NewReader = () => ToolCallText | undefined;
+/** What the server finds in the texts of a model. */
+interface AnswerReading {
+  /** True if the reasoning of the model is kept apart from its content. */
+  readonly isSeparate: boolean;
+  /** True if the form of the model's calls is known. */
+  readonly readsCalls: boolean;
+  newReader(prompt: string, tools: readonly ChatTool[]): AnswerReader | undefined;
+}
 
 function callWithMessages(
   model: TextModel,
-  { messages, toolUse, sampling: given, variables, addGenerationPrompt }: Chat,
-  newReader: NewReader,
+  template: ChatTemplate | undefined,
+  chat: Chat,
+  answers: AnswerReading,
 ): ChatCall {
+  const { messages, toolUse, sampling: given, variables, addGenerationPrompt } = chat;
   // The model renders the messages itself.
   const sampling: Sampling = {
     ...given,
     ...(variables && { chat_template_kwargs: variables }),
     ...(addGenerationPrompt ? {} : { add_generation_prompt: false }),
   };
-  if (toolUse === undefined) return { messages, sampling };
+  // The prompt tells whether the answer begins within the reasoning.
+  const prompt = answers.isSeparate && template !== undefined ? render(template, chat, model) : "";
+  const newReader = () => answers.newReader(textStart(prompt, sampling), []);
+  if (toolUse === undefined) return { messages, sampling, newReader };
   if (!model.inputs.has("tools")) throw takesNoTools(model);
   const { tools, choice, parallel } = toolUse;
   // A model that does not report calls writes them in its text.
   if (!model.outputs.has("tool_calls")) {
-    return { messages, tools, ...callsInText(model, toolUse, sampling, sampling, newReader) };
+    return { messages, tools, ...callsInText(model, toolUse, sampling, sampling, prompt, answers) };
   }
   const chosen = typeof choice === "object" ? { type: "function", function: choice } : choice;
-  return { messages, tools, sampling: { ...sampling, tool_choice: chosen, parallel_tool_calls: parallel } };
+  const reported = { ...sampling, tool_choice: chosen, parallel_tool_calls: parallel };
+  return { messages, tools, sampling: reported, newReader };
 }
 
 function callWithPrompt(
   model: TextModel,
   template: ChatTemplate | undefined,
-  { messages, toolUse, sampling, variables, addGenerationPrompt }: Chat,
-  newReader: NewReader,
+  chat: Chat,
+  answers: AnswerReading,
 ): ChatCall {
+  const { toolUse, sampling } = chat;
   if (template === undefined || model.promptInput === undefined) throw hasNoTemplate(model);
+  const prompt = render(template, chat, model);
+  // Calls and reasoning may begin with special tokens, which models leave out of their text otherwise.
+  const shows = toolUse !== undefined || (answers.isSeparate && template.hasSpecialReasoning);
+  const shown =
+    shows && model.inputs.has("sampling_parameters") ? { skip_special_tokens: false, ...sampling } : sampling;
+  if (toolUse !== undefined) {
+    return { prompt, ...callsInText(model, toolUse, sampling, shown, prompt, answers) };
+  }
+  return { prompt, sampling: shown, newReader: () => answers.newReader(textStart(prompt, sampling), []) };
+}
+
+function render(
+  template: ChatTemplate,
+  { messages, toolUse, variables, addGenerationPrompt }: Chat,
+  model: TextModel,
+): string {
   const tools = toolUse?.tools;
-  const prompt = template.render({
+  return template.render({
     messages: textMessages(messages, model.name),
     ...(tools && { tools }),
     ...(variables && { variables }),
     addGenerationPrompt,
   });
-  if (toolUse === undefined) return { prompt, sampling };
-  // Calls may begin with special tokens, which models leave out of their text otherwise.
-  const shown = model.inputs.has("sampling_parameters")
-    ? { skip_special_tokens: false, ...sampling }
-    : sampling;
-  return { prompt, ...callsInText(model, toolUse, sampling, shown, newReader) };
+}
+
+/** The prompt, unless the text has a structure from its first token on, and so no reasoning. */
+function textStart(prompt: string, sampling: Sampling): string {
+  const isStructured = Object.keys(sampling).some((name) => /^(response_format|guided_)/.test(name));
+  return isStructured ? "" : prompt;
 }
 
 /**
@@ -110,16 +149,17 @@ function callsInText(
   toolUse: ToolUse,
   sampling: Sampling,
   shown: Sampling,
-  newReader: NewReader,
-): Pick<PromptCall, "sampling" | "toolCalls"> {
+  prompt: string,
+  answers: AnswerReading,
+): Pick<PromptCall, "sampling" | "newReader"> {
   const format = forcedFormat(toolUse);
   if (format !== undefined) {
-    return { sampling: { ...sampling, response_format: format }, toolCalls: () => forcedCallText(toolUse) };
+    return { sampling: { ...sampling, response_format: format }, newReader: () => forcedCallText(toolUse) };
   }
-  if (newReader() === undefined) throw writesUnknownCalls(model);
-  const isFirst = (piece: ToolCallPiece) => "content" in piece || piece.index === 0;
-  const toolCalls = toolUse.parallel ? newReader : () => filtered(newReader()!, isFirst);
-  return { sampling: shown, toolCalls };
+  if (!answers.readsCalls) throw writesUnknownCalls(model);
+  const newReader = () => answers.newReader(textStart(prompt, sampling), toolUse.tools)!;
+  const isFirst = (piece: AnswerPiece) => !("index" in piece) || piece.index === 0;
+  return { sampling: shown, newReader: toolUse.parallel ? newReader : () => filtered(newReader(), isFirst) };
 }
 
 function hasNoTemplate({ name }: TextModel): OpenAiError {
@@ -168,7 +208,7 @@ function forcedFormat({ tools, choice, parallel }: ToolUse): object | undefined 
 }
 
 /** Reads the text of a model that was forced to call a tool. */
-function forcedCallText({ tools, choice }: ToolUse): ToolCallText {
+function forcedCallText({ tools, choice }: ToolUse): AnswerReader {
   if (typeof choice === "object") return namedCallText(choice.name);
   let begun = false;
   // The text after the first call is left out, such as the beginning of a call that the model could not finish.
@@ -180,7 +220,7 @@ function forcedCallText({ tools, choice }: ToolUse): ToolCallText {
 }
 
 /** All text is the arguments of one call. */
-function namedCallText(name: string): ToolCallText {
+function namedCallText(name: string): AnswerReader {
   let begun = false;
   return {
     push(text) {
@@ -198,7 +238,7 @@ function namedCallText(name: string): ToolCallText {
   };
 }
 
-function filtered(reader: ToolCallText, keeps: (piece: ToolCallPiece) => boolean): ToolCallText {
+function filtered(reader: AnswerReader, keeps: (piece: AnswerPiece) => boolean): AnswerReader {
   return { push: (text) => reader.push(text).filter(keeps), end: () => reader.end().filter(keeps) };
 }
 

@@ -23,6 +23,8 @@ export interface Chat {
   readonly variables: Readonly<Record<string, unknown>> | undefined;
   /** Whether the prompt ends with the beginning of the assistant's message. */
   readonly addGenerationPrompt: boolean;
+  /** Whether the answer has the reasoning that is kept apart from its content. */
+  readonly includeReasoning: boolean;
 }
 
 /** Largest `top_logprobs`, as in OpenAI's API. */
@@ -53,7 +55,18 @@ export function readChatRequest(fields: Fields, { maxChoices, defaultMaxTokens }
   fields.object("chat_template_kwargs");
   const variables = fields.any("chat_template_kwargs") as Chat["variables"];
   const addGenerationPrompt = fields.boolean("add_generation_prompt") ?? true;
-  return { model, messages, toolUse, sampling, choices, topLogprobs, stream, variables, addGenerationPrompt };
+  return {
+    model,
+    messages,
+    toolUse,
+    sampling,
+    choices,
+    topLogprobs,
+    stream,
+    variables,
+    addGenerationPrompt,
+    includeReasoning: fields.boolean("include_reasoning") ?? true,
+  };
 }
 
 function readChatLogprobs(fields: Fields): number | undefined {

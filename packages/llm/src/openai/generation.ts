@@ -1,7 +1,7 @@
 import type { Exchange, InferenceResponse, InferInit } from "@tritonjs/core/frontend";
 import { type Tensor, TritonError } from "@tritonjs/protocol";
-import { joinDeltas, type ToolCallDelta, type ToolCallPiece } from "../chat/tool-call-family.js";
-import type { ToolCallReader } from "../chat/tool-call-reader.js";
+import type { AnswerReader } from "../chat/answer-reader.js";
+import { type AnswerPiece, joinDeltas, type ToolCallDelta } from "../chat/tool-call-pieces.js";
 import { LOWEST_LOGPROB, StopTexts } from "../text-answer.js";
 import { FINISH_REASONS, type TextFinishReason } from "../text-callback.js";
 import type { OpenAiExchange } from "./openai-exchange.js";
@@ -135,8 +135,8 @@ export class Generation {
   }
 
   #tell(index: number, delta: ChoiceDelta): void {
-    const { text, toolCalls, logprobs, prompt } = delta;
-    if (text !== "" || toolCalls.length > 0 || logprobs.length > 0 || prompt.length > 0) {
+    const { text, reasoning, toolCalls, logprobs, prompt } = delta;
+    if (text !== "" || reasoning !== "" || toolCalls.length > 0 || logprobs.length > 0 || prompt.length > 0) {
       this.#listener.onDelta(index, delta);
     }
   }
@@ -180,21 +180,19 @@ export class Generation {
 
 export interface PromptCall extends TextCall {
   readonly choices: number;
-  /** Makes a reader of the calls in the text of a choice, if the server has to read them. */
-  readonly toolCalls?: (() => ToolCallText | undefined) | undefined;
+  /** Makes a reader of the text of a choice, if the server has to find calls or reasoning in it. */
+  readonly newReader?: (() => AnswerReader | undefined) | undefined;
   readonly isCallNamed?: boolean | undefined;
 }
 
 export interface ChoiceDelta {
   readonly text: string;
+  readonly reasoning: string;
   readonly toolCalls: readonly ToolCallDelta[];
   readonly logprobs: readonly RankedToken[];
   /** Tokens of the prompt, in the first delta if they were asked for. */
   readonly prompt: readonly RankedToken[];
 }
-
-/** Reads calls of tools out of the text of a model. */
-export type ToolCallText = Pick<ToolCallReader, "push" | "end">;
 
 /** One request to the model, and what becomes of its responses: the parts of a choice. */
 class TextChoice {
@@ -209,8 +207,8 @@ class TextChoice {
   readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   /** Set if the server has to look for stop strings. */
   readonly #stops: StopTexts | undefined;
-  /** Set if the server has to look for calls of tools. */
-  readonly #reader: ToolCallText | undefined;
+  /** Set if the server has to look for calls of tools or reasoning. */
+  readonly #reader: AnswerReader | undefined;
   readonly #isCallNamed: boolean;
   #reason: TextFinishReason | undefined;
   #calls = false;
@@ -228,7 +226,7 @@ class TextChoice {
     if (stop !== undefined && !model.inputs.has("sampling_parameters")) {
       this.#stops = new StopTexts(stop as readonly string[], include_stop_str_in_output === true);
     }
-    this.#reader = call.toolCalls?.();
+    this.#reader = call.newReader?.();
     this.#isCallNamed = call.isCallNamed === true;
   }
 
@@ -271,19 +269,21 @@ class TextChoice {
   }
 
   #delta(
-    pieces: readonly ToolCallPiece[],
+    pieces: readonly AnswerPiece[],
     calls: readonly ToolCallDelta[],
     logprobs: readonly RankedToken[],
     prompt: readonly RankedToken[] = [],
   ): ChoiceDelta {
     let text = "";
+    let reasoning = "";
     const toolCalls = [...calls];
     for (const piece of pieces) {
       if ("content" in piece) text += piece.content;
+      else if ("reasoning" in piece) reasoning += piece.reasoning;
       else toolCalls.push(piece);
     }
     if (toolCalls.length > 0) this.#calls = true;
-    return { text, toolCalls: joinDeltas(toolCalls), logprobs, prompt };
+    return { text, reasoning, toolCalls: joinDeltas(toolCalls), logprobs, prompt };
   }
 }
 

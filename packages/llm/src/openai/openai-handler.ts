@@ -58,6 +58,7 @@ export const OPENAI_OPTION_TYPES = optionTypes<OpenAiEndpointOptions>({
   restrictions: "object",
   chatTemplates: "object",
   toolCallFamilies: "object",
+  reasoningContent: "boolean",
   defaultMaxTokens: "number",
   maxBodySize: "number",
   maxChoices: "number",

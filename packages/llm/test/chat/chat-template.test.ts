@@ -190,7 +190,14 @@ describe("a chat template", () => {
     ["mistral", "{% if tools %}[TOOL_CALLS]{% endif %}"],
     ["pythonic", "{% if tools %}[func_name1(params_name1=params_value1)]<|start_header_id|>{% endif %}"],
     ["deepseek", "{% if tools %}<｜tool▁calls▁begin｜>{% endif %}"],
-    ["json", "{% if tools %}{{ tools | tojson }}{% endif %}"],
+    ["json", '{% if tools %}Answer with {"name": function, "parameters": arguments}{% endif %}'],
+    ["qwen3_coder", "{% if tools %}<tool_call><function=name><parameter=key>{% endif %}"],
+    ["glm", "{% if tools %}<tool_call>name<arg_key>{% endif %}"],
+    ["functionary", "{% if tools %}<|start_header_id|><function=name>{% endif %}"],
+    ["harmony", "{% if tools %}<|channel|>commentary to=functions.x{% endif %}"],
+    ["hermes", "{% if xml_tools %}<tool_call>{% endif %}"],
+    ["deepseek", "{% if message.tool_calls %}<｜tool▁calls▁begin｜>{% endif %}"],
+    [undefined, "{% if tools %}{{ tools | tojson }}{% endif %}"],
     [undefined, "{{ messages[0].content }}"],
   ])("tells that calls have the form %s", (family, text) => {
     expect(ChatTemplate.from(text).toolCallFamily).toBe(family);
