@@ -55,7 +55,7 @@ const OPENAI_TYPES = {
 const PORT = 9000;
 
 /**
- * The OpenAI endpoints on a port of their own: chat completions, completions, responses, embeddings and models, over
+ * The OpenAI endpoints on a port of their own: chat completions, completions, responses, embeddings, transcriptions and models, over
  * all models of the server that take and return text or embeddings.
  *
  * @throws TritonError INVALID_ARG for an unknown option or a wrong value.
