@@ -4,15 +4,14 @@ import { splitOutputs } from "@tritonjs/core/internal/worker";
 import { Tensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
 import type { AudioLog, AudioPlan } from "./audio-options.js";
 import { FilterBanks, nextFrames, SILENT_BAND } from "./filter-banks.js";
-import { badFile, filesOf } from "./media-parameters.js";
+import { badFile, filesOf, PAST, PRESENT } from "./media-parameters.js";
 import { MelSpectrogram, melFilters } from "./mel-spectrogram.js";
 import { decodeWav, readWav, type WavFile } from "./wav.js";
 
-/** State of streams: the samples that belong to frames of later requests. */
-const PAST = "past";
-const PRESENT = "present";
-
-/** Makes the tensors of requests from their files or samples. */
+/**
+ * Makes the tensors of requests from their files or samples. The state of a stream has the samples that belong to
+ * frames of later requests.
+ */
 export class AudioPreparer {
   readonly #reader: WaveformReader;
   readonly #spectrogram: MelSpectrogram | undefined;

@@ -2,6 +2,7 @@ import type { ExecutionResult, WorkerBatch, WorkerModel } from "@tritonjs/core/b
 import type { ModelCaller, Tensors } from "@tritonjs/core/internal";
 import { splitOutputs } from "@tritonjs/core/internal/worker";
 import { errorFor, ndArrayOf, Tensor, type TensorSpec, TritonError } from "@tritonjs/protocol";
+import { PAST, PRESENT } from "../media/media-parameters.js";
 import { greedySearch, type Hypothesis, PrefixBeamSearch } from "./prefix-beam-search.js";
 
 /** Names of the tensors, as in WeNet's model repository. */
@@ -10,10 +11,6 @@ export const LENGTHS = "encoder_out_lens";
 export const LOG_PROBS = "batch_log_probs";
 export const IDS = "batch_log_probs_idx";
 export const WORDS = "WORDS";
-
-/** State of streams: the texts that the search follows. */
-const PAST = "past";
-const PRESENT = "present";
 
 /** Longer texts than sentences have are not scored again: the first one stands. */
 const MOST_RESCORED = 200;
@@ -60,7 +57,10 @@ interface Frames {
   readonly width: number;
 }
 
-/** Searches the texts of rows, and has another model score them again. */
+/**
+ * Searches the texts of rows, and has another model score them again. The state of a stream has the texts that the search
+ * follows.
+ */
 export class CtcDecoder {
   constructor(private readonly plan: CtcPlan) {}
 

@@ -31,6 +31,7 @@ import {
 import { FieldWarnings, MOST_TOKENS } from "./request-fields.js";
 import { responsesRoute } from "./responses.js";
 import { STRUCTURE_FIELDS, type StructureField } from "./text-model.js";
+import { transcriptionsRoute } from "./transcriptions.js";
 
 /** Options of the OpenAI endpoints, wherever they are mounted. */
 export interface OpenAiEndpointOptions extends OpenAiAccessOptions, ChatTemplateSettings {
@@ -195,6 +196,7 @@ function openAiRoutes(limits: RequestLimits): readonly OpenAiRoute[] {
     completionsRoute(limits),
     responsesRoute(limits.defaultMaxTokens),
     embeddingsRoute,
+    transcriptionsRoute,
     ...modelRoutes(unixSeconds()),
     {
       path: /^\/health\/ready$/,
