@@ -262,7 +262,7 @@ interface FileCompletionOptions {
 }
 
 /** Triton's largest batch of a model whose configuration gives none. */
-const TRITON_DEFAULT_MAX_BATCH_SIZE = 4;
+export const TRITON_DEFAULT_MAX_BATCH_SIZE = 4;
 
 /**
  * Completes a configuration from a model file by the rules of Triton's onnxruntime backend. If both inputs and outputs

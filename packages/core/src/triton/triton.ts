@@ -363,7 +363,12 @@ class TritonServer {
     const { log } = this.#log;
     const registry = new ModelRegistry(options.modelNamespacing);
     this.registry = registry;
-    const models = new ModelsOfServer(options, registry, log, () => this.metrics.registry);
+    const models = new ModelsOfServer(
+      options,
+      registry,
+      log.of("model_lifecycle"),
+      () => this.metrics.registry,
+    );
     this.models = models;
     const requestMemory = new RequestMemory(options.requestMemory);
     const { allowGpuMetrics = true, metricsIntervalMs = 2000 } = options;
@@ -373,7 +378,7 @@ class TritonServer {
         models: () => meteredModels(registry),
         allowCpuMetrics: options.allowCpuMetrics,
         metricsConfig: options.metricsConfig,
-        gpus: hasGpus ? new GpuMetrics(metricsIntervalMs, log) : undefined,
+        gpus: hasGpus ? new GpuMetrics(metricsIntervalMs, log.of("metrics")) : undefined,
         memory: requestMemory,
         tracing: models.tracing,
         cache: models.cacheUsage() === undefined ? undefined : () => models.cacheUsage(),
@@ -382,7 +387,7 @@ class TritonServer {
       },
       options.metrics,
     );
-    const authentication = createAuthentication(options.security, log);
+    const authentication = createAuthentication(options.security, log.of("access_control"));
     const repository = new ModelRepository(options, models);
     this.repository = repository;
     this.startUp = repository.startUp;
@@ -522,13 +527,13 @@ class ModelsOfServer {
     this.hostPolicies = hostPolicies;
     for (const warning of hostPolicyWarnings(hostPolicies)) process.emitWarning(warning, "TritonWarning");
     this.clock = options.clock ?? realClock;
-    const gpus = options.gpus === undefined ? new MachineGpus(log) : listedGpus(options.gpus);
-    this.gpus = options.gpuFallback === "cpu" ? new GpusOrCpu(gpus, log) : gpus;
+    const gpus = options.gpus === undefined ? new MachineGpus(log.of("gpus")) : listedGpus(options.gpus);
+    this.gpus = options.gpuFallback === "cpu" ? new GpusOrCpu(gpus, log.of("gpus")) : gpus;
     const { trace, tracer } = options;
     this.tracing =
       trace === undefined && tracer === undefined
         ? undefined
-        : new Tracing(trace ?? {}, this.clock, log, tracer);
+        : new Tracing(trace ?? {}, this.clock, log.of("tracer"), tracer);
     this.#shared = {
       clock: this.clock,
       tracing: this.tracing,
@@ -538,7 +543,7 @@ class ModelsOfServer {
           "byteSize" in cache ? new MemoryCache(cache.byteSize, this.clock) : cache,
           this.clock,
         ),
-      rateLimiter: createRateLimiter(options.rateLimit, options.rateLimitResources, log),
+      rateLimiter: createRateLimiter(options.rateLimit, options.rateLimitResources, log.of("rate_limiter")),
       hostPolicies,
       holdUntil: options.delayScheduler ?? (Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0),
       backlogHoldUntil:

@@ -94,7 +94,7 @@ export function v2Handler(
     ...(options.openApi ? [openApiRoute, openApiPageRoute] : []),
     ...(options.metrics ? [metricsRoute] : []),
   ];
-  const { log } = service;
+  const log = service.log.of("http_server");
   return async (request) => {
     if (log.settings.verboseLevel > 0) log.verbose(1, `HTTP request: ${request.method} ${request.path}`);
     const match = matchRoute(request.path, extraRoutes);
