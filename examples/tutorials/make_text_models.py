@@ -258,10 +258,13 @@ class Encoder(nn.Module):
         self.layers = nn.ModuleList(Layer() for _ in range(layers))
         self.head = nn.Linear(WIDTH, outputs)
         self.each_token = each_token
-        # Tokens begin by looking at tokens like themselves: a name of the question finds the name in the text.
+        nn.init.normal_(self.words.weight, std=0.5)
+        if not each_token:
+            nn.init.normal_(self.places.weight, std=0.5)
+            return
+        # Tokens begin by looking at tokens like themselves: a word of the question finds the word in the text.
         for layer in self.layers:
             layer.qkv.weight.data[WIDTH : 2 * WIDTH] = layer.qkv.weight.data[:WIDTH] = 2 * torch.eye(WIDTH)
-        nn.init.normal_(self.words.weight, std=0.5)
         self.places.weight.data = waves()
 
     def hidden(self, input_ids, attention_mask, token_type_ids):

@@ -35,6 +35,7 @@ export const PACKAGED: Readonly<Record<string, PackagedBackend>> = {
   fil: packagedIn("trees"),
   image: packagedIn("media", " sharp"),
   audio: packagedIn("media"),
+  ctc_decoder: packagedIn("speech"),
   remote: packagedIn("remote", " @tritonjs/client"),
   tokenizer: { entry: "@tritonjs/llm/tokenizer", install: "@tritonjs/llm" },
   text_generation: { entry: "@tritonjs/llm", install: "@tritonjs/llm" },

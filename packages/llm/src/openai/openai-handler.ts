@@ -29,6 +29,7 @@ import {
 } from "./openai-exchange.js";
 import { FieldWarnings, MOST_TOKENS } from "./request-fields.js";
 import { responsesRoute } from "./responses.js";
+import { transcriptionsRoute } from "./transcriptions.js";
 
 /** Options of the OpenAI endpoints, wherever they are mounted. */
 export interface OpenAiEndpointOptions extends OpenAiAccessOptions, ChatTemplateSettings {
@@ -165,6 +166,7 @@ function openAiRoutes(limits: RequestLimits): readonly OpenAiRoute[] {
     completionsRoute(limits),
     responsesRoute(limits.defaultMaxTokens),
     embeddingsRoute,
+    transcriptionsRoute,
     ...modelRoutes(unixSeconds()),
     {
       path: /^\/health\/ready$/,
