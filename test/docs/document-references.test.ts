@@ -45,9 +45,9 @@ describe("the documents", () => {
 
 it("the README lists every example and every page of docs/", () => {
   const links = new Set(relativeLinks(readme!));
-  const examples = readdirSync(join(repositoryRoot, "examples")).map((name) => `examples/${name}`);
+  const examples = readdirSync(join(repositoryRoot, "examples"));
   const pages = readdirSync(join(repositoryRoot, "docs")).filter((name) => name.endsWith(".md"));
-  const expected = [...examples, ...pages.map((name) => `docs/${name}`)];
+  const expected = [...examples.map((name) => `examples/${name}`), ...pages.map((name) => `docs/${name}`)];
   expect(expected.filter((target) => !links.has(target))).toEqual([]);
 });
 

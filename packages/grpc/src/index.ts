@@ -122,7 +122,7 @@ class GrpcFrontend implements Frontend {
       createServer({ noDelay: true }, watch),
     );
     const { servers } = listening;
-    const onFault = acceptFaults(service.log, this.name);
+    const onFault = acceptFaults(service.log.of("grpc_server"), this.name);
     for (const server of servers) server.on("error", onFault);
     this.#servers = servers;
     this.#transport = transport;

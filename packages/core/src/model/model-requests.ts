@@ -69,7 +69,7 @@ export class ModelRequests implements RequestObserver {
     this.#model = model;
     this.#calls = calls;
     this.#log = log;
-    this.#cached = cache && new CachedModel(cache, model);
+    this.#cached = cache && new CachedModel(cache, model, log.of("dynamic_batch_scheduler"));
   }
 
   get count(): number {
@@ -349,6 +349,9 @@ function drainTimeMs(
   return Math.max(1, Math.ceil((waiting * executionMs) / requestsPerExecution / Math.max(1, instances)));
 }
 
+/** Beginning of the line about a lookup that failed; Triton has none. */
+const LOOKUP_FAILED = "Failed to look up a request in the";
+
 /**
  * The response cache in front of one model. A request with a known answer is answered at once. Of equal requests that
  * arrive while the first one runs, only the first runs. If the cache fails, requests run.
@@ -369,6 +372,7 @@ class CachedModel {
   constructor(
     private readonly cache: GuardedCache,
     private readonly owner: RequestsModel,
+    private readonly log: Log,
   ) {
     this.#mayWarn = everyMs(owner.clock, WARN_EVERY_MS);
   }
@@ -389,21 +393,20 @@ class CachedModel {
     else this.#answer(request, found, clock.now() - start);
   }
 
-  #cacheFailed(what: "lookup" | "insertion", error: unknown): void {
+  /** Counts a failure of the cache, and logs it at most once a minute. */
+  #cacheFailed(text: string, error: unknown): void {
     const { name, version, statistics } = this.owner;
     statistics.cacheFailures++;
     if (!this.#mayWarn()) return;
-    process.emitWarning(
-      `${what} in the response cache failed for model '${name}/${version}': ${TritonError.from(error).message}`,
-      "TritonWarning",
-    );
+    const about = { model: name, version };
+    this.log.error(`${text} response cache: ${TritonError.from(error).message}`, about);
   }
 
   #lookUp(key: string): CachedOutputs | undefined | Promise<CachedOutputs | undefined> {
     try {
       return this.cache.get(key);
     } catch (error) {
-      this.#cacheFailed("lookup", error);
+      this.#cacheFailed(LOOKUP_FAILED, error);
       return undefined;
     }
   }
@@ -424,7 +427,7 @@ class CachedModel {
       if (over) return;
       over = true;
       timeout?.cancel();
-      if (failure !== undefined) this.#cacheFailed("lookup", failure);
+      if (failure !== undefined) this.#cacheFailed(LOOKUP_FAILED, failure);
       const lookupMs = clock.now() - start;
       request.holder = undefined;
       if (outputs !== undefined) {
@@ -482,13 +485,14 @@ class CachedModel {
     const copies = new Map([...outputs].map(([name, tensor]) => [name, copyTensor(tensor)]));
     let byteSize = 0;
     for (const tensor of copies.values()) byteSize += tensor.byteLength;
-    this.#insert(key, copies, byteSize);
+    this.#insert(request, key, copies, byteSize);
     statistics.recordCacheMiss(lookupMs + clock.now() - start);
     this.#answerAll(key, copies);
   }
 
-  #insert(key: string, outputs: CachedOutputs, byteSize: number): void {
-    const failed = (error: unknown) => this.#cacheFailed("insertion", error);
+  #insert(request: InferenceRequest, key: string, outputs: CachedOutputs, byteSize: number): void {
+    const failed = (error: unknown) =>
+      this.#cacheFailed(`${request.logPrefix}Failed to insert request_hash [${key}] into`, error);
     try {
       const inserted = this.cache.set(key, outputs, byteSize);
       if (inserted instanceof Promise) inserted.catch(failed);

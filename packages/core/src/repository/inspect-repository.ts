@@ -21,7 +21,13 @@ const QUIET = new Log({ error() {}, warn() {}, info() {}, debug() {} });
 /** The server's options for the repositories, with the same meaning as in `new Triton()`. */
 export type InspectOptions = Pick<
   RepositoryOptions,
-  "modelConfigName" | "disableAutoCompleteConfig" | "backendConfig" | "backends" | "backendDirectory"
+  | "modelConfigName"
+  | "disableAutoCompleteConfig"
+  | "backendConfig"
+  | "backends"
+  | "backendDirectory"
+  | "modelFormats"
+  | "repositoryAgentDirectory"
 >;
 
 /** The result of inspecting one model. */
@@ -53,7 +59,7 @@ export async function inspectRepository(
   models?: readonly string[],
 ): Promise<ModelInspection[]> {
   const gpus = new MachineGpus();
-  const sources = openSources(repositories, { clock: realClock, log: QUIET });
+  const sources = openSources(repositories, realClock, QUIET);
   try {
     const inspected: InspectedModel[] = [];
     const shownPaths = new Map<InspectedModel, string>();

@@ -2,20 +2,27 @@ import { join } from "node:path";
 import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import { findBackend } from "../backends/find-backend.js";
 import { AutoCompleteConfig } from "../config/auto-complete-config.js";
-import { completeConfig } from "../config/complete-config.js";
+import { completeConfig, TRITON_DEFAULT_MAX_BATCH_SIZE } from "../config/complete-config.js";
 import type { Gpus } from "../config/gpus.js";
-import { completeInstanceGroups, instanceGroupProblems } from "../config/instance-groups.js";
+import {
+  completeInstanceGroups,
+  hostPolicyOf,
+  instanceGroupProblems,
+  planInstances,
+} from "../config/instance-groups.js";
 import { initialStates } from "../config/sequence-batching.js";
 import type { Backend, ModelDescription } from "../instance/backend.js";
 import type { ExecutorFactory, ModelPlan } from "../model/model-server.js";
 import type { Log } from "../observe/log.js";
 import { assertInRepository, dataFilesOf, isInside, readSmallFile } from "../system/files.js";
+import type { HostPolicies } from "../system/host-policy.js";
 import { isCompleted, type PolledModel } from "./poll-model.js";
 import type { RepositoryOptions } from "./repository-options.js";
 
 export interface PlanServer {
   readonly log: Log;
   readonly gpus: Gpus;
+  readonly hostPolicies?: HostPolicies;
 }
 
 interface PlannedVersion {
@@ -43,7 +50,8 @@ export async function planVersion(
   const open: OpenModel = async (backend, config) => {
     if (!opens) return undefined;
     opened = backend;
-    return backend.open?.(config);
+    const [first] = planInstances(config);
+    return backend.open?.(config, first && hostPolicyOf(first, server.hostPolicies ?? {}));
   };
   try {
     const made =
@@ -129,12 +137,19 @@ function completedConfig(
     backendConfig[config.backend]?.["default-max-batch-size"] ??
       backendConfig[""]?.["default-max-batch-size"],
   );
+  const isDefault = Number.isNaN(size);
+  const what = isDefault ? "Adding default backend config setting" : "Found overwritten default setting";
+  log
+    .of("backend_model")
+    .verbose(1, `${what}: default-max-batch-size,${isDefault ? TRITON_DEFAULT_MAX_BATCH_SIZE : size}`, {
+      model: config.name,
+    });
   return completeConfig(config, description, {
     autoComplete: isCompleted(options),
     isWritten,
     gpus,
     warn: (text) => log.warning(text),
-    ...(Number.isNaN(size) ? {} : { defaultMaxBatchSize: size }),
+    ...(isDefault ? {} : { defaultMaxBatchSize: size }),
   });
 }
 

@@ -1,6 +1,6 @@
 import { join, relative, sep } from "node:path";
-import { errorFor, type ModelConfig, TritonError, throwProblems } from "@tritonjs/protocol";
-import { agentProblems, prepareConfig } from "../config/complete-config.js";
+import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { prepareConfig } from "../config/complete-config.js";
 import { configFromJson } from "../config/config-json.js";
 import { emptyConfig } from "../config/defaults.js";
 import { fieldNotes } from "../config/field-support.js";
@@ -20,7 +20,7 @@ import {
   subdirectories,
   versionsToLoad,
 } from "./model-directory.js";
-import { type AgentChain, BUILT_IN_AGENTS, type RepositoryAgents } from "./repository-agents.js";
+import { type AgentChain, assertAgents, type RepositoryAgents } from "./repository-agents.js";
 import type { RepositoryOptions } from "./repository-options.js";
 import type { ModelPlace } from "./repository-source.js";
 
@@ -80,18 +80,27 @@ export async function pollModel(
   }
   if (previous !== undefined && target.failed !== undefined && !isModified(target.failed, times))
     return previous;
+  const laidOut =
+    target.config === undefined ? await layOut(id.name, directory, configPath, options) : undefined;
+  const place = laidOut?.directory ?? directory;
   const read =
-    target.config === undefined
+    laidOut?.config ??
+    (target.config === undefined
       ? await readConfig(configPath, root, isCompleted(options))
-      : configFromRequest(target.config);
+      : configFromRequest(target.config));
   const written = isRenamed && read !== undefined ? { ...read, name: id.name } : read;
-  const chain = written && agents && (await loadAgents(id.name, directory, written, options, agents));
-  const location = chain?.location ?? directory;
+  if (written !== undefined) await assertAgents(written, options);
+  const configAt = async (location: string) =>
+    location === place
+      ? written
+      : readConfig(await configPathOf(location, options), location, isCompleted(options));
+  const chain =
+    written &&
+    (await agents?.load(id.name, place, written, async (at) => (await configAt(at)) ?? emptyConfig()));
+  const location = chain?.location ?? place;
   try {
-    const isMoved = location !== directory && target.config === undefined;
-    const found = isMoved
-      ? await readConfig(await configPathOf(location, options), location, isCompleted(options))
-      : written;
+    const found = target.config === undefined ? await configAt(location) : written;
+    if (found !== undefined && found !== written) await assertAgents(found, options);
     const used = found && withSubstitute(found, id.name, options.substitutes);
     if (used !== found) {
       log.warning(`model '${id.name}' has a substitute ${used!.parameters[SUBSTITUTED]!.stringValue}`);
@@ -100,7 +109,6 @@ export async function pollModel(
       modelName: id.name,
       versionFiles: await firstVersionFiles(location),
       autoComplete: isCompleted(options),
-      agents: agents?.names ?? Object.keys(BUILT_IN_AGENTS),
     });
     const notes = written === undefined ? [] : fieldNotes({ ...(used ?? written), name: id.name });
     for (const note of notes) log.warning(note);
@@ -163,19 +171,21 @@ export function isCompleted({ disableAutoCompleteConfig = false }: RepositoryOpt
   return !disableAutoCompleteConfig;
 }
 
-function loadAgents(
+/** A model in the layout of another server, as Triton would have it. Undefined for Triton's own. */
+async function layOut(
   modelName: string,
   directory: string,
-  written: ModelConfig,
-  options: RepositoryOptions,
-  agents: RepositoryAgents,
-): Promise<AgentChain | undefined> {
-  throwProblems(agentProblems(written, agents.names));
-  return agents.load(modelName, directory, written, async (location) => {
-    if (location === directory) return written;
-    const path = await configPathOf(location, options);
-    return (await readConfig(path, location, isCompleted(options))) ?? emptyConfig();
-  });
+  configPath: string,
+  { modelFormats = [] }: RepositoryOptions,
+): Promise<{ readonly directory: string; readonly config: ModelConfig } | undefined> {
+  if (modelFormats.length === 0 || (await exists(configPath))) return undefined;
+  for (const format of modelFormats) {
+    if (!(await exists(join(directory, format.file)))) continue;
+    await assertInside(directory, join(directory, format.file));
+    const { directory: made, config } = await format.layOut({ modelName, directory });
+    return { directory: made, config: configFromJson(config as Readonly<Record<string, unknown>>) };
+  }
+  return undefined;
 }
 
 /** Path of the configuration of a model, which may be missing. */

@@ -59,12 +59,42 @@ export interface RepositoryOptions {
    * or `<backend>/backend.js`. `backend` of a configuration names one of them. @default none
    */
   readonly backendDirectory?: string;
+  /** Other layouts of a model's directory than Triton's, such as MLServer's. @default none */
+  readonly modelFormats?: readonly ModelFormat[];
   /** Other files and backends for models that cannot run here. @default none */
   readonly substitutes?: readonly Substitute[];
   /** Your own backends, by their names in configurations. */
   readonly backends?: Readonly<Record<string, BackendFactory>>;
   /** Your own repository agents, by their names in configurations. `checksum` is built in. */
   readonly repositoryAgents?: Readonly<Record<string, RepositoryAgent>>;
+  /**
+   * Directory of agents that are programs: `<name>/agent.js` exports functions named after the actions, and so does
+   * `<name>/agent.py`, which runs in a process of its own. @default none
+   */
+  readonly repositoryAgentDirectory?: string;
+  /** How long an agent may take for one action, in seconds. A slower one fails. @default 300 */
+  readonly repositoryAgentTimeoutSecs?: number;
+}
+
+/**
+ * Another layout of a model's directory than Triton's. It is for directories with its file and without a `config.pbtxt`.
+ * `modelSettings` of `@tritonjs/backends/classes` reads MLServer's.
+ */
+export interface ModelFormat {
+  /** File by which a directory of the format is known: `model-settings.json`. */
+  readonly file: string;
+  /**
+   * Lays out a model as Triton has it, in another directory.
+   *
+   * @returns that directory, and the configuration in Triton's JSON
+   * @throws TritonError for a model that cannot be served; the text becomes the reason
+   */
+  layOut(model: {
+    readonly modelName: string;
+    readonly directory: string;
+  }): Promise<{ readonly directory: string; readonly config: object }>;
+  /** Removes what it has laid out, when the models of a server have ended. */
+  close?(): Promise<void>;
 }
 
 /** Names of the models to load at the start; undefined for all of them. */
@@ -109,11 +139,16 @@ export interface RepositoryAgentModel {
   readonly parameters: Readonly<Record<string, string>>;
   /** Makes an empty directory to load from instead, until the model has unloaded. For the action LOAD only. */
   replaceLocation(): Promise<string>;
+  /** Aborted when the time for the action is over. */
+  readonly signal: AbortSignal;
 }
 
 /**
  * Handles events of models whose configuration names it in `model_repository_agents`. An error that it throws at LOAD
  * prevents the load and becomes its reason. Errors at later events are logged.
+ *
+ * A path that it returns at LOAD is the directory to load from instead. The agent keeps such a directory; that of
+ * `replaceLocation` is deleted after the model has unloaded.
  *
  * @example
  * ```ts
@@ -124,4 +159,4 @@ export interface RepositoryAgentModel {
 export type RepositoryAgent = (
   action: RepositoryAgentAction,
   model: RepositoryAgentModel,
-) => void | Promise<void>;
+) => string | undefined | void | Promise<string | undefined> | Promise<void>;

@@ -1,4 +1,13 @@
-import { assertOptions, errorFor, type InferOptions, type TensorSpec, TritonError } from "@tritonjs/protocol";
+import {
+  assertOptions,
+  errorFor,
+  type InferOptions,
+  type NamedInputs,
+  type NamedOutputs,
+  type TensorSpec,
+  type TensorSpecs,
+  TritonError,
+} from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { disableTelemetry } from "../backends/onnx-telemetry.js";
 import type {
@@ -6,8 +15,10 @@ import type {
   BindEnsembleOptions,
   BindMethodOptions,
   BindOptions,
+  BoundFunc,
   BoundInputs,
   BoundOutputs,
+  InferFuncOption,
   InputsOfModel,
   OutputsOfModel,
 } from "../bind/bind-options.js";
@@ -16,7 +27,6 @@ import { planBinding, planEnsemble } from "../bind/plan-binding.js";
 import { changedGroups } from "../bind/plan-executors.js";
 import { GuardedCache, MemoryCache } from "../cache/response-cache.js";
 import { type Gpus, GpusOrCpu, listedGpus, MachineGpus } from "../config/gpus.js";
-import { hostPolicyWarnings } from "../config/instance-groups.js";
 import { resolveSecurity } from "../frontend/security.js";
 import {
   checkFrontendThreads,
@@ -50,8 +60,8 @@ import type { InferenceService } from "../service/inference-service.js";
 import { LocalService } from "../service/local-service.js";
 import { saysReady } from "../service/model-reports.js";
 import { meteredModels, ServerInspector } from "../service/server-inspector.js";
-import { SharedMemory } from "../shared-memory/shared-memory.js";
 import { type Clock, realClock, settledWithin, sleep } from "../system/clock.js";
+import { type HostPolicies, hostPolicyWarnings } from "../system/host-policy.js";
 import { DEFAULT_SERVE_OPTIONS, TRITON_OPTION_TYPES, type TritonOptions } from "./triton-options.js";
 
 /**
@@ -114,16 +124,37 @@ export class Triton implements AsyncDisposable {
    * UNAVAILABLE after `close`.
    */
   bind<
-    const I extends readonly TensorSpec[],
-    const O extends readonly TensorSpec[],
+    const I extends TensorSpecs,
+    const O extends TensorSpecs,
     const M extends string = string,
+    N extends PropertyKey = never,
   >(
-    options: BindOptions<I, O> & { readonly modelName: M },
+    options: BindOptions<I, O, BoundFunc<NamedInputs<I>, NamedOutputs<O>, N>> & { readonly modelName: M },
+  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
+  /** Binds one function for each instance. */
+  bind<
+    const I extends TensorSpecs,
+    const O extends TensorSpecs,
+    const M extends string = string,
+    N extends PropertyKey = never,
+  >(
+    options: BindOptions<I, O, readonly BoundFunc<NamedInputs<I>, NamedOutputs<O>, N>[]> & {
+      readonly modelName: M;
+    },
+  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
+  /** Binds a module, a backend, or any of the forms. */
+  bind<
+    const I extends TensorSpecs,
+    const O extends TensorSpecs,
+    const M extends string = string,
+    N extends PropertyKey = never,
+  >(
+    options: BindOptions<I, O, InferFuncOption<I, O, N>> & { readonly modelName: M },
   ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
   /** Binds a method decorated with `@batch` or `@sample`. */
-  bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[], A, R>(
+  bind<const I extends TensorSpecs, const O extends TensorSpecs, A, R>(
     options: BindMethodOptions<I, O, A, R>,
-  ): ModelHandle<I, O>;
+  ): ModelHandle<NamedInputs<I>, NamedOutputs<O>>;
   bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     options: unknown,
   ): ModelHandle<I, O> {
@@ -325,14 +356,19 @@ class TritonServer {
   constructor(private readonly options: TritonOptions) {
     // Models of all kinds may run ONNX Runtime: Python models, JavaScript models, callbacks.
     disableTelemetry();
-    const { accessToken, restrictions, allowedHosts } = resolveSecurity(options.security);
-    this.accessToken = accessToken;
+    const security = resolveSecurity(options.security);
+    this.accessToken = security.accessToken;
     this.drainTimeoutMs = (options.exitTimeoutSecs ?? 30) * 1000;
     this.#log = createLog(options);
     const { log } = this.#log;
     const registry = new ModelRegistry(options.modelNamespacing);
     this.registry = registry;
-    const models = new ModelsOfServer(options, registry, log, () => this.metrics.registry);
+    const models = new ModelsOfServer(
+      options,
+      registry,
+      log.of("model_lifecycle"),
+      () => this.metrics.registry,
+    );
     this.models = models;
     const requestMemory = new RequestMemory(options.requestMemory);
     const { allowGpuMetrics = true, metricsIntervalMs = 2000 } = options;
@@ -342,7 +378,7 @@ class TritonServer {
         models: () => meteredModels(registry),
         allowCpuMetrics: options.allowCpuMetrics,
         metricsConfig: options.metricsConfig,
-        gpus: hasGpus ? new GpuMetrics(metricsIntervalMs, log) : undefined,
+        gpus: hasGpus ? new GpuMetrics(metricsIntervalMs, log.of("metrics")) : undefined,
         memory: requestMemory,
         tracing: models.tracing,
         cache: models.cacheUsage() === undefined ? undefined : () => models.cacheUsage(),
@@ -351,8 +387,7 @@ class TritonServer {
       },
       options.metrics,
     );
-    const authentication = createAuthentication(options.security, log);
-    const sharedMemory = new SharedMemory(options.allowClientSharedMemory ?? false);
+    const authentication = createAuthentication(options.security, log.of("access_control"));
     const repository = new ModelRepository(options, models);
     this.repository = repository;
     this.startUp = repository.startUp;
@@ -377,24 +412,16 @@ class TritonServer {
         await model.updateInstances(changedGroups(count, model.config, models.gpus, check));
       },
     });
-    this.service = new LocalService({
-      registry,
+    this.service = new LocalService(
+      options,
+      models,
       repository,
-      log,
-      tracing: models.tracing,
-      sharedMemory,
+      this.metrics,
       requestMemory,
-      restrictions,
-      allowedHosts,
+      security,
       authentication,
       inspector,
-      metrics: this.metrics,
-      id: options.id ?? "triton",
-      strictReadiness: options.strictReadiness ?? true,
-      crashReadiness: options.crashReadiness ?? "model",
-      readyWithOlderVersion: options.readyWithOlderVersion ?? false,
-      allowModelFileOverride: options.allowModelFileOverride ?? false,
-    });
+    );
   }
 
   /** @throws TritonError UNAVAILABLE after `close` */
@@ -480,6 +507,7 @@ class TritonServer {
 class ModelsOfServer {
   readonly clock: Clock;
   readonly gpus: Gpus;
+  readonly hostPolicies: HostPolicies;
   readonly tracing: Tracing | undefined;
   /** Loads and unloads models of the repository, once the repository exists. */
   control: ModelControl | undefined;
@@ -496,15 +524,16 @@ class ModelsOfServer {
     metrics: () => Registry,
   ) {
     const { responseCache: cache, hostPolicies = {} } = options;
+    this.hostPolicies = hostPolicies;
     for (const warning of hostPolicyWarnings(hostPolicies)) process.emitWarning(warning, "TritonWarning");
     this.clock = options.clock ?? realClock;
-    const gpus = options.gpus === undefined ? new MachineGpus(log) : listedGpus(options.gpus);
-    this.gpus = options.gpuFallback === "cpu" ? new GpusOrCpu(gpus, log) : gpus;
+    const gpus = options.gpus === undefined ? new MachineGpus(log.of("gpus")) : listedGpus(options.gpus);
+    this.gpus = options.gpuFallback === "cpu" ? new GpusOrCpu(gpus, log.of("gpus")) : gpus;
     const { trace, tracer } = options;
     this.tracing =
       trace === undefined && tracer === undefined
         ? undefined
-        : new Tracing(trace ?? {}, this.clock, log, tracer);
+        : new Tracing(trace ?? {}, this.clock, log.of("tracer"), tracer);
     this.#shared = {
       clock: this.clock,
       tracing: this.tracing,
@@ -514,7 +543,7 @@ class ModelsOfServer {
           "byteSize" in cache ? new MemoryCache(cache.byteSize, this.clock) : cache,
           this.clock,
         ),
-      rateLimiter: createRateLimiter(options.rateLimit, options.rateLimitResources, log),
+      rateLimiter: createRateLimiter(options.rateLimit, options.rateLimitResources, log.of("rate_limiter")),
       hostPolicies,
       holdUntil: options.delayScheduler ?? (Number(process.env.TRITONSERVER_DELAY_SCHEDULER) || 0),
       backlogHoldUntil:
