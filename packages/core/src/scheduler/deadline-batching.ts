@@ -191,7 +191,7 @@ export class DeadlineBatching implements BatchPlanner {
       const windows = [chosen];
       let best = chosen.perMs;
       for (let from = 1; from < count && windows[from - 1]!.isTight; from++) {
-        const window = windowFrom(queue, from, now, times, most);
+        const window = windowFrom(queue, from, now, times, most, windows[from - 1]);
         windows.push(window);
         best = Math.max(best, window.perMs);
       }
@@ -397,19 +397,25 @@ interface Window {
   readonly isTight: boolean;
 }
 
-/** The largest batch that begins with a request and answers it in time. */
+/**
+ * The largest batch that begins with a request and answers it in time.
+ *
+ * @param before window that begins one request earlier, and so ends no later
+ */
 function windowFrom(
   queue: UrgencyQueue,
   from: number,
   now: number,
   times: InstanceTimes,
   most: number,
+  before?: Window,
 ): Window {
   const first = queue.dated(from);
   const inTime = times.largestWithin(first.due - now);
   const maxRows = Math.max(first.rows, Math.min(most, inTime));
-  let rows = first.rows;
-  let to = from + 1;
+  const reached = before !== undefined && before.to > from;
+  let rows = reached ? before.rows - queue.dated(from - 1).rows : first.rows;
+  let to = reached ? before.to : from + 1;
   for (; to < queue.datedCount; to++) {
     const next = queue.dated(to).rows;
     if (rows + next > maxRows) break;
