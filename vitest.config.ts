@@ -5,6 +5,8 @@ const LONG = "**/*.long.test.ts";
 
 export default defineConfig({
   test: {
+    // For tests that use ONNX Runtime by itself. Those of this library's own rule start programs without the variable.
+    env: { ORT_DISABLE_TELEMETRY: "1" },
     globalSetup: ["test/support/bundle-packages.ts", "test/support/temporary-folder.ts"],
     // Worker threads of ONNX Runtime and real sockets want a process of their own for each file.
     pool: "forks",

@@ -16,6 +16,7 @@ export {
   type TensorSpec,
   type TensorValue,
   TritonError,
+  type UnnamedTensorSpec,
 } from "@tritonjs/protocol";
 export type { BindEnsembleOptions, BindOptions } from "./bind/bind-options.js";
 export type { ModelHandle } from "./bind/model-handle.js";

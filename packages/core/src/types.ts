@@ -8,10 +8,14 @@ export type {
   BatchInputSpec,
   BatchOutputSpec,
   BytesArray,
+  CallByPosition,
   Isolation,
+  NamedInputs,
+  NamedOutputs,
   PlainObject,
   RecycleOptions,
   ResultOf,
+  TensorSpecs,
   ValuesArray,
 } from "@tritonjs/protocol";
 export type { InferFuncOption } from "./bind/bind-options.js";

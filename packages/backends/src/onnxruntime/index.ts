@@ -87,7 +87,7 @@ export type { ExecutionProvider, OnnxEngine, OnnxRuntimeOptions } from "./onnx-o
  * ```
  */
 export function onnxruntime(options: OnnxRuntimeOptions): Backend {
-  assertOptions("onnxruntime()", options, ONNX_OPTION_TYPES);
+  assertOptions("onnxruntime()", options, ONNX_OPTION_TYPES, {}, ["model"]);
   return new OnnxBackend(options);
 }
 

@@ -55,7 +55,7 @@ const PYTHON_OPTION_TYPES = optionTypes<PythonOptions>({
  * ```
  */
 export function python(options: PythonOptions): Backend {
-  assertOptions("python()", options, PYTHON_OPTION_TYPES);
+  assertOptions("python()", options, PYTHON_OPTION_TYPES, {}, ["model"]);
   assertPythonCanRun();
   const settings = settingsOf(options);
   const { parameters = {} } = options;

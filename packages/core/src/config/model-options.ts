@@ -40,12 +40,18 @@ export const RECYCLE_OPTION_TYPES = optionTypes<RecycleOptions>({
   aboveMemoryMb: "number",
 });
 
-/** Lists problems with the hosting of a group, given its possible isolations. `where` names the group in the texts. */
+/**
+ * Lists problems with the hosting of a group, given its possible isolations.
+ *
+ * @param where the group in the texts
+ * @param elsewhere what to do for another isolation
+ */
 export function hostingProblems(
   where: string,
   hosting: InstanceHosting,
   possible: readonly Isolation[],
   isNative: boolean,
+  elsewhere?: string,
 ): string[] {
   const { isolation = possible[0]!, heapLimitMb, executionTimeoutMs, abandonedTimeoutMs, recycle } = hosting;
   if (!ISOLATIONS.includes(isolation)) {
@@ -54,7 +60,8 @@ export function hostingProblems(
   const problems: string[] = [];
   if (!possible.includes(isolation)) {
     problems.push(
-      `${where}.isolation: expected ${possible.join(" or ")}, which this model can run in, got '${isolation}'`,
+      `${where}.isolation: expected ${possible.join(" or ")}, which this model can run in, got '${isolation}'` +
+        (elsewhere === undefined ? "" : `: ${elsewhere}`),
     );
   }
   const { afterRequests, aboveMemoryMb } = recycle ?? {};

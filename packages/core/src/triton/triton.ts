@@ -1,4 +1,13 @@
-import { assertOptions, errorFor, type InferOptions, type TensorSpec, TritonError } from "@tritonjs/protocol";
+import {
+  assertOptions,
+  errorFor,
+  type InferOptions,
+  type NamedInputs,
+  type NamedOutputs,
+  type TensorSpec,
+  type TensorSpecs,
+  TritonError,
+} from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { disableTelemetry } from "../backends/onnx-telemetry.js";
 import type {
@@ -6,8 +15,10 @@ import type {
   BindEnsembleOptions,
   BindMethodOptions,
   BindOptions,
+  BoundFunc,
   BoundInputs,
   BoundOutputs,
+  InferFuncOption,
   InputsOfModel,
   OutputsOfModel,
 } from "../bind/bind-options.js";
@@ -114,16 +125,37 @@ export class Triton implements AsyncDisposable {
    * UNAVAILABLE after `close`.
    */
   bind<
-    const I extends readonly TensorSpec[],
-    const O extends readonly TensorSpec[],
+    const I extends TensorSpecs,
+    const O extends TensorSpecs,
     const M extends string = string,
+    N extends PropertyKey = never,
   >(
-    options: BindOptions<I, O> & { readonly modelName: M },
+    options: BindOptions<I, O, BoundFunc<NamedInputs<I>, NamedOutputs<O>, N>> & { readonly modelName: M },
+  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
+  /** Binds one function for each instance. */
+  bind<
+    const I extends TensorSpecs,
+    const O extends TensorSpecs,
+    const M extends string = string,
+    N extends PropertyKey = never,
+  >(
+    options: BindOptions<I, O, readonly BoundFunc<NamedInputs<I>, NamedOutputs<O>, N>[]> & {
+      readonly modelName: M;
+    },
+  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
+  /** Binds a module, a backend, or any of the forms. */
+  bind<
+    const I extends TensorSpecs,
+    const O extends TensorSpecs,
+    const M extends string = string,
+    N extends PropertyKey = never,
+  >(
+    options: BindOptions<I, O, InferFuncOption<I, O, N>> & { readonly modelName: M },
   ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
   /** Binds a method decorated with `@batch` or `@sample`. */
-  bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[], A, R>(
+  bind<const I extends TensorSpecs, const O extends TensorSpecs, A, R>(
     options: BindMethodOptions<I, O, A, R>,
-  ): ModelHandle<I, O>;
+  ): ModelHandle<NamedInputs<I>, NamedOutputs<O>>;
   bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     options: unknown,
   ): ModelHandle<I, O> {
