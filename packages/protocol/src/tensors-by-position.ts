@@ -2,7 +2,7 @@ import type { NdArray } from "ndarray";
 import type { DataType, ElementsOf } from "./data-types.js";
 import { isNdArray } from "./nd-array.js";
 import type { Nested, ScalarOf, TensorValue } from "./tensor-from-value.js";
-import { INFER_OPTION_TYPES, type InferOptions, type NamedInput, type TensorSpec } from "./tensor-spec.js";
+import type { InferOptions, NamedInput, TensorSpec } from "./tensor-spec.js";
 import { TritonError } from "./triton-error.js";
 
 /*
@@ -144,11 +144,9 @@ export function valuesByName<Options>(
     );
   }
   for (const { name } of inputs) {
-    if (
-      options !== undefined &&
-      Object.hasOwn(options as object, name) &&
-      !Object.hasOwn(INFER_OPTION_TYPES, name)
-    ) {
+    const value = (options as Readonly<Record<string, unknown>> | undefined)?.[name];
+    // No option is an array, so that inputs may have the names of options.
+    if (typeof value === "object" && value !== null && !isRecord(value)) {
       throw mixed(modelName, `'${name}' after tensors by position`);
     }
   }

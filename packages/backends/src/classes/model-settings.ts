@@ -120,6 +120,14 @@ const FIELDS: Readonly<Record<string, string>> = {
   parameters: "object",
 };
 
+/** Types in the words of errors. */
+const WORDS: Readonly<Record<string, string>> = {
+  string: "a text",
+  number: "a number",
+  array: "a list",
+  object: "an object",
+};
+
 async function readSettings(modelName: string, directory: string) {
   const path = join(directory, SETTINGS);
   const json = await readJson(modelName, path);
@@ -149,9 +157,7 @@ async function readJson(modelName: string, path: string): Promise<Json> {
   for (const [key, type] of Object.entries(FIELDS)) {
     const value = (json as Json)[key];
     if (value === undefined || value === null || typeOf(value) === type) continue;
-    throw invalid(
-      `${what}: '${key}': expected ${type === "string" ? "a text" : `an ${type}`.replace("an number", "a number")}, got ${typeOf(value)}`,
-    );
+    throw invalid(`${what}: '${key}': expected ${WORDS[type]}, got ${typeOf(value)}`);
   }
   return json as Json;
 }
