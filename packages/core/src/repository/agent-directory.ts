@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import { loadBackend } from "../backends/find-backend.js";
@@ -33,7 +33,7 @@ interface PythonPackage {
 export async function agentFile(directory: string, name: string): Promise<string | undefined> {
   if (!/^[^/\\\0]+$/.test(name) || name === "." || name === "..") return undefined;
   for (const file of FILES) {
-    const path = join(directory, name, file);
+    const path = resolve(directory, name, file);
     if (await isFile(path)) return path;
   }
   return undefined;
