@@ -144,7 +144,10 @@ describe("transcriptions", () => {
         body: body!,
         headers,
       });
-      return { status: response.status, message: (await response.json()).error.message };
+      return {
+        status: response.status,
+        message: ((await response.json()) as { error: { message: string } }).error.message,
+      };
     };
     expect(await post("{}", { "content-type": "application/json" })).toEqual({
       status: 400,
