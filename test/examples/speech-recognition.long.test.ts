@@ -8,12 +8,15 @@ import { InferenceServerClient as HttpClient } from "@tritonjs/client/http";
 import { Triton } from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { http } from "@tritonjs/http";
+import { openai } from "@tritonjs/llm/openai";
+import OpenAI, { toFile } from "openai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exampleFolder } from "../support/example-readme.js";
 import { expectPromisedOutput } from "../support/example-run.js";
 import { outcomeOf } from "../support/outcome.js";
 import { Program } from "../support/program.js";
 import { repositoryRoot } from "../support/repository.js";
+import { RepositoryOnDisk } from "../support/repository-on-disk.js";
 
 const folder = exampleFolder("speech-recognition");
 const repositories = ["models", "steps", "streaming"].map((name) => join(folder, name));
@@ -55,11 +58,15 @@ function* piecesOf(samples: Float32Array, id: string, size = PIECE) {
 let triton: Triton;
 let http1: HttpClient;
 let streams: GrpcClient;
+let client: OpenAI;
 let httpUrl: string;
 beforeAll(async () => {
   triton = new Triton({ modelRepository: repositories, gpuFallback: "cpu" });
   await triton.ready();
-  const { addresses } = await triton.serve({ frontends: [http({ port: 0 }), grpc({ port: 0 })] });
+  const { addresses } = await triton.serve({
+    frontends: [http({ port: 0 }), grpc({ port: 0 }), openai({ port: 0 })],
+  });
+  client = new OpenAI({ baseURL: `${addresses.openai!.url}/v1`, apiKey: "none", maxRetries: 0 });
   httpUrl = addresses.http!.url;
   http1 = new HttpClient(httpUrl);
   streams = new GrpcClient(addresses.grpc!.url);
@@ -298,6 +305,95 @@ describe("streams", () => {
     expect(
       await outcomeOf(triton.infer("live_transcript", { WAV }, { sequence: { id: "late", end: true } })),
     ).toMatch(/^INVALID_ARG .*sequence/);
+  }, 60_000);
+});
+
+describe("OpenAI's transcriptions", () => {
+  const { name, samples } = recordings[0]!;
+  const file = () => toFile(readFileSync(join(folder, "recordings", name)), name);
+
+  it("have the text of a file, subtitles, and the times of segments and words", async () => {
+    const text = await transcript("transcribe", samples);
+    const audio = await file();
+    const create = (more: object) =>
+      client.audio.transcriptions.create({ file: audio, model: "transcribe_file", ...more });
+    expect((await create({})).text).toBe(text);
+    expect(await create({ response_format: "text" })).toBe(`${text}\n`);
+    expect(await create({ response_format: "srt" })).toMatch(
+      /^1\n00:00:00,\d{3} --> 00:00:0\d,\d{3}\nadd twenty/,
+    );
+    const verbose = (await create({
+      response_format: "verbose_json",
+      timestamp_granularities: ["word", "segment"],
+    })) as unknown as {
+      duration: number;
+      segments: { text: string }[];
+      words: { word: string; end: number }[];
+    };
+    expect(verbose.duration).toBeCloseTo(samples.length / 16_000, 2);
+    expect(verbose.segments.map((segment) => segment.text).join(" ")).toBe(text);
+    expect(verbose.words.map(({ word }) => word).join(" ")).toBe(text);
+    expect(verbose.words.at(-1)!.end).toBeLessThan(verbose.duration + 0.2);
+  });
+
+  it("stream what is heard, piece by piece", async () => {
+    const events = [];
+    for await (const event of await client.audio.transcriptions.create({
+      file: await file(),
+      model: "dictation",
+      stream: true,
+    })) {
+      events.push(event);
+    }
+    const last = events.at(-1);
+    expect(last).toEqual({
+      type: "transcript.text.done",
+      text: (await live(samples, "to compare")).at(-1),
+    });
+    expect(events.filter(({ type }) => type === "transcript.text.delta").length).toBeGreaterThan(2);
+  });
+});
+
+describe("files of scoring", () => {
+  const scoring = join(folder, "models/scoring");
+
+  /** The reason why `scoring` with other files is not loaded, or its answer to a request. */
+  async function scoringWith(files: Readonly<Record<string, string>>, hotWords = "None"): Promise<string> {
+    const read = (name: string) => readFileSync(join(scoring, name), "utf8");
+    await using repository = await RepositoryOnDisk.create({
+      "scoring/config.pbtxt": read("config.pbtxt").replace(
+        /(hotwords_path",\n\s+value : \{ string_value: )"None"/,
+        `$1"${hotWords}"`,
+      ),
+      ...Object.fromEntries(
+        ["model.py", "ctc.py", "units.txt"].map((name) => [
+          `scoring/1/${name}`,
+          files[name] ?? read(`1/${name}`),
+        ]),
+      ),
+    });
+    await using server = new Triton({ modelRepository: repository.path, exitOnError: false });
+    await server.ready().catch(() => {});
+    const [row] = await server.service.repositoryIndex(false);
+    if (row!.state !== "READY") return row!.reason ?? "";
+    const inputs = {
+      encoder_out: [[new Array(256).fill(0)]],
+      encoder_out_lens: [[1]],
+      batch_log_probs: [[new Array(10).fill(-2.3)]],
+      batch_log_probs_idx: [[[200, 1, 2, 3, 4, 5, 6, 7, 8, 9]]],
+    };
+    return outcomeOf(server.infer("scoring", inputs));
+  }
+
+  it("are refused by the line, and a vocabulary of another size by the unit that it lacks", async () => {
+    const path = join(folder, "recordings/recordings.json");
+    expect(await scoringWith({}, path)).toContain(`${path}, line 1: expected 'word: bonus', got '['`);
+    expect(await scoringWith({ "units.txt": "<blank> 0\na b c\n" })).toContain(
+      "line 2: expected a unit and a new id, got 'a b c'",
+    );
+    expect(await scoringWith({ "units.txt": "<blank> 0\n▁a 1\n<sos/eos> 2\n" })).toBe(
+      "INVALID_ARG input 'batch_log_probs_idx': expected units of the vocabulary, 0 to 2, got 200",
+    );
   }, 60_000);
 });
 

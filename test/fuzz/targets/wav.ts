@@ -11,6 +11,7 @@ export function open(): FuzzTarget {
     { maxSeconds: 2 },
     { features: "mel", mels: 8, log: "whisper", maxSeconds: 2 },
     { features: "frames", seconds: 0.1 },
+    { features: "fbank", mels: 8, maxSeconds: 2 },
   ].map((options) => new AudioPreparer(planAudio(options as never)));
   const chirp = readFileSync(join("packages", "backends", "test", "media", "fixtures", "chirp.wav"));
   const seeds = [

@@ -61,6 +61,7 @@ describe("a WAV file with any header is prepared with finite values or refused",
     { features: "mel", mels: 8, log: "whisper", maxSeconds: 2 },
     { features: "frames", seconds: 0.1 },
     { preset: "whisper", seconds: 0.05 },
+    { features: "fbank", mels: 8, maxSeconds: 2 },
   ].map((options) => new AudioPreparer(planAudio(options as never)));
 
   function prepareAll(file: Uint8Array): void {

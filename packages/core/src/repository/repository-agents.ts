@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { mkdtemp, realpath, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { isAbsolute, join } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { pathToFileURL } from "node:url";
 import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
@@ -358,7 +358,7 @@ interface PythonPackage {
 async function agentFile(directory: string, name: string): Promise<string | undefined> {
   if (!/^[^/\\\0]+$/.test(name) || name === "." || name === "..") return undefined;
   for (const file of FILES) {
-    const path = join(directory, name, file);
+    const path = resolve(directory, name, file);
     if (await isFile(path)) return path;
   }
   return undefined;

@@ -45,23 +45,44 @@ class TritonPythonModel:
         tensor = lambda request, name: pb_utils.get_input_tensor_by_name(request, name).as_numpy()
         names = ("encoder_out", "encoder_out_lens", "batch_log_probs", "batch_log_probs_idx")
         inputs = [[tensor(request, name) for name in names] for request in requests]
+        faults = [self.fault(*one[1:]) for one in inputs]
+        texts = self.transcribe([one for one, fault in zip(inputs, faults) if fault is None])
+        responses = []
+        for (encoder_out, *_), fault in zip(inputs, faults):
+            if fault is not None:
+                error = pb_utils.TritonError(fault, pb_utils.TritonError.INVALID_ARG)
+                responses.append(pb_utils.InferenceResponse([], error))
+                continue
+            rows, texts = texts[: len(encoder_out)], texts[len(encoder_out) :]
+            output = np.array([[text.encode()] for text in rows], dtype=np.object_)
+            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("OUTPUT0", output)]))
+        return responses
+
+    def fault(self, lengths, log_probs, ids):
+        """What is wrong with a request; None if nothing is."""
+        frames, last = log_probs.shape[1], len(self.vocabulary) - 1
+        wrong = [length for length in lengths.reshape(-1) if not 0 <= length <= frames]
+        if wrong:
+            expected = f"expected 0 to {frames} frames, as input 'batch_log_probs' has, got {wrong[0]}"
+            return f"input 'encoder_out_lens': {expected}"
+        unknown = ids[(ids < 0) | (ids > last)]
+        if unknown.size:
+            return f"input 'batch_log_probs_idx': expected units of the vocabulary, 0 to {last}, got {unknown[0]}"
+        return None
+
+    def transcribe(self, inputs):
+        """The texts of all rows."""
         hypotheses = []
         for _, lengths, log_probs, ids in inputs:
             for row, length in enumerate(lengths.reshape(-1)):
                 frames = log_probs[row, :length].tolist(), ids[row, :length].tolist()
                 hypotheses.append(prefix_beam_search(*frames, self.beam, self.cutoff, self.hot))
-        if max(len(units) for one in hypotheses for _, units in one) <= MOST_RESCORED:
+        longest = max((len(units) for one in hypotheses for _, units in one), default=0)
+        if hypotheses and longest <= MOST_RESCORED:
             chosen = self.rescored(inputs, hypotheses)
         else:
             chosen = [0] * len(hypotheses)
-        texts = [text_of(one[best][1], self.vocabulary) for one, best in zip(hypotheses, chosen)]
-        responses, first = [], 0
-        for encoder_out, *_ in inputs:
-            rows = texts[first : first + len(encoder_out)]
-            first += len(encoder_out)
-            output = np.array([[text.encode()] for text in rows], dtype=np.object_)
-            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("OUTPUT0", output)]))
-        return responses
+        return [text_of(one[best][1], self.vocabulary) for one, best in zip(hypotheses, chosen)]
 
     def rescored(self, inputs, hypotheses):
         """Index of the best hypothesis of each row, as the model `decoder` finds it."""
