@@ -19,7 +19,7 @@ it.skipIf(!hasPython)(
     await using server = await PythonServer.start({ m: { code } }, { logger });
     await server.triton.infer("m", { X: [1] }, { id: "one" });
     await server.triton.infer("m", { X: [1] });
-    const about = { model: "m", version: 1 };
+    const about = { module: "backend_model_instance", model: "m", version: 1 };
     expect(fields).toEqual([{ ...about, request_id: "one" }, about]);
   },
 );

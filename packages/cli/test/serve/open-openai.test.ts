@@ -37,7 +37,7 @@ describe("--openai-port", () => {
     ["--openai-restricted-api=chat:k=v", "expected one of inference"],
     ["--openai-restricted-api=inference", "<apis>:<key>=<value>"],
     ["--openai-chat-template=m", "<model>=<value>"],
-    ["--openai-tool-call-family=m=latin", "expected one of hermes"],
+    ["--openai-tool-call-family=m=latin", "expected one of harmony"],
     ["--openai-cors-origin=example.com", "an origin"],
     ["--openai-port=8000", "same address and port"],
   ])("refuses %s", async (option, fault) => {

@@ -41,7 +41,7 @@ it.each(["worker", "process", "inline"] as const)(
   async (isolation) => {
     const { handle, ofModel } = await openModel(isolation);
     const logged = () => ofModel().filter(([, message]) => message === "logged");
-    const about = { model: "m", version: 1 };
+    const about = { module: "backend_model_instance", model: "m", version: 1 };
     await handle.inferBatch({ x: [[1], [2]] }, { id: "alone" });
     expect(logged().at(-1)).toEqual(["I", "logged", { ...about, request_id: "alone" }]);
     await Promise.all([echo(handle, 1, { id: "a" }), echo(handle, 2, { id: "b" })]);
@@ -72,9 +72,9 @@ it.each(["worker", "process"] as const)(
   "what a module prints with console in a %s goes to the log",
   async (isolation) => {
     const { handle, ofModel } = await openModel(isolation);
-    expect(ofModel()).toContainEqual(["I", "model 'm': loads weights", { model: "m", version: 1 }]);
+    expect(ofModel()).toContainEqual(["I", "model 'm': loads weights", { module: "backend_model_instance", model: "m", version: 1 }]);
     await handle.inferBatch({ x: [[1], [2]] }, { id: "one" });
-    const about = { model: "m", version: 1, request_id: "one" };
+    const about = { module: "backend_model_instance", model: "m", version: 1, request_id: "one" };
     const printed = ofModel().filter(([, message]) => message.startsWith("model 'm': "));
     expect(printed.slice(1)).toEqual([
       ["W", "model 'm': warned { of: 1 }", about],
@@ -90,7 +90,7 @@ it("the death of a worker is a line with the instance and the reason, and so is 
   const dead = outcomeOf(handle.inferBatch({ x: [[-1], [-1]] }));
   expect(await dead).toContain("crashed: exited with code 3");
   await handle.inferBatch({ x: [[1], [2]] });
-  const about = { model: "m", version: 1, instance: "m_0_0" };
+  const about = { module: "backend_model_instance", model: "m", version: 1, instance: "m_0_0" };
   const of = "instance 'm_0_0' of model 'm'";
   expect(ofModel().filter(([, , about]) => about?.instance !== undefined)).toEqual([
     ["E", `${of} version 1 restarts in 100 ms: ${of} crashed: exited with code 3`, about],

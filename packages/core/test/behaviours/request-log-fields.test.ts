@@ -21,7 +21,7 @@ it("a line about a request has its model, version, id and error code as fields",
     }),
   });
   await expect(handle.infer({ x: [1] }, { id: "a" })).rejects.toThrow();
-  const about = { model: "m", version: 1 };
+  const about = { module: "model_lifecycle", model: "m", version: 1 };
   expect(lines).toContainEqual([
     "V",
     "a request to model 'm' version 1 failed: broken",
