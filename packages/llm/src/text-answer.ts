@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { WorkerResponseStream } from "@tritonjs/core/backend";
 import { errorFor, Tensor, TritonError } from "@tritonjs/protocol";
-import type { ToolCallDelta, ToolCallPiece } from "./chat/tool-call-family.js";
+import { joinDeltas, type ToolCallDelta, type ToolCallPiece } from "./chat/tool-call-pieces.js";
 import { createToolCallReader, type ToolCallReader } from "./chat/tool-call-reader.js";
 import type { ScoredToken } from "./sampling/token-sampler.js";
 import type {
@@ -13,6 +13,7 @@ import type {
   YieldedToolCall,
 } from "./text-callback.js";
 import type { TextRequest } from "./text-request.js";
+import type { TextTokenizer } from "./text-tokenizer.js";
 
 type Outputs = Map<string, Tensor>;
 
@@ -161,12 +162,12 @@ export class TextResponses {
   #text: string;
   #tokens = 0;
   #logprobs: ScoredToken[][] = [];
+  #prompt: ScoredToken[][] = [];
 
-  /** @param textOf the text of a token */
   constructor(
     private readonly request: Pick<TextRequest, "stream" | "prefix" | "wanted">,
     private readonly stream: WorkerResponseStream,
-    private readonly textOf: (id: number) => string,
+    private readonly tokenizer: Pick<TextTokenizer, "textOf" | "bytesOf">,
     private readonly promptTokens: number,
   ) {
     this.#text = request.prefix;
@@ -191,6 +192,11 @@ export class TextResponses {
     if (logprobs !== undefined) this.#logprobs.push(logprobs);
   }
 
+  /** Adds a token of the prompt, for the first response. */
+  addPromptToken(logprobs: ScoredToken[]): void {
+    this.#prompt.push(logprobs);
+  }
+
   addText(text: string): void {
     this.#text += text;
   }
@@ -211,17 +217,33 @@ export class TextResponses {
 
   #send(finish: "stop" | "length" | undefined): void {
     const { wanted } = this.request;
-    const shown = (one: ScoredToken) => ({ ...one, token: this.textOf(one.id) });
-    const logprobs = this.#logprobs.map(([chosen, ...others]) => ({
-      ...shown(chosen!),
-      top: others.map(shown),
-    }));
     const reason = finish ?? "null";
+    const logprobs = this.#logprobs.map((token) => this.#shown(token));
     const tensors = textOutputs(wanted, this.#text, reason, logprobs, this.promptTokens, this.#tokens);
+    if (wanted.promptLogprobs) {
+      tensors.set(
+        "prompt_logprobs",
+        textTensor(logprobsJson(this.#prompt.map((token) => this.#shown(token)))),
+      );
+    }
+    this.#prompt = [];
     this.#text = "";
     this.#tokens = 0;
     this.#logprobs = [];
     this.stream.send(0, tensors, finish !== undefined);
+  }
+
+  #shown([chosen, ...others]: readonly ScoredToken[]): YieldedLogprob {
+    return { ...this.#described(chosen!), top: others.map((one) => this.#described(one)) };
+  }
+
+  /** The bytes are sent only where the text does not show them, as for a part of a character. */
+  #described(one: ScoredToken): TokenProbability {
+    const { id } = one;
+    const token = this.tokenizer.textOf(id);
+    return token.includes("\ufffd")
+      ? { ...one, token, bytes: this.tokenizer.bytesOf(id) }
+      : { ...one, token };
   }
 }
 
@@ -351,14 +373,9 @@ class ToolCallDeltas {
     this.#pending.push(delta);
   }
 
-  /** The changes since the last call, with consecutive changes of one call joined. */
+  /** The changes since the last call, with one entry for each call. */
   take(): readonly ToolCallDelta[] {
-    const deltas: ToolCallDelta[] = [];
-    for (const delta of this.#pending) {
-      const at = deltas.findIndex(({ index }) => index === delta.index);
-      if (at < 0) deltas.push(delta);
-      else deltas[at] = joinedDelta(deltas[at]!, delta);
-    }
+    const deltas = joinDeltas(this.#pending);
     this.#pending = [];
     return deltas;
   }
@@ -366,11 +383,6 @@ class ToolCallDeltas {
   #next(): number {
     return this.#begun.size === 0 ? 0 : Math.max(...this.#begun) + 1;
   }
-}
-
-function joinedDelta(first: ToolCallDelta, second: ToolCallDelta): ToolCallDelta {
-  const text = (first.function.arguments ?? "") + (second.function.arguments ?? "");
-  return { ...first, function: { ...first.function, arguments: text } };
 }
 
 /** In place of minus infinity, which JSON cannot express; the value that OpenAI answers. */
@@ -397,8 +409,13 @@ function tokenJson(chosen: YieldedLogprob): string {
 }
 
 function logprobEntry(one: TokenProbability, position: number): string {
-  const { token, logprob, rank = position } = one;
-  const known = { logprob: Math.max(logprob, LOWEST_LOGPROB), rank, decoded_token: token };
+  const { token, logprob, rank = position, bytes } = one;
+  const known = {
+    logprob: Math.max(logprob, LOWEST_LOGPROB),
+    rank,
+    decoded_token: token,
+    ...(bytes !== undefined && { bytes: [...bytes] }),
+  };
   return `${JSON.stringify(tokenKey(one))}:${JSON.stringify(known)}`;
 }
 

@@ -22,6 +22,8 @@ export interface TokenProbability {
   readonly token: string;
   /** Natural logarithm of the probability. */
   readonly logprob: number;
+  /** The bytes of a token whose text does not show them, such as a part of a character. @default those of `token` */
+  readonly bytes?: Iterable<number>;
   /** The number of the token in the vocabulary. @default the token's text takes its place */
   readonly id?: number;
   /** The position among all tokens, 1 for the most likely one. @default the position in `top`, or the one after it */

@@ -10,8 +10,9 @@ import {
   type TypedBackend,
 } from "@tritonjs/core/backend";
 import { errorFor, onAbort, TritonError } from "@tritonjs/protocol";
-import type { ChatMessage, ChatTool } from "./chat/chat-template.js";
+import { type ChatMessage, type ChatTool, withTexts } from "./chat/chat-template.js";
 import type { ToolCallFamily } from "./chat/tool-call-family.js";
+import { invalidParameter } from "./sampling/sampling-parameters.js";
 import { TextAnswer } from "./text-answer.js";
 import { readPiece, type TextCallback, type TextGenerationContext } from "./text-callback.js";
 import { readTextRequest, TEXT_INPUTS, TEXT_OUTPUTS, type TextRequest } from "./text-request.js";
@@ -127,7 +128,7 @@ function readWithTemplate(template: PromptTemplate) {
     const read = readTextRequest(request, modelName);
     const { messages, tools, templateVariables: variables, addGenerationPrompt } = read;
     if (messages === undefined) return read;
-    const prompt = template.render({ messages, tools, variables, addGenerationPrompt });
+    const prompt = template.render({ messages: withTexts(messages), tools, variables, addGenerationPrompt });
     return { ...read, prompt, toolCallFamily: template.toolCallFamily };
   };
 }
@@ -178,6 +179,9 @@ class GeneratorExecutor implements Executor {
   async #answer(execution: Execution, request: ExecutableRequest, index: number): Promise<void> {
     const { modelName } = this.context.info;
     const read = this.read(request, modelName);
+    if (read.sampling.promptLogprobs !== undefined) {
+      throw invalidParameter("prompt_logprobs", "no value", read.sampling.promptLogprobs);
+    }
     const answer = new TextAnswer(read, modelName);
     const { instanceName, instanceIndex, modelVersion, modelConfig, device } = this.context.info;
     const context: TextGenerationContext = {

@@ -55,6 +55,23 @@ export const TEXT_OUTPUTS = [
   { name: "tool_calls", dtype: "BYTES", shape: [1] },
 ] as const satisfies readonly TensorSpec[];
 
+/** Inputs of a decoder: those of a text model, and `input_ids`, the tokens of a prompt in place of its text. */
+export const DECODER_INPUTS = [
+  ...TEXT_INPUTS,
+  { name: "input_ids", dtype: "INT32", shape: [-1], optional: true },
+] as const satisfies readonly TensorSpec[];
+
+/**
+ * Outputs of a decoder. Calls of tools are part of the text, so there is no `tool_calls`.
+ *
+ * - `prompt_logprobs`: like `logprobs`, for the tokens of the prompt, in the first response to a request with the
+ *   sampling parameter of this name. The first token of a prompt has no probability.
+ */
+export const DECODER_OUTPUTS = [
+  ...TEXT_OUTPUTS.filter(({ name }) => name !== "tool_calls"),
+  { name: "prompt_logprobs", dtype: "BYTES", shape: [1] },
+] as const satisfies readonly TensorSpec[];
+
 /** A request as its tensors, on the server's thread or in a worker. */
 interface TextRequestSource {
   readonly inputs: ReadonlyMap<string, Tensor>;
@@ -74,8 +91,10 @@ export function readTextRequest(request: TextRequestSource, modelName: string): 
   const { inputs, parameters, requestedOutputs } = request;
   const prompt = textInput(inputs, "text_input");
   const chat = textInput(inputs, "messages");
-  if ((prompt === undefined) === (chat === undefined)) {
-    const got = prompt === undefined ? "none of them" : "both";
+  const tokens = inputs.get("input_ids");
+  const given = [prompt, chat, tokens].filter((one) => one !== undefined).length;
+  if (given !== 1) {
+    const got = given === 0 ? "none of them" : given === 2 ? "both" : "all";
     const expected = "expected one of the inputs 'text_input' and 'messages'";
     throw invalidRequest(`model '${modelName}': ${expected}, got ${got}`);
   }
@@ -88,11 +107,13 @@ export function readTextRequest(request: TextRequestSource, modelName: string): 
     flagInput(inputs, `return_${output}`) === true || requestedOutputs.includes(output);
   return {
     prompt,
+    promptTokens: tokens && Array.from(tokens.elements as Iterable<number>, Number),
     messages: chat === undefined ? undefined : parseMessages(chat),
     tools: tools === undefined ? undefined : parseTools(tools),
     sampling: samplingParametersOf(fields),
     ...readTemplateSettings(fields),
     stream,
+    excludesPrompt: excludePrompt === true,
     prefix: stream || excludePrompt === true ? "" : (prompt ?? ""),
     wanted: {
       finishReason: wants("finish_reason"),
@@ -100,6 +121,7 @@ export function readTextRequest(request: TextRequestSource, modelName: string): 
       inputTokens: wants("num_input_tokens"),
       outputTokens: wants("num_output_tokens"),
       toolCalls: requestedOutputs.includes("tool_calls"),
+      promptLogprobs: requestedOutputs.includes("prompt_logprobs"),
     },
   };
 }
@@ -145,12 +167,18 @@ interface WantedOutputs {
   readonly outputTokens: boolean;
   /** True if `tool_calls` is sent even without calls. */
   readonly toolCalls: boolean;
+  /** True if the first response has the probabilities of the prompt's tokens. */
+  readonly promptLogprobs: boolean;
 }
 
 /** A request to a text model, with the parts that a callback need not know. */
 export interface TextRequest extends GeneratorRequest {
+  /** The tokens of the prompt, in place of its text. */
+  readonly promptTokens: readonly number[] | undefined;
   /** True for one response for each piece of text. */
   readonly stream: boolean;
+  /** True if the answer must not begin with the prompt. */
+  readonly excludesPrompt: boolean;
   /** Text that the single response begins with. */
   readonly prefix: string;
   readonly wanted: WantedOutputs;

@@ -1,11 +1,27 @@
 import { Tokenizer } from "@huggingface/tokenizers";
 import { errorFor, TritonError } from "@tritonjs/protocol";
-import { bytesOfSpelling, type TokenizerJson, type TokenSpelling, tokenSpelling } from "./token-spelling.js";
+import { takeCharsmap } from "./sentencepiece-normalizer.js";
+import {
+  bytesOfPiece,
+  bytesOfSpelling,
+  pieceOfByte,
+  type TokenizerJson,
+  type TokenSpelling,
+  tokenSpelling,
+} from "./token-spelling.js";
 
 interface TokenizerFiles {
   readonly tokenizer: object;
+  /** Changes a text before the tokenizer gets it. */
+  readonly normalize?: ((text: string) => string) | undefined;
   /** `tokenizer_config.json`; an empty object if the model has none. */
   readonly config: object;
+}
+
+/** Tokens of a text without those that a tokenizer's files put around it: their spelling and their numbers. */
+export interface SplitText {
+  readonly tokens: readonly string[];
+  readonly ids: readonly number[];
 }
 
 /** Tokenizer of a model: between text and token numbers. */
@@ -20,14 +36,21 @@ export class TextTokenizer {
   /** Text of tokens that were added to the vocabulary, by number. They are not spelled like the others. */
   readonly #added: ReadonlyMap<number, string>;
   readonly #bytes = new Map<number, Uint8Array>();
+  /** The unknown token of a model of Unigram that has tokens of bytes. */
+  readonly #unknown: number | undefined;
+  readonly #hasByteTokens: boolean;
+  readonly #normalize: ((text: string) => string) | undefined;
 
   /** @throws TritonError INVALID_ARG for a tokenizer that is not supported */
-  constructor({ tokenizer: json, config }: TokenizerFiles) {
-    const { decoder, added_tokens } = json as TokenizerJson;
+  constructor({ tokenizer: given, config, normalize }: TokenizerFiles) {
+    const taken = takeCharsmap(given);
+    const { json } = taken;
+    this.#normalize = normalize ?? taken.normalize;
+    const { decoder, added_tokens, model } = json;
     const added = added_tokens ?? [];
     try {
       this.#tokenizer = openTokenizer(json, config);
-      this.tokens = tokensOf(this.#tokenizer);
+      this.tokens = tokensOf(this.#tokenizer, json);
     } catch (error) {
       const text = `cannot read tokenizer.json: expected a tokenizer of Hugging Face, got ${(error as Error).message}`;
       throw errorFor("INVALID_MODEL", text, { cause: error });
@@ -35,6 +58,10 @@ export class TextTokenizer {
     this.#added = new Map(added.map(({ id, content }) => [id, content]));
     this.#special = new Set(added.filter(({ special }) => special).map(({ id }) => id));
     this.spelling = tokenSpelling(decoder);
+    const isUnigram = model?.type === "Unigram" || Array.isArray(model?.vocab);
+    this.#unknown = isUnigram && model?.byte_fallback === true ? (model.unk_id ?? undefined) : undefined;
+    this.#hasByteTokens =
+      model?.byte_fallback === true || JSON.stringify(decoder ?? null).includes("ByteFallback");
     const longest = this.tokens.reduce((most, { length }) => Math.max(most, length), 1);
     this.longestTokenBytes = longest * (this.spelling === "byte_level" ? 1 : 4);
   }
@@ -44,16 +71,66 @@ export class TextTokenizer {
    * @throws TritonError INTERNAL for a text with a part for which the files have no token
    */
   encode(text: string, addSpecialTokens: boolean): number[] {
-    const { ids } = this.#tokenizer.encode(text, { add_special_tokens: addSpecialTokens });
-    if (ids.every(isTokenNumber)) return ids;
-    const wrong = ids.find((id: unknown) => !isTokenNumber(id));
-    const why = `cannot encode the text: expected token numbers of tokenizer.json, got ${wrong}`;
-    throw new TritonError("INTERNAL", why);
+    return [...this.#encoded(text, addSpecialTokens).ids];
   }
 
-  /** Decodes tokens with the tokenizer's own decoder. Special tokens are left out. */
-  decode(ids: readonly number[]): string {
-    const known = ids.filter((id) => !this.isSpecial(id) && this.tokens[id] !== undefined);
+  /**
+   * Splits a text into tokens, without special tokens around them.
+   *
+   * @throws TritonError like {@link encode}
+   */
+  split(text: string): SplitText {
+    return this.#encoded(text, false);
+  }
+
+  #encoded(text: string, addSpecialTokens: boolean): SplitText {
+    const encoded = this.#tokenizer.encode(this.#normalize?.(text) ?? text, {
+      add_special_tokens: addSpecialTokens,
+    });
+    const found = this.#unknown === undefined ? encoded : this.#withBytes(encoded, this.#unknown);
+    assertTokens(found.ids);
+    return found;
+  }
+
+  /** Puts the bytes of unknown characters in their place, which the library leaves out for models of Unigram. */
+  #withBytes({ ids, tokens }: SplitText, unknown: number): SplitText {
+    const parts = ids.map((id, i): SplitText => {
+      const token = tokens[i]!;
+      const kept = { tokens: [token], ids: [id] };
+      if (id !== unknown || token === this.tokens[unknown]) return kept;
+      const pieces = Array.from(encoder.encode(token), pieceOfByte);
+      const bytes = pieces.map((piece) => this.idOf(piece));
+      return bytes.every((byte) => byte !== undefined) ? { tokens: pieces, ids: bytes } : kept;
+    });
+    return { tokens: parts.flatMap((part) => part.tokens), ids: parts.flatMap((part) => part.ids) };
+  }
+
+  /**
+   * Puts special tokens around one or two texts, as the tokenizer's files say.
+   *
+   * @returns numbers of the tokens, and for each the number of the text that it belongs to, as the files define it
+   */
+  join(
+    first: SplitText,
+    second?: SplitText,
+  ): { readonly ids: readonly number[]; readonly types: readonly number[] } {
+    const processor = this.#tokenizer.post_processor;
+    const parts = [first, ...(second === undefined ? [] : [second])];
+    if (processor === null) return unprocessed(parts);
+    const found = processor([...first.tokens], second === undefined ? null : [...second.tokens], true);
+    // A processor of byte-level vocabularies only sets offsets, and leaves the texts apart.
+    if (found.tokens_pair || found.token_type_ids === undefined) return unprocessed(parts);
+    const known = new Map(parts.flatMap(({ tokens, ids }) => tokens.map((token, i) => [token, ids[i]!])));
+    const ids = found.tokens.map((token: string) => known.get(token) ?? this.idOf(token));
+    assertTokens(ids);
+    // The library counts the second text as 1, but models of this processor know one type only.
+    const oneType = processor.config.type === "RobertaProcessing";
+    return { ids, types: oneType ? ids.map(() => 0) : found.token_type_ids };
+  }
+
+  /** Decodes tokens with the tokenizer's own decoder. Special tokens are left out, unless `withSpecial` is true. */
+  decode(ids: readonly number[], withSpecial = false): string {
+    const known = ids.filter((id) => (withSpecial || !this.isSpecial(id)) && this.tokens[id] !== undefined);
     if (known.length === 0) return "";
     return this.#tokenizer.decode(known, {
       skip_special_tokens: false,
@@ -75,23 +152,37 @@ export class TextTokenizer {
     return this.#added.get(id);
   }
 
-  /** Bytes of a token of a byte-level vocabulary. Empty for numbers that have no token. */
+  /** Bytes that a token adds to a text, with the space before a word. Empty for numbers that have no token. */
   bytesOf(id: number): Uint8Array {
-    const known = this.#bytes.get(id);
-    if (known !== undefined) return known;
-    const spelling = this.tokens[id] ?? "";
-    const bytes = bytesOfSpelling(spelling) ?? new TextEncoder().encode(spelling);
-    this.#bytes.set(id, bytes);
+    let bytes = this.#bytes.get(id);
+    if (bytes === undefined) {
+      bytes = this.#readBytes(id);
+      this.#bytes.set(id, bytes);
+    }
     return bytes;
+  }
+
+  #readBytes(id: number): Uint8Array {
+    const spelling = this.tokens[id] ?? "";
+    const added = this.addedText(id);
+    if (added !== undefined) return encoder.encode(added);
+    switch (this.spelling) {
+      case "byte_level":
+        return bytesOfSpelling(spelling) ?? encoder.encode(spelling);
+      case "byte_fallback":
+        return bytesOfPiece(spelling, this.#hasByteTokens);
+      case "raw":
+        return encoder.encode(this.decode([id]));
+    }
   }
 
   /** One token as text by itself. Bytes that are not a character show as U+FFFD. */
   textOf(id: number): string {
-    const added = this.addedText(id);
-    if (added !== undefined) return added;
-    return this.spelling === "byte_level" ? new TextDecoder().decode(this.bytesOf(id)) : this.decode([id]);
+    return this.addedText(id) ?? new TextDecoder("utf-8", { ignoreBOM: true }).decode(this.bytesOf(id));
   }
 }
+
+const encoder = new TextEncoder();
 
 /** Numbers of tokens are below this, four times the largest vocabularies: a list of all tokens takes memory for gaps. */
 const MAX_TOKENS = 2 ** 22;
@@ -107,19 +198,42 @@ function openTokenizer(json: TokenizerJson, config: object): Tokenizer {
   return tokenizer;
 }
 
-function tokensOf(tokenizer: Tokenizer): string[] {
-  const tokens: string[] = [];
-  for (const [token, id] of tokenizer.get_vocab(true)) {
-    assertTokenNumber(id);
-    if (typeof token !== "string") throw new TypeError(`token ${id} of type ${typeof token}`);
-    tokens[id] = token;
-  }
-  return Array.from(tokens, (token) => token ?? "");
+/** Spellings by number. A number without a token, which some vocabularies have, is an empty text. */
+function tokensOf(tokenizer: Tokenizer, { model, added_tokens }: TokenizerJson): string[] {
+  const vocab = model?.vocab ?? {};
+  const ids: readonly unknown[] = Array.isArray(vocab) ? [vocab.length - 1] : Object.values(vocab);
+  const last = [...ids, ...(added_tokens ?? []).map(({ id }) => id)].reduce<number>(
+    (most, id) => Math.max(most, id as number),
+    -1,
+  );
+  return Array.from({ length: last + 1 }, (_, id) => {
+    const token: unknown = tokenizer.id_to_token(id);
+    if (token === undefined || typeof token === "string") return token ?? "";
+    throw new TypeError(`token ${id} of type ${typeof token}`);
+  });
 }
 
 function assertTokenNumber(id: unknown): void {
   if (!isTokenNumber(id))
     throw new RangeError(`the token number ${id}, not an integer from 0 to ${MAX_TOKENS - 1}`);
+}
+
+/** @throws TritonError INTERNAL for a text with a part for which the files have no token */
+function assertTokens(ids: readonly unknown[]): asserts ids is readonly number[] {
+  if (ids.every(isTokenNumber)) return;
+  const wrong = ids.find((id) => !isTokenNumber(id));
+  throw new TritonError(
+    "INTERNAL",
+    `cannot encode the text: expected token numbers of tokenizer.json, got ${wrong}`,
+  );
+}
+
+/** Texts of a tokenizer that adds nothing to them. */
+function unprocessed(parts: readonly SplitText[]) {
+  return {
+    ids: parts.flatMap(({ ids }) => ids),
+    types: parts.flatMap(({ ids }, number) => ids.map(() => number)),
+  };
 }
 
 function isTokenNumber(id: unknown): boolean {
@@ -139,13 +253,14 @@ export type ShownSpecialTokens = "all" | ReadonlySet<number>;
 
 /** @param shown special tokens that are part of the text */
 export function openTextStream(tokenizer: TextTokenizer, shown: ShownSpecialTokens): TextStream {
-  return tokenizer.spelling === "byte_level"
-    ? new ByteLevelStream(tokenizer, shown)
-    : new WindowStream(tokenizer, shown);
+  return tokenizer.spelling === "raw" ? new WindowStream(tokenizer, shown) : new ByteStream(tokenizer, shown);
 }
 
-/** Text of a byte-level vocabulary, where each token stands for certain bytes. */
-class ByteLevelStream implements TextStream {
+/**
+ * Text of a vocabulary in which each token stands for certain bytes. The space before a word is one of them, also for
+ * the first word: the text continues a prompt.
+ */
+class ByteStream implements TextStream {
   readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
   constructor(

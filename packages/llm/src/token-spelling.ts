@@ -13,7 +13,13 @@ export interface AddedToken {
 
 /** Parts of `tokenizer.json` that are read here. */
 export interface TokenizerJson {
-  readonly model?: { readonly type?: string; readonly vocab?: object };
+  readonly model?: {
+    readonly type?: string;
+    readonly vocab?: object;
+    readonly byte_fallback?: boolean;
+    readonly unk_id?: number | null;
+  };
+  readonly normalizer?: unknown;
   readonly decoder?: unknown;
   readonly added_tokens?: readonly AddedToken[];
 }
@@ -49,6 +55,49 @@ export function bytesOfSpelling(spelling: string): Uint8Array | undefined {
     bytes.push(byte);
   }
   return Uint8Array.from(bytes);
+}
+
+/**
+ * The `tokenizer.json` of a byte-level vocabulary whose pieces are in `vocab.json` and `merges.txt`, as for GPT-2.
+ *
+ * @param added tokens that are not in the vocabulary, or are special
+ */
+export function byteLevelTokenizer(
+  vocab: Readonly<Record<string, unknown>>,
+  merges: string,
+  added: readonly AddedToken[],
+): Readonly<Record<string, unknown>> {
+  const end = vocab["<|endoftext|>"];
+  const isKnown = added.some(({ content }) => content === "<|endoftext|>");
+  const special =
+    typeof end === "number" && !isKnown ? [{ id: end, content: "<|endoftext|>", special: true }] : [];
+  const lines = merges.split(/\r?\n/).filter((line) => line !== "" && !line.startsWith("#version"));
+  return {
+    added_tokens: [...special, ...added],
+    normalizer: null,
+    pre_tokenizer: { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: true },
+    post_processor: null,
+    decoder: { type: "ByteLevel" },
+    model: { type: "BPE", vocab, merges: lines },
+  };
+}
+
+const BYTE_PIECE = /^<0x([0-9A-F]{2})>$/;
+
+/** The piece of a byte. */
+export function pieceOfByte(byte: number): string {
+  return `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`;
+}
+
+/**
+ * The bytes that a piece of SentencePiece stands for. "▁" is a space.
+ *
+ * @param hasBytes true if pieces such as `<0x0A>` are bytes
+ */
+export function bytesOfPiece(piece: string, hasBytes: boolean): Uint8Array {
+  const byte = hasBytes ? BYTE_PIECE.exec(piece) : null;
+  if (byte !== null) return Uint8Array.of(Number.parseInt(byte[1]!, 16));
+  return new TextEncoder().encode(piece.replaceAll("▁", " "));
 }
 
 function makeLetters(): string[] {

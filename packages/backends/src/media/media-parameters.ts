@@ -19,7 +19,8 @@ import {
  * ```
  */
 export class ParameterReader {
-  readonly #known = new Set<string>();
+  /** The library itself adds the parameter `substitute`. */
+  readonly #known = new Set<string>(["substitute"]);
 
   constructor(private readonly config: Pick<ModelConfig, "name" | "parameters">) {}
 
@@ -70,7 +71,10 @@ export class ParameterReader {
     const { name, parameters } = this.config;
     const other = Object.keys(parameters).find((key) => !this.#known.has(key));
     if (other === undefined) return;
-    const known = [...this.#known].sort().join(", ");
+    const known = [...this.#known]
+      .filter((key) => key !== "substitute")
+      .sort()
+      .join(", ");
     throw errorFor(
       "INVALID_CONFIG",
       `model '${name}': expected only the parameters ${known}, got '${other}'`,

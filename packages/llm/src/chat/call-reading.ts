@@ -1,4 +1,4 @@
-import type { ToolCallPiece } from "./tool-call-family.js";
+import type { AnswerPiece, ToolCallDelta } from "./tool-call-pieces.js";
 
 /**
  * A reader that waits for text: it yields where the text ends for now, and is resumed when more text has arrived or the
@@ -119,27 +119,56 @@ export class StreamedText {
     }
   }
 
+  /** Reads the text before a marker, and the marker. Undefined if the text ends without it. */
+  *until(marker: string): Reading<string | undefined> {
+    let text = "";
+    while (!(yield* this.accept(marker))) {
+      if (!(yield* this.more())) return undefined;
+      text += this.take(1);
+    }
+    return text;
+  }
+
+  /** Reads one of several markers. Undefined if none of them follows. */
+  *acceptAny(markers: readonly string[]): Reading<string | undefined> {
+    for (const marker of markers) if (yield* this.accept(marker)) return marker;
+    return undefined;
+  }
+
   /**
-   * Reads up to and with `marker`, and passes the text before it on as it comes. The marker is held. False if the text
-   * ends without it.
+   * Reads up to and with the first of several markers, and passes the text before it on as it comes. The marker is held.
+   *
+   * @returns the marker; undefined if the text ends without one
    */
-  *passUntil(marker: string, pass: (text: string) => void): Reading<boolean> {
+  *passUntil(markers: readonly string[], pass: (text: string) => void): Reading<string | undefined> {
     for (;;) {
-      const unread = this.unread;
-      const found = unread.indexOf(marker);
-      if (found !== -1) {
-        pass(this.take(found));
+      const { unread } = this;
+      const found = firstMarker(unread, markers);
+      if (found !== undefined) {
+        pass(this.take(found.at));
         this.hold();
-        this.take(marker.length);
-        return true;
+        return this.take(found.marker.length);
       }
-      pass(this.take(unread.length - beginningAtEnd(unread, marker)));
+      const held = Math.max(...markers.map((marker) => beginningAtEnd(unread, marker)));
+      pass(this.take(unread.length - held));
       if (!(yield* this.further())) {
         pass(this.take(this.unread.length));
-        return false;
+        return undefined;
       }
     }
   }
+}
+
+function firstMarker(
+  text: string,
+  markers: readonly string[],
+): { readonly marker: string; readonly at: number } | undefined {
+  let first: { marker: string; at: number } | undefined;
+  for (const marker of markers) {
+    const at = text.indexOf(marker);
+    if (at !== -1 && (first === undefined || at < first.at)) first = { marker, at };
+  }
+  return first;
 }
 
 /** Number of characters at the end of `text` that may be the beginning of `marker`. */
@@ -150,108 +179,48 @@ function beginningAtEnd(text: string, marker: string): number {
   return 0;
 }
 
-const SCALAR = /[^\s,;\]}]/;
-const ESCAPES: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
-
-/**
- * Reads a JSON value and passes its characters on as they come. It follows brackets and strings to find the end, and
- * does not check the text between them. False if there is no value, or the text ends within it.
- */
-function* passJsonValue(text: StreamedText, pass: (piece: string) => void): Reading<boolean> {
-  const first = yield* text.peek();
-  if (first === "{" || first === "[" || first === '"') return yield* passNested(text, pass);
-  const scalar = yield* text.takeWhile(SCALAR);
-  pass(scalar);
-  return scalar !== "";
+/** Characters of a text as they are inside of a JSON string. */
+export function jsonCharacters(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
 }
 
-function* passNested(text: StreamedText, pass: (piece: string) => void): Reading<boolean> {
-  let depth = 0;
-  let inString = false;
-  let escaped = false;
-  while (yield* text.more()) {
-    const unread = text.unread;
-    let at = 0;
-    while (at < unread.length) {
-      const character = unread[at++];
-      if (escaped) escaped = false;
-      else if (inString) {
-        if (character === "\\") escaped = true;
-        else if (character === '"') inString = false;
-      } else if (character === '"') inString = true;
-      else if (character === "{" || character === "[") depth++;
-      else if (character === "}" || character === "]") depth--;
-      if (depth === 0 && !inString) {
-        pass(text.take(at));
-        return true;
-      }
-    }
-    pass(text.take(at));
-  }
-  return false;
-}
-
-/** Reads a JSON string and returns its value. Undefined if there is none, or the text ends within it. */
-function* readJsonString(text: StreamedText): Reading<string | undefined> {
-  let value = "";
-  const complete = yield* passJsonString(text, (piece) => {
-    value += piece;
-  });
-  return complete ? value : undefined;
-}
-
-/** Reads a JSON string and passes its value on as it comes, never half of a character. */
-function* passJsonString(text: StreamedText, pass: (piece: string) => void): Reading<boolean> {
-  if (!(yield* text.accept('"'))) return false;
-  let half = "";
-  const passWhole = (piece: string) => {
-    const joined = half + piece;
-    const last = joined.charCodeAt(joined.length - 1);
-    half = last >= 0xd800 && last < 0xdc00 ? joined.slice(-1) : "";
-    const whole = joined.slice(0, joined.length - half.length);
-    if (whole !== "") pass(whole);
+/** A tool as readers need it. */
+export interface ReadableTool {
+  readonly function: {
+    readonly name: string;
+    /** JSON schema of the arguments: it tells strings from other values where the model does not. */
+    readonly parameters?: object | null | undefined;
   };
-  while (yield* text.more()) {
-    const plain = /^[^"\\]+/.exec(text.unread)?.[0];
-    if (plain !== undefined) {
-      passWhole(text.take(plain.length));
-      continue;
-    }
-    if (text.take(1) === '"') {
-      if (half !== "") pass(half);
-      return true;
-    }
-    if (!(yield* text.more())) break;
-    passWhole(yield* readEscape(text));
-  }
-  if (half !== "") pass(half);
-  return false;
 }
 
-function* readEscape(text: StreamedText): Reading<string> {
-  const character = text.take(1);
-  if (character !== "u") return ESCAPES[character] ?? character;
-  let code = "";
-  while (code.length < 4 && /[0-9a-fA-F]/.test(yield* text.peek())) code += text.take(1);
-  return code.length === 4 ? String.fromCharCode(Number.parseInt(code, 16)) : `u${code}`;
-}
-
-/** A text in which readers look for calls. Collects the content and the calls that they find, in order. */
+/** A text in which readers look for calls. Collects the content, the reasoning and the calls that they find, in order. */
 export class CallReading {
-  #pieces: ToolCallPiece[] = [];
-  #content = "";
-  #arguments = "";
+  #pieces: AnswerPiece[] = [];
   #index = -1;
+  readonly #tools: ReadonlyMap<string, ReadableTool>;
 
-  /** @param tools names of the tools of the request */
+  /** @param tools tools of the request */
   constructor(
     readonly text: StreamedText,
-    private readonly tools: ReadonlySet<string>,
+    tools: readonly ReadableTool[],
     private readonly createId: () => string,
-  ) {}
+  ) {
+    this.#tools = new Map(tools.map((tool) => [tool.function.name, tool]));
+  }
 
   isTool(name: string): boolean {
-    return this.tools.has(name);
+    return this.#tools.has(name);
+  }
+
+  get hasTools(): boolean {
+    return this.#tools.size > 0;
+  }
+
+  /** JSON schema of a parameter; undefined if the tool does not describe it. */
+  schemaOf(tool: string, parameter: string): unknown {
+    const parameters = this.#tools.get(tool)?.function.parameters as { properties?: object } | undefined;
+    const properties = Object(parameters?.properties) as Record<string, unknown>;
+    return Object.hasOwn(properties, parameter) ? properties[parameter] : undefined;
   }
 
   get hasCalls(): boolean {
@@ -260,135 +229,43 @@ export class CallReading {
 
   content(text: string): void {
     if (text === "") return;
-    this.#flushArguments();
-    this.#content += text;
+    const last = this.#pieces.at(-1);
+    const before = last !== undefined && "content" in last ? last.content : undefined;
+    this.#put({ content: (before ?? "") + text }, before !== undefined);
   }
 
-  call(name: string): void {
-    this.#flushArguments();
-    this.#flushContent();
+  reasoning(text: string): void {
+    if (text === "") return;
+    const last = this.#pieces.at(-1);
+    const before = last !== undefined && "reasoning" in last ? last.reasoning : undefined;
+    this.#put({ reasoning: (before ?? "") + text }, before !== undefined);
+  }
+
+  /** @param id id that the model gave the call. @default a new one */
+  call(name: string, id = this.createId()): void {
     this.#index++;
-    const id = this.createId();
     this.#pieces.push({ index: this.#index, id, type: "function", function: { name, arguments: "" } });
   }
 
   /** Adds to the arguments of the call that began last. */
   arguments(text: string): void {
-    this.#flushContent();
-    this.#arguments += text;
+    if (text === "") return;
+    const last = this.#pieces.at(-1) as Partial<ToolCallDelta> | undefined;
+    const before = last?.index !== undefined && last.id === undefined ? last.function?.arguments : undefined;
+    this.#put({ index: this.#index, function: { arguments: (before ?? "") + text } }, before !== undefined);
   }
 
   /** Takes the pieces collected since the last call, with neighbouring texts joined. */
-  take(): ToolCallPiece[] {
-    this.#flushContent();
-    this.#flushArguments();
+  take(): AnswerPiece[] {
     const pieces = this.#pieces;
     this.#pieces = [];
     return pieces;
   }
 
-  #flushContent(): void {
-    if (this.#content !== "") this.#pieces.push({ content: this.#content });
-    this.#content = "";
+  #put(piece: AnswerPiece, replaces: boolean): void {
+    if (replaces) this.#pieces.pop();
+    this.#pieces.push(piece);
   }
-
-  #flushArguments(): void {
-    if (this.#arguments !== "") {
-      this.#pieces.push({ index: this.#index, function: { arguments: this.#arguments } });
-    }
-    this.#arguments = "";
-  }
-}
-
-/**
- * Reads `{"name": …, "arguments": {…}}` from held text. `marked` tells that a marker announced the call; otherwise an
- * object counts as a call only if it has arguments and the name of a tool. Returns false if it is not a call: then the
- * text is still held. Once the name and the arguments have begun, it is a call, and the text is released.
- */
-export function* readCallObject(reading: CallReading, marked: boolean): Reading<boolean> {
-  const { text } = reading;
-  if (!(yield* text.accept("{"))) return false;
-  let name: string | undefined;
-  let early: string | undefined;
-  let begun = false;
-  const begin = (found: string) => {
-    reading.call(found);
-    text.release();
-    begun = true;
-  };
-  for (;;) {
-    yield* text.skipSpace();
-    if (yield* text.accept("}")) break;
-    const key = yield* readJsonString(text);
-    yield* text.skipSpace();
-    if (key === undefined || !(yield* text.accept(":"))) return begun;
-    yield* text.skipSpace();
-    if (key === "name" && name === undefined) {
-      name = yield* readJsonString(text);
-      if (name === undefined || !(marked || reading.isTool(name))) return begun;
-      if (early !== undefined) {
-        begin(name);
-        reading.arguments(early);
-      }
-    } else if ((key === "arguments" || key === "parameters") && !begun && early === undefined) {
-      if (name !== undefined) {
-        begin(name);
-        if (!(yield* passArguments(text, (piece) => reading.arguments(piece)))) return true;
-      } else {
-        let held = "";
-        const hold = (piece: string) => {
-          held += piece;
-        };
-        if (!(yield* passArguments(text, hold))) return false;
-        early = held;
-      }
-    } else if (!(yield* passJsonValue(text, () => {}))) return begun;
-    yield* text.skipSpace();
-    if (yield* text.accept("}")) break;
-    if (!(yield* text.accept(","))) return begun;
-  }
-  if (begun) return true;
-  if (name === undefined || !marked) return false;
-  begin(name);
-  reading.arguments("{}");
-  return true;
-}
-
-/** Reads the arguments of a call: an object, its JSON text in a string, or null for none. */
-export function* passArguments(text: StreamedText, pass: (piece: string) => void): Reading<boolean> {
-  const first = yield* text.peek();
-  if (first === '"') return yield* passJsonString(text, pass);
-  if (first === "{" || first === "[") return yield* passJsonValue(text, pass);
-  let scalar = "";
-  const complete = yield* passJsonValue(text, (piece) => {
-    scalar += piece;
-  });
-  pass(scalar === "null" ? "{}" : scalar);
-  return complete;
-}
-
-/**
- * Reads `[{…}, {…}]` from held text. False if it does not begin with a call. The text after the last readable call
- * becomes content.
- */
-export function* readCallArray(reading: CallReading, marked: boolean): Reading<boolean> {
-  const { text } = reading;
-  if (!(yield* text.accept("["))) return false;
-  yield* text.skipSpace();
-  if (!(yield* readCallObject(reading, marked))) return false;
-  for (;;) {
-    text.hold();
-    yield* text.skipSpace();
-    if (yield* text.accept("]")) break;
-    if (yield* text.accept(",")) {
-      yield* text.skipSpace();
-      if (yield* readCallObject(reading, marked)) continue;
-    }
-    reading.content(text.giveBack());
-    return true;
-  }
-  text.release();
-  return true;
 }
 
 /** Leaves out the space between calls and at the end; gives it back before anything else. False at the end. */

@@ -2,14 +2,17 @@ import { randomBytes } from "node:crypto";
 import {
   CallReading,
   HeldTextLimit,
-  passArguments,
+  type ReadableTool,
   type Reading,
-  readCallArray,
-  readCallObject,
   StreamedText,
   skipSpaceBetweenCalls,
 } from "./call-reading.js";
-import type { ToolCallFamily, ToolCallPiece } from "./tool-call-family.js";
+import { readChannels, readRecipients } from "./channel-calls.js";
+import { passArguments, readCallArray, readCallObjects, readKeyedCalls } from "./json-calls.js";
+import { readBraceCall, readNamedCalls, readTaggedCalls } from "./marked-calls.js";
+import { readPythonCalls } from "./python-calls.js";
+import { formOf, type ToolCallFamily } from "./tool-call-family.js";
+import type { AnswerPiece, ToolCallPiece } from "./tool-call-pieces.js";
 
 /** Finds calls of tools in a text that a model writes. */
 export interface ToolCallReader {
@@ -23,8 +26,11 @@ export interface ToolCallReader {
 
 /** Options of {@link createToolCallReader}. */
 export interface ToolCallReaderOptions {
-  /** Tools of the request. Without a marker around it, only a call of one of these counts. */
-  readonly tools: readonly { readonly function: { readonly name: string } }[];
+  /**
+   * Tools of the request. Without a marker around it, only a call of one of these counts. Where a model writes values
+   * without quotes, `parameters` tells which of them are strings.
+   */
+  readonly tools: readonly ReadableTool[];
   /**
    * Characters that may be held back until it is clear whether they are a call. More of them become content, and so
    * does the rest of the text. @default 65,536
@@ -36,22 +42,13 @@ export interface ToolCallReaderOptions {
   readonly createId?: () => string;
 }
 
-const READERS: Readonly<Record<ToolCallFamily, (reading: CallReading) => Reading<void>>> = {
-  hermes: readHermesCalls,
-  llama3: readJsonCalls,
-  mistral: readMistralCalls,
-  pythonic: readPythonicCalls,
-  deepseek: readDeepseekCalls,
-  json: readJsonCalls,
-};
-
 const MAX_HELD_CHARACTERS = 65_536;
 const ALPHANUMERIC = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 /**
  * Makes a reader of the calls that a model of a family writes. Names come first, then arguments as they arrive. Text
- * that is not a call is content, and so is a call that cannot be read. However the text is cut into pieces, the joined
- * result is the same.
+ * that is not a call is content, and so are a call that cannot be read and reasoning in harmony's channels. However the
+ * text is cut into pieces, the joined result is the same.
  *
  * @example
  * ```ts
@@ -63,38 +60,66 @@ const ALPHANUMERIC = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
  * ```
  */
 export function createToolCallReader(family: ToolCallFamily, options: ToolCallReaderOptions): ToolCallReader {
-  const { tools, maxHeldCharacters = MAX_HELD_CHARACTERS } = options;
-  const names = new Set(tools.map((tool) => tool.function.name));
-  const createId =
-    options.createId ?? (family === "mistral" ? () => randomId(9) : () => `call_${randomId(24)}`);
-  const text = new StreamedText(maxHeldCharacters);
-  const calls = new CallReading(text, names, createId);
-  let reading: Reading<void> | undefined = READERS[family](calls);
+  const reader = new AnswerTextReader((reading) => readFamily(reading, family), {
+    createId: family === "mistral" ? () => randomId(9) : () => `call_${randomId(24)}`,
+    ...options,
+  });
+  const withoutReasoning = (pieces: readonly AnswerPiece[]): ToolCallPiece[] =>
+    pieces.map((piece) => ("reasoning" in piece ? { content: piece.reasoning } : piece));
+  return {
+    push: (text) => withoutReasoning(reader.push(text)),
+    end: () => withoutReasoning(reader.end()),
+    get hasCalls() {
+      return reader.hasCalls;
+    },
+  };
+}
 
-  const read = (): ToolCallPiece[] => {
+/** Runs a reading over a text that arrives in pieces. */
+export class AnswerTextReader {
+  readonly #text: StreamedText;
+  readonly #reading: CallReading;
+  #rest: Reading<void> | undefined;
+
+  constructor(
+    read: (reading: CallReading) => Reading<void>,
+    {
+      tools,
+      maxHeldCharacters = MAX_HELD_CHARACTERS,
+      createId = () => `call_${randomId(24)}`,
+    }: ToolCallReaderOptions,
+  ) {
+    this.#text = new StreamedText(maxHeldCharacters);
+    this.#reading = new CallReading(this.#text, tools, createId);
+    this.#rest = read(this.#reading);
+  }
+
+  get hasCalls(): boolean {
+    return this.#reading.hasCalls;
+  }
+
+  push(piece: string): AnswerPiece[] {
+    this.#text.append(piece);
+    return this.#read();
+  }
+
+  end(): AnswerPiece[] {
+    this.#text.close();
+    return this.#read();
+  }
+
+  #read(): AnswerPiece[] {
     try {
-      if (reading?.next().done) reading = undefined;
+      if (this.#rest?.next().done) this.#rest = undefined;
     } catch (error) {
       if (!(error instanceof HeldTextLimit)) throw error;
-      reading = undefined;
-      calls.content(text.giveBack());
+      this.#rest = undefined;
+      this.#reading.content(this.#text.giveBack());
     }
-    if (reading === undefined) calls.content(text.take(text.unread.length));
-    return calls.take();
-  };
-  return {
-    push(piece) {
-      text.append(piece);
-      return read();
-    },
-    end() {
-      text.close();
-      return read();
-    },
-    get hasCalls() {
-      return calls.hasCalls;
-    },
-  };
+    // What follows the last call is content.
+    if (this.#rest === undefined) this.#reading.content(this.#text.take(this.#text.unread.length));
+    return this.#reading.take();
+  }
 }
 
 function randomId(length: number): string {
@@ -102,59 +127,107 @@ function randomId(length: number): string {
   return Array.from(randomBytes(length), (byte) => ALPHANUMERIC[byte % ALPHANUMERIC.length]).join("");
 }
 
-const HERMES_OPEN = "<tool_call>";
-const HERMES_CLOSE = "</tool_call>";
+/** Reads a text in the form of a family, to its end or to the text after its last call. */
+export function* readFamily(reading: CallReading, family: ToolCallFamily): Reading<void> {
+  const { calls, open } = formOf(family);
+  if (calls.kind === "channels") return yield* readChannels(reading);
+  if (calls.kind === "recipients") return yield* readRecipients(reading);
+  if (open.length === 0) return yield* readUnmarkedCalls(reading, family);
+  if (calls.kind === "mistral" && !(yield* readBareArray(reading))) {
+    // An array without a marker that has no calls is content, and so is the text after it, up to a marker.
+    reading.content(reading.text.giveBack());
+  }
+  yield* readMarkedCalls(reading, family);
+}
 
-/** Reads `<tool_call>{…}</tool_call>`, anywhere in the text. A closing tag may be missing. */
-function* readHermesCalls(reading: CallReading): Reading<void> {
+/** Reads calls after markers, anywhere in the text. The closing marker may be missing. */
+function* readMarkedCalls(reading: CallReading, family: ToolCallFamily): Reading<void> {
   const { text } = reading;
+  const { open, close = [] } = formOf(family);
   for (;;) {
-    if (!(yield* skipSpaceBetweenCalls(reading, () => text.accept(HERMES_OPEN)))) {
-      if (!(yield* text.passUntil(HERMES_OPEN, (piece) => reading.content(piece)))) return;
+    let marker: string | undefined;
+    const isNext = yield* skipSpaceBetweenCalls(reading, function* () {
+      marker = yield* text.acceptAny(open);
+      return marker !== undefined;
+    });
+    if (!isNext) {
+      marker = yield* text.passUntil(open, (piece) => reading.content(piece));
+      if (marker === undefined) return;
     }
     yield* text.skipSpace();
-    if (!(yield* readCallObject(reading, true))) {
+    if (!(yield* readCalls(reading, family, marker!))) {
       reading.content(text.giveBack());
       continue;
     }
     text.hold();
     yield* text.skipSpace();
-    if (yield* text.accept(HERMES_CLOSE)) text.release();
+    if (yield* text.acceptAny(close)) text.release();
     else text.rewind();
   }
 }
 
-const PYTHON_TAG = "<|python_tag|>";
+/** Reads the calls after a marker from held text. */
+function readCalls(reading: CallReading, family: ToolCallFamily, marker: string): Reading<boolean> {
+  const { calls } = formOf(family);
+  switch (calls.kind) {
+    case "json":
+      return readCallObjects(reading, true);
+    case "keyed":
+      return readKeyedCalls(reading);
+    case "named":
+      return readNamedCalls(reading, calls, marker);
+    case "tagged":
+      return readTaggedCalls(reading, calls, marker);
+    case "python":
+      return readPythonCalls(reading, true);
+    case "braces":
+      return readBraceCall(reading, calls.quote);
+    default:
+      return readMistralCalls(reading);
+  }
+}
 
-/**
- * Reads a text that begins with calls: objects separated by `;`, `,` or space, or an array of them. Llama 3 may write
- * `<|python_tag|>` before them. The text after the calls is content.
- */
-function* readJsonCalls(reading: CallReading): Reading<void> {
+/** Reads a text that begins with calls, perhaps after a special token. The text after the calls is content. */
+function* readUnmarkedCalls(reading: CallReading, family: ToolCallFamily): Reading<void> {
   const { text } = reading;
+  const { calls, tokens = [] } = formOf(family);
   text.hold();
   yield* text.skipSpace();
-  const marked = yield* text.accept(PYTHON_TAG);
+  const marked = (yield* text.acceptAny(tokens)) !== undefined;
   yield* text.skipSpace();
-  const isArray = (yield* text.peek()) === "[";
-  if (!(yield* isArray ? readCallArray(reading, marked) : readCallObject(reading, marked))) {
+  const isCall =
+    calls.kind === "python"
+      ? yield* readPythonCalls(reading, false)
+      : yield* readUnmarkedObjects(reading, marked, tokens);
+  if (!isCall) {
     reading.content(text.giveBack());
     return;
   }
+  text.hold();
+  yield* text.skipSpace();
+  if ((yield* text.acceptAny(tokens)) || !(yield* text.more())) text.release();
+  else text.rewind();
+}
+
+/** Objects may each have the special token before them. */
+function* readUnmarkedObjects(
+  reading: CallReading,
+  marked: boolean,
+  tokens: readonly string[],
+): Reading<boolean> {
+  const { text } = reading;
+  if (!(yield* readCallObjects(reading, marked))) return false;
   for (;;) {
     text.hold();
     yield* text.skipSpace();
     if (!(yield* text.accept(";"))) yield* text.accept(",");
     yield* text.skipSpace();
-    if (!(yield* text.more())) {
-      text.release();
-      return;
-    }
-    yield* text.accept(PYTHON_TAG);
+    const again = (yield* text.acceptAny(tokens)) !== undefined;
     yield* text.skipSpace();
-    if (yield* readCallObject(reading, marked)) continue;
-    reading.content(text.giveBack());
-    return;
+    if (again && (yield* readCallObjects(reading, true))) continue;
+    if (yield* text.more()) text.rewind();
+    else text.release();
+    return true;
   }
 }
 
@@ -164,25 +237,9 @@ const MISTRAL_ARGUMENTS = "[ARGS]";
 const MISTRAL_NAME = /[\w.:/-]/;
 
 /**
- * Reads `[TOOL_CALLS]` with an array of objects, or with a name and its arguments. An array at the very beginning of
- * the text also counts, because the marker is a special token that some engines leave out.
+ * Reads an array of calls without a marker, because the marker is a special token that some engines leave out. True if
+ * the text begins with one, or with a marker, which stays unread.
  */
-function* readMistralCalls(reading: CallReading): Reading<void> {
-  const { text } = reading;
-  if (!(yield* readBareArray(reading))) {
-    // An array without a marker that has no calls is content, and so is the text after it, up to a marker.
-    reading.content(text.giveBack());
-  }
-  for (;;) {
-    if (!(yield* skipSpaceBetweenCalls(reading, () => text.accept(MISTRAL_OPEN)))) {
-      if (!(yield* text.passUntil(MISTRAL_OPEN, (piece) => reading.content(piece)))) return;
-    }
-    yield* text.skipSpace();
-    if (!(yield* readMarkedCalls(reading))) reading.content(text.giveBack());
-  }
-}
-
-/** Reads an array of calls without a marker. True if the text begins with one, or with a marker, which stays unread. */
 function* readBareArray(reading: CallReading): Reading<boolean> {
   const { text } = reading;
   text.hold();
@@ -194,310 +251,19 @@ function* readBareArray(reading: CallReading): Reading<boolean> {
   return yield* readCallArray(reading, false);
 }
 
-function* readMarkedCalls(reading: CallReading): Reading<boolean> {
-  const first = yield* reading.text.peek();
-  if (first === "[") return yield* readCallArray(reading, true);
-  if (first === "{") return yield* readCallObject(reading, true);
-  return yield* readNamedCall(reading);
-}
-
-/** Reads `name{…}`, with `[CALL_ID]` and an id, and `[ARGS]`, before the arguments. */
-function* readNamedCall(reading: CallReading): Reading<boolean> {
+/** Reads objects, or `name{…}`, with `[CALL_ID]` and an id, and `[ARGS]`, before the arguments. */
+function* readMistralCalls(reading: CallReading): Reading<boolean> {
   const { text } = reading;
+  const first = yield* text.peek();
+  if (first === "[" || first === "{") return yield* readCallObjects(reading, true);
   const name = yield* text.takeWhile(MISTRAL_NAME);
   if (name === "") return false;
-  if (yield* text.accept(MISTRAL_CALL_ID)) yield* text.takeWhile(MISTRAL_NAME);
+  const id = (yield* text.accept(MISTRAL_CALL_ID)) ? yield* text.takeWhile(MISTRAL_NAME) : undefined;
   yield* text.accept(MISTRAL_ARGUMENTS);
   yield* text.skipSpace();
   if ((yield* text.peek()) !== "{") return false;
-  reading.call(name);
+  reading.call(name, id === "" ? undefined : id);
   text.release();
   yield* passArguments(text, (piece) => reading.arguments(piece));
   return true;
-}
-
-const CALLS_BEGIN = "<｜tool▁calls▁begin｜>";
-const CALLS_END = "<｜tool▁calls▁end｜>";
-const CALL_BEGIN = "<｜tool▁call▁begin｜>";
-const CALL_END = "<｜tool▁call▁end｜>";
-const SEPARATOR = "<｜tool▁sep｜>";
-/** Fence around the arguments of V3 and R1. */
-const FENCE_BEGIN = "```json";
-const FENCE_END = "```";
-
-/**
- * Reads the calls of DeepSeek V3 and R1 (`function`, separator, name, arguments in a fence) and of V3.1 (name,
- * separator, arguments).
- */
-function* readDeepseekCalls(reading: CallReading): Reading<void> {
-  const { text } = reading;
-  for (;;) {
-    if (!(yield* skipSpaceBetweenCalls(reading, () => text.accept(CALLS_BEGIN)))) {
-      if (!(yield* text.passUntil(CALLS_BEGIN, (piece) => reading.content(piece)))) return;
-    }
-    while (yield* readDeepseekCall(reading)) text.hold();
-    reading.content(text.giveBack());
-  }
-}
-
-/** Reads one call from held text. False if none follows; the end of the calls is then read and released. */
-function* readDeepseekCall(reading: CallReading): Reading<boolean> {
-  const { text } = reading;
-  yield* text.skipSpace();
-  if (!(yield* text.accept(CALL_BEGIN))) {
-    if (yield* text.accept(CALLS_END)) text.release();
-    return false;
-  }
-  let name = "";
-  const complete = yield* readHeader();
-  if (!complete) return false;
-  const isFenced = name.trim() === "function" && (yield* text.peek()) !== "{";
-  if (isFenced) {
-    name = yield* text.takeWhile(/[^\s`<]/);
-    yield* text.skipSpace();
-    if (!(yield* text.accept(FENCE_BEGIN))) return false;
-    yield* text.skipSpace();
-  }
-  if (name.trim() === "" || (yield* text.peek()) !== "{") return false;
-  reading.call(name.trim());
-  text.release();
-  yield* passArguments(text, (piece) => reading.arguments(piece));
-  text.hold();
-  yield* text.skipSpace();
-  if (isFenced && (yield* text.accept(FENCE_END))) yield* text.skipSpace();
-  if (yield* text.accept(CALL_END)) text.release();
-  else text.rewind();
-  return true;
-
-  function* readHeader(): Reading<boolean> {
-    for (;;) {
-      if (yield* text.accept(SEPARATOR)) return true;
-      if ((yield* text.peek()) === "") return false;
-      name += text.take(1);
-    }
-  }
-}
-
-const START = "<|python_start|>";
-const END = "<|python_end|>";
-const NAME = /[\w.]/;
-const PARAMETER = /\w/;
-
-/**
- * Reads a text that begins with `[name(key=value), …]`, and passes the arguments on as JSON. The text after the calls
- * is content. Only names of tools count: any other list is an answer.
- */
-function* readPythonicCalls(reading: CallReading): Reading<void> {
-  const { text } = reading;
-  text.hold();
-  yield* text.skipSpace();
-  yield* text.accept(START);
-  yield* text.skipSpace();
-  if (!(yield* text.accept("["))) {
-    reading.content(text.giveBack());
-    return;
-  }
-  yield* text.skipSpace();
-  while (yield* readPythonicCall(reading)) {
-    text.hold();
-    yield* text.skipSpace();
-    if (yield* text.accept("]")) {
-      yield* readEnd(reading);
-      return;
-    }
-    if (!(yield* text.accept(","))) break;
-    yield* text.skipSpace();
-  }
-  reading.content(text.giveBack());
-}
-
-/** Reads the marker after the calls, if there is one, and the space before it or before the end of the text. */
-function* readEnd({ text }: CallReading): Reading<void> {
-  text.hold();
-  yield* text.skipSpace();
-  if ((yield* text.accept(END)) || !(yield* text.more())) text.release();
-  else text.rewind();
-}
-
-/** Reads `name(key=value)` from held text. */
-function* readPythonicCall(reading: CallReading): Reading<boolean> {
-  const { text } = reading;
-  const name = yield* text.takeWhile(NAME);
-  yield* text.skipSpace();
-  if (!reading.isTool(name) || !(yield* text.accept("("))) return false;
-  reading.call(name);
-  text.release();
-  reading.arguments("{");
-  for (let count = 0; ; count++) {
-    text.hold();
-    yield* text.skipSpace();
-    if (yield* text.accept(")")) break;
-    const key = yield* text.takeWhile(PARAMETER);
-    yield* text.skipSpace();
-    if (key === "" || !(yield* text.accept("="))) return false;
-    yield* text.skipSpace();
-    reading.arguments(`${count > 0 ? ", " : ""}${JSON.stringify(key)}: `);
-    text.release();
-    text.hold();
-    if (!(yield* passValue())) return false;
-    text.hold();
-    yield* text.skipSpace();
-    if (yield* text.accept(",")) continue;
-    if (!(yield* text.accept(")"))) return false;
-    break;
-  }
-  text.release();
-  reading.arguments("}");
-  return true;
-
-  /** Strings pass as they come. Other values are held until they are whole, so that a broken one becomes content. */
-  function* passValue(): Reading<boolean> {
-    const first = yield* text.peek();
-    if (first === '"' || first === "'") {
-      text.release();
-      return yield* passPythonLiteral(text, (json) => reading.arguments(json));
-    }
-    let value = "";
-    const complete = yield* passPythonLiteral(text, (json) => {
-      value += json;
-    });
-    if (complete) reading.arguments(value);
-    return complete;
-  }
-}
-
-const WORDS: Readonly<Record<string, string>> = {
-  True: "true",
-  False: "false",
-  None: "null",
-  true: "true",
-  false: "false",
-  null: "null",
-};
-const ESCAPES: Readonly<Record<string, string>> = {
-  n: "\n",
-  t: "\t",
-  r: "\r",
-  b: "\b",
-  f: "\f",
-  v: "\v",
-  a: "\x07",
-  "0": "\0",
-  "\n": "",
-};
-const CODES: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
-/** Nesting of lists and dictionaries. Deeper values are not read. */
-const MAX_DEPTH = 64;
-
-/** Reads a Python literal and passes it on as JSON as it comes. False if there is none, or the text ends within it. */
-function* passPythonLiteral(text: StreamedText, pass: (json: string) => void, depth = 0): Reading<boolean> {
-  const first = yield* text.peek();
-  if (depth > MAX_DEPTH) return false;
-  if (first === '"' || first === "'") return yield* passString(text, pass);
-  if (first === "[" || first === "(") return yield* passList(text, pass, depth);
-  if (first === "{") return yield* passDictionary(text, pass, depth);
-  const word = yield* text.takeWhile(/[\w.+-]/);
-  const json = WORDS[word] ?? jsonNumber(word);
-  if (json === undefined) return false;
-  pass(json);
-  return true;
-}
-
-/** JSON of a Python number. One that JSON spells alike stays as it is, whatever its length. */
-function jsonNumber(word: string): string | undefined {
-  if (/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(word)) return word;
-  if (!/^[+-]?[\d.]/.test(word)) return undefined;
-  const value = Number(word.replaceAll("_", ""));
-  return Number.isFinite(value) ? String(value) : undefined;
-}
-
-function* passList(text: StreamedText, pass: (json: string) => void, depth: number): Reading<boolean> {
-  const end = text.take(1) === "[" ? "]" : ")";
-  pass("[");
-  if (!(yield* passItems(text, end, pass, () => passPythonLiteral(text, pass, depth + 1)))) return false;
-  pass("]");
-  return true;
-}
-
-function* passDictionary(text: StreamedText, pass: (json: string) => void, depth: number): Reading<boolean> {
-  text.take(1);
-  pass("{");
-  if (!(yield* passItems(text, "}", pass, passEntry))) return false;
-  pass("}");
-  return true;
-
-  function* passEntry(): Reading<boolean> {
-    if (!(yield* passKey(text, pass, depth))) return false;
-    yield* text.skipSpace();
-    if (!(yield* text.accept(":"))) return false;
-    pass(": ");
-    yield* text.skipSpace();
-    return yield* passPythonLiteral(text, pass, depth + 1);
-  }
-}
-
-/** Reads items between commas up to `end`; a comma may follow the last one. */
-function* passItems(
-  text: StreamedText,
-  end: string,
-  pass: (json: string) => void,
-  passItem: () => Reading<boolean>,
-): Reading<boolean> {
-  for (let count = 0; ; count++) {
-    yield* text.skipSpace();
-    if (yield* text.accept(end)) return true;
-    if (count > 0) pass(", ");
-    if (!(yield* passItem())) return false;
-    yield* text.skipSpace();
-    if (!(yield* text.accept(","))) return yield* text.accept(end);
-  }
-}
-
-/** Keys of JSON are strings: those that are numbers or words in Python get quotes. */
-function* passKey(text: StreamedText, pass: (json: string) => void, depth: number): Reading<boolean> {
-  const first = yield* text.peek();
-  if (first === '"' || first === "'") return yield* passString(text, pass);
-  if (first === "[" || first === "(" || first === "{") return false;
-  return yield* passPythonLiteral(text, (json) => pass(JSON.stringify(json)), depth + 1);
-}
-
-function* passString(text: StreamedText, pass: (json: string) => void): Reading<boolean> {
-  const quote = text.take(1);
-  const plain = quote === '"' ? /^[^"\\]+/ : /^[^'\\]+/;
-  pass('"');
-  while (yield* text.more()) {
-    const run = plain.exec(text.unread)?.[0];
-    if (run !== undefined) {
-      const read = text.take(run.length);
-      const half = /[\ud800-\udbff]$/.test(read) && /[\udc00-\udfff]/.test(yield* text.peek());
-      // JSON.stringify would write half of a character as an escape of its own.
-      pass(jsonCharacters(half ? read + text.take(1) : read));
-      continue;
-    }
-    if (text.take(1) === quote) {
-      pass('"');
-      return true;
-    }
-    if (!(yield* text.more())) return false;
-    pass(jsonCharacters(yield* readEscape(text)));
-  }
-  return false;
-}
-
-function jsonCharacters(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
-}
-
-function* readEscape(text: StreamedText): Reading<string> {
-  const character = text.take(1);
-  const length = CODES[character];
-  if (length === undefined) {
-    // Python keeps the backslash of an escape that it does not know.
-    return ESCAPES[character] ?? (/["'\\]/.test(character) ? character : `\\${character}`);
-  }
-  let code = "";
-  while (code.length < length && /[0-9a-fA-F]/.test(yield* text.peek())) code += text.take(1);
-  const value = Number.parseInt(code, 16);
-  if (code.length < length || value > 0x10ffff) return `\\${character}${code}`;
-  return String.fromCodePoint(value);
 }

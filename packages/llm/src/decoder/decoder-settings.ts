@@ -1,10 +1,13 @@
-import { statSync } from "node:fs";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import type { OnnxRuntimeOptions } from "@tritonjs/backends/onnxruntime";
-import { definedMembers, errorFor, TritonError } from "@tritonjs/protocol";
+import { definedMembers, errorFor, type TritonError } from "@tritonjs/protocol";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import type { TextTokenizer } from "../text-tokenizer.js";
+import {
+  DECODER_DTYPES,
+  type DecoderDtype,
+  type ModelDirectory,
+  type ModelFileObject,
+} from "./model-files.js";
 
 /** Limits of a decoder. */
 export interface DecoderLimits {
@@ -31,6 +34,13 @@ export interface DecoderLimits {
 export interface TextGenerationOptions extends DecoderLimits, Omit<OnnxRuntimeOptions, "model"> {
   /** Directory of the model, as Hugging Face Optimum exports it. */
   readonly directory: string | URL;
+  /** Path of the graph inside the directory, such as `onnx/model_q4.onnx`; found by `dtype` unless given. */
+  readonly file?: string | undefined;
+  /**
+   * Precision of the graph, as in transformers.js: `q4` loads `model_q4.onnx` or `onnx/model_q4.onnx`.
+   * @default on a CPU the first of fp32, q4, q8, int8, uint8, bnb4, fp16 and q4f16 that is there; on a GPU fp16 first
+   */
+  readonly dtype?: DecoderDtype | undefined;
 }
 
 /** Options that cross to the worker. */
@@ -61,89 +71,15 @@ export function checkDecoderOptions(options: TextGenerationOptions): void {
   if (prefixCache !== undefined && typeof prefixCache !== "boolean") {
     problems.push(`prefixCache: expected true or false, got ${String(prefixCache)}`);
   }
+  const { dtype, file } = options;
+  if (dtype !== undefined && !DECODER_DTYPES.includes(dtype)) {
+    problems.push(`dtype: expected one of ${DECODER_DTYPES.join(", ")}, got ${String(dtype)}`);
+  }
+  if (file !== undefined && (typeof file !== "string" || file === "")) {
+    problems.push(`file: expected the path of a graph, got ${JSON.stringify(file)}`);
+  }
   if (problems.length === 0) return;
   throw errorFor("INVALID_OPTION", `textGeneration: ${problems.join("; ")}`);
-}
-
-type ModelFileObject = Readonly<Record<string, unknown>>;
-
-/** Contents of a model's directory besides its graph. */
-interface ModelDirectory {
-  readonly model: string;
-  readonly config: ModelFileObject;
-  readonly generation: ModelFileObject;
-  readonly tokenizer: ModelFileObject;
-  readonly tokenizerConfig: ModelFileObject;
-}
-
-const GRAPHS = ["model.onnx", join("onnx", "model.onnx")];
-
-const REQUIRED = ["config.json", "tokenizer.json"];
-
-/**
- * Finds the graph of a model, and checks that the files beside it exist.
- *
- * @returns path of the graph
- * @throws TritonError NOT_FOUND that names the missing file
- */
-export function findGraph(directory: string): string {
-  if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
-    const got = isFile(directory) ? "a file" : "nothing";
-    throw missingFile(`expected a directory at ${directory}, got ${got}`);
-  }
-  const graph = GRAPHS.map((name) => join(directory, name)).find(isFile);
-  if (graph === undefined) {
-    const names = GRAPHS.join(" or ");
-    throw missingFile(`expected ${names} in ${directory}, as Hugging Face Optimum exports them`);
-  }
-  for (const name of REQUIRED) {
-    if (!isFile(join(directory, name))) throw missingFile(`expected the file ${name} in ${directory}`);
-  }
-  return graph;
-}
-
-/**
- * Reads the files of a model. `generation_config.json` and `tokenizer_config.json` may be missing.
- *
- * @throws TritonError NOT_FOUND for missing files, INVALID_ARG for files that are not objects of JSON
- */
-export async function readModelDirectory(directory: string): Promise<ModelDirectory> {
-  const model = findGraph(directory);
-  const read = (name: string) => readJson(join(directory, name));
-  const [config, generation, tokenizer, tokenizerConfig] = await Promise.all([
-    read("config.json"),
-    read("generation_config.json"),
-    read("tokenizer.json"),
-    read("tokenizer_config.json"),
-  ]);
-  return { model, config, generation, tokenizer, tokenizerConfig };
-}
-
-async function readJson(path: string): Promise<ModelFileObject> {
-  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return "{}";
-    throw brokenFile(path, error.message, error);
-  });
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw brokenFile(path, `text that is not JSON (${(error as Error).message})`, error);
-  }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as ModelFileObject;
-  throw brokenFile(path, value === null ? "null" : Array.isArray(value) ? "a list" : `a ${typeof value}`);
-}
-
-function brokenFile(path: string, got: string, cause?: unknown): TritonError {
-  return errorFor("INVALID_MODEL", `cannot read ${path}: expected a JSON object, got ${got}`, { cause });
-}
-
-function missingFile(what: string): TritonError {
-  return new TritonError("NOT_FOUND", `cannot open the decoder: ${what}`);
-}
-
-function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
 /** Settings for the generation of text in the files of a model. */

@@ -4,7 +4,8 @@ import { openSession } from "@tritonjs/backends/onnxruntime";
 import type { InferContext } from "@tritonjs/core";
 import type { WorkerBatch, WorkerHost, WorkerModel } from "@tritonjs/core/backend";
 import { errorFor, TritonError } from "@tritonjs/protocol";
-import { ChatTemplate } from "../chat/chat-template.js";
+import { ChatTemplate, withTexts } from "../chat/chat-template.js";
+import { reasoningTokens } from "../chat/reasoning-form.js";
 import { TOOL_CALL_TOKENS } from "../chat/tool-call-family.js";
 import { readConstraintVocabulary, StructuredOutput } from "../sampling/structured-output.js";
 import { TextResponses } from "../text-answer.js";
@@ -15,10 +16,10 @@ import {
   type DecoderConfig,
   type DecoderData,
   readDecoderConfig,
-  readModelDirectory,
 } from "./decoder-settings.js";
 import { bytesPerToken, readDecoderGraph } from "./forward-pass.js";
 import { GenerationEngine, KvBudget, RunningText } from "./generation-engine.js";
+import { readModelDirectory } from "./model-files.js";
 
 /** Entry of the workers of decoders. */
 export async function load(
@@ -59,10 +60,13 @@ async function openDecoder(
     prefixCache = DECODER_DEFAULTS.prefixCache,
     kvCacheBytes,
     contextLength: givenLength,
+    file,
+    dtype,
     ...settings
   } = data;
-  const files = await readModelDirectory(directory);
-  const tokenizer = new TextTokenizer({ tokenizer: files.tokenizer, config: files.tokenizerConfig });
+  const choice = { file, dtype, executionProviders: settings.executionProviders };
+  const files = await readModelDirectory(directory, choice);
+  const tokenizer = new TextTokenizer({ ...files, config: files.tokenizerConfig });
   const config = readDecoderConfig(files, tokenizer);
   const template = await ChatTemplate.open(directory).catch((error: unknown) => {
     // A model without a tokenizer_config.json takes prompts, but no chats.
@@ -131,6 +135,17 @@ async function hasFusedAttention(file: string): Promise<boolean> {
   return false;
 }
 
+/** A prompt of tokens has its text at the beginning of a single response, like a prompt of text. */
+function withPrefix(
+  request: TextRequest,
+  prompt: readonly number[],
+  tokenizer: Pick<TextTokenizer, "decode">,
+): TextRequest {
+  const { promptTokens, stream, excludesPrompt } = request;
+  if (promptTokens === undefined || stream || excludesPrompt) return request;
+  return { ...request, prefix: tokenizer.decode(prompt) };
+}
+
 /** Characters of a sample for each token of the limit: about twice as many as a token has in common text. */
 const SAMPLE_CHARACTERS_PER_TOKEN = 8;
 
@@ -174,7 +189,12 @@ class Decoder {
       const { responseFormat: format } = sampling;
       if (format !== undefined && format.type !== "text") this.#structured ??= this.newStructured();
       const constraint = format && (await this.#structured?.constrain(format));
-      const responses = new TextResponses(request, stream, (id) => tokenizer.textOf(id), prompt.length);
+      const responses = new TextResponses(
+        withPrefix(request, prompt, tokenizer),
+        stream,
+        tokenizer,
+        prompt.length,
+      );
       const shown = this.#shownSpecialTokens(request, sampling.skipSpecialTokens);
       const ends = this.config.endTokens;
       const text = new RunningText(
@@ -204,12 +224,23 @@ class Decoder {
    */
   #encodePrompt(request: TextRequest): readonly number[] {
     // A chat template writes the special tokens at the beginning itself.
-    const text = request.prompt ?? this.#renderMessages(request);
-    const tokens = this.#encodeWithin(text, request.prompt !== undefined);
+    const tokens =
+      request.promptTokens === undefined
+        ? this.#encodeWithin(request.prompt ?? this.#renderMessages(request), request.prompt !== undefined)
+        : this.#checkTokens(request.promptTokens);
     if (tokens.length >= this.longest) throw this.#promptTooLong(String(tokens.length));
     if (tokens.length > 0) return tokens;
     const why = `prompt of model '${this.modelName}': expected at least 1 token, got none`;
     throw errorFor("INVALID_INPUT", why);
+  }
+
+  /** @throws TritonError INVALID_ARG for a number that is not a token */
+  #checkTokens(tokens: readonly number[]): readonly number[] {
+    const { length } = this.tokenizer.tokens;
+    const wrong = tokens.find((id) => id < 0 || id >= length);
+    if (wrong === undefined) return tokens;
+    const expected = `input 'input_ids' of model '${this.modelName}': expected token numbers from 0 to ${length - 1}`;
+    throw errorFor("INVALID_INPUT", `${expected}, got ${wrong}`);
   }
 
   /**
@@ -251,7 +282,7 @@ class Decoder {
     addGenerationPrompt,
   }: TextRequest): string {
     if (this.template !== undefined) {
-      return this.template.render({ messages, tools, variables, addGenerationPrompt });
+      return this.template.render({ messages: withTexts(messages), tools, variables, addGenerationPrompt });
     }
     const text = `messages to model '${this.modelName}': expected a chat template in tokenizer_config.json, got none; send 'text_input'`;
     throw errorFor("MODEL_NOT_SUPPORTED", text);
@@ -263,12 +294,19 @@ class Decoder {
   }
 
   /**
-   * Special tokens in the text of a request: for a chat with tools those around calls, otherwise none unless asked for.
+   * Special tokens in the text of a request: for a chat those around reasoning, and with tools those around calls;
+   * otherwise none unless asked for.
    */
   #shownSpecialTokens({ messages, tools }: TextRequest, skips: boolean | undefined): ShownSpecialTokens {
     if (skips === false) return "all";
-    const family = messages !== undefined && tools !== undefined ? this.template?.toolCallFamily : undefined;
-    const tokens = family === undefined ? [] : TOOL_CALL_TOKENS[family];
+    if (messages === undefined || this.template === undefined) return new Set();
+    const { toolCallFamily: family, reasoning } = this.template;
+    const tokens = [
+      ...(reasoning === undefined ? [] : reasoningTokens(reasoning)),
+      ...(family !== undefined && (tools !== undefined || family === "harmony")
+        ? TOOL_CALL_TOKENS[family]
+        : []),
+    ];
     return new Set(tokens.map((token) => this.tokenizer.idOf(token)).filter((id) => id !== undefined));
   }
 }

@@ -16,11 +16,16 @@ export interface PassRow {
   readonly tokens: readonly number[];
 }
 
+/** Scores that a pass computes: none, those after the last token of each text, or those after all new tokens. */
+export type WantedScores = "none" | "last" | "all";
+
 export interface PassResult {
   /** Its keys and values, those of the new tokens included. */
   readonly past: KvSlice;
   /** Scores of all tokens after the last one. The array is the caller's. Undefined if they were not asked for. */
   readonly scores: Float32Array | undefined;
+  /** Scores after the new token of an index, for a pass that was asked for all of them. */
+  scoresAfter(index: number): Float32Array;
 }
 
 /**
@@ -39,17 +44,17 @@ export async function forwardPass(
   session: OnnxSession,
   graph: DecoderGraph,
   rows: readonly PassRow[],
-  wantsScores: boolean,
+  wanted: WantedScores,
 ): Promise<PassResult[]> {
   const block = alignRight(
     rows.map(({ past }) => past),
     graph.kv,
   );
   const columns = Math.max(...rows.map(({ tokens }) => tokens.length));
-  const inputs = passInputs(graph, block, rows, columns);
+  const inputs = passInputs(graph, block, rows, columns, wanted);
   const { layers } = graph.kv;
   const names = layers.map(({ output }) => output);
-  const outputs = await session.runTensors(inputs, wantsScores ? ["logits", ...names] : names);
+  const outputs = await session.runTensors(inputs, wanted === "none" ? names : ["logits", ...names]);
   const next: KvBlock = {
     tensors: names.map((name) => outputs.get(name)!),
     rows: rows.length,
@@ -60,7 +65,8 @@ export async function forwardPass(
     const length = past?.length ?? 0;
     return {
       past: { block: next, row, start: block.width - length, length: length + tokens.length },
-      scores: logits === undefined ? undefined : scoresOf(logits, row, tokens.length, columns),
+      scores: logits === undefined ? undefined : scoresOf(logits, row, tokens.length - 1, columns),
+      scoresAfter: (index) => scoresOf(logits!, row, index, columns),
     };
   });
 }
@@ -70,6 +76,7 @@ function passInputs(
   { tensors, width }: KvBlock,
   rows: readonly PassRow[],
   columns: number,
+  wanted: WantedScores,
 ): Map<string, Tensor> {
   const count = rows.length;
   const total = width + columns;
@@ -94,7 +101,8 @@ function passInputs(
   }
   if (graph.keepsLastLogits) {
     // The last token of a shorter row is not in the last column.
-    const kept = rows.every(({ tokens }) => tokens.length === columns) ? 1 : columns;
+    const endsTogether = rows.every(({ tokens }) => tokens.length === columns);
+    const kept = endsTogether && wanted !== "all" ? 1 : columns;
     inputs.set("num_logits_to_keep", Tensor.fromElements("INT64", [], BigInt64Array.of(BigInt(kept))));
   }
   for (const [i, { input }] of graph.kv.layers.entries()) inputs.set(input, tensors[i]!);
@@ -106,9 +114,10 @@ function integers(graph: DecoderGraph, shape: readonly number[], values: BigInt6
   return Tensor.fromElements("INT32", shape, Int32Array.from(values, Number));
 }
 
-function scoresOf(logits: Tensor, row: number, tokens: number, columns: number): Float32Array {
+/** Scores after the token in a column. A graph that keeps the last logits has those of the last column alone. */
+function scoresOf(logits: Tensor, row: number, token: number, columns: number): Float32Array {
   const [, kept, size] = logits.shape as [number, number, number];
-  const column = kept === columns ? tokens - 1 : kept - 1;
+  const column = kept === columns ? token : kept - 1;
   const from = (row * kept + column) * size;
   if (logits.datatype === "FP16")
     return float16ToFloat32((logits.elements as Uint16Array).subarray(from, from + size));

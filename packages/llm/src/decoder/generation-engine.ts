@@ -2,7 +2,7 @@ import type { OnnxSession } from "@tritonjs/backends/onnxruntime";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import type { SamplingParameters } from "../sampling/sampling-parameters.js";
 import type { TokenConstraint } from "../sampling/structured-output.js";
-import { TokenSampler, tokenLogprobs } from "../sampling/token-sampler.js";
+import { type ScoredToken, TokenSampler, tokenLogprobs } from "../sampling/token-sampler.js";
 import { StopTexts, type TextResponses } from "../text-answer.js";
 import type { TextTokenizer } from "../text-tokenizer.js";
 import { openTextStream, type ShownSpecialTokens, type TextStream } from "../text-tokenizer.js";
@@ -15,6 +15,7 @@ import {
   type PassResult,
   type PassRow,
   PrefixCache,
+  type WantedScores,
 } from "./forward-pass.js";
 import type { EngineLoad } from "./text-generation.js";
 
@@ -141,7 +142,7 @@ export class GenerationEngine {
   async #prefill(): Promise<boolean> {
     const { prefillTokens, pads } = this.limits;
     const waiting = this.#running.filter((one) => !one.isDecoding && !one.blocked);
-    for (const one of waiting) one.past ??= this.#cache.find(one.tokens);
+    for (const one of waiting) if (!one.scoresPrompt) one.past ??= this.#cache.find(one.tokens);
     const plan = planPrefill(waiting, prefillTokens, true).slice(0, pads ? undefined : 1);
     if (plan.length === 0) return false;
     const rows = plan.map(({ text, count }) => ({
@@ -150,9 +151,11 @@ export class GenerationEngine {
     }));
     const completes = plan.map(({ text, count }) => text.pending === count);
     const texts = plan.map(({ text }) => text);
-    const results = await this.#pass(texts, rows, completes.includes(true));
+    const all = texts.some((text) => text.scoresPrompt);
+    const results = await this.#pass(texts, rows, all ? "all" : completes.includes(true) ? "last" : "none");
     for (const [i, result] of results.entries()) {
       const text = texts[i]!;
+      text.takePrompt(result, rows[i]!.tokens.length);
       text.past = result.past;
       if (!completes[i]) continue;
       this.#cache.add(text.tokens.slice(0, text.promptLength), result.past);
@@ -167,7 +170,7 @@ export class GenerationEngine {
     if (decoding.length === 0) return false;
     for (const texts of this.limits.pads ? [decoding] : decoding.map((one) => [one])) {
       const rows = texts.map((text) => ({ past: text.past, tokens: text.tokens.slice(-1) }));
-      const results = await this.#pass(texts, rows, true);
+      const results = await this.#pass(texts, rows, "last");
       for (const [i, { past }] of results.entries()) texts[i]!.past = past;
       for (const [i, { scores }] of results.entries()) await this.#advance(texts[i]!, scores!);
     }
@@ -178,10 +181,10 @@ export class GenerationEngine {
   async #pass(
     texts: readonly RunningText[],
     rows: readonly PassRow[],
-    wantsScores: boolean,
+    wanted: WantedScores,
   ): Promise<readonly PassResult[]> {
     try {
-      return await forwardPass(this.session, this.graph, rows, wantsScores);
+      return await forwardPass(this.session, this.graph, rows, wanted);
     } catch (error) {
       const failure = errorFor("INTERNAL", `the decoder failed: ${TritonError.from(error).message}`, {
         cause: error,
@@ -344,6 +347,8 @@ export class RunningText {
   readonly #stops: StopTexts;
   readonly #ends: ReadonlySet<number>;
   readonly #stopTokens: ReadonlySet<number>;
+  /** Tokens of the prompt whose probabilities were reported. */
+  #reported = 0;
 
   /**
    * @param endTokens tokens at which the model ends a text
@@ -390,6 +395,29 @@ export class RunningText {
     return this.tokens.length + 1;
   }
 
+  /** True while the probabilities of the prompt's tokens are still to be computed, which needs all of its scores. */
+  get scoresPrompt(): boolean {
+    return this.sampling.promptLogprobs !== undefined && this.#reported < this.promptLength;
+  }
+
+  /** Reports the probabilities of the prompt's tokens that a pass has scored: each token by the scores before it. */
+  takePrompt({ past, scoresAfter }: PassResult, count: number): void {
+    if (!this.scoresPrompt) return;
+    const { promptLogprobs } = this.sampling;
+    if (this.#reported === 0) this.#reportPromptToken([{ id: this.tokens[0]!, logprob: NaN, rank: NaN }]);
+    const first = past.length - count;
+    for (let index = 0; index < count; index++) {
+      const next = first + index + 1;
+      if (next !== this.#reported || next >= this.promptLength) continue;
+      this.#reportPromptToken(tokenLogprobs(scoresAfter(index), this.tokens[next]!, promptLogprobs!));
+    }
+  }
+
+  #reportPromptToken(logprobs: ScoredToken[]): void {
+    this.responses.addPromptToken(logprobs);
+    this.#reported++;
+  }
+
   /**
    * Chooses the next token and sends the text that is ready.
    *
@@ -397,6 +425,7 @@ export class RunningText {
    * @returns true if the text is complete
    */
   async advance(scores: Float32Array): Promise<boolean> {
+    if (this.maxTokens === 0) return this.#end("length");
     const mask = await this.constraint?.allowed();
     const { logprobs } = this.sampling;
     const count = logprobs ?? (this.responses.wantsLogprobs ? 0 : undefined);

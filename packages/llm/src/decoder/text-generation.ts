@@ -13,22 +13,20 @@ import {
 } from "@tritonjs/core/backend";
 import { parameterText, wrongParameter } from "@tritonjs/core/internal";
 import { errorFor } from "@tritonjs/protocol";
-import { TEXT_INPUTS, TEXT_OUTPUTS } from "../text-request.js";
+import { DECODER_INPUTS, DECODER_OUTPUTS } from "../text-request.js";
 import {
   checkDecoderOptions,
   DECODER_DEFAULTS,
   type DecoderData,
-  findGraph,
   type TextGenerationOptions,
 } from "./decoder-settings.js";
-
-/** Outputs without `tool_calls`: calls of tools are part of the text. */
-const OUTPUTS = TEXT_OUTPUTS.filter(({ name }) => name !== "tool_calls");
+import { findGraph } from "./model-files.js";
 
 /**
  * A backend that generates text with a decoder on ONNX Runtime, each instance in a worker thread. It loads the layout
- * that Hugging Face Optimum exports for `text-generation-with-past`: `model.onnx` (or `onnx/model.onnx`),
- * `tokenizer.json`, `config.json`, and if they are there `tokenizer_config.json` and `generation_config.json`.
+ * that Hugging Face Optimum exports for `text-generation-with-past`, those of transformers.js and of
+ * onnxruntime-genai: a graph, a tokenizer, `config.json` or `genai_config.json`, and if they are there
+ * `tokenizer_config.json` and `generation_config.json`.
  *
  * Requests run together, step by step: they join and leave between two steps. The model is decoupled and has no batch
  * axis; its tensors are `TEXT_INPUTS` and `TEXT_OUTPUTS`.
@@ -56,21 +54,21 @@ export function textGeneration(options: TextGenerationOptions): Backend {
     isolations: ["worker"],
     describe: () => {
       checkDecoderOptions(options);
-      findGraph(directory);
+      findGraph(directory, rest);
       return {
-        inputs: TEXT_INPUTS,
-        outputs: OUTPUTS,
+        inputs: DECODER_INPUTS,
+        outputs: DECODER_OUTPUTS,
         maxBatchSize: 0,
         decoupled: true,
         asInConfig: true,
       };
     },
     completeConfig: (config) => {
-      findGraph(directory);
-      for (const { name, dtype: dataType, shape: dims, optional } of TEXT_INPUTS) {
+      findGraph(directory, rest);
+      for (const { name, dtype: dataType, shape: dims, optional } of DECODER_INPUTS) {
         config.addInput({ name, dataType, dims, optional });
       }
-      for (const { name, dtype: dataType, shape: dims } of OUTPUTS)
+      for (const { name, dtype: dataType, shape: dims } of DECODER_OUTPUTS)
         config.addOutput({ name, dataType, dims });
       config.setModelTransactionPolicy({ decoupled: true });
     },
@@ -115,7 +113,7 @@ const NUMBER_PARAMETERS = {
 
 /**
  * The backend `text_generation` for models of a repository. A version's directory is a directory of
- * {@link textGeneration}. The parameters `max_running_requests`, `kv_cache_bytes`, `prefill_tokens`, `context_length`,
+ * {@link textGeneration}. The parameters `dtype`, `file`, `max_running_requests`, `kv_cache_bytes`, `prefill_tokens`, `context_length`,
  * `intra_op_thread_count` and `prefix_cache` of the configuration are its options.
  */
 export const textGenerationBackend: BackendFactory = async (source) => {
@@ -133,8 +131,12 @@ export const textGenerationBackend: BackendFactory = async (source) => {
   return textGeneration({ directory: versionDirectory, onWarning: warn, ...repositoryOptions(source) });
 };
 
-function repositoryOptions(source: ModelSource): Record<string, number | boolean> {
-  const options: Record<string, number | boolean> = {};
+function repositoryOptions(source: ModelSource): Partial<TextGenerationOptions> {
+  const options: Record<string, number | boolean | string> = {};
+  for (const name of ["dtype", "file"]) {
+    const text = parameterText(source, name);
+    if (text !== undefined) options[name] = text;
+  }
   for (const [parameter, option] of Object.entries(NUMBER_PARAMETERS)) {
     const text = parameterText(source, parameter);
     if (text === undefined) continue;

@@ -1,11 +1,12 @@
 import { BodyStream, ClientGone, type V2Response } from "@tritonjs/http/frontend";
-import type { ToolCallDelta } from "../chat/tool-call-family.js";
-import type { TextFinishReason, TokenProbability } from "../text-callback.js";
+import type { ToolCallDelta } from "../chat/tool-call-pieces.js";
+import type { TextFinishReason } from "../text-callback.js";
 import {
   type ChoiceDelta,
   type Generation,
   joinToolCalls,
   type RankedToken,
+  type ReportedToken,
   type ToolCall,
   type Usage,
 } from "./generation.js";
@@ -110,8 +111,10 @@ export const DONE_EVENT = "data: [DONE]\n\n";
 
 export interface WholeChoice {
   readonly text: string;
+  readonly reasoning: string;
   readonly toolCalls: readonly ToolCall[];
   readonly logprobs: readonly RankedToken[];
+  readonly prompt: readonly RankedToken[];
   readonly finishReason: TextFinishReason;
 }
 
@@ -123,18 +126,22 @@ export interface WholeAnswer {
 function collectAnswer(generation: Generation): Promise<WholeAnswer> {
   const parts = Array.from({ length: generation.length }, () => ({
     text: "",
+    reasoning: "",
     toolCalls: [] as ToolCallDelta[],
     logprobs: [] as RankedToken[],
+    prompt: [] as RankedToken[],
     finishReason: "stop" as TextFinishReason,
   }));
   return new Promise((resolve, reject) => {
     generation.start({
       onBegin: () => {},
-      onDelta: (choice, { text, toolCalls, logprobs }) => {
+      onDelta: (choice, { text, reasoning, toolCalls, logprobs, prompt }) => {
         const part = parts[choice]!;
         part.text += text;
+        part.reasoning += reasoning;
         part.toolCalls.push(...toolCalls);
         part.logprobs.push(...logprobs);
+        part.prompt.push(...prompt);
       },
       onChoiceEnd: (choice, reason) => {
         parts[choice]!.finishReason = reason;
@@ -151,14 +158,14 @@ function collectAnswer(generation: Generation): Promise<WholeAnswer> {
 }
 
 /** Parts of a request on which its answer depends. */
-interface AnswerOptions {
+export interface AnswerOptions {
   readonly model: string;
   /** Number of likely tokens to report for each token; undefined without logprobs. */
   readonly topLogprobs: number | undefined;
   readonly includeUsage: boolean;
 }
 
-abstract class ChoicesWriter implements AnswerWriter {
+export abstract class ChoicesWriter implements AnswerWriter {
   protected readonly top: number | undefined;
   readonly #includeUsage: boolean;
   readonly #object: string;
@@ -186,9 +193,17 @@ abstract class ChoicesWriter implements AnswerWriter {
     return {
       ...this.#frame,
       object: this.#object,
-      choices: choices.map((choice, index) => ({ index, ...this.wholeChoice(choice, index) })),
+      choices: this.kept(choices).map((from, index) => ({
+        index,
+        ...this.wholeChoice(choices[from]!, from),
+      })),
       usage: usage ?? null,
     };
+  }
+
+  /** Numbers of the choices that the answer has, in their order. */
+  protected kept(choices: WholeAnswer["choices"]): readonly number[] {
+    return [...choices.keys()];
   }
 
   protected abstract wholeChoice(choice: WholeChoice, index: number): object;
@@ -223,11 +238,12 @@ export class ChatWriter extends ChoicesWriter {
     super(options, "chatcmpl-", "chat.completion", "chat.completion.chunk");
   }
 
-  protected wholeChoice({ text, toolCalls, logprobs, finishReason }: WholeChoice): object {
+  protected wholeChoice({ text, reasoning, toolCalls, logprobs, finishReason }: WholeChoice): object {
     const content = text === "" && toolCalls.length > 0 ? null : text;
     const calls = toolCalls.length > 0 && { tool_calls: toolCalls };
+    const thoughts = reasoning !== "" && { reasoning_content: reasoning };
     return {
-      message: { role: "assistant", content, refusal: null, ...calls },
+      message: { role: "assistant", content, refusal: null, ...thoughts, ...calls },
       logprobs: this.#logprobs(logprobs),
       finish_reason: finishReason,
     };
@@ -240,12 +256,16 @@ export class ChatWriter extends ChoicesWriter {
     );
   }
 
-  delta(index: number, { text, toolCalls, logprobs }: ChoiceDelta): string {
-    const delta = {
-      ...((text !== "" || toolCalls.length === 0) && { content: text }),
-      ...(toolCalls.length > 0 && { tool_calls: toolCalls }),
-    };
-    return this.chunk(index, { delta }, logprobs.length === 0 ? null : this.#logprobs(logprobs), null);
+  /** Each chunk has a piece of the text or of one call, because clients read the first call of a chunk alone. */
+  delta(index: number, { text, reasoning, toolCalls, logprobs }: ChoiceDelta): string {
+    const parts = [
+      ...(reasoning !== "" ? [{ reasoning_content: reasoning }] : []),
+      ...(text !== "" || (toolCalls.length === 0 && reasoning === "") ? [{ content: text }] : []),
+      ...toolCalls.map((call) => ({ tool_calls: [call] })),
+    ];
+    return parts
+      .map((delta, i) => this.chunk(index, { delta }, i === 0 ? this.#logprobs(logprobs) : null, null))
+      .join("");
   }
 
   choiceEnd(index: number, reason: TextFinishReason): string {
@@ -260,72 +280,6 @@ export class ChatWriter extends ChoicesWriter {
 
 /** Logprobs with the bytes of each token. */
 export function rankedLogprobs(tokens: readonly RankedToken[], top: number): object[] {
-  const shown = ({ token, logprob }: TokenProbability) => ({
-    token,
-    logprob,
-    bytes: [...Buffer.from(token)],
-  });
+  const shown = ({ token, logprob, bytes }: ReportedToken) => ({ token, logprob, bytes: [...bytes] });
   return tokens.map((one) => ({ ...shown(one), top_logprobs: one.top.slice(0, top).map(shown) }));
-}
-
-export class CompletionWriter extends ChoicesWriter {
-  /** Characters of each choice whose tokens have been reported. */
-  readonly #offsets: number[];
-
-  /** @param prefixes text before each choice: the prompt for `echo`, or an empty text */
-  constructor(
-    options: AnswerOptions,
-    private readonly prefixes: readonly string[],
-  ) {
-    super(options, "cmpl-", "text_completion", "text_completion");
-    this.#offsets = prefixes.map((prefix) => prefix.length);
-  }
-
-  protected wholeChoice({ text, logprobs, finishReason }: WholeChoice, index: number): object {
-    return {
-      text: this.prefixes[index]! + text,
-      logprobs: this.#logprobs(index, logprobs),
-      finish_reason: endOfCompletion(finishReason),
-    };
-  }
-
-  begin(): string {
-    const chunks = this.prefixes.map((text, index) =>
-      text === "" ? "" : this.chunk(index, { text }, null, null),
-    );
-    return chunks.join("");
-  }
-
-  delta(index: number, { text, logprobs }: ChoiceDelta): string {
-    return this.chunk(index, { text }, this.#logprobs(index, logprobs), null);
-  }
-
-  choiceEnd(index: number, reason: TextFinishReason): string {
-    return this.chunk(index, { text: "" }, null, endOfCompletion(reason));
-  }
-
-  #logprobs(index: number, tokens: readonly RankedToken[]): object | null {
-    const { top } = this;
-    const offsets = tokens.map(({ token }) => {
-      const start = this.#offsets[index]!;
-      this.#offsets[index] = start + token.length;
-      return start;
-    });
-    if (top === undefined || tokens.length === 0) return null;
-    return {
-      tokens: tokens.map(({ token }) => token),
-      token_logprobs: tokens.map(({ logprob }) => logprob),
-      top_logprobs:
-        top === 0
-          ? null
-          : tokens.map((one) =>
-              Object.fromEntries(one.top.slice(0, top).map(({ token, logprob }) => [token, logprob])),
-            ),
-      text_offset: offsets,
-    };
-  }
-}
-
-function endOfCompletion(reason: TextFinishReason): string {
-  return reason === "tool_calls" ? "stop" : reason;
 }

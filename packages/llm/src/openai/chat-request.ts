@@ -1,4 +1,4 @@
-import type { ChatContentPart, ChatMessage, ChatTool } from "../chat/chat-template.js";
+import { type ChatContentPart, type ChatMessage, type ChatTool, withTexts } from "../chat/chat-template.js";
 import { checkLength, emptyField, invalidField, missingField, shown, wrongType } from "./openai-error.js";
 import {
   type Fields,
@@ -23,6 +23,8 @@ export interface Chat {
   readonly variables: Readonly<Record<string, unknown>> | undefined;
   /** Whether the prompt ends with the beginning of the assistant's message. */
   readonly addGenerationPrompt: boolean;
+  /** Whether the answer has the reasoning that is kept apart from its content. */
+  readonly includeReasoning: boolean;
 }
 
 /** Largest `top_logprobs`, as in OpenAI's API. */
@@ -53,7 +55,18 @@ export function readChatRequest(fields: Fields, { maxChoices, defaultMaxTokens }
   fields.object("chat_template_kwargs");
   const variables = fields.any("chat_template_kwargs") as Chat["variables"];
   const addGenerationPrompt = fields.boolean("add_generation_prompt") ?? true;
-  return { model, messages, toolUse, sampling, choices, topLogprobs, stream, variables, addGenerationPrompt };
+  return {
+    model,
+    messages,
+    toolUse,
+    sampling,
+    choices,
+    topLogprobs,
+    stream,
+    variables,
+    addGenerationPrompt,
+    includeReasoning: fields.boolean("include_reasoning") ?? true,
+  };
 }
 
 function readChatLogprobs(fields: Fields): number | undefined {
@@ -127,7 +140,7 @@ function checkContent(message: Fields, role: string): void {
  * @throws OpenAiError 400 for an image, audio or a file
  */
 export function textMessages(messages: readonly ChatMessage[], model: string): readonly ChatMessage[] {
-  return messages.map((message, index) => {
+  return withTexts(messages).map((message, index) => {
     const { content, role } = message;
     if (Array.isArray(content)) {
       for (const [part, { type }] of (content as readonly ChatContentPart[]).entries()) {

@@ -1,12 +1,9 @@
 import type { ReadyModel } from "@tritonjs/core/frontend";
 import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { type AnswerReader, createAnswerReader } from "../chat/answer-reader.js";
 import { ChatTemplate } from "../chat/chat-template.js";
 import { TOOL_CALL_FAMILIES, type ToolCallFamily } from "../chat/tool-call-family.js";
-import {
-  createToolCallReader,
-  type ToolCallReader,
-  type ToolCallReaderOptions,
-} from "../chat/tool-call-reader.js";
+import type { ToolCallReaderOptions } from "../chat/tool-call-reader.js";
 
 /** Options of templates, by the name of the model. */
 export interface ChatTemplateSettings {
@@ -14,18 +11,24 @@ export interface ChatTemplateSettings {
   readonly chatTemplates?: Readonly<Record<string, string>>;
   /** Forms in which models write calls of tools, where the template does not show it. */
   readonly toolCallFamilies?: Readonly<Record<string, ToolCallFamily>>;
+  /**
+   * Puts the reasoning that a template shows, such as the text in `<think>`, into `reasoning_content`; false to leave
+   * it in the content. @default true
+   */
+  readonly reasoningContent?: boolean;
 }
 
 /** The chat templates of the models, opened when they are first used. */
 export class ChatTemplates {
   readonly #directories: Readonly<Record<string, string>>;
   readonly #families: Readonly<Record<string, ToolCallFamily>>;
+  readonly #separatesReasoning: boolean;
   /** Templates in the directories of models. A reload makes a new configuration, and so reads the files again. */
   readonly #ofModels = new WeakMap<ModelConfig, Promise<ChatTemplate | undefined>>();
   readonly #ofOptions = new Map<string, Promise<ChatTemplate | undefined>>();
 
   /** @throws TritonError INVALID_ARG for an unknown family */
-  constructor({ chatTemplates = {}, toolCallFamilies = {} }: ChatTemplateSettings) {
+  constructor({ chatTemplates = {}, toolCallFamilies = {}, reasoningContent = true }: ChatTemplateSettings) {
     for (const [model, family] of Object.entries(toolCallFamilies)) {
       if (TOOL_CALL_FAMILIES.includes(family)) continue;
       const text = `toolCallFamilies of model '${model}': expected one of ${TOOL_CALL_FAMILIES.join(", ")}, got ${family}`;
@@ -33,6 +36,7 @@ export class ChatTemplates {
     }
     this.#directories = chatTemplates;
     this.#families = toolCallFamilies;
+    this.#separatesReasoning = reasoningContent;
   }
 
   /** True if the options have a template for the model, which then replaces the model's own handling of messages. */
@@ -55,14 +59,34 @@ export class ChatTemplates {
     return kept(this.#ofModels, config, () => openIfPresent(directory));
   }
 
-  /** Makes a reader of the calls in a model's text; undefined if their form is unknown. */
+  /** Form in which a model writes calls of tools; undefined if neither the options nor its template say. */
+  familyOf(model: string, template: ChatTemplate | undefined): ToolCallFamily | undefined {
+    return Object.hasOwn(this.#families, model) ? this.#families[model] : template?.toolCallFamily;
+  }
+
+  /** True if the reasoning of a model is kept apart from its content. */
+  separatesReasoning(model: string, template: ChatTemplate | undefined): boolean {
+    if (!this.#separatesReasoning) return false;
+    return template?.reasoning !== undefined || this.familyOf(model, template) === "harmony";
+  }
+
+  /**
+   * Makes a reader of an answer; undefined if its text is all content.
+   *
+   * @param prompt the prompt, or the end of it
+   */
   readerOf(
     model: string,
     template: ChatTemplate | undefined,
     tools: ToolCallReaderOptions["tools"],
-  ): ToolCallReader | undefined {
-    const family = Object.hasOwn(this.#families, model) ? this.#families[model] : template?.toolCallFamily;
-    return family && createToolCallReader(family, { tools });
+    prompt: string,
+  ): AnswerReader | undefined {
+    const family = this.familyOf(model, template);
+    const separates = this.separatesReasoning(model, template);
+    const reasoning = separates ? template?.reasoning : undefined;
+    // The channels of harmony are not content, whether or not the request has tools.
+    const reads = tools.length > 0 || (separates && family === "harmony");
+    return createAnswerReader({ family: reads ? family : undefined, reasoning, tools, prompt });
   }
 }
 

@@ -1,14 +1,9 @@
 import type { Exchange, InferenceResponse, InferInit } from "@tritonjs/core/frontend";
 import { type Tensor, TritonError } from "@tritonjs/protocol";
-import type { ToolCallDelta, ToolCallPiece } from "../chat/tool-call-family.js";
-import type { ToolCallReader } from "../chat/tool-call-reader.js";
+import type { AnswerReader } from "../chat/answer-reader.js";
+import { type AnswerPiece, joinDeltas, type ToolCallDelta } from "../chat/tool-call-pieces.js";
 import { LOWEST_LOGPROB, StopTexts } from "../text-answer.js";
-import {
-  FINISH_REASONS,
-  type TextFinishReason,
-  type TokenProbability,
-  type YieldedLogprob,
-} from "../text-callback.js";
+import { FINISH_REASONS, type TextFinishReason } from "../text-callback.js";
 import type { OpenAiExchange } from "./openai-exchange.js";
 import { type TextCall, type TextModel, textInputs } from "./text-model.js";
 
@@ -63,7 +58,8 @@ export class Generation {
         const { seed } = call.sampling;
         const sampling =
           choice > 0 && typeof seed === "number" ? { ...call.sampling, seed: seed + choice } : call.sampling;
-        return new TextChoice(model, { ...call, sampling }, prompt, withoutEffect);
+        const structureField = exchange.structureFields[model.name];
+        return new TextChoice(model, { ...call, sampling, structureField }, prompt, withoutEffect);
       }),
     );
     this.#open = this.#choices.length;
@@ -139,7 +135,8 @@ export class Generation {
   }
 
   #tell(index: number, delta: ChoiceDelta): void {
-    if (delta.text !== "" || delta.toolCalls.length > 0 || delta.logprobs.length > 0) {
+    const { text, reasoning, toolCalls, logprobs, prompt } = delta;
+    if (text !== "" || reasoning !== "" || toolCalls.length > 0 || logprobs.length > 0 || prompt.length > 0) {
       this.#listener.onDelta(index, delta);
     }
   }
@@ -183,19 +180,19 @@ export class Generation {
 
 export interface PromptCall extends TextCall {
   readonly choices: number;
-  /** Makes a reader of the calls in the text of a choice, if the server has to read them. */
-  readonly toolCalls?: (() => ToolCallText | undefined) | undefined;
+  /** Makes a reader of the text of a choice, if the server has to find calls or reasoning in it. */
+  readonly newReader?: (() => AnswerReader | undefined) | undefined;
   readonly isCallNamed?: boolean | undefined;
 }
 
 export interface ChoiceDelta {
   readonly text: string;
+  readonly reasoning: string;
   readonly toolCalls: readonly ToolCallDelta[];
   readonly logprobs: readonly RankedToken[];
+  /** Tokens of the prompt, in the first delta if they were asked for. */
+  readonly prompt: readonly RankedToken[];
 }
-
-/** Reads calls of tools out of the text of a model. */
-export type ToolCallText = Pick<ToolCallReader, "push" | "end">;
 
 /** One request to the model, and what becomes of its responses: the parts of a choice. */
 class TextChoice {
@@ -210,8 +207,8 @@ class TextChoice {
   readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   /** Set if the server has to look for stop strings. */
   readonly #stops: StopTexts | undefined;
-  /** Set if the server has to look for calls of tools. */
-  readonly #reader: ToolCallText | undefined;
+  /** Set if the server has to look for calls of tools or reasoning. */
+  readonly #reader: AnswerReader | undefined;
   readonly #isCallNamed: boolean;
   #reason: TextFinishReason | undefined;
   #calls = false;
@@ -229,7 +226,7 @@ class TextChoice {
     if (stop !== undefined && !model.inputs.has("sampling_parameters")) {
       this.#stops = new StopTexts(stop as readonly string[], include_stop_str_in_output === true);
     }
-    this.#reader = call.toolCalls?.();
+    this.#reader = call.newReader?.();
     this.#isCallNamed = call.isCallNamed === true;
   }
 
@@ -250,9 +247,10 @@ class TextChoice {
     if (FINISH_REASONS.includes(reason)) this.#reason = reason;
     const calls = readArray(outputText(outputs.get("tool_calls")), (call) => [call as ToolCallDelta]);
     const logprobs = readLogprobs(outputText(outputs.get("logprobs")));
+    const prompt = readLogprobs(outputText(outputs.get("prompt_logprobs")));
     const certain = this.#beforeStop(text);
     const pieces = certain === "" ? undefined : this.#reader?.push(certain);
-    return this.#delta(pieces ?? [{ content: certain }], calls, logprobs);
+    return this.#delta(pieces ?? [{ content: certain }], calls, logprobs, prompt);
   }
 
   /** The rest that was held back, with replacement characters for one that never became whole. */
@@ -271,18 +269,21 @@ class TextChoice {
   }
 
   #delta(
-    pieces: readonly ToolCallPiece[],
+    pieces: readonly AnswerPiece[],
     calls: readonly ToolCallDelta[],
     logprobs: readonly RankedToken[],
+    prompt: readonly RankedToken[] = [],
   ): ChoiceDelta {
     let text = "";
+    let reasoning = "";
     const toolCalls = [...calls];
     for (const piece of pieces) {
       if ("content" in piece) text += piece.content;
+      else if ("reasoning" in piece) reasoning += piece.reasoning;
       else toolCalls.push(piece);
     }
     if (toolCalls.length > 0) this.#calls = true;
-    return { text, toolCalls, logprobs };
+    return { text, reasoning, toolCalls: joinDeltas(toolCalls), logprobs, prompt };
   }
 }
 
@@ -301,13 +302,24 @@ function outputCount(tensor: Tensor | undefined): number | undefined {
   return count === undefined ? undefined : Number(count);
 }
 
+/** A token with its bytes and its number; without the number if the model does not report it. */
+export interface ReportedToken {
+  readonly token: string;
+  readonly logprob: number;
+  readonly bytes: Buffer;
+  readonly id: string | undefined;
+}
+
 /** The token that was chosen, and the most likely ones in descending order. */
-export type RankedToken = TokenProbability & Required<Pick<YieldedLogprob, "top">>;
+export interface RankedToken extends ReportedToken {
+  readonly top: readonly ReportedToken[];
+}
 
 interface TokenEntry {
   readonly logprob?: number | null;
   readonly rank?: number | null;
   readonly decoded_token?: string | null;
+  readonly bytes?: readonly number[] | null;
 }
 
 /** A key that is a number. Inside of a string, such a key has escaped quotes. */
@@ -337,14 +349,22 @@ function readArray<T>(text: string, read: (element: unknown) => readonly T[]): T
 }
 
 function rankedToken(token: object): RankedToken {
-  const entries: TokenEntry[] = Object.values(token);
-  const [chosen = {}] = entries;
-  const top = [...entries].sort((a, b) => (a.rank ?? Infinity) - (b.rank ?? Infinity));
-  return { ...tokenLogprob(chosen), top: top.map(tokenLogprob) };
+  const entries: [string, TokenEntry][] = Object.entries(token);
+  const [chosen = ["", {}]] = entries;
+  const top = entries
+    .filter(([, { rank }]) => rank !== null)
+    .sort(([, a], [, b]) => (a.rank ?? Infinity) - (b.rank ?? Infinity));
+  return { ...reportedToken(chosen), top: top.map(reportedToken) };
 }
 
-function tokenLogprob({ decoded_token, logprob }: TokenEntry): TokenProbability {
-  return { token: decoded_token ?? "", logprob: logprob ?? LOWEST_LOGPROB };
+function reportedToken([key, { decoded_token, logprob, bytes }]: [string, TokenEntry]): ReportedToken {
+  const token = decoded_token ?? "";
+  return {
+    token,
+    logprob: logprob ?? LOWEST_LOGPROB,
+    bytes: Buffer.from(bytes ?? Buffer.from(token)),
+    id: /^t(\d+)$/.exec(key)?.[1],
+  };
 }
 
 export interface ToolCall {

@@ -23,6 +23,7 @@ import type { ChatTemplates } from "./chat-templates.js";
 import type { OpenAiGroup } from "./openai-access.js";
 import { invalidField, OpenAiError } from "./openai-error.js";
 import { acceptCommonFields, Fields, type FieldWarnings } from "./request-fields.js";
+import type { StructureField } from "./text-model.js";
 
 export interface OpenAiRoute {
   /** Matches the whole path. The group `model` is the name of a model, percent-encoded. */
@@ -58,6 +59,7 @@ export class OpenAiExchange {
 
   /**
    * @param requestId id of the request, which the answer, the log and traces have
+   * @param structureFields fields for the structure of the text, by the name of the model
    * @param maxBodySize largest body in bytes
    */
   constructor(
@@ -66,6 +68,7 @@ export class OpenAiExchange {
     readonly requestId: string,
     readonly templates: ChatTemplates,
     readonly warnings: FieldWarnings,
+    readonly structureFields: Readonly<Record<string, StructureField>>,
     private readonly maxBodySize: number,
   ) {
     this.memory = service.requestMemory.share();

@@ -13,9 +13,10 @@ import {
   withCors,
 } from "@tritonjs/http/frontend";
 import { errorFor, optionTypes, TritonError } from "@tritonjs/protocol";
+import { chatRoute } from "./chat-completions.js";
 import type { RequestLimits } from "./chat-request.js";
 import { type ChatTemplateSettings, ChatTemplates } from "./chat-templates.js";
-import { chatRoute, completionsRoute } from "./completions.js";
+import { completionsRoute } from "./completions.js";
 import { embeddingsRoute } from "./embeddings.js";
 import { OpenAiAccess, type OpenAiAccessOptions, ServiceAccess } from "./openai-access.js";
 import { describeError, OpenAiError, refusalResponse } from "./openai-error.js";
@@ -29,6 +30,7 @@ import {
 } from "./openai-exchange.js";
 import { FieldWarnings, MOST_TOKENS } from "./request-fields.js";
 import { responsesRoute } from "./responses.js";
+import { STRUCTURE_FIELDS, type StructureField } from "./text-model.js";
 import { transcriptionsRoute } from "./transcriptions.js";
 
 /** Options of the OpenAI endpoints, wherever they are mounted. */
@@ -44,6 +46,11 @@ export interface OpenAiEndpointOptions extends OpenAiAccessOptions, ChatTemplate
   readonly maxChoices?: number;
   /** Lets pages of other origins use the endpoints; none unless given. */
   readonly cors?: CorsOptions;
+  /**
+   * Field of `sampling_parameters` for the structure of the text, by the names of models of vLLM's Triton backend:
+   * `guided_decoding` for releases before 25.11; `structured_outputs` unless given.
+   */
+  readonly structureFields?: Readonly<Record<string, StructureField>>;
 }
 
 export const OPENAI_OPTION_TYPES = optionTypes<OpenAiEndpointOptions>({
@@ -52,10 +59,12 @@ export const OPENAI_OPTION_TYPES = optionTypes<OpenAiEndpointOptions>({
   restrictions: "object",
   chatTemplates: "object",
   toolCallFamilies: "object",
+  reasoningContent: "boolean",
   defaultMaxTokens: "number",
   maxBodySize: "number",
   maxChoices: "number",
   cors: "object",
+  structureFields: "object",
 });
 
 /** Default of `maxBodySize`, as for v2 requests. The memory budget of requests bounds all bodies together. */
@@ -83,6 +92,7 @@ export function openAiHandler(service: InferenceService, options: OpenAiEndpoint
   const sites = new SiteGuard({ service, lists: listedOrigins(cors) });
   const warnings = new FieldWarnings(service.log);
   const templates = new ChatTemplates(options);
+  const structureFields = checkStructureFields(options.structureFields);
   const routes = openAiRoutes({ maxChoices, defaultMaxTokens });
 
   const respond = async (exchange: OpenAiExchange): Promise<V2Response> => {
@@ -103,7 +113,15 @@ export function openAiHandler(service: InferenceService, options: OpenAiEndpoint
     const requestId = given !== undefined && REQUEST_ID.test(given) ? given : newId("req_");
     const { log } = service;
     if (log.settings.verboseLevel > 0) log.verbose(1, `OpenAI request: ${request.method} ${request.path}`);
-    const exchange = new OpenAiExchange(service, request, requestId, templates, warnings, maxBodySize);
+    const exchange = new OpenAiExchange(
+      service,
+      request,
+      requestId,
+      templates,
+      warnings,
+      structureFields,
+      maxBodySize,
+    );
     const answered = (response: V2Response, headers: Readonly<Record<string, string>> = {}): V2Response => {
       for (const trace of exchange.traces) trace.status = response.status;
       return { ...response, headers: { ...response.headers, "x-request-id": requestId, ...headers } };
@@ -149,6 +167,18 @@ function decodedName(name: string): string {
   } catch {
     return name;
   }
+}
+
+/** Without a prototype, so that a model of any name has an entry only if the option has one. */
+function checkStructureFields(
+  fields: Readonly<Record<string, StructureField>> = {},
+): Readonly<Record<string, StructureField>> {
+  for (const [model, field] of Object.entries(fields)) {
+    if (STRUCTURE_FIELDS.includes(field)) continue;
+    const text = `structureFields of model '${model}': expected ${STRUCTURE_FIELDS.join(" or ")}, got ${field}`;
+    throw errorFor("INVALID_OPTION", text);
+  }
+  return Object.assign(Object.create(null), fields);
 }
 
 function checkCount(name: string, value: number, most: number): void {

@@ -1,9 +1,9 @@
 import type { ChatMessage } from "../chat/chat-template.js";
-import type { ToolCallDelta } from "../chat/tool-call-family.js";
+import type { ToolCallDelta } from "../chat/tool-call-pieces.js";
 import type { TextFinishReason } from "../text-callback.js";
 import { type AnswerWriter, answer, rankedLogprobs, type WholeAnswer, type WholeChoice } from "./answers.js";
+import { planChat } from "./chat-completions.js";
 import { type Chat, MOST_TOP_LOGPROBS, readMessages, readToolUse } from "./chat-request.js";
-import { planChat } from "./completions.js";
 import type { ChoiceDelta, RankedToken, ToolCall, Usage } from "./generation.js";
 import { invalidField, type OpenAiError, shown } from "./openai-error.js";
 import { inferenceRoute, newId, unixSeconds } from "./openai-exchange.js";
@@ -71,6 +71,7 @@ function readResponseRequest(fields: Fields, defaultMaxTokens: number | undefine
       stream: { stream, includeUsage: true },
       variables: undefined,
       addGenerationPrompt: true,
+      includeReasoning: true,
     },
     echoed: {
       model,
@@ -224,7 +225,7 @@ class ResponseWriter implements AnswerWriter {
   readonly #id = newId("resp_");
   readonly #createdAt = unixSeconds();
   readonly #output: object[] = [];
-  #item: OpenMessage | OpenCall | undefined;
+  #item: OpenText | OpenCall | undefined;
   #sequence = 0;
   #reason: TextFinishReason = "stop";
 
@@ -236,9 +237,10 @@ class ResponseWriter implements AnswerWriter {
 
   whole({ choices, usage }: WholeAnswer): object {
     const [choice] = choices as readonly [WholeChoice];
-    const { text, toolCalls, logprobs, finishReason } = choice;
+    const { text, reasoning, toolCalls, logprobs, finishReason } = choice;
     const [status, incomplete] = endState(finishReason);
     const output: object[] = [];
+    if (reasoning !== "") output.push(reasoningItem(newId("rs_"), "completed", [reasoningPart(reasoning)]));
     if (text !== "" || toolCalls.length === 0) {
       output.push(messageItem(newId("msg_"), status, [textPart(text, this.#logprobs(logprobs))]));
     }
@@ -251,11 +253,18 @@ class ResponseWriter implements AnswerWriter {
     return this.#event("response.created", { response }) + this.#event("response.in_progress", { response });
   }
 
-  delta(_choice: number, { text, toolCalls, logprobs }: ChoiceDelta): string {
+  delta(_choice: number, { text, reasoning, toolCalls, logprobs }: ChoiceDelta): string {
     let events = "";
-    if (text !== "" || logprobs.length > 0) {
+    if (reasoning !== "") {
+      const { item, opening } = this.#open("reasoning");
+      item.text += reasoning;
+      const place = { item_id: item.id, output_index: this.#output.length, content_index: 0 };
+      events += opening + this.#event("response.reasoning_text.delta", { ...place, delta: reasoning });
+    }
+    // Log probabilities belong to the text, and those of reasoning or calls are left out.
+    if (text !== "" || (logprobs.length > 0 && reasoning === "" && toolCalls.length === 0)) {
       const tokens = this.#logprobs(logprobs);
-      const { item, opening } = this.#message();
+      const { item, opening } = this.#open("message");
       item.text += text;
       item.logprobs.push(...tokens);
       const place = { item_id: item.id, output_index: this.#output.length, content_index: 0 };
@@ -270,7 +279,7 @@ class ResponseWriter implements AnswerWriter {
     this.#reason = reason;
     if (this.#item !== undefined) return this.#closeItem();
     // An empty text is an item, too.
-    return this.#output.length > 0 ? "" : this.#message().opening + this.#closeItem();
+    return this.#output.length > 0 ? "" : this.#open("message").opening + this.#closeItem();
   }
 
   end(usage: Usage | undefined): string {
@@ -308,15 +317,17 @@ class ResponseWriter implements AnswerWriter {
     return events + this.#event("response.function_call_arguments.delta", { ...place, delta: text });
   }
 
-  /** The message that is open, and the events that opened it if it was not. */
-  #message(): { item: OpenMessage; opening: string } {
-    if (this.#item?.kind === "message") return { item: this.#item, opening: "" };
+  /** The item of a kind that is open, and the events that opened it if it was not. */
+  #open(kind: OpenText["kind"]): { item: OpenText; opening: string } {
+    if (this.#item?.kind === kind) return { item: this.#item, opening: "" };
     const closing = this.#closeItem();
-    const item: OpenMessage = { kind: "message", id: newId("msg_"), text: "", logprobs: [] };
+    const isMessage = kind === "message";
+    const item: OpenText = { kind, id: newId(isMessage ? "msg_" : "rs_"), text: "", logprobs: [] };
     this.#item = item;
     const place = { output_index: this.#output.length };
-    const added = messageItem(item.id, "in_progress", []);
-    const part = { item_id: item.id, ...place, content_index: 0, part: textPart("", []) };
+    const added = (isMessage ? messageItem : reasoningItem)(item.id, "in_progress", []);
+    const empty = isMessage ? textPart("", []) : reasoningPart("");
+    const part = { item_id: item.id, ...place, content_index: 0, part: empty };
     const opening =
       this.#event("response.output_item.added", { ...place, item: added }) +
       this.#event("response.content_part.added", part);
@@ -334,6 +345,12 @@ class ResponseWriter implements AnswerWriter {
       closed = callItem(item.id, toolCallOf(item), "completed");
       const done = { ...place, name: item.name, arguments: item.text };
       events += this.#event("response.function_call_arguments.done", done);
+    } else if (item.kind === "reasoning") {
+      const { text } = item;
+      const part = reasoningPart(text);
+      closed = reasoningItem(item.id, "completed", [part]);
+      events += this.#event("response.reasoning_text.done", { ...place, content_index: 0, text });
+      events += this.#event("response.content_part.done", { ...place, content_index: 0, part });
     } else {
       const { text, logprobs } = item;
       const part = textPart(text, logprobs);
@@ -376,8 +393,9 @@ class ResponseWriter implements AnswerWriter {
   }
 }
 
-interface OpenMessage {
-  readonly kind: "message";
+/** A message, or the reasoning before it. */
+interface OpenText {
+  readonly kind: "message" | "reasoning";
   readonly id: string;
   text: string;
   readonly logprobs: object[];
@@ -404,6 +422,14 @@ function endState(reason: TextFinishReason): [status: string, incomplete?: strin
 
 function messageItem(id: string, status: string, content: readonly object[]): object {
   return { id, type: "message", status, role: "assistant", content };
+}
+
+function reasoningItem(id: string, status: string, content: readonly object[]): object {
+  return { id, type: "reasoning", status, summary: [], content };
+}
+
+function reasoningPart(text: string): object {
+  return { type: "reasoning_text", text };
 }
 
 function textPart(text: string, logprobs: readonly object[]): object {

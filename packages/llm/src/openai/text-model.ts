@@ -71,12 +71,16 @@ function namesOf(tensors: readonly { readonly name: string; readonly dataType: s
 /** One request to a text model, before it is tensors. */
 export interface TextCall {
   /** Either a prompt, or messages with their tools. */
-  readonly prompt?: string;
+  readonly prompt?: string | readonly number[];
   readonly messages?: readonly unknown[];
   readonly tools?: readonly unknown[];
   readonly stream: boolean;
   readonly sampling: Sampling;
   readonly logprobs: boolean;
+  /** Whether the model reports the tokens of the prompt with their probabilities. */
+  readonly promptLogprobs?: boolean | undefined;
+  /** Field for the structure of the text, for a model of vLLM's backend. @default that of its newest release */
+  readonly structureField?: StructureField | undefined;
 }
 
 /**
@@ -115,7 +119,8 @@ export function textInputs(
     return tensor !== undefined;
   };
   const { prompt, messages, tools, stream, sampling, logprobs } = call;
-  if (prompt !== undefined && !put(model.promptInput!, prompt)) throw notOnePrompt(model);
+  if (typeof prompt === "string" && !put(model.promptInput!, prompt)) throw notOnePrompt(model);
+  if (Array.isArray(prompt) && !put("input_ids", prompt as readonly number[])) throw takesNoTokens(model);
   if (messages !== undefined) {
     put("messages", requestJson(messages, "messages"));
     // A model may require its prompt all the same.
@@ -131,7 +136,7 @@ export function textInputs(
   put("return_num_output_tokens", true);
   if (logprobs && !put("return_logprobs", true)) withoutEffect("logprobs");
   if (model.inputs.has("sampling_parameters")) {
-    const fields = model.inputs.has("messages") ? sampling : withGuidedDecoding(sampling);
+    const fields = model.inputs.has("messages") ? sampling : withStructure(sampling, call.structureField);
     put("sampling_parameters", requestJson(fields, "sampling_parameters"));
   } else {
     putSampling(model, sampling, put, withoutEffect);
@@ -142,13 +147,25 @@ export function textInputs(
 const GUIDES = ["json", "regex", "choice", "grammar"] as const;
 
 /**
- * Sampling fields as vLLM's Triton backend takes them: the structure of the text in `guided_decoding`, a string with
- * JSON. The backend refuses a request with `response_format` or `guided_json`. Models with the input `messages` are not
- * vLLM's, and get OpenAI's fields unchanged.
+ * Field of `sampling_parameters` that has the structure of the text in vLLM's Triton backend: `structured_outputs` from
+ * release 25.11 on, `guided_decoding` before. Each release refuses a request with the other's field.
+ */
+export const STRUCTURE_FIELDS = ["structured_outputs", "guided_decoding"] as const;
+
+/** One of {@link STRUCTURE_FIELDS}. */
+export type StructureField = (typeof STRUCTURE_FIELDS)[number];
+
+/**
+ * Sampling fields as vLLM's Triton backend takes them: the structure of the text in one field, a string with JSON. The
+ * backend refuses a request with `response_format` or `guided_json`. Models with the input `messages` are not vLLM's,
+ * and get OpenAI's fields unchanged.
  *
  * @throws OpenAiError 400 for several structures
  */
-function withGuidedDecoding({ response_format, ...sampling }: Sampling): Sampling {
+function withStructure(
+  { response_format, ...sampling }: Sampling,
+  field: StructureField = STRUCTURE_FIELDS[0],
+): Sampling {
   const { type, json_schema } = (response_format ?? {}) as Partial<ResponseFormat>;
   const guides: [string, unknown][] = [];
   if (type === "json_schema") guides.push(["json", json_schema?.schema]);
@@ -167,7 +184,7 @@ function withGuidedDecoding({ response_format, ...sampling }: Sampling): Samplin
     );
   }
   if (guides.length === 0) return sampling;
-  return { ...sampling, guided_decoding: requestJson(Object.fromEntries(guides), "response_format") };
+  return { ...sampling, [field]: requestJson(Object.fromEntries(guides), "response_format") };
 }
 
 /** The backend takes a schema only as an object, while vLLM's own server also takes its text. */
@@ -222,11 +239,20 @@ interface ResponseFormat {
 }
 
 /** The outputs that the answer needs. A model may have large ones beside them. */
-function outputsFor({ outputs, textOutput }: TextModel, { logprobs, tools, messages }: TextCall): string[] {
+function outputsFor(
+  { outputs, textOutput }: TextModel,
+  { logprobs, promptLogprobs, tools, messages }: TextCall,
+): string[] {
   const wanted = ["finish_reason", "num_input_tokens", "num_output_tokens"];
   if (logprobs) wanted.push("logprobs");
+  if (promptLogprobs) wanted.push("prompt_logprobs");
   if (tools !== undefined && messages !== undefined) wanted.push("tool_calls");
   return [textOutput, ...wanted.filter((name) => outputs.has(name) && name !== textOutput)];
+}
+
+function takesNoTokens({ name }: TextModel): OpenAiError {
+  const text = `model '${name}' cannot take a prompt of tokens: expected an input 'input_ids', got none. Send text`;
+  return invalidField("prompt", text, "unsupported_value");
 }
 
 function notOnePrompt({ name, promptInput, inputs }: TextModel): OpenAiError {

@@ -44,7 +44,7 @@ export function readSamplingParameters(source: SamplingSource): SamplingParamete
 export function samplingParametersOf(fields: ParameterFields): SamplingParameters {
   refuseUnsupported(fields);
   return definedMembers({
-    maxTokens: fields.integer(["max_tokens", "max_completion_tokens"], { min: 1 }),
+    maxTokens: fields.integer(["max_tokens", "max_completion_tokens"], { min: 0 }),
     minTokens: fields.integer(["min_tokens"], { min: 0 }),
     temperature: fields.number("temperature", { min: 0, max: 100 }),
     topP: fields.number("top_p", { above: 0, max: 1 }),
@@ -63,6 +63,7 @@ export function samplingParametersOf(fields: ParameterFields): SamplingParameter
     allowedTokenIds: tokenIds(fields, "allowed_token_ids", 1),
     badWords: badWords(fields),
     logprobs: logprobs(fields),
+    promptLogprobs: fields.integer(["prompt_logprobs"], { min: 0, max: MAX_LOGPROBS }),
     responseFormat: readResponseFormat(fields),
   });
 }
@@ -98,8 +99,6 @@ function refuseUnsupported(fields: ParameterFields): void {
   if (fields.boolean("use_beam_search") === true) {
     throw invalidParameter("use_beam_search", "false, because beam search is not supported", true);
   }
-  const prompt = fields.raw("prompt_logprobs")?.value;
-  if (prompt !== undefined) throw invalidParameter("prompt_logprobs", "no value", prompt);
 }
 
 /** `-1` and `0` take all tokens, as in vLLM. */
@@ -185,7 +184,7 @@ export type ResponseFormat =
  * set is absent, so that a model can have defaults of its own.
  */
 export interface SamplingParameters {
-  /** Largest number of tokens to generate, at least 1. */
+  /** Largest number of tokens to generate; 0 for none, which only computes the prompt. */
   readonly maxTokens?: number;
   /** Tokens to generate before the text may end, at least 0. */
   readonly minTokens?: number;
@@ -223,6 +222,8 @@ export interface SamplingParameters {
   readonly badWords?: readonly string[];
   /** Number of most likely tokens to report for each token of the text, 0 to 20. */
   readonly logprobs?: number;
+  /** Number of most likely tokens to report for each token of the prompt, 0 to 20. Decoders have it alone. */
+  readonly promptLogprobs?: number;
   /** Form that the text must have. @default any text */
   readonly responseFormat?: ResponseFormat;
 }

@@ -78,7 +78,7 @@ describe("a chat template", () => {
       "{{ thinking }} {{ messages[0].content }} {{ add_generation_prompt }}",
     );
     const variables = { thinking: "on", messages: [], add_generation_prompt: false };
-    expect(render(template, { variables })).toBe("on Hi true");
+    expect(render(template, { variables })).toBe("on Hi True");
   });
 
   it("formats the date in English, with the codes of Python", () => {
@@ -110,14 +110,14 @@ describe("a chat template", () => {
     const call = { id: "c1", function: { name: "add", arguments: '{"a": 1}' } };
     const messages = [{ role: "assistant", content: null, tool_calls: [call] }];
     const print = "{{ messages[0].tool_calls[0].function.arguments['a'] }} {{ messages[0].content is none }}";
-    expect(render(ChatTemplate.from(print), { messages })).toBe("1 true");
+    expect(render(ChatTemplate.from(print), { messages })).toBe("1 True");
     const joining = "{{ 'x' + messages[0]['tool_calls'][0]['function']['arguments'] + 'y' }}";
     expect(render(ChatTemplate.from(joining), { messages })).toBe('x{"a": 1}y');
     expect(
       render(ChatTemplate.from("{{ 'tool_calls' in messages[0] }}"), {
         messages: [{ ...user[0], tool_calls: null }],
       }),
-    ).toBe("false");
+    ).toBe("False");
   });
 
   it.each(["{", "[1]", '"text"'])("rejects the arguments %s of an earlier call", (text) => {
@@ -190,7 +190,14 @@ describe("a chat template", () => {
     ["mistral", "{% if tools %}[TOOL_CALLS]{% endif %}"],
     ["pythonic", "{% if tools %}[func_name1(params_name1=params_value1)]<|start_header_id|>{% endif %}"],
     ["deepseek", "{% if tools %}<｜tool▁calls▁begin｜>{% endif %}"],
-    ["json", "{% if tools %}{{ tools | tojson }}{% endif %}"],
+    ["json", '{% if tools %}Answer with {"name": function, "parameters": arguments}{% endif %}'],
+    ["qwen3_coder", "{% if tools %}<tool_call><function=name><parameter=key>{% endif %}"],
+    ["glm", "{% if tools %}<tool_call>name<arg_key>{% endif %}"],
+    ["functionary", "{% if tools %}<|start_header_id|><function=name>{% endif %}"],
+    ["harmony", "{% if tools %}<|channel|>commentary to=functions.x{% endif %}"],
+    ["hermes", "{% if xml_tools %}<tool_call>{% endif %}"],
+    ["deepseek", "{% if message.tool_calls %}<｜tool▁calls▁begin｜>{% endif %}"],
+    [undefined, "{% if tools %}{{ tools | tojson }}{% endif %}"],
     [undefined, "{{ messages[0].content }}"],
   ])("tells that calls have the form %s", (family, text) => {
     expect(ChatTemplate.from(text).toolCallFamily).toBe(family);

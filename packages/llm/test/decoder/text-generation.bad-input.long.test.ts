@@ -98,8 +98,18 @@ async function failure(options: Parameters<typeof textGeneration>[0]): Promise<s
 
 describe("a model", () => {
   it.each<[string, Readonly<Record<string, string | null>>, string]>([
-    ["no tokenizer", { "tokenizer.json": null }, "expected the file tokenizer.json"],
-    ["no graph", { "model.onnx": null }, "expected model.onnx or onnx/model.onnx"],
+    [
+      "no tokenizer",
+      { "tokenizer.json": null },
+      "expected the file tokenizer.json, tokenizer.model, or vocab.json and merges.txt",
+    ],
+    ["no configuration", { "config.json": null }, "expected the file config.json or genai_config.json"],
+    ["no graph", { "model.onnx": null }, "expected model.onnx, onnx/model.onnx, decoder_model_merged.onnx"],
+    [
+      "a graph outside of its directory",
+      { "genai_config.json": '{"model":{"decoder":{"filename":"../model.onnx"}}}' },
+      "expected the path of a graph inside",
+    ],
     [
       "a broken config.json",
       { "config.json": "{" },
@@ -134,6 +144,15 @@ describe("a model", () => {
   it("with options or a directory that cannot be used is not bound", async () => {
     expect(await failure({ directory: STORIES, kvCacheBytes: 0, prefillTokens: 1.5 })).toContain(
       "kvCacheBytes: expected an integer of at least 1, got 0; prefillTokens: expected an integer of at least 1, got 1.5",
+    );
+    expect(await failure({ directory: STORIES, dtype: "q5" as "q4" })).toContain(
+      "dtype: expected one of fp32, fp16, q8, int8, uint8, q4, q4f16, bnb4, got q5",
+    );
+    expect(await failure({ directory: STORIES, dtype: "q4" })).toContain(
+      "expected model_q4.onnx, onnx/model_q4.onnx, decoder_model_merged_q4.onnx",
+    );
+    expect(await failure({ directory: STORIES, file: "other.onnx" })).toContain(
+      "expected the graph other.onnx",
     );
     expect(await failure({ directory: join(folder, "nowhere") })).toContain("expected a directory at");
     expect(await failure({ directory: STORIES, kvCacheBytes: 1000 })).toContain(

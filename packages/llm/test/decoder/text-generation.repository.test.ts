@@ -54,9 +54,9 @@ it("a model of a repository answers generate and generate_stream, with parameter
   const pieces = events.map((event) => JSON.parse(event.replace("data: ", "")).text_output);
   expect(prompt.text_input + pieces.join("")).toBe(whole.text_output);
   expect(pieces.length).toBeGreaterThan(5);
-  expect(await generate(url, { ...prompt, max_tokens: 0 })).toMatchObject({
+  expect(await generate(url, { ...prompt, max_tokens: -1 })).toMatchObject({
     status: 400,
-    error: "sampling parameter 'max_tokens': expected an integer of at least 1, got 0",
+    error: "sampling parameter 'max_tokens': expected an integer of at least 0, got -1",
   });
 });
 

@@ -1,9 +1,13 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { batch } from "@tritonjs/core";
 import { TritonError } from "@tritonjs/protocol";
 import { embedMany, generateObject, generateText, stepCountIs, streamText, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import type { OpenAiOptions } from "../../src/openai/index.js";
 import {
   type Asked,
   bindText,
@@ -15,11 +19,14 @@ import {
 } from "./support/openai-server.js";
 
 /** The model `m` of a server, as the SDK sees it. */
-async function connect(answer: (asked: Asked, turn: number) => AsyncGenerator<Said> | Generator<Said>) {
+async function connect(
+  answer: (asked: Asked, turn: number) => AsyncGenerator<Said> | Generator<Said>,
+  options: OpenAiOptions = {},
+) {
   const triton = newTriton();
   const asked: Asked[] = [];
   bindText(triton, "m", (one) => answer(one, asked.push(one) - 1));
-  const baseURL = `${await serveOpenAi(triton)}/v1`;
+  const baseURL = `${await serveOpenAi(triton, options)}/v1`;
   const provider = createOpenAICompatible({
     name: "triton",
     baseURL,
@@ -64,6 +71,19 @@ describe("the ai SDK", () => {
     expect(parts).toEqual(["Good ", "day"]);
     expect(await result.finishReason).toBe("stop");
     expect((await result.usage).outputTokens).toBe(2);
+  });
+
+  it("tells the reasoning of a model from its text", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "ai-sdk-"));
+    const chat_template = "{% for m in messages %}{{ m.content }}{% endfor %}<think>";
+    await writeFile(join(directory, "tokenizer_config.json"), JSON.stringify({ chat_template }));
+    const thinking = () => say("I think.", "</think>", "Good day");
+    const { model } = await connect(thinking, { chatTemplates: { m: directory } });
+    const whole = await generateText({ model, prompt: "Hello" });
+    expect([whole.reasoningText, whole.text]).toEqual(["I think.", "Good day"]);
+    const streamed = streamText({ model, prompt: "Hello" });
+    expect([await streamed.reasoningText, await streamed.text]).toEqual(["I think.", "Good day"]);
+    await rm(directory, { recursive: true });
   });
 
   it("generates an object of a schema", async () => {

@@ -192,6 +192,8 @@ describe("the openai client", () => {
         reason = choices[0]?.finish_reason ?? reason;
       }
       expect(reason).toBe("tool_calls");
+      // Clients read the first call of a chunk alone.
+      expect(deltas.every(({ tool_calls = [] }) => tool_calls.length <= 1)).toBe(true);
       expect(deltas.map(({ content }) => content ?? "").join("")).toBe("Wait. ");
       const calls = deltas.flatMap(({ tool_calls }) => tool_calls ?? []);
       const joined = (index: number) =>
@@ -200,7 +202,7 @@ describe("the openai client", () => {
           .map((call) => call.function?.arguments ?? "")
           .join("");
       expect([joined(0), joined(1)]).toEqual(['{"city": "Rome"}', '{"city": "Oslo"}']);
-      expect(calls.filter((call) => call.index === 0).length).toBeGreaterThan(2);
+      expect(calls.filter((call) => call.index === 0).length).toBeGreaterThan(1);
     });
 
     it.each([false, true])("runs tools and sends their results back, streamed: %s", async (streamed) => {
@@ -243,7 +245,7 @@ describe("the openai client", () => {
       ]);
       // As OpenAI has it: the model had no choice.
       expect(answer.choices[0]?.finish_reason).toBe("stop");
-      expect(JSON.parse(asked[0]?.sampling.guided_decoding as string)).toEqual({
+      expect(JSON.parse(asked[0]?.sampling.structured_outputs as string)).toEqual({
         json: weather.function.parameters,
       });
     });
@@ -261,7 +263,7 @@ describe("the openai client", () => {
       for await (const { choices } of await openai.chat.completions.create({ ...request, stream: true })) {
         parts.push(...(choices[0]?.delta.tool_calls ?? []).map((call) => call.function?.arguments));
       }
-      expect(parts).toEqual(["", '{"city": "Ro', 'me"}']);
+      expect(parts).toEqual(['{"city": "Ro', 'me"}']);
     });
   });
 

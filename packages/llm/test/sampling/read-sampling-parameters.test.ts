@@ -77,8 +77,8 @@ describe("sampling parameters", () => {
   it.each([
     [{ temperature: "hot" }, "'temperature': expected a number from 0 to 100, got \"hot\""],
     [{ temperature: -1 }, "'temperature': expected a number from 0 to 100, got -1"],
-    [{ max_tokens: 0 }, "'max_tokens': expected an integer of at least 1, got 0"],
-    [{ max_tokens: 1.5 }, "'max_tokens': expected an integer of at least 1, got 1.5"],
+    [{ max_tokens: -1 }, "'max_tokens': expected an integer of at least 0, got -1"],
+    [{ max_tokens: 1.5 }, "'max_tokens': expected an integer of at least 0, got 1.5"],
     [
       { n: 1000 },
       "'n': expected 1, because a request gets one text: send one request for each text, got 1000",

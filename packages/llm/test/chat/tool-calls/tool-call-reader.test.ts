@@ -7,7 +7,15 @@ import {
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 
-const tools = [{ function: { name: "get_weather" } }, { function: { name: "add" } }];
+const tools = [
+  {
+    function: {
+      name: "get_weather",
+      parameters: { properties: { city: { type: "string" }, days: { type: "integer" } } },
+    },
+  },
+  { function: { name: "add" } },
+];
 
 interface Joined {
   content: string;
@@ -59,6 +67,28 @@ const TEXTS: Record<ToolCallFamily, string> = {
   pythonic: `[get_weather(city="Paris", days=2), add(a=1, b=[2, {'c': '}'}])]`,
   deepseek: `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n\`\`\`json\n{"city": "Paris", "days": 2}\n\`\`\`<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>add<｜tool▁sep｜>{"a": 1, "b": [2, {"c": "}"}]}<｜tool▁call▁end｜><｜tool▁calls▁end｜>`,
   json: `[{"name": "get_weather", "arguments": {"city": "Paris", "days": 2}}, {"name": "add", "arguments": {"a": 1, "b": [2, {"c": "}"}]}}]`,
+  harmony: `<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Paris", "days": 2}<|call|><|start|>assistant to=functions.add<|channel|>commentary<|message|>{"a": 1, "b": [2, {"c": "}"}]}<|call|>`,
+  deepseek_v32: `<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" string="true">Paris</｜DSML｜parameter>\n<｜DSML｜parameter name="days" string="false">2</｜DSML｜parameter>\n</｜DSML｜invoke>\n<｜DSML｜invoke name="add">\n<｜DSML｜parameter name="a" string="false">1</｜DSML｜parameter>\n<｜DSML｜parameter name="b" string="false">[2, {"c": "}"}]</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>`,
+  kimi_k2: `<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Paris", "days": 2}<|tool_call_end|><|tool_call_begin|>functions.add:1<|tool_call_argument_begin|>{"a": 1, "b": [2, {"c": "}"}]}<|tool_call_end|><|tool_calls_section_end|>`,
+  minimax_m2: `<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Paris</parameter>\n<parameter name="days">2</parameter>\n</invoke>\n<invoke name="add">\n<parameter name="a">1</parameter>\n<parameter name="b">[2, {"c": "}"}]</parameter>\n</invoke>\n</minimax:tool_call>`,
+  seed_oss: `<seed:tool_call>\n<function=get_weather>\n<parameter=city>Paris</parameter>\n<parameter=days>2</parameter>\n</function>\n</seed:tool_call>\n<seed:tool_call>\n<function=add>\n<parameter=a>1</parameter>\n<parameter=b>[2, {"c": "}"}]</parameter>\n</function>\n</seed:tool_call>`,
+  glm: `<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n<arg_key>days</arg_key>\n<arg_value>2</arg_value>\n</tool_call><tool_call>add<arg_key>a</arg_key><arg_value>1</arg_value><arg_key>b</arg_key><arg_value>[2, {"c": "}"}]</arg_value></tool_call>`,
+  qwen3_coder: `<tool_call>\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n<parameter=days>\n2\n</parameter>\n</function>\n</tool_call>\n<function=add>\n<parameter=a>\n1\n</parameter>\n<parameter=b>\n[2, {"c": "}"}]\n</parameter>\n</function>\n</tool_call>`,
+  functionary: `<function=get_weather>{"city": "Paris", "days": 2}</function><function=add>{"a": 1, "b": [2, {"c": "}"}]}</function>`,
+  functionary_v32: `get_weather\n{"city": "Paris", "days": 2}>>>add\n{"a": 1, "b": [2, {"c": "}"}]}`,
+  minicpm: `<function name="get_weather"><param name="city"><![CDATA[Paris]]></param><param name="days">2</param></function>\n<function name="add"><param name="a">1</param><param name="b">[2, {"c": "}"}]</param></function>`,
+  lfm2: `<|tool_call_start|>[get_weather(city="Paris", days=2), add(a=1, b=[2, {'c': '}'}])]<|tool_call_end|>`,
+  olmo3: `<function_calls>\nget_weather(city="Paris", days=2)\nadd(a=1, b=[2, {'c': '}'}])\n</function_calls>`,
+  granite: `<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 2}}, {"name": "add", "arguments": {"a": 1, "b": [2, {"c": "}"}]}}]`,
+  nemotron: `<TOOLCALL>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 2}}, {"name": "add", "arguments": {"a": 1, "b": [2, {"c": "}"}]}}]</TOOLCALL>\n`,
+  apertus: `<|tools_prefix|>[{"get_weather": {"city": "Paris", "days": 2}}, {"add": {"a": 1, "b": [2, {"c": "}"}]}}]<|tools_suffix|>`,
+  command: `<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris", "days": 2}},\n    {"tool_call_id": "1", "tool_name": "add", "parameters": {"a": 1, "b": [2, {"c": "}"}]}}\n]<|END_ACTION|>`,
+  command_r: `Action:\n\`\`\`json\n[{"tool_name": "get_weather", "parameters": {"city": "Paris", "days": 2}}, {"tool_name": "add", "parameters": {"a": 1, "b": [2, {"c": "}"}]}}]\n\`\`\``,
+  gemma4: `<|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:2}<tool_call|><|tool_call>call:add{a:1,b:[2,{c:<|"|>}<|"|>}]}<tool_call|>`,
+  functiongemma: `<start_function_call>call:get_weather{city:<escape>Paris<escape>,days:2}<end_function_call><start_function_call>call:add{a:1,b:[2,{c:<escape>}<escape>}]}<end_function_call>`,
+  apriel: `<tool_calls>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 2}}, {"name": "add", "arguments": {"a": 1, "b": [2, {"c": "}"}]}}]</tool_calls>`,
+  gigachat: `<|message_sep|>\n\nfunction call<|role_sep|>\n{"name": "get_weather", "arguments": {"city": "Paris", "days": 2}}<|message_sep|>\n\nfunction call<|role_sep|>\n{"name": "add", "arguments": {"a": 1, "b": [2, {"c": "}"}]}}`,
+  firefunction: ` functools[{"name": "get_weather", "arguments": {"city": "Paris", "days": 2}}, {"name": "add", "arguments": {"a": 1, "b": [2, {"c": "}"}]}}]`,
 };
 const FAMILIES = Object.keys(TEXTS) as ToolCallFamily[];
 
@@ -115,6 +145,32 @@ describe("a reader of tool calls", () => {
       ],
     ],
     ["deepseek", `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>add<｜tool▁sep｜>{}`, [["add", {}]]],
+    ["qwen3_coder", "<function=add>\n</function>", [["add", {}]]],
+    [
+      "qwen3_coder",
+      '<tool_call><function=get_weather><parameter=city>\n1 "<b>"\n\n😀\n</parameter></function></tool_call>',
+      [["get_weather", { city: '1 "<b>"\n\n😀' }]],
+    ],
+    ["glm", "<tool_call>add\n</tool_call>", [["add", {}]]],
+    [
+      "minimax_m2",
+      '<minimax:tool_call><invoke name="add"><parameter name="a">x y</parameter></invoke>',
+      [["add", { a: "x y" }]],
+    ],
+    [
+      "gemma4",
+      '<|tool_call>call:add{a:true,b:{c:[],d:null},e:<|"|>x,}\n<|"|>}<tool_call|>',
+      [["add", { a: true, b: { c: [], d: null }, e: "x,}\n" }]],
+    ],
+    ["harmony", "<|channel|>analysis to=functions.add code<|message|>{}", [["add", {}]]],
+    [
+      "apriel",
+      '<tool_calls>\n{"name": "add", "arguments": {}}\n{"name": "add", "arguments": {"a": 1}}\n</tool_calls>',
+      [
+        ["add", {}],
+        ["add", { a: 1 }],
+      ],
+    ],
   ])("reads the form of %s in %s", (family, text, expected) => {
     expect(calls(family, text)).toEqual(expected);
     expect(read(family, [text]).content).toBe("");
@@ -137,6 +193,13 @@ describe("a reader of tool calls", () => {
     ["deepseek", "<｜tool▁calls▁begin｜>none<｜tool▁calls▁end｜>"],
     ["deepseek", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>x<｜tool▁call▁end｜>"],
     ["hermes", " \n "],
+    ["qwen3_coder", "if (a <function= b) and <tool_call> alone"],
+    ["glm", "<tool_call></tool_call>"],
+    ["lfm2", "<|tool_call_start|>nothing"],
+    ["gemma4", "<|tool_call>nothing<tool_call|>"],
+    ["functionary_v32", "It rains."],
+    ["harmony", "It rains."],
+    ["apertus", "<|tools_prefix|>[7]<|tools_suffix|>"],
   ])("returns the content of %s that is not a call as it is: %s", (family, text) => {
     expect(read(family, [text])).toEqual({ content: text, calls: [] });
   });
@@ -171,11 +234,25 @@ describe("a reader of tool calls", () => {
     expect(read("hermes", [text]).calls).toEqual([{ id: "id0", name: "add", arguments: `{"a": "lon` }]);
   });
 
+  it("passes the strings of a family with tags on as they arrive, and other values when they are whole", () => {
+    const reader = createToolCallReader("qwen3_coder", { tools, createId: () => "id" });
+    const args = (text: string) =>
+      reader.push(text).map((piece) => ("index" in piece ? piece.function.arguments : piece));
+    expect(args("<tool_call>\n<function=get_weather>\n<parameter=city>\nNew ")).toEqual([
+      "",
+      '{"city": "New ',
+    ]);
+    expect(args("York\n</param")).toEqual(["York"]);
+    expect(args("eter>\n<parameter=days>\n1")).toEqual(['", "days": ']);
+    expect(args("2\n</parameter>\n</function>\n</tool_call>")).toEqual(["12}"]);
+  });
+
   it("makes ids that the family's template accepts", () => {
     const id = (family: ToolCallFamily) =>
       createToolCallReader(family, { tools })
         .push(TEXTS[family])
         .find((piece) => "id" in piece);
+    expect(id("kimi_k2")).toMatchObject({ id: "functions.get_weather:0" });
     expect(id("mistral")).toMatchObject({ id: expect.stringMatching(/^[A-Za-z0-9]{9}$/) });
     expect(id("llama3")).toMatchObject({ id: expect.stringMatching(/^call_[A-Za-z0-9]{24}$/) });
   });

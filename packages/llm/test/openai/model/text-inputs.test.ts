@@ -1,5 +1,6 @@
 import { batch, sample, type TensorSpec } from "@tritonjs/core";
 import { describe, expect, it } from "vitest";
+import type { OpenAiOptions } from "../../../src/openai/index.js";
 import { type Asked, bindText, newTriton, post, say, serveOpenAi } from "../support/openai-server.js";
 
 const OUTPUTS: TensorSpec[] = [{ name: "text_output", dtype: "BYTES", shape: [1] }];
@@ -75,7 +76,10 @@ describe("a model with the inputs of vLLM's Triton backend", () => {
   const schema = { type: "object" };
   const json_schema = { name: "s", schema };
 
-  async function askedFor(fields: object): Promise<{ status: number; sampling: unknown }> {
+  async function askedFor(
+    fields: object,
+    options: OpenAiOptions = {},
+  ): Promise<{ status: number; sampling: unknown }> {
     const triton = newTriton();
     const asked: Asked[] = [];
     const answer = (one: Asked) => {
@@ -83,7 +87,7 @@ describe("a model with the inputs of vLLM's Triton backend", () => {
       return say("fine");
     };
     bindText(triton, "vllm", answer, ["text_input", "sampling_parameters", "stream"]);
-    const url = await serveOpenAi(triton);
+    const url = await serveOpenAi(triton, options);
     const body = { model: "vllm", prompt: "Once", max_tokens: 5, ...fields };
     const { status } = await post(`${url}/v1/completions`, body);
     return { status, sampling: asked[0]?.sampling };
@@ -97,9 +101,11 @@ describe("a model with the inputs of vLLM's Triton backend", () => {
     [{ guided_regex: "a+" }, { regex: "a+" }],
     [{ guided_choice: ["yes", "no"] }, { choice: ["yes", "no"] }],
     [{ guided_grammar: "root ::= [0-9]" }, { grammar: "root ::= [0-9]" }],
-  ])("gets %j in guided_decoding, and no field that the backend refuses", async (fields, guide) => {
+  ])("gets %j in the field of its release, and no field that the backend refuses", async (fields, guide) => {
     const { sampling } = await askedFor(fields);
-    expect(sampling).toEqual({ max_tokens: 5, guided_decoding: JSON.stringify(guide) });
+    expect(sampling).toEqual({ max_tokens: 5, structured_outputs: JSON.stringify(guide) });
+    const older = await askedFor(fields, { structureFields: { vllm: "guided_decoding" } });
+    expect(older.sampling).toEqual({ max_tokens: 5, guided_decoding: JSON.stringify(guide) });
   });
 
   it("gets no structure without one, and the client an error for two", async () => {

@@ -107,7 +107,7 @@ describe("a bad request gets OpenAI's error, with the field at fault", () => {
   it.each([
     ["no prompt", { model: "m" }, "prompt", "missing_required_parameter"],
     ["tokens", { ...completion, prompt: [1, 2] }, "prompt", "unsupported_value"],
-    ["best_of", { ...completion, best_of: 3 }, "best_of", "unsupported_value"],
+    ["fewer candidates than choices", { ...completion, n: 3, best_of: 2 }, "best_of", "invalid_value"],
     ["a suffix", { ...completion, suffix: "end" }, "suffix", "unsupported_parameter"],
     ["too many prompts", { ...completion, prompt: new Array(100).fill("x"), n: 2 }, "n", "invalid_value"],
     [

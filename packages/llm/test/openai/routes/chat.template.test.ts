@@ -114,8 +114,8 @@ describe("a chat with a model that takes a prompt", () => {
         },
       ],
     });
-    const { guided_decoding, ...others } = asked[0]!.sampling;
-    expect(JSON.parse(guided_decoding as string)).toEqual({ json: tools[1]!.function.parameters });
+    const { structured_outputs, ...others } = asked[0]!.sampling;
+    expect(JSON.parse(structured_outputs as string)).toEqual({ json: tools[1]!.function.parameters });
     expect(others).not.toHaveProperty("response_format");
   });
 
@@ -130,7 +130,7 @@ describe("a chat with a model that takes a prompt", () => {
     const calls = events.flatMap((event) => event.choices?.[0]?.delta.tool_calls ?? []);
     expect(calls[0]).toMatchObject({ index: 0, type: "function", function: { name: "time" } });
     expect(calls.map((call) => call.function.arguments).join("")).toBe('{"city":"Ulm"}');
-    expect(JSON.parse(asked[0]!.sampling.guided_decoding as string)).toMatchObject({
+    expect(JSON.parse(asked[0]!.sampling.structured_outputs as string)).toMatchObject({
       json: { type: "array", minItems: 1, maxItems: 1, items: { anyOf: [{}, {}] } },
     });
   });

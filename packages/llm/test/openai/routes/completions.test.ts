@@ -86,6 +86,48 @@ describe("POST /v1/completions", () => {
     });
   });
 
+  it("keeps tokens apart that are parts of a character, by their bytes", async () => {
+    const part = (id: number, byte: number, top: string) =>
+      `"${id}":{"logprob":-0.5,"rank":1,"decoded_token":"\ufffd","bytes":[${byte}]}${top}`;
+    const { complete } = await serve(function* () {
+      const logprobs = `[{${part(1, 0xe2, `,"2":{"logprob":-1,"rank":2,"decoded_token":"\ufffd","bytes":[195]}`)}},{${part(3, 0x82, "")}},{${part(4, 0xac, "")}},{"5":{"logprob":-2,"rank":1,"decoded_token":"!"}}]`;
+      yield { text: "€!", logprobs, reason: "stop" };
+    });
+    const [choice] = ((await (await complete({ logprobs: 2 })).json()) as { choices: [object] }).choices;
+    expect(choice).toMatchObject({
+      logprobs: {
+        tokens: ["bytes:\\xe2", "bytes:\\x82", "bytes:\\xac", "!"],
+        top_logprobs: [
+          { "bytes:\\xe2": -0.5, "bytes:\\xc3": -1 },
+          { "bytes:\\x82": -0.5 },
+          { "bytes:\\xac": -0.5 },
+          { "!": -2 },
+        ],
+        text_offset: [0, 0, 0, 1],
+      },
+    });
+  });
+
+  it("asks an engine that must generate for one token, and leaves it out for max_tokens 0", async () => {
+    const { complete, asked } = await serve(() => say(" upon"), ["text_input", "sampling_parameters"]);
+    expect(await (await complete({ max_tokens: 0, echo: true })).json()).toMatchObject({
+      choices: [{ text: "Once", finish_reason: "length" }],
+    });
+    expect(asked).toMatchObject([{ sampling: { max_tokens: 1 } }]);
+  });
+
+  it("refuses what the model cannot report", async () => {
+    const { complete } = await serve(() => say("x"), ["text_input", "sampling_parameters"]);
+    for (const [fields, param] of [
+      [{ echo: true, logprobs: 1 }, "echo"],
+      [{ prompt: [1, 2] }, "prompt"],
+      [{ best_of: 2, stream: true }, "best_of"],
+    ] as const) {
+      const refused = await complete(fields);
+      expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param } }]);
+    }
+  });
+
   it("ends the text at a stop string itself, if the model has no sampling parameters", async () => {
     const { complete } = await serve(() => say("one E", "N", "D two", " three"), ["text_input", "stream"]);
     expect(await (await complete({ stop: ["END", "two"] })).json()).toMatchObject({

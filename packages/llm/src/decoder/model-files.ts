@@ -1,0 +1,229 @@
+import { readFileSync, statSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { isAbsolute, join, relative } from "node:path";
+import { errorFor, TritonError } from "@tritonjs/protocol";
+import { tokenizerOfSentencePiece } from "../sentencepiece-model.js";
+import { byteLevelTokenizer } from "../token-spelling.js";
+
+/** Precisions of a graph, as in transformers.js, and the ends of the file names that they have. */
+const DTYPES = {
+  fp32: "",
+  fp16: "_fp16",
+  q8: "_quantized",
+  int8: "_int8",
+  uint8: "_uint8",
+  q4: "_q4",
+  q4f16: "_q4f16",
+  bnb4: "_bnb4",
+} as const;
+
+/** Precision of a graph, as in transformers.js. */
+export type DecoderDtype = keyof typeof DTYPES;
+
+export const DECODER_DTYPES = Object.keys(DTYPES) as readonly DecoderDtype[];
+
+/** Precisions in the order in which they are taken: first what the kind of device computes fast and exactly. */
+const ON_CPU: readonly DecoderDtype[] = ["fp32", "q4", "q8", "int8", "uint8", "bnb4", "fp16", "q4f16"];
+const ON_GPU: readonly DecoderDtype[] = ["fp16", "fp32", "q4f16", "q4", "bnb4", "q8", "int8", "uint8"];
+
+/** Which graph of a directory is loaded. */
+export interface GraphChoice {
+  /** Path of the graph inside the directory; found by `dtype` unless given. */
+  readonly file?: string | undefined;
+  readonly dtype?: DecoderDtype | undefined;
+  readonly executionProviders?: readonly unknown[] | undefined;
+}
+
+export type ModelFileObject = Readonly<Record<string, unknown>>;
+
+/** Contents of a model's directory besides its graph. */
+export interface ModelDirectory {
+  readonly model: string;
+  readonly config: ModelFileObject;
+  readonly generation: ModelFileObject;
+  readonly tokenizer: ModelFileObject;
+  readonly tokenizerConfig: ModelFileObject;
+  /** Changes a text before the tokenizer gets it. */
+  readonly normalize?: ((text: string) => string) | undefined;
+}
+
+const CONFIG = "config.json";
+const GENAI_CONFIG = "genai_config.json";
+const TOKENIZER = "tokenizer.json";
+const SENTENCE_PIECE = "tokenizer.model";
+const VOCABULARY = "vocab.json";
+const MERGES = "merges.txt";
+
+/**
+ * Finds the graph of a model, and checks that the files beside it exist.
+ *
+ * @returns path of the graph
+ * @throws TritonError NOT_FOUND that names the missing file
+ */
+export function findGraph(directory: string, choice: GraphChoice = {}): string {
+  if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory()) {
+    const got = isFile(directory) ? "a file" : "nothing";
+    throw missingFile(`expected a directory at ${directory}, got ${got}`);
+  }
+  const graph = graphPath(directory, choice);
+  const has = (...names: readonly string[]) => names.every((name) => isFile(join(directory, name)));
+  if (!has(CONFIG) && !has(GENAI_CONFIG)) {
+    throw missingFile(`expected the file ${CONFIG} or ${GENAI_CONFIG} in ${directory}`);
+  }
+  if (!has(TOKENIZER) && !has(SENTENCE_PIECE) && !has(VOCABULARY, MERGES)) {
+    const names = `${TOKENIZER}, ${SENTENCE_PIECE}, or ${VOCABULARY} and ${MERGES}`;
+    throw missingFile(`expected the file ${names} in ${directory}`);
+  }
+  return graph;
+}
+
+function graphPath(directory: string, { file, dtype, executionProviders = [] }: GraphChoice): string {
+  const given = file ?? genaiFile(directory);
+  if (given !== undefined) {
+    const path = join(directory, given);
+    if (isAbsolute(given) || relative(directory, path).startsWith("..")) {
+      throw errorFor(
+        "PATH_NOT_ALLOWED",
+        `cannot open the decoder: expected the path of a graph inside ${directory}, got '${given}'`,
+      );
+    }
+    if (isFile(path)) return path;
+    throw missingFile(`expected the graph ${given} in ${directory}, got none`);
+  }
+  const isOnCpu = executionProviders.every(
+    (one) => one === "cpu" || (one as { name?: string }).name === "cpu",
+  );
+  const dtypes = dtype === undefined ? (isOnCpu ? ON_CPU : ON_GPU) : [dtype];
+  const names = dtypes.flatMap(graphNames);
+  const found = names.find((name) => isFile(join(directory, name)));
+  if (found !== undefined) return join(directory, found);
+  const wanted =
+    dtype === undefined ? `${graphNames("fp32").join(", ")}, or one of another dtype` : names.join(", ");
+  throw missingFile(`expected ${wanted} in ${directory}, or the option file`);
+}
+
+function graphNames(dtype: DecoderDtype): string[] {
+  const names = ["model", "decoder_model_merged"].map((name) => `${name}${DTYPES[dtype]}.onnx`);
+  return names.flatMap((name) => [name, join("onnx", name)]);
+}
+
+/** The graph that a configuration of onnxruntime-genai names. */
+function genaiFile(directory: string): string | undefined {
+  const path = join(directory, GENAI_CONFIG);
+  if (!isFile(path)) return undefined;
+  const name = objectAt(parseObject(readFileSync(path, "utf8"), path), "model", "decoder").filename;
+  return typeof name === "string" ? name : undefined;
+}
+
+/**
+ * Reads the files of a model. `generation_config.json` and `tokenizer_config.json` may be missing.
+ *
+ * @throws TritonError NOT_FOUND for missing files, INVALID_ARG for files that are not what their names say
+ */
+export async function readModelDirectory(
+  directory: string,
+  choice: GraphChoice = {},
+): Promise<ModelDirectory> {
+  const model = findGraph(directory, choice);
+  const read = (name: string) => readJson(join(directory, name));
+  const [config, generation, tokenizerConfig, genai] = await Promise.all([
+    read(CONFIG),
+    read("generation_config.json"),
+    read("tokenizer_config.json"),
+    read(GENAI_CONFIG),
+  ]);
+  // Models of several kinds of input have the settings of their decoder in a part of the configuration.
+  const own = { ...config, ...objectAt(config, "text_config"), ...genaiConfig(genai) };
+  return {
+    model,
+    config: own,
+    generation: { ...genaiGeneration(genai), ...generation },
+    tokenizerConfig,
+    ...(await readTokenizer(directory, tokenizerConfig)),
+  };
+}
+
+/** Members of `genai_config.json` by the names that `config.json` has for them. */
+function genaiConfig(genai: ModelFileObject): ModelFileObject {
+  const model = objectAt(genai, "model");
+  const { num_key_value_heads, num_attention_heads, hidden_size, head_size } = objectAt(model, "decoder");
+  const members = {
+    max_position_embeddings: model.context_length,
+    eos_token_id: model.eos_token_id,
+    num_key_value_heads,
+    num_attention_heads,
+    hidden_size,
+    head_dim: head_size,
+  };
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
+
+function genaiGeneration(genai: ModelFileObject): ModelFileObject {
+  const { do_sample, temperature, top_k, top_p, repetition_penalty } = objectAt(genai, "search");
+  return { do_sample, temperature, top_k, top_p, repetition_penalty };
+}
+
+function objectAt(value: ModelFileObject, ...names: readonly string[]): ModelFileObject {
+  let at: unknown = value;
+  for (const name of names) at = Object(at)[name];
+  return typeof at === "object" && at !== null && !Array.isArray(at) ? (at as ModelFileObject) : {};
+}
+
+/** The tokenizer: of Hugging Face, of SentencePiece, or the two files of GPT-2's. */
+async function readTokenizer(
+  directory: string,
+  tokenizerConfig: ModelFileObject,
+): Promise<Pick<ModelDirectory, "tokenizer" | "normalize">> {
+  const path = (name: string) => join(directory, name);
+  if (isFile(path(TOKENIZER))) return { tokenizer: await readJson(path(TOKENIZER)) };
+  const added = addedTokens(tokenizerConfig);
+  if (isFile(path(SENTENCE_PIECE))) {
+    const read = tokenizerOfSentencePiece(await readFile(path(SENTENCE_PIECE)), path(SENTENCE_PIECE));
+    const own = (read.tokenizer.added_tokens as readonly { readonly id: number }[]).filter(
+      ({ id }) => !added.some((one) => one.id === id),
+    );
+    return { ...read, tokenizer: { ...read.tokenizer, added_tokens: [...own, ...added] } };
+  }
+  const vocabulary = await readJson(path(VOCABULARY));
+  const merges = await readFile(path(MERGES), "utf8");
+  return { tokenizer: byteLevelTokenizer(vocabulary, merges, added) };
+}
+
+/** Tokens of `added_tokens_decoder`, which a tokenizer without `tokenizer.json` has in its configuration. */
+function addedTokens({ added_tokens_decoder: given }: ModelFileObject) {
+  return Object.entries(Object(given) as Record<string, object>).map(([id, token]) => ({
+    ...(token as { content: string; special?: boolean }),
+    id: Number(id),
+  }));
+}
+
+async function readJson(path: string): Promise<ModelFileObject> {
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return "{}";
+    throw brokenFile(path, error.message, error);
+  });
+  return parseObject(text, path);
+}
+
+function parseObject(text: string, path: string): ModelFileObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw brokenFile(path, `text that is not JSON (${(error as Error).message})`, error);
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as ModelFileObject;
+  throw brokenFile(path, value === null ? "null" : Array.isArray(value) ? "a list" : `a ${typeof value}`);
+}
+
+function brokenFile(path: string, got: string, cause?: unknown): TritonError {
+  return errorFor("INVALID_MODEL", `cannot read ${path}: expected a JSON object, got ${got}`, { cause });
+}
+
+function missingFile(what: string): TritonError {
+  return new TritonError("NOT_FOUND", `cannot open the decoder: ${what}`);
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}

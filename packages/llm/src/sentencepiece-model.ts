@@ -1,0 +1,208 @@
+import { errorFor } from "@tritonjs/protocol";
+import { charsmapNormalizer } from "./sentencepiece-normalizer.js";
+
+/** Kinds of pieces in a model of SentencePiece. */
+const NORMAL = 1;
+const UNKNOWN = 2;
+const CONTROL = 3;
+const USER_DEFINED = 4;
+
+/** Kinds of models, by their numbers. Others have no counterpart in `tokenizer.json`. */
+const UNIGRAM = 1;
+const BPE = 2;
+
+interface Piece {
+  readonly text: string;
+  readonly score: number;
+  readonly type: number;
+}
+
+interface SentencePieceModel {
+  readonly pieces: readonly Piece[];
+  readonly kind: number;
+  readonly byteFallback: boolean;
+  readonly charsmap: Uint8Array | undefined;
+  readonly addDummyPrefix: boolean;
+  readonly removeExtraSpaces: boolean;
+}
+
+/** A tokenizer as the `tokenizer.json` that describes it, and what changes a text before. */
+interface ReadTokenizer {
+  readonly tokenizer: Readonly<Record<string, unknown>>;
+  readonly normalize: (text: string) => string;
+}
+
+/**
+ * Reads a `tokenizer.model` of SentencePiece as the `tokenizer.json` that describes the same tokenizer.
+ *
+ * @throws TritonError INVALID_ARG for a file that is not such a model, and for models of words or characters
+ */
+export function tokenizerOfSentencePiece(file: Uint8Array, path: string): ReadTokenizer {
+  const model = readModel(file, path);
+  const { pieces, kind, byteFallback, charsmap, addDummyPrefix, removeExtraSpaces } = model;
+  if (kind !== UNIGRAM && kind !== BPE) {
+    throw notReadable(path, "a model of the type unigram or bpe", `the type ${kind}`);
+  }
+  const unknown = pieces.findIndex(({ type }) => type === UNKNOWN);
+  const added = pieces.flatMap(({ text, type }, id) =>
+    type === CONTROL || type === UNKNOWN || type === USER_DEFINED
+      ? [{ id, content: text, special: type !== USER_DEFINED, normalized: false }]
+      : [],
+  );
+  const mapped = charsmap === undefined ? (text: string) => text : charsmapNormalizer(charsmap);
+  const normalize = removeExtraSpaces
+    ? (text: string) =>
+        mapped(text)
+          .replace(/^ +| +$/g, "")
+          .replace(/ {2,}/g, " ")
+    : mapped;
+  const steps = [
+    ...(addDummyPrefix ? [{ type: "Prepend", prepend: "▁" }] : []),
+    { type: "Replace", pattern: { String: " " }, content: "▁" },
+  ];
+  const tokenizer = {
+    added_tokens: added,
+    normalizer: { type: "Sequence", normalizers: steps },
+    pre_tokenizer: null,
+    post_processor: beginsWith(pieces, "<s>"),
+    decoder: {
+      type: "Sequence",
+      decoders: [
+        { type: "Replace", pattern: { String: "▁" }, content: " " },
+        { type: "ByteFallback" },
+        { type: "Fuse" },
+        ...(addDummyPrefix ? [{ type: "Strip", content: " ", start: 1, stop: 0 }] : []),
+      ],
+    },
+    model:
+      kind === UNIGRAM
+        ? {
+            type: "Unigram",
+            unk_id: Math.max(0, unknown),
+            vocab: pieces.map(({ text, score }) => [text, score]),
+            byte_fallback: byteFallback,
+          }
+        : {
+            type: "BPE",
+            vocab: Object.fromEntries(pieces.map(({ text }, id) => [text, id])),
+            merges: mergesOf(pieces),
+            byte_fallback: byteFallback,
+            fuse_unk: true,
+            unk_token: pieces[unknown]?.text ?? null,
+          },
+  };
+  return { tokenizer, normalize };
+}
+
+/** Llama's tokenizers add the token that begins a text, and none at its end. */
+function beginsWith(pieces: readonly Piece[], token: string): object | null {
+  const id = pieces.findIndex(({ text, type }) => text === token && type === CONTROL);
+  if (id < 0) return null;
+  return {
+    type: "TemplateProcessing",
+    single: [{ SpecialToken: { id: token, type_id: 0 } }, { Sequence: { id: "A", type_id: 0 } }],
+    pair: [],
+    special_tokens: { [token]: { id: token, ids: [id], tokens: [token] } },
+  };
+}
+
+/** Pairs of pieces that join to another piece, those with the highest score first, as SentencePiece joins them. */
+function mergesOf(pieces: readonly Piece[]): [string, string][] {
+  const normal = pieces.filter(({ type }) => type === NORMAL || type === USER_DEFINED);
+  const known = new Set(normal.map(({ text }) => text));
+  const merges: { readonly pair: [string, string]; readonly score: number }[] = [];
+  for (const { text, score } of normal) {
+    const characters = [...text];
+    for (let at = 1; at < characters.length; at++) {
+      const pair: [string, string] = [characters.slice(0, at).join(""), characters.slice(at).join("")];
+      if (known.has(pair[0]) && known.has(pair[1])) merges.push({ pair, score });
+    }
+  }
+  return merges.sort((a, b) => b.score - a.score).map(({ pair }) => pair);
+}
+
+/** Fields of the messages of `sentencepiece_model.proto`. */
+function readModel(file: Uint8Array, path: string): SentencePieceModel {
+  const pieces: Piece[] = [];
+  let kind = UNIGRAM;
+  let byteFallback = false;
+  let charsmap: Uint8Array | undefined;
+  let addDummyPrefix = true;
+  let removeExtraSpaces = true;
+  try {
+    for (const { field, bytes } of fieldsOf(file)) {
+      if (field === 1) pieces.push(readPiece(bytes));
+      if (field === 2) {
+        for (const one of fieldsOf(bytes)) {
+          if (one.field === 3) kind = one.value;
+          if (one.field === 35) byteFallback = one.value !== 0;
+        }
+      }
+      if (field === 3) {
+        for (const one of fieldsOf(bytes)) {
+          if (one.field === 2 && one.bytes.length > 0) charsmap = one.bytes;
+          if (one.field === 3) addDummyPrefix = one.value !== 0;
+          if (one.field === 4) removeExtraSpaces = one.value !== 0;
+        }
+      }
+    }
+  } catch (cause) {
+    throw notReadable(path, "a model of SentencePiece", (cause as Error).message, cause);
+  }
+  if (pieces.length === 0) throw notReadable(path, "a model of SentencePiece", "no pieces");
+  return { pieces, kind, byteFallback, charsmap, addDummyPrefix, removeExtraSpaces };
+}
+
+function readPiece(bytes: Uint8Array): Piece {
+  let text = "";
+  let score = 0;
+  let type = NORMAL;
+  for (const one of fieldsOf(bytes)) {
+    if (one.field === 1) text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(one.bytes);
+    if (one.field === 2) score = new DataView(one.bytes.buffer, one.bytes.byteOffset).getFloat32(0, true);
+    if (one.field === 3) type = one.value;
+  }
+  return { text, score, type };
+}
+
+interface Field {
+  readonly field: number;
+  /** Value of a varint; 0 for other types. */
+  readonly value: number;
+  /** Bytes of other types; empty for a varint. */
+  readonly bytes: Uint8Array;
+}
+
+/** Fields of a message of Protocol Buffers. @throws RangeError for bytes that are not a message */
+function* fieldsOf(message: Uint8Array): Generator<Field> {
+  const none = new Uint8Array();
+  let at = 0;
+  const varint = (): number => {
+    let value = 0;
+    for (let shift = 1; ; shift *= 128) {
+      const byte = message[at++];
+      if (byte === undefined) throw new RangeError("bytes that end within a number");
+      value += (byte & 127) * shift;
+      if (byte < 128) return value;
+    }
+  };
+  const take = (length: number): Uint8Array => {
+    if (at + length > message.length) throw new RangeError("bytes that end within a field");
+    at += length;
+    return message.subarray(at - length, at);
+  };
+  while (at < message.length) {
+    const tag = varint();
+    const field = Math.floor(tag / 8);
+    const wire = tag % 8;
+    if (wire === 0) yield { field, value: varint(), bytes: none };
+    else if (wire === 1) yield { field, value: 0, bytes: take(8) };
+    else if (wire === 2) yield { field, value: 0, bytes: take(varint()) };
+    else if (wire === 5) yield { field, value: 0, bytes: take(4) };
+    else throw new RangeError(`bytes of another kind (wire type ${wire})`);
+  }
+}
+
+function notReadable(path: string, expected: string, got: string, cause?: unknown) {
+  return errorFor("INVALID_MODEL", `cannot read ${path}: expected ${expected}, got ${got}`, { cause });
+}
