@@ -43,7 +43,7 @@ function bindSteps(triton) {
     modelName: "encoder",
     inferFunc: onnxruntime({
       model: file("models/encoder/1/encoder.onnx"),
-      session: { intraOpNumThreads: 1 },
+      intraOpNumThreads: 1,
     }),
     config: { maxBatchSize: 16, batcher: { pad: { speech: 0 } }, instanceGroup: [{ count: 2 }] },
   });
@@ -110,6 +110,7 @@ async function measureOffline() {
   await triton.close();
   report("speech", {
     rows,
+    document: "speech.md",
     note: "Recordings of 2 to 3 seconds. The encoder has two instances of one thread.",
   });
 }

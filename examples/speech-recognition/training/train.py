@@ -62,14 +62,14 @@ class Features:
         return torch.log((power @ self.banks).clamp_min(float(EPSILON))), lengths
 
 
-def disturbed(signal, r, babble):
-    """Silence at the ends, noise, a tilt of the spectrum and another loudness."""
+def disturbed(signal, r, babble, noisy):
+    """Silence at the ends, noise in a part of the signals, a tilt of the spectrum and another loudness."""
     front, back = r.integers(0, 6000), r.integers(0, 4000)
     signal = np.pad(signal, (front, back))
     if r.random() < 0.3:
         tilt = r.uniform(-0.6, 0.6)
         signal = signal + tilt * np.concatenate([[0], signal[:-1]]).astype(np.float32)
-    if r.random() < 0.5:
+    if r.random() < noisy:
         kind = r.random()
         noise = r.standard_normal(len(signal)).astype(np.float32)
         if kind < 0.3:
@@ -133,7 +133,7 @@ def error_rate(encoder, corpus, features, seed=None):
             signals = [corpus.signal(i) for i in rows]
             if seed is not None:
                 r = np.random.default_rng(seed + start)
-                signals = [disturbed(s, r, lambda q: signals[0]) for s in signals]
+                signals = [disturbed(s, r, lambda q: signals[0], 0.5) for s in signals]
             _, lengths, logits, _ = encoder(*features(signals))
             for i, units in zip(rows, greedy(logits, lengths)):
                 expected = corpus.rows[i]["text"].split()
@@ -147,7 +147,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--minutes", type=float, default=15)
-    parser.add_argument("--resume", action="store_true", help="go on from FOLDER/networks.pt")
+    parser.add_argument("--resume", action="store_true", help="go on from FOLDER/networks.pt, more calmly")
     options = parser.parse_args()
     torch.manual_seed(38)
     random.seed(38)
@@ -172,6 +172,8 @@ def main():
         encoder.load_state_dict(state["encoder"])
         decoder.load_state_dict(state["decoder"])
         step = 1000
+    first = step
+    peak, noisy = (1e-3, 0.3) if options.resume else (1.6e-3, 0.5)
     babble = lambda q: corpus.signal(int(q.integers(len(corpus.rows))))
     while True:
         chosen = short if step < 500 else groups
@@ -180,16 +182,19 @@ def main():
             done = (time.process_time() - started) / (60 * options.minutes)
             if done >= 1:
                 break
-            rate = 1.6e-3 * min(1, (step + 1) / 200) * (0.5 + 0.5 * math.cos(math.pi * done)) + 1e-6
+            rate = peak * min(1, (step - first + 1) / 200) * (0.5 + 0.5 * math.cos(math.pi * done)) + 1e-6
             for one in optimizer.param_groups:
                 one["lr"] = rate
-            signals = [corpus.signal(i) if step < 300 else disturbed(corpus.signal(i), r, babble) for i in group]
+            signals = [corpus.signal(i) for i in group]
+            if step > 300:
+                signals = [disturbed(signal, r, babble, noisy) for signal in signals]
             texts = [corpus.units(i) for i in group]
             if step > 300:
                 # Silence and noise have no words.
                 signals[0], texts[0] = wordless(r), []
             speech, lengths = features(signals)
-            encoded, heard, logits, halfway = encoder(speech, lengths, hide if step > 900 else None)
+            hides = step > 900 and not options.resume
+            encoded, heard, logits, halfway = encoder(speech, lengths, hide if hides else None)
             flat = torch.tensor([u for text in texts for u in text])
             counts = torch.tensor([len(text) for text in texts])
             score = lambda y: F.ctc_loss(y.log_softmax(2).transpose(0, 1), flat, heard, counts, zero_infinity=True)
