@@ -40,7 +40,15 @@ export type {
 } from "./callback/row-decorators.js";
 export type { EnsembleOptions } from "./config/ensemble.js";
 export type { InstancePlacement } from "./config/instance-groups.js";
-export type { BatchingRequest, BatchKey, BatchPadFunction, PadValue } from "./config/model-options.js";
+export type {
+  BatchingRequest,
+  BatchKey,
+  BatchPadFunction,
+  DeadlineOptions,
+  PadValue,
+  ShareOptions,
+  ShareRequest,
+} from "./config/model-options.js";
 export type { SequenceStateOption } from "./config/sequence-options.js";
 export type { FrontendThreads } from "./frontend/serve-frontends.js";
 export type {

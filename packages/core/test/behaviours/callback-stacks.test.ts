@@ -45,8 +45,8 @@ it("logs the stack of a callback's error once for each place that throws", async
   for (const id of ["a", "b"]) await expect(handle.infer({ x: [[1]] }, { id })).rejects.toThrow("cheese");
   await expect(handle.infer({ x: [[9]] }, { id: "c" })).rejects.toThrow("nine");
   expect(errors.map(({ about }) => about)).toEqual([
-    { model: "m", version: "1", request_id: "a" },
-    { model: "m", version: "1", request_id: "c" },
+    { module: "backend_model_instance", model: "m", version: "1", request_id: "a" },
+    { module: "backend_model_instance", model: "m", version: "1", request_id: "c" },
   ]);
   const [first, second, third] = errors[0]!.message.split("\n");
   expect(first).toBe("the code of model 'm' version 1 failed in request 'a': RangeError: out of cheese");

@@ -32,7 +32,8 @@ async function openModel(isolation: "worker" | "process" | "inline", options: Tr
     },
   });
   await handle.ready();
-  const ofModel = () => lines.filter(([, , about]) => about?.model === "m");
+  const ofModel = () =>
+    lines.filter(([, , about]) => about?.model === "m" && about.module === "backend_model_instance");
   return { handle, ofModel };
 }
 
@@ -72,7 +73,11 @@ it.each(["worker", "process"] as const)(
   "what a module prints with console in a %s goes to the log",
   async (isolation) => {
     const { handle, ofModel } = await openModel(isolation);
-    expect(ofModel()).toContainEqual(["I", "model 'm': loads weights", { module: "backend_model_instance", model: "m", version: 1 }]);
+    expect(ofModel()).toContainEqual([
+      "I",
+      "model 'm': loads weights",
+      { module: "backend_model_instance", model: "m", version: 1 },
+    ]);
     await handle.inferBatch({ x: [[1], [2]] }, { id: "one" });
     const about = { module: "backend_model_instance", model: "m", version: 1, request_id: "one" };
     const printed = ofModel().filter(([, message]) => message.startsWith("model 'm': "));
