@@ -18,7 +18,7 @@ import {
   readDecoderConfig,
 } from "./decoder-settings.js";
 import { bytesPerToken, readDecoderGraph } from "./forward-pass.js";
-import { GenerationEngine, KvBudget, RunningText } from "./generation-engine.js";
+import { GenerationEngine, KvBudget, type PassPadding, RunningText } from "./generation-engine.js";
 import { readModelDirectory } from "./model-files.js";
 
 /** Entry of the workers of decoders. */
@@ -74,7 +74,8 @@ async function openDecoder(
     throw error;
   });
   const session = await openSession(files.model, instance, { ...settings, onWarning: warn });
-  const graph = readDecoderGraph(session, files.model, config);
+  const isFused = await hasFusedAttention(files.model);
+  const graph = readDecoderGraph(session, files.model, config, isFused);
   const contextLength = givenLength ?? config.contextLength;
   if (contextLength === undefined) {
     const text =
@@ -92,7 +93,7 @@ async function openDecoder(
       `tokens, got ${bytes}`;
     throw errorFor("INVALID_OPTION", text);
   }
-  const pads = graph.hasPositions && !(await hasFusedAttention(files.model));
+  const pads: PassPadding = isFused ? "prompts" : graph.hasPositions ? "all" : "none";
   const cachedTokens = prefixCache ? Math.floor(budget.tokens / 2) : 0;
   const limits = { contextLength, maxRunning: maxRunningRequests, prefillTokens, cachedTokens, pads };
   const engine = new GenerationEngine(session, graph, budget, limits, report);
@@ -122,10 +123,11 @@ async function openDecoder(
 
 /**
  * True if a graph has ONNX Runtime's operator for attention with groups, which derives the place of each token from the
- * sum of the mask and so cannot take rows that are padded on the left.
+ * sum of the mask. So all rows begin in the first column, and only rows without a past may have padding behind them.
  */
 async function hasFusedAttention(file: string): Promise<boolean> {
-  const name = "GroupQueryAttention";
+  // The operator of a node: field 4, with the length of its name.
+  const name = "\x22\x13GroupQueryAttention";
   let end = Buffer.alloc(0);
   for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
     const text = Buffer.concat([end, chunk]);
