@@ -26,6 +26,11 @@ export interface DecoderLimits {
   readonly prefillTokens?: number | undefined;
   /** Keeps keys and values of prompts for later prompts that begin alike, while there is room. @default true */
   readonly prefixCache?: boolean | undefined;
+  /**
+   * Runs each text by itself and without the prefix cache, so that it never depends on the texts beside it. It is for
+   * graphs that quantise by the range of a whole run, and costs the speed of batches. @default false
+   */
+  readonly batchInvariant?: boolean | undefined;
   /** Tokens of a prompt and its text together. @default `max_position_embeddings` of `config.json` */
   readonly contextLength?: number | undefined;
 }
@@ -67,9 +72,10 @@ export function checkDecoderOptions(options: TextGenerationOptions): void {
     if (value === undefined || (Number.isSafeInteger(value) && (value as number) > 0)) continue;
     problems.push(`${name}: expected an integer of at least 1, got ${String(value)}`);
   }
-  const { prefixCache } = options;
-  if (prefixCache !== undefined && typeof prefixCache !== "boolean") {
-    problems.push(`prefixCache: expected true or false, got ${String(prefixCache)}`);
+  for (const name of ["prefixCache", "batchInvariant"] as const) {
+    const value: unknown = options[name];
+    if (value === undefined || typeof value === "boolean") continue;
+    problems.push(`${name}: expected true or false, got ${String(value)}`);
   }
   const { dtype, file } = options;
   if (dtype !== undefined && !DECODER_DTYPES.includes(dtype)) {

@@ -111,10 +111,12 @@ const NUMBER_PARAMETERS = {
   intra_op_thread_count: "intraOpNumThreads",
 } as const;
 
+const SWITCH_PARAMETERS = { prefix_cache: "prefixCache", batch_invariant: "batchInvariant" } as const;
+
 /**
  * The backend `text_generation` for models of a repository. A version's directory is a directory of
  * {@link textGeneration}. The parameters `dtype`, `file`, `max_running_requests`, `kv_cache_bytes`, `prefill_tokens`, `context_length`,
- * `intra_op_thread_count` and `prefix_cache` of the configuration are its options.
+ * `intra_op_thread_count`, `prefix_cache` and `batch_invariant` of the configuration are its options.
  */
 export const textGenerationBackend: BackendFactory = async (source) => {
   const { name, config, versionDirectory, warn } = source;
@@ -145,11 +147,14 @@ function repositoryOptions(source: ModelSource): Partial<TextGenerationOptions> 
       throw wrongParameter(source.name, parameter, "an integer of at least 1", text);
     options[option] = value;
   }
-  const cache = parameterText(source, "prefix_cache");
-  if (cache === undefined) return options;
-  if (cache !== "true" && cache !== "false")
-    throw wrongParameter(source.name, "prefix_cache", "'true' or 'false'", cache);
-  return { ...options, prefixCache: cache === "true" };
+  for (const [parameter, option] of Object.entries(SWITCH_PARAMETERS)) {
+    const text = parameterText(source, parameter);
+    if (text === undefined) continue;
+    if (text !== "true" && text !== "false")
+      throw wrongParameter(source.name, parameter, "'true' or 'false'", text);
+    options[option] = text === "true";
+  }
+  return options;
 }
 
 /** How busy an engine is, as it reports to the main thread. */
