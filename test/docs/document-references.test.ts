@@ -45,9 +45,10 @@ describe("the documents", () => {
 
 it("the README lists every example and every page of docs/", () => {
   const links = new Set(relativeLinks(readme!));
-  const examples = readdirSync(join(repositoryRoot, "examples")).map((name) => `examples/${name}`);
+  // docs/tutorials.md lists the programs of tutorials.
+  const examples = readdirSync(join(repositoryRoot, "examples")).filter((name) => name !== "tutorials");
   const pages = readdirSync(join(repositoryRoot, "docs")).filter((name) => name.endsWith(".md"));
-  const expected = [...examples, ...pages.map((name) => `docs/${name}`)];
+  const expected = [...examples.map((name) => `examples/${name}`), ...pages.map((name) => `docs/${name}`)];
   expect(expected.filter((target) => !links.has(target))).toEqual([]);
 });
 
@@ -68,5 +69,6 @@ function packageScripts(): string[] {
   const folders = ["packages", "examples"].flatMap((parent) =>
     readdirSync(join(repositoryRoot, parent)).map((name) => join(parent, name)),
   );
-  return folders.flatMap((folder) => Object.keys(manifest(folder).scripts ?? {}));
+  const packages = folders.filter((folder) => existsSync(join(repositoryRoot, folder, "package.json")));
+  return packages.flatMap((folder) => Object.keys(manifest(folder).scripts ?? {}));
 }

@@ -2,7 +2,16 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onnxruntime } from "@tritonjs/backends/onnxruntime";
-import { type BindOptions, batch, sample, Triton, TritonError, type TritonOptions } from "@tritonjs/core";
+import { encodeInferRequest } from "@tritonjs/client/http";
+import {
+  type BindOptions,
+  batch,
+  sample,
+  Tensor,
+  Triton,
+  TritonError,
+  type TritonOptions,
+} from "@tritonjs/core";
 import { grpc } from "@tritonjs/grpc";
 import { fetchHandler, http, metrics } from "@tritonjs/http";
 import { DATA_TYPES } from "@tritonjs/protocol";
@@ -159,6 +168,143 @@ describe("an unknown option", () => {
     ],
   ])("of bind: %j", async (options, problem) => {
     expect(await textOf(() => bind(options))).toBe(`cannot bind model 'm':\n- ${problem}`);
+  });
+});
+
+describe("an argument of another form", () => {
+  const isolated = (isolation: string) => ({ config: { instanceGroup: { isolation } } });
+  const anywhere = (problem: string) => `cannot bind model 'm':\n- ${problem}`;
+  const metadata = () => {
+    const described = bind({}).metadata();
+    return { inputs: described.inputs, outputs: described.outputs };
+  };
+  const noDtype = (tensor: string) =>
+    `${tensor} has no dtype: it has a datatype, as in metadata and requests, where the shape has the batch axis; ` +
+    "expected dtype: 'FP32' and a shape without that axis";
+
+  test.each<[string, () => unknown, string]>([
+    [
+      "the path of an ONNX model",
+      () => onnxruntime("x.onnx" as never),
+      "onnxruntime(): expected an object of options such as { model: ... }, got the string 'x.onnx'",
+    ],
+    [
+      "an ONNX model without its path",
+      () => onnxruntime({} as never),
+      "onnxruntime(), option 'model': expected an object or a string, got none",
+    ],
+    [
+      "the name and the function of bind",
+      () => open().bind(...(["m", batch(() => ({}))] as unknown as [never])),
+      "bind: expected an object of options such as { modelName: ... }, got the string 'm': bind takes all its options in one object",
+    ],
+    [
+      "nothing for bind",
+      () => open().bind(...([] as unknown as [never])),
+      "bind: expected an object of options such as { modelName: ... }, got undefined: bind takes all its options in one object",
+    ],
+    [
+      "a function in a worker",
+      () => bind(isolated("worker")),
+      anywhere(
+        "config.instanceGroup.isolation: expected inline, which this model can run in, got 'worker': " +
+          "a function cannot leave its thread; export it from a module, and bind the URL of the module",
+      ),
+    ],
+    [
+      "datatype for dtype",
+      () => bind({ inputs: [{ name: "x", datatype: "FP32", shape: [2] }] }),
+      anywhere(noDtype("inputs[0] 'x'")),
+    ],
+    [
+      "the metadata of a model",
+      () => bind(metadata()),
+      anywhere(`${noDtype("inputs[0] 'x'")}\n- ${noDtype("outputs[0] 'y'")}`),
+    ],
+    [
+      "a misspelled field of an input",
+      () => bind({ inputs: [{ ...x[0], optinal: true }] }),
+      anywhere("inputs[0] 'x' has an unknown option 'optinal': did you mean 'optional'?"),
+    ],
+    [
+      "bigints for a floating-point input",
+      () => bind({}).infer({ x: [[1n, 2n]] as never }),
+      "input 'x' of model 'm' (FP32): expected a number, got 1n",
+    ],
+    [
+      "a tensor of another data type",
+      () => bind({}).infer({ x: Tensor.fromElements("INT32", [1, 2], Int32Array.of(1, 2)) }),
+      "input 'x' of model 'm' (FP32): expected a tensor of FP32, got one of INT32",
+    ],
+    [
+      "a tensor of another shape",
+      () => bind({}).infer({ x: Tensor.fromElements("FP32", [2], Float32Array.of(1, 2)) }),
+      "input 'x' of model 'm': expected shape [-1,2] with the batch axis, got [2]: use inferSample() for one sample, or add the axis",
+    ],
+    [
+      "an output with a row for nothing",
+      () => bind({ inferFunc: batch(() => ({ y: Array(3).fill([1, 2]) })) }).infer({ x: [[1, 2]] }),
+      "model 'm': Received output tensors with different batch sizes: y: (3, 2). Expected batch size: 1. ",
+    ],
+    [
+      "the inputs of a client's metadata",
+      () => encodeInferRequest({ inputs: bind({}).metadata().inputs as never }),
+      "inputs: expected an object with a value for each input, got an array",
+    ],
+    [
+      "numbers without a data type",
+      () => encodeInferRequest({ inputs: { x: [1, 2] } as never }),
+      "input 'x' has no datatype: expected a typed array, or { datatype, shape, data }",
+    ],
+  ])("%s", async (_what, call, text) => {
+    expect(await textOf(call)).toBe(text);
+  });
+
+  test("a tensor of the library is a value like any other", async () => {
+    const x = Tensor.fromElements("FP32", [2], Float32Array.of(1, 2));
+    const model = bind({});
+    expect((await model.inferSample({ x })).y.toArray()).toEqual([1, 2]);
+    expect((await model.inferBatch({ x: x.reshaped([1, 2]) })).y.toArray()).toEqual([[1, 2]]);
+  });
+});
+
+describe("a request without an id", () => {
+  /** A model with one request in execution and one in its queue, which has room for one. */
+  async function full() {
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const model = bind({
+      inferFunc: batch(async () => {
+        await held;
+        return { y: [[1, 2]] };
+      }),
+      config: { maxBatchSize: 1, batcher: { defaultQueuePolicy: { maxQueueSize: 1 } } },
+    });
+    await model.ready();
+    const accepted = [1, 2, 3].map(() => model.inferSample({ x: [1, 2] }).catch(() => {}));
+    return {
+      model,
+      async [Symbol.asyncDispose]() {
+        release();
+        await Promise.all(accepted);
+      },
+    };
+  }
+
+  test("is not given one in the errors of its process", async () => {
+    await using queue = await full();
+    const { model } = queue;
+    expect(await failure(() => model.inferSample({ x: [1, 2] }))).toMatchObject({
+      message: "Exceeds maximum queue size",
+      reason: "QUEUE_FULL",
+      code: "UNAVAILABLE",
+    });
+    expect(await textOf(() => model.stream({ x: [[1, 2]] }).next())).toBe("Exceeds maximum queue size");
+    expect(await textOf(() => model.inferSample({ x: [1, 2] }, { id: "a7" }))).toBe(
+      "[request id: a7] Exceeds maximum queue size",
+    );
   });
 });
 

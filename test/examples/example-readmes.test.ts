@@ -5,7 +5,8 @@ import { relativeLinks } from "../docs/markdown.js";
 import { exampleFolder, readExampleReadme } from "../support/example-readme.js";
 import { repositoryRoot } from "../support/repository.js";
 
-const examples = readdirSync(join(repositoryRoot, "examples"));
+/** The folder `tutorials` has programs of its own. */
+const examples = readdirSync(join(repositoryRoot, "examples")).filter((name) => name !== "tutorials");
 
 describe.each(examples)("the README of examples/%s", (name) => {
   const text = existsSync(join(exampleFolder(name), "README.md")) ? readExampleReadme(name) : "";

@@ -1,4 +1,15 @@
-import { batch, type InferContext, sample, Triton } from "@tritonjs/core";
+import { ModelClient } from "@tritonjs/client/http";
+import {
+  batch,
+  firstValue,
+  type InferContext,
+  RESCHEDULE,
+  sample,
+  stepwise,
+  Tensor,
+  Triton,
+  withParameters,
+} from "@tritonjs/core";
 import type { BytesArray, ValuesArray } from "@tritonjs/core/types";
 import ndarray, { type NdArray } from "ndarray";
 
@@ -102,6 +113,82 @@ triton.bind({
   inferFunc: batch(({ x }) => ({ z: x })),
 });
 
+// A function must not return an output that the model does not have, whatever form it has.
+const plain = {
+  inputs: [{ name: "x", dtype: "FP32", shape: [2] }],
+  outputs: [{ name: "y", dtype: "FP32", shape: [2] }],
+} as const;
+triton.bind({
+  ...plain,
+  modelName: "extra",
+  // @ts-expect-error the model has no output z
+  inferFunc: batch(({ x }) => ({ y: x, z: x })),
+});
+triton.bind({
+  ...plain,
+  modelName: "extra",
+  // @ts-expect-error the model has no output z
+  inferFunc: sample(async ({ x }) => {
+    const outputs = { y: x, z: x };
+    return outputs;
+  }),
+});
+triton.bind({
+  ...plain,
+  modelName: "extra",
+  // @ts-expect-error the model has no output z
+  inferFunc: batch(async function* ({ x }) {
+    yield { y: x, z: x };
+  }),
+});
+triton.bind({
+  ...plain,
+  modelName: "extra",
+  // @ts-expect-error the model has no output z
+  inferFunc: batch(firstValue("x")(({ x }) => ({ y: [x], z: x }))),
+});
+triton.bind({
+  ...plain,
+  modelName: "extra",
+  // @ts-expect-error the model has no output z
+  inferFunc: (requests) => requests.map(({ inputs }) => ({ y: inputs.x, z: inputs.x })),
+});
+triton.bind({
+  ...plain,
+  modelName: "extra",
+  // @ts-expect-error the model has no output z
+  inferFunc: [batch(({ x }) => ({ y: x })), batch(({ x }) => ({ y: x, z: x }))],
+});
+triton.bind({
+  ...plain,
+  modelName: "extra",
+  inferFunc: stepwise({
+    start: ({ x }) => x,
+    // @ts-expect-error the model has no output z
+    step: (active) => active.map((x) => ({ y: x, z: x })),
+  }),
+});
+// Parameters of a response are not outputs, and requests may fail or come back.
+triton.bind({
+  ...plain,
+  modelName: "more",
+  inferFunc: [
+    batch(({ x }) => withParameters({ y: x }, { tokens: 3 })),
+    batch(({ x }) => [x]),
+    (requests) =>
+      requests.map(({ id, inputs }) =>
+        id === "" ? RESCHEDULE : id === "a" ? new Error("a") : { y: inputs.x },
+      ),
+  ],
+});
+declare const either: URL | typeof plainFunc;
+const plainFunc = batch<typeof plain.inputs, typeof plain.outputs>(({ x }) => ({ y: x }));
+triton.bind({ ...plain, modelName: "either", inferFunc: either });
+
+// A tensor of the library is a value too.
+const tensorInput = triton.bind({ ...plain, modelName: "tensor", inferFunc: plainFunc });
+await tensorInput.infer({ x: Tensor.fromElements("FP32", [1, 2], new Float32Array(2)) });
+
 triton.bind({
   modelName: "wrong-type",
   inputs: [{ name: "x", dtype: "FP32", shape: [2] }],
@@ -177,3 +264,106 @@ await chat.inferSample({ question: ndarray(new Float32Array(1)), prompt: "be bri
 await chat.inferSample({ question: new Map(), prompt: "be brief" });
 // @ts-expect-error only BYTES are text
 y.text();
+
+// Tensors without names get those of their positions, and callbacks may return a list.
+const unnamed = triton.bind({
+  modelName: "unnamed",
+  inputs: [
+    { dtype: "FP32", shape: [2] },
+    { dtype: "BYTES", shape: [-1] },
+  ],
+  outputs: [
+    { dtype: "FP32", shape: [3] },
+    { dtype: "INT64", shape: [1] },
+  ],
+  inferFunc: batch(({ INPUT_1, INPUT_2 }) => {
+    expectType<ValuesArray<"FP32">>()(INPUT_1);
+    expectType<BytesArray>()(INPUT_2);
+    return [ndarray(new Float32Array(3), [1, 3]), [[1n]]];
+  }),
+});
+const positioned = await unnamed.inferBatch(new Float32Array(2), [["a"]]);
+expectType<ValuesArray<"FP32">>()(positioned.OUTPUT_1);
+expectType<ValuesArray<"INT64">>()(positioned.OUTPUT_2);
+await unnamed.infer([[1, 2]], [["a"]], { timeoutMs: 100 });
+await unnamed.inferSample(ndarray(new Float32Array(2)), "a");
+await unnamed.inferSample({ INPUT_1: [1, 2], INPUT_2: "a" }, { id: "1" });
+for await (const { OUTPUT_1 } of unnamed.stream([[1, 2]], ["a"])) expectType<ValuesArray<"FP32">>()(OUTPUT_1);
+// @ts-expect-error one tensor of two
+await unnamed.inferSample([1, 2]);
+// @ts-expect-error three tensors of two
+await unnamed.inferSample([1, 2], "a", "b");
+// @ts-expect-error a wrong type at the second position
+await unnamed.inferSample([1, 2], 3);
+// @ts-expect-error there is no third output
+positioned.OUTPUT_3;
+
+triton.bind({
+  modelName: "unnamed-plain",
+  inputs: [{ dtype: "UINT8", shape: [2] }],
+  outputs: [{ dtype: "INT32", shape: [1] }],
+  inferFunc: (requests) =>
+    requests.map(({ inputs }) => {
+      expectType<ValuesArray<"UINT8">>()(inputs.INPUT_1);
+      return [new Int32Array(1)];
+    }),
+});
+triton.bind({
+  modelName: "unnamed-outputs",
+  inputs: [{ name: "x", dtype: "FP32", shape: [2] }],
+  outputs: [{ dtype: "FP32", shape: [2] }],
+  inferFunc: [sample(({ x }) => [x]), sample(({ x }) => ({ OUTPUT_1: x }))],
+});
+triton.bind({
+  modelName: "wrong-list",
+  inputs: [{ dtype: "FP32", shape: [2] }],
+  outputs: [{ dtype: "FP32", shape: [2] }],
+  // @ts-expect-error two outputs of one
+  inferFunc: batch(({ INPUT_1 }) => [INPUT_1, INPUT_1]),
+});
+triton.bind({
+  modelName: "wrong-position",
+  inputs: [{ dtype: "FP32", shape: [2] }],
+  outputs: [{ dtype: "FP32", shape: [2] }],
+  // @ts-expect-error there is no second input
+  inferFunc: batch(({ INPUT_2 }) => [INPUT_2]),
+});
+triton.bind({
+  modelName: "some-names",
+  // @ts-expect-error a name for one input and none for the other
+  inputs: [
+    { name: "x", dtype: "FP32", shape: [2] },
+    { dtype: "FP32", shape: [2] },
+  ],
+  outputs: [{ dtype: "FP32", shape: [2] }],
+  inferFunc: batch(() => [[[1, 2]]]),
+});
+
+// Named tensors by position too. Inputs at the end may be left out if they are optional.
+await linear.inferSample([1, 2], [1n], ["a"]);
+await linear.inferSample([1, 2], [1n], ["a"], [true, false], { id: "1" });
+await linear.inferSample([1, 2], [1n], ["a"], undefined, { id: "1" });
+const client = new ModelClient("localhost:8000", "linear");
+await client.inferBatch(new Float32Array(2), { timeoutMs: 100, headers: {} });
+await client.inferSample([1, 2], ndarray(new Float32Array(2)));
+const typedClient = new ModelClient<
+  [{ name: "text"; dtype: "BYTES"; shape: [1] }],
+  [{ name: "score"; dtype: "FP32"; shape: [1] }]
+>("localhost:8000", "score");
+expectType<ValuesArray<"FP32">>()((await typedClient.inferSample("hello")).score);
+// @ts-expect-error an input that the model does not have
+await typedClient.inferSample({ txt: "hello" });
+
+// Methods of models without names.
+class Positioned {
+  @batch
+  run({ INPUT_1 }: { readonly INPUT_1: NdArray<Float32Array> }): readonly [NdArray<Float32Array>] {
+    return [INPUT_1];
+  }
+}
+triton.bind({
+  modelName: "unnamed-method",
+  inputs: [{ dtype: "FP32", shape: [2] }],
+  outputs: [{ dtype: "FP32", shape: [2] }],
+  inferFunc: new Positioned().run,
+});

@@ -35,9 +35,13 @@ it.each<[string, unknown, string]>([
   [
     "onnxruntime",
     "x.onnx",
-    "onnxruntime(): expected an object of options such as 'model', got the string 'x.onnx'",
+    "onnxruntime(): expected an object of options such as { model: ... }, got the string 'x.onnx'",
   ],
-  ["onnxruntime", undefined, "onnxruntime(): expected an object of options such as 'model', got undefined"],
+  [
+    "onnxruntime",
+    undefined,
+    "onnxruntime(): expected an object of options such as { model: ... }, got undefined",
+  ],
   ["python", { modle: "model.py" }, "python() has an unknown option 'modle': did you mean 'model'?"],
   [
     "tensorflow",

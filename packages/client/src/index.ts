@@ -5,6 +5,7 @@
 export type {
   ArrayOf,
   BytesArray,
+  CallByPosition,
   DataType,
   ElementsOf,
   InferOptions,

@@ -34,6 +34,25 @@ export type InferInput<Described extends TensorInput = TensorInput> =
   | Tensor
   | BareData;
 
+/**
+ * The inputs that are not undefined, with their names.
+ *
+ * @throws TritonError INVALID_ARG for a list, such as that of a model's metadata, and anything else without names.
+ */
+export function namedInputs<Input>(inputs: Readonly<Record<string, Input | undefined>>): [string, Input][] {
+  if (typeof inputs !== "object" || inputs === null || Array.isArray(inputs)) {
+    const got = Array.isArray(inputs) ? "an array" : String(inputs);
+    throw new TritonError(
+      "INVALID_ARG",
+      `inputs: expected an object with a value for each input, got ${got}`,
+      {
+        reason: "INVALID_INPUT",
+      },
+    );
+  }
+  return Object.entries(inputs).filter((one): one is [string, Input] => one[1] !== undefined);
+}
+
 /** True for an input in shared memory. */
 export function isSharedMemoryInput(input: InferInput): input is SharedMemoryInput {
   return typeof input === "object" && "sharedMemory" in input && input.sharedMemory !== undefined;

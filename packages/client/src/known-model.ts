@@ -1,15 +1,19 @@
 import {
   type BatchAxis,
+  type CallByPosition,
   ConcurrencyGate,
   fromConfigDataType,
   type InputValuesOf,
   type ModelSignature,
   modelInputs,
+  type ReadCall,
   type ResultOf,
+  readCall,
   type Tensor,
   type TensorSpec,
   TritonError,
   unlessAborted,
+  valuesByName,
 } from "@tritonjs/protocol";
 import { invalidAnswer } from "./caller.js";
 import { waitUntil } from "./deadline.js";
@@ -208,6 +212,8 @@ export class AnsweringModel<
     this.#gate = new ConcurrencyGate(maxConcurrency, maxQueueSize);
   }
 
+  /** Infers one sample with tensors in the order of the model's inputs: `inferSample(a, b)`, `inferSample(a, b, options)`. */
+  inferSample(...call: CallByPosition<I, InferOptions>): Promise<ResultOf<O>>;
   /**
    * Infers one sample. A model with a batch axis gets one row, and the results come without the axis. Inputs are read
    * when the call leaves the client's queue, so do not change their arrays before then.
@@ -216,24 +222,25 @@ export class AnsweringModel<
    * UNAVAILABLE when the model is not ready in time, when too many calls wait, and after `close`; CANCELLED when
    * `signal` aborts; and errors that the server answers.
    */
-  inferSample(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>> {
-    return this.#infer(inputs, options, "added");
+  inferSample(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>>;
+  inferSample(...given: readonly unknown[]): Promise<ResultOf<O>> {
+    return this.#infer(given, "added");
   }
 
+  inferBatch(...call: CallByPosition<I, InferOptions>): Promise<ResultOf<O>>;
   /** Infers a batch of rows. Throws as {@link inferSample}, and INVALID_ARG for a model without a batch axis. */
-  inferBatch(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>> {
-    return this.#infer(inputs, options, "given");
+  inferBatch(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>>;
+  inferBatch(...given: readonly unknown[]): Promise<ResultOf<O>> {
+    return this.#infer(given, "given");
   }
 
   protected override finished(): Promise<void> {
     return this.#gate.close();
   }
 
-  async #infer(
-    inputs: InputValuesOf<I>,
-    options: InferOptions | undefined,
-    axis: BatchAxis,
-  ): Promise<ResultOf<O>> {
+  async #infer(given: readonly unknown[], axis: BatchAxis): Promise<ResultOf<O>> {
+    const read = readCall<InferOptions>(this.modelName, given);
+    const { options } = read;
     const { signature, timeoutMs } = await this.prepared(options?.signal);
     if (signature.decoupled) {
       throw new TritonError(
@@ -242,12 +249,26 @@ export class AnsweringModel<
         { reason: "DECOUPLED_MODEL" },
       );
     }
-    const tensors = modelInputs(signature, inputs, axis);
+    const tensors = callInputs(signature, read, axis);
     const { modelVersion } = this.options;
     const call = { timeoutMs, ...options, modelVersion, inputs: tensors };
     const result = await this.#gate.run(() => this.server.infer(this.modelName, call), options?.signal);
     return resultArrays(result, axis === "added" && signature.maxBatchSize > 0) as ResultOf<O>;
   }
+}
+
+/**
+ * The tensors of a call, checked against the model before anything is sent.
+ *
+ * @throws TritonError INVALID_ARG that names the faulty input.
+ */
+export function callInputs(
+  signature: ModelSignature,
+  call: ReadCall<unknown>,
+  axis: BatchAxis,
+): Record<string, Tensor> {
+  const values = valuesByName(signature.modelName, [...signature.inputs.values()], call);
+  return modelInputs(signature, values, axis);
 }
 
 /** The parts of a configuration that a signature needs: Triton's names over HTTP, the same in camelCase over gRPC. */

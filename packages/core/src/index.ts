@@ -16,6 +16,7 @@ export {
   type TensorSpec,
   type TensorValue,
   TritonError,
+  type UnnamedTensorSpec,
 } from "@tritonjs/protocol";
 export type { BindEnsembleOptions, BindOptions } from "./bind/bind-options.js";
 export type { ModelHandle } from "./bind/model-handle.js";
@@ -57,7 +58,6 @@ export {
 // A star export, because module augmentation of the interface works only through one.
 export * from "./callback/triton-models.js";
 export type { EnsembleStep } from "./config/ensemble.js";
-export type { HostPolicy } from "./config/instance-groups.js";
 export type {
   BatcherOptions,
   InstanceGroupOptions,
@@ -83,5 +83,6 @@ export { responseParameters, withParameters } from "./request/inference-response
 export type { RequestMemoryOptions } from "./request/request-memory.js";
 export type { RequestInfo, SequenceInfo } from "./request-info.js";
 export { sequenceState } from "./request-info.js";
+export type { HostPolicy } from "./system/host-policy.js";
 export { Triton } from "./triton/triton.js";
 export type { TritonOptions } from "./triton/triton-options.js";

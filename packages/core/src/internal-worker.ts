@@ -19,4 +19,5 @@ export {
 } from "./optional-packages.js";
 export { realClock } from "./system/clock.js";
 export { assertInside, isInside } from "./system/files.js";
+export { startBound } from "./system/host-policy.js";
 export { startProcess } from "./system/start-process.js";

@@ -8,10 +8,14 @@ export type {
   BatchInputSpec,
   BatchOutputSpec,
   BytesArray,
+  CallByPosition,
   Isolation,
+  NamedInputs,
+  NamedOutputs,
   PlainObject,
   RecycleOptions,
   ResultOf,
+  TensorSpecs,
   ValuesArray,
 } from "@tritonjs/protocol";
 export type { InferFuncOption } from "./bind/bind-options.js";
@@ -35,7 +39,7 @@ export type {
   GroupPadFunction,
 } from "./callback/row-decorators.js";
 export type { EnsembleOptions } from "./config/ensemble.js";
-export type { HostPolicies, InstancePlacement } from "./config/instance-groups.js";
+export type { InstancePlacement } from "./config/instance-groups.js";
 export type { BatchingRequest, BatchKey, BatchPadFunction, PadValue } from "./config/model-options.js";
 export type { SequenceStateOption } from "./config/sequence-options.js";
 export type { FrontendThreads } from "./frontend/serve-frontends.js";
@@ -86,3 +90,4 @@ export type {
   SystemRegionRequest,
   WatchedRegion,
 } from "./shared-memory/shared-memory.js";
+export type { HostPolicies } from "./system/host-policy.js";

@@ -173,6 +173,18 @@ export {
   type SignatureInput,
   type TensorSpec,
 } from "./tensor-spec.js";
+export {
+  type AllOrNoNames,
+  type CallByPosition,
+  type NamedInputs,
+  type NamedOutputs,
+  nameByPosition,
+  type ReadCall,
+  readCall,
+  type TensorSpecs,
+  type UnnamedTensorSpec,
+  valuesByName,
+} from "./tensors-by-position.js";
 export { activeTraceHeaders, withTraceparent } from "./trace-context.js";
 export {
   errorFor,

@@ -86,10 +86,9 @@ export function unknownOptions(
 export function wrongTypes(where: string, value: unknown, known: OptionTypes): string[] {
   const names = Object.keys(known);
   if (typeName(value) !== "object")
-    return [`${where}: expected an object of options such as '${names[0]}', got ${shown(value)}`];
+    return [`${where}: expected an object of options such as { ${names[0]}: ... }, got ${shown(value)}`];
   const own = Object.entries(value as object);
-  const isOther =
-    own.length > 0 && !isPlain(value as object) && !own.some(([key]) => Object.hasOwn(known, key));
+  const isOther = !isPlain(value as object) && !names.some((name) => name in (value as object));
   if (isOther) return [`${where}: expected an object with ${names.join(", ")}, got ${shown(value)}`];
   return own
     .filter(([key, one]) => Object.hasOwn(known, key) && !hasType(one, known[key]!))
@@ -138,6 +137,7 @@ function adviceFor(key: string, known: readonly string[], elsewhere: OptionsElse
  *
  * @param where the object in the text, such as `http()`
  * @param elsewhere options of other objects, which users may confuse with this one
+ * @param required options that have no default
  * @throws TritonError INVALID_ARG with a line for each wrong option. Of an unknown one, it proposes the option that is
  * likely meant.
  * @example `assertOptions("http()", { prot: 8000 }, { port: "number" }) // http() has an unknown option 'prot': did you mean 'port'?`
@@ -147,11 +147,22 @@ export function assertOptions(
   options: object,
   known: OptionTypes,
   elsewhere?: OptionsElsewhere,
+  required: readonly string[] = [],
 ): void {
   const wrong = wrongTypes(where, options, known);
   // Of an object of another kind, all its keys are unknown.
   const isReadable = wrong.every((line) => !line.startsWith(`${where}:`));
-  if (isReadable) wrong.unshift(...unknownOptions(where, options, known, elsewhere));
+  if (isReadable) {
+    wrong.unshift(...unknownOptions(where, options, known, elsewhere));
+    // An unknown option may be the missing one, misspelled.
+    const missing =
+      wrong.length > 0
+        ? []
+        : required.filter((key) => (options as Record<string, unknown>)[key] === undefined);
+    wrong.push(
+      ...missing.map((key) => `${where}, option '${key}': expected ${typeWords(known[key]!)}, got none`),
+    );
+  }
   throwProblems(wrong, "INVALID_OPTION");
 }
 

@@ -34,7 +34,7 @@ export type Nested<T> = T | readonly Nested<T>[];
 
 /**
  * Any value that can become a tensor of data type `D`: an ndarray, a typed array, a list of typed arrays with one for
- * each entry of the first dimension, or nested arrays of scalars. A typed array, and a list of the elements of `BYTES`,
+ * each entry of the first dimension, nested arrays of scalars, or a `Tensor`. A typed array, and a list of the elements of `BYTES`,
  * gets the shape of the specification, in which at most one dimension is deduced. An element of `BYTES` is a byte array,
  * a string, or a plain object, which becomes JSON.
  */
@@ -42,7 +42,8 @@ export type TensorValue<D extends DataType> =
   | NdArray<ElementsOf<D>>
   | ElementsOf<D>
   | readonly ElementsOf<D>[]
-  | Nested<ScalarOf<D>>;
+  | Nested<ScalarOf<D>>
+  | Tensor;
 
 /** Where a value belongs. `what` is used in error messages: `input 'x' of model 'm'`. */
 export interface ValueTarget {
@@ -64,6 +65,10 @@ interface NumericTarget extends ValueTarget {
  * @throws TritonError INVALID_ARG that names the tensor, the expected value and the actual one.
  */
 export function tensorFromValue(value: unknown, target: ValueTarget): Tensor {
+  if (value instanceof Tensor) {
+    if (value.datatype === target.datatype) return value;
+    throw mismatch(target, `a tensor of ${target.datatype}`, `one of ${value.datatype}`);
+  }
   if (!Array.isArray(value) && isNdArray(value)) {
     const elements = checkedElements(contiguousElements(value), target);
     return Tensor.fromElements(target.datatype, [...value.shape], elements);
@@ -217,7 +222,8 @@ function jsonOf(value: object, target: ValueTarget): string {
 }
 
 function describe(value: unknown): string {
-  if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") return `${value}`;
+  if (typeof value === "number" || typeof value === "boolean") return `${value}`;
+  if (typeof value === "bigint") return `${value}n`;
   if (Array.isArray(value)) return "an array";
   if (typeof value === "object" && value !== null && "data" in value && "shape" in value) {
     return "an object { data, shape }: make an ndarray of it with ndarray(data, shape), or give a typed array or nested arrays";
@@ -277,7 +283,8 @@ export function inputTensor(name: string, input: TensorInput | Tensor | BareData
   const described = isDescribed(input) ? input : { data: input };
   const what = `input '${name}'`;
   const datatype = described.datatype ?? datatypeOf(described.data);
-  if (datatype === undefined) throw invalid(`${what} has no datatype`);
+  if (datatype === undefined)
+    throw invalid(`${what} has no datatype: expected a typed array, or { datatype, shape, data }`);
   if (!isDataType(datatype)) throw invalid(`${what}: ${unknownDataTypeText(datatype)}`);
   const unknownShape = datatype !== "BYTES" && isRows(described.data) ? [-1, -1] : [-1];
   const tensor = tensorFromValue(described.data, { what, datatype, shape: described.shape ?? unknownShape });

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { HostPolicy } from "@tritonjs/core";
 import {
   type Backend,
   type BackendFactory,
@@ -86,7 +87,7 @@ export type { ExecutionProvider, OnnxEngine, OnnxRuntimeOptions } from "./onnx-o
  * ```
  */
 export function onnxruntime(options: OnnxRuntimeOptions): Backend {
-  assertOptions("onnxruntime()", options, ONNX_OPTION_TYPES);
+  assertOptions("onnxruntime()", options, ONNX_OPTION_TYPES, {}, ["model"]);
   return new OnnxBackend(options);
 }
 
@@ -133,7 +134,7 @@ class OnnxBackend implements Backend {
     return this.#description;
   }
 
-  async open(config: ModelConfig): Promise<ModelDescription> {
+  async open(config: ModelConfig, hostPolicy?: HostPolicy): Promise<ModelDescription> {
     const planned = planInstances(config);
     const [first] = planned;
     if (first === undefined) return this.#describeFile(false);
@@ -146,7 +147,7 @@ class OnnxBackend implements Backend {
       return describeOnnxModel(this.#model, describeSession(session), this.#readFile(), true);
     }
     const program = this.#program(device, planned.length);
-    const place = { hosting: this.#placed(program.data, first.group.hosting) };
+    const place = { hosting: this.#placed(program.data, first.group.hosting), hostPolicy };
     this.#opened = new OpenedWorker(config.name, program, place, (message) =>
       this.#warn(`model '${config.name}': ${message}`),
     );

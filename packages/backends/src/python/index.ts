@@ -55,7 +55,7 @@ const PYTHON_OPTION_TYPES = optionTypes<PythonOptions>({
  * ```
  */
 export function python(options: PythonOptions): Backend {
-  assertOptions("python()", options, PYTHON_OPTION_TYPES);
+  assertOptions("python()", options, PYTHON_OPTION_TYPES, {}, ["model"]);
   assertPythonCanRun();
   const settings = settingsOf(options);
   const { parameters = {} } = options;
@@ -105,6 +105,8 @@ function modelDirectory(path: string): string {
   return /^[1-9]\d*$/.test(basename(directory)) ? dirname(directory) : directory;
 }
 
+/** @internal */
+export { pythonAgent } from "./python-agent.js";
 /** @internal */
 export { sharedModel } from "./repository-backends.js";
 

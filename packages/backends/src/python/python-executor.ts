@@ -110,7 +110,7 @@ export class PythonExecutor implements Executor {
       this.#python = found;
       this.settings = { ...this.settings, python: found.program };
     }
-    const { info, nice, clock, log } = this.context;
+    const { info, hostPolicy, clock, log } = this.context;
     const session = new PythonSession(
       this.settings,
       info.modelName,
@@ -120,7 +120,7 @@ export class PythonExecutor implements Executor {
       (why) => this.#crashed(why),
       clock,
       log,
-      nice,
+      hostPolicy,
     );
     this.#session = session;
     try {

@@ -4,9 +4,10 @@ import { setPriority } from "node:os";
 import { delimiter, dirname, isAbsolute } from "node:path";
 import type { Duplex, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import type { HostPolicy } from "@tritonjs/core";
 import type { Clock, Timer } from "@tritonjs/core/internal";
 import type { Log } from "@tritonjs/core/internal/worker";
-import { startProcess } from "@tritonjs/core/internal/worker";
+import { startBound, startProcess } from "@tritonjs/core/internal/worker";
 import { errorFor, TritonError } from "@tritonjs/protocol";
 import {
   type FrameBody,
@@ -92,7 +93,7 @@ export class PythonSession {
     private readonly crashed: (why: string) => void,
     private readonly clock: Clock,
     private readonly log: Log,
-    nice?: number,
+    hostPolicy?: HostPolicy,
   ) {
     const { python, env, stubTimeoutMs } = settings;
     this.ready = new Promise((resolve, reject) => {
@@ -104,14 +105,16 @@ export class PythonSession {
     });
     this.#limit(stubTimeoutMs, `'${python}' did not start`);
     const variables = { ...process.env, ...env };
-    const child = startProcess(() =>
-      spawn(python, [PROGRAM], {
-        detached: true,
-        stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe"],
-        env: isAbsolute(python)
-          ? { ...variables, PATH: `${dirname(python)}${delimiter}${variables.PATH ?? ""}` }
-          : variables,
-      }),
+    const child = startBound(hostPolicy, () =>
+      startProcess(() =>
+        spawn(python, [PROGRAM], {
+          detached: true,
+          stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe"],
+          env: isAbsolute(python)
+            ? { ...variables, PATH: `${dirname(python)}${delimiter}${variables.PATH ?? ""}` }
+            : variables,
+        }),
+      ),
     );
     this.#child = child;
     child.on("error", (error) => {
@@ -125,7 +128,7 @@ export class PythonSession {
     // A write to a process that has ended fails. The event `exit` reports the end.
     for (const stream of [stdout, stderr, line, lifeline, commands]) stream?.on("error", () => {});
     if (child.pid === undefined) return;
-    if (nice !== undefined) lowerPriority(child.pid, nice);
+    if (hostPolicy?.nice !== undefined) lowerPriority(child.pid, hostPolicy.nice);
     for (const stream of [stdout!, stderr!]) {
       const lines = new OutputLines((text) =>
         log.info(`model '${modelName}': ${text}`, { model: modelName }),

@@ -42,7 +42,7 @@ export type { TensorflowOptions, TensorflowRuntime } from "./tensorflow-runtime.
  * ```
  */
 export function tensorflow(options: TensorflowOptions): Backend {
-  assertOptions("tensorflow()", options, TENSORFLOW_OPTION_TYPES);
+  assertOptions("tensorflow()", options, TENSORFLOW_OPTION_TYPES, {}, ["model"]);
   const path = options.model instanceof URL ? fileURLToPath(options.model) : options.model;
   return tensorflowIn(path, dirname(path), options);
 }

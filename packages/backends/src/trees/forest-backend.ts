@@ -39,7 +39,7 @@ import {
  * ```
  */
 export function trees(options: TreesOptions): Backend {
-  assertOptions("trees()", options, TREES_OPTION_TYPES);
+  assertOptions("trees()", options, TREES_OPTION_TYPES, {}, ["model"]);
   const forest = openForest(options);
   const plan = planAnswers(forest, settingsOf(options));
   return forestBackend(forest, plan, false);

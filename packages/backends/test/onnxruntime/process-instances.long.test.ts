@@ -116,19 +116,6 @@ describe("a process instance", () => {
     expect(pids.map((pid) => getPriority(pid))).toEqual([7, 3]);
   });
 
-  it("warns of host policy settings that it cannot apply", async () => {
-    const warnings: string[] = [];
-    const listen = ({ message }: Error) => warnings.push(message);
-    process.on("warning", listen);
-    triton = new Triton({ hostPolicies: { cpu: { cpuCores: "0-1", numaNode: 0 } } });
-    await turn();
-    process.off("warning", listen);
-    expect(warnings).toEqual([
-      "host policy 'cpu': numa-node is not applied; start the program under 'numactl --cpunodebind'",
-      "host policy 'cpu': cpu-cores is not applied; start the program under 'taskset --cpu-list'",
-    ]);
-  });
-
   it("loses its sequences when it dies; the client gets an error and can start again", async () => {
     triton = new Triton();
     const handle = bind("accumulates", { sequence: { strategy: "oldest" } });

@@ -23,6 +23,7 @@ interface ConfigOptions {
   readonly modelConfigName?: string;
   readonly disableAutoCompleteConfig?: true;
   readonly backendDirectory?: string;
+  readonly repoagentDirectory?: string;
 }
 
 const withConfigOptions = (command: Command): Command =>
@@ -32,6 +33,10 @@ const withConfigOptions = (command: Command): Command =>
     .option(
       "--backend-directory <directory>",
       "directory of backends that models share: <backend>/model.py, or <backend>/backend.js",
+    )
+    .option(
+      "--repoagent-directory <directory>",
+      "directory of repository agents: <agent>/agent.js or <agent>/agent.py",
     );
 
 export function configCommand(context: CommandContext): Command {
@@ -50,8 +55,8 @@ function checkCommand({ terminal, extensions, finish }: CommandContext): Command
       .argument("<repositories...>", "model repositories, or a single model")
       .option("--json", "print the findings as JSON")
       .option("--load", "also load the models, which runs them"),
-  ).action(async (paths: string[], { json, load, ...options }: ConfigOptions) => {
-    const settings = { ...options, ...extensions };
+  ).action(async (paths: string[], { json, load, repoagentDirectory, ...options }: ConfigOptions) => {
+    const settings = { ...options, ...agentsOf(repoagentDirectory), ...extensions };
     let found = await inspectPaths(paths, settings);
     if (load) found = await loadModels(found, paths, settings);
     const report = checkReport(found);
@@ -66,8 +71,8 @@ function showCommand({ terminal, extensions, finish }: CommandContext): Command 
       .description("print the completed configuration of a model")
       .argument("<model>", "directory of the model")
       .option("--json", "print Triton's JSON instead of config.pbtxt"),
-  ).action(async (path: string, { json, ...options }: ConfigOptions) => {
-    const model = await inspectOne(path, { ...options, ...extensions });
+  ).action(async (path: string, { json, repoagentDirectory, ...options }: ConfigOptions) => {
+    const model = await inspectOne(path, { ...options, ...agentsOf(repoagentDirectory), ...extensions });
     if (model.config === undefined) {
       terminal.writeError(reportText(checkReport([model])));
       finish(1);
@@ -77,6 +82,10 @@ function showCommand({ terminal, extensions, finish }: CommandContext): Command 
       json ? `${JSON.stringify(toConfigJson(model.config, String), null, 2)}\n` : writePrototxt(model.config),
     );
   });
+}
+
+function agentsOf(repositoryAgentDirectory: string | undefined) {
+  return repositoryAgentDirectory === undefined ? {} : { repositoryAgentDirectory };
 }
 
 async function inspectPaths(

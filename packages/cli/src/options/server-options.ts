@@ -98,9 +98,16 @@ export const repositoryOptions = {
     ),
   },
   "Repository Agent": {
-    "repoagent-directory": text("Directory of shared libraries of repository agents.", "", {
-      noEffect: "repository agents are JavaScript modules, not shared libraries",
-    }),
+    "repoagent-directory": text(
+      "Directory of repository agents: <agent>/agent.js or <agent>/agent.py. Shared libraries in it are not loaded.",
+      "/opt/tritonserver/repoagents",
+      { completes: "directory" },
+    ),
+    "repoagent-timeout-secs": integerFrom(
+      1,
+      "Seconds that a repository agent may take to handle the load or unload of a model.",
+      300,
+    ),
   },
 };
 
@@ -209,11 +216,12 @@ export const machineOptions = {
       },
     ),
     "buffer-manager-thread-count": integer("Number of threads that copy tensors.", 0, {
-      noEffect: "tensors are passed on as views without a copy",
+      noEffect:
+        "tensors are passed on as views; a batch is joined in one pass on the thread that its requests arrive on",
     }),
     "host-policy": list(
       "<policy>,<setting>=<value>",
-      "Setting of a host policy: numa-node or cpu-cores. A warning shows how to apply it.",
+      "Setting of a host policy: numa-node or cpu-cores. The policy cpu is for all instances on the CPU.",
       readHostPolicy,
     ),
     "gpu-fallback": choice<"none" | "cpu">(

@@ -47,6 +47,8 @@ export function tritonSettings(values: OptionValues, logger: Logger): TritonOpti
     readyWithOlderVersion: values["ready-with-older-version"],
     backendConfig: backendSettings(values),
     backendDirectory: values["backend-directory"] || undefined,
+    repositoryAgentDirectory: values["repoagent-directory"] || undefined,
+    repositoryAgentTimeoutSecs: values["repoagent-timeout-secs"],
     rateLimit: values["rate-limit"],
     rateLimitResources: resources.length > 0 ? resources : undefined,
     hostPolicies: hostPolicies(values),
@@ -76,9 +78,9 @@ function backendSettings(values: OptionValues): Record<string, Record<string, st
 }
 
 function hostPolicies(values: OptionValues): NonNullable<TritonOptions["hostPolicies"]> {
-  const policies: Record<string, { numaNode?: number; cpuCores?: string }> = {};
+  const policies: Record<string, { numaNode?: string; cpuCores?: string }> = {};
   for (const { name, key, value } of values["host-policy"]) {
-    const setting = key === "numa-node" ? { numaNode: Number(value) } : { cpuCores: value };
+    const setting = key === "numa-node" ? { numaNode: value } : { cpuCores: value };
     policies[name] = { ...policies[name], ...setting };
   }
   return policies;

@@ -25,6 +25,8 @@ describe("server settings from the command line", () => {
       modelRepository: ["models"],
       modelControlMode: "none",
       backendDirectory: "/opt/tritonserver/backends",
+      repositoryAgentDirectory: "/opt/tritonserver/repoagents",
+      repositoryAgentTimeoutSecs: 300,
       repositoryPollSecs: 15,
       loadModel: [],
       disableAutoCompleteConfig: false,
@@ -107,7 +109,7 @@ describe("server settings from the command line", () => {
     ],
     [
       ["--host-policy=p,numa-node=1", "--host-policy=p,cpu-cores=0-3"],
-      { hostPolicies: { p: { numaNode: 1, cpuCores: "0-3" } } },
+      { hostPolicies: { p: { numaNode: "1", cpuCores: "0-3" } } },
     ],
     [["--cache-config=local,size=1024"], { responseCache: { byteSize: 1024 } }],
     [["--response-cache-byte-size=2048"], { responseCache: { byteSize: 2048 } }],

@@ -1,12 +1,13 @@
 import {
   type BatchAxis,
+  type CallByPosition,
   type InputValuesOf,
   type ModelConfig,
   type ModelIndexEntry,
   type ModelMetadata,
   type ModelStatisticsReport,
-  modelInputs,
   type ResultOf,
+  readCall,
   type ServerMetadata,
   type TensorSpec,
   TritonError,
@@ -15,7 +16,7 @@ import { inference, type RpcRequest, type RpcResponse, type UnaryRpcName } from 
 import { invalidAnswer } from "../caller.js";
 import { isRepeatable, withSequenceHeader } from "../infer-request.js";
 import { type InferResult, resultArrays } from "../infer-result.js";
-import { AnsweringModel, KnownModel } from "../known-model.js";
+import { AnsweringModel, callInputs, KnownModel } from "../known-model.js";
 import type { CommonModelOptions, CudaRegion, SystemRegion } from "../options.js";
 import type {
   CallOptions,
@@ -532,6 +533,8 @@ export class DecoupledModelClient<
     super(server, (url) => new InferenceServerClient(url, options), modelName, options);
   }
 
+  /** Infers one sample with tensors in the order of the model's inputs: `inferSample(a, b)`, `inferSample(a, b, options)`. */
+  inferSample(...call: CallByPosition<I, ModelInferOptions>): AsyncGenerator<ResultOf<O>, void, void>;
   /**
    * Infers one sample and yields its responses. A model with a batch axis gets one row, and the results come without
    * the axis. The request is sent when the first response is requested. Leaving the loop cancels the request.
@@ -540,27 +543,21 @@ export class DecoupledModelClient<
    * decoupled; UNAVAILABLE when the model is not ready in time, and after `close`; CANCELLED when `signal` aborts; and
    * the first error that the server answers.
    */
-  inferSample(
-    inputs: InputValuesOf<I>,
-    options: ModelInferOptions = {},
-  ): AsyncGenerator<ResultOf<O>, void, void> {
-    return this.#infer(inputs, options, "added");
+  inferSample(inputs: InputValuesOf<I>, options?: ModelInferOptions): AsyncGenerator<ResultOf<O>, void, void>;
+  inferSample(...given: readonly unknown[]): AsyncGenerator<ResultOf<O>, void, void> {
+    return this.#infer(given, "added");
   }
 
+  inferBatch(...call: CallByPosition<I, ModelInferOptions>): AsyncGenerator<ResultOf<O>, void, void>;
   /** Infers a batch of rows. Throws as {@link inferSample}, and INVALID_ARG for a model without a batch axis. */
-  inferBatch(
-    inputs: InputValuesOf<I>,
-    options: ModelInferOptions = {},
-  ): AsyncGenerator<ResultOf<O>, void, void> {
-    return this.#infer(inputs, options, "given");
+  inferBatch(inputs: InputValuesOf<I>, options?: ModelInferOptions): AsyncGenerator<ResultOf<O>, void, void>;
+  inferBatch(...given: readonly unknown[]): AsyncGenerator<ResultOf<O>, void, void> {
+    return this.#infer(given, "given");
   }
 
-  async *#infer(
-    inputs: InputValuesOf<I>,
-    options: ModelInferOptions,
-    axis: BatchAxis,
-  ): AsyncGenerator<ResultOf<O>, void, void> {
-    const { headers, signal, timeoutMs, requestCompression, ...request } = options;
+  async *#infer(given: readonly unknown[], axis: BatchAxis): AsyncGenerator<ResultOf<O>, void, void> {
+    const read = readCall<ModelInferOptions>(this.modelName, given);
+    const { headers, signal, timeoutMs, requestCompression, ...request } = read.options ?? {};
     const { signature, timeoutMs: defaultTimeoutMs } = await this.prepared(signal);
     if (!signature.decoupled) {
       throw new TritonError(
@@ -571,7 +568,7 @@ export class DecoupledModelClient<
     }
     const { modelName } = this;
     const { modelVersion } = this.options;
-    const only = { ...request, modelName, modelVersion, inputs: modelInputs(signature, inputs, axis) };
+    const only = { ...request, modelName, modelVersion, inputs: callInputs(signature, read, axis) };
     const responses = this.server.streamInfer([only], {
       headers,
       signal: signal === undefined ? this.closed : AbortSignal.any([signal, this.closed]),

@@ -13,6 +13,7 @@ import { ContentsError, encodeParameter, type inference, typedElements } from "@
 import {
   type InferInput,
   isSharedMemoryInput,
+  namedInputs,
   type RequestOptions,
   requestParameters,
   type SharedMemoryRange,
@@ -30,9 +31,7 @@ type Parameters = Record<string, inference.InferParameter.$Properties>;
  */
 export function encodeInferRequest(modelName: string, call: InferCall): RequestMessage {
   const rawInputContents: Uint8Array[] = [];
-  const inputs = Object.entries(call.inputs)
-    .filter(([, input]) => input !== undefined)
-    .map(([name, input]) => inputMessage(name, input, rawInputContents));
+  const inputs = namedInputs(call.inputs).map(([name, input]) => inputMessage(name, input, rawInputContents));
   return {
     modelName,
     modelVersion: String(call.modelVersion ?? ""),

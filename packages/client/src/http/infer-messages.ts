@@ -20,7 +20,12 @@ import {
   toJson,
 } from "@tritonjs/protocol";
 import { invalidAnswer } from "../caller.js";
-import { isSharedMemoryInput, requestParameters, type SharedMemoryRange } from "../infer-request.js";
+import {
+  isSharedMemoryInput,
+  namedInputs,
+  requestParameters,
+  type SharedMemoryRange,
+} from "../infer-request.js";
 import { InferResult, malformedAnswer, type SharedMemoryOutput } from "../infer-result.js";
 import type { HttpInferInput, InferCall, OutputRequest } from "./client-options.js";
 import { excerpt } from "./http-calls.js";
@@ -46,9 +51,9 @@ export interface EncodedInferRequest {
 export function encodeInferRequest(call: InferCall, binary = true): EncodedInferRequest {
   const binaryByDefault = call.binary ?? binary;
   const tensors: Uint8Array[] = [];
-  const inputs = Object.entries(call.inputs)
-    .filter(([, input]) => input !== undefined)
-    .map(([name, input]) => inputJson(name, input, binaryByDefault, tensors));
+  const inputs = namedInputs(call.inputs).map(([name, input]) =>
+    inputJson(name, input, binaryByDefault, tensors),
+  );
   const outputs = call.outputs?.map((output) => outputJson(output, binaryByDefault));
   const parameters = requestParameters(call);
   if (binaryByDefault && outputs === undefined) parameters.binary_data_output = true;

@@ -1,11 +1,15 @@
 import type {
+  AllOrNoNames,
   InputsOf,
   InputValuesOf,
   ModelConfig,
+  NamedInputs,
+  NamedOutputs,
   OutputList,
   OutputsOf,
   ResultOf,
   TensorSpec,
+  TensorSpecs,
 } from "@tritonjs/protocol";
 import type {
   Answer,
@@ -21,29 +25,41 @@ import type { ModelOptions } from "../config/model-options.js";
 import type { Backend, TypedBackend } from "../instance/backend.js";
 import type { EvictionListener } from "../request-info.js";
 
-/** A function that computes a model, as `bind` takes it. */
-type BoundFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> =
-  | StyledInferFunc<I, O>
-  | BoundPlainFunc<I, O>;
+/**
+ * A function that computes a model, as `bind` takes it.
+ *
+ * @typeParam N names that the outputs of a plain function have, which the compiler infers
+ */
+export type BoundFunc<
+  I extends readonly TensorSpec[],
+  O extends readonly TensorSpec[],
+  N extends PropertyKey = never,
+> = StyledInferFunc<I, O> | BoundPlainFunc<I, O, N>;
 
 /** The code of a model: a function, one function for each instance, a module to run in workers, or a backend. */
-export type InferFuncOption<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> =
-  | BoundFunc<I, O>
-  | readonly BoundFunc<I, O>[]
+export type InferFuncOption<I extends TensorSpecs, O extends TensorSpecs, N extends PropertyKey = never> =
+  | BoundFunc<NamedInputs<I>, NamedOutputs<O>, N>
+  | readonly BoundFunc<NamedInputs<I>, NamedOutputs<O>, N>[]
   | URL
   | Backend
-  | TypedBackend<I, O>;
+  | TypedBackend<I & readonly TensorSpec[], O & readonly TensorSpec[]>;
 
 /** Options of `bind` besides the code. */
-interface ModelBindOptions<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> {
+interface ModelBindOptions<I extends TensorSpecs, O extends TensorSpecs> {
   /** Name of the model: letters, digits, `.`, `_` and `-`. */
   readonly modelName: string;
   /** Version of the model. @default 1 */
   readonly modelVersion?: number;
-  /** Inputs without the batch axis. Not needed for a backend that knows its inputs. */
-  readonly inputs?: I;
-  /** Outputs without the batch axis. Not needed for a backend that knows its outputs. */
-  readonly outputs?: O;
+  /**
+   * Inputs without the batch axis. Not needed for a backend that knows its inputs. If none has a name, they are INPUT_1,
+   * INPUT_2 and so on.
+   */
+  readonly inputs?: I & AllOrNoNames<I>;
+  /**
+   * Outputs without the batch axis. Not needed for a backend that knows its outputs. If none has a name, they are
+   * OUTPUT_1, OUTPUT_2 and so on.
+   */
+  readonly outputs?: O & AllOrNoNames<O>;
   readonly config?: ModelOptions;
   /**
    * Fields of Triton's own model configuration, in camelCase, for settings that `config` does not cover. They override
@@ -71,22 +87,24 @@ interface ModelBindOptions<I extends readonly TensorSpec[], O extends readonly T
 }
 
 /** Options of `bind`. */
-export interface BindOptions<I extends readonly TensorSpec[], O extends readonly TensorSpec[]>
+export interface BindOptions<I extends TensorSpecs, O extends TensorSpecs, F = InferFuncOption<I, O>>
   extends ModelBindOptions<I, O> {
-  readonly inferFunc: InferFuncOption<I, O>;
+  readonly inferFunc: F;
 }
 
 /**
  * Options of `bind` for a method decorated with `@batch` or `@sample`. A decorator cannot change the type of its
  * method, so the method keeps the type that it was written with: with the parameter `A` and the result `R`.
+ *
+ * The compiler reports what is wrong with a function by these options, because the overload of `bind` that takes them is
+ * the last one. With fewer than four overloads, TypeScript 6 would report all of them.
  */
-export interface BindMethodOptions<
-  I extends readonly TensorSpec[],
-  O extends readonly TensorSpec[],
-  A = unknown,
-  R = unknown,
-> extends ModelBindOptions<I, O> {
-  readonly inferFunc: (inputs: A, context: InferContext) => R & ExpectedAnswer<A, R, I, O>;
+export interface BindMethodOptions<I extends TensorSpecs, O extends TensorSpecs, A = unknown, R = unknown>
+  extends ModelBindOptions<I, O> {
+  readonly inferFunc: (
+    inputs: A,
+    context: InferContext,
+  ) => ExpectedAnswer<A, R, NamedInputs<I>, NamedOutputs<O>>;
 }
 
 /** Options of any binding, without the types of its tensors. */
@@ -131,7 +149,7 @@ export interface BindEnsembleOptions<I extends readonly TensorSpec[], O extends 
  */
 
 /** The sentence. It is the type of whatever the program cannot have, so that the compiler shows it. */
-type ForgottenWrapper = "a plain function receives a list of requests; did you mean batch(fn) or sample(fn)?";
+type ForgottenWrapper = "did you mean batch(fn) or sample(fn)?";
 
 /**
  * The requests that a plain callback gets. The inputs of the model are not members of the list, so their names have the
@@ -145,19 +163,20 @@ type RequestList<I extends readonly TensorSpec[], O extends readonly TensorSpec[
 };
 
 /** Results of a plain callback: a list with one for each request, or nothing if it answers through the senders. */
-type PlainAnswer<O extends readonly TensorSpec[]> =
-  | Answer<readonly (InferFuncResult<O> | undefined)[]>
+type PlainAnswer<O extends readonly TensorSpec[], N extends PropertyKey> =
+  | Answer<readonly (InferFuncResult<O, N> | undefined)[]>
   | Promise<void>
   | void;
 
-type BoundPlainFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> = (
-  requests: RequestList<I, O>,
-  context: InferContext,
-) => PlainAnswer<O>;
+type BoundPlainFunc<
+  I extends readonly TensorSpec[],
+  O extends readonly TensorSpec[],
+  N extends PropertyKey,
+> = (requests: RequestList<I, O>, context: InferContext) => PlainAnswer<O, N>;
 
 /**
  * The result that a function with the parameter `A` and the result `R` has to return: a list if it takes requests, outputs if it
- * takes the tensors of the model. Otherwise a sentence, which nothing fits.
+ * takes the tensors of the model. Otherwise a sentence, which nothing fits. `R` itself if it is right.
  */
 type ExpectedAnswer<
   A,
@@ -166,11 +185,14 @@ type ExpectedAnswer<
   O extends readonly TensorSpec[],
 > = A extends readonly unknown[]
   ? [R] extends [Answer<readonly unknown[]> | Promise<void> | void]
-    ? PlainAnswer<O>
+    ? R & PlainAnswer<O, ResultNames<R>>
     : ForgottenWrapper
   : InputsOf<I> extends A
-    ? Answer<OutputsOf<O> | OutputList<NoInfer<O>>>
+    ? R & Answer<OutputsOf<O> | OutputList<NoInfer<O>>>
     : "the parameter of the function does not fit the inputs of the model";
+
+/** Names of the outputs in the result of a plain callback. */
+type ResultNames<R> = R extends Answer<readonly (infer E)[]> ? keyof E : never;
 
 interface TypedModel {
   readonly inputs: readonly TensorSpec[];
@@ -192,19 +214,19 @@ export type OutputsOfModel<M extends string, Untyped> = M extends keyof TritonMo
   : Untyped;
 
 /** Inputs of a bound model: those that were given, otherwise those that `TritonModels` lists for its name. */
-export type BoundInputs<M extends string, I extends readonly TensorSpec[]> = readonly TensorSpec[] extends I
+export type BoundInputs<M extends string, I extends TensorSpecs> = readonly TensorSpec[] extends I
   ? M extends keyof TritonModels
     ? TritonModels[M] extends TypedModel
       ? TritonModels[M]["inputs"]
-      : I
-    : I
-  : I;
+      : NamedInputs<I>
+    : NamedInputs<I>
+  : NamedInputs<I>;
 
 /** Outputs of a bound model: those that were given, otherwise those that `TritonModels` lists for its name. */
-export type BoundOutputs<M extends string, O extends readonly TensorSpec[]> = readonly TensorSpec[] extends O
+export type BoundOutputs<M extends string, O extends TensorSpecs> = readonly TensorSpec[] extends O
   ? M extends keyof TritonModels
     ? TritonModels[M] extends TypedModel
       ? TritonModels[M]["outputs"]
-      : O
-    : O
-  : O;
+      : NamedOutputs<O>
+    : NamedOutputs<O>
+  : NamedOutputs<O>;

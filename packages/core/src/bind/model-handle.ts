@@ -1,4 +1,5 @@
 import {
+  type CallByPosition,
   errorFor,
   type InferOptions,
   type InputValuesOf,
@@ -7,12 +8,14 @@ import {
   type ModelMetadata,
   type ModelStatisticsReport,
   type ResultOf,
+  readCall,
   type TensorSpec,
+  valuesByName,
 } from "@tritonjs/protocol";
 import type { Gpus } from "../config/gpus.js";
 import type { InstancePlacement } from "../config/instance-groups.js";
 import { modelMetadata } from "../config/model-metadata.js";
-import type { CallBatchAxis, InputValues } from "../in-process/in-process-tensors.js";
+import type { CallBatchAxis } from "../in-process/in-process-tensors.js";
 import { inferInProcess } from "../in-process/infer-in-process.js";
 import { streamInProcess } from "../in-process/stream-in-process.js";
 import type { ModelVersion } from "../model/model-version.js";
@@ -53,11 +56,14 @@ export interface InstanceStatus extends InstancePlacement {
  * ```ts
  * const { y } = await linear.inferSample({ x: [1, 2] });             // y: ndarray of shape [3]
  * const batch = await linear.inferBatch({ x: [[1, 2], [3, 4]] });    // batch.y: ndarray of shape [2, 3]
+ * const same = await linear.inferBatch([[1, 2], [3, 4]]);            // tensors by position
  * ```
  */
 export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> {
   readonly name: string;
   readonly version: number;
+  /** Infers with tensors in the order of the model's inputs: `infer(a, b)`, `infer(a, b, options)`. */
+  infer(...call: CallByPosition<I>): Promise<ResultOf<O>>;
   /**
    * Infers with whole tensors: with the batch axis if the model has one.
    *
@@ -66,14 +72,17 @@ export interface ModelHandle<I extends readonly TensorSpec[], O extends readonly
    * a code of its own).
    */
   infer(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>>;
+  inferSample(...call: CallByPosition<I>): Promise<ResultOf<O>>;
   /** Infers one sample. A model with a batch axis gets one row, and the results are returned without the axis. */
   inferSample(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>>;
+  inferBatch(...call: CallByPosition<I>): Promise<ResultOf<O>>;
   /**
    * Infers a batch of rows.
    *
    * @throws TritonError INVALID_ARG for a model without a batch axis.
    */
   inferBatch(inputs: InputValuesOf<I>, options?: InferOptions): Promise<ResultOf<O>>;
+  stream(...call: CallByPosition<I>): AsyncGenerator<ResultOf<O>, void, void>;
   /**
    * Streams the responses to one request of a decoupled model. Other models give one response. Back-pressure holds: the
    * model makes no more responses than are read. Leaving the loop cancels the request.
@@ -143,28 +152,37 @@ export function modelHandle<const I extends readonly TensorSpec[], const O exten
   const { gpus } = server.models;
   const { instanceProblems = () => [] } = model.plan;
   const { name, version, config } = model;
-  const infer = (inputs: InputValuesOf<I>, options: InferOptions, axis: CallBatchAxis) =>
-    inferInProcess(model, inputs as InputValues, options, axis) as Promise<unknown> as Promise<ResultOf<O>>;
+  const read = (given: readonly unknown[]) => {
+    const call = readCall<InferOptions>(name, given);
+    return { inputs: valuesByName(name, config.input, call), options: call.options ?? {} };
+  };
+  const infer = (given: readonly unknown[], axis: CallBatchAxis) => {
+    try {
+      const { inputs, options } = read(given);
+      return inferInProcess(model, inputs, options, axis) as Promise<unknown> as Promise<ResultOf<O>>;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  };
   return {
     name,
     version,
-    infer: (inputs, options = {}) => infer(inputs, options, "given"),
-    inferSample: (inputs, options = {}) => infer(inputs, options, "added"),
-    async inferBatch(inputs, options = {}) {
+    infer: (...given: readonly unknown[]) => infer(given, "given"),
+    inferSample: (...given: readonly unknown[]) => infer(given, "added"),
+    async inferBatch(...given: readonly unknown[]) {
       if (config.maxBatchSize === 0) {
         throw errorFor(
           "INVALID_INPUT",
           `cannot send a batch to model '${name}', which does not support batching: use infer() or inferSample()`,
         );
       }
-      return infer(inputs, options, "given");
+      return infer(given, "given");
     },
-    stream: (inputs, options = {}) =>
-      streamInProcess(model, inputs as InputValues, options) as AsyncGenerator<unknown> as AsyncGenerator<
-        ResultOf<O>,
-        void,
-        void
-      >,
+    stream: (...given: readonly unknown[]) => {
+      const { inputs, options } = read(given);
+      const answers = streamInProcess(model, inputs, options) as AsyncGenerator<unknown>;
+      return answers as AsyncGenerator<ResultOf<O>, void, void>;
+    },
     ready: () => model.ready,
     status: () => ({ version, state: model.state, reason: model.reason }),
     metadata: () => modelMetadata(config, [version]),

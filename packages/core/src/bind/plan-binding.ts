@@ -6,6 +6,7 @@ import {
   type ModelConfig,
   type ModelSequenceBatching,
   matchesShape,
+  nameByPosition,
   optionTypes,
   shapeToString,
   type TensorSpec,
@@ -41,6 +42,20 @@ import { planVariableLength } from "../scheduler/grouping-scheduler.js";
 import type { AnyBindOptions, BindEnsembleOptions } from "./bind-options.js";
 import { instanceProblems, planExecutors, planStepwise } from "./plan-executors.js";
 
+const TENSOR_SPEC_TYPES = optionTypes<DescribedTensor>({
+  // Checked by themselves.
+  name: "any",
+  dtype: "any",
+  shape: "any",
+  optional: "boolean",
+  labels: "array",
+  allowRaggedBatch: "boolean",
+  isShapeTensor: "boolean",
+  batchInput: "object",
+  batchOutput: "object",
+  rankUnknown: "boolean",
+});
+
 const BIND_TYPES = optionTypes<AnyBindOptions>({
   // Checked by themselves.
   modelName: "any",
@@ -57,21 +72,25 @@ const BIND_TYPES = optionTypes<AnyBindOptions>({
 
 /** Turns the options of `bind` into a configuration and a way to make instances, or throws all their problems. */
 export function planBinding(
-  options: AnyBindOptions,
+  given: AnyBindOptions,
   isTaken: (name: string, version: number) => boolean,
   gpus: Gpus,
 ): ModelPlan {
-  const { modelName, modelVersion = 1, config = {}, modelConfig } = options;
-  const wrong = wrongTypes("bind", options, BIND_TYPES);
+  const wrong = wrongTypes("bind", given, BIND_TYPES);
+  if (!isObject(given)) throw positional("bind", wrong);
+  const { modelName, modelVersion = 1, config = {}, modelConfig } = given;
   if (wrong.length === 0) wrong.push(...wrongOptionTypes(config));
   const problems = [
-    ...unknownOptions("bind", options, BIND_TYPES, { config: MODEL_OPTION_TYPES }),
+    ...unknownOptions("bind", given, BIND_TYPES, { config: MODEL_OPTION_TYPES }),
     ...identityProblems(modelName, modelVersion, isTaken),
   ];
   if (wrong.length > 0) throw bindError(modelName, [...problems, ...wrong]);
   problems.push(...validateOptions(config));
-  const misshapen = [...specProblems("inputs", options.inputs), ...specProblems("outputs", options.outputs)];
+  const inputs = namedSpecs("inputs", given.inputs);
+  const outputs = namedSpecs("outputs", given.outputs);
+  const misshapen = [...inputs.problems, ...outputs.problems];
   if (misshapen.length > 0) throw bindError(modelName, [...problems, ...misshapen]);
+  const options = { ...given, inputs: inputs.specs, outputs: outputs.specs };
   const plan = planExecutors(options);
   const stepwise = planStepwise(options.inferFunc, config);
   problems.push(...plan.problems);
@@ -173,12 +192,15 @@ export function planEnsemble(
   options: BindEnsembleOptions<readonly TensorSpec[], readonly TensorSpec[]>,
   models: BoundModels,
 ): ModelPlan {
+  const wrong = wrongTypes("bindEnsemble", options, BIND_ENSEMBLE_TYPES);
+  if (!isObject(options)) throw positional("bindEnsemble", wrong);
   const { modelName, modelVersion = 1, inputs = [], outputs = [], steps = [], config = {} } = options;
   const problems = [
     ...unknownOptions("bindEnsemble", options, BIND_ENSEMBLE_TYPES),
     ...identityProblems(modelName, modelVersion, (name, version) => models.has(name, version)),
     ...unknownOptions("config", config, ENSEMBLE_OPTION_TYPES),
   ];
+  if (wrong.length > 0) throw bindError(modelName, [...problems, ...wrong]);
   const misshapen = [
     ...specProblems("inputs", inputs),
     ...specProblems("outputs", outputs),
@@ -260,15 +282,50 @@ function bindError(modelName: string, problems: readonly string[]): TritonError 
   return errorFor("INVALID_CONFIG", `cannot bind model '${modelName}':\n${lines}`);
 }
 
+function isObject(options: unknown): boolean {
+  return typeof options === "object" && options !== null && !Array.isArray(options);
+}
+
+/** The error of a call whose first argument is not its options. */
+function positional(call: string, [problem]: readonly string[]): TritonError {
+  return errorFor("INVALID_OPTION", `${problem}: ${call} takes all its options in one object`);
+}
+
+/** Specifications with names, which are those of their positions if none is given. */
+function namedSpecs(
+  where: "inputs" | "outputs",
+  specs: unknown,
+): { readonly specs: readonly TensorSpec[] | undefined; readonly problems: string[] } {
+  if (!Array.isArray(specs)) return { specs: undefined, problems: specProblems(where, specs) };
+  const named = nameByPosition(where, specs) as readonly TensorSpec[];
+  return { specs: named, problems: specProblems(where, named) };
+}
+
 /** Lists faults of specifications from JavaScript, where no compiler has checked them. */
 function specProblems(where: string, specs: unknown): string[] {
   if (specs === undefined) return [];
   if (!Array.isArray(specs)) return [`${where}: expected a list of { name, dtype, shape }`];
-  return specs.flatMap((spec: Partial<TensorSpec> | null, i) => {
-    if (typeof spec?.name !== "string") return [`${where}[${i}] has no name`];
-    if (!Array.isArray(spec.shape))
-      return [`${where}[${i}] '${spec.name}' has no shape: expected a list of dimensions`];
-    return typeof spec.dtype === "string" ? [] : [`${where}[${i}] '${spec.name}' has no dtype`];
+  const other = specs.findIndex((spec: Partial<TensorSpec> | null) => typeof spec?.name === "string");
+  return specs.flatMap((spec: (Partial<TensorSpec> & { readonly datatype?: unknown }) | null, i) => {
+    if (typeof spec?.name !== "string") {
+      const problem = `${where}[${i}] has no name`;
+      if (other === -1) return [problem];
+      return [`${problem}, but ${where}[${other}] is '${specs[other].name}': name all of them or none`];
+    }
+    const what = `${where}[${i}] '${spec.name}'`;
+    if (spec.dtype === undefined && spec.datatype !== undefined) {
+      return [
+        `${what} has no dtype: it has a datatype, as in metadata and requests, where the shape has the batch axis; ` +
+          `expected dtype: '${String(spec.datatype)}' and a shape without that axis`,
+      ];
+    }
+    const problems = [
+      ...unknownOptions(what, spec, TENSOR_SPEC_TYPES),
+      ...wrongTypes(what, spec, TENSOR_SPEC_TYPES),
+    ];
+    if (!Array.isArray(spec.shape)) problems.push(`${what} has no shape: expected a list of dimensions`);
+    else if (typeof spec.dtype !== "string") problems.push(`${what} has no dtype`);
+    return problems;
   });
 }
 

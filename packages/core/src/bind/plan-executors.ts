@@ -46,6 +46,8 @@ interface ExecutorPlan {
   readonly runsModule?: boolean;
   /** Where the instances can run, the default first. Undefined for a backend that decides by itself. */
   readonly isolations?: readonly Isolation[] | undefined;
+  /** What to do if the instances shall run elsewhere. */
+  readonly elsewhere?: string;
   /** True for native code, which cannot be interrupted within a thread. */
   readonly isNative: boolean;
   readonly problems: readonly string[];
@@ -125,6 +127,7 @@ function planFunctions(inferFunc: AnyInferFunc | readonly AnyInferFunc[]): Execu
     generates: callable && functions.some(isGenerator),
     batches: !samples,
     isolations: ["inline"],
+    elsewhere: "a function cannot leave its thread; export it from a module, and bind the URL of the module",
     isNative: false,
     problems: callable
       ? []
@@ -198,13 +201,13 @@ function stepwiseProblems(config: ModelConfig, { stepwise, batcher }: ModelOptio
 
 export function instanceProblems(
   config: Pick<ModelConfig, "name" | "instanceGroup">,
-  plan: Pick<ExecutorPlan, "isolations" | "isNative" | "exactInstanceCount">,
+  plan: Pick<ExecutorPlan, "isolations" | "elsewhere" | "isNative" | "exactInstanceCount">,
 ): string[] {
-  const { isolations, isNative, exactInstanceCount } = plan;
+  const { isolations, elsewhere, isNative, exactInstanceCount } = plan;
   const problems = config.instanceGroup.flatMap(({ hosting }) =>
     hosting === undefined || isolations === undefined
       ? []
-      : hostingProblems("config.instanceGroup", hosting, isolations, isNative),
+      : hostingProblems("config.instanceGroup", hosting, isolations, isNative, elsewhere),
   );
   const instances = countInstances(config);
   if (exactInstanceCount !== undefined && exactInstanceCount !== instances) {

@@ -49,9 +49,11 @@ import type {
  * triton.bind({ inferFunc: new Model().run, ... });
  * ```
  */
-export function batch<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
-  fn: AnyTensorFunc<I, O>,
-): StyledInferFunc<I, O>;
+export function batch<
+  const I extends readonly TensorSpec[],
+  const O extends readonly TensorSpec[],
+  N extends PropertyKey = never,
+>(fn: AnyTensorFunc<I, O, N>): StyledInferFunc<I, O>;
 export function batch<F extends (...args: never[]) => unknown>(method: F, context: MethodDecoratorContext): F;
 export function batch<F extends (...args: never[]) => unknown>(
   target: object,
@@ -75,9 +77,11 @@ export const SAMPLE_TAKES_ONE =
  * const inferFunc = sample(({ image }) => ({ boxes: detect(image) })); // image: the whole shape, as specified
  * ```
  */
-export function sample<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
-  fn: AnyTensorFunc<I, O>,
-): StyledInferFunc<I, O>;
+export function sample<
+  const I extends readonly TensorSpec[],
+  const O extends readonly TensorSpec[],
+  N extends PropertyKey = never,
+>(fn: AnyTensorFunc<I, O, N>): StyledInferFunc<I, O>;
 export function sample<F extends (...args: never[]) => unknown>(
   method: F,
   context: MethodDecoratorContext,
@@ -171,9 +175,11 @@ export const TRITON_CONTEXT = "tritonContext";
  * );
  * ```
  */
-export function tritonContext<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
-  fn: AnyTensorFunc<readonly [...I, ContextSpec], O>,
-): DecoratedTensorFunc<I, O>;
+export function tritonContext<
+  const I extends readonly TensorSpec[],
+  const O extends readonly TensorSpec[],
+  N extends PropertyKey = never,
+>(fn: AnyTensorFunc<readonly [...I, ContextSpec], O, N>): DecoratedTensorFunc<I, O>;
 export function tritonContext<F extends (...args: never[]) => unknown>(
   method: F,
   context: MethodDecoratorContext,

@@ -6,6 +6,7 @@ import type {
   OutputsOf,
   Tensor,
   TensorSpec,
+  TensorValue,
   TritonError,
   toNdArray,
 } from "@tritonjs/protocol";
@@ -40,10 +41,14 @@ export interface InferRequest<
 }
 
 /**
- * Result of a plain callback for one request: its outputs, an error for this request alone, or `RESCHEDULE` to get it
- * again.
+ * Result of a plain callback for one request: its outputs by name or as a list in their order, an error for this
+ * request alone, or `RESCHEDULE` to get it again.
  */
-export type InferFuncResult<O extends readonly TensorSpec[]> = OutputsOf<O> | Error | typeof RESCHEDULE;
+export type InferFuncResult<O extends readonly TensorSpec[], N extends PropertyKey = never> =
+  | CheckedOutputs<O, N>
+  | readonly TensorValue<O[number]["dtype"]>[]
+  | Error
+  | typeof RESCHEDULE;
 
 /** A value now or later, or for decoupled models any number of values over time. */
 export type Answer<T> = T | Promise<T> | AsyncIterable<T> | Iterable<T>;
@@ -58,14 +63,26 @@ export type PlainInferFunc<I extends readonly TensorSpec[], O extends readonly T
   context: InferContext,
 ) => Answer<readonly (InferFuncResult<O> | undefined)[]> | Promise<void> | void;
 
+/** Outputs of a callback that names the outputs `N`. The type of a name that the model lacks is a sentence. */
+export type CheckedOutputs<O extends readonly TensorSpec[], N extends PropertyKey> = OutputsOf<O> & {
+  readonly [Key in N]?: Key extends string
+    ? Key extends O[number]["name"]
+      ? unknown
+      : "the model has no output of this name"
+    : unknown;
+};
+
 /**
  * Argument of `batch` and `sample`: a function from one ndarray per input to the outputs. For a decoupled model it is a
  * generator, which yields the outputs of each response.
+ *
+ * @typeParam N names that the outputs have, which the compiler infers from the function
  */
-export type TensorFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> = (
-  inputs: InputsOf<I>,
-  context: InferContext,
-) => Answer<OutputsOf<O> | OutputList<NoInfer<O>>>;
+export type TensorFunc<
+  I extends readonly TensorSpec[],
+  O extends readonly TensorSpec[],
+  N extends PropertyKey = never,
+> = (inputs: InputsOf<I>, context: InferContext) => Answer<CheckedOutputs<O, N> | OutputList<NoInfer<O>>>;
 
 /**
  * How a callback takes its requests: all rows at once, the tensors of one request, the list of requests, or step by
@@ -99,9 +116,11 @@ export interface DecoratedTensorFunc<I extends readonly TensorSpec[], O extends 
 }
 
 /** Argument of `batch`, `sample`, and the decorators inside them. */
-export type AnyTensorFunc<I extends readonly TensorSpec[], O extends readonly TensorSpec[]> =
-  | TensorFunc<I, O>
-  | DecoratedTensorFunc<I, O>;
+export type AnyTensorFunc<
+  I extends readonly TensorSpec[],
+  O extends readonly TensorSpec[],
+  N extends PropertyKey = never,
+> = TensorFunc<I, O, N> | DecoratedTensorFunc<I, O>;
 
 declare const tensorFunc: unique symbol;
 
@@ -271,14 +290,19 @@ export interface Done<T> {
  * Result of one step for one request: a response, after which the request continues; `undefined` for no response yet;
  * its end, made with `done`; or an error, which ends it too.
  */
-export type StepResult<O extends readonly TensorSpec[]> =
-  | OutputsOf<O>
-  | Done<OutputsOf<O>>
+export type StepResult<O extends readonly TensorSpec[], N extends PropertyKey = never> =
+  | CheckedOutputs<O, N>
+  | Done<CheckedOutputs<O, N>>
   | Error
   | undefined;
 
 /** Functions of a stepwise callback: the argument of {@link stepwise}. */
-export interface StepwiseModel<I extends readonly TensorSpec[], O extends readonly TensorSpec[], S> {
+export interface StepwiseModel<
+  I extends readonly TensorSpec[],
+  O extends readonly TensorSpec[],
+  S,
+  N extends PropertyKey = never,
+> {
   /**
    * Starts a request: makes the state that is kept for it from step to step. The tensors are those of one request,
    * without the batch axis. A slow `start` does not delay other requests. An error ends this request alone.
@@ -295,7 +319,7 @@ export interface StepwiseModel<I extends readonly TensorSpec[], O extends readon
   step(
     active: readonly S[],
     instance: InstanceInfo,
-  ): readonly StepResult<O>[] | Promise<readonly StepResult<O>[]>;
+  ): readonly StepResult<O, N>[] | Promise<readonly StepResult<O, N>[]>;
   /** Called when a request is over, for whatever reason. Release the state that is kept for it here. */
   end?(state: S): void;
 }
@@ -331,9 +355,12 @@ export interface StepwiseModel<I extends readonly TensorSpec[], O extends readon
  * });
  * ```
  */
-export function stepwise<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[], S>(
-  model: StepwiseModel<I, O, S>,
-): StyledInferFunc<I, O> {
+export function stepwise<
+  const I extends readonly TensorSpec[],
+  const O extends readonly TensorSpec[],
+  S,
+  N extends PropertyKey = never,
+>(model: StepwiseModel<I, O, S, N>): StyledInferFunc<I, O> {
   const callback = (): never => {
     throw new TypeError("cannot call a stepwise callback directly: pass it to bind");
   };

@@ -65,8 +65,12 @@ type FirstValues<I extends readonly TensorSpec[], K extends string, Squeezed ext
 
 /** Result of `firstValue`: wraps a function of tensors, or decorates a method. */
 export interface FirstValue<K extends string, Squeezed extends boolean> extends DecoratesMethod {
-  <const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
-    fn: AnyTensorFunc<FirstValues<I, K, Squeezed>, O>,
+  <
+    const I extends readonly TensorSpec[],
+    const O extends readonly TensorSpec[],
+    N extends PropertyKey = never,
+  >(
+    fn: AnyTensorFunc<FirstValues<I, K, Squeezed>, O, N>,
   ): DecoratedTensorFunc<I, O>;
 }
 
@@ -149,8 +153,12 @@ export interface GroupByValuesOptions {
 
 /** Result of `groupByValues`: wraps a function of tensors, or decorates a method. */
 export interface GroupByValues extends DecoratesMethod {
-  <const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
-    fn: AnyTensorFunc<I, O>,
+  <
+    const I extends readonly TensorSpec[],
+    const O extends readonly TensorSpec[],
+    N extends PropertyKey = never,
+  >(
+    fn: AnyTensorFunc<I, O, N>,
   ): DecoratedTensorFunc<I, O>;
 }
 
@@ -254,9 +262,11 @@ function assertAlike(name: string, parts: readonly NdArray[]): void {
  * const config = { maxBatchSize: 8, batcher: { preferredBatchSize: [4] } };
  * ```
  */
-export function padBatch<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
-  fn: AnyTensorFunc<I, O>,
-): DecoratedTensorFunc<I, O>;
+export function padBatch<
+  const I extends readonly TensorSpec[],
+  const O extends readonly TensorSpec[],
+  N extends PropertyKey = never,
+>(fn: AnyTensorFunc<I, O, N>): DecoratedTensorFunc<I, O>;
 export function padBatch<F extends (...args: never[]) => unknown>(
   method: F,
   context: MethodDecoratorContext,
@@ -464,11 +474,15 @@ function copy(to: { [index: number]: unknown }, at: number, from: List, start: n
  */
 function outputArrays(value: unknown, config: ModelConfig, rows: number): Record<string, NdArray> {
   const named = outputsByName(
+    config.name,
     value,
     config.output.map(({ name }) => name),
   );
   if (typeof named !== "object" || named === null) {
-    throw errorFor("INVALID_OUTPUT", `Unsupported output type ${named === null ? "null" : typeof named}.`);
+    throw errorFor(
+      "INVALID_OUTPUT",
+      `model '${config.name}': Unsupported output type ${named === null ? "null" : typeof named}.`,
+    );
   }
   const arrays: Record<string, NdArray> = {};
   const wrong = new Map<string, Shape>();
@@ -488,6 +502,6 @@ function outputArrays(value: unknown, config: ModelConfig, rows: number): Record
     if (tensor.shape[0] !== rows) wrong.set(name, tensor.shape);
     arrays[name] = toNdArray(tensor, "output", name, config.name) as NdArray;
   }
-  if (wrong.size > 0) throw batchSizeError(wrong, rows);
+  if (wrong.size > 0) throw batchSizeError(config.name, wrong, rows);
   return arrays;
 }

@@ -39,8 +39,6 @@ export interface ConfigSource {
   readonly versionFiles: readonly string[];
   /** Whether the model may complete its configuration. If not, its tensors must be complete as written. */
   readonly autoComplete: boolean;
-  /** Names of the registered repository agents. @default none */
-  readonly agents?: readonly string[];
 }
 
 /**
@@ -54,12 +52,10 @@ export interface ConfigSource {
  */
 export function prepareConfig(written: ModelConfig | undefined, source: ConfigSource): ModelConfig {
   const config = structuredClone(written ?? emptyConfig());
-  const problems = agentProblems(config, source.agents);
-  throwProblems(problems);
   config.name ||= source.modelName;
   const filled = fillBackendFields(config, source.versionFiles);
   const prepared = withDefaults(filled);
-  problems.push(...validateModelConfig(prepared));
+  const problems = validateModelConfig(prepared);
   // An ensemble that calls itself decoupled may not be cached, even though its members decide whether it is.
   if (filled.ensembleScheduling !== undefined) problems.push(...responseCacheProblems(filled));
   if (!source.autoComplete) problems.push(...validateModelIo(prepared));
@@ -86,19 +82,6 @@ function withDefaults(config: ModelConfig): ModelConfig {
   const { inputPinnedMemory, outputPinnedMemory } = defaults;
   normal.optimization = { inputPinnedMemory, outputPinnedMemory, ...(config.optimization ?? defaults) };
   return normal;
-}
-
-export function agentProblems(
-  { modelRepositoryAgents }: ModelConfig,
-  known: readonly string[] = [],
-): string[] {
-  return (modelRepositoryAgents?.agents ?? [])
-    .filter(({ name }) => !known.includes(name))
-    .map(
-      ({ name }) =>
-        `unable to find 'libtritonrepoagent_${name}.so' for repo agent '${name}': agents are functions here, and none has ` +
-        `this name; register it with new Triton({ repositoryAgents: { ${name} } })`,
-    );
 }
 
 /** Settings of the server that affect completion. */

@@ -1,4 +1,5 @@
 import type { InstanceHosting, InstanceKind, ModelConfig, ModelInstanceGroup } from "@tritonjs/protocol";
+import type { HostPolicies, HostPolicy } from "../system/host-policy.js";
 import { defaultInstanceGroup } from "./defaults.js";
 import type { Gpus } from "./gpus.js";
 import { HOSTING_OPTION_TYPES, type InstanceGroupOptions, type ModelOptions } from "./model-options.js";
@@ -204,35 +205,10 @@ export function instanceSignature({ kind, deviceId, group }: PlannedInstance): s
   ]);
 }
 
-/** Settings of Triton's `--host-policy` for the instances that name it, as far as Node can apply them. */
-export interface HostPolicy {
-  /** Priority of the instance's process: 1 to 19 for less than others. For isolation `process` only. @default 0 */
-  readonly nice?: number;
-  /** Triton's `numa-node`. Accepted but not applied, because Node cannot bind memory. */
-  readonly numaNode?: number;
-  /** Triton's `cpu-cores`, `a-b`. Accepted but not applied, because Node cannot bind threads to cores. */
-  readonly cpuCores?: string;
-}
-
-/** Host policies by name. */
-export type HostPolicies = Readonly<Record<string, HostPolicy>>;
-
 export function hostPolicyOf(
   { kind, deviceId, group }: PlannedInstance,
   policies: HostPolicies,
 ): HostPolicy | undefined {
   const ofDevice = kind === "KIND_GPU" ? `gpu_${deviceId}` : kind === "KIND_MODEL" ? "model" : "cpu";
   return policies[group.hostPolicy === "" ? ofDevice : group.hostPolicy];
-}
-
-/** Lists settings of the policies that cannot be applied, one per line, each with an alternative. */
-export function hostPolicyWarnings(policies: HostPolicies): string[] {
-  return Object.entries(policies).flatMap(([name, { numaNode, cpuCores }]) => [
-    ...(numaNode === undefined
-      ? []
-      : [`host policy '${name}': numa-node is not applied; start the program under 'numactl --cpunodebind'`]),
-    ...(cpuCores === undefined
-      ? []
-      : [`host policy '${name}': cpu-cores is not applied; start the program under 'taskset --cpu-list'`]),
-  ]);
 }

@@ -16,6 +16,7 @@ import {
 } from "@tritonjs/protocol";
 import type { NdArray } from "ndarray";
 import type { RequestInfo } from "../request-info.js";
+import type { HostPolicy } from "../system/host-policy.js";
 import type { SequenceOptions } from "./sequence-options.js";
 
 const ISOLATIONS = keyList<Record<Isolation, unknown>>({ inline: true, worker: true, process: true });
@@ -31,8 +32,7 @@ export const HOSTING_OPTION_TYPES = optionTypes<InstanceHosting>({
 /** Limits with which a worker or process is started. */
 export interface InstanceLimits {
   readonly heapLimitMb?: number | undefined;
-  /** Priority of a process, from -20 to 19. Above 0 it is lower than that of other processes. */
-  readonly nice?: number | undefined;
+  readonly hostPolicy?: HostPolicy | undefined;
 }
 
 export const RECYCLE_OPTION_TYPES = optionTypes<RecycleOptions>({
@@ -40,12 +40,18 @@ export const RECYCLE_OPTION_TYPES = optionTypes<RecycleOptions>({
   aboveMemoryMb: "number",
 });
 
-/** Lists problems with the hosting of a group, given its possible isolations. `where` names the group in the texts. */
+/**
+ * Lists problems with the hosting of a group, given its possible isolations.
+ *
+ * @param where the group in the texts
+ * @param elsewhere what to do for another isolation
+ */
 export function hostingProblems(
   where: string,
   hosting: InstanceHosting,
   possible: readonly Isolation[],
   isNative: boolean,
+  elsewhere?: string,
 ): string[] {
   const { isolation = possible[0]!, heapLimitMb, executionTimeoutMs, abandonedTimeoutMs, recycle } = hosting;
   if (!ISOLATIONS.includes(isolation)) {
@@ -54,7 +60,8 @@ export function hostingProblems(
   const problems: string[] = [];
   if (!possible.includes(isolation)) {
     problems.push(
-      `${where}.isolation: expected ${possible.join(" or ")}, which this model can run in, got '${isolation}'`,
+      `${where}.isolation: expected ${possible.join(" or ")}, which this model can run in, got '${isolation}'` +
+        (elsewhere === undefined ? "" : `: ${elsewhere}`),
     );
   }
   const { afterRequests, aboveMemoryMb } = recycle ?? {};

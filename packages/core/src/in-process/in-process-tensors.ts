@@ -1,5 +1,6 @@
 import {
   errorFor,
+  errorWithoutStack,
   fromConfigDataType,
   inputNamesFault,
   inputShapeFault,
@@ -116,9 +117,6 @@ function isShapeTensor(config: ModelConfig, name: string): boolean {
   return false;
 }
 
-/** Beginning of Triton's texts about a request without an id. */
-const NO_ID = "[request id: <id_unknown>] ";
-
 /**
  * The error with which a request of this process is refused. Faults of its inputs are described by the names and shapes
  * that the caller gave. Triton's texts, which clients get, describe the request that the server makes of them.
@@ -129,11 +127,24 @@ export function inCallersWords(
   inputs: ReadonlyMap<string, Tensor>,
   axis: CallBatchAxis,
 ): unknown {
-  if (!TritonError.is(thrown) || thrown.code !== "INVALID_ARG") return thrown;
-  const { message } = thrown;
-  const reason = thrown.reason as ReasonOf<"INVALID_ARG">;
-  const text = faultOf(reason, config, inputs, axis) ?? withoutId(message);
-  return text === message ? thrown : new TritonError("INVALID_ARG", text, { reason });
+  if (!TritonError.is(thrown)) return thrown;
+  const text = thrown.code === "INVALID_ARG" ? faultOf(thrown.reason, config, inputs, axis) : undefined;
+  if (text === undefined) return withoutUnknownId(thrown);
+  return new TritonError("INVALID_ARG", text, { reason: thrown.reason as ReasonOf<"INVALID_ARG"> });
+}
+
+/** Beginning of Triton's texts about a request without an id. */
+const NO_ID = "[request id: <id_unknown>] ";
+
+/** The error of a request of this process: it names the id of a request only if the caller gave one. */
+export function withoutUnknownId(error: TritonError): TritonError {
+  const { code, message, reason, cause, retryAfterMs } = error;
+  if (!message.startsWith(NO_ID)) return error;
+  return errorWithoutStack(code, message.slice(NO_ID.length), {
+    reason,
+    ...(cause !== undefined && { cause }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
 }
 
 function faultOf(
@@ -169,8 +180,4 @@ function inputFault(
       return `${what}: expected at least one row, got shape ${shapeToString(shape)}`;
   }
   return undefined;
-}
-
-function withoutId(message: string): string {
-  return message.startsWith(NO_ID) ? message.slice(NO_ID.length) : message;
 }

@@ -27,6 +27,7 @@ import {
   type OutputArrays,
   toArrays,
   toTensors,
+  withoutUnknownId,
 } from "./in-process-tensors.js";
 
 /**
@@ -90,7 +91,7 @@ function settling(
 ): ResponseHandler {
   return (outcome) => {
     if (outcome === undefined) reject(errorFor("INVALID_OUTPUT", `model '${model.name}' sent no response`));
-    else if (TritonError.is(outcome)) reject(namingModel(outcome));
+    else if (TritonError.is(outcome)) reject(withoutUnknownId(namingModel(outcome)));
     else {
       try {
         resolve(toArrays(outcome, added, model.config));

@@ -17,6 +17,7 @@ import {
   type OutputArrays,
   toArrays,
   toTensors,
+  withoutUnknownId,
 } from "./in-process-tensors.js";
 import { awaitReady, inferInProcess, type NestedOptions, sendInProcess } from "./infer-in-process.js";
 
@@ -45,7 +46,7 @@ async function* responses(
   try {
     for (;;) {
       const { outcome, final } = await answers.next();
-      if (TritonError.is(outcome)) throw namingModel(outcome);
+      if (TritonError.is(outcome)) throw withoutUnknownId(namingModel(outcome));
       if (outcome !== undefined) yield toArrays(outcome, false, model.config);
       if (final) return;
     }

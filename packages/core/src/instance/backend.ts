@@ -16,6 +16,7 @@ import type { Log } from "../observe/log.js";
 import type { OutputChecker } from "../request/inference-response.js";
 import type { ExecutableRequest } from "../request-info.js";
 import type { Clock } from "../system/clock.js";
+import type { HostPolicy } from "../system/host-policy.js";
 
 /** Description of a model that a backend read from the model's file. */
 export interface ModelDescription {
@@ -61,8 +62,8 @@ export interface ExecutorContext {
   readonly instanceCount: number;
   /** Settings of the instance's group beyond Triton's own fields. */
   readonly hosting: InstanceHosting;
-  /** Priority of a process, from the host policy. */
-  readonly nice?: number | undefined;
+  /** Host policy of the instance. */
+  readonly hostPolicy?: HostPolicy | undefined;
   /** Number of requests of the model that wait in its queue. */
   readonly queuedRequests: () => number;
   /** The server's log. */
@@ -96,8 +97,9 @@ export interface Backend {
    * an open model has. Called instead of `describe`. The executor of the first instance takes over the open model.
    *
    * @param config configuration with complete instance groups, but perhaps incomplete tensors
+   * @param hostPolicy of the first instance
    */
-  open?(config: ModelConfig): Promise<ModelDescription>;
+  open?(config: ModelConfig, hostPolicy?: HostPolicy): Promise<ModelDescription>;
   /** Closes an open model that no instance took over. */
   close?(): Promise<void>;
   /** Throws for configurations of a repository that the backend cannot serve. */

@@ -69,7 +69,10 @@ async function runBatch(
     new CallbackContext(info, execution),
   );
   execution.outputsReady();
-  return divideOutputs(execution, checker.fromTensorFunc(value, totalRows(requests), requestedBy(requests)));
+  return divideOutputs(
+    execution,
+    checker.fromCallback(value, totalRows(requests), requestedBy(requests), true),
+  );
 }
 
 /** Rows of the whole batch. */
@@ -93,7 +96,7 @@ async function runSample(
   const call = fn as unknown as TensorFunc<[], []>;
   const value = await request.runInContext(() => call(inputs, new CallbackContext(info, execution)));
   execution.outputsReady();
-  return divideOutputs(execution, checker.fromTensorFunc(value, request.rows, request.requestedOutputs));
+  return divideOutputs(execution, checker.fromCallback(value, request.rows, request.requestedOutputs, true));
 }
 
 function resultsOf(values: unknown, model: string, count: number): readonly unknown[] {
@@ -176,7 +179,7 @@ async function streamBatch(callable: Callable, execution: CallbackExecution): Pr
     new CallbackContext(info, execution),
   );
   await forEachStep(callable, value, execution, (outputs) => {
-    const split = divideOutputs(execution, checker.fromTensorFunc(outputs, totalRows(requests), []));
+    const split = divideOutputs(execution, checker.fromCallback(outputs, totalRows(requests), [], true));
     for (let i = 0; i < requests.length; i++) execution.send(i, split[i]!);
   });
   finishAll(execution);
@@ -190,7 +193,7 @@ async function streamSample(callable: Callable, execution: CallbackExecution): P
   const call = fn as unknown as TensorFunc<[], []>;
   const value = request.runInContext(() => call(inputs, new CallbackContext(info, execution)));
   const send = (outputs: unknown) => {
-    const checked = checker.fromTensorFunc(outputs, request.rows, request.requestedOutputs);
+    const checked = checker.fromCallback(outputs, request.rows, request.requestedOutputs, true);
     execution.send(0, execution.layout === undefined ? checked : divideOutputs(execution, checked)[0]!);
   };
   await forEachStep(callable, value, execution, send, request);

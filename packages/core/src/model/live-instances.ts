@@ -201,7 +201,7 @@ export class LiveInstances implements InstanceModel {
       clock,
       instanceCount,
       hosting: placement.group.hosting ?? {},
-      nice: hostPolicyOf(placement, hostPolicies)?.nice,
+      hostPolicy: hostPolicyOf(placement, hostPolicies),
       queuedRequests: () => this.statistics.pendingCount,
       ...{ log, metrics, control },
     });

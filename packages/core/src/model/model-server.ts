@@ -2,7 +2,6 @@ import { errorFor, type ModelConfig, type Tensor } from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import type { GuardedCache } from "../cache/response-cache.js";
 import type { CallModels } from "../callback/infer-func.js";
-import type { HostPolicies } from "../config/instance-groups.js";
 import type { Executor, ExecutorContext, ModelControl } from "../instance/backend.js";
 import type { RateLimiter } from "../instance/rate-limiter.js";
 import type { Log } from "../observe/log.js";
@@ -12,6 +11,7 @@ import type { EvictionListener } from "../request-info.js";
 import type { FindMember } from "../scheduler/ensemble-steps.js";
 import type { VariableLength } from "../scheduler/grouping-scheduler.js";
 import type { Clock } from "../system/clock.js";
+import type { HostPolicies } from "../system/host-policy.js";
 
 export type ExecutorFactory = (context: ExecutorContext) => Executor;
 

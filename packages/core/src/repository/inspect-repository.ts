@@ -21,7 +21,12 @@ const QUIET = new Log({ error() {}, warn() {}, info() {}, debug() {} });
 /** The server's options for the repositories, with the same meaning as in `new Triton()`. */
 export type InspectOptions = Pick<
   RepositoryOptions,
-  "modelConfigName" | "disableAutoCompleteConfig" | "backendConfig" | "backends" | "backendDirectory"
+  | "modelConfigName"
+  | "disableAutoCompleteConfig"
+  | "backendConfig"
+  | "backends"
+  | "backendDirectory"
+  | "repositoryAgentDirectory"
 >;
 
 /** The result of inspecting one model. */

@@ -44,7 +44,7 @@ export class ModelRepository {
   ) {
     this.#state = new RepositoryState(options, server);
     this.#mayCheck = everyMs(server.clock, CHECK_EVERY_MS);
-    this.#agents = new RepositoryAgents(options.repositoryAgents ?? {}, server.log);
+    this.#agents = new RepositoryAgents(options, server.log, server.clock);
     this.#poller = new RepositoryPoller(this.#state, this.#agents);
     this.#changes = new RepositoryChanges(this.#state, new ModelLoader(options, server));
     if (options.substitutes !== undefined) readSubstitutes(options.substitutes);

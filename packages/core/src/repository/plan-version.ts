@@ -4,18 +4,25 @@ import { findBackend } from "../backends/find-backend.js";
 import { AutoCompleteConfig } from "../config/auto-complete-config.js";
 import { completeConfig } from "../config/complete-config.js";
 import type { Gpus } from "../config/gpus.js";
-import { completeInstanceGroups, instanceGroupProblems } from "../config/instance-groups.js";
+import {
+  completeInstanceGroups,
+  hostPolicyOf,
+  instanceGroupProblems,
+  planInstances,
+} from "../config/instance-groups.js";
 import { initialStates } from "../config/sequence-batching.js";
 import type { Backend, ModelDescription } from "../instance/backend.js";
 import type { ExecutorFactory, ModelPlan } from "../model/model-server.js";
 import type { Log } from "../observe/log.js";
 import { assertInRepository, dataFilesOf, isInside, readSmallFile } from "../system/files.js";
+import type { HostPolicies } from "../system/host-policy.js";
 import { isCompleted, type PolledModel } from "./poll-model.js";
 import type { RepositoryOptions } from "./repository-options.js";
 
 export interface PlanServer {
   readonly log: Log;
   readonly gpus: Gpus;
+  readonly hostPolicies?: HostPolicies;
 }
 
 interface PlannedVersion {
@@ -43,7 +50,8 @@ export async function planVersion(
   const open: OpenModel = async (backend, config) => {
     if (!opens) return undefined;
     opened = backend;
-    return backend.open?.(config);
+    const [first] = planInstances(config);
+    return backend.open?.(config, first && hostPolicyOf(first, server.hostPolicies ?? {}));
   };
   try {
     const made =

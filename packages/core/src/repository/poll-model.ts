@@ -1,6 +1,6 @@
 import { join, relative, sep } from "node:path";
-import { errorFor, type ModelConfig, TritonError, throwProblems } from "@tritonjs/protocol";
-import { agentProblems, prepareConfig } from "../config/complete-config.js";
+import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
+import { prepareConfig } from "../config/complete-config.js";
 import { configFromJson } from "../config/config-json.js";
 import { emptyConfig } from "../config/defaults.js";
 import { fieldNotes } from "../config/field-support.js";
@@ -20,7 +20,7 @@ import {
   subdirectories,
   versionsToLoad,
 } from "./model-directory.js";
-import { type AgentChain, BUILT_IN_AGENTS, type RepositoryAgents } from "./repository-agents.js";
+import { type AgentChain, assertAgents, type RepositoryAgents } from "./repository-agents.js";
 import type { RepositoryOptions } from "./repository-options.js";
 import type { ModelPlace } from "./repository-source.js";
 
@@ -85,13 +85,18 @@ export async function pollModel(
       ? await readConfig(configPath, root, isCompleted(options))
       : configFromRequest(target.config);
   const written = isRenamed && read !== undefined ? { ...read, name: id.name } : read;
-  const chain = written && agents && (await loadAgents(id.name, directory, written, options, agents));
+  if (written !== undefined) await assertAgents(written, options);
+  const configAt = async (location: string) =>
+    location === directory
+      ? written
+      : readConfig(await configPathOf(location, options), location, isCompleted(options));
+  const chain =
+    written &&
+    (await agents?.load(id.name, directory, written, async (at) => (await configAt(at)) ?? emptyConfig()));
   const location = chain?.location ?? directory;
   try {
-    const isMoved = location !== directory && target.config === undefined;
-    const found = isMoved
-      ? await readConfig(await configPathOf(location, options), location, isCompleted(options))
-      : written;
+    const found = target.config === undefined ? await configAt(location) : written;
+    if (found !== undefined && found !== written) await assertAgents(found, options);
     const used = found && withSubstitute(found, id.name, options.substitutes);
     if (used !== found) {
       log.warning(`model '${id.name}' has a substitute ${used!.parameters[SUBSTITUTED]!.stringValue}`);
@@ -100,7 +105,6 @@ export async function pollModel(
       modelName: id.name,
       versionFiles: await firstVersionFiles(location),
       autoComplete: isCompleted(options),
-      agents: agents?.names ?? Object.keys(BUILT_IN_AGENTS),
     });
     const notes = written === undefined ? [] : fieldNotes({ ...(used ?? written), name: id.name });
     for (const note of notes) log.warning(note);
@@ -161,21 +165,6 @@ export async function selectVersions({ id, directory, config }: PolledModel) {
 
 export function isCompleted({ disableAutoCompleteConfig = false }: RepositoryOptions): boolean {
   return !disableAutoCompleteConfig;
-}
-
-function loadAgents(
-  modelName: string,
-  directory: string,
-  written: ModelConfig,
-  options: RepositoryOptions,
-  agents: RepositoryAgents,
-): Promise<AgentChain | undefined> {
-  throwProblems(agentProblems(written, agents.names));
-  return agents.load(modelName, directory, written, async (location) => {
-    if (location === directory) return written;
-    const path = await configPathOf(location, options);
-    return (await readConfig(path, location, isCompleted(options))) ?? emptyConfig();
-  });
 }
 
 /** Path of the configuration of a model, which may be missing. */

@@ -1,13 +1,15 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { mkdtemp, realpath, rm } from "node:fs/promises";
+import { mkdtemp, realpath, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { errorFor, type ModelConfig, TritonError } from "@tritonjs/protocol";
 import type { Log } from "../observe/log.js";
+import type { Clock } from "../system/clock.js";
 import { assertInside, isInside } from "../system/files.js";
-import type { RepositoryAgent, RepositoryAgentAction } from "./repository-options.js";
+import { agentFile, type FoundAgent, loadAgent, missingAgent } from "./agent-directory.js";
+import type { RepositoryAgent, RepositoryAgentAction, RepositoryOptions } from "./repository-options.js";
 
 const ALGORITHMS: Readonly<Record<string, { readonly name: string; readonly digest: string }>> = {
   md5: { name: "MD5", digest: "md5" },
@@ -56,27 +58,46 @@ async function hashOf(location: string, file: string, digest: string): Promise<s
   return hash.digest("hex");
 }
 
-/** Agents that are registered without the program doing so. */
-export const BUILT_IN_AGENTS: Readonly<Record<string, RepositoryAgent>> = { checksum };
+const BUILT_IN: Readonly<Record<string, RepositoryAgent>> = { checksum };
+
+/**
+ * Checks that the agents that a configuration names exist: as a function of the program or the library, or in the
+ * directory of agents.
+ *
+ * @throws TritonError INVALID_ARG for the first one that does not
+ */
+export async function assertAgents(
+  { modelRepositoryAgents }: ModelConfig,
+  { repositoryAgents = {}, repositoryAgentDirectory: directory }: AgentOptions,
+): Promise<void> {
+  for (const { name } of modelRepositoryAgents?.agents ?? []) {
+    if (Object.hasOwn(repositoryAgents, name) || Object.hasOwn(BUILT_IN, name)) continue;
+    if (directory !== undefined && (await agentFile(directory, name)) !== undefined) continue;
+    throw errorFor("INVALID_CONFIG", await missingAgent(name, directory));
+  }
+}
+
+type AgentOptions = Pick<
+  RepositoryOptions,
+  "repositoryAgents" | "repositoryAgentDirectory" | "repositoryAgentTimeoutSecs"
+>;
 
 export class RepositoryAgents {
   readonly #agents: ReadonlyMap<string, RepositoryAgent>;
+  /** Agents of the directory that models have used. A failed import is repeated with the next load. */
+  readonly #programs = new Map<string, Promise<FoundAgent>>();
   readonly #chains = new Set<AgentChain>();
 
-  /** @param own agents that the program registered; they come before those of the library */
   constructor(
-    own: Readonly<Record<string, RepositoryAgent>>,
+    private readonly options: AgentOptions,
     private readonly log: Log,
+    private readonly clock: Pick<Clock, "setTimer">,
   ) {
-    this.#agents = new Map(Object.entries({ ...BUILT_IN_AGENTS, ...own }));
-  }
-
-  get names(): readonly string[] {
-    return [...this.#agents.keys()];
+    this.#agents = new Map(Object.entries({ ...BUILT_IN, ...options.repositoryAgents }));
   }
 
   /**
-   * Asks the agents that a configuration names to load its model. Unknown agents are rejected elsewhere.
+   * Asks the agents that a configuration names to load its model. Their existence is checked elsewhere.
    *
    * @param read reads the configuration at a location
    * @returns undefined when the configuration names no agents
@@ -88,12 +109,13 @@ export class RepositoryAgents {
     { modelRepositoryAgents }: ModelConfig,
     read: (location: string) => Promise<ModelConfig>,
   ): Promise<AgentChain | undefined> {
-    const named = (modelRepositoryAgents?.agents ?? []).flatMap(({ name, parameters }) => {
-      const agent = this.#agents.get(name);
-      return agent === undefined ? [] : [{ name, agent, parameters: parameters ?? {} }];
-    });
+    const named: NamedAgent[] = [];
+    for (const { name, parameters = {} } of modelRepositoryAgents?.agents ?? []) {
+      named.push({ name, agent: this.#agents.get(name) ?? (await this.#program(name)), parameters });
+    }
     if (named.length === 0) return undefined;
-    const chain = new AgentChain(modelName, location, this.log, (gone) => this.#chains.delete(gone));
+    const limit = new ActionLimit(this.options.repositoryAgentTimeoutSecs ?? 300, this.clock);
+    const chain = new AgentChain(modelName, location, this.log, limit, (gone) => this.#chains.delete(gone));
     this.#chains.add(chain);
     await chain.load(named, read);
     return chain;
@@ -102,6 +124,45 @@ export class RepositoryAgents {
   /** Ends all chains after all models have unloaded. */
   async end(): Promise<void> {
     await Promise.all([...this.#chains].map((chain) => chain.end()));
+    for (const program of this.#programs.values())
+      await program.then((found) => found.close()).catch(() => {});
+  }
+
+  async #program(name: string): Promise<RepositoryAgent> {
+    const known = this.#programs.get(name);
+    if (known !== undefined) return (await known).agent;
+    const directory = this.options.repositoryAgentDirectory!;
+    const loading = agentFile(directory, name).then((path) => loadAgent(name, path!, this.log));
+    this.#programs.set(name, loading);
+    try {
+      return (await loading).agent;
+    } catch (error) {
+      this.#programs.delete(name);
+      throw error;
+    }
+  }
+}
+
+/** The time that an agent has for an action. */
+class ActionLimit {
+  constructor(
+    private readonly seconds: number,
+    private readonly clock: Pick<Clock, "setTimer">,
+  ) {}
+
+  /** Runs an action. Rejects, and aborts its signal, when the time is over. */
+  run<T>(what: string, action: (signal: AbortSignal) => T | Promise<T>): Promise<T> {
+    const late = new AbortController();
+    return new Promise((resolve, reject) => {
+      const timer = this.clock.setTimer(this.seconds * 1000, () => {
+        const text = `${what}: expected an answer within ${this.seconds} s (repositoryAgentTimeoutSecs), got none`;
+        const error = errorFor("INVALID_MODEL", text);
+        reject(error);
+        late.abort(error);
+      });
+      const running = (async () => action(late.signal))();
+      running.then(resolve, reject).finally(() => timer.cancel());
+    });
   }
 }
 
@@ -131,11 +192,13 @@ export class AgentChain {
   #held = 0;
   /** Settles when the agents have handled all actions so far. Actions are sent one after the other. */
   #sent: Promise<void> = Promise.resolve();
+  #ending: Promise<void> | undefined;
 
   constructor(
     private readonly modelName: string,
     public location: string,
     private readonly log: Log,
+    private readonly limit: ActionLimit,
     private readonly onGone: (chain: AgentChain) => void,
   ) {}
 
@@ -191,7 +254,12 @@ export class AgentChain {
   }
 
   /** Ends the chain at once, whether or not versions hold it. */
-  async end(): Promise<void> {
+  end(): Promise<void> {
+    this.#ending ??= this.#end();
+    return this.#ending;
+  }
+
+  async #end(): Promise<void> {
     if (this.#state === "gone") return;
     if (this.#state === "loading") await this.failed();
     if (this.#state === "loaded") await this.#unload();
@@ -227,18 +295,37 @@ export class AgentChain {
     return this.#sent;
   }
 
-  async #invoke({ agent, location, config, parameters }: Link, action: RepositoryAgentAction): Promise<void> {
-    const replaceLocation = async () => {
-      if (action !== "LOAD")
-        throw new TritonError(
-          "INVALID_ARG",
-          `an agent can replace the location of a model at LOAD only, got ${action}`,
-        );
-      const folder = await realpath(await mkdtemp(join(tmpdir(), "tritonjs-")));
-      this.#folders.push(folder);
-      this.location = folder;
-      return folder;
-    };
-    await agent(action, { modelName: this.modelName, location, config, parameters, replaceLocation });
+  async #invoke(link: Link, action: RepositoryAgentAction): Promise<void> {
+    const { name, agent, location, config, parameters } = link;
+    const { modelName } = this;
+    const what = `repository agent '${name}' of model '${modelName}': ${action}`;
+    const moved = await this.limit.run(what, (signal) => {
+      const replaceLocation = async () => {
+        if (action !== "LOAD")
+          throw new TritonError(
+            "INVALID_ARG",
+            `an agent can replace the location of a model at LOAD only, got ${action}`,
+          );
+        signal.throwIfAborted();
+        const folder = await realpath(await mkdtemp(join(tmpdir(), "tritonjs-")));
+        this.#folders.push(folder);
+        this.location = folder;
+        return folder;
+      };
+      return agent(action, { modelName, location, config, parameters, replaceLocation, signal });
+    });
+    if (action === "LOAD" && moved !== undefined) this.location = await directoryOf(what, moved);
   }
+}
+
+/** The directory that an agent returned. */
+async function directoryOf(what: string, returned: unknown): Promise<string> {
+  const isPath = typeof returned === "string" && isAbsolute(returned);
+  const found = isPath ? await stat(returned).catch(() => undefined) : undefined;
+  if (found?.isDirectory()) return realpath(returned as string);
+  const got = typeof returned === "string" ? `'${returned}'` : typeof returned;
+  throw errorFor(
+    "INVALID_MODEL",
+    `${what}: expected the absolute path of a directory, or nothing, got ${got}`,
+  );
 }

@@ -65,6 +65,13 @@ export interface RepositoryOptions {
   readonly backends?: Readonly<Record<string, BackendFactory>>;
   /** Your own repository agents, by their names in configurations. `checksum` is built in. */
   readonly repositoryAgents?: Readonly<Record<string, RepositoryAgent>>;
+  /**
+   * Directory of agents that are programs: `<name>/agent.js` exports functions named after the actions, and so does
+   * `<name>/agent.py`, which runs in a process of its own. @default none
+   */
+  readonly repositoryAgentDirectory?: string;
+  /** How long an agent may take for one action, in seconds. A slower one fails. @default 300 */
+  readonly repositoryAgentTimeoutSecs?: number;
 }
 
 /** Names of the models to load at the start; undefined for all of them. */
@@ -109,11 +116,16 @@ export interface RepositoryAgentModel {
   readonly parameters: Readonly<Record<string, string>>;
   /** Makes an empty directory to load from instead, until the model has unloaded. For the action LOAD only. */
   replaceLocation(): Promise<string>;
+  /** Aborted when the time for the action is over. */
+  readonly signal: AbortSignal;
 }
 
 /**
  * Handles events of models whose configuration names it in `model_repository_agents`. An error that it throws at LOAD
  * prevents the load and becomes its reason. Errors at later events are logged.
+ *
+ * A path that it returns at LOAD is the directory to load from instead. The agent keeps such a directory; that of
+ * `replaceLocation` is deleted after the model has unloaded.
  *
  * @example
  * ```ts
@@ -124,4 +136,4 @@ export interface RepositoryAgentModel {
 export type RepositoryAgent = (
   action: RepositoryAgentAction,
   model: RepositoryAgentModel,
-) => void | Promise<void>;
+) => string | undefined | void | Promise<string | undefined> | Promise<void>;

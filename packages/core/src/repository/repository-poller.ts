@@ -6,6 +6,7 @@ import type { ModelRegistry } from "../model/registry.js";
 import type { Log } from "../observe/log.js";
 import type { FailedLoads } from "../observe/model-families.js";
 import type { Clock } from "../system/clock.js";
+import type { HostPolicies } from "../system/host-policy.js";
 import { Dependencies, keyOf, type ModelId, type ModelKey, nameOf } from "./dependencies.js";
 import type { ModelCopy } from "./model-copy.js";
 import type { ModelTimes, OverrideDirectory } from "./model-directory.js";
@@ -19,6 +20,7 @@ export interface RepositoryServer {
   readonly log: Log;
   readonly registry: ModelRegistry;
   readonly gpus: Gpus;
+  readonly hostPolicies: HostPolicies;
   create(plan: ModelPlan): ModelVersion;
 }
 

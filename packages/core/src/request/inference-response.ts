@@ -48,7 +48,9 @@ export type ResponseParameters = Parameters | readonly (Parameters | undefined)[
  * ```
  */
 export function withParameters<T extends object>(outputs: T, parameters: ResponseParameters): T {
-  return Object.defineProperty({ ...outputs }, key, { value: parameters });
+  return Object.defineProperty((Array.isArray(outputs) ? [...outputs] : { ...outputs }) as T, key, {
+    value: parameters,
+  });
 }
 
 /** The parameters of a response that `infer` resolves to or `stream` yields. */
@@ -271,32 +273,24 @@ export class OutputChecker {
     this.#declared.set(name, { name, datatype: fromConfigDataType(dataType)!, shape, hasRows });
   }
 
-  /** Like {@link fromCallback}, for a function of tensors, which may return a list in the order of the outputs. */
-  fromTensorFunc(
-    value: unknown,
-    rows: number | undefined,
-    requested: readonly string[],
-  ): Map<string, Tensor> {
-    return this.fromCallback(outputsByName(value, this.#outputs), rows, requested, true);
-  }
-
   /**
-   * @param value result of a callback for one request or one batch: an object of outputs by name
+   * @param returned result of a callback for one request or one batch: an object of outputs by name, or a list in the
+   * order of the outputs
    * @param rows number of rows that every output must have, or undefined for any; ignored without a batch axis
    * @param requested names of required outputs; empty for all
-   * @param ofBatch true if `value` is the answer to a batch as a whole
+   * @param ofBatch true if `returned` is the answer to a batch as a whole
    * @throws TritonError INTERNAL for the first fault found.
    */
   fromCallback(
-    value: unknown,
+    returned: unknown,
     rows: number | undefined,
     requested: readonly string[],
     ofBatch = false,
   ): Map<string, Tensor> {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) {
-      throw this.#fault(
-        `returned a wrong value: expected an object with its outputs by name, got ${describeReturned(value)}`,
-      );
+    const value = outputsByName(this.#model, returned, this.#outputs);
+    if (typeof value !== "object" || value === null) {
+      const got = value === null ? "null" : typeof value;
+      throw this.#fault(`returned a wrong value: expected an object with its outputs by name, got ${got}`);
     }
     const all = ofBatch ? this.#ofBatch : this.#declared;
     if (this.strict) checkStrictly(this.#model, all, value);
@@ -311,7 +305,7 @@ export class OutputChecker {
       const shape = declared.hasRows ? [rows ?? -1, ...declared.shape.slice(1)] : declared.shape;
       outputs.set(declared.name, this.#toTensor(given, declared, shape));
     }
-    return takeParameters(this.#model, value, this.check(outputs, rows, requested, ofBatch));
+    return takeParameters(this.#model, returned as object, this.check(outputs, rows, requested, ofBatch));
   }
 
   /** Checks tensors that a backend returned, with the rules of {@link fromCallback}. */
@@ -336,7 +330,7 @@ export class OutputChecker {
       wrong ??= new Map();
       wrong.set(name, tensor.shape);
     }
-    if (wrong !== undefined) throw batchSizeError(wrong, rows!);
+    if (wrong !== undefined) throw batchSizeError(this.#model, wrong, rows!);
     return outputs;
   }
 
@@ -395,10 +389,6 @@ function withElements(
 
 function list(names: Iterable<string>): string {
   return `[${[...names].map((name) => `'${name}'`).join(", ")}]`;
-}
-
-function describeReturned(value: unknown): string {
-  return Array.isArray(value) ? "an array" : value === null ? "null" : typeof value;
 }
 
 interface DeclaredOutput {
@@ -465,26 +455,34 @@ function tuple(shape: Shape): string {
 }
 
 /**
- * Names the results of a function of tensors: a list is in the order of the model's outputs.
+ * Gives a list of outputs the names of the model's outputs, in their order. Anything but a list is returned as it is.
  *
  * @param names names of the model's outputs
  * @throws TritonError INTERNAL for a list of another length.
  */
-export function outputsByName(value: unknown, names: Iterable<string>): unknown {
+export function outputsByName(model: string, value: unknown, names: readonly string[]): unknown {
   if (!Array.isArray(value)) return value;
-  const order = [...names];
-  if (value.length !== order.length) {
-    throw errorFor("INVALID_OUTPUT", "Outputs length different than config outputs length");
+  if (value.length !== names.length) {
+    throw errorFor(
+      "INVALID_OUTPUT",
+      `model '${model}': Outputs length different than config outputs length: expected ${names.length} ` +
+        `(${names.map((name) => `'${name}'`).join(", ")}), got ${value.length}`,
+    );
   }
-  return Object.fromEntries(order.map((name, i) => [name, value[i] as unknown]));
+  return Object.fromEntries(names.map((name, i) => [name, value[i] as unknown]));
 }
 
-export function batchSizeError(shapes: ReadonlyMap<string, Shape>, expected: number): TritonError {
+export function batchSizeError(
+  model: string,
+  shapes: ReadonlyMap<string, Shape>,
+  expected: number,
+): TritonError {
   const got = [...shapes].map(
     ([name, shape]) => `${name}: (${shape.join(", ")}${shape.length === 1 ? "," : ""})`,
   );
   return errorFor(
     "INVALID_OUTPUT",
-    `Received output tensors with different batch sizes: ${got.join(", ")}. Expected batch size: ${expected}. `,
+    `model '${model}': Received output tensors with different batch sizes: ${got.join(", ")}. ` +
+      `Expected batch size: ${expected}. `,
   );
 }

@@ -1,6 +1,5 @@
 import { optionTypes } from "@tritonjs/protocol";
 import type { ResponseCache } from "../cache/response-cache.js";
-import type { HostPolicies } from "../config/instance-groups.js";
 import type { SecurityOptions } from "../frontend/security.js";
 import type { ServeOptions } from "../frontend/serve-frontends.js";
 import type { RateLimitResource } from "../instance/rate-limiter.js";
@@ -12,6 +11,7 @@ import type { TraceOptions } from "../observe/trace-settings.js";
 import type { RepositoryOptions } from "../repository/repository-options.js";
 import type { RequestMemoryOptions } from "../request/request-memory.js";
 import type { Clock } from "../system/clock.js";
+import type { HostPolicies } from "../system/host-policy.js";
 
 /** Options of a {@link Triton}, named after the options of PyTriton's `TritonConfig` where both exist. */
 export interface TritonOptions extends Partial<ServeOptions>, LogOptions, RepositoryOptions {
@@ -149,6 +149,8 @@ export const TRITON_OPTION_TYPES = optionTypes<TritonOptions>({
   backends: "object",
   backendDirectory: "string",
   repositoryAgents: "object",
+  repositoryAgentDirectory: "string",
+  repositoryAgentTimeoutSecs: "number",
   responseCache: "object",
   requestMemory: "object",
   rateLimit: "string",

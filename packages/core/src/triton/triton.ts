@@ -1,4 +1,13 @@
-import { assertOptions, errorFor, type InferOptions, type TensorSpec, TritonError } from "@tritonjs/protocol";
+import {
+  assertOptions,
+  errorFor,
+  type InferOptions,
+  type NamedInputs,
+  type NamedOutputs,
+  type TensorSpec,
+  type TensorSpecs,
+  TritonError,
+} from "@tritonjs/protocol";
 import type { Registry } from "prom-client";
 import { disableTelemetry } from "../backends/onnx-telemetry.js";
 import type {
@@ -6,8 +15,10 @@ import type {
   BindEnsembleOptions,
   BindMethodOptions,
   BindOptions,
+  BoundFunc,
   BoundInputs,
   BoundOutputs,
+  InferFuncOption,
   InputsOfModel,
   OutputsOfModel,
 } from "../bind/bind-options.js";
@@ -16,7 +27,6 @@ import { planBinding, planEnsemble } from "../bind/plan-binding.js";
 import { changedGroups } from "../bind/plan-executors.js";
 import { GuardedCache, MemoryCache } from "../cache/response-cache.js";
 import { type Gpus, GpusOrCpu, listedGpus, MachineGpus } from "../config/gpus.js";
-import { hostPolicyWarnings } from "../config/instance-groups.js";
 import { resolveSecurity } from "../frontend/security.js";
 import {
   checkFrontendThreads,
@@ -52,6 +62,7 @@ import { saysReady } from "../service/model-reports.js";
 import { meteredModels, ServerInspector } from "../service/server-inspector.js";
 import { SharedMemory } from "../shared-memory/shared-memory.js";
 import { type Clock, realClock, settledWithin, sleep } from "../system/clock.js";
+import { type HostPolicies, hostPolicyWarnings } from "../system/host-policy.js";
 import { DEFAULT_SERVE_OPTIONS, TRITON_OPTION_TYPES, type TritonOptions } from "./triton-options.js";
 
 /**
@@ -114,16 +125,37 @@ export class Triton implements AsyncDisposable {
    * UNAVAILABLE after `close`.
    */
   bind<
-    const I extends readonly TensorSpec[],
-    const O extends readonly TensorSpec[],
+    const I extends TensorSpecs,
+    const O extends TensorSpecs,
     const M extends string = string,
+    N extends PropertyKey = never,
   >(
-    options: BindOptions<I, O> & { readonly modelName: M },
+    options: BindOptions<I, O, BoundFunc<NamedInputs<I>, NamedOutputs<O>, N>> & { readonly modelName: M },
+  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
+  /** Binds one function for each instance. */
+  bind<
+    const I extends TensorSpecs,
+    const O extends TensorSpecs,
+    const M extends string = string,
+    N extends PropertyKey = never,
+  >(
+    options: BindOptions<I, O, readonly BoundFunc<NamedInputs<I>, NamedOutputs<O>, N>[]> & {
+      readonly modelName: M;
+    },
+  ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
+  /** Binds a module, a backend, or any of the forms. */
+  bind<
+    const I extends TensorSpecs,
+    const O extends TensorSpecs,
+    const M extends string = string,
+    N extends PropertyKey = never,
+  >(
+    options: BindOptions<I, O, InferFuncOption<I, O, N>> & { readonly modelName: M },
   ): ModelHandle<BoundInputs<M, I>, BoundOutputs<M, O>>;
   /** Binds a method decorated with `@batch` or `@sample`. */
-  bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[], A, R>(
+  bind<const I extends TensorSpecs, const O extends TensorSpecs, A, R>(
     options: BindMethodOptions<I, O, A, R>,
-  ): ModelHandle<I, O>;
+  ): ModelHandle<NamedInputs<I>, NamedOutputs<O>>;
   bind<const I extends readonly TensorSpec[], const O extends readonly TensorSpec[]>(
     options: unknown,
   ): ModelHandle<I, O> {
@@ -480,6 +512,7 @@ class TritonServer {
 class ModelsOfServer {
   readonly clock: Clock;
   readonly gpus: Gpus;
+  readonly hostPolicies: HostPolicies;
   readonly tracing: Tracing | undefined;
   /** Loads and unloads models of the repository, once the repository exists. */
   control: ModelControl | undefined;
@@ -496,6 +529,7 @@ class ModelsOfServer {
     metrics: () => Registry,
   ) {
     const { responseCache: cache, hostPolicies = {} } = options;
+    this.hostPolicies = hostPolicies;
     for (const warning of hostPolicyWarnings(hostPolicies)) process.emitWarning(warning, "TritonWarning");
     this.clock = options.clock ?? realClock;
     const gpus = options.gpus === undefined ? new MachineGpus(log) : listedGpus(options.gpus);

@@ -15,6 +15,7 @@ import type { ControlAsk, LogLine } from "../instance/js-model.js";
 import type { MetricChange } from "../observe/metric-families.js";
 import { OutputsWithParameters, type ResponseParameters } from "../request/inference-response.js";
 import type { RequestInfo } from "../request-info.js";
+import type { HostPolicy } from "../system/host-policy.js";
 import type { Allocate } from "../tensor-rows.js";
 
 /*
@@ -73,6 +74,8 @@ export interface WorkerInit {
 }
 
 export type ToWorker =
+  /** Run on the cores and with the memory of a policy. Comes before any other message. */
+  | { readonly type: "bind"; readonly hostPolicy: HostPolicy }
   /** Load everything that a program needs for any model. */
   | { readonly type: "prepare"; readonly entry: string }
   /** Open a model for its description; `load` follows when an instance takes it over. */
@@ -303,8 +306,6 @@ export interface Channel {
    * @param closeWithinMs time limit for closing its model first; undefined if there is nothing to close
    */
   end(closeWithinMs: number | undefined): void;
-  /** Sets this priority for a process; a thread has the priority of its process. */
-  lowerPriority(nice: number): void;
   /** Ends the worker at once, even while it runs a batch. */
   kill(): void;
 }

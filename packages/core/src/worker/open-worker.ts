@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { errorFor, type InstanceHosting, TritonError } from "@tritonjs/protocol";
 import { type Clock, quietClock, type Timer } from "../system/clock.js";
+import { type HostPolicy, isPlaced, startBound } from "../system/host-policy.js";
 import { startProcess, takeLastDescriptors } from "../system/start-process.js";
 import {
   type Channel,
@@ -45,7 +46,7 @@ export interface WorkerProgram {
 export interface WorkerPlace {
   /** `isolation` "process" for a child process, anything else for a thread. */
   readonly hosting?: InstanceHosting;
-  readonly nice?: number | undefined;
+  readonly hostPolicy?: HostPolicy | undefined;
 }
 
 export function isolationOf({ hosting }: WorkerPlace): "process" | "worker" {
@@ -54,17 +55,22 @@ export function isolationOf({ hosting }: WorkerPlace): "process" | "worker" {
 
 /**
  * True if the worker may be a thread that had another model, and may be kept for the next one. False if instances are
- * recycled or limited in memory, because their threads must not accumulate state.
+ * recycled or limited in memory, because their threads must not accumulate state, or bound to cores.
  */
-function reuses({ reusesThread = false }: WorkerProgram, { hosting }: WorkerPlace): boolean {
-  return reusesThread && hosting?.heapLimitMb === undefined && hosting?.recycle === undefined;
+function reuses({ reusesThread = false }: WorkerProgram, { hosting, hostPolicy }: WorkerPlace): boolean {
+  return (
+    reusesThread &&
+    !isPlaced(hostPolicy) &&
+    hosting?.heapLimitMb === undefined &&
+    hosting?.recycle === undefined
+  );
 }
 
 /** Starts a worker for a program in the given place: a thread, which may be a spare one, or a process. */
 export function openWorker(program: WorkerProgram, place: WorkerPlace, listener: ChannelListener): Channel {
   const open = isolationOf(place) === "process" ? openProcess : openThread;
-  const { hosting, nice } = place;
-  return open({ heapLimitMb: hosting?.heapLimitMb, nice, reusable: reuses(program, place) }, listener);
+  const { hosting, hostPolicy } = place;
+  return open({ heapLimitMb: hosting?.heapLimitMb, hostPolicy, reusable: reuses(program, place) }, listener);
 }
 
 /** Starts threads ahead for the next workers, if these may be kept threads. */
@@ -92,7 +98,7 @@ export class OpenedWorker {
   constructor(
     modelName: string,
     program: WorkerProgram,
-    place: Pick<WorkerPlace, "hosting">,
+    place: WorkerPlace,
     warn: (message: string) => void,
   ) {
     this.description = new Promise((resolve, reject) => {
@@ -118,12 +124,11 @@ export class OpenedWorker {
   }
 
   /** Passes the worker on, to `load` the model; undefined if it has ended or was already taken. */
-  take(listener: ChannelListener, nice: number | undefined): Channel | undefined {
+  take(listener: ChannelListener): Channel | undefined {
     const channel = this.#channel;
     this.#channel = undefined;
     if (channel === undefined) return undefined;
     channel.listener = listener;
-    if (nice !== undefined) channel.lowerPriority(nice);
     return channel;
   }
 
@@ -232,9 +237,10 @@ export interface ThreadData {
 const NOBODY: ChannelListener = { message() {}, gone() {} };
 
 /** Starts a worker thread. It shares the memory of this process, so buffers are transferred without a copy. */
-const openThread: OpenChannel = ({ heapLimitMb, reusable }, listener) => {
+const openThread: OpenChannel = ({ heapLimitMb, hostPolicy, reusable }, listener) => {
   const spare = reusable ? spares.take() : undefined;
   const thread = spare ?? new WorkerThread(heapLimitMb, reusable);
+  if (isPlaced(hostPolicy)) thread.post({ type: "bind", hostPolicy: hostPolicy! }, []);
   thread.begin(listener);
   return thread;
 };
@@ -324,8 +330,6 @@ class WorkerThread implements Channel {
     this.#patience = setTimeout(() => this.kill(), closeWithinMs);
   }
 
-  lowerPriority(): void {}
-
   kill(): void {
     this.#ending.begin(() => void this.#worker.terminate());
   }
@@ -379,18 +383,21 @@ const DEBUGGING = /^--(inspect|debug)/;
  * Starts a child process. Its memory is its own, and is returned to the system when it ends; its crash affects no other
  * process. Messages use Node's own channel, and are copied once on each side.
  */
-const openProcess: OpenChannel = ({ heapLimitMb, nice }, listener) => {
+const openProcess: OpenChannel = ({ heapLimitMb, hostPolicy }, listener) => {
   const main = ownProgram(new URL("./worker-main.js", import.meta.url));
   const execArgv = process.execArgv.filter((argument) => !DEBUGGING.test(argument));
   if (heapLimitMb !== undefined) execArgv.push(`--max-old-space-size=${heapLimitMb}`);
-  const child = startProcess(() =>
-    fork(main, [], {
-      execArgv,
-      serialization: "advanced",
-      // It inherits our output streams, so its output cannot fill our memory.
-      stdio: ["ignore", "inherit", "inherit", "ipc"],
-    }),
+  const child = startBound(hostPolicy, () =>
+    startProcess(() =>
+      fork(main, [], {
+        execArgv,
+        serialization: "advanced",
+        // It inherits our output streams, so its output cannot fill our memory.
+        stdio: ["ignore", "inherit", "inherit", "ipc"],
+      }),
+    ),
   );
+  const nice = hostPolicy?.nice;
   if (nice !== undefined && child.pid !== undefined) lowerPriority(child.pid, nice);
   let how: string | undefined;
   let fault: unknown;
@@ -438,9 +445,6 @@ const openProcess: OpenChannel = ({ heapLimitMb, nice }, listener) => {
       child.channel?.unref();
     },
     finish: () => post({ type: "stop" }, []),
-    lowerPriority: (nice) => {
-      if (child.pid !== undefined) lowerPriority(child.pid, nice);
-    },
     end: (closeWithinMs = 0) => {
       if (child.connected) child.send({ type: "stop" } satisfies ToWorker, ignoreFailure);
       patience = setTimeout(() => child.kill("SIGKILL"), closeWithinMs + END_WITHIN_MS);

@@ -8,6 +8,7 @@ import type { Execution, ExecutionResult } from "../instance/backend.js";
 import type { ModuleHost } from "../instance/import-callable.js";
 import type { ControlAsk } from "../instance/js-model.js";
 import type { RequestInfo } from "../request-info.js";
+import { bindThread } from "../system/host-policy.js";
 import { residentBytes } from "../system/start-process.js";
 import {
   type FromWorker,
@@ -125,7 +126,8 @@ class ModelPlace {
   constructor(private readonly port: WorkerPort) {}
 
   take(message: Exclude<ToWorker, { type: "stop" }>): void {
-    if (message.type === "prepare") this.#starts = this.#starts.then(() => prepare(message.entry));
+    if (message.type === "bind") this.#start(async () => bindThread(message.hostPolicy));
+    else if (message.type === "prepare") this.#starts = this.#starts.then(() => prepare(message.entry));
     else if (message.type === "open") this.#start(() => this.#open(message.entry, message.data));
     else if (message.type === "load") this.#start(() => this.#load(message.init));
     else if (message.type === "answered") this.#asks.answered(message);
@@ -153,6 +155,7 @@ class ModelPlace {
   }
 
   async #open(entry: string, data: unknown): Promise<void> {
+    if (this.#failed) return;
     const { open } = (await import(entry)) as WorkerEntry;
     this.#opened = await open!(data, this.#host(false));
     this.port.post({ type: "opened", description: this.#opened.description }, []);
@@ -225,7 +228,7 @@ class AsksOfServer {
   }
 }
 
-type MessageToModel = Exclude<ToWorker, { type: "prepare" | "open" | "load" | "answered" | "stop" }>;
+type MessageToModel = Exclude<ToWorker, { type: "bind" | "prepare" | "open" | "load" | "answered" | "stop" }>;
 
 type ExecuteMessage = Extract<ToWorker, { type: "execute" }>;
 

@@ -93,7 +93,7 @@ export class WorkerExecutor implements Executor {
 
   start(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const { info, hosting, nice } = this.#context;
+      const { info, hosting } = this.#context;
       const init: WorkerInit = {
         entry: this.#program.entry.href,
         data: this.#program.data,
@@ -137,7 +137,7 @@ export class WorkerExecutor implements Executor {
         },
       };
       const channel =
-        this.#context.opened?.take(listener, nice) ?? openWorker(this.#program, this.#context, listener);
+        this.#context.opened?.take(listener) ?? openWorker(this.#program, this.#context, listener);
       this.#channel = channel;
       const limit = this.#limit("its model did not load within", this.#program.loadTimeoutMs);
       channel.post({ type: "load", init }, []);

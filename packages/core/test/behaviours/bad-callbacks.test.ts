@@ -59,12 +59,12 @@ const cases: readonly [what: string, act: () => unknown, outcome: RegExp][] = [
   [
     "returns a list of another length",
     () => [],
-    /^INTERNAL Outputs length different than config outputs length$/,
+    /^INTERNAL model 'm': Outputs length different than config outputs length: expected 1 \('y'\), got 0$/,
   ],
   [
     "returns too many rows",
     () => ({ y: [[1], [2]] }),
-    /^INTERNAL Received output tensors with different batch/,
+    /^INTERNAL model 'm': Received output tensors with different batch/,
   ],
   ["returns another data type", () => ({ y: new Float64Array(1) }), /expected Int32Array, got Float64Array$/],
   ["returns another shape", () => ({ y: [[[1]]] }), /expected shape \[-1,1\], got \[1,1,1\]$/],

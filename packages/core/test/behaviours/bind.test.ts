@@ -126,8 +126,7 @@ describe("unbind", () => {
     const unbound = handle.unbind();
     await clock.settle();
     expect(await outcomeOf(echo(handle, 3))).toBe(
-      "UNAVAILABLE [request id: <id_unknown>] Server is stopping, scheduler for model has stopped accepting new " +
-        "inference requests",
+      "UNAVAILABLE Server is stopping, scheduler for model has stopped accepting new " + "inference requests",
     );
     model.releaseAll();
     await unbound;

@@ -49,10 +49,10 @@ describe("the batch decorator", () => {
     const returned: unknown[] = [[1, 2], { y: [[1], [2]] }];
     const handle = triton.bind({ ...specs, inferFunc: batch(() => returned.shift() as { y: number[] }) });
     expect(await outcomeOf(handle.infer({ x: [[1]] }))).toBe(
-      "INTERNAL Outputs length different than config outputs length",
+      "INTERNAL model 'm': Outputs length different than config outputs length: expected 1 ('y'), got 2",
     );
     expect(await outcomeOf(handle.infer({ x: [[1]] }))).toBe(
-      "INTERNAL Received output tensors with different batch sizes: y: (2, 1). Expected batch size: 1. ",
+      "INTERNAL model 'm': Received output tensors with different batch sizes: y: (2, 1). Expected batch size: 1. ",
     );
   });
 });

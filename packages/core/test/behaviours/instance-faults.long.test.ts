@@ -182,7 +182,8 @@ describe("limits that cannot be enforced", () => {
       });
     expect(bind).toThrow(
       [
-        "- config.instanceGroup.isolation: expected inline, which this model can run in, got 'process'",
+        "- config.instanceGroup.isolation: expected inline, which this model can run in, got 'process': " +
+          "a function cannot leave its thread; export it from a module, and bind the URL of the module",
         "- config.instanceGroup.executionTimeoutMs needs isolation 'worker' or 'process': an inline instance cannot be ended",
         "- config.instanceGroup.afterRequests: expected a number above 0, got -1",
         "- config.instanceGroup.afterRequests needs isolation 'worker' or 'process': an inline instance cannot be ended",

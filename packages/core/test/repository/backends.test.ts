@@ -42,9 +42,7 @@ describe("the test backends", () => {
     const ask = (id: string | bigint) =>
       triton.infer("m", { INPUT0: [[1]] }, { sequence: { id, start: true, end: true } });
     expect([...(await ask(7n)).OUTPUT0!.data]).toEqual([1]);
-    await expect(ask("seven")).rejects.toThrow(
-      "[request id: <id_unknown>] correlation ID in request is not an unsigned int",
-    );
+    await expect(ask("seven")).rejects.toThrow("correlation ID in request is not an unsigned int");
   });
 
   it("square responds n times with n", async () => {

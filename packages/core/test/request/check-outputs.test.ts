@@ -46,13 +46,16 @@ describe("the result of a callback", () => {
 describe("a wrong result is reported with the declared and the returned value", () => {
   it("when it is not an object", () => {
     const expected = "returned a wrong value: expected an object with its outputs by name, got";
-    expect([undefined, null, 3, [good], "y"].map((value) => fault(value))).toEqual([
+    expect([undefined, null, 3, "y"].map((value) => fault(value))).toEqual([
       `${expected} undefined`,
       `${expected} null`,
       `${expected} number`,
-      `${expected} an array`,
       `${expected} string`,
     ]);
+  });
+
+  it("when it is a list of another length", () => {
+    expect(fault([[1]])).toContain("expected 2 ('y', 'label'), got 1");
   });
 
   it("when an output has an unknown name", () => {
@@ -96,7 +99,7 @@ describe("a wrong result is reported with the declared and the returned value", 
 
   it("when the row count differs from the batch", () => {
     expect(fault({ ...good, y: ndarray(new Float32Array(9), [3, 3]) }, 2)).toBe(
-      "INTERNAL Received output tensors with different batch sizes: y: (3, 3), label: (1, 1). Expected batch size: 2. ",
+      "INTERNAL model 'm': Received output tensors with different batch sizes: y: (3, 3), label: (1, 1). Expected batch size: 2. ",
     );
   });
 
@@ -121,7 +124,7 @@ describe("output tensors of a backend", () => {
       "returned a wrong output 'y': expected 3 elements for shape [1,3], got 2",
     );
     expect(tensorFault({ y: ones(1, 3) }, 2)).toBe(
-      "INTERNAL Received output tensors with different batch sizes: y: (1, 3). Expected batch size: 2. ",
+      "INTERNAL model 'm': Received output tensors with different batch sizes: y: (1, 3). Expected batch size: 2. ",
     );
     expect(tensorFault({})).toBe("did not return output 'y': got []");
   });

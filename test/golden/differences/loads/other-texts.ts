@@ -68,7 +68,7 @@ const repositoryAgents: LoadDifference = {
   applies: (recorded) => agent(recorded) !== undefined,
   amend(draft) {
     const name = agent(draft);
-    const text = `unable to find 'libtritonrepoagent_${name}.so' for repo agent '${name}': agents are functions here, and none has this name; register it with new Triton({ repositoryAgents: { ${name} } })`;
+    const text = `unable to find 'libtritonrepoagent_${name}.so' for repo agent '${name}': agents are functions here, and none has this name; register it with new Triton({ repositoryAgents: { ${name} } }), or set repositoryAgentDirectory (--repoagent-directory) to a directory with ${name}/agent.js or ${name}/agent.py`;
     refuseWhenPolled(draft, `Invalid argument: ${text}`);
   },
 };

@@ -60,11 +60,11 @@ describe("bind names an option of the wrong type", () => {
     ],
     [
       { batcher: true },
-      "config.batcher: expected an object of options such as 'maxQueueDelayMicroseconds', got true",
+      "config.batcher: expected an object of options such as { maxQueueDelayMicroseconds: ... }, got true",
     ],
     [
       { batcher: 5 },
-      "config.batcher: expected an object of options such as 'maxQueueDelayMicroseconds', got 5",
+      "config.batcher: expected an object of options such as { maxQueueDelayMicroseconds: ... }, got 5",
     ],
     [
       { instanceGroup: { count: "2" } },
@@ -72,9 +72,12 @@ describe("bind names an option of the wrong type", () => {
     ],
     [
       { instanceGroup: [null] },
-      "config.instanceGroup: expected an object of options such as 'name', got null",
+      "config.instanceGroup: expected an object of options such as { name: ... }, got null",
     ],
-    [{ sequence: true }, "config.sequence: expected an object of options such as 'strategy', got true"],
+    [
+      { sequence: true },
+      "config.sequence: expected an object of options such as { strategy: ... }, got true",
+    ],
     [null, "bind, option 'config': expected an object, got null"],
   ])("%o", (config, problem) => {
     expect(() => bind("wrong", config)).toThrow(

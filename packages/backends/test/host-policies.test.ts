@@ -1,0 +1,160 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { type HostPolicy, Triton, type TritonOptions } from "@tritonjs/core";
+import { describe, expect, it } from "vitest";
+import { identityOnnx } from "../../../test/support/onnx-models.js";
+import { hasPython, withoutPython } from "../../../test/support/python.js";
+import { RepositoryOnDisk } from "../../../test/support/repository-on-disk.js";
+
+const allowed = allowedCores("/proc/self");
+/** One core that the tests may use, which is not all of them on a machine with several. */
+const core = Number(allowed.match(/\d+/g)?.at(-1) ?? 0);
+const one = `${core}-${core}`;
+const isLinux = process.platform === "linux";
+const elsewhere = isLinux ? "" : " (skipped: only Linux binds threads to cores)";
+
+function allowedCores(path: string): string {
+  try {
+    return /^Cpus_allowed_list:\s*(.+)$/m.exec(readFileSync(`${path}/status`, "utf8"))![1]!;
+  } catch {
+    // The thread has ended meanwhile.
+    return "";
+  }
+}
+
+/** Allowed cores of each thread of a process. */
+function threadsOf(pid: number | string): string[] {
+  return readdirSync(`/proc/${pid}/task`).map((thread) => allowedCores(`/proc/${pid}/task/${thread}`));
+}
+
+/** Answers with the first core that its thread may use, whether its memory comes from node 0, and its process. */
+const CORES_JS = `
+  import { readFileSync } from "node:fs";
+  export default (requests) => requests.map(({ inputs: { INPUT0 } }) => {
+    const [, cores] = /^Cpus_allowed_list:\\s*(\\d+)/m.exec(readFileSync("/proc/thread-self/status", "utf8"));
+    const policy = readFileSync("/proc/thread-self/numa_maps", "utf8").includes(" bind:0 ");
+    return { OUTPUT0: Float32Array.of(Number(cores), policy ? 1 : 0, process.pid) };
+  });`;
+
+const cores = (group: string) => ({
+  "cores/config.pbtxt": `backend: "javascript"
+    input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 1 ] } ]
+    output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 3 ] } ]
+    instance_group [ { ${group} } ]`,
+  "cores/1/model.mjs": CORES_JS,
+});
+
+const PYTHON = `
+import os
+import numpy as np
+import triton_python_backend_utils as pb_utils
+class TritonPythonModel:
+    def execute(self, requests):
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUTPUT0", np.array([0, 0, os.getpid()], np.float32))]) for _ in requests]
+`;
+
+async function serve(files: Record<string, string | Uint8Array>, options: TritonOptions) {
+  const models = await RepositoryOnDisk.create(files);
+  const triton = new Triton({
+    modelRepository: models.path,
+    exitOnError: false,
+    logger: { error() {}, warn() {}, info() {}, debug() {} },
+    ...options,
+  });
+  await triton.ready();
+  return {
+    triton,
+    async [Symbol.asyncDispose]() {
+      await triton.close();
+      await models[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The core of the model's thread, whether its memory is bound to node 0, and its process. */
+async function told(triton: Triton): Promise<number[]> {
+  const { OUTPUT0 } = await triton.infer("cores", { INPUT0: [1] });
+  return Array.from(OUTPUT0!.data as Float32Array);
+}
+
+describe.skipIf(!isLinux)(`a host policy places${elsewhere}`, () => {
+  it("the thread of an instance of its device, and no other thread", async () => {
+    await using served = await serve(cores(""), { hostPolicies: { cpu: { cpuCores: one, numaNode: 0 } } });
+    expect((await told(served.triton)).slice(0, 2)).toEqual([core, 1]);
+    expect(allowedCores("/proc/thread-self")).toBe(allowed);
+  });
+
+  it("an instance whose group names it", async () => {
+    await using served = await serve(cores('host_policy: "narrow"'), {
+      hostPolicies: { narrow: { cpuCores: one }, cpu: { cpuCores: "0-1023" } },
+    });
+    expect((await told(served.triton)).slice(0, 2)).toEqual([core, 0]);
+  });
+
+  it("an ONNX session with its pool of threads", async () => {
+    const count = () => threadsOf("self").filter((list) => list === String(core)).length;
+    const before = count();
+    await using _ = await serve(
+      {
+        "onnx/1/model.onnx": identityOnnx("FLOAT", [1]),
+        "onnx/config.pbtxt": 'backend: "onnxruntime" instance_group [ { count: 1 } ]',
+      },
+      { hostPolicies: { cpu: { cpuCores: one } } },
+    );
+    expect(count()).toBeGreaterThan(before);
+  });
+
+  it("all threads of a JavaScript process", async () => {
+    const group = 'parameters { key: "isolation" value { string_value: "process" } }';
+    const files = cores("");
+    await using served = await serve(
+      { ...files, "cores/config.pbtxt": `${files["cores/config.pbtxt"]}\n${group}` },
+      { hostPolicies: { cpu: { cpuCores: one, numaNode: 0 } } },
+    );
+    const pid = (await told(served.triton))[2]!;
+    expect(new Set(threadsOf(pid))).toEqual(new Set([String(core)]));
+    expect((await told(served.triton)).slice(0, 2)).toEqual([core, 1]);
+    expect(allowedCores("/proc/thread-self")).toBe(allowed);
+  });
+
+  it.skipIf(!hasPython)(`all threads of a Python process${withoutPython}`, async () => {
+    const { "cores/config.pbtxt": config } = cores("");
+    await using served = await serve(
+      { "cores/config.pbtxt": config!.replace("javascript", "python"), "cores/1/model.py": PYTHON },
+      { hostPolicies: { cpu: { cpuCores: one, numaNode: "0" } } },
+    );
+    const pid = (await told(served.triton))[2]!;
+    expect(new Set(threadsOf(pid))).toEqual(new Set([String(core)]));
+  });
+});
+
+describe.skipIf(!isLinux)(`a host policy that the system refuses fails its instances${elsewhere}`, () => {
+  it.each<[HostPolicy, string]>([
+    [
+      { cpuCores: "900-1000" },
+      "Internal: Unable to set NUMA thread affinity: Invalid argument ('cpu-cores' is '900-1000', ",
+    ],
+    [
+      { cpuCores: "1" },
+      "Invalid argument: host policy setting 'cpu-cores' format is '<lower_cpu_core_id>-<upper_cpu_core_id>'. Got 1",
+    ],
+    [{ numaNode: "one" }, "Invalid argument: Parsing 'numa-node' value: Can't parse 'one' to integer"],
+    [{ numaNode: 63 }, "Internal: Unable to set NUMA memory policy: Invalid argument ('numa-node' is '63', "],
+  ])("and no others: %j", async (policy, reason) => {
+    for (const isolation of policy.cpuCores === "1" ? ["worker", "process"] : ["worker"]) {
+      const files = cores('host_policy: "wrong"');
+      const parameter = `parameters { key: "isolation" value { string_value: "${isolation}" } }`;
+      await using served = await serve(
+        {
+          "cores/config.pbtxt": `${files["cores/config.pbtxt"]}\n${parameter}`,
+          "cores/1/model.mjs": CORES_JS,
+          "free/config.pbtxt": files["cores/config.pbtxt"]!.replace("wrong", ""),
+          "free/1/model.mjs": CORES_JS,
+        },
+        { hostPolicies: { wrong: policy } },
+      );
+      const index = await served.triton.service.repositoryIndex(false);
+      expect(index.find(({ name }) => name === "cores")?.reason).toContain(reason);
+      expect(index.find(({ name }) => name === "free")?.state).toBe("READY");
+    }
+  });
+});
