@@ -30,6 +30,7 @@ import {
 } from "./openai-exchange.js";
 import { FieldWarnings, MOST_TOKENS } from "./request-fields.js";
 import { responsesRoute } from "./responses.js";
+import { rerankRoute, scoreRoute } from "./scoring.js";
 import { STRUCTURE_FIELDS, type StructureField } from "./text-model.js";
 
 /** Options of the OpenAI endpoints, wherever they are mounted. */
@@ -195,6 +196,8 @@ function openAiRoutes(limits: RequestLimits): readonly OpenAiRoute[] {
     completionsRoute(limits),
     responsesRoute(limits.defaultMaxTokens),
     embeddingsRoute,
+    rerankRoute,
+    scoreRoute,
     ...modelRoutes(unixSeconds()),
     {
       path: /^\/health\/ready$/,
