@@ -31,6 +31,11 @@ export interface DecoderLimits {
    * graphs that quantise by the range of a whole run, and costs the speed of batches. @default false
    */
   readonly batchInvariant?: boolean | undefined;
+  /**
+   * What happens to a JSON schema with keywords that a grammar cannot hold, such as `multipleOf`: the request is refused
+   * with their names, or a warning has them and texts may break them. @default "refuse"
+   */
+  readonly unheldKeywords?: "refuse" | "warn" | undefined;
   /** Tokens of a prompt and its text together. @default `max_position_embeddings` of `config.json` */
   readonly contextLength?: number | undefined;
 }
@@ -77,7 +82,10 @@ export function checkDecoderOptions(options: TextGenerationOptions): void {
     if (value === undefined || typeof value === "boolean") continue;
     problems.push(`${name}: expected true or false, got ${String(value)}`);
   }
-  const { dtype, file } = options;
+  const { dtype, file, unheldKeywords } = options;
+  if (unheldKeywords !== undefined && unheldKeywords !== "refuse" && unheldKeywords !== "warn") {
+    problems.push(`unheldKeywords: expected refuse or warn, got ${String(unheldKeywords)}`);
+  }
   if (dtype !== undefined && !DECODER_DTYPES.includes(dtype)) {
     problems.push(`dtype: expected one of ${DECODER_DTYPES.join(", ")}, got ${String(dtype)}`);
   }

@@ -59,6 +59,7 @@ async function openDecoder(
     prefillTokens = DECODER_DEFAULTS.prefillTokens,
     prefixCache = DECODER_DEFAULTS.prefixCache,
     batchInvariant = false,
+    unheldKeywords = "refuse",
     kvCacheBytes,
     contextLength: givenLength,
     file,
@@ -115,7 +116,7 @@ async function openDecoder(
   const width = session.outputs.find(({ name }) => name === "logits")!.shape.at(-1)!;
   const newStructured = () => {
     const vocabulary = readConstraintVocabulary(files.tokenizer, width > 0 ? width : undefined);
-    return new StructuredOutput(vocabulary, config.endTokens);
+    return new StructuredOutput(vocabulary, config.endTokens, unheldKeywords === "warn" ? warn : undefined);
   };
   const { modelName } = instance;
   return new Decoder(

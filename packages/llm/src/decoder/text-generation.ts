@@ -111,11 +111,12 @@ const NUMBER_PARAMETERS = {
   intra_op_thread_count: "intraOpNumThreads",
 } as const;
 
+const TEXT_PARAMETERS = { dtype: "dtype", file: "file", unheld_keywords: "unheldKeywords" } as const;
 const SWITCH_PARAMETERS = { prefix_cache: "prefixCache", batch_invariant: "batchInvariant" } as const;
 
 /**
  * The backend `text_generation` for models of a repository. A version's directory is a directory of
- * {@link textGeneration}. The parameters `dtype`, `file`, `max_running_requests`, `kv_cache_bytes`, `prefill_tokens`, `context_length`,
+ * {@link textGeneration}. The parameters `dtype`, `file`, `unheld_keywords`, `max_running_requests`, `kv_cache_bytes`, `prefill_tokens`, `context_length`,
  * `intra_op_thread_count`, `prefix_cache` and `batch_invariant` of the configuration are its options.
  */
 export const textGenerationBackend: BackendFactory = async (source) => {
@@ -135,9 +136,9 @@ export const textGenerationBackend: BackendFactory = async (source) => {
 
 function repositoryOptions(source: ModelSource): Partial<TextGenerationOptions> {
   const options: Record<string, number | boolean | string> = {};
-  for (const name of ["dtype", "file"]) {
-    const text = parameterText(source, name);
-    if (text !== undefined) options[name] = text;
+  for (const [parameter, option] of Object.entries(TEXT_PARAMETERS)) {
+    const text = parameterText(source, parameter);
+    if (text !== undefined) options[option] = text;
   }
   for (const [parameter, option] of Object.entries(NUMBER_PARAMETERS)) {
     const text = parameterText(source, parameter);
