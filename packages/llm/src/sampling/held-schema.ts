@@ -70,6 +70,7 @@ class Holder {
     for (const [keyword, limits] of Object.entries(UNHELD)) {
       if (schema[keyword] !== undefined && limits(schema[keyword])) this.#report(keyword, path);
     }
+    this.#nameRequired(schema, path);
     for (const name of BY_NAME) {
       if (!isSchema(schema[name])) continue;
       const entries = Object.entries(schema[name]);
@@ -108,6 +109,22 @@ class Holder {
     if (joined !== undefined) return joined;
     this.#report("allOf", path);
     return own;
+  }
+
+  /** The compiler leaves out required properties that the schema does not describe. */
+  #nameRequired(schema: Record<string, unknown>, path: string): void {
+    const { required, additionalProperties: others } = schema;
+    const described = Object(schema.properties) as Record<string, unknown>;
+    const missing = Array.isArray(required)
+      ? required.filter((name) => !Object.hasOwn(described, name as string))
+      : [];
+    if (missing.length === 0) return;
+    if (others === false || schema.patternProperties !== undefined) {
+      this.#report(`required names outside of properties (${missing.join(", ")})`, path);
+      return;
+    }
+    const own = isSchema(others) ? others : {};
+    schema.properties = { ...described, ...Object.fromEntries(missing.map((name) => [name, own])) };
   }
 
   /** The compiler takes a choice or a reference alone, so limits beside a choice become part of each member. */

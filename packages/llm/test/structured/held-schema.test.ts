@@ -54,7 +54,11 @@ it("makes limits beside a choice a part of each member", () => {
   const schema = { title: "t", ...person, anyOf: [{ required: ["a"] }, { required: ["b"] }] };
   expect(holdSchema(schema).schema).toEqual({
     title: "t",
-    anyOf: ["a", "b"].map((name) => ({ ...person, required: ["name", name] })),
+    anyOf: ["a", "b"].map((name) => ({
+      ...person,
+      properties: { ...person.properties, [name]: {} },
+      required: ["name", name],
+    })),
   });
 });
 
@@ -126,6 +130,11 @@ it.each<Valid>([
     what: "kinds that exclude each other",
     schema: { oneOf: [kind("a", { n: { type: "null" } }), kind("b", {})] },
     fits: (value) => (value.kind === "a" ? value.n === null : value.kind === "b" && !("n" in value)),
+  },
+  {
+    what: "a property that is required and not described",
+    schema: { type: "object", required: ["n"] },
+    fits: (value) => "n" in value,
   },
   {
     what: "an array",
